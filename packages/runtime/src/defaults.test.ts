@@ -3,8 +3,13 @@ import { join } from 'node:path'
 import { MAX_CLAIM, MAX_NOTICES, MAX_PENDINGS } from '@millrace/log'
 import { MAX_JSON_DEPTH } from '@millrace/protocol'
 import { expect, test } from 'vitest'
-import { LONGEST_RESULT } from './agent/delegation.ts'
+import { LONGEST_ERROR } from './api/answer.ts'
+import { LONGEST_RUN_ID } from './api/request.ts'
+import { LONGEST_WAIT } from './define/approval.ts'
+import { LONGEST_TIMEOUT } from './define/tool.ts'
 import { CONCURRENT_NOTICES, MOST_WAITING } from './drive/notices.ts'
+import { LONGEST_ID } from './execute/replay/replay.ts'
+import { LONGEST_RESULT } from './execute/tool/delegation.ts'
 import {
   BLOCKED_AFTER_MS,
   CONCURRENCY,
@@ -24,12 +29,7 @@ import {
   REASON_STEPS,
   workflow,
 } from './index.ts'
-import { LONGEST_ERROR } from './run/answer.ts'
-import { LONGEST_RUN_ID } from './run/request.ts'
 import { DEEPEST_FORM, FORM_CHECK_MS, LONGEST_FORM } from './schema/form.ts'
-import { LONGEST_WAIT } from './tool/approval.ts'
-import { LONGEST_TIMEOUT } from './tool/tool.ts'
-import { LONGEST_ID } from './workflow/replay.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/reference/defaults.md'), 'utf8')
 

@@ -2,14 +2,14 @@
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { agent } from './agent/agent.ts'
-import { caller, chunksOf, resultsIn } from './agent/play.fixture.ts'
+import { approve, ask, begin, call, callsIn, counted, give, saidIn, scripted, soundLog } from './api/people.fixture.ts'
+import { codeOf, countedStore, gate, logOf, until } from './api/test-runtime.fixture.ts'
+import { agent } from './define/agent.ts'
+import { tool } from './define/tool.ts'
 import { settled } from './drive/clock.fixture.ts'
 import { expectOneEnd, LEASE_MS, VirtualCluster } from './drive/virtual-processes.fixture.ts'
+import { caller, chunksOf, resultsIn } from './execute/agent/play.fixture.ts'
 import { scriptedModel } from './model/scripted.ts'
-import { approve, ask, begin, call, callsIn, counted, give, saidIn, scripted, soundLog } from './run/people.fixture.ts'
-import { codeOf, countedStore, gate, logOf, until } from './run/test-runtime.fixture.ts'
-import { tool } from './tool/tool.ts'
 
 const locate = tool({ name: 'locate', input: z.object({}), client: true, timeout: 60_000 })
 

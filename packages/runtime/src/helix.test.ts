@@ -9,8 +9,7 @@ import { Memory, memoryStore, StreamManager, systemTimers, type Timers } from '@
 import { foldLog } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { agent } from './agent/agent.ts'
-import { scriptedModel } from './model/scripted.ts'
+import type { Runtime } from './api/runtime.ts'
 import {
   codeOf,
   echo,
@@ -22,9 +21,10 @@ import {
   textsOf,
   typesOf,
   until,
-} from './run/test-runtime.fixture.ts'
-import type { Runtime } from './runtime.ts'
-import { tool } from './tool/tool.ts'
+} from './api/test-runtime.fixture.ts'
+import { agent } from './define/agent.ts'
+import { tool } from './define/tool.ts'
+import { scriptedModel } from './model/scripted.ts'
 
 /** Lets something happen just after the runtime has next looked at a session, and before it asks. */
 function afterNextLook(runtime: Runtime, happen: () => Promise<unknown>): void {

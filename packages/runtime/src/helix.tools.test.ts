@@ -4,10 +4,10 @@ import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provide
 import { systemTimers, type Timers } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { agent } from './agent/agent.ts'
+import { gate, logOf, quiet, testRuntime, typesOf } from './api/test-runtime.fixture.ts'
+import { agent } from './define/agent.ts'
+import { type ToolContext, tool } from './define/tool.ts'
 import { scriptedModel } from './model/scripted.ts'
-import { gate, logOf, quiet, testRuntime, typesOf } from './run/test-runtime.fixture.ts'
-import { type ToolContext, tool } from './tool/tool.ts'
 
 /** An agent that calls a tool once and answers; it tells how often the model was called, and with what at last. */
 function calling(execute: (input: object, context: ToolContext) => unknown, more: object = {}) {

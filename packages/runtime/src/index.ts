@@ -1,3 +1,27 @@
+export type { Answer, AnswerOptions } from './api/answer.ts'
+export type { Answered, ClaimOptions } from './api/answering.ts'
+export type { DescribeOptions } from './api/description.ts'
+export type { AskOptions, SaidPart, UserInput } from './api/request.ts'
+export type { RunResult } from './api/result.ts'
+export type { ResumeOptions } from './api/resumption.ts'
+export { Run, type StopOptions } from './api/run.ts'
+export {
+  createRuntime,
+  type ForkOptions,
+  Runtime,
+  type StartOptions,
+  type StartWorkflowOptions,
+} from './api/runtime.ts'
+export {
+  BLOCKED_AFTER_MS,
+  checkOptions as checkRuntimeOptions,
+  MAX_TAKEOVERS,
+  type RuntimeOptions,
+} from './api/runtime-options.ts'
+export type { SessionStatus } from './api/status.ts'
+export { type PieceOptions, type RunPiece, RunStream, type StreamOptions } from './api/stream.ts'
+export type { Suspended, WaitingChild } from './api/suspension.ts'
+export { createWorker, type Worker } from './api/worker.ts'
 export {
   type Agent,
   type AgentContext,
@@ -12,9 +36,53 @@ export {
   PARALLEL_CALLS,
   type StateOf,
   type ToolNames,
-} from './agent/agent.ts'
-export { type Budget, DEFAULT_BUDGET } from './agent/budget.ts'
-export { type SubAgent, type SubAgentOptions, subAgent } from './agent/sub-agent.ts'
+} from './define/agent.ts'
+export type { Approval, ApprovalContext, ApprovalRule, Verdict } from './define/approval.ts'
+export { type Budget, DEFAULT_BUDGET } from './define/budget.ts'
+export type { EdgeDefinition, EdgeOptions, ForkEdgeOptions } from './define/edge.ts'
+export type {
+  AgentNodeDefinition,
+  ErrorPolicy,
+  FunctionNodeDefinition,
+  NodeContext,
+  NodeDefinition,
+  NodeFailure,
+  NodeFunction,
+  NodeOptions,
+  NodeResult,
+  NodeRetry,
+  NodeUi,
+  StructuredResult,
+} from './define/node.ts'
+export { type SubAgent, type SubAgentOptions, subAgent } from './define/sub-agent.ts'
+export {
+  type AnyTool,
+  type Callable,
+  type CheckedToolDefinition,
+  type ClientTool,
+  type ClientToolDefinition,
+  type Emits,
+  type Executed,
+  type Execution,
+  type ProviderTool,
+  providerTool,
+  type Tool,
+  type ToolContext,
+  type ToolDefinition,
+  type ToolInput,
+  type ToolOutput,
+  tool,
+} from './define/tool.ts'
+export {
+  type Migration,
+  type MigrationPoint,
+  type Workflow,
+  type WorkflowDefinition,
+  type WorkflowInput,
+  type WorkflowOutput,
+  type WorkflowShown,
+  workflow,
+} from './define/workflow.ts'
 export {
   CONCURRENCY,
   type Driving,
@@ -35,29 +103,30 @@ export {
 } from './drive/notices.ts'
 export { CLIENT_TOOL_ERROR_CODES, categoryOf, type ErrorCode, errorCodes } from './error/code.ts'
 export * from './error/error.ts'
-export type { ReasonInput, ReasonMessage, ReasonPart } from './hooks/input.ts'
-export type { ReasonInterrupt } from './hooks/interrupt-pass.ts'
-export type { ReasonStep } from './hooks/reason.ts'
+export type { ReasonInput, ReasonMessage, ReasonPart } from './execute/hooks/input.ts'
+export type { ReasonInterrupt } from './execute/hooks/interrupt-pass.ts'
+export type { ReasonStep } from './execute/hooks/reason.ts'
 export type {
   ReasonOptions,
   ReasonResult,
   StructuredOptions,
   ToolCallResult,
   ToolExecution,
-} from './hooks/reason-options.ts'
-export { REASON_STEPS } from './hooks/reason-plan.ts'
+} from './execute/hooks/reason-options.ts'
+export { REASON_STEPS } from './execute/hooks/reason-plan.ts'
 export {
   type InterruptOption,
   type InterruptOptions,
   type InterruptRequest,
   type InterruptResponse,
   useInterrupt,
-} from './hooks/use-interrupt.ts'
-export { useReason } from './hooks/use-reason.ts'
-export { useRuntimeContext } from './hooks/use-runtime-context.ts'
-export { type SetState, useNodeState, useWorkflowState } from './hooks/use-state.ts'
-export { type StepContext, useStep } from './hooks/use-step.ts'
-export { type StructuredAbout, type StructuredUpdate, useStructuredData } from './hooks/use-structured-data.ts'
+} from './execute/hooks/use-interrupt.ts'
+export { useReason } from './execute/hooks/use-reason.ts'
+export { useRuntimeContext } from './execute/hooks/use-runtime-context.ts'
+export { type SetState, useNodeState, useWorkflowState } from './execute/hooks/use-state.ts'
+export { type StepContext, useStep } from './execute/hooks/use-step.ts'
+export { type StructuredAbout, type StructuredUpdate, useStructuredData } from './execute/hooks/use-structured-data.ts'
+export { MAX_STATE, MAX_STATE_VALUE } from './execute/replay/state.ts'
 export type { Model, ModelSettings } from './model/model.ts'
 export { type Backoff, DEFAULT_BACKOFF } from './model/retry.ts'
 export {
@@ -68,71 +137,8 @@ export {
   type ScriptedPrompt,
   scriptedModel,
 } from './model/scripted.ts'
-export {
-  BLOCKED_AFTER_MS,
-  checkOptions as checkRuntimeOptions,
-  MAX_TAKEOVERS,
-  type RuntimeOptions,
-} from './options.ts'
-export type { Answer, AnswerOptions } from './run/answer.ts'
-export type { Answered, ClaimOptions } from './run/answering.ts'
-export type { DescribeOptions } from './run/description.ts'
-export type { AskOptions, SaidPart, UserInput } from './run/request.ts'
-export type { RunResult } from './run/result.ts'
-export type { ResumeOptions } from './run/resumption.ts'
-export { Run, type StopOptions } from './run/run.ts'
-export type { SessionStatus } from './run/status.ts'
-export { type PieceOptions, type RunPiece, RunStream, type StreamOptions } from './run/stream.ts'
-export type { Suspended, WaitingChild } from './run/suspension.ts'
-export { createRuntime, type ForkOptions, Runtime, type StartOptions, type StartWorkflowOptions } from './runtime.ts'
 export type { Jsonified } from './schema/json.ts'
 export type { InputOf, JsonSchema, OutputOf, Schema } from './schema/schema.ts'
+export { type KeptUpload, type NewUpload, uploadIn, uploadUnknown, uploadUrlOf } from './session/upload.ts'
 export { consoleLogger, guarded, type Logger } from './telemetry/logger.ts'
 export type { SpanAbout, TelemetryOptions } from './telemetry/options.ts'
-export type { Approval, ApprovalContext, ApprovalRule, Verdict } from './tool/approval.ts'
-export {
-  type AnyTool,
-  type Callable,
-  type CheckedToolDefinition,
-  type ClientTool,
-  type ClientToolDefinition,
-  type Emits,
-  type Executed,
-  type Execution,
-  type ProviderTool,
-  providerTool,
-  type Tool,
-  type ToolContext,
-  type ToolDefinition,
-  type ToolInput,
-  type ToolOutput,
-  tool,
-} from './tool/tool.ts'
-export { type KeptUpload, type NewUpload, uploadIn, uploadUnknown, uploadUrlOf } from './upload/upload.ts'
-export { createWorker, type Worker } from './worker.ts'
-export type { EdgeDefinition, EdgeOptions, ForkEdgeOptions } from './workflow/edge.ts'
-export type {
-  AgentNodeDefinition,
-  ErrorPolicy,
-  FunctionNodeDefinition,
-  NodeContext,
-  NodeDefinition,
-  NodeFailure,
-  NodeFunction,
-  NodeOptions,
-  NodeResult,
-  NodeRetry,
-  NodeUi,
-  StructuredResult,
-} from './workflow/node.ts'
-export { MAX_STATE, MAX_STATE_VALUE } from './workflow/state.ts'
-export {
-  type Migration,
-  type MigrationPoint,
-  type Workflow,
-  type WorkflowDefinition,
-  type WorkflowInput,
-  type WorkflowOutput,
-  type WorkflowShown,
-  workflow,
-} from './workflow/workflow.ts'

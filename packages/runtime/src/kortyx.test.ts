@@ -3,15 +3,15 @@
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { agent } from './agent/agent.ts'
-import { caller, chunksOf, resultsIn } from './agent/play.fixture.ts'
+import { approve, ask, begin, call, callsIn, counted, give, scripted, soundLog } from './api/people.fixture.ts'
+import type { Runtime } from './api/runtime.ts'
+import { codeOf, echo, logOf, sqliteStores, testRuntime, textsOf } from './api/test-runtime.fixture.ts'
+import { agent } from './define/agent.ts'
+import { tool } from './define/tool.ts'
 import { ToolError } from './error/error.ts'
+import { caller, chunksOf, resultsIn } from './execute/agent/play.fixture.ts'
 import { scriptedModel } from './model/scripted.ts'
-import { approve, ask, begin, call, callsIn, counted, give, scripted, soundLog } from './run/people.fixture.ts'
-import { codeOf, echo, logOf, sqliteStores, testRuntime, textsOf } from './run/test-runtime.fixture.ts'
-import type { Runtime } from './runtime.ts'
 import type { Logger } from './telemetry/logger.ts'
-import { tool } from './tool/tool.ts'
 
 describe('approvals', () => {
   /** An agent whose model never says the same twice, and calls a tool that needs nobody before one that does. */

@@ -1,7 +1,7 @@
 // What a log says of its calls: where each was asked for, where its outcome lies, where its run ended. And what no log may say, whoever died.
 
 import { type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
-import { keyOf } from '../agent/key.ts'
+import { keyOf } from '../session/key.ts'
 import { SESSION } from './pond-program.fixture.ts'
 
 export interface Commits {

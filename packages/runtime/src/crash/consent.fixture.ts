@@ -1,7 +1,7 @@
 // That nothing ran which nobody had allowed, that what was answered counted once, and that nobody waited who could go on.
 
 import { type Entry, Fold, isGuest, type Json, type ToolPart, type View } from '@millrace/protocol'
-import { keyOf } from '../agent/key.ts'
+import { keyOf } from '../session/key.ts'
 import { type Given, ROGUE } from './crowd.fixture.ts'
 import type { Line } from './ledger.fixture.ts'
 import { APPROVALS, PEOPLE_RUN } from './mill-program.fixture.ts'

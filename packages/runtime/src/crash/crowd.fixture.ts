@@ -3,11 +3,11 @@
 
 import { LogError } from '@millrace/log'
 import { type Entry, isGuest, type Json } from '@millrace/protocol'
+import type { Answer } from '../api/answer.ts'
+import type { Runtime } from '../api/runtime.ts'
+import { approvalIdOf } from '../define/approval.ts'
 import type { ErrorCode } from '../error/code.ts'
 import { MillraceError } from '../error/error.ts'
-import type { Answer } from '../run/answer.ts'
-import type { Runtime } from '../runtime.ts'
-import { approvalIdOf } from '../tool/approval.ts'
 import { APPROVALS, ELSEWHERE, PEOPLE_RUN, PRINCIPAL, RESULTS } from './mill-program.fixture.ts'
 import { SESSION } from './pond-program.fixture.ts'
 

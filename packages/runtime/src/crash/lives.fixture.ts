@@ -2,7 +2,7 @@
 // and never rings; that its lease has run out is said at once.
 
 import { type LogStore, systemTimers, type Timers } from '@millrace/log'
-import { createRuntime, type Runtime } from '../runtime.ts'
+import { createRuntime, type Runtime } from '../api/runtime.ts'
 import { Crowd, type CrowdOptions } from './crowd.fixture.ts'
 import { Ledger, type Note, noted, witnessed } from './ledger.fixture.ts'
 import { ELSEWHERE, MILL, peopleAgents } from './mill-program.fixture.ts'

@@ -6,12 +6,12 @@
 import { systemTimers } from '@millrace/log'
 import type { JsonObject } from '@millrace/protocol'
 import { z } from 'zod'
-import { type Agent, agent } from '../agent/agent.ts'
-import { subAgent } from '../agent/sub-agent.ts'
+import type { Run } from '../api/run.ts'
+import type { Runtime } from '../api/runtime.ts'
+import { type Agent, agent } from '../define/agent.ts'
+import { subAgent } from '../define/sub-agent.ts'
+import { type AnyTool, tool } from '../define/tool.ts'
 import { type ScriptedAnswer, type ScriptedPrompt, scriptedModel } from '../model/scripted.ts'
-import type { Run } from '../run/run.ts'
-import type { Runtime } from '../runtime.ts'
-import { type AnyTool, tool } from '../tool/tool.ts'
 import type { Note } from './ledger.fixture.ts'
 import {
   attemptOf,

@@ -1,6 +1,6 @@
 import { StreamManager } from '@millrace/log'
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import type * as position from '../agent/position.ts'
+import type * as position from '../execute/agent-position.ts'
 import { atEach, FAST, planOf } from './fault-plan.fixture.ts'
 import { undisturbed } from './play-plans.fixture.ts'
 import { knownFirst, MUTANTS, type Mutant } from './run-mutants.fixture.ts'
@@ -12,7 +12,7 @@ const SEEDS = 60
 
 const now = vi.hoisted(() => ({ mutant: undefined as Mutant | undefined }))
 
-vi.mock('../agent/position.ts', async load => {
+vi.mock('../execute/agent-position.ts', async load => {
   const own = await load<typeof position>()
   return {
     ...own,

@@ -2,7 +2,7 @@
 
 import type { Said } from '@millrace/log'
 import type { ToolPart } from '@millrace/protocol'
-import type { Need } from '../tool/need.ts'
+import type { Need } from '../execute/tool/need.ts'
 import { chunkOf, type Mutant, rewriting } from './run-mutants.fixture.ts'
 
 export interface PeopleMutant extends Mutant {

@@ -1,11 +1,11 @@
 import { StreamManager } from '@millrace/log'
 import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
-import type * as position from '../agent/position.ts'
+import type * as answer from '../api/answer.ts'
 import type * as pause from '../drive/pause.ts'
-import { Session } from '../drive/session.ts'
-import type * as answer from '../run/answer.ts'
-import type * as execution from '../tool/execution.ts'
-import type * as need from '../tool/need.ts'
+import type * as position from '../execute/agent-position.ts'
+import type * as execution from '../execute/tool/execution.ts'
+import type * as need from '../execute/tool/need.ts'
+import { Session } from '../session/session.ts'
 import { atEach, FAST, PROMPT, peoplePlanOf } from './fault-plan.fixture.ts'
 import { PEOPLE_MUTANTS, type PeopleMutant } from './people-mutants.fixture.ts'
 import { undisturbed } from './play-plans.fixture.ts'
@@ -23,7 +23,7 @@ const PLANS = {
 
 const now = vi.hoisted(() => ({ mutant: undefined as PeopleMutant | undefined }))
 
-vi.mock('../agent/position.ts', async load => {
+vi.mock('../execute/agent-position.ts', async load => {
   const own = await load<typeof position>()
   const positionOf: typeof own.positionOf = (...call) => {
     const found = own.positionOf(...call)
@@ -31,12 +31,12 @@ vi.mock('../agent/position.ts', async load => {
   }
   return { ...own, positionOf }
 })
-vi.mock('../tool/need.ts', async load => {
+vi.mock('../execute/tool/need.ts', async load => {
   const own = await load<typeof need>()
   const needOf: typeof own.needOf = call => now.mutant?.need?.(own.needOf(call), call) ?? own.needOf(call)
   return { ...own, needOf }
 })
-vi.mock('../tool/execution.ts', async load => {
+vi.mock('../execute/tool/execution.ts', async load => {
   const own = await load<typeof execution>()
   const execute: typeof own.execute = settings =>
     own.execute({ ...settings, call: now.mutant?.call?.(settings.call) ?? settings.call })
@@ -47,7 +47,7 @@ vi.mock('../drive/pause.ts', async load => {
   const canPause: typeof own.canPause = (...call) => now.mutant?.pauses || own.canPause(...call)
   return { ...own, canPause }
 })
-vi.mock('../run/answer.ts', async load => {
+vi.mock('../api/answer.ts', async load => {
   const own = await load<typeof answer>()
   const mustBeOfKind: typeof own.mustBeOfKind = (...call) =>
     now.mutant?.takes === 'any kind' ? undefined : own.mustBeOfKind(...call)

@@ -1,6 +1,6 @@
 import { memoryStore } from '@millrace/log'
 import { expect, test } from 'vitest'
-import { createRuntime } from '../runtime.ts'
+import { createRuntime } from '../api/runtime.ts'
 import { Crowd } from './crowd.fixture.ts'
 import { Ledger, noted } from './ledger.fixture.ts'
 import { askPeople, peopleAgents } from './mill-program.fixture.ts'

@@ -2,7 +2,7 @@
 
 import type { BatchLike, Lane, LogStore, Said, Writer } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
-import type { Position } from '../agent/position.ts'
+import type { Position } from '../execute/agent-position.ts'
 import type { ScheduleOptions } from './simulated-schedule.fixture.ts'
 
 export interface Mutant {

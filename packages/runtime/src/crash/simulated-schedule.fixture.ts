@@ -4,7 +4,7 @@
 import { type LogStore, Memory, memoryStore, StreamManager } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
 import { Random } from '../../../../scripts/faults/random.ts'
-import { createRuntime, type Runtime } from '../runtime.ts'
+import { createRuntime, type Runtime } from '../api/runtime.ts'
 import { type Answering, Crowd, type Voice } from './crowd.fixture.ts'
 import type { Fault, Plan } from './fault-plan.fixture.ts'
 import { Ledger, type Note, noted, witnessed } from './ledger.fixture.ts'

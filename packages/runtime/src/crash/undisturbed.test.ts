@@ -1,6 +1,6 @@
 import { memoryStore } from '@millrace/log'
 import { expect, test } from 'vitest'
-import { createRuntime } from '../runtime.ts'
+import { createRuntime } from '../api/runtime.ts'
 import { Ledger, noted } from './ledger.fixture.ts'
 import { agentsOf, askForBoth, SESSION } from './pond-program.fixture.ts'
 import { ReaderChecks } from './reader-checks.fixture.ts'

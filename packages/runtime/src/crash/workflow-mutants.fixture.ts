@@ -2,10 +2,10 @@
 
 import type { Said } from '@millrace/log'
 import { vi } from 'vitest'
-import { Execution } from '../workflow/execution.ts'
-import { Journal } from '../workflow/journal.ts'
-import type { Given } from '../workflow/record.ts'
-import { Replay } from '../workflow/replay.ts'
+import { Execution } from '../execute/replay/execution.ts'
+import { Journal } from '../execute/replay/journal.ts'
+import type { Given } from '../execute/replay/record.ts'
+import { Replay } from '../execute/replay/replay.ts'
 import { chunkOf, lanes, MUTANTS, type Mutant, rewriting } from './run-mutants.fixture.ts'
 import type { ScenarioName } from './workflow.scenarios.fixture.ts'
 

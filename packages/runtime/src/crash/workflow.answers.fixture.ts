@@ -2,9 +2,9 @@
 
 import { LogError } from '@millrace/log'
 import { type Chunk, type Entry, isGuest, type Json } from '@millrace/protocol'
+import type { Answer } from '../api/answer.ts'
+import { approvalIdOf } from '../define/approval.ts'
 import { MillraceError } from '../error/error.ts'
-import type { Answer } from '../run/answer.ts'
-import { approvalIdOf } from '../tool/approval.ts'
 import type { CrowdOptions, Given } from './crowd.fixture.ts'
 import { SESSION } from './pond-program.fixture.ts'
 import { digest } from './workflow.ops.fixture.ts'

@@ -2,7 +2,7 @@
 // every hook, with and without ids, one after the other and side by side.
 
 import { Random } from '../../../../scripts/faults/random.ts'
-import type { EdgeDefinition } from '../workflow/edge.ts'
+import type { EdgeDefinition } from '../define/edge.ts'
 
 /** What a model is asked for. */
 type Asking = 'text' | 'broken' | 'hidden' | 'object' | 'tools' | 'approval' | 'denial' | 'person'

@@ -1,12 +1,12 @@
 // Workflows as people write them, each with what is hard to go on with in another process.
 
 import { z } from 'zod'
-import { useInterrupt } from '../hooks/use-interrupt.ts'
-import { useReason } from '../hooks/use-reason.ts'
-import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
-import { useStructuredData } from '../hooks/use-structured-data.ts'
-import type { NodeContext } from '../workflow/node.ts'
-import { workflow } from '../workflow/workflow.ts'
+import type { NodeContext } from '../define/node.ts'
+import { workflow } from '../define/workflow.ts'
+import { useInterrupt } from '../execute/hooks/use-interrupt.ts'
+import { useReason } from '../execute/hooks/use-reason.ts'
+import { useNodeState, useWorkflowState } from '../execute/hooks/use-state.ts'
+import { useStructuredData } from '../execute/hooks/use-structured-data.ts'
 import type { Program } from './pond-program.fixture.ts'
 import { flowProgram } from './workflow.fixture.ts'
 import { act, type Bench, EMAIL } from './workflow.ops.fixture.ts'

@@ -1,8 +1,8 @@
 // Whether all that happened with a workflow was right: what the log says, what it shows, and what was really done.
 
 import { type Chunk, type Entry, Fold, isGuest, isWord, type View } from '@millrace/protocol'
-import { keyOf } from '../agent/key.ts'
-import type { Given } from '../workflow/record.ts'
+import type { Given } from '../execute/replay/record.ts'
+import { keyOf } from '../session/key.ts'
 import { answerProblems } from './consent.fixture.ts'
 import type { CallLine, Line } from './ledger.fixture.ts'
 import { normalOf, partOf } from './normal.fixture.ts'

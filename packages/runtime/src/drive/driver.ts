@@ -1,11 +1,11 @@
 // Drives what is due in a session: takes its log, looks after that, decides, and works until there is nothing left to do or somebody else is to go on.
 
 import { LogError, MOST_DUE, mustStop, type StreamInfo, type Ticket } from '@millrace/log'
+import { Sessions } from '../session/sessions.ts'
+import { Snapshots } from '../session/snapshots.ts'
+import { StoreClock } from '../session/store-clock.ts'
 import { Drive, type DriveSettings } from './drive.ts'
 import type { Driving } from './engine.ts'
-import { Sessions } from './sessions.ts'
-import { Snapshots } from './snapshots.ts'
-import { StoreClock } from './store-clock.ts'
 
 /** How long a session is not looked at in which only something is due that is told by others, unless it has a deadline before. */
 const LEFT_MS = 30_000

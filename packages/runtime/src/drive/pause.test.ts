@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { caller, chunksOf } from '../agent/play.fixture.ts'
-import { approve, begin, call, counted, give, soundLog } from '../run/people.fixture.ts'
-import { testRuntime } from '../run/test-runtime.fixture.ts'
-import type { Runtime } from '../runtime.ts'
-import { tool } from '../tool/tool.ts'
+import { approve, begin, call, counted, give, soundLog } from '../api/people.fixture.ts'
+import type { Runtime } from '../api/runtime.ts'
+import { testRuntime } from '../api/test-runtime.fixture.ts'
+import { tool } from '../define/tool.ts'
+import { caller, chunksOf } from '../execute/agent/play.fixture.ts'
 
 /** Lets something happen when a call waits for its approval, and the run has not said that it waits. */
 function beforePause({ manager }: Runtime, happen: () => Promise<unknown>): void {

@@ -2,7 +2,7 @@
 
 import { type Lane, pendingKey, pauseOf as sayPause, type Ticket } from '@millrace/log'
 import type { Chunk, PendingRef } from '@millrace/protocol'
-import type { Session } from './session.ts'
+import type { Session } from '../session/session.ts'
 
 /** Whether all that waits still does: nothing of it was answered, and nothing is late by the store's clock. */
 export function canPause({ pendings }: Ticket, on: readonly string[], clock: number): boolean {

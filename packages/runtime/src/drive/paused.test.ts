@@ -3,8 +3,8 @@ import { runInNewContext } from 'node:vm'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent, scriptedModel, tool } from '../index.ts'
+import { Session } from '../session/session.ts'
 import { settled } from './clock.fixture.ts'
-import { Session } from './session.ts'
 import { type Process, VirtualCluster } from './virtual-processes.fixture.ts'
 
 const RUNS = 20

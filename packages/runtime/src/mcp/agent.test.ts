@@ -1,9 +1,9 @@
 // An agent that calls tools of a server in a process of its own.
 
 import { expect, test } from 'vitest'
-import { agent } from '../agent/agent.ts'
-import { caller, callsOf, chunksOf, heardModel, play, resultsIn } from '../agent/play.fixture.ts'
-import { logOf, testRuntime, until } from '../run/test-runtime.fixture.ts'
+import { logOf, testRuntime, until } from '../api/test-runtime.fixture.ts'
+import { agent } from '../define/agent.ts'
+import { caller, callsOf, chunksOf, heardModel, play, resultsIn } from '../execute/agent/play.fixture.ts'
 import { brokenServer, call, connect, overHttp, sdkServer } from './mcp-connections.fixture.ts'
 
 test('an agent calls tools of two servers, is told outputs and errors, and others see the progress', async () => {

@@ -1,4 +1,4 @@
-import type { Approval, ApprovalContext, ApprovalRule, Verdict } from '../tool/approval.ts'
+import type { Approval, ApprovalContext, ApprovalRule, Verdict } from '../define/approval.ts'
 import type { McpToolInfo } from './listing.ts'
 
 /** What a rule is given beside the input of the call: also what the server says of the tool. */

@@ -2,9 +2,9 @@
 
 import type { Json } from '@millrace/protocol'
 import type { CallToolResult, Tool as SdkTool } from '@modelcontextprotocol/client'
+import { type Tool, tool } from '../define/tool.ts'
 import { ToolError } from '../error/error.ts'
 import { type Schema, validate } from '../schema/schema.ts'
-import { type Tool, tool } from '../tool/tool.ts'
 import { approvalFor, type McpApproval } from './approval.ts'
 import type { Connection } from './connection.ts'
 import { LONGEST_MS, shortened } from './failure.ts'

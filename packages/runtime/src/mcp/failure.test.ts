@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { codeOf } from '../run/test-runtime.fixture.ts'
+import { codeOf } from '../api/test-runtime.fixture.ts'
 import { connectMcp } from './mcp.ts'
 import {
   brokenServer,

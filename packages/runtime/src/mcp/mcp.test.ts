@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { InMemoryTransport, McpServer } from '@modelcontextprotocol/server'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
-import { codeOf, quiet } from '../run/test-runtime.fixture.ts'
+import { codeOf, quiet } from '../api/test-runtime.fixture.ts'
 import { IDEMPOTENCY_KEY } from './call.ts'
 import { INFO } from './connection.ts'
 import { LONGEST_TEXT, MAX_MESSAGE_BYTES } from './failure.ts'

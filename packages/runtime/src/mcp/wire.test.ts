@@ -1,7 +1,7 @@
 // Servers over HTTP that answer wrongly, not at all, or too much.
 
 import { expect, test } from 'vitest'
-import { codeOf } from '../run/test-runtime.fixture.ts'
+import { codeOf } from '../api/test-runtime.fixture.ts'
 import { connectMcp } from './mcp.ts'
 import { call, connect, failure } from './mcp-connections.fixture.ts'
 import { type Behaviour, json, result, wire } from './wire.fixture.ts'

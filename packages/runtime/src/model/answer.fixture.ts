@@ -1,7 +1,7 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Chunk } from '@millrace/protocol'
 import { z } from 'zod'
-import { type AnyTool, providerTool, tool } from '../tool/tool.ts'
+import { type AnyTool, providerTool, tool } from '../define/tool.ts'
 import { Answer, type AnswerOptions } from './answer.ts'
 
 const look = tool({

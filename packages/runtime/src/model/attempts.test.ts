@@ -2,7 +2,7 @@ import { APICallError, type LanguageModelV4, type LanguageModelV4StreamPart } fr
 import { systemTimers, type Timers } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { providerTool, tool } from '../tool/tool.ts'
+import { providerTool, tool } from '../define/tool.ts'
 import { chunksOf, finish, type Outcome, partsModel, Stage, streamOf, words } from './run.fixture.ts'
 
 const error = (type: string): LanguageModelV4StreamPart => ({ type: 'error', error: { type, message: 'sk-secret' } })

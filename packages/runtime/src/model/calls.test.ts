@@ -3,7 +3,7 @@ import { LogError } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type AnyTool, tool } from '../tool/tool.ts'
+import { type AnyTool, tool } from '../define/tool.ts'
 import { hear, signed } from './answer.fixture.ts'
 import { finish } from './run.fixture.ts'
 

@@ -1,7 +1,7 @@
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { providerTool, tool } from '../tool/tool.ts'
+import { providerTool, tool } from '../define/tool.ts'
 import { chunksOf, finish, partsModel, Stage, words } from './run.fixture.ts'
 
 const whole = [...words('It is warm.'), finish('stop', [10, 4])]

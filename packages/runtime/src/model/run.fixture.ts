@@ -1,12 +1,12 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { memoryStore, type StreamManagerOptions, type Timers } from '@millrace/log'
 import type { Chunk, Entry, View } from '@millrace/protocol'
-import { type AgentDefinition, agent } from '../agent/agent.ts'
-import type { RunResult } from '../run/result.ts'
-import type { Run } from '../run/run.ts'
-import { createRuntime, type Runtime } from '../runtime.ts'
+import type { RunResult } from '../api/result.ts'
+import type { Run } from '../api/run.ts'
+import { createRuntime, type Runtime } from '../api/runtime.ts'
+import { type AgentDefinition, agent } from '../define/agent.ts'
+import type { AnyTool } from '../define/tool.ts'
 import type { Schema } from '../schema/schema.ts'
-import type { AnyTool } from '../tool/tool.ts'
 import type { Backoff } from './retry.ts'
 
 /** One thing that the logger was told. */

@@ -1,7 +1,7 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4Warning } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { providerTool, tool } from '../tool/tool.ts'
+import { providerTool, tool } from '../define/tool.ts'
 import type { ModelSettings } from './model.ts'
 import { chunksOf, finish, Stage, streamOf, words } from './run.fixture.ts'
 

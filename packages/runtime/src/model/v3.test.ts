@@ -7,7 +7,7 @@ import type {
 } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { tool } from '../tool/tool.ts'
+import { tool } from '../define/tool.ts'
 import { asV4 } from './model.ts'
 import { chunksOf, partsModel, Stage, streamOf } from './run.fixture.ts'
 

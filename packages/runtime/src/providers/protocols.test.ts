@@ -1,8 +1,8 @@
 import type { FixtureResponse } from '@copilotkit/aimock'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
+import { tool } from '../define/tool.ts'
 import { chunksOf, Stage, type Trial } from '../model/run.fixture.ts'
-import { tool } from '../tool/tool.ts'
 import { mockServer } from './mock.fixture.ts'
 import { PROVIDERS } from './providers.fixture.ts'
 

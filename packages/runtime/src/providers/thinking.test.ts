@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
+import { providerTool, tool } from '../define/tool.ts'
 import { chunksOf, Stage } from '../model/run.fixture.ts'
-import { providerTool, tool } from '../tool/tool.ts'
 import { anthropicProvider, openaiProvider } from './providers.fixture.ts'
 import { anthropic, rawServer } from './server.fixture.ts'
 

@@ -1,8 +1,8 @@
 // What guests do in a race, when they begin, and what they are told.
 
 import type { Chunk } from '@millrace/protocol'
+import type { Runtime } from '../api/runtime.ts'
 import { MillraceError } from '../error/error.ts'
-import type { Runtime } from '../runtime.ts'
 import type { Doing } from './race-plan.fixture.ts'
 import { NEXT, RUN, SESSION } from './waiting-program.fixture.ts'
 

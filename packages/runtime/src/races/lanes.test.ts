@@ -4,12 +4,12 @@ import { type LogStore, Memory, memoryStore } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { type Agent, agent } from '../agent/agent.ts'
+import type { Run } from '../api/run.ts'
+import type { Runtime } from '../api/runtime.ts'
+import { type Gate, gate, logOf, testRuntime, typesOf } from '../api/test-runtime.fixture.ts'
+import { type Agent, agent } from '../define/agent.ts'
+import { tool } from '../define/tool.ts'
 import { scriptedModel } from '../model/scripted.ts'
-import type { Run } from '../run/run.ts'
-import { type Gate, gate, logOf, testRuntime, typesOf } from '../run/test-runtime.fixture.ts'
-import type { Runtime } from '../runtime.ts'
-import { tool } from '../tool/tool.ts'
 
 /** A team: one that pays where that is approved, one that works until a gate opens, and their parent. */
 function team(ran: string[], { opened }: Gate) {

@@ -2,7 +2,7 @@
 
 import type { BatchLike, LogStore, Said, Writer } from '@millrace/log'
 import type { Chunk, ToolPart } from '@millrace/protocol'
-import type { Need } from '../tool/need.ts'
+import type { Need } from '../execute/tool/need.ts'
 
 export interface Mutant {
   readonly name: string

@@ -19,7 +19,7 @@ import {
   type Span,
 } from '@opentelemetry/sdk-trace-base'
 import { onTestFinished } from 'vitest'
-import type { Agent } from '../agent/agent.ts'
+import type { Agent } from '../define/agent.ts'
 import type { Telemetry } from './telemetry.ts'
 
 interface Point {

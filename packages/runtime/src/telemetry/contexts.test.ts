@@ -3,10 +3,10 @@
 import { trace } from '@opentelemetry/api'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { agent } from '../agent/agent.ts'
+import { testRuntime } from '../api/test-runtime.fixture.ts'
+import { agent } from '../define/agent.ts'
+import { tool } from '../define/tool.ts'
 import { type ScriptedAnswer, scriptedModel } from '../model/scripted.ts'
-import { testRuntime } from '../run/test-runtime.fixture.ts'
-import { tool } from '../tool/tool.ts'
 import { collector, followContexts, register, treeOf } from './collector.fixture.ts'
 
 /** A span of the application's own, after something was awaited. */

@@ -4,10 +4,10 @@ import { trace } from '@opentelemetry/api'
 import { BasicTracerProvider, SimpleSpanProcessor, type SpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { agent } from '../agent/agent.ts'
+import { logOf, testRuntime } from '../api/test-runtime.fixture.ts'
+import { agent } from '../define/agent.ts'
+import { tool } from '../define/tool.ts'
 import { scriptedModel } from '../model/scripted.ts'
-import { logOf, testRuntime } from '../run/test-runtime.fixture.ts'
-import { tool } from '../tool/tool.ts'
 import type { TelemetryOptions } from './options.ts'
 
 const hostile = (): never => {

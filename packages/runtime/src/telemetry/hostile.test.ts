@@ -1,6 +1,6 @@
 import { type Attributes, context, type MeterProvider, type Span, type TracerProvider } from '@opentelemetry/api'
 import { expect, onTestFinished, test } from 'vitest'
-import { agent } from '../agent/agent.ts'
+import { agent } from '../define/agent.ts'
 import { scriptedModel } from '../model/scripted.ts'
 import { collector, driveOf, gave } from './collector.fixture.ts'
 import type { Logger } from './logger.ts'

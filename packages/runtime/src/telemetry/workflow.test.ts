@@ -2,15 +2,15 @@
 
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import type { Agent } from '../agent/agent.ts'
-import { useInterrupt } from '../hooks/use-interrupt.ts'
-import { useReason } from '../hooks/use-reason.ts'
-import { useStep } from '../hooks/use-step.ts'
+import { ask, begin, call, counted, scripted } from '../api/people.fixture.ts'
+import type { Agent } from '../define/agent.ts'
+import type { NodeContext } from '../define/node.ts'
+import { tool } from '../define/tool.ts'
+import { useInterrupt } from '../execute/hooks/use-interrupt.ts'
+import { useReason } from '../execute/hooks/use-reason.ts'
+import { useStep } from '../execute/hooks/use-step.ts'
+import { inRow, Play, say, single, wired } from '../execute/workflow/play.fixture.ts'
 import { scriptedModel } from '../model/scripted.ts'
-import { ask, begin, call, counted, scripted } from '../run/people.fixture.ts'
-import { tool } from '../tool/tool.ts'
-import type { NodeContext } from '../workflow/node.ts'
-import { inRow, Play, say, single, wired } from '../workflow/play.fixture.ts'
 import { collector, followContexts, spanOf, textOf, treeOf } from './collector.fixture.ts'
 
 const used = { usage: { input: 3, output: 2 } }

@@ -1,0 +1,314 @@
+// An answer is to what waits: of that session, that principal, that kind and id, one that was offered, and to what was shown. Whatever else comes is refused,
+// typed, and nothing of it is in the log.
+
+import type { Chunk, Json } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { tool } from '../define/tool.ts'
+import { caller, chunksOf } from '../execute/agent/play.fixture.ts'
+import type { Answer } from './answer.ts'
+import { approve, begin, call, callsIn, counted, give, soundLog } from './people.fixture.ts'
+import type { Runtime } from './runtime.ts'
+import { codeOf, echo, logOf, testRuntime } from './test-runtime.fixture.ts'
+
+const locate = tool({ name: 'locate', input: z.object({}), client: true })
+
+/** A run that waits for the approval of `c1` and for the result of `c2`. */
+async function waiting(start: object = {}, options: object = {}) {
+  const pay = counted('pay', true)
+  const { agent: own } = caller([pay.tool, locate], [call('pay', 'c1', { n: 1 }), call('locate', 'c2')])
+  const begun = await begin(own, options, start)
+  await begun.run.result()
+  return { ...begun, ran: pay.ran }
+}
+
+/** The code of an answer that is refused and leaves nothing in the log. */
+async function refused(runtime: Runtime, answer: unknown, options: object = {}, session = 's'): Promise<string> {
+  const before = await logOf(runtime, 's')
+  const code = await codeOf(runtime.answer(session, answer as Answer, options))
+  expect(await logOf(runtime, 's')).toEqual(before)
+  return code
+}
+
+describe('an answer is bound', () => {
+  test('to its session', async () => {
+    const { runtime } = await waiting()
+    await (await runtime.start({ agent: 'agent:caller@1', input: 'x', session: 'other', runId: 'r2' })).result()
+    for (const answer of [
+      { kind: 'approval', id: 'r::c1', approved: true },
+      { kind: 'tool-result', id: 'c9', output: 1 },
+    ]) {
+      expect(await refused(runtime, answer, {}, 'other')).toBe('answer_unknown')
+      expect(await refused(runtime, answer, {}, 'nowhere')).toBe('session_unknown')
+    }
+    // The same call of another session is another call.
+    expect(await refused(runtime, { kind: 'approval', id: 'r2::c1', approved: true })).toBe('answer_unknown')
+  })
+
+  test('to the principal of the session, where the server says who answers', async () => {
+    const { runtime, run } = await waiting({ principal: 'ada' })
+    const answer = { kind: 'approval', id: 'r::c1', approved: true } as const
+    expect(await refused(runtime, answer, { principal: 'bob' })).toBe('answer_forbidden')
+    expect(await refused(runtime, answer, { principal: '' })).toBe('answer_forbidden')
+    const claim = runtime.claim('s', 'c2', { forMs: 100, principal: 'bob' })
+    expect(await codeOf(claim)).toBe('answer_forbidden')
+    await runtime.answer('s', answer, { principal: 'ada', guest: 'ada@phone' })
+    await runtime.answer('s', { kind: 'tool-result', id: 'c2', output: 1 }, { principal: 'ada' })
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    const guests = (await soundLog(runtime)).flatMap(({ chunk, origin }) =>
+      chunk.type === 'tool-approval-response' ? [origin.guest] : [],
+    )
+    expect(guests).toEqual(['ada@phone'])
+  })
+
+  test('to its kind: a result is no approval, and an approval is no result', async () => {
+    const { runtime, ran } = await waiting()
+    const wrong: Answer[] = [
+      { kind: 'tool-result', id: 'c1', output: 'paid' },
+      { kind: 'tool-result', id: 'c1', error: 'not paid' },
+      { kind: 'tool-result', id: 'r::c1', output: true },
+      { kind: 'approval', id: 'c2', approved: true },
+      { kind: 'approval', id: 'c1', approved: true },
+      { kind: 'interrupt', id: 'r::c1', response: true },
+      { kind: 'interrupt', id: 'c2', response: 'x' },
+    ]
+    for (const answer of wrong) expect(await refused(runtime, answer)).toBe('answer_wrong_kind')
+    expect(ran).toEqual([])
+    expect(await callsIn(runtime)).toMatchObject({
+      c1: { state: 'approval-requested' },
+      c2: { state: 'input-available' },
+    })
+  })
+
+  test('to its id, whatever that is called', async () => {
+    const { runtime } = await waiting()
+    const ids = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '::c1', 'r::c1 ', 'R::c1', 'r::c9']
+    for (const id of ids) {
+      expect(await refused(runtime, { kind: 'approval', id, approved: true })).toBe('answer_unknown')
+      expect(await refused(runtime, { kind: 'tool-result', id, output: 1 })).toBe('answer_unknown')
+      expect(await refused(runtime, { kind: 'interrupt', id, response: 1 })).toBe('answer_unknown')
+    }
+    for (const id of ['', 'r::', '::', 'x'.repeat(513), 7, null, undefined, {}, ['r::c1'], Symbol('c1'), 1n]) {
+      expect(await refused(runtime, { kind: 'approval', id, approved: true })).toBe('validation_failed')
+    }
+  })
+
+  test('to the input that was shown, to the last detail', async () => {
+    const { runtime, run, ran } = await waiting()
+    const shown = (input: unknown) => ({ kind: 'approval', id: 'r::c1', approved: true, input })
+    for (const other of [{ n: 2 }, {}, { n: 1, m: 2 }, { n: '1' }, [{ n: 1 }], null, 'n']) {
+      expect(await refused(runtime, shown(other))).toBe('answer_invalid')
+    }
+    // Also a denial is of what was seen.
+    expect(await refused(runtime, { ...shown({ n: 2 }), approved: false })).toBe('answer_invalid')
+    await approve(runtime, 'c1', true, { input: { n: 1 } })
+    await give(runtime, 'c2')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(ran).toEqual([1])
+  })
+
+  test('also where ids hold what stands between them', async () => {
+    const pay = counted('pay', true)
+    const { agent: own } = caller([pay.tool], [call('pay', 'a::c1', { n: 1 })])
+    const { runtime } = await begin(own)
+    await runtime.run('s', 'r').result()
+    await approve(runtime, 'a::c1', false)
+    await runtime.run('s', 'r').result()
+    const run = await runtime.start({ agent: own, input: 'again', session: 's', runId: 'r::a' })
+    const { pendings } = await run.result()
+    expect(pendings).toHaveLength(1)
+    const [{ id } = { id: '' }] = pendings
+    const first = await runtime.answer('s', { kind: 'approval', id, approved: true })
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(pay.ran).toEqual([1])
+    expect(await codeOf(runtime.answer('s', { kind: 'approval', id, approved: false }))).toBe('answer_already_settled')
+    expect(first.sequence).toBeGreaterThan(0)
+  })
+})
+
+describe('what is no answer', () => {
+  const cyclic: Record<string, unknown> = {}
+  cyclic['self'] = cyclic
+  const NO_JSON: Record<string, unknown> = {
+    nothing: undefined,
+    'a function': () => 1,
+    'a symbol': Symbol('x'),
+    'a big integer': 1n,
+    'a circle': cyclic,
+    'no number': Number.NaN,
+    infinity: Number.POSITIVE_INFINITY,
+    'a date': new Date(0),
+    'a map': new Map([['a', 1]]),
+    'a function within': { deep: [() => 1] },
+    'a big integer within': { deep: [1n] },
+  }
+
+  test.each(Object.entries(NO_JSON))('%s is refused as an output and as a response', async (_, value) => {
+    const { runtime } = await waiting()
+    expect(await refused(runtime, { kind: 'tool-result', id: 'c2', output: value })).toBe('validation_failed')
+    expect(await refused(runtime, { kind: 'interrupt', id: 'i1', response: value })).toBe('validation_failed')
+  })
+
+  test('nor is what has the wrong shape', async () => {
+    const { runtime } = await waiting()
+    const wrong: unknown[] = [
+      null,
+      undefined,
+      'yes',
+      [],
+      {},
+      { kind: 'maybe', id: 'c2' },
+      { kind: '__proto__', id: 'c2' },
+      { kind: 1n, id: 'c2' },
+      { kind: cyclic, id: 'c2' },
+      { kind: ['approval'], id: 'r::c1', approved: true },
+      { kind: 'approval', id: 'r::c1' },
+      { kind: 'approval', id: 'r::c1', approved: 'true' },
+      { kind: 'approval', id: 'r::c1', approved: 1 },
+      { kind: 'approval', id: 'r::c1', approved: true, reason: 7 },
+      { kind: 'approval', id: 'r::c1', approved: true, reason: 'x'.repeat(8193) },
+      { kind: 'tool-result', id: 'c2' },
+      { kind: 'tool-result', id: 'c2', error: { message: 'no' } },
+      { kind: 'tool-result', id: 'c2', error: 'x'.repeat(8193) },
+      { kind: 'tool-result', id: 'c2', error: 'no', code: 7 },
+    ]
+    for (const answer of wrong) expect(await refused(runtime, answer)).toBe('validation_failed')
+    for (const options of [null, 'ada', { guest: '' }, { guest: 7 }]) {
+      const answer = { kind: 'tool-result', id: 'c2', output: 1 }
+      expect(await refused(runtime, answer, options as object)).toBe('validation_failed')
+    }
+  })
+
+  test('nor is what the log cannot hold', async () => {
+    const { runtime, run } = await waiting({}, { log: { maxBlobBytes: 100_000 } })
+    const huge = 'x'.repeat(100_000)
+    expect(await refused(runtime, { kind: 'tool-result', id: 'c2', output: huge })).toBe('validation_failed')
+    await give(runtime, 'c2', 'small')
+    await approve(runtime, 'c1', false)
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+  })
+})
+
+describe('the first answer counts', () => {
+  test('law 5: of many at once one wins, and all others are told', async () => {
+    const { runtime, run, ran } = await waiting()
+    const codes = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        codeOf(runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: n % 2 === 0 }, { guest: `guest ${n}` })),
+      ),
+    )
+    expect(codes.filter(code => code === 'none')).toHaveLength(1)
+    expect(codes.filter(code => code === 'answer_already_settled')).toHaveLength(19)
+    await give(runtime, 'c2')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    const [response, ...more] = chunksOf(await soundLog(runtime), 'tool-approval-response')
+    expect(more).toEqual([])
+    expect(ran).toEqual(response?.approved ? [1] : [])
+  })
+
+  test('who repeats it gets the same place, and nothing happens twice', async () => {
+    const { runtime, run, ran } = await waiting()
+    const places = await Promise.all([1, 2, 3].map(() => approve(runtime, 'c1')))
+    expect(new Set(places.map(({ sequence }) => sequence)).size).toBe(1)
+    await give(runtime, 'c2')
+    await run.result()
+    expect(await approve(runtime, 'c1')).toEqual(places[0])
+    expect(ran).toEqual([1])
+  })
+
+  test('also long after, when the ticket has forgotten', async () => {
+    const pay = counted('pay', true)
+    const calls = Array.from({ length: 40 }, (_, n) => call('pay', `c${n}`, { n }))
+    const { runtime, run } = await begin(caller([pay.tool], calls).agent)
+    await run.result()
+    await run.stop()
+    await run.result()
+    for (const id of ['c0', 'c39']) expect(await codeOf(approve(runtime, id))).toBe('answer_already_settled')
+    expect(await codeOf(approve(runtime, 'c40'))).toBe('answer_unknown')
+  })
+})
+
+describe('a question', () => {
+  const question = 'Which?'
+  const OPTIONS = [
+    { id: 'a', label: 'A' },
+    { id: 'b', label: 'B' },
+  ]
+
+  /** A session in which a run waits for an answer to a question. */
+  async function asked(input: Extract<Chunk, { type: 'interrupt' }>['input']): Promise<Runtime> {
+    const runtime = testRuntime({ engine: false })
+    await runtime.start({ agent: echo, input: 'go', session: 's', runId: 'r' })
+    const writer = await runtime.manager.createWriter('s', { runId: 'r', program: echo.program, agentType: 'echo' })
+    await writer.commit([{ type: 'interrupt', interruptId: 'i1', input }])
+    await runtime.manager.pauseStream('s')
+    await writer.close()
+    return runtime
+  }
+
+  const respond = (runtime: Runtime, response: Json) =>
+    codeOf(runtime.answer('s', { kind: 'interrupt', id: 'i1', response }))
+
+  test('is answered by one of what was offered', async () => {
+    const runtime = await asked({ kind: 'choice', question, options: OPTIONS })
+    expect(await runtime.run('s', 'r').result()).toMatchObject({
+      status: 'paused',
+      suspended: { kind: 'suspended_interrupt', interruptIds: ['i1'] },
+    })
+    for (const wrong of ['c', '', 'A', 0, null, true, {}, ['a'], ['a', 'b'], { id: 'a' }]) {
+      expect(await respond(runtime, wrong)).toBe('answer_invalid')
+    }
+    expect(await respond(runtime, 'a')).toBe('none')
+    expect(await respond(runtime, 'b')).toBe('answer_already_settled')
+    expect((await runtime.view('s')).view.interrupts).toMatchObject([{ status: 'answered', response: 'a' }])
+  })
+
+  test.each([
+    [{ kind: 'multi-choice', question, options: OPTIONS }],
+    [{ kind: 'choice', question, multiple: true, options: OPTIONS }],
+  ] as const)('of which several may be chosen is answered by some: %o', async input => {
+    const runtime = await asked(input as never)
+    for (const wrong of ['a', ['a', 'c'], ['a', 'a'], [null], { 0: 'a' }, null]) {
+      expect(await respond(runtime, wrong as Json)).toBe('answer_invalid')
+    }
+    expect(await respond(runtime, ['b', 'a'])).toBe('none')
+    expect((await runtime.view('s')).view.interrupts).toMatchObject([{ response: ['b', 'a'] }])
+  })
+
+  test('for text is answered by text', async () => {
+    const runtime = await asked({ kind: 'text' })
+    for (const wrong of [7, null, ['x'], {}]) expect(await respond(runtime, wrong as Json)).toBe('answer_invalid')
+    expect(await respond(runtime, '')).toBe('none')
+  })
+
+  test('with a form is answered by what fits its schema, place by place', async () => {
+    const schema = { type: 'object', properties: { pin: { type: 'integer', minimum: 1000 } }, required: ['pin'] }
+    const runtime = await asked({ kind: 'form', schema })
+    for (const wrong of [null, 'x', [], {}, { pin: 'x' }, { pin: 1.5 }]) {
+      expect(await respond(runtime, wrong)).toBe('answer_invalid')
+    }
+    // What was answered is in no message: that may be read where the answer may not.
+    await expect(runtime.answer('s', { kind: 'interrupt', id: 'i1', response: { pin: 77 } })).rejects.toThrow(
+      /^i1: the answer does not fit the form: pin: is less than 1000$/,
+    )
+    expect(await refused(runtime, { kind: 'interrupt', id: 'i1', response: { pin: 1 } })).toBe('answer_invalid')
+    expect(await respond(runtime, { pin: 1234 })).toBe('none')
+  })
+
+  test('with a form whose schema nobody can check by is refused, and holds up nobody', async () => {
+    const self = { properties: { a: { $ref: '#/$defs/a' } }, $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } } }
+    expect(await respond(await asked({ kind: 'form', schema: self }), { a: 1 })).toBe('answer_invalid')
+    const evil = { properties: { a: { pattern: '^(a+)+$' } } }
+    const runtime = await asked({ kind: 'form', schema: evil })
+    expect(await respond(runtime, { a: `${'a'.repeat(60)}!` })).toBe('answer_invalid')
+    expect(await respond(runtime, { a: 'aaa' })).toBe('none')
+    expect(await respond(await asked({ kind: 'form', schema: { pattern: '(' } }), 'x')).toBe('none')
+  })
+
+  test('is answered by nothing else', async () => {
+    const runtime = await asked({ kind: 'text' })
+    expect(await refused(runtime, { kind: 'approval', id: 'i1', approved: true })).toBe('answer_wrong_kind')
+    expect(await refused(runtime, { kind: 'tool-result', id: 'i1', output: 'x' })).toBe('answer_wrong_kind')
+    expect(await codeOf(runtime.claim('s', 'i1', { forMs: 1 }))).toBe('answer_wrong_kind')
+  })
+})

@@ -1,0 +1,219 @@
+// How answers get into a session: as they were checked, in turn, and for no more than they need.
+
+import { Memory, memoryStore } from '@millrace/log'
+import type { Json } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { tool } from '../define/tool.ts'
+import { caller, chunksOf } from '../execute/agent/play.fixture.ts'
+import type { Answer, AnswerOptions } from './answer.ts'
+import { approve, begin, call, callsIn, counted, give, soundLog } from './people.fixture.ts'
+import { codeOf, echo, gate, testRuntime } from './test-runtime.fixture.ts'
+
+const locate = tool({ name: 'locate', input: z.object({}), client: true })
+const approval = (id: string, approved = true) => ({ kind: 'approval', id, approved }) as const
+
+/** A run that waits for the approvals of so many calls, `c0` and on. */
+async function crowd(count: number, options: object = {}) {
+  const pay = counted('pay', true)
+  const calls = Array.from({ length: count }, (_, n) => call('pay', `c${n}`, { n }))
+  const { agent: own } = caller([pay.tool], calls)
+  const begun = await begin(own, options)
+  expect((await begun.run.result()).status).toBe('paused')
+  return { ...begun, own, ran: pay.ran }
+}
+
+/** What a run comes to that waits for nobody any more. */
+async function ended({ run }: Awaited<ReturnType<typeof crowd>>) {
+  let result = await run.result()
+  while (result.status === 'paused') result = await run.result()
+  return result
+}
+
+describe('a confirmation of all', () => {
+  test('of which nothing counted is refused: who said no is not told that they did', async () => {
+    const begun = await crowd(3)
+    const { runtime, ran } = begun
+    const confirm = (approved: boolean, guest: string) =>
+      codeOf(runtime.resume('s', 'r', { mode: 'with-confirmation', approved, guest }))
+    const codes = await Promise.all([confirm(true, 'yes'), confirm(false, 'no')])
+    expect(codes).toEqual(['none', 'answer_already_settled'])
+    expect((await ended(begun)).status).toBe('completed')
+    expect(ran.sort()).toEqual([0, 1, 2])
+  })
+
+  test('answers the rest where one is late, and is refused where all are', async () => {
+    let now = 1_000_000
+    const memory = new Memory({ clock: () => now })
+    const store = () => memoryStore(undefined, memory)
+    const brief = tool({
+      name: 'brief',
+      input: z.object({}),
+      approval: { rule: () => true, timeout: 500 },
+      execute: () => 'x',
+    })
+    const pay = counted('pay', true)
+    const { agent: own } = caller([brief, pay.tool], [call('brief', 'c1'), call('pay', 'c2', { n: 2 })])
+    const { runtime, run } = await begin(own, { store: store() })
+    await run.result()
+    await runtime.close()
+    now += 1000
+    const desk = testRuntime({ store: store(), engine: false })
+    const confirm = () => codeOf(desk.resume('s', 'r', { mode: 'with-confirmation', approved: true }))
+    expect(await confirm()).toBe('none')
+    expect((await desk.view('s')).view.pendings.map(({ id }) => id)).toEqual(['r::c1'])
+    expect(await confirm()).toBe('answer_late')
+    testRuntime({ store: store(), agents: [own] })
+    expect((await desk.run('s', 'r').result()).status).toBe('completed')
+    expect(await callsIn(desk)).toMatchObject({ c1: { state: 'output-denied' }, c2: { output: 'pay 2' } })
+  })
+})
+
+test('as many answers and claims at once cost as many appends', async () => {
+  const memory = new Memory()
+  const { runtime, own } = await crowd(40, { store: memoryStore(undefined, memory) })
+  await runtime.close()
+  const store = memoryStore(undefined, memory)
+  let appends = 0
+  const append = store.append.bind(store)
+  store.append = (...asked) => {
+    appends++
+    return append(...asked)
+  }
+  const desk = testRuntime({ store, engine: false })
+  await Promise.all(Array.from({ length: 40 }, (_, n) => approve(desk, `c${n}`)))
+  expect(appends).toBe(40)
+  testRuntime({ store, agents: [own] })
+  expect((await desk.run('s', 'r').result()).status).toBe('completed')
+})
+
+describe('an answer', () => {
+  test('is kept as it was checked, whatever its getters say the next time', async () => {
+    const city = tool({ name: 'city', input: z.object({}), output: z.object({ city: z.string() }), client: true })
+    const { agent: own } = caller([city], [call('city', 'c1')])
+    const { runtime, run } = await begin(own)
+    await run.result()
+    let reads = 0
+    const output = {
+      get city() {
+        return reads++ === 0 ? 'Ulm' : { evil: reads }
+      },
+    }
+    await give(runtime, 'c1', output as unknown as Json)
+    expect((await run.result()).status).toBe('completed')
+    expect((await callsIn(runtime))['c1']?.output).toEqual({ city: 'Ulm' })
+    expect(reads).toBe(1)
+  })
+
+  test('holds no holes', async () => {
+    const { agent: own } = caller([locate], [call('locate', 'c1')])
+    const { runtime, run } = await begin(own)
+    await run.result()
+    // biome-ignore lint/suspicious/noSparseArray: what is refused.
+    expect(await codeOf(give(runtime, 'c1', [, 1] as unknown as Json))).toBe('validation_failed')
+    const odd = JSON.parse('{"__proto__":{"x":1},"a":null}') as Json
+    await give(runtime, 'c1', odd)
+    await run.result()
+    expect(JSON.stringify((await callsIn(runtime))['c1']?.output)).toBe('{"__proto__":{"x":1},"a":null}')
+  })
+
+  test('that is repeated is to the same input', async () => {
+    const begun = await crowd(1)
+    const { runtime } = begun
+    const first = await approve(runtime, 'c0', true, { input: { n: 0 } })
+    for (const isEnded of [false, true]) {
+      if (isEnded) await ended(begun)
+      expect(await codeOf(approve(runtime, 'c0', true, { input: { n: 1000 } }))).toBe('answer_invalid')
+      expect(await approve(runtime, 'c0', true, { input: { n: 0 } })).toEqual(first)
+    }
+  })
+
+  test('that is repeated is known, though the id of its run begins with that of another', async () => {
+    const begun = await crowd(1)
+    const { runtime, own } = begun
+    await approve(runtime, 'c0')
+    await ended(begun)
+    const run = await runtime.start({ agent: own, input: 'again', session: 's', runId: 'r::b' })
+    const [{ id } = { id: '' }] = (await run.result()).pendings
+    expect(id).toMatch(/^r::b::/)
+    const first = await runtime.answer('s', approval(id))
+    await run.result()
+    expect(await runtime.answer('s', approval(id))).toEqual(first)
+  })
+
+  test('to what was approved and still runs comes too late, also when the ticket has forgotten', async () => {
+    const held = gate()
+    const slow = tool({ name: 'slow', input: z.object({}), approval: true, execute: () => held.opened.then(() => 'x') })
+    const pay = counted('pay', true)
+    const calls = Array.from({ length: 40 }, (_, n) => call('pay', `c${n}`, { n }))
+    const { agent: own } = caller([slow, pay.tool], [call('slow', 'first'), ...calls])
+    const { runtime, run } = await begin(own)
+    await run.result()
+    await approve(runtime, 'first')
+    for (const { id } of calls) await approve(runtime, id)
+    expect(await codeOf(approve(runtime, 'first', false))).toBe('answer_already_settled')
+    expect(await codeOf(approve(runtime, 'never', false))).toBe('answer_unknown')
+    held.open()
+    let result = await run.result()
+    while (result.status === 'paused') result = await run.result()
+    expect(chunksOf(await soundLog(runtime), 'tool-approval-response')).toHaveLength(41)
+  })
+
+  test('to nothing reads nothing of a session in which nothing ever waited', async () => {
+    const memory = new Memory()
+    const driver = testRuntime({ store: memoryStore(undefined, memory), agents: [echo] })
+    for (let n = 0; n < 3; n++) await (await driver.start({ session: 's', agent: echo, input: 'hi' })).result()
+    const store = memoryStore(undefined, memory)
+    let batches = 0
+    const read = store.read.bind(store)
+    store.read = async (...asked) => {
+      const page = await read(...asked)
+      batches += page?.batches.length ?? 0
+      return page
+    }
+    const desk = testRuntime({ store, agents: [echo], engine: false })
+    const answers: Answer[] = [
+      approval('x::y'),
+      approval('x::y::z'),
+      { ...approval('x::y'), input: {} },
+      { kind: 'tool-result', id: 'x', output: 1 },
+      { kind: 'interrupt', id: 'x', response: 1 },
+    ]
+    for (const answer of answers) expect(await codeOf(desk.answer('s', answer))).toBe('answer_unknown')
+    expect(await codeOf(desk.claim('s', 'x', { forMs: 10 }))).toBe('answer_unknown')
+    expect(batches).toBe(0)
+  })
+
+  test('and a claim are none of a runtime that was closed', async () => {
+    const { runtime } = await crowd(1)
+    await runtime.close()
+    expect(await codeOf(approve(runtime, 'c0'))).toBe('runtime_closed')
+    expect(await codeOf(runtime.claim('s', 'c0', { forMs: 10 }))).toBe('runtime_closed')
+    expect(await codeOf(runtime.resume('s', 'r', { mode: 'with-confirmation', approved: true }))).toBe('runtime_closed')
+  })
+
+  test('and a claim are checked for a principal that is named and not there', async () => {
+    const { runtime } = await crowd(1)
+    for (const principal of [undefined, null, 7]) {
+      const options = { principal } as unknown as AnswerOptions
+      expect(await codeOf(runtime.answer('s', approval('r::c0'), options))).toBe('validation_failed')
+      expect(await codeOf(runtime.claim('s', 'c0', { forMs: 10, ...options }))).toBe('validation_failed')
+    }
+  })
+})
+
+test('what is no claim is refused, whatever it is', async () => {
+  const { agent: own } = caller([locate], [call('locate', 'c1')])
+  const { runtime, run } = await begin(own)
+  await run.result()
+  for (const forMs of [0, -1, 1.5, Number.NaN, '5', null, undefined, 10n, Symbol('x'), {}]) {
+    expect(await codeOf(runtime.claim('s', 'c1', { forMs: forMs as number }))).toBe('validation_failed')
+  }
+  for (const id of [null, undefined, 7, 1n, Symbol('x'), {}]) {
+    expect(await codeOf(runtime.claim('s', id as string, { forMs: 10 }))).toBe('validation_failed')
+    expect(await codeOf(runtime.claim(id as string, 'c1', { forMs: 10 }))).toBe('validation_failed')
+  }
+  for (const by of [null, 7, 1n, Symbol('x')]) {
+    expect(await codeOf(runtime.claim('s', 'c1', { forMs: 10, by: by as unknown as string }))).toBe('validation_failed')
+  }
+})

@@ -1,0 +1,123 @@
+import { Memory, memoryStore } from '@millrace/log'
+import type { Json } from '@millrace/protocol'
+import { expect, test } from 'vitest'
+import { agent } from '../define/agent.ts'
+import { scriptedModel } from '../model/scripted.ts'
+import type { Runtime } from './runtime.ts'
+import { codeOf, gate, patient, testRuntime, until } from './test-runtime.fixture.ts'
+
+const SECRET = 'tenant-47'
+
+/** An agent that tells a test which context each of its runs was given. */
+function watched() {
+  const seen: (readonly [string, Json | undefined, Json | undefined])[] = []
+  const own = agent({
+    name: 'watched',
+    model: scriptedModel(({ lastText }) => ({ text: `you said ${lastText}` })),
+    instructions: ({ runId, context, data }) => {
+      seen.push([runId, context, data])
+      return 'Be brief.'
+    },
+  })
+  return { own, seen }
+}
+
+/** All that anybody outside the server can get of a session. */
+async function shownOf(runtime: Runtime, sessionId: string, runIds: readonly string[]): Promise<string> {
+  const shown: unknown[] = [await runtime.view(sessionId), await runtime.status(sessionId)]
+  for (const runId of runIds) {
+    const run = runtime.run(sessionId, runId)
+    shown.push(await run.result())
+    for await (const entry of run.stream()) shown.push(entry)
+    for await (const entry of run.stream({ after: 0 })) shown.push(entry)
+  }
+  const reader = await runtime.manager.createResumableReader(sessionId, { whole: true })
+  for await (const entry of reader) shown.push(entry)
+  return JSON.stringify(shown)
+}
+
+test('law 10: the server’s context goes along with retry, edit and resume, and no reader sees it', async () => {
+  for (const context of [{ tenant: SECRET }, { tenant: SECRET, large: 'x'.repeat(100_000) }]) {
+    const { own, seen } = watched()
+    const runtime = testRuntime({ agents: [own] })
+    const asked = { agent: own, input: 'a', session: 's', runId: 'r1', messageId: 'm1', context, data: { tab: 1 } }
+    await (await runtime.start(asked)).result()
+    await (await runtime.retry('s', 'r1', { runId: 'r2' })).result()
+    await (await runtime.edit('s', 'm1', 'b', { runId: 'r3', data: { tab: 2 } })).result()
+    const options = { mode: 'from-checkpoint', checkpointId: 'r3/main/1', runId: 'r4' } as const
+    await (await runtime.resume('s', 'r3', options)).result()
+    // Also where what was asked for is trimmed.
+    const { view } = await runtime.view('s')
+    const { at = 0 } = view.runs.at(-1) ?? {}
+    await runtime.manager.trimStream('s', { maxEntries: view.head - at + 1 })
+    expect((await runtime.manager.getInfo('s'))?.floor).toBe(at - 1)
+    await (await runtime.retry('s', 'r4', { runId: 'r5', context: { tenant: 'other' } })).result()
+    await (await runtime.start({ agent: own, input: 'c', session: 's', runId: 'r6' })).result()
+    expect(seen).toEqual([
+      ['r1', context, { tab: 1 }],
+      ['r2', context, { tab: 1 }],
+      ['r3', context, { tab: 2 }],
+      ['r4', context, { tab: 2 }],
+      ['r5', { tenant: 'other' }, { tab: 2 }],
+      ['r6', undefined, undefined],
+    ])
+    const fork = await runtime.fork('s')
+    await (await runtime.retry(fork, 'r5', { runId: 'f1' })).result()
+    expect(seen.at(-1)).toEqual(['f1', { tenant: 'other' }, { tab: 2 }])
+  }
+})
+
+test('law 10: nothing that a reader, a view or a result shows holds the context', async () => {
+  const { own } = watched()
+  const runtime = testRuntime({ agents: [own] })
+  const context = { tenant: SECRET }
+  await (await runtime.start({ agent: own, input: 'a', session: 's', runId: 'r1', messageId: 'm1', context })).result()
+  await (await runtime.retry('s', 'r1', { runId: 'r2' })).result()
+  const shown = await shownOf(runtime, 's', ['r1', 'r2'])
+  expect(shown).toContain('you said a')
+  expect(shown).not.toContain(SECRET)
+  expect(shown).not.toContain('run-context')
+  // It is in the log, and so on every process that drives.
+  const { head = 0 } = (await runtime.manager.getInfo('s')) ?? {}
+  expect(JSON.stringify(await runtime.manager.entries('s', 0, head))).toContain(SECRET)
+})
+
+test('the context of an interrupted run goes along with what resumes it', async () => {
+  const held = gate()
+  const slow = patient(held)
+  const seen: (Json | undefined)[] = []
+  const own = agent({
+    name: 'slow',
+    model: slow.model,
+    instructions: ({ context }) => {
+      seen.push(context)
+      return undefined
+    },
+  })
+  const runtime = testRuntime({ agents: [own] })
+  const run = await runtime.start({ agent: own, input: 'a', session: 's', context: { tenant: SECRET } })
+  await until(run, 'text-delta')
+  await run.stop()
+  await run.result()
+  held.open()
+  await (await runtime.resume('s', run.runId)).result()
+  expect(seen).toEqual([{ tenant: SECRET }, { tenant: SECRET }])
+})
+
+test('a context that is gone is told: nothing is done again without it', async () => {
+  const { own, seen } = watched()
+  const memory = new Memory()
+  const runtime = testRuntime({ agents: [own], store: memoryStore(undefined, memory) })
+  const context = { tenant: SECRET, large: 'x'.repeat(100_000) }
+  const asked = { agent: own, input: 'a', session: 's', runId: 'r1', messageId: 'm1', context }
+  await (await runtime.start(asked)).result()
+  memory.logs.get('s')?.blobs.clear()
+  expect(await codeOf(runtime.retry('s', 'r1'))).toBe('internal_error')
+  expect(await codeOf(runtime.edit('s', 'm1', 'b'))).toBe('internal_error')
+  // Who says what it is to be needs no other.
+  await (await runtime.retry('s', 'r1', { runId: 'r2', context: { tenant: 'other' } })).result()
+  expect(seen).toEqual([
+    ['r1', context, undefined],
+    ['r2', { tenant: 'other' }, undefined],
+  ])
+})

@@ -1,0 +1,149 @@
+import { type LogStore, Memory, memoryStore } from '@millrace/log'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { agent } from '../define/agent.ts'
+import { tool } from '../define/tool.ts'
+import { scriptedModel } from '../model/scripted.ts'
+import { SNAPSHOT_AFTER } from '../session/snapshots.ts'
+import { codeOf, testRuntime } from './test-runtime.fixture.ts'
+
+/** What was read through a store. */
+interface Reads {
+  entries: number
+  snapshots: number
+}
+
+/** A store that counts what is read through it. */
+function readStore(store: LogStore): { store: LogStore; taken: () => Reads } {
+  let reads: Reads = { entries: 0, snapshots: 0 }
+  const counting: Partial<LogStore> = {
+    async read(...asked) {
+      const page = await store.read(...asked)
+      for (const { first, last } of page?.batches ?? []) reads.entries += last - first + 1
+      return page
+    },
+    async getSnapshot(...asked) {
+      const found = await store.getSnapshot(...asked)
+      if (found) reads.snapshots++
+      return found
+    },
+  }
+  const counted = new Proxy(store, {
+    get(target, key) {
+      const value = Reflect.get(counting, key) ?? Reflect.get(target, key)
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  const taken = () => {
+    const before = reads
+    reads = { entries: 0, snapshots: 0 }
+    return before
+  }
+  return { store: counted, taken }
+}
+
+const brief = agent({
+  name: 'brief',
+  trimHistory: messages => messages.slice(-1),
+  model: scriptedModel(({ lastText }) => ({ text: `you said ${lastText}` })),
+})
+
+test('what a turn reads does not grow with the turns before it', async () => {
+  const memory = new Memory()
+  const asking = readStore(memoryStore(undefined, memory))
+  const driving = readStore(memoryStore(undefined, memory))
+  const server = testRuntime({ store: asking.store, engine: false })
+  testRuntime({ store: driving.store, agents: [brief], engine: { pollMs: 1, graceMs: 0 } })
+  const turns: { readonly asked: Reads; readonly drove: Reads; readonly own: number }[] = []
+  for (let turn = 1; turn <= 250; turn++) {
+    const run = await server.start({ session: 's', agent: brief, input: 'hello' })
+    let own = 0
+    for await (const _ of run.stream()) own++
+    expect((await run.result()).text).toBe('you said hello')
+    turns.push({ asked: asking.taken(), drove: driving.taken(), own })
+  }
+  for (const turn of [50, 250]) {
+    const { asked, own } = turns[turn - 1] as (typeof turns)[number]
+    expect(asked.snapshots).toBe(0)
+    expect(asked.entries).toBeLessThanOrEqual(3 * own)
+  }
+  // Who drives it has the session from the turn before; the few turns whose end makes a snapshot read what came since the last one.
+  const isLarge = ({ drove, own }: (typeof turns)[number]) => drove.snapshots > 0 || drove.entries > 4 * own
+  const { head = 0 } = (await server.manager.getInfo('s')) ?? {}
+  expect(turns.filter(isLarge).length).toBeLessThanOrEqual(1 + head / SNAPSHOT_AFTER)
+  for (const { drove, own } of turns) {
+    expect(drove.snapshots).toBeLessThanOrEqual(1)
+    expect(drove.entries).toBeLessThanOrEqual(2 * (SNAPSHOT_AFTER + 4 * own))
+  }
+})
+
+test('what a turn reads whose message has an id, and what it is to show, does not grow with the turns before it', async () => {
+  const { store, taken } = readStore(memoryStore(undefined, new Memory()))
+  const server = testRuntime({ store, agents: [brief], engine: { pollMs: 1, graceMs: 0 } })
+  const reads: number[] = []
+  for (let turn = 1; turn <= 100; turn++) {
+    const run = await server.start({ session: 's', agent: brief, input: 'hello', messageId: `m${turn}` })
+    await run.result()
+    const { view } = await server.view('s')
+    expect(view.messages.length).toBe(2 * turn)
+    const { entries, snapshots } = taken()
+    expect(snapshots).toBe(0)
+    reads.push(entries)
+  }
+  const most = (from: number, to: number) => Math.max(...reads.slice(from, to))
+  expect(most(80, 100)).toBeLessThanOrEqual(2 * most(5, 25))
+  // One that the session has is still known, whoever said it.
+  await expect(server.start({ session: 's', agent: brief, input: 'hello', messageId: 'm7' })).rejects.toThrow('m7')
+})
+
+describe('what an answer reads', () => {
+  const input = { amount: 5 }
+  const payer = agent({
+    name: 'payer',
+    tools: [
+      tool({ name: 'pay', input: z.object({ amount: z.number() }), approval: true, execute: () => 'paid' }),
+      tool({ name: 'look', input: z.object({}), client: true }),
+    ],
+    model: scriptedModel(({ turnAnswers }) =>
+      turnAnswers === 0
+        ? {
+            calls: [
+              { name: 'pay', input, id: 'c::1' },
+              { name: 'look', input: {}, id: 'c::2' },
+            ],
+          }
+        : { text: 'Done.' },
+    ),
+  })
+
+  /** A session that waits, and a server that drives nothing. */
+  async function paused() {
+    const memory = new Memory()
+    const driver = testRuntime({ store: memoryStore(undefined, memory), agents: [payer] })
+    await (await driver.start({ session: 's', agent: payer, runId: 'a::r', input: 'go' })).result()
+    await driver.close()
+    const { store, taken } = readStore(memoryStore(undefined, memory))
+    return { server: testRuntime({ store, agents: [payer], engine: false }), taken }
+  }
+
+  test('is nothing of the session, as long as it is, where there is nothing to compare', async () => {
+    const { server, taken } = await paused()
+    const { sequence } = await server.answer('s', { kind: 'approval', id: 'a::r::c::1', approved: true })
+    await server.answer('s', { kind: 'tool-result', id: 'c::2', output: 'seen' })
+    expect(taken()).toEqual({ entries: 0, snapshots: 0 })
+    // Which of the ids holds what stands between them is not told by what was settled.
+    const again = await server.answer('s', { kind: 'approval', id: 'a::r::c::1', approved: true })
+    expect(again).toEqual({ sequence })
+    expect(taken().entries).toBeGreaterThan(0)
+    testRuntime({ store: server.manager.store, agents: [payer] })
+    expect(await server.run('s', 'a::r').result()).toMatchObject({ status: 'completed', text: 'Done.' })
+  })
+
+  test('is the session, where it says what was shown', async () => {
+    const { server, taken } = await paused()
+    const approval = { kind: 'approval', id: 'a::r::c::1', approved: true } as const
+    expect(await codeOf(server.answer('s', { ...approval, input: { amount: 6 } }))).toBe('answer_invalid')
+    expect(taken().entries).toBeGreaterThan(0)
+    await server.answer('s', { ...approval, input })
+  })
+})

@@ -1,0 +1,220 @@
+// What a list shows of a session: what it is called, and the last line that was said there.
+
+import { memoryStore } from '@millrace/log'
+import type { Chunk } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { agent } from '../define/agent.ts'
+import type { NodeContext } from '../define/node.ts'
+import { tool } from '../define/tool.ts'
+import { workflow } from '../define/workflow.ts'
+import { ProviderError } from '../error/error.ts'
+import { useInterrupt } from '../execute/hooks/use-interrupt.ts'
+import { useReason } from '../execute/hooks/use-reason.ts'
+import { scriptedModel } from '../model/scripted.ts'
+import type { Runtime } from './runtime.ts'
+import { codeOf, echo, gate, logOf, patient, testRuntime, until } from './test-runtime.fixture.ts'
+
+const shown = async (runtime: Runtime) => {
+  const { streams } = await runtime.manager.listStreams(undefined)
+  const { title, line, status } = streams[0] as (typeof streams)[0]
+  return [title, line, status]
+}
+
+/** The lines that pauses and ends of the session say. */
+async function linesOf(runtime: Runtime): Promise<(string | undefined)[]> {
+  const said = (await logOf(runtime, 's')).map(({ chunk }) => chunk)
+  const isEnd = (chunk: Chunk) => chunk.type === 'run-paused' || chunk.type === 'run-finished'
+  return said.filter(isEnd).map(chunk => (chunk as { line?: string }).line)
+}
+
+const single = (node: (context: NodeContext<string>) => Promise<object>) =>
+  workflow({
+    id: 'own',
+    nodes: { node },
+    edges: [
+      ['start', 'node'],
+      ['node', 'end'],
+    ],
+  })
+
+describe('the last line of a run', () => {
+  test('is the last that the agent said, of its last answer or of an earlier one', async () => {
+    const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+    const calls = [{ name: 'look', input: {} }]
+    const texts = ['First.\n\n  Then  this. \n', ' ']
+    for (const [i, text] of texts.entries()) {
+      const own = agent({ name: 'own', tools: [look], model: scriptedModel([{ text: 'I look.', calls }, { text }]) })
+      const runtime = testRuntime({ agents: [own] })
+      const run = await runtime.start({ agent: own, input: ' Look \n there. ', session: 's' })
+      await run.result()
+      expect(await linesOf(runtime)).toEqual([['Then this.', 'I look.'][i]])
+      expect(await shown(runtime)).toEqual([undefined, ['Then this.', 'I look.'][i], 'ended'])
+    }
+  })
+
+  test('is of the last part of an answer', async () => {
+    const parts = [
+      { type: 'text-start', id: 'b' },
+      { type: 'text-delta', id: 'b', delta: 'Second ' },
+      { type: 'text-delta', id: 'b', delta: 'part.' },
+      { type: 'text-end', id: 'b' },
+    ] as const
+    const own = agent({ name: 'own', model: scriptedModel([{ text: 'First part.', parts: [...parts] }]) })
+    const runtime = testRuntime({ agents: [own] })
+    const { message } = await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()
+    const texts = message?.parts.flatMap(part => (part.type === 'text' && 'text' in part ? [part.text] : []))
+    expect(texts).toHaveLength(2)
+    expect(await linesOf(runtime)).toEqual([texts?.[1]])
+  })
+
+  test('is left out where nothing was said in words, and the list shows who asked', async () => {
+    const output = z.object({ answer: z.string() })
+    const own = agent({ name: 'own', output, model: scriptedModel([{ text: '{"answer":"yes"}' }]) })
+    const runtime = testRuntime({ agents: [own] })
+    await (await runtime.start({ agent: own, input: 'Is it so?', session: 's' })).result()
+    expect(await linesOf(runtime)).toEqual([undefined])
+    expect(await shown(runtime)).toEqual([undefined, 'Is it so?', 'ended'])
+  })
+
+  test('of a run that is stopped is of what was shown', async () => {
+    const own = patient(gate())
+    const runtime = testRuntime({ agents: [own] })
+    const run = await runtime.start({ agent: own, input: 'go', session: 's' })
+    await until(run, 'text-delta')
+    await run.stop()
+    expect(await run.result()).toMatchObject({ status: 'interrupted', text: 'one ' })
+    expect(await linesOf(runtime)).toEqual(['one'])
+  })
+
+  test('of a run that fails is not of what was taken back', async () => {
+    const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+    const model = scriptedModel([
+      { text: 'I look.', calls: [{ name: 'look', input: {} }] },
+      { text: 'Broken', error: new Error('no') },
+    ])
+    const own = agent({ name: 'own', tools: [look], model, maxRetries: 0 })
+    const runtime = testRuntime({ agents: [own] })
+    expect(await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()).toMatchObject({
+      status: 'failed',
+    })
+    expect(await linesOf(runtime)).toEqual(['I look.'])
+  })
+
+  test('of a run that waits is what it said before it asked', async () => {
+    const pay = tool({ name: 'pay', input: z.object({}), approval: true, execute: () => 'paid' })
+    const calls = [{ name: 'pay', input: {}, id: 'c' }]
+    const own = agent({
+      name: 'own',
+      tools: [pay],
+      model: scriptedModel([{ text: 'May I?', calls }, { text: 'Done.' }]),
+    })
+    const runtime = testRuntime({ agents: [own] })
+    const run = await runtime.start({ agent: own, input: 'Pay.', session: 's', runId: 'r' })
+    await run.result()
+    expect(await shown(runtime)).toEqual([undefined, 'May I?', 'paused'])
+    await runtime.answer('s', { kind: 'approval', id: 'r::c', approved: true })
+    await run.result()
+    expect(await linesOf(runtime)).toEqual(['May I?', 'Done.'])
+  })
+
+  test('is the root’s, whatever its sub-agents say', async () => {
+    const child = agent({ name: 'child', model: scriptedModel([{ text: 'I am the child.' }]) })
+    const calls = [{ name: 'child', input: { prompt: 'go' } }]
+    const own = agent({ name: 'own', subAgents: [child], model: scriptedModel([{ text: 'I ask.', calls }, {}]) })
+    const runtime = testRuntime({ agents: [own] })
+    await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()
+    expect(await linesOf(runtime)).toEqual(['I ask.'])
+  })
+
+  test('of a workflow is of what its nodes have shown, up to the last word before it waits or ends', async () => {
+    const own = single(async () => {
+      await useReason({ model: scriptedModel([{ text: 'A draft.' }]), input: 'write' })
+      await useInterrupt({ request: { kind: 'text', question: 'Good?' } })
+      return { data: 'kept', ui: { message: 'It is\nsent.' } }
+    })
+    const runtime = testRuntime({ workflows: [own] })
+    const run = await runtime.start({ workflow: own, input: 'go', session: 's' })
+    const [question] = (await run.result()).pendings
+    expect(await shown(runtime)).toEqual([undefined, 'A draft.', 'paused'])
+    await runtime.answer('s', { kind: 'interrupt', id: question?.id ?? '', response: 'yes' })
+    await run.result()
+    expect(await linesOf(runtime)).toEqual(['A draft.', 'sent.'])
+  })
+
+  test('law 10: says nothing of what no reader sees', async () => {
+    const own = single(async () => {
+      const { text } = await useReason({ model: scriptedModel([{ text: 'A secret.' }]), input: 'think', emit: false })
+      return { data: text.length }
+    })
+    const runtime = testRuntime({ workflows: [own] })
+    expect(await (await runtime.start({ workflow: own, input: 'Go.', session: 's' })).result()).toMatchObject({
+      output: 'A secret.'.length,
+    })
+    expect(await linesOf(runtime)).toEqual([undefined])
+    expect(await shown(runtime)).toEqual([undefined, 'Go.', 'ended'])
+  })
+
+  test('law 6: is left out where the log does not take it with the end', async () => {
+    const words = (count: number) => '\u0001'.repeat(count)
+    for (const count of [10, 160]) {
+      const model = scriptedModel([
+        { text: words(count), calls: [{ name: 'nothing', input: {} }] },
+        { error: new ProviderError('provider_error', words(600)) },
+      ])
+      const own = agent({ name: 'own', model, maxRetries: 0 })
+      const runtime = testRuntime({ agents: [own], log: { maxEntryBytes: 4096 } })
+      const run = await runtime.start({ agent: own, input: 'go', session: 's', runId: 'r' })
+      expect(await run.result()).toMatchObject({ status: 'failed' })
+      expect(await linesOf(runtime)).toEqual([count === 10 ? words(10) : undefined])
+    }
+  })
+})
+
+describe('what a session is called', () => {
+  test('shows in the list, whether a run is open or not; what is not named stays', async () => {
+    const wait = gate()
+    const own = patient(wait)
+    const runtime = testRuntime({ agents: [own] })
+    const run = await runtime.start({ agent: own, input: 'go', session: 's' })
+    await until(run, 'text-delta')
+    await runtime.describe('s', { title: 'A walk', metadata: { pinned: true } })
+    expect(await shown(runtime)).toEqual(['A walk', 'go', 'active'])
+    wait.open()
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'one two' })
+    const { sequence } = await runtime.describe('s', { title: 'A long walk', guest: 'ada' })
+    expect((await runtime.view('s')).ticket.about).toEqual({ title: 'A long walk', metadata: { pinned: true } })
+    expect((await logOf(runtime, 's')).at(-1)).toMatchObject({ sequence, origin: { guest: 'ada' } })
+    expect(await shown(runtime)).toEqual(['A long walk', 'one two', 'ended'])
+  })
+
+  test('goes into a fork, and stays where a turn is done again', async () => {
+    const runtime = testRuntime({ agents: [echo] })
+    await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()
+    await runtime.describe('s', { title: 'A walk' })
+    await (await runtime.retry('s')).result()
+    expect(await shown(runtime)).toEqual(['A walk', '0: a', 'ended'])
+    await runtime.fork('s', { session: 'copy' })
+    expect((await runtime.view('copy')).ticket).toMatchObject({ about: { title: 'A walk' }, line: '0: a' })
+  })
+
+  test('is refused, typed, where it cannot be', async () => {
+    const runtime = testRuntime({ agents: [echo], store: memoryStore() })
+    expect(await codeOf(runtime.describe('s', { title: 'A walk' }))).toBe('session_unknown')
+    await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()
+    const { length } = await logOf(runtime, 's')
+    const wrong = [
+      {},
+      null,
+      { title: 1 },
+      { metadata: 'x' },
+      { title: 'x'.repeat(201) },
+      { metadata: { a: 'x'.repeat(4096) } },
+    ]
+    for (const options of wrong)
+      expect(await codeOf(runtime.describe('s', options as object))).toBe('validation_failed')
+    expect(await logOf(runtime, 's')).toHaveLength(length)
+    await runtime.close()
+    expect(await codeOf(runtime.describe('s', { title: 'A walk' }))).toBe('runtime_closed')
+  })
+})

@@ -1,0 +1,119 @@
+// A run in which people, clients and other agents have a part, and the answers of a test to it.
+
+import { pendingKey } from '@millrace/log'
+import type { Entry, Json, ToolPart, WriterOrigin } from '@millrace/protocol'
+import { expect } from 'vitest'
+import { z } from 'zod'
+import { type Agent, agent } from '../define/agent.ts'
+import type { Approval } from '../define/approval.ts'
+import type { Program } from '../define/program.ts'
+import type { SubAgent } from '../define/sub-agent.ts'
+import { type AnyTool, tool } from '../define/tool.ts'
+import { keeping, reportsOf, type Told } from '../execute/agent/play.fixture.ts'
+import { type ScriptedAnswer, scriptedModel } from '../model/scripted.ts'
+import type { Answered } from './answering.ts'
+import type { Run } from './run.ts'
+import type { Runtime, StartOptions } from './runtime.ts'
+import type { RuntimeOptions } from './runtime-options.ts'
+import { logOf, testRuntime } from './test-runtime.fixture.ts'
+
+const SESSION = 's'
+const RUN = 'r'
+
+export interface Begun {
+  readonly runtime: Runtime
+  readonly run: Run
+  /** What the logger was told. */
+  readonly told: readonly Told[]
+}
+
+/** Asks for a run of an agent. */
+export async function begin(
+  own: Agent,
+  options: Partial<RuntimeOptions> = {},
+  start: Partial<StartOptions> = {},
+): Promise<Begun> {
+  const { logger, told } = keeping()
+  const runtime = testRuntime({ agents: [own], logger, ...options })
+  const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', ...start, agent: own })
+  return { runtime, run, told }
+}
+
+/** The log of a session, in which nothing breaks the protocol; at its end nothing of an ended run is open. */
+export async function soundLog(runtime: Runtime, session: string = SESSION): Promise<Entry[]> {
+  const log = await logOf(runtime, session)
+  expect(reportsOf(log)).toEqual([])
+  const { view, ticket } = await runtime.view(session)
+  // The view and the ticket tell of the same pendings.
+  expect(view.pendings.map(({ kind, id }) => pendingKey({ kind, id })).sort()).toEqual(
+    ticket.pendings.map(pendingKey).sort(),
+  )
+  if (ticket.run === null) {
+    expect(view.pendings).toEqual([])
+    expect(view.agents.filter(({ status }) => status === undefined)).toEqual([])
+    expect(view.drafts).toEqual([])
+    const calls = view.messages.flatMap(({ parts }) => parts.filter((part): part is ToolPart => 'toolCallId' in part))
+    expect(calls.filter(({ state }) => !state.startsWith('output-'))).toEqual([])
+  }
+  return log
+}
+
+/** Answers an approval of the run. */
+export const approve = (runtime: Runtime, toolCallId: string, approved = true, more: object = {}): Promise<Answered> =>
+  runtime.answer(SESSION, { kind: 'approval', id: `${RUN}::${toolCallId}`, approved, ...more })
+
+/** Gives the result of a client's call. */
+export const give = (runtime: Runtime, toolCallId: string, output: Json = 'given'): Promise<Answered> =>
+  runtime.answer(SESSION, { kind: 'tool-result', id: toolCallId, output })
+
+/** A tool that counts its executions, and says what it was given. */
+export function counted(name: string, approval?: Approval<{ n: number }>) {
+  const ran: number[] = []
+  const own = tool({
+    name,
+    input: z.object({ n: z.number() }),
+    ...(approval !== undefined && { approval }),
+    execute({ n }) {
+      ran.push(n)
+      return `${name} ${n}`
+    },
+  })
+  return { ran, tool: own }
+}
+
+/** An agent that says these answers, one step after the other. */
+export function scripted<const Name extends string>(
+  name: Name,
+  answers: readonly ScriptedAnswer[],
+  more: { tools?: readonly AnyTool[]; subAgents?: readonly (Program | SubAgent)[]; [option: string]: unknown } = {},
+) {
+  const prompts: string[] = []
+  const model = scriptedModel(({ options, turnAnswers }) => {
+    prompts.push(JSON.stringify(options.prompt))
+    const answer = answers[turnAnswers]
+    if (answer) return answer
+    throw new Error(`${name} has no answer ${turnAnswers}`)
+  })
+  return { prompts, agent: agent({ name, model, ...more } as Parameters<typeof agent>[0]) as Agent }
+}
+
+/** A call of a scripted answer. */
+export const call = (name: string, id: string, input: Json = {}) => ({ name, id, input })
+
+/** A call of a sub-agent. */
+export const ask = (name: string, id: string, prompt = `do ${id}`) => call(name, id, { prompt })
+
+/** The calls of a session by their ids. */
+export async function callsIn(runtime: Runtime, session: string = SESSION): Promise<Record<string, ToolPart>> {
+  const { view } = await runtime.view(session)
+  const parts = view.messages.flatMap(({ parts }) => parts)
+  return Object.fromEntries(parts.flatMap(part => ('toolCallId' in part ? [[part.toolCallId, part]] : [])))
+}
+
+/** What agents, not guests, have said. */
+export const saidIn = (log: readonly Entry[]): (Entry & { origin: WriterOrigin })[] =>
+  log.filter((entry): entry is Entry & { origin: WriterOrigin } => entry.origin.guest === undefined)
+
+/** The checkpoints of a log that close a step, by their ids. */
+export const closedIn = (log: readonly Entry[]): string[] =>
+  log.flatMap(({ chunk }) => (chunk.type === 'checkpoint-created' && chunk.closesStep ? [chunk.checkpointId] : []))

@@ -1,0 +1,261 @@
+import { memoryStore } from '@millrace/log'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { agent } from '../define/agent.ts'
+import type { NodeContext } from '../define/node.ts'
+import { workflow } from '../define/workflow.ts'
+import { scriptedModel } from '../model/scripted.ts'
+import { codeOf, echo, gate, logOf, patient, testRuntime, textsOf, typesOf, until } from './test-runtime.fixture.ts'
+
+/** A session of some turns, each answered. */
+async function talk(...inputs: string[]) {
+  const runtime = testRuntime({ agents: [echo] })
+  for (const [index, input] of inputs.entries()) {
+    const turn = { agent: echo, input, session: 's', runId: `r${index + 1}`, messageId: `m${index + 1}` }
+    await (await runtime.start(turn)).result()
+  }
+  return runtime
+}
+
+describe('a retry', () => {
+  test('does the latest turn again: the same message under its id, in place of what came of it', async () => {
+    const runtime = await talk('a', 'b')
+    const run = await runtime.retry('s', undefined, { runId: 'again' })
+    expect((await run.result()).text).toBe('1: b')
+    const { view } = await runtime.view('s')
+    expect(view.messages.map(({ id }) => id)).toEqual(['m1', 'r1::r1', 'm2', 'again::again'])
+    const log = await logOf(runtime, 's')
+    const at = log.findIndex(({ chunk }) => chunk.type === 'rewind')
+    expect(typesOf(log.slice(at, at + 3))).toEqual(['rewind', 'run-started', 'message'])
+    const start = log.find(({ chunk, origin }) => chunk.type === 'run-started' && origin.runId === 'r2')
+    expect(log[at]?.chunk).toEqual({ type: 'rewind', toSequence: (start?.sequence ?? 0) - 1, reason: 'retry' })
+  })
+
+  test('of an earlier turn takes the later ones along', async () => {
+    const runtime = await talk('a', 'b', 'c')
+    await (await runtime.retry('s', 'r2')).result()
+    expect(await textsOf(runtime, 's')).toEqual(['a', '0: a', 'b', '1: b'])
+  })
+
+  test('while the turn still runs stops it first', async () => {
+    const own = patient(gate())
+    const runtime = testRuntime({ agents: [own, echo] })
+    const run = await runtime.start({ agent: own, input: 'hi', session: 's' })
+    await until(run, 'text-delta')
+    const again = await runtime.retry('s')
+    expect((await run.result()).status).toBe('interrupted')
+    await until(again, 'text-delta')
+    expect(await textsOf(runtime, 's')).toEqual(['hi', 'one '])
+  })
+
+  test('again and again leaves one answer', async () => {
+    const runtime = await talk('a')
+    for (let i = 0; i < 3; i++) await (await runtime.retry('s')).result()
+    expect(await textsOf(runtime, 's')).toEqual(['a', '0: a'])
+    const { view } = await runtime.view('s')
+    expect(view.runs).toHaveLength(4)
+  })
+
+  test('is refused of a turn that an earlier retry cut away, which says what stands there now', async () => {
+    const runtime = await talk('a', 'b')
+    await (await runtime.retry('s', 'r1', { runId: 'r3' })).result()
+    for (const runId of ['r1', 'r2']) {
+      const error = await runtime.retry('s', runId).catch(error => error)
+      expect(error).toMatchObject({ code: 'run_cut_refused', message: expect.stringContaining('r3') })
+    }
+    await (await runtime.retry('s', 'r3')).result()
+    expect(await textsOf(runtime, 's')).toEqual(['a', '0: a'])
+  })
+
+  test('law 5: of two at once one is done, and the other is told', async () => {
+    for (const runId of [undefined, 'r2']) {
+      const runtime = await talk('a', 'b')
+      const both = await Promise.allSettled([runtime.retry('s', runId), runtime.retry('s', runId)])
+      const done = both.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
+      const refused = both.flatMap(one => (one.status === 'rejected' ? [one.reason.code] : []))
+      expect(done).toHaveLength(1)
+      // It came while the first waited, or after it had begun.
+      expect(['run_busy', 'run_cut_refused']).toContain(refused[0])
+      await done[0]?.result()
+      expect(typesOf(await logOf(runtime, 's')).filter(type => type === 'rewind')).toHaveLength(1)
+      expect(await textsOf(runtime, 's')).toEqual(['a', '0: a', 'b', '1: b'])
+    }
+  })
+
+  test('law 5: is decided again where the session moved between the look and the request', async () => {
+    const runtime = await talk('a', 'b')
+    const { manager } = runtime
+    const view = manager.view.bind(manager)
+    let isFirst = true
+    manager.view = async (...args) => {
+      const seen = await view(...args)
+      if (isFirst) {
+        isFirst = false
+        await (await runtime.retry('s', 'r1', { runId: 'faster' })).result()
+      }
+      return seen
+    }
+    // What it looked at is not shown any more when it asks.
+    expect(await codeOf(runtime.retry('s', 'r2', { runId: 'stale' }))).toBe('run_cut_refused')
+    expect((await runtime.view('s')).view.runs.map(({ runId }) => runId)).toEqual(['r1', 'r2', 'faster'])
+  })
+
+  test('is one run however often it is asked for under its id', async () => {
+    const runtime = await talk('a')
+    const runs = []
+    for (let i = 0; i < 3; i++) {
+      const run = await runtime.retry('s', 'r1', { runId: 'again' })
+      runs.push(await run.result())
+    }
+    expect(new Set(runs.map(({ runId }) => runId))).toEqual(new Set(['again']))
+    expect((await runtime.view('s')).view.runs).toHaveLength(2)
+  })
+
+  test('of a resumption still names what it resumed', async () => {
+    const own = patient(gate())
+    const runtime = testRuntime({ agents: [own] })
+    const first = await runtime.start({ agent: own, input: 'hi', session: 's', runId: 'r1' })
+    await until(first, 'text-delta')
+    await first.stop()
+    await first.result()
+    const second = await runtime.resume('s', 'r1', { runId: 'r2' })
+    await until(second, 'text-delta')
+    const third = await runtime.retry('s', 'r2', { runId: 'r3' })
+    await until(third, 'text-delta')
+    const { view } = await runtime.view('s')
+    expect(view.runs.find(({ runId }) => runId === 'r3')).toMatchObject({ resumes: 'r1' })
+    expect(view.messages.map(({ id }) => id)).toEqual([expect.any(String), 'r1::r1', 'r3::r3'])
+  })
+
+  test('and an edit begin anew: where the version of the turn is not here, by the one that is', async () => {
+    const node = async () => ({ data: 'new' })
+    const edges = [
+      ['start', 'node'],
+      ['node', 'end'],
+    ] as const
+    const before = workflow({ id: 'own', nodes: { node: async () => ({ data: 'old' }) }, edges })
+    const after = workflow({ id: 'own', version: '2', nodes: { node }, edges })
+    const migrating = workflow({ id: 'own', version: '3', nodes: { node }, edges, migrate: { 1: () => undefined } })
+    for (const next of [after, migrating]) {
+      const store = memoryStore()
+      const old = testRuntime({ store, agents: [echo], workflows: [before] })
+      await (await old.start({ workflow: before, input: 'a', session: 's', runId: 'r1', messageId: 'm1' })).result()
+      await (await old.start({ agent: echo, input: 'b', session: 's', runId: 'r2', messageId: 'm2' })).result()
+      await old.close()
+      const upgraded = agent({ name: echo.name, version: '9', model: scriptedModel(() => ({ text: 'new' })) })
+      const runtime = testRuntime({ store, agents: [upgraded], workflows: [next] })
+      const latest = async () => (await runtime.view('s')).view.runs.at(-1)?.program
+      expect((await (await runtime.retry('s', 'r2')).result()).text).toBe('new')
+      expect((await (await runtime.edit('s', 'm2', 'c')).result()).text).toBe('new')
+      expect(await latest()).toBe(upgraded.program)
+      expect((await (await runtime.retry('s', 'r1')).result()).output).toBe('new')
+      expect((await (await runtime.edit('s', 'm1', 'c')).result()).output).toBe('new')
+      expect(await latest()).toBe(next.program)
+    }
+  })
+
+  test('has the data of its turn; an edit has its own, or its text alone', async () => {
+    const given: unknown[] = []
+    const own = workflow({
+      id: 'own',
+      input: z.union([z.string(), z.object({ to: z.string() })]),
+      nodes: {
+        node: async ({ input, data }: NodeContext<unknown>) => {
+          given.push([input, data])
+          return {}
+        },
+      },
+      edges: [
+        ['start', 'node'],
+        ['node', 'end'],
+      ],
+    })
+    const runtime = testRuntime({ workflows: [own] })
+    const data = { to: 'Ann' }
+    await (await runtime.start({ workflow: own, input: 'a', data, session: 's', messageId: 'm1' })).result()
+    await (await runtime.retry('s')).result()
+    await (await runtime.edit('s', 'm1', 'b', { newMessageId: 'm2' })).result()
+    await (await runtime.edit('s', 'm2', 'c', { newMessageId: 'm3', data: { to: 'Bob' } })).result()
+    await (await runtime.retry('s')).result()
+    expect(given).toEqual([
+      [data, data],
+      [data, data],
+      ['b', undefined],
+      ...Array(2).fill([{ to: 'Bob' }, { to: 'Bob' }]),
+    ])
+  })
+
+  test('where none of its program is here asks for what it was', async () => {
+    const store = memoryStore()
+    const first = testRuntime({ store, agents: [echo] })
+    await (await first.start({ agent: echo, input: 'a', session: 's', runId: 'r1' })).result()
+    await first.close()
+    const other = testRuntime({ store, agents: [patient(gate())] })
+    await other.retry('s', 'r1', { runId: 'again' })
+    expect((await other.view('s')).view.requests.at(-1)).toMatchObject({ program: echo.program, status: 'waiting' })
+    await other.stop('s', 'again')
+  })
+
+  test('is refused where there is nothing to do again', async () => {
+    const runtime = await talk('a')
+    expect(await codeOf(runtime.retry('s', 'nobody'))).toBe('run_unknown')
+    expect(await codeOf(runtime.retry('nowhere'))).toBe('session_unknown')
+    await runtime.manager.createStream('empty')
+    expect(await codeOf(runtime.retry('empty'))).toBe('run_unknown')
+  })
+})
+
+describe('an edit', () => {
+  test('puts another message in place of a turn’s, and of all that came of it', async () => {
+    const runtime = await talk('a', 'b', 'c')
+    const run = await runtime.edit('s', 'm2', 'B', { newMessageId: 'm2b' })
+    expect((await run.result()).text).toBe('1: B')
+    expect(await textsOf(runtime, 's')).toEqual(['a', '0: a', 'B', '1: B'])
+    const { view } = await runtime.view('s')
+    expect(view.messages.map(({ id }) => id).slice(0, 3)).toEqual(['m1', 'r1::r1', 'm2b'])
+    const rewind = (await logOf(runtime, 's')).find(({ chunk }) => chunk.type === 'rewind')
+    expect(rewind?.chunk).toMatchObject({ reason: 'edit' })
+  })
+
+  test('of a message whose turn was done again means the turn that is shown', async () => {
+    const runtime = await talk('a', 'b')
+    await (await runtime.retry('s', 'r2')).result()
+    await (await runtime.edit('s', 'm2', 'B')).result()
+    expect(await textsOf(runtime, 's')).toEqual(['a', '0: a', 'B', '1: B'])
+  })
+
+  test('is refused of a message that no turn began with, or that is not shown any more', async () => {
+    const runtime = await talk('a', 'b')
+    expect(await codeOf(runtime.edit('s', 'r1::r1', 'x'))).toBe('run_unknown')
+    expect(await codeOf(runtime.edit('s', 'nothing', 'x'))).toBe('run_unknown')
+    await (await runtime.edit('s', 'm1', 'A')).result()
+    expect(await codeOf(runtime.edit('s', 'm2', 'x'))).toBe('run_cut_refused')
+    expect(await codeOf(runtime.edit('s', 'm1', 'x'))).toBe('run_cut_refused')
+  })
+
+  test('of a message that waits for its run is refused: it is not said yet', async () => {
+    const runtime = testRuntime({ engine: false })
+    await runtime.start({ agent: echo, input: 'a', session: 's', messageId: 'm1' })
+    const error = await runtime.edit('s', 'm1', 'b').catch(error => error)
+    expect(error).toMatchObject({ code: 'run_unknown', message: expect.stringContaining('has not started') })
+  })
+
+  test('a message id that could be an agent’s is refused, and no session is made for it', async () => {
+    const runtime = await talk('a')
+    expect(await codeOf(runtime.edit('s', 'm1', 'x', { newMessageId: 'r1::r1' }))).toBe('validation_failed')
+    const start = { agent: echo, input: 'x', session: 'new', messageId: 'a::b' }
+    expect(await codeOf(runtime.start(start))).toBe('validation_failed')
+    expect(await codeOf(runtime.start({ ...start, messageId: '' }))).toBe('validation_failed')
+    expect(await codeOf(runtime.view('new'))).toBe('session_unknown')
+  })
+})
+
+test('law 3: what a retry cut away stays readable, by the run', async () => {
+  const runtime = await talk('a')
+  await (await runtime.retry('s', 'r1')).result()
+  const old = runtime.run('s', 'r1')
+  expect(await old.result()).toMatchObject({ status: 'completed', text: '0: a', message: { id: 'r1::r1' } })
+  const types = []
+  for await (const { chunk } of old.stream()) types.push(chunk.type)
+  expect([types.at(0), types.at(-1)]).toEqual(['run-started', 'run-finished'])
+})

@@ -1,0 +1,204 @@
+import { memoryStore } from '@millrace/log'
+import type { Json } from '@millrace/protocol'
+import { describe, expect, expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+import { type Agent, agent, createRuntime, type RuntimeOptions, scriptedModel, tool } from '../index.ts'
+import {
+  codeOf,
+  countedStore,
+  echo,
+  gate,
+  logOf,
+  patient,
+  quiet,
+  testRuntime,
+  typesOf,
+  until,
+} from './test-runtime.fixture.ts'
+
+const weather = tool({
+  name: 'weather',
+  description: 'The weather in a city',
+  input: z.object({ city: z.string() }),
+  async *execute({ city }, context) {
+    yield { city, celsius: 0 }
+    context.emit('note', { city })
+    context.updateState(state => ({ ...(state as object), city }))
+    return { city, celsius: 21 }
+  },
+})
+
+test('an agent calls its tools and answers, and all of it is in the log', async () => {
+  const helper = agent({
+    name: 'helper',
+    model: scriptedModel([
+      {
+        reasoning: 'I must look.',
+        text: 'Let me see.',
+        calls: [
+          { name: 'weather', input: { city: 'Ulm' } },
+          { name: 'weather', input: { city: 'Bonn' } },
+        ],
+      },
+      { text: 'It is warm in Ulm.' },
+    ]),
+    instructions: 'Be brief.',
+    tools: [weather],
+    initialState: {},
+  })
+  const runtime = testRuntime({ agents: [helper] })
+  const run = await runtime.start({ agent: helper, input: 'How warm is it?', session: 's' })
+  const types: string[] = []
+  for await (const { chunk } of run.stream()) types.push(chunk.type)
+  const result = await run.result()
+  expect(result).toMatchObject({ status: 'completed', text: 'Let me see.It is warm in Ulm.' })
+  const { view } = await runtime.view('s')
+  expect(view.state).toEqual({ city: 'Bonn' })
+  expect(types.at(0)).toBe('run-started')
+  expect(types.at(-1)).toBe('run-finished')
+})
+
+test('the output of a run has the type of its agent’s', async () => {
+  const total = agent({
+    name: 'total',
+    model: scriptedModel([{ text: '{"total":3}' }]),
+    output: z.object({ total: z.number() }),
+  })
+  const runtime = testRuntime({ agents: [total, echo] })
+  const { output } = await (await runtime.start({ agent: total, input: 'add' })).result()
+  expectTypeOf(output).toEqualTypeOf<{ total: number } | undefined>()
+  expect(output?.total).toBe(3)
+  const byName = await (await runtime.start({ agent: 'total', input: 'add' })).result()
+  expectTypeOf(byName.output).toEqualTypeOf<unknown>()
+  expect(byName.output).toEqual({ total: 3 })
+})
+
+describe('options that could not work are refused, in words that say which', () => {
+  const store = memoryStore()
+  const wrong: readonly (readonly [string, object])[] = [
+    ['store', { store: undefined }],
+    ['store', { store: Promise.resolve(store) }],
+    ['two by the name echo', { agents: [echo, agent({ name: 'echo', version: '2', model: scriptedModel([]) })] }],
+    ['agents', { agents: [{ name: 'no agent' }] }],
+    ['maxTakeovers', { maxTakeovers: -1 }],
+    ['blockedAfterMs', { blockedAfterMs: Number.NaN }],
+    ['engine.pollMs', { engine: { pollMs: 0 } }],
+    ['engine.concurrency', { engine: { concurrency: 0 } }],
+    ['engine.graceMs', { engine: { graceMs: 1.5 } }],
+  ]
+  test.each(wrong)('%s', (what, options) => {
+    const make = () => createRuntime({ store, engine: false, ...options } as RuntimeOptions)
+    expect(make).toThrow(expect.objectContaining({ code: 'validation_failed', message: expect.stringContaining(what) }))
+  })
+})
+
+describe('an agent', () => {
+  test('is known by its name here, by its program anywhere, or is refused: and no session is made for it', async () => {
+    const runtime = testRuntime({ agents: [echo] })
+    expect((await (await runtime.start({ agent: 'echo', input: 'a' })).result()).text).toBe('0: a')
+    const error = await runtime.start({ agent: 'nobody', input: 'a', session: 's' }).catch(error => error)
+    expect(error).toMatchObject({ name: 'RunError', code: 'program_unknown', message: expect.stringContaining('echo') })
+    expect(await codeOf(runtime.view('s'))).toBe('session_unknown')
+    // One that only workers have.
+    const run = await runtime.start({ agent: 'agent:elsewhere@2', input: 'a', session: 's' })
+    expect((await runtime.view('s')).view.requests).toMatchObject([{ runId: run.runId, status: 'waiting' }])
+  })
+
+  test('that is asked for in a way that is not valid is not: and no session is made for it', async () => {
+    const runtime = testRuntime({ agents: [echo] })
+    const asked = { agent: echo, input: 'a', session: 's' }
+    const wrong: readonly object[] = [
+      { whenBusy: 'sometimes' },
+      { runId: '' },
+      { guest: '' },
+      { input: { parts: [{ type: 'text' }] } },
+      { session: '' },
+    ]
+    for (const more of wrong) {
+      expect([more, await codeOf(runtime.start({ ...asked, ...more }))]).toEqual([more, 'validation_failed'])
+    }
+    expect(await codeOf(runtime.view('s'))).toBe('session_unknown')
+  })
+})
+
+describe('a session', () => {
+  test('shows its view and ticket, and never what is internal (law 10)', async () => {
+    const runtime = testRuntime({ agents: [echo] })
+    const context: Json = { tenant: 'x' }
+    await (await runtime.start({ agent: echo, input: 'a', session: 's', context })).result()
+    const { view, ticket } = await runtime.view('s')
+    expect(view).not.toHaveProperty('internal')
+    expect(view.head).toBe((await logOf(runtime, 's')).length)
+    expect(ticket).toMatchObject({ run: null, requests: [], last: { status: 'completed' } })
+    expect(await codeOf(runtime.view('nowhere'))).toBe('session_unknown')
+  })
+
+  test('says what it is doing', async () => {
+    const held = gate()
+    const own = patient(held)
+    const store = memoryStore()
+    const server = testRuntime({ store, engine: false })
+    expect(await codeOf(server.status('s'))).toBe('session_unknown')
+    const run = await server.start({ agent: own, input: 'a', session: 's' })
+    expect(await server.status('s')).toEqual({ status: 'waiting' })
+    const driver = testRuntime({ store, agents: [own] })
+    await until(run, 'text-delta')
+    expect(await server.status('s')).toEqual({ status: 'running' })
+    held.open()
+    await run.result()
+    // Whoever drove it has let it go.
+    await driver.close()
+    expect(await server.status('s')).toEqual({ status: 'idle' })
+    const writer = await server.manager.createWriter('p', { runId: 'r', agentType: 'a' })
+    await writer.begin()
+    await server.manager.pauseStream('p')
+    await writer.close()
+    expect(await server.status('p')).toEqual({ status: 'paused' })
+  })
+})
+
+describe('a runtime is closed', () => {
+  const agents = (own: Agent): readonly Agent[] => [own, echo]
+
+  test('once or often, with nothing under way: and watches nothing any more', async () => {
+    const { store, watches } = countedStore()
+    const runtime = createRuntime({ store, agents: [echo], logger: quiet })
+    await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()
+    await Promise.all([runtime.close(), runtime.close()])
+    await runtime.close()
+    expect(watches()).toBe(0)
+    await createRuntime({ store, engine: false }).close()
+  })
+
+  test('while a run is under way: that is handed over, and who follows it sees it to its end', async () => {
+    const held = gate()
+    const own = patient(held)
+    const runtime = testRuntime({ agents: agents(own), engine: { graceMs: 0 } })
+    const run = await runtime.start({ agent: own, input: 'a', session: 's' })
+    await until(run, 'text-delta')
+    const result = run.result()
+    await Promise.all([runtime.close(), runtime.close()])
+    expect((await runtime.manager.getInfo('s'))?.lease).toBeNull()
+    expect((await runtime.view('s')).ticket.run).toMatchObject({ runId: run.runId })
+    held.open()
+    testRuntime({ store: runtime.manager.store, agents: agents(own) })
+    expect(await result).toMatchObject({ status: 'completed', text: 'one two' })
+    expect(typesOf(await logOf(runtime, 's')).filter(type => type === 'run-finished')).toHaveLength(1)
+  })
+
+  test('and asks for nothing more: nobody here would drive it; what was asked for can be read and stopped', async () => {
+    for (const engine of [{ pollMs: 10 }, false] as const) {
+      const runtime = testRuntime({ store: memoryStore(), agents: [echo], engine })
+      const waits = await runtime.start({ agent: 'agent:elsewhere@1', input: 'a', session: 's', messageId: 'm' })
+      await runtime.close()
+      const asked = { agent: echo, input: 'a', whenBusy: 'queue' } as const
+      for (const more of [{}, { session: 's' }, { session: 'new', messageId: 'n' }]) {
+        const error = await runtime.start({ ...asked, ...more }).catch(error => error)
+        expect(error).toMatchObject({ code: 'runtime_closed' })
+      }
+      expect(await codeOf(runtime.view('new'))).toBe('session_unknown')
+      expect((await runtime.view('s')).view.requests).toHaveLength(1)
+      expect(await waits.stop()).toBe(true)
+    }
+  })
+})

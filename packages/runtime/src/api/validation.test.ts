@@ -1,0 +1,122 @@
+import { LogError, memoryStore } from '@millrace/log'
+import { describe, expect, test } from 'vitest'
+import { MillraceError } from '../error/error.ts'
+import type { Runtime } from './runtime.ts'
+import type { RunStream, StreamOptions } from './stream.ts'
+import { codeOf, echo, testRuntime } from './test-runtime.fixture.ts'
+
+const all = async (stream: RunStream) => {
+  for await (const _ of stream);
+}
+
+/** What a caller may say that no types have looked at. */
+type Loose = Record<'start' | 'resume' | 'retry' | 'edit' | 'fork' | 'stop' | 'run', (...given: unknown[]) => unknown>
+
+const cyclic: { self?: unknown } = {}
+cyclic.self = cyclic
+
+describe('what is thrown at who asks is typed', () => {
+  const asked = { agent: echo, input: 'x', session: 's', whenBusy: 'queue' }
+  const wrong: readonly [string, (runtime: Loose) => unknown][] = [
+    ['nothing', runtime => runtime.start()],
+    ['null', runtime => runtime.start(null)],
+    ['a text', runtime => runtime.start('echo')],
+    ...[undefined, null, 5, {}, [], { kind: 'agent' }].map((agent): [string, (runtime: Loose) => unknown] => [
+      `the agent ${JSON.stringify(agent)}`,
+      runtime => runtime.start({ ...asked, agent }),
+    ]),
+    ...[null, 5, true, {}, [], { parts: 5 }, { parts: null }, { parts: [null] }, { parts: [5] }, { parts: ['x'] }].map(
+      (input): [string, (runtime: Loose) => unknown] => [
+        `the input ${JSON.stringify(input)}`,
+        runtime => runtime.start({ ...asked, input }),
+      ],
+    ),
+    ['parts that are no JSON', runtime => runtime.start({ ...asked, input: { parts: [{ type: 'text', text: 1n }] } })],
+    ['metadata that is none', runtime => runtime.start({ ...asked, input: { parts: [], metadata: 5 } })],
+    ...[null, 5, {}].flatMap((id): [string, (runtime: Loose) => unknown][] => [
+      [`the messageId ${id}`, runtime => runtime.start({ ...asked, messageId: id })],
+      [`the newMessageId ${id}`, runtime => runtime.edit('s', 'm', 'x', { newMessageId: id })],
+      [`the runId ${id}`, runtime => runtime.start({ ...asked, runId: id })],
+      [`the session ${id}`, runtime => runtime.start({ ...asked, session: id })],
+      [`the guest ${id}`, runtime => runtime.start({ ...asked, guest: id })],
+    ]),
+    ['a principal that is none', runtime => runtime.start({ ...asked, session: 'new', principal: 5 })],
+    ['data that are cyclic', runtime => runtime.start({ ...asked, data: cyclic })],
+    ['data that are no JSON', runtime => runtime.start({ ...asked, data: { n: 1n } })],
+    ['a context that is cyclic', runtime => runtime.start({ ...asked, context: cyclic })],
+    ['a context that is no JSON', runtime => runtime.start({ ...asked, context: { n: 1n } })],
+    ['an edit without input', runtime => runtime.edit('s', 'm')],
+    ['an edit of null', runtime => runtime.edit('s', 'm', null)],
+    ['options of an edit', runtime => runtime.edit('s', 'm', 'x', null)],
+    ['options of a retry', runtime => runtime.retry('s', 'r', null)],
+    ['the session of a retry', runtime => runtime.retry(5, 'r')],
+    ['options of a resume', runtime => runtime.resume('s', 'r', null)],
+    ['a resume in no mode', runtime => runtime.resume('s', 'r', { mode: 'x' })],
+    ['a resume with no message', runtime => runtime.resume('s', 'r', { mode: 'with-message' })],
+    ['options of a fork', runtime => runtime.fork('s', null)],
+    ['the place of a fork', runtime => runtime.fork('s', { at: -1 })],
+    ['the place of a fork beyond the end', runtime => runtime.fork('s', { at: 1e9 })],
+    ['options of a stop', runtime => runtime.stop('s', 'r', null)],
+    ['a stop in no mode', runtime => runtime.stop('s', 'r', { mode: 'x' })],
+    ['a stop of 5', runtime => runtime.stop('s', 5)],
+  ]
+
+  const prepared = async (): Promise<Runtime> => {
+    const runtime = testRuntime({ agents: [echo], store: memoryStore() })
+    await (await runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r', messageId: 'm' })).result()
+    return runtime
+  }
+
+  test.each(wrong)('%s', async (_, ask) => {
+    const runtime = await prepared()
+    const { view } = await runtime.view('s')
+    const code = await codeOf((async () => ask(runtime as unknown as Loose))())
+    expect(code).toMatch(/^(validation_failed|run_not_resumable|run_cut_refused|run_unknown)$/)
+    expect((await runtime.view('s')).view).toEqual(view)
+    expect(await codeOf(runtime.view('new'))).toBe('session_unknown')
+  })
+
+  test('also by what reads a run, from wherever it is read', async () => {
+    const runtime = await prepared()
+    const run = runtime.run('s', 'r')
+    for (const after of ['zzz', '', 1e9, -1, 1.5, Number.NaN, {}, true]) {
+      const options = { after } as StreamOptions
+      expect([after, await codeOf(all(run.stream(options)))]).toEqual([
+        after,
+        after === 1e9 ? 'session_trimmed' : 'validation_failed',
+      ])
+    }
+    expect(() => run.stream(null as never)).toThrow(expect.objectContaining({ code: 'validation_failed' }))
+    expect(await codeOf(run.result(null as never))).toBe('validation_failed')
+    const nowhere = runtime.run(5 as never, 'r')
+    expect(await codeOf(nowhere.result())).toBe('validation_failed')
+    expect(await codeOf(all(nowhere.stream()))).toBe('validation_failed')
+    await runtime.manager.trimStream('s', { maxEntries: 0 })
+    expect(await codeOf(all(run.stream()))).toBe('session_trimmed')
+    expect(await codeOf(run.result())).toBe('none')
+  })
+
+  test('where the store is out of reach: later it may be in reach', async () => {
+    const store = memoryStore()
+    const runtime = testRuntime({ store, engine: false, log: { patienceMs: 0 } })
+    const run = await runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r' })
+    store.read = () => Promise.reject(new LogError('unavailable', 'secret:pass@host is down'))
+    const asks: readonly (() => Promise<unknown>)[] = [
+      () => runtime.start({ agent: echo, session: 's', input: 'b' }),
+      () => runtime.retry('s'),
+      () => runtime.resume('s', 'r'),
+      () => runtime.stop('s', 'r'),
+      () => runtime.fork('s'),
+      () => runtime.view('s'),
+      () => runtime.status('s'),
+      () => run.result(),
+      () => all(run.stream()),
+    ]
+    for (const ask of asks) {
+      const error = await ask().catch(error => error)
+      expect(MillraceError.isInstance(error)).toBe(true)
+      expect(error).toMatchObject({ code: 'store_unavailable', retryable: true, cause: expect.any(LogError) })
+      expect(String(error)).not.toContain('secret')
+    }
+  })
+})

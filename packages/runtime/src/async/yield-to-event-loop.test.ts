@@ -1,0 +1,92 @@
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { testRuntime } from '../api/test-runtime.fixture.ts'
+import { agent } from '../define/agent.ts'
+import { tool } from '../define/tool.ts'
+import { caller, callsOf, play } from '../execute/agent/play.fixture.ts'
+import { breath } from './yield-to-event-loop.ts'
+
+/** When work that is not ended by others ends by itself, so that its test fails and does not hang. */
+const ENDLESS_MS = 60_000
+
+function* endless(): Generator<number, string> {
+  const end = performance.now() + ENDLESS_MS
+  for (let n = 1; performance.now() < end; n++) yield n
+  return 'nobody ended it'
+}
+
+test('work that goes on without a pause lets others through, and only now and then', async () => {
+  let isThrough = false
+  setTimeout(() => {
+    isThrough = true
+  }, 0)
+  // Every look at the clock takes 10 µs, however busy the machine is.
+  let now = 0
+  const timers = { now: () => (now += 0.01), after: () => () => {} }
+  let rests = 0
+  let works = 0
+  for (const _ of endless()) {
+    const rest = breath(timers)
+    if (rest) rests++
+    else works++
+    await rest
+    if (isThrough) break
+  }
+  expect(isThrough).toBe(true)
+  expect(rests).toBeGreaterThan(0)
+  expect(works).toBeGreaterThan(100 * rests)
+})
+
+test.each<[string, () => Generator | AsyncGenerator]>([
+  [
+    'waits',
+    async function* () {
+      return yield* endless()
+    },
+  ],
+  ['does not wait', endless],
+])('a generator that is always ready can be ended by its timeout: one that %s', async (_, execute) => {
+  const busy = tool({
+    name: 'busy',
+    input: z.object({}),
+    timeout: 5,
+    execute: () => execute() as AsyncGenerator<unknown, string>,
+  })
+  const { result } = await play(caller([busy], [{ name: 'busy' }]).agent)
+  expect(callsOf(result.message)).toMatchObject([{ state: 'output-error', code: 'tool_timeout' }])
+})
+
+test('an answer that is always ready can be stopped', async () => {
+  const begun = Promise.withResolvers<void>()
+  const parts = (function* (): Generator<LanguageModelV4StreamPart> {
+    yield { type: 'text-start', id: 't' }
+    setImmediate(begun.resolve)
+    for (const _ of endless()) yield { type: 'text-delta', id: 't', delta: 'on and ' }
+  })()
+  const talker = agent({
+    name: 'talker',
+    model: {
+      specificationVersion: 'v4',
+      provider: 'test',
+      modelId: 'endless',
+      supportedUrls: {},
+      doGenerate: () => Promise.reject(new Error('it only streams')),
+      doStream: async () => ({
+        stream: new ReadableStream<LanguageModelV4StreamPart>({
+          pull(controller) {
+            const { done, value } = parts.next()
+            if (done) controller.close()
+            else controller.enqueue(value)
+          },
+        }),
+      }),
+    },
+    maxRetries: 0,
+  })
+  const runtime = testRuntime({ agents: [talker] })
+  const run = await runtime.start({ session: 's', agent: talker, input: 'Go.' })
+  await begun.promise
+  await run.stop()
+  expect((await run.result()).status).toBe('interrupted')
+})

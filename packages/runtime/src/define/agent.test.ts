@@ -1,0 +1,167 @@
+import * as v from 'valibot'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { ValidationError } from '../error/error.ts'
+import { DEFAULT_BACKOFF } from '../model/retry.ts'
+import { scriptedModel } from '../model/scripted.ts'
+import { type AgentDefinition, agent, MAX_RETRIES, PARALLEL_CALLS } from './agent.ts'
+import { DEFAULT_BUDGET } from './budget.ts'
+import { providerTool, tool } from './tool.ts'
+
+const model = scriptedModel([])
+const weather = tool({ name: 'weather', input: z.object({}), execute: () => 21 })
+
+/** Defines an agent that the compiler would not let through. */
+const define = (wrong: Record<string, unknown>) => () =>
+  agent({ name: 'helper', model, ...wrong } as unknown as AgentDefinition<string, [], undefined, undefined>)
+
+test('an agent has defaults for what is not said, and they are exported', () => {
+  expect(agent({ name: 'helper', model })).toEqual({
+    kind: 'agent',
+    name: 'helper',
+    program: 'agent:helper@1',
+    model,
+    settings: {},
+    tools: [],
+    subAgents: [],
+    budget: DEFAULT_BUDGET,
+    parallelCalls: PARALLEL_CALLS,
+    maxRetries: MAX_RETRIES,
+  })
+  expect({ DEFAULT_BUDGET, PARALLEL_CALLS, MAX_RETRIES, DEFAULT_BACKOFF }).toEqual({
+    DEFAULT_BUDGET: { steps: 50, tokens: 2_000_000, time: 3_600_000 },
+    PARALLEL_CALLS: 8,
+    MAX_RETRIES: 3,
+    DEFAULT_BACKOFF: { first: 1000, longest: 60_000 },
+  })
+})
+
+test('bounds that are given take the place of the defaults; Infinity is none', () => {
+  const { budget } = agent({ name: 'helper', model, maxSteps: 3, budget: { tokens: Number.POSITIVE_INFINITY } })
+  expect(budget).toEqual({ steps: 3, tokens: Number.POSITIVE_INFINITY, time: DEFAULT_BUDGET.time })
+})
+
+const tools = (...all: unknown[]) => ({ tools: all })
+
+test.each<[string, Record<string, unknown>, RegExp]>([
+  ['no name', { name: undefined }, /^agent undefined: name: expected 1 to 64 letters.*, found undefined$/],
+  ['a name that is a number', { name: 5n }, /^agent a bigint: name: .*found a bigint$/],
+  ['sub-agents that are names', { subAgents: ['x'] }, /^agent helper: subAgents\.0: expected what agent\(\)/],
+  ['sub-agents that are no list', { subAgents: 'x' }, /^agent helper: subAgents: expected an array$/],
+  ['an empty name', { name: '' }, /^agent : name: .*found ""$/],
+  ['a name with a space', { name: 'my agent' }, /^agent my agent: name: .*found "my agent"$/],
+  ['a version with a slash', { version: '1/2' }, /^agent helper: version: .*found "1\/2"$/],
+  ['no model', { model: undefined }, /^agent helper: model: expected a model .*found undefined$/],
+  ['the name of a model', { model: 'gpt-5' }, /^agent helper: model: .*found a text/],
+  ['a model of an old version', { model: { specificationVersion: 'v2', doStream() {} } }, /^agent helper: model: .*v2/],
+  ['two tools of one name', tools(weather, weather), /^agent helper: tools: there are two by the name weather$/],
+  ['a tool that is none', tools(weather, { name: 'x' }), /^agent helper: tools\.1: expected what tool\(\)/],
+  ['a hole in the tools', tools(undefined), /^agent helper: tools\.0: /],
+  ['tools that are no list', { tools: { weather } }, /^agent helper: tools: expected an array, found object$/],
+  ['no step', { maxSteps: 0 }, /^agent helper: budget: steps: expected a number above 0, found 0$/],
+  ['steps that are no number', { maxSteps: Number.NaN }, /^agent helper: budget: steps: .*found NaN$/],
+  ['negative tokens', { budget: { tokens: -1 } }, /^agent helper: budget: tokens: .*found -1$/],
+  ['time as a text', { budget: { time: '1s' } }, /^agent helper: budget: time: .*found 1s$/],
+  ['an unknown bound', { budget: { cost: 1 } }, /^agent helper: budget: expected steps, tokens and time, found cost$/],
+  [
+    'no calls at a time',
+    { parallelCalls: 0 },
+    /^agent helper: parallelCalls: expected a whole number from 1 on, found 0$/,
+  ],
+  ['half a call', { parallelCalls: 1.5 }, /^agent helper: parallelCalls: .*found 1.5$/],
+  ['negative retries', { maxRetries: -1 }, /^agent helper: maxRetries: expected a whole number from 0 on, found -1$/],
+  ['stopWhen that is a number', { stopWhen: 3 }, /^agent helper: stopWhen: expected a function, found number$/],
+  ['trimHistory that is a number', { trimHistory: 3 }, /^agent helper: trimHistory: expected a function/],
+  ['an output that is no schema', { output: { type: 'object' } }, /^agent helper: output: expected a Standard Schema/],
+  ['an output without JSON Schema', { output: v.object({}) }, /^agent helper: output: .*valibot.* as jsonSchema$/],
+  ['an output that is a text', { output: z.string() }, /^agent helper: output: .*found one of "string": wrap it/],
+  ['an output of dates', { output: z.object({ at: z.date() }) }, /^agent helper: output: .*Date.* as jsonSchema$/],
+  ['a state that is no schema', { state: {} }, /^agent helper: state: expected a Standard Schema/],
+  [
+    'a state that does not fit at first',
+    { state: z.object({ count: z.number() }), initialState: { count: 'one' } },
+    /^agent helper: initialState: it does not fit the state: count: /,
+  ],
+])('an agent with %s is refused, and the error names the place', (_, wrong, message) => {
+  expect(define(wrong)).toThrow(ValidationError)
+  expect(define(wrong)).toThrow(message)
+})
+
+test('an output whose schema cannot say its JSON Schema has one beside it', () => {
+  const jsonSchema = { type: 'object', properties: { n: { type: 'number' } } }
+  const { output } = agent({ name: 'helper', model, output: v.object({ n: v.number() }), jsonSchema })
+  expect(output?.jsonSchema).toBe(jsonSchema)
+})
+
+test.each<[string, () => unknown, RegExp]>([
+  ['no name', () => tool({ input: z.object({}), execute: () => 1 } as never), /^tool undefined: name: /],
+  ['a name with a dot', () => tool({ name: 'a.b', input: z.object({}), execute: () => 1 }), /^tool "a\.b": name: /],
+  [
+    'no code',
+    () => tool({ name: 'a', input: z.object({}) } as never),
+    /^tool a: execute: expected a function, or client: true$/,
+  ],
+  ['no schema', () => tool({ name: 'a', execute: () => 1 } as never), /^tool a: input: expected a Standard Schema/],
+  [
+    'an output that is no schema',
+    () => tool({ name: 'a', input: z.object({}), output: {}, execute: () => 1 } as never),
+    /^tool a: output: expected a Standard Schema/,
+  ],
+  [
+    'an input without JSON Schema',
+    () => tool({ name: 'a', input: v.object({}), execute: () => 1 }),
+    /^tool a: input: a schema of valibot cannot say its JSON Schema.* as jsonSchema$/,
+  ],
+  [
+    'a JSON Schema that is none',
+    () => tool({ name: 'a', input: z.object({}), jsonSchema: 'object', execute: () => 1 } as never),
+    /^tool a: input: jsonSchema: expected an object, found a string$/,
+  ],
+  [
+    'a timeout of nothing',
+    () => tool({ name: 'a', input: z.object({}), timeout: 0, execute: () => 1 }),
+    /^tool a: timeout: expected milliseconds .*found 0$/,
+  ],
+  [
+    'a timeout that no timer knows',
+    () => tool({ name: 'a', input: z.object({}), timeout: 2 ** 31, execute: () => 1 }),
+    /^tool a: timeout: .*found 2147483648$/,
+  ],
+  [
+    'a timeout that is no number',
+    () => tool({ name: 'a', input: z.object({}), timeout: '50', execute: () => 1 } as never),
+    /^tool a: timeout: .*found a string$/,
+  ],
+  [
+    'a symbol as its timeout',
+    () => tool({ name: 'a', input: z.object({}), timeout: Symbol(), execute: () => 1 } as never),
+    /^tool a: timeout: .*found a symbol$/,
+  ],
+  [
+    'an approval that is none',
+    () => tool({ name: 'a', input: z.object({}), approval: Symbol(), execute: () => 1 } as never),
+    /^tool a: approval: expected a boolean, a rule/,
+  ],
+  [
+    'an approval whose timeout is no number',
+    () => tool({ name: 'a', input: z.object({}), approval: { timeout: '50' }, execute: () => 1 } as never),
+    /^tool a: approval: timeout: expected milliseconds/,
+  ],
+  [
+    'a JSON Schema that no JSON has',
+    () => tool({ name: 'a', input: z.object({}), jsonSchema: 5n, execute: () => 1 } as never),
+    /jsonSchema: expected an object, found a bigint$/,
+  ],
+  ['a name that is a BigInt', () => tool({ name: 5n } as never), /^tool a bigint: name: /],
+  ['nothing', () => tool(null as never), /^tool: expected an object, found null$/],
+  ['nothing, of a provider', () => providerTool(null as never), /^providerTool: expected an object, found null$/],
+  ['an id that is a BigInt', () => providerTool({ name: 'a', id: 5n } as never), /^tool a: id: .*found a bigint$/],
+  [
+    'an id that names no provider',
+    () => providerTool({ name: 'a', id: 'search' as 'a.b' }),
+    /^tool a: id: .*found "search"$/,
+  ],
+])('a tool with %s is refused, and the error names the place', (_, wrong, message) => {
+  expect(wrong).toThrow(ValidationError)
+  expect(wrong).toThrow(message)
+})

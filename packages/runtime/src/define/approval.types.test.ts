@@ -1,0 +1,131 @@
+// What the compiler knows of approvals, client tools and sub-agents: checked by tsc, wherever the tests are. What could never work does not compile, and throws.
+
+import type { Json } from '@millrace/protocol'
+import { describe, expect, expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+import type { Answer } from '../api/answer.ts'
+import type { RunResult } from '../api/result.ts'
+import type { Suspended } from '../api/suspension.ts'
+import { scriptedModel } from '../model/scripted.ts'
+import { agent, type OutputOfAgent, type ToolNames } from './agent.ts'
+import type { Approval, ApprovalContext, Verdict } from './approval.ts'
+import { type SubAgent, subAgent } from './sub-agent.ts'
+import { type ClientTool, type Tool, type ToolInput, type ToolOutput, tool } from './tool.ts'
+
+const model = scriptedModel([])
+const input = z.object({ city: z.string(), days: z.string().transform(Number) })
+
+describe('a tool of a client', () => {
+  test('is one by `client: true`, with the types of its schemas', () => {
+    const open = tool({ name: 'open', input, client: true })
+    const typed = tool({ name: 'typed', input, client: true, output: z.object({ at: z.string().transform(Number) }) })
+    expectTypeOf(open).toExtend<ClientTool<'open'>>()
+    expectTypeOf<ToolInput<typeof open>>().toEqualTypeOf<{ city: string; days: string }>()
+    expectTypeOf<ToolOutput<typeof open>>().toEqualTypeOf<Json>()
+    // It is kept as the client gives it.
+    expectTypeOf<ToolOutput<typeof typed>>().toEqualTypeOf<{ at: string }>()
+    const own = agent({ name: 'own', model, tools: [open, typed] })
+    expectTypeOf<ToolNames<typeof own>>().toEqualTypeOf<'open' | 'typed'>()
+    expectTypeOf<OutputOfAgent<typeof own>>().toEqualTypeOf<undefined>()
+    expect([open.executor, typed.executor]).toEqual(['client', 'client'])
+  })
+
+  test('has no code, and ends no run', () => {
+    // @ts-expect-error a client runs it, and its server cannot
+    expect(() => tool({ name: 'x', input, client: true, execute: () => 1 })).toThrow(/execute: a client runs it/)
+    // @ts-expect-error what a client gives is no output of the run
+    expect(() => tool({ name: 'x', input, client: true, finish: true })).toThrow(/finish: a client runs it/)
+    // @ts-expect-error neither a client nor the server would run it
+    expect(() => tool({ name: 'x', input })).toThrow(/execute: expected a function/)
+    // @ts-expect-error it is of a client, or it is not said
+    expect(() => tool({ name: 'x', input, client: 'yes', execute: () => 1 })).toThrow()
+  })
+})
+
+describe('an approval', () => {
+  test('knows the input of its tool, as the code is given it', () => {
+    const own = tool({
+      name: 'own',
+      input,
+      approval(given, context) {
+        expectTypeOf(given).toEqualTypeOf<{ city: string; days: number }>()
+        expectTypeOf(context).toEqualTypeOf<ApprovalContext>()
+        return given.days > 3
+      },
+      execute: ({ days }) => days,
+    })
+    tool({
+      name: 'timed',
+      input,
+      client: true,
+      approval: { rule: async ({ days }) => ({ approved: days < 3, reason: 'short' }), timeout: 1000 },
+    })
+    subAgent(agent({ name: 'child', model }), { input, approval: ({ days }) => days > 3 })
+    expectTypeOf(own).toExtend<Tool<'own'>>()
+    expectTypeOf<Verdict>().toEqualTypeOf<boolean | { readonly approved: boolean; readonly reason?: string }>()
+    expect(typeof own.approval).toBe('function')
+  })
+
+  test('says what can be understood', () => {
+    const execute = () => 1
+    // @ts-expect-error a rule gives a verdict
+    tool({ name: 'x', input, approval: () => 'yes', execute })
+    // @ts-expect-error the input has no such field
+    tool({ name: 'x', input, approval: ({ country }) => country === 'CH', execute })
+    // @ts-expect-error it is a number
+    tool({ name: 'x', input, approval: ({ days }) => days.startsWith('1'), execute })
+    // @ts-expect-error there is no such approval
+    expect(() => tool({ name: 'x', input, approval: 'always', execute })).toThrow(/approval/)
+    // @ts-expect-error a time is a number
+    expect(() => tool({ name: 'x', input, approval: { timeout: '1s' }, execute })).toThrow(/timeout/)
+    expectTypeOf<Approval<{ n: number }>>().toExtend<Approval<never>>()
+  })
+})
+
+describe('a sub-agent', () => {
+  test('is an agent, or what subAgent() makes of one', () => {
+    const child = agent({ name: 'child', model })
+    const sub = subAgent(child, { name: 'expert', input, prompt: ({ city, days }) => `${city} ${days + 1}` })
+    expectTypeOf(sub).toEqualTypeOf<SubAgent<'expert', { city: string; days: string }, typeof child>>()
+    agent({ name: 'parent', model, subAgents: [child, sub] })
+    subAgent(child, {
+      prompt(given) {
+        expectTypeOf(given).toEqualTypeOf<{ prompt: string }>()
+        return given.prompt
+      },
+    })
+    // @ts-expect-error a tool is no agent
+    expect(() => agent({ name: 'parent', model, subAgents: [tool({ name: 'x', input, client: true })] })).toThrow()
+    // @ts-expect-error a prompt is text
+    subAgent(child, { input, prompt: ({ days }) => days })
+    // @ts-expect-error the input has no such field
+    subAgent(child, { input, prompt: ({ country }) => country })
+  })
+})
+
+test('an answer is one of its kinds, whole', () => {
+  expectTypeOf<Answer['kind']>().toEqualTypeOf<'approval' | 'tool-result' | 'interrupt'>()
+  const answers: Answer[] = [
+    { kind: 'approval', id: 'r::c', approved: true },
+    { kind: 'tool-result', id: 'c', output: { any: ['json'] } },
+    { kind: 'tool-result', id: 'c', error: 'no', code: 'aborted' },
+    { kind: 'interrupt', id: 'i', response: null },
+    // @ts-expect-error whether it is approved must be said
+    { kind: 'approval', id: 'r::c' },
+    // @ts-expect-error an approval has no output
+    { kind: 'approval', id: 'r::c', approved: true, output: 1 },
+    // @ts-expect-error a result is an output or an error
+    { kind: 'tool-result', id: 'c' },
+    // @ts-expect-error functions are no JSON
+    { kind: 'tool-result', id: 'c', output: () => 1 },
+  ]
+  expect(answers).toHaveLength(8)
+  expectTypeOf<RunResult['suspended']>().toEqualTypeOf<Suspended | undefined>()
+  expectTypeOf<Suspended['kind']>().toEqualTypeOf<
+    | 'suspended_client_tool'
+    | 'suspended_step_partial'
+    | 'suspended_awaiting_children'
+    | 'suspended_interrupt'
+    | 'suspended_mixed'
+  >()
+})

@@ -1,0 +1,116 @@
+import * as v from 'valibot'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { DEFAULT_BUDGET } from './budget.ts'
+import { go, talker } from './definition.fixture.ts'
+import type { NodeContext, NodeFailure } from './node.ts'
+import { workflow } from './workflow.ts'
+
+describe('a workflow', () => {
+  const input = z.object({ tone: z.string() })
+  const when = (error: unknown) => error instanceof TypeError
+  const draft = ({ input: { tone } }: NodeContext<{ tone: string }, { max: number }>) => ({ data: tone })
+  const prompt = (text: string) => `About ${text}`
+  const migration = () => undefined
+  const params = { max: 3 }
+  const made = workflow({
+    id: 'email-draft',
+    version: '2',
+    input,
+    nodes: {
+      draft: { run: draft, params, title: 'Writing', retry: { attempts: 3, when }, onError: { route: 'apology' } },
+      talk: talker,
+      again: { agent: talker, prompt, retry: { attempts: 1, backoff: { first: 5 } }, onError: { continue: 'nothing' } },
+      apology: ({ input: { message } }: NodeContext<NodeFailure>) => ({ ui: { message } }),
+    },
+    edges: [
+      ['start', 'draft'],
+      ['draft', 'talk'],
+      ['talk', 'again'],
+      ['again', 'end'],
+      ['apology', 'end'],
+    ],
+    maxSteps: 7,
+    budget: { time: 1000 },
+    migrate: { '1': migration },
+  })
+
+  test('has a name, a program, bounds and migrations', () => {
+    expect(made).toMatchObject({
+      kind: 'workflow',
+      name: 'email-draft',
+      version: '2',
+      program: 'workflow:email-draft@2',
+    })
+    expect(made.budget).toEqual({ ...DEFAULT_BUDGET, steps: 7, time: 1000 })
+    expect([...made.migrations]).toEqual([['1', migration]])
+    expect(made.input?.schema).toBe(input)
+    expect(made.input?.jsonSchema).toMatchObject({ type: 'object', required: ['tone'] })
+  })
+
+  test('has nodes with all that was not said', () => {
+    const nodes = [...made.nodes.values()]
+    expect(nodes.map(({ id, title }) => [id, title])).toEqual([
+      ['draft', 'Writing'],
+      ['talk', 'talk'],
+      ['again', 'again'],
+      ['apology', 'apology'],
+    ])
+    const [first, talk, again, apology] = nodes
+    expect(first).toMatchObject({ run: draft, params, retry: { attempts: 3, backoff: {}, when } })
+    expect(first?.onError).toEqual({ mode: 'route', to: 'apology' })
+    expect(talk).toMatchObject({ agent: talker, retry: undefined, onError: { mode: 'stop' } })
+    expect(again).toMatchObject({ agent: talker, prompt, onError: { mode: 'continue', data: 'nothing' } })
+    expect(again?.retry).toMatchObject({ attempts: 1, backoff: { first: 5 } })
+    expect(again?.retry?.when(new Error('any'))).toBe(true)
+    expect(apology).toMatchObject({ run: expect.any(Function), params: undefined })
+  })
+
+  test('tells an agent a text as it is, and anything else as JSON', () => {
+    const talk = made.nodes.get('talk')
+    expect(talk?.agent && talk.prompt('Hello')).toBe('Hello')
+    expect(talk?.agent && talk.prompt({ a: 1 })).toBe('{"a":1}')
+  })
+
+  test('needs little', () => {
+    const least = workflow({
+      id: 'least',
+      nodes: { go },
+      edges: [
+        ['start', 'go'],
+        ['go', 'end'],
+      ],
+    })
+    expect(least).toMatchObject({ program: 'workflow:least@1', input: undefined, budget: DEFAULT_BUDGET })
+    expect(least.migrations.size).toBe(0)
+  })
+
+  test('needs no JSON Schema of its input, and takes one that is given', () => {
+    const given = (more: object) =>
+      workflow({
+        id: 'w',
+        input: v.string(),
+        nodes: { go },
+        edges: [
+          ['start', 'go'],
+          ['go', 'end'],
+        ],
+        ...more,
+      })
+    expect(given({}).input).toMatchObject({ jsonSchema: undefined })
+    expect(given({ jsonSchema: { type: 'string' } }).input).toMatchObject({ jsonSchema: { type: 'string' } })
+  })
+
+  test('keeps what it continues with as JSON', () => {
+    const one = { run: () => ({ data: { at: new Date() } }), onError: { continue: { at: new Date(0) } } } as const
+    const kept = workflow({
+      id: 'w',
+      nodes: { one },
+      edges: [
+        ['start', 'one'],
+        ['one', 'end'],
+      ],
+    })
+    expect(kept.nodes.get('one')?.onError).toEqual({ mode: 'continue', data: { at: '1970-01-01T00:00:00.000Z' } })
+  })
+})

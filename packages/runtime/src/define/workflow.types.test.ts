@@ -1,0 +1,313 @@
+// What the compiler knows of workflows: checked by tsc, wherever the tests are.
+
+import type { Json } from '@millrace/protocol'
+import { expectTypeOf, test } from 'vitest'
+import { z } from 'zod'
+import { scriptedModel } from '../model/scripted.ts'
+import { agent } from './agent.ts'
+import type { EdgeDefinition } from './edge.ts'
+import type { NodeContext, NodeFailure, NodeResult } from './node.ts'
+import type { CheckedEdges } from './passing.ts'
+import { type WorkflowInput, type WorkflowOutput, workflow } from './workflow.ts'
+
+const model = scriptedModel([])
+const researcher = agent({ name: 'researcher', model, output: z.object({ facts: z.array(z.string()) }) })
+const talker = agent({ name: 'talker', model })
+
+const text = ({ input }: NodeContext<string>) => ({ data: input })
+const count = ({ input }: NodeContext<number>) => ({ data: input })
+const anything = () => {}
+
+test('what a workflow takes and gives: the text of a person, and the data of the nodes that lead to the end', () => {
+  const draft = workflow({
+    id: 'email-draft',
+    nodes: {
+      ask: async ({ input }: NodeContext<string>) =>
+        input === 'clear' ? { data: { tone: input }, condition: 'clear' } : { data: input, condition: 'again' },
+      draft: {
+        run: async ({ input, params }: NodeContext<{ tone: string }, { max: number; list: string[] }>) => ({
+          data: { body: input.tone, max: params.max },
+        }),
+        params: { max: 3, list: ['a'] },
+        title: 'Writing',
+        retry: { attempts: 3, when: error => error instanceof Error },
+        onError: { route: 'apology' },
+      },
+      research: researcher,
+      check: ({ input }: NodeContext<{ body: string }>) => ({ data: input.body.length }),
+      translate: ({ input }: NodeContext<{ body: string }>) => ({ data: input.body }),
+      merge: ({ input }: NodeContext<{ check: number; translate: string }>) => ({ data: { all: input.translate } }),
+      apology: ({ input }: NodeContext<NodeFailure>) => ({ ui: { message: input.message }, data: null }),
+      log: async () => {},
+    },
+    edges: [
+      ['start', 'ask'],
+      ['ask', 'draft', { when: 'clear' }],
+      ['ask', 'ask', { when: 'again', max: 3 }],
+      ['ask', 'research', { otherwise: true }],
+      ['draft', ['check', 'translate'], { join: 'merge' }],
+      ['check', 'merge'],
+      ['translate', 'merge'],
+      ['merge', 'end'],
+      ['research', 'log'],
+      ['log', 'end'],
+      ['apology', 'end'],
+    ],
+    migrate: { '0': at => (at.node === 'old' ? { node: 'draft', input: at.input } : undefined) },
+  })
+  expectTypeOf(draft.name).toEqualTypeOf<'email-draft'>()
+  expectTypeOf<WorkflowInput<typeof draft>>().toEqualTypeOf<string>()
+  // The log has no data: what it received is nobody's output.
+  expectTypeOf<WorkflowOutput<typeof draft>>().toEqualTypeOf<{ all: string } | null | undefined>()
+})
+
+test('an input is what the schema makes of it, as JSON', () => {
+  const dated = workflow({
+    id: 'dated',
+    input: z.object({ at: z.string().transform(at => new Date(at)), often: z.number().default(1) }),
+    nodes: { first: ({ input }: NodeContext<{ at: string; often: number }>) => ({ data: [input.often, new Date()] }) },
+    edges: [
+      ['start', 'first'],
+      ['first', 'end'],
+    ],
+  })
+  expectTypeOf<WorkflowInput<typeof dated>>().toEqualTypeOf<{ at: string; often: number }>()
+  expectTypeOf<WorkflowOutput<typeof dated>>().toEqualTypeOf<(string | number)[]>()
+})
+
+test('a node without data passes its input on, through any number of nodes and loops, and not to the end', () => {
+  const passing = workflow({
+    id: 'passing',
+    nodes: {
+      one: anything,
+      two: (): { condition?: 'back' } => ({}),
+      three: { run: (_: NodeContext<string>) => ({}), onError: { continue: 'failed' } },
+    },
+    edges: [
+      ['start', 'one'],
+      ['one', 'two'],
+      ['two', 'one', { when: 'back' }],
+      ['two', 'three', { otherwise: true }],
+      ['three', 'end'],
+    ],
+  })
+  expectTypeOf<WorkflowOutput<typeof passing>>().toEqualTypeOf<'failed' | undefined>()
+  const maybe = workflow({
+    id: 'maybe',
+    nodes: { one: ({ input }: NodeContext<string>) => (input === '' ? undefined : { data: input.length }) },
+    edges: [
+      ['start', 'one'],
+      ['one', 'end'],
+    ],
+  })
+  expectTypeOf<WorkflowOutput<typeof maybe>>().toEqualTypeOf<number | undefined>()
+})
+
+test('an agent takes a text, or what its prompt is made of, and gives its output or its words', () => {
+  const asking = workflow({
+    id: 'asking',
+    nodes: {
+      talk: talker,
+      research: { agent: researcher, prompt: (input: string) => `About ${input}` },
+      say: { agent: talker, prompt: ({ facts }: { facts: string[] }) => facts.join(), title: 'Saying it' },
+    },
+    edges: [
+      ['start', 'talk'],
+      ['talk', 'research'],
+      ['research', 'say'],
+      ['say', 'end'],
+    ],
+  })
+  expectTypeOf<WorkflowOutput<typeof asking>>().toEqualTypeOf<string>()
+})
+
+test('a condition brings only the data that is returned with it', () => {
+  const split = workflow({
+    id: 'split',
+    nodes: {
+      ask: ({ input }: NodeContext<string>) => {
+        if (input === '') return { condition: 'none', data: 0 }
+        return input === 'x' ? { condition: 'one', data: input } : { condition: 'rest', data: [input] }
+      },
+      none: count,
+      one: text,
+      rest: ({ input }: NodeContext<string[]>) => ({ data: input }),
+    },
+    edges: [
+      ['start', 'ask'],
+      ['ask', 'none', { when: 'none' }],
+      ['ask', 'one', { when: 'one' }],
+      ['ask', 'rest', { otherwise: true }],
+      ['none', 'end'],
+      ['one', 'end'],
+      ['rest', 'end'],
+    ],
+  })
+  expectTypeOf<WorkflowOutput<typeof split>>().toEqualTypeOf<string | number | string[]>()
+})
+
+test('where a run may end with another workflow nobody knows its output, and what that one is given passes along no edge', () => {
+  const leaving = workflow({
+    id: 'leaving',
+    nodes: {
+      sort: ({ input }: NodeContext<string>) =>
+        input === 'off' ? { transitionTo: 'elsewhere', data: { far: true }, condition: 'gone' } : { data: input },
+      say: text,
+    },
+    edges: [
+      ['start', 'sort'],
+      ['sort', 'say'],
+      ['say', 'end'],
+    ],
+  })
+  expectTypeOf<WorkflowOutput<typeof leaving>>().toBeUnknown()
+  const declared = workflow({
+    id: 'declared',
+    nodes: { one: (_: NodeContext<string>): NodeResult<number> => ({ data: 1 }) },
+    edges: [
+      ['start', 'one'],
+      ['one', 'end'],
+    ],
+  })
+  expectTypeOf<WorkflowOutput<typeof declared>>().toBeUnknown()
+})
+
+test('a condition has an edge, unless it ends the workflow or could be any text', () => {
+  const start = ['start', 'one'] as const
+  const leaving = () => ({ transitionTo: 'elsewhere', condition: 'gone' }) as const
+  const any = (): { condition: string } => ({ condition: 'a' })
+  const two = (): { condition?: 'a' | 'b' } => ({})
+  workflow({ id: 'w', nodes: { one: any }, edges: [start, ['one', 'end', { when: 'a' }]] })
+  workflow({ id: 'w', nodes: { one: two }, edges: [start, ['one', 'end']] })
+  workflow({ id: 'w', nodes: { one: two }, edges: [start, ['one', 'end', { otherwise: true }]] })
+  workflow({ id: 'w', nodes: { one: leaving }, edges: [start, ['one', 'end', { when: 'gone' }]] })
+  type EdgesOf<E extends readonly EdgeDefinition[]> = CheckedEdges<{ one: typeof two }, E, undefined>
+  type Checked = EdgesOf<readonly [readonly ['start', 'one'], readonly ['one', 'end', { readonly when: 'a' }]]>
+  // What the compiler says stands at the edge.
+  expectTypeOf<Checked[0]>().toBeUnknown()
+  expectTypeOf<
+    Checked[1][1]['problem']
+  >().toEqualTypeOf<'one may return the condition b, and no edge is for it: add one with when, or with otherwise'>()
+})
+
+test('a join takes what each branch gives, by its head, through all nodes of the branch', () => {
+  const joined = workflow({
+    id: 'joined',
+    nodes: {
+      go: text,
+      left: { run: (_: NodeContext<string>) => ({ data: 1 }), onError: { route: 'fallback' } },
+      further: ({ input }: NodeContext<number>) => ({ data: [input] }),
+      fallback: ({ input }: NodeContext<NodeFailure>) => ({ data: input.code }),
+      right: text,
+      merge: anything,
+      last: ({ input }: NodeContext<{ left: number[] | string; right: string }>) => ({ data: input }),
+    },
+    edges: [
+      ['start', 'go'],
+      ['go', ['left', 'right'], { join: 'merge' }],
+      ['left', 'further'],
+      ['further', 'merge'],
+      ['fallback', 'merge'],
+      ['right', 'merge'],
+      ['merge', 'last'],
+      ['last', 'end'],
+    ],
+  })
+  expectTypeOf<WorkflowOutput<typeof joined>>().toEqualTypeOf<{ left: number[] | string; right: string }>()
+})
+
+test('params, context and a policy to continue are what the code says', () => {
+  workflow({
+    id: 'params',
+    nodes: {
+      one: {
+        run({ params, input, data, tokenUsage }: NodeContext<string, { readonly max: number }>) {
+          expectTypeOf(params).toEqualTypeOf<{ readonly max: number }>()
+          expectTypeOf(data).toEqualTypeOf<Json | undefined>()
+          expectTypeOf(tokenUsage.inputTokens).toEqualTypeOf<number | undefined>()
+          return { data: { tags: [input] } }
+        },
+        params: { max: 1 },
+        onError: { continue: { tags: ['none'] } },
+      },
+      two: ({ input }: NodeContext<{ tags: string[] }>) => ({ data: input.tags }),
+    },
+    edges: [
+      ['start', 'one'],
+      ['one', 'two'],
+      ['two', 'end'],
+    ],
+  })
+})
+
+test('nodes and edges that do not fit do not compile', () => {
+  // A definition that is wrong may throw too: here it is only compiled.
+  const define = () => {
+    const start = ['start', 'one'] as const
+    const end = ['one', 'end'] as const
+    // @ts-expect-error one does not take what start gives
+    workflow({ id: 'w', nodes: { one: count }, edges: [['start', 'one'], end] })
+    // @ts-expect-error two does not take what one returns
+    workflow({ id: 'w', nodes: { one: text, two: count }, edges: [start, ['one', 'two'], ['two', 'end']] })
+    const number = () => ({ data: 1 })
+    // @ts-expect-error an agent takes a text, and no number
+    workflow({ id: 'w', nodes: { one: number, two: talker }, edges: [start, ['one', 'two'], ['two', 'end']] })
+    // @ts-expect-error its prompt takes no text
+    workflow({ id: 'w', nodes: { one: { agent: talker, prompt: (n: number) => `${n}` } }, edges: [start, end] })
+    // @ts-expect-error one never returns this condition
+    workflow({ id: 'w', nodes: { one: () => ({ condition: 'a' }) }, edges: [start, ['one', 'end', { when: 'b' }]] })
+    const both = (): { condition: 'a' | 'b' } => ({ condition: 'a' })
+    // @ts-expect-error no edge is for b
+    workflow({ id: 'w', nodes: { one: both }, edges: [start, ['one', 'end', { when: 'a' }]] })
+    // @ts-expect-error an agent returns no condition
+    workflow({ id: 'w', nodes: { one: talker }, edges: [start, ['one', 'end', { when: 'b' }]] })
+    // @ts-expect-error a node that passes on what two cannot take
+    workflow({ id: 'w', nodes: { one: anything, two: count }, edges: [start, ['one', 'two'], ['two', 'end']] })
+    // @ts-expect-error nobody said what one takes
+    workflow({ id: 'w', nodes: { one: ({ input }) => ({ data: input }) }, edges: [start, end] })
+    // @ts-expect-error there is no node by this name
+    workflow({ id: 'w', nodes: { one: text }, edges: [start, ['one', 'none'], end] })
+    // @ts-expect-error there is no node by this name
+    workflow({ id: 'w', nodes: { one: text }, edges: [start, ['none', 'one'], end] })
+    // @ts-expect-error a condition is a text
+    workflow({ id: 'w', nodes: { one: text }, edges: [start, ['one', 'end', { when: 1 }]] })
+    // @ts-expect-error there is no node to join at
+    workflow({ id: 'w', nodes: { one: text, a: text, b: text }, edges: [start, ['one', ['a', 'b'], { join: 'm' }]] })
+    workflow({
+      id: 'w',
+      nodes: { one: text, a: text, b: text, m: (_: NodeContext<{ a: string; b: number }>) => {} },
+      // @ts-expect-error the join does not take what its branches give
+      edges: [start, ['one', ['a', 'b'], { join: 'm' }], ['a', 'm'], ['b', 'm'], ['m', 'end']],
+    })
+    workflow({
+      id: 'w',
+      nodes: { one: text, a: text, b: count, m: anything },
+      // @ts-expect-error a branch does not take what the fork gives
+      edges: [start, ['one', ['a', 'b'], { join: 'm' }], ['a', 'm'], ['b', 'm'], ['m', 'end']],
+    })
+    const failing = { run: text, onError: { route: 'two' } } as const
+    // @ts-expect-error two takes no failure
+    workflow({ id: 'w', nodes: { one: failing, two: text }, edges: [start, end, ['two', 'end']] })
+    // @ts-expect-error errors are routed to nobody
+    workflow({ id: 'w', nodes: { one: failing }, edges: [start, end] })
+    // @ts-expect-error what it continues with is not its data
+    workflow({ id: 'w', nodes: { one: { run: text, onError: { continue: 1 } } }, edges: [start, end] })
+    const limited = ({ input, params }: NodeContext<string, { max: number }>) => ({ data: input.slice(params.max) })
+    // @ts-expect-error its code takes other params
+    workflow({ id: 'w', nodes: { one: { run: limited, params: { max: '3' } } }, edges: [start, end] })
+    // @ts-expect-error its code takes params
+    workflow({ id: 'w', nodes: { one: limited }, edges: [start, end] })
+    // @ts-expect-error it returns what is no result
+    workflow({ id: 'w', nodes: { one: () => 1 }, edges: [start, end] })
+    // @ts-expect-error it returns a message that is none
+    workflow({ id: 'w', nodes: { one: () => ({ ui: { message: 1 } }) }, edges: [start, end] })
+    // @ts-expect-error no bound by that name
+    workflow({ id: 'w', nodes: { one: text }, edges: [start, end], budget: { cost: 1 } })
+    const base = { id: 'w', nodes: { one: text }, edges: [start, end] } as const
+    // @ts-expect-error runs go on at a node that is there
+    workflow({ ...base, migrate: { '0': () => ({ node: 'two', input: 1 }) } })
+    // The pattern of all of the above, without what is wrong.
+    workflow({ ...base, migrate: { '0': () => ({ node: 'one', input: 1 }) } })
+  }
+  expectTypeOf(define).toBeFunction()
+})

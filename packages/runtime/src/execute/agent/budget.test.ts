@@ -1,0 +1,115 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { agent } from '../../define/agent.ts'
+import { tool } from '../../define/tool.ts'
+import { textOf, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import { callsOf, heardModel, play } from './play.fixture.ts'
+
+const again = tool({ name: 'again', input: z.object({}), execute: () => 'more' })
+const endless = () => heardModel(({ answers }) => ({ calls: [{ name: 'again', input: {}, id: `c${answers}` }] }))
+
+test('a run takes as many steps as it may, and then fails; what it did stays', async () => {
+  const { model, heard } = endless()
+  const { result } = await play(agent({ name: 'endless', model, tools: [again], maxSteps: 3 }))
+  expect(heard).toHaveLength(3)
+  expect(result).toMatchObject({
+    status: 'failed',
+    error: { code: 'budget_steps', category: 'budget', retryable: false },
+    reason: 'the run has taken 3 steps, and may take 3',
+  })
+  expect(callsOf(result.message).map(({ output }) => output)).toEqual(['more', 'more', 'more'])
+})
+
+test('a run that is done in its last step is done', async () => {
+  const { model } = heardModel([{ calls: [{ name: 'again', input: {} }] }, { text: 'Done.' }])
+  const { result } = await play(agent({ name: 'just', model, tools: [again], maxSteps: 2 }))
+  expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
+})
+
+test('a run uses no more tokens than it may, those of attempts that were taken back too', async () => {
+  const { model, heard } = heardModel(({ options }) => {
+    const attempt = Number(options.providerOptions?.['millrace']?.['attempt'])
+    const id = `c${heard.length}`
+    const usage = { input: 30, output: 10 }
+    // Each step is tried twice; the first answer ends in an error after it said what it used.
+    if (attempt > 1) return { calls: [{ name: 'again', input: {}, id }], usage }
+    const error = { type: 'error' as const, error: new Error('overloaded') }
+    const finish = {
+      type: 'finish' as const,
+      usage: tokens(30, 10),
+      finishReason: { unified: 'error', raw: undefined },
+    }
+    return { parts: [error, finish] as never }
+  })
+  const { result } = await play(agent({ name: 'dear', model, tools: [again], budget: { tokens: 100 } }))
+  expect(result).toMatchObject({
+    status: 'failed',
+    error: { code: 'budget_tokens' },
+    reason: 'the run has used 160 tokens, and may use 100',
+    usage: { inputTokens: 120, outputTokens: 40 },
+  })
+  expect(heard).toHaveLength(4)
+})
+
+const tokens = (input: number, output: number) => ({
+  inputTokens: { total: input, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+  outputTokens: { total: output, text: undefined, reasoning: undefined },
+})
+
+test('a run whose time is over while its model speaks fails, the call is aborted, and the words that were shown stay', async () => {
+  const stage = new VirtualCluster()
+  const signals: (AbortSignal | undefined)[] = []
+  const { runtime } = stage.process(timers => [
+    agent({
+      name: 'slow',
+      model: scriptedModel(
+        ({ options }) => {
+          signals.push(options.abortSignal)
+          return { text: 'one two three four five' }
+        },
+        { paceMs: 1000, timers },
+      ),
+      budget: { time: 3500 },
+    }),
+  ])
+  await runtime.start({ agent: 'slow', session: 's', runId: 'r', input: 'Go.' })
+  expect(await stage.ended('s', 'r')).toBe('failed')
+  const view = await stage.view('s')
+  expect(view.runs[0]).toMatchObject({
+    error: { code: 'budget_time', category: 'budget', message: 'the run has taken longer than 3500 ms' },
+  })
+  expect(textOf(view, 'r')).toBe('one two three')
+  expect(signals.map(signal => signal?.aborted)).toEqual([true])
+  await runtime.close()
+})
+
+test.each(['a model', 'a tool', 'instructions', 'tools', 'trimHistory', 'stopWhen'])(
+  'a run whose time is over while %s will not end is not kept by that',
+  async what => {
+    const stage = new VirtualCluster()
+    const never = new Promise<never>(() => {})
+    const stuck = tool({ name: 'again', input: z.object({}), execute: () => (what === 'a tool' ? never : 1) })
+    const model = scriptedModel(() => (what === 'a model' ? never : { calls: [{ name: 'again', input: {} }] }))
+    const { runtime } = stage.process(() => [
+      agent({
+        name: 'stuck',
+        model,
+        tools: () => (what === 'tools' ? never : [stuck]),
+        ...(what === 'instructions' && { instructions: () => never }),
+        ...(what === 'trimHistory' && { trimHistory: () => never }),
+        ...(what === 'stopWhen' && { stopWhen: () => never }),
+        maxSteps: 1,
+        budget: { time: 5000 },
+      }),
+    ])
+    await runtime.start({ agent: 'stuck', session: 's', runId: 'r', input: 'Go.' })
+    expect(await stage.ended('s', 'r')).toBe('failed')
+    const view = await stage.view('s')
+    expect(view.runs[0]).toMatchObject({ error: { code: 'budget_time' } })
+    if (what === 'a tool') {
+      expect(callsOf(view.messages.at(-1))).toMatchObject([{ state: 'output-error', code: 'interrupted' }])
+    }
+    await runtime.close()
+  },
+)

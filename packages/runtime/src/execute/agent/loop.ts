@@ -1,0 +1,120 @@
+// An agent at work: a model call, the calls that it made, and again, until there is nothing left to do. Each time it looks where it stands, so that it does
+// not matter who came here.
+
+import type { Said } from '@millrace/log'
+import type { FinishReason, Json, ToolPart } from '@millrace/protocol'
+import { callablesOf } from '../../define/agent.ts'
+import { checkBudgets } from '../../define/budget.ts'
+import type { Callable } from '../../define/tool.ts'
+import { deepCopy } from '../../schema/deep-copy.ts'
+import { finishingCalls, type Position, positionOf } from '../agent-position.ts'
+import { commitOf } from '../tool/asking.ts'
+import { decided } from '../tool/execution.ts'
+import { checkpointId, checkpointOf, contextOf, type Work } from '../work.ts'
+import { callAll } from './calls.ts'
+import { speak } from './step.ts'
+
+/** Why an agent that is not done does not go on here: another process is to, or somebody has to answer first. */
+export type Halt =
+  | { readonly outcome: 'left' }
+  /** With the pendings that it waits for, as `kind:id`, and when the first of their deadlines passes. */
+  | { readonly outcome: 'waiting'; readonly on: readonly string[]; readonly until: number }
+
+/** How an agent's work ended here. */
+export type Ended =
+  | {
+      readonly outcome: 'done'
+      readonly facts: readonly Said[]
+      readonly finishReason: FinishReason
+      readonly steps: number
+      /** What its `output` or a finishing tool gave. */
+      readonly output?: Json
+      /** What it said in its last step. */
+      readonly text: string
+      /** The last line of that, if everybody sees it and it may not be read yet. */
+      readonly line?: string
+    }
+  | Halt
+
+type Tools = ReadonlyMap<string, Callable>
+
+/** Works until the agent is done, or cannot go on. What is left to be said comes back, to be said with the end; throws why it cannot be done. */
+export async function workOn(work: Work): Promise<Ended> {
+  const { agent, session, writer } = work
+  let own: { readonly step: number; readonly tools: Tools } | undefined
+  // The calls of a step belong to the tools that the model was told of in it, not to those of the next.
+  const toolsAt = async (step: number): Promise<Tools> => {
+    if (own?.step !== step) own = { step, tools: await callablesOf(agent, contextOf(work, step)) }
+    return own.tools
+  }
+  for (;;) {
+    work.signal.throwIfAborted()
+    await session.sync(writer.cursor.sequence)
+    const position = positionOf(work.message())
+    const { open, steps } = position
+    if (steps > 0) work.checkpointId = checkpointId(work.lane(steps).origin, steps, open.length === 0)
+    if (open.length > 0) {
+      const halt = await callAll(work, steps, await toolsAt(steps))
+      if (halt) return halt
+      continue
+    }
+    if (steps > 0) {
+      await close(work, position)
+      const ended = await endOf(work, position, await toolsAt(steps))
+      if (ended) return ended
+    }
+    if (work.leaving.aborted) return { outcome: 'left' }
+    await checkBudgets(work, steps)
+    const step = steps + 1
+    const spoken = await speak(work, step, await toolsAt(step))
+    if (spoken === undefined) return { outcome: 'left' }
+    const besides = work.heard?.(spoken)
+    const { facts, calls, made, finishReason, lane, output, text, line } = spoken
+    if (calls === 0) {
+      work.checkpointId = checkpointId(lane.origin, step, true)
+      const said = [...facts, checkpointOf(lane, true)].map(chunk => ({ chunk, lane }))
+      const given = { ...(output !== undefined && { output }), ...(line !== undefined && { line }) }
+      return { outcome: 'done', facts: said, finishReason, steps: step, text, ...given }
+    }
+    // What was asked for is asked for by a commit: whoever runs it can be sure that it was.
+    const build = await commitOf(work, lane, facts, made, besides)
+    work.signal.throwIfAborted()
+    if (typeof build === 'function') await decided(work, build)
+    else await lane.commit(build)
+    work.kept?.()
+  }
+}
+
+/** Closes a step whose last outcome a client gave: all others are closed by the commit of theirs. */
+async function close(work: Work, { steps, calls }: Position): Promise<void> {
+  if (!calls.some(({ executor }) => executor === 'client')) return
+  const lane = work.lane(steps)
+  const { origin } = lane
+  const { session, runId, agentId } = work
+  if ((await session.lastCheckpoint(runId, origin.lane, agentId)) === checkpointId(origin, origin.step, true)) return
+  await lane.commit([checkpointOf(lane, true)])
+}
+
+/** The end of an agent that has no calls to run and nothing to say either; undefined where it goes on. */
+async function endOf(work: Work, position: Position, tools: Tools): Promise<Ended | undefined> {
+  const { steps, calls } = position
+  const [finishing] = finishingCalls(calls, tools)
+  if (finishing === undefined && !(await isStopped(work, position))) return undefined
+  const own = work.message()
+  const message = own && (await work.session.whole(own))
+  const last = message?.parts.slice(message.parts.findLastIndex(({ type }) => type === 'step-start') + 1) ?? []
+  const output = last.find(
+    (part): part is ToolPart => 'toolCallId' in part && part.toolCallId === finishing?.toolCallId,
+  )?.output
+  const text = last.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
+  const said = { facts: [], finishReason: 'tool-calls', steps, text } as const
+  return { outcome: 'done', ...said, ...(output !== undefined && { output }) }
+}
+
+async function isStopped(work: Work, { steps, calls }: Position): Promise<boolean> {
+  const { agent } = work
+  const message = work.message()
+  if (!agent.stopWhen || !message) return false
+  const toolNames = calls.map(({ toolName }) => toolName)
+  return agent.stopWhen({ ...contextOf(work, steps), message: deepCopy(message), toolNames })
+}

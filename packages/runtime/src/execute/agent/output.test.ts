@@ -1,0 +1,273 @@
+import { type Entry, Fold, type Json } from '@millrace/protocol'
+import { type } from 'arktype'
+import * as v from 'valibot'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { agent } from '../../define/agent.ts'
+import { tool } from '../../define/tool.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import { outputStreamId } from '../output.ts'
+import { callsOf, chunksOf, commitOf, heardModel, play } from './play.fixture.ts'
+
+const recipe = z.object({
+  title: z.string(),
+  level: z.enum(['easy', 'hard']),
+  steps: z.array(z.string()),
+  cook: z.object({ name: z.string(), age: z.number().nullable() }),
+})
+const soup = {
+  title: 'A soup of many words',
+  level: 'easy' as const,
+  steps: ['cut', 'boil'],
+  cook: { name: 'Ann', age: 7 },
+}
+
+/** Each state of the structured output that a reader can see, in order. */
+function shownBy(log: readonly Entry[], runId: string): (Json | undefined)[] {
+  const fold = new Fold()
+  const shown: (Json | undefined)[] = []
+  for (const entry of log) {
+    fold.apply([entry])
+    if (entry.chunk.type.startsWith('structured-'))
+      shown.push(structuredClone(fold.structured(outputStreamId(runId))?.data))
+  }
+  return shown
+}
+
+const text = JSON.stringify(soup, null, 1)
+
+test('the output streams as structured data at dotted paths, and is a fact of the last commit', async () => {
+  const { model, heard } = heardModel([{ text }])
+  const cook = agent({ name: 'cook', model, output: recipe })
+  // One append a word: so each is seen by itself.
+  const { result, log, view } = await play(cook, { log: { coalesceMs: 0 } }, { runId: 'r' })
+  expect(result).toMatchObject({ status: 'completed', output: soup, text: '' })
+  expect(view.output).toEqual(soup)
+  const updates = chunksOf(log, 'structured-data')
+  expect(updates.every(({ streamId, dataType }) => streamId === 'output:r' && dataType === 'cook')).toBe(true)
+  const said = (path: string) => updates.filter(update => 'path' in update && update.path === path)
+  expect(
+    said('title')
+      .map(update => update.kind === 'text-delta' && update.delta)
+      .join(''),
+  ).toBe(soup.title)
+  expect(said('level')).toMatchObject([{ kind: 'set', value: 'easy' }])
+  expect(said('steps').flatMap(update => (update.kind === 'append' ? update.items : []))).toEqual(['cut', 'boil'])
+  expect(said('cook.name').map(({ kind }) => kind)).toEqual(['text-delta'])
+  expect(said('cook.age')).toMatchObject([{ kind: 'set', value: 7 }])
+  expect(updates.at(-1)).toMatchObject({ kind: 'final', data: soup })
+  expect(shownBy(log, 'r')[0]).toEqual({ title: 'A' })
+  expect(heard[0]?.responseFormat).toMatchObject({ type: 'json', name: 'cook', schema: { type: 'object' } })
+  // The output, the end of the step and the end of the run are one batch.
+  const end = commitOf(log, ({ type }) => type === 'output').map(({ type }) => type)
+  expect(end.slice(end.indexOf('output'))).toEqual(['output', 'step-finish', 'checkpoint-created'])
+  const types = log.map(({ chunk }) => chunk.type)
+  expect(types.slice(-3)).toEqual(['checkpoint-created', 'finish', 'run-finished'])
+})
+
+test('what a schema makes of the answer is the output, as JSON has it', async () => {
+  const output = z.object({ at: z.string().transform(at => new Date(at)), n: z.number().default(1) })
+  const { result } = await play(agent({ name: 'a', model: scriptedModel([{ text: '{"at":"2026-01-01"}' }]), output }))
+  expect(result.output).toEqual({ at: '2026-01-01T00:00:00.000Z', n: 1 })
+})
+
+test.each([
+  ['valibot', v.object({ n: v.number() }), { type: 'object', properties: { n: { type: 'number' } } }],
+  ['arktype', type({ n: 'number' }), undefined],
+])('an output of %s', async (_, output, jsonSchema) => {
+  const model = scriptedModel([{ text: '{"n":1}' }])
+  const { result } = await play(agent({ name: 'a', model, output, ...(jsonSchema && { jsonSchema }) }))
+  expect(result.output).toEqual({ n: 1 })
+})
+
+test.each([
+  ['a code fence', `\`\`\`json\n${text}\n\`\`\``],
+  ['words before it', `Sure! Here is your recipe:\n\n${text}`],
+  ['words after it', `${text}\n\nI hope it is good.`],
+  ['words and a fence', `Here you are:\n\`\`\`\n${text}\n\`\`\`\nEnjoy {it}!`],
+])('an output with %s around it is the output', async (_, said) => {
+  const { result } = await play(agent({ name: 'a', model: scriptedModel([{ text: said }]), output: recipe }))
+  expect(result).toMatchObject({ status: 'completed', output: soup })
+})
+
+test('an output may be a list: its items arrive one by one, as they grow', async () => {
+  const output = z.array(z.object({ name: z.string(), tags: z.array(z.string()) }))
+  const list = [
+    { name: 'one two', tags: ['a', 'b'] },
+    { name: 'three', tags: [] },
+  ]
+  const model = scriptedModel([{ text: JSON.stringify(list, null, 1) }])
+  const { result, log } = await play(agent({ name: 'a', model, output }), { log: { coalesceMs: 0 } }, { runId: 'r' })
+  expect(result.output).toEqual(list)
+  const shown = shownBy(log, 'r')
+  expect(shown[0]).toEqual([{ name: 'one' }])
+  expect(shown).toContainEqual([{ name: 'one two', tags: ['a', 'b'] }, { name: 'three' }])
+})
+
+test('an output of a union, or nested deeper than is streamed, arrives whole', async () => {
+  const deep = z.object({ a: z.object({ b: z.object({ c: z.object({ d: z.object({ e: z.string() }) }) }) }) })
+  const output = z.union([deep, z.object({ other: z.string() })])
+  const value = { a: { b: { c: { d: { e: 'x y' } } } } }
+  for (const schema of [output, deep]) {
+    const model = scriptedModel([{ text: JSON.stringify(value) }])
+    const { result } = await play(agent({ name: 'a', model, output: schema }))
+    expect(result.output).toEqual(value)
+  }
+})
+
+test('an answer that does not fit is taken back and asked for again, with what was wrong', async () => {
+  const bad = JSON.stringify({ ...soup, level: 'odd' })
+  const answers = [{ text: bad, usage: { output: 7 } }, { text: 'I will not.' }, { text }]
+  const { model, heard } = heardModel(() => answers[heard.length - 1] ?? {})
+  const { result, log } = await play(agent({ name: 'a', model, output: recipe, maxRetries: 2 }), {}, { runId: 'r' })
+  expect(result).toMatchObject({ status: 'completed', output: soup })
+  expect(chunksOf(log, 'step-discarded')).toMatchObject([
+    { reason: 'output_invalid', attempt: 1, usage: { outputTokens: 7 } },
+    { reason: 'output_invalid', attempt: 2 },
+  ])
+  expect(heard).toHaveLength(3)
+  const last = (n: number) => heard[n]?.prompt.slice(-2)
+  expect(last(1)).toMatchObject([
+    { role: 'assistant', content: [{ text: bad }] },
+    { role: 'user', content: [{ text: expect.stringMatching(/^the answer does not fit the output: level: .*again/) }] },
+  ])
+  expect(last(2)).toMatchObject([
+    { role: 'assistant', content: [{ text: 'I will not.' }] },
+    { role: 'user', content: [{ text: expect.stringMatching(/^the answer does not fit the output: /) }] },
+  ])
+  // The corrections are between the runtime and the model: the conversation is as if they had not been.
+  expect(result.message?.parts.map(({ type: kind }) => kind)).toEqual(['step-start'])
+  expect(JSON.stringify(result.message)).not.toContain('odd')
+})
+
+test('an answer that never fits fails the run, with its own code; what was wrong with it is for the model and the logger', async () => {
+  const { model, heard } = heardModel(() => ({ text: '{"title": 1}' }))
+  const { result, view, told } = await play(agent({ name: 'a', model, output: recipe, maxRetries: 1 }))
+  expect(heard).toHaveLength(2)
+  expect(told[0]).toMatchObject({
+    message: 'a model call failed',
+    cause: { message: expect.stringMatching(/^title: /) },
+  })
+  expect(result).toMatchObject({ status: 'failed', output: undefined, error: { code: 'output_invalid' } })
+  expect(result.error?.message).toBe('the answer does not fit the output')
+  expect(view.structured).toEqual([])
+})
+
+test('an answer that was cut off does not fit', async () => {
+  const { model } = heardModel([{ text: text.slice(0, -5), finishReason: 'length' }, { text }])
+  const { result } = await play(agent({ name: 'a', model, output: recipe }))
+  expect(result).toMatchObject({ status: 'completed', output: soup })
+})
+
+test('what a schema makes of the answer and is no JSON fails the run at once', async () => {
+  const { model, heard } = heardModel(() => ({ text: '{"n":"1"}' }))
+  const output = z.object({ n: z.string().transform(BigInt) })
+  const { result } = await play(agent({ name: 'a', model, output: output as never }))
+  expect(result).toMatchObject({ status: 'failed', error: { code: 'output_invalid' } })
+  expect(heard).toHaveLength(1)
+})
+
+test.each<[string, z.ZodType, (text: string) => Json]>([
+  ['a text', z.object({ a: z.string() }), a => ({ a })],
+  ['a value that arrives whole', z.object({ map: z.record(z.string(), z.string()) }), a => ({ map: { a } })],
+  ['an item of a list', z.object({ list: z.array(z.string()) }), a => ({ list: [a] })],
+])('law 6: an output that no entry holds, because of %s, is asked for again', async (_, output, value) => {
+  const { model, heard } = heardModel([
+    { text: JSON.stringify(value('x'.repeat(6000))) },
+    { text: JSON.stringify(value('short')) },
+  ])
+  const { result, log } = await play(agent({ name: 'a', model, output }), { log: { maxEntryBytes: 4096 } })
+  expect(result).toMatchObject({ status: 'completed', output: value('short') })
+  expect(chunksOf(log, 'step-discarded')).toMatchObject([{ reason: 'output_invalid' }])
+  expect(JSON.stringify(heard[1]?.prompt.at(-1))).toContain('larger than the log takes')
+})
+
+const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+const call = (id: string) => [{ name: 'look', input: {}, id }]
+
+test('the words beside calls are text before them, in each step; the answer after them is the output', async () => {
+  const { model, heard } = heardModel([
+    { text: 'Let me look.', calls: call('a') },
+    { text: 'And again.', calls: call('b') },
+    { text },
+  ])
+  const { result } = await play(agent({ name: 'a', model, output: recipe, tools: [look] }))
+  expect(result).toMatchObject({ status: 'completed', output: soup, text: 'Let me look.And again.' })
+  expect(result.message?.parts.map(({ type: kind }) => kind)).toEqual([
+    'step-start',
+    'text',
+    'tool',
+    'step-start',
+    'text',
+    'tool',
+    'step-start',
+  ])
+  expect(result.message?.parts.filter(part => 'text' in part)).toMatchObject([
+    { text: 'Let me look.', state: 'done' },
+    { text: 'And again.', state: 'done' },
+  ])
+  expect(heard[2]?.prompt.filter(({ role }) => role === 'assistant')).toMatchObject([
+    {
+      content: [
+        { type: 'text', text: 'Let me look.' },
+        { type: 'tool-call', toolCallId: 'a' },
+      ],
+    },
+    {
+      content: [
+        { type: 'text', text: 'And again.' },
+        { type: 'tool-call', toolCallId: 'b' },
+      ],
+    },
+  ])
+})
+
+test('JSON beside calls is not the output: what was shown of it is taken away, and is text', async () => {
+  const early = JSON.stringify({ ...soup, steps: ['early'] })
+  const { model } = heardModel([{ text: early, calls: call('a') }, { text }])
+  const cook = agent({ name: 'a', model, output: recipe, tools: [look] })
+  const { result, log } = await play(cook, { log: { coalesceMs: 0 } }, { runId: 'r' })
+  expect(result).toMatchObject({ status: 'completed', output: soup, text: early })
+  expect(chunksOf(log, 'structured-data-invalidated')).toEqual([
+    { type: 'structured-data-invalidated', streamId: 'output:r', reason: 'tool-calls' },
+  ])
+  const shown = shownBy(log, 'r')
+  const gone = shown.indexOf(undefined)
+  expect(shown.slice(gone + 1).every(data => !JSON.stringify(data).includes('early'))).toBe(true)
+})
+
+test('words after a call are text too', async () => {
+  const { model } = heardModel([
+    {
+      calls: call('a'),
+      parts: [
+        { type: 'text-start', id: 't' },
+        { type: 'text-delta', id: 't', delta: 'I have ' },
+        { type: 'text-delta', id: 't', delta: 'looked.' },
+        { type: 'text-end', id: 't' },
+      ],
+    },
+    { text },
+  ])
+  const { result } = await play(agent({ name: 'a', model, output: recipe, tools: [look] }))
+  expect(result).toMatchObject({ status: 'completed', output: soup, text: 'I have looked.' })
+  expect(callsOf(result.message)).toHaveLength(1)
+})
+
+test('the next turn knows the output as what the model answered', async () => {
+  const { model, heard } = heardModel(() => ({ text }))
+  const cook = agent({ name: 'cook', model, output: recipe })
+  const { runtime } = await play(cook)
+  const second = await (await runtime.start({ agent: cook, session: 's', input: 'Again.' })).result()
+  expect(second.output).toEqual(soup)
+  expect(heard[1]?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
+  expect(heard[1]?.prompt[1]).toMatchObject({ content: [{ type: 'text', text: JSON.stringify(soup) }] })
+})
+
+test('a run without an output has none, though the one before it had', async () => {
+  const cook = agent({ name: 'cook', model: scriptedModel(() => ({ text })), output: recipe })
+  const talk = agent({ name: 'talk', model: scriptedModel(() => ({ text: 'Hello.' })) })
+  const { runtime } = await play(cook, { agents: [cook, talk] })
+  const result = await (await runtime.start({ agent: talk, session: 's', input: 'Hi.' })).result()
+  expect(result).toMatchObject({ status: 'completed', text: 'Hello.', output: undefined })
+})

@@ -1,0 +1,157 @@
+// Any program of calls that need nobody, people, clients or other agents, answered in any order: it comes to its end, everything runs once or not at all, and
+// every model is told one outcome of each of its calls.
+
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { multiplied } from '../../../../../scripts/faults/campaign.ts'
+import { begin, closedIn, soundLog } from '../../api/people.fixture.ts'
+import { type Agent, agent } from '../../define/agent.ts'
+import { type SubAgent, subAgent } from '../../define/sub-agent.ts'
+import { tool } from '../../define/tool.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import { chunksOf } from './play.fixture.ts'
+
+type Kind = 'free' | 'asked' | 'client' | 'askedClient' | 'allowed' | 'forbidden'
+type Call = { readonly kind: Kind } | { readonly kind: 'child' | 'askedChild'; readonly program: Program }
+type Program = readonly (readonly Call[])[]
+
+const kinds = fc.constantFrom<Kind>('free', 'asked', 'client', 'askedClient', 'allowed', 'forbidden')
+const plain = fc.record({ kind: kinds })
+const steps = (call: fc.Arbitrary<Call>): fc.Arbitrary<Program> =>
+  fc.array(fc.array(call, { minLength: 1, maxLength: 3 }), { maxLength: 2 })
+const childOf = (program: fc.Arbitrary<Program>) =>
+  fc.record({ kind: fc.constantFrom('child' as const, 'askedChild' as const), program })
+const grandchild = steps(plain)
+const child = steps(fc.oneof({ weight: 3, arbitrary: plain }, { weight: 1, arbitrary: childOf(grandchild) }))
+const programs = steps(fc.oneof(plain, childOf(child)))
+
+/** What happened outside of the log. */
+class Ledger {
+  readonly ran: string[] = []
+  readonly rules: string[] = []
+  /** How often each agent's model was called. */
+  readonly asked = new Map<string, number>()
+}
+
+const input = z.object({ key: z.string() })
+
+function toolsOf({ ran, rules }: Ledger) {
+  const execute = ({ key }: { key: string }) => {
+    ran.push(key)
+    return `ran ${key}`
+  }
+  const decide = (approved: boolean) => ({
+    rule: ({ key }: { key: string }) => {
+      rules.push(key)
+      return { approved }
+    },
+  })
+  return [
+    tool({ name: 'free', input, execute }),
+    tool({ name: 'asked', input, approval: true, execute }),
+    tool({ name: 'client', input, client: true }),
+    tool({ name: 'askedClient', input, client: true, approval: true }),
+    tool({ name: 'allowed', input, approval: decide(true), execute }),
+    tool({ name: 'forbidden', input, approval: decide(false), execute }),
+  ]
+}
+
+/** The agent that does a program; its place tells it from all others. */
+function agentOf(program: Program, place: string, ledger: Ledger): Agent {
+  const subAgents: SubAgent[] = []
+  const made = program.map((calls, step) =>
+    calls.map((one, index) => {
+      const key = `${place}.${step}.${index}`
+      // As some providers number them: the same ids again and again.
+      const id = `call_${index}`
+      if (!('program' in one)) return { name: one.kind, input: { key }, id }
+      const name = key.replaceAll('.', '_')
+      const approval = one.kind === 'askedChild'
+      subAgents.push(subAgent(agentOf(one.program, key, ledger), { name, input, approval }))
+      return { name, input: { key }, id }
+    }),
+  )
+  const model = scriptedModel(({ options, turnAnswers }) => {
+    ledger.asked.set(place, (ledger.asked.get(place) ?? 0) + 1)
+    expectPaired(options)
+    return turnAnswers < made.length ? { calls: made[turnAnswers] ?? [] } : { text: `done ${place}` }
+  })
+  return agent({ name: `agent-${place.replaceAll('.', '-')}`, model, tools: toolsOf(ledger), subAgents })
+}
+
+/** Each call that a model is sent stands with its outcome, and no outcome stands alone. */
+function expectPaired({ prompt }: LanguageModelV4CallOptions): void {
+  const parts: { readonly type: string; readonly toolCallId?: string }[] = []
+  for (const { content } of prompt) if (typeof content !== 'string') parts.push(...content)
+  const idsOf = (type: string) => parts.flatMap(part => (part.type === type ? [part.toolCallId] : []))
+  const calls = idsOf('tool-call')
+  expect(new Set(calls).size).toBe(calls.length)
+  expect(idsOf('tool-result').sort()).toEqual(calls.sort())
+}
+
+/** What has to have run, been asked of a rule and been called, where these keys were approved. */
+function expected(program: Program, place: string, isApproved: (key: string) => boolean) {
+  const all = { ran: [] as string[], rules: [] as string[], asked: new Map([[place, program.length + 1]]) }
+  for (const [step, calls] of program.entries()) {
+    for (const [index, one] of calls.entries()) {
+      const key = `${place}.${step}.${index}`
+      if ('program' in one) {
+        if (one.kind === 'askedChild' && !isApproved(key)) continue
+        const below = expected(one.program, key, isApproved)
+        all.ran.push(...below.ran)
+        all.rules.push(...below.rules)
+        for (const [who, times] of below.asked) all.asked.set(who, times)
+      }
+      if (one.kind === 'allowed' || one.kind === 'forbidden') all.rules.push(key)
+      if (one.kind === 'free' || one.kind === 'allowed' || (one.kind === 'asked' && isApproved(key))) all.ran.push(key)
+    }
+  }
+  return all
+}
+
+/** What people and clients do, one after the other. */
+const decisions = fc.infiniteStream(fc.record({ which: fc.nat(99), isFine: fc.boolean(), thenWaits: fc.boolean() }))
+
+test('law 5: everybody is asked once, and goes on when answered; nothing runs that nobody allowed', async () => {
+  await fc.assert(
+    fc.asyncProperty(programs, decisions, async (program, decided) => {
+      const ledger = new Ledger()
+      const { runtime, run } = await begin(agentOf(program, '0', ledger))
+      const approved = new Set<string>()
+      let result = await run.result()
+      for (const { which, isFine, thenWaits } of decided) {
+        if (result.status !== 'paused') break
+        const { view } = await runtime.view('s')
+        const pending = view.pendings[which % view.pendings.length]
+        if (pending === undefined || pending.kind === 'interrupt') {
+          result = await run.result()
+          continue
+        }
+        const { id, kind, part } = pending
+        if (kind === 'approval') {
+          if (isFine) approved.add((part.input as { key: string }).key)
+          await runtime.answer('s', { kind: 'approval', id, approved: isFine, input: part.input ?? null })
+        } else if (isFine) await runtime.answer('s', { kind: 'tool-result', id, output: 'given' })
+        else await runtime.answer('s', { kind: 'tool-result', id, error: 'not today' })
+        // Or somebody answers the next while the run goes on.
+        if (thenWaits) result = await run.result()
+      }
+      expect(result).toMatchObject({ status: 'completed', text: 'done 0' })
+      const { ran, rules, asked } = expected(program, '0', key => approved.has(key))
+      expect(ledger.ran.sort()).toEqual(ran.sort())
+      expect(ledger.rules.sort()).toEqual(rules.sort())
+      expect(Object.fromEntries(ledger.asked)).toEqual(Object.fromEntries(asked))
+      const log = await soundLog(runtime)
+      const closed = closedIn(log)
+      expect(new Set(closed).size).toBe(closed.length)
+      expect(closed).toHaveLength([...asked.values()].reduce((sum, times) => sum + times, 0))
+      expect(chunksOf(log, 'subagent-start')).toHaveLength(asked.size - 1)
+      expect(chunksOf(log, 'subagent-end').every(({ status }) => status === 'completed')).toBe(true)
+      expect(chunksOf(log, 'run-resumed')).toHaveLength(chunksOf(log, 'run-paused').length)
+      await runtime.close()
+    }),
+    { numRuns: multiplied(40) },
+  )
+})

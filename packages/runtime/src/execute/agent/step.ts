@@ -1,0 +1,272 @@
+// A step's model call: attempt after attempt, each a draft that is either committed or taken back.
+
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
+import type { Lane } from '@millrace/log'
+import type { Chunk, FinishReason, Json, Usage, View } from '@millrace/protocol'
+import { sleep } from '../../async/sleep.ts'
+import { breath } from '../../async/yield-to-event-loop.ts'
+import { compute } from '../../define/agent.ts'
+import type { Callable } from '../../define/tool.ts'
+import { classify } from '../../error/classify.ts'
+import type { MillraceError } from '../../error/error.ts'
+import { excerpt } from '../../error/excerpt.ts'
+import { logErrorCode } from '../../error/log-error.ts'
+import { Answer, cutOff } from '../../model/answer.ts'
+import type { Made } from '../../model/calls.ts'
+import { jsonFormatOf, noteWarnings, toldOf } from '../../model/json-format.ts'
+import { asV4, type Model, modelName } from '../../model/model.ts'
+import { added, promptOf } from '../../model/prompt.ts'
+import { backoffMs } from '../../model/retry.ts'
+import { deepCopy } from '../../schema/deep-copy.ts'
+import { keyOf } from '../../session/key.ts'
+import { lastLineOf } from '../../session/last-line.ts'
+import type { ModelCall } from '../../telemetry/model.ts'
+import { misfit, problemOf } from '../output.ts'
+import { contextOf, longestCallId, type Work } from '../work.ts'
+
+/** A model call that came to its end, and is to be committed with these facts. */
+export interface Spoken {
+  readonly facts: readonly Chunk[]
+  /** How many calls the model is to be told the outcome of, and those of them that have to run for that. */
+  readonly calls: number
+  readonly made: readonly Made<Callable>[]
+  /** The ids of all calls: also of those that the provider ran, or that could not be made. */
+  readonly callIds: readonly string[]
+  readonly finishReason: FinishReason
+  readonly lane: Lane
+  /** The agent's output, where the answer is that. */
+  readonly output: Json | undefined
+  readonly text: string
+  /** The last line of the text; none of what is a document, which is no text to anybody. */
+  readonly line: string | undefined
+  /** What the provider said of its answer. */
+  readonly about: Pick<Answer, 'usage' | 'warnings' | 'providerMetadata' | 'raw'> & {
+    /** What each attempt used that was taken back before it. */
+    readonly discarded: readonly Usage[]
+  }
+}
+
+/** Calls the model until an answer is whole and fits; undefined where another process is to make the next attempt; throws where it cannot be had. */
+export async function speak(
+  work: Work,
+  step: number,
+  tools: ReadonlyMap<string, Callable>,
+): Promise<Spoken | undefined> {
+  const { agent, session, writer, runId, timers, backoff, signal, leaving, logger } = work
+  const context = contextOf(work, step)
+  const given = await compute(agent.model, context)
+  const model = asV4(given, `agent ${agent.name}: model`)
+  const instructions = await compute(agent.instructions, context)
+  const history = await work.history()
+  const kept = agent.trimHistory ? await agent.trimHistory(deepCopy(history), context) : history
+  // Only of what is left: nobody reads a file that the model is not shown.
+  const messages = await session.withUploads(kept)
+  const lane = work.lane(step, modelName(model))
+  const corrections: LanguageModelV4Prompt = []
+  const discarded: Usage[] = []
+  for (let attempt = 1; ; attempt++) {
+    // Between attempts nothing is under way that could be finished.
+    if (attempt > 1 && leaving.aborted) return undefined
+    // What was taken back is free again.
+    if (attempt > 1) await session.sync(writer.cursor.sequence)
+    const output = work.output(step)
+    const say = (chunk: Chunk) => lane.write(chunk, work.isHidden?.(chunk) ? { internal: true } : undefined)
+    const format = formatOf(work, given)
+    const prompt = promptOf(messages, [instructions, format?.told].filter(Boolean).join('\n\n'))
+    const answer = new Answer({
+      step,
+      prefix: work.prefix,
+      tools,
+      isTaken: id => session.hasCall(id),
+      reserve: id => session.reserve(id, lane.origin.lane),
+      longestId: longestCallId(lane),
+      rewinds: rewindsOf(session.view),
+      write(chunk) {
+        for (const said of output?.before(chunk) ?? []) say(said)
+        return say(chunk)
+      },
+      fits: said => lane.fits(said),
+      sink: output,
+    })
+    let isBegun = false
+    let told: ModelCall | undefined
+    try {
+      const options = optionsOf(work, step, attempt, [...prompt, ...corrections], tools, format?.responseFormat)
+      const call = work.telemetry.modelCall({ model, options, step, attempt })
+      told = call
+      const begin = () => {
+        isBegun = true
+        const stepId = work.prefix && { stepId: `${work.prefix}${step}` }
+        return lane.write({ type: 'step-start', ...stepId, ...(attempt > 1 && { attempt }) })
+      }
+      await call.within(() => hear(work, model, options, answer, call, begin)).finally(() => format?.note(answer))
+      const { facts, calls, made, text } = answer
+      const isOutput = output !== undefined && calls === 0
+      const given = isOutput ? await output.settle(chunk => lane.write(chunk)) : undefined
+      if (!isOutput) for (const said of output?.leave() ?? []) await say(said)
+      // That of a sub-agent is for its parent.
+      const said: Chunk[] = given === undefined || work.parent ? [] : [{ type: 'output', output: given }]
+      const finishReason = answer.finishReason ?? 'other'
+      call.end()
+      const { usage, warnings, providerMetadata, raw } = answer
+      const about = { usage, warnings, providerMetadata, raw, discarded }
+      return {
+        facts: [...facts, ...said, finishOf(answer, lane)],
+        calls,
+        made,
+        callIds: answer.callIds,
+        finishReason,
+        lane,
+        output: given,
+        text,
+        line: output === undefined ? lastLineOf(answer.lastText) : undefined,
+        about,
+      }
+    } catch (error) {
+      signal.throwIfAborted()
+      const refusal = logErrorCode(error)
+      const isTooLarge = refusal === 'too-large' && output !== undefined
+      if (refusal !== undefined && !isTooLarge) throw error
+      const failure = isTooLarge ? misfit('the answer is larger than the log takes', error) : classify(error)
+      // Also for those who know nothing of drafts: nobody takes for done what did not fit.
+      if (isBegun) for (const said of output?.invalidate(failure.code) ?? []) lane.write(said)
+      told?.end(failure)
+      logger.warn('a model call failed', { runId, step, attempt, code: failure.code, cause: failure.cause ?? failure })
+      // Where nothing was said there is nothing to take back (law 3): not what opened the message either.
+      if (isBegun) await takeBack(lane, answer, attempt, failure)
+      if (isBegun && answer.usage) discarded.push(answer.usage)
+      if (!failure.retryable || attempt > agent.maxRetries) throw failure
+      if (failure.code === 'output_invalid') corrections.splice(0, corrections.length, ...correctionOf(answer, failure))
+      else {
+        const pause = sleep(timers, backoffMs(backoff, attempt, failure), AbortSignal.any([signal, leaving]))
+        await pause.catch(() => signal.throwIfAborted())
+      }
+    }
+  }
+}
+
+/** How often a session was taken back: the same for whoever drives it, as no rewind takes that back. */
+const rewindsOf = ({ requests }: View): number =>
+  requests.filter(({ cut, status }) => cut !== undefined && status === 'started').length
+
+/** How long an answer that has failed is listened to, for what it used. */
+const LAST_WORDS_MS = 1000
+
+/** Listens to one answer, from the first part to the last. */
+async function hear(
+  { writer, signal, timers }: Work,
+  model: LanguageModelV4,
+  options: LanguageModelV4CallOptions,
+  answer: Answer,
+  told: ModelCall,
+  begin: () => PromiseLike<void>,
+): Promise<void> {
+  // What others must not do meanwhile begins only while the lease surely lasts.
+  await writer.sure()
+  signal.throwIfAborted()
+  const { stream } = await model.doStream(options)
+  const reader = stream.getReader()
+  const cancel = () => void reader.cancel(signal.reason).catch(() => {})
+  signal.addEventListener('abort', cancel, { once: true })
+  if (signal.aborted) cancel()
+  let cancelWait: (() => void) | undefined
+  try {
+    await begin()
+    for (;;) {
+      const { done, value } = await reader.read()
+      signal.throwIfAborted()
+      if (done) break
+      told.heard(value)
+      await answer.take(value)
+      await breath(timers)
+      if (answer.failure !== undefined) cancelWait ??= timers.after(LAST_WORDS_MS, cancel)
+    }
+  } catch (error) {
+    cancel()
+    throw error
+  } finally {
+    cancelWait?.()
+    signal.removeEventListener('abort', cancel)
+  }
+  if (answer.failure !== undefined) throw answer.failure
+  if (!answer.isWhole) throw cutOff()
+}
+
+function optionsOf(
+  { agent, session, runId, agentId, signal, prefix = '' }: Work,
+  step: number,
+  attempt: number,
+  prompt: LanguageModelV4Prompt,
+  tools: ReadonlyMap<string, Callable>,
+  responseFormat: LanguageModelV4CallOptions['responseFormat'],
+): LanguageModelV4CallOptions {
+  const { providerOptions, ...settings } = agent.settings
+  const known = [...tools.values()].map(tool => {
+    if (tool.executor === 'provider') return { type: 'provider', id: tool.id, name: tool.name, args: { ...tool.args } }
+    const { name, jsonSchema: inputSchema, description } = tool
+    const { strict, providerOptions } = tool.executor === 'agent' ? {} : tool
+    return {
+      type: 'function',
+      name,
+      inputSchema,
+      ...(description !== undefined && { description }),
+      ...(strict !== undefined && { strict }),
+      ...(providerOptions !== undefined && { providerOptions }),
+    }
+  })
+  return {
+    ...settings,
+    // Some providers write into what they are given; the session and the next attempt are to say the same.
+    prompt: deepCopy(prompt),
+    abortSignal: signal,
+    // The same whenever this call is made again, for models that can tell.
+    providerOptions: {
+      ...providerOptions,
+      millrace: { key: keyOf(session.id, runId, agentId, `${prefix}${step}`), attempt },
+    },
+    ...(known.length > 0 && { tools: known }),
+    ...(responseFormat && { responseFormat }),
+  } as LanguageModelV4CallOptions
+}
+
+/** How the model is asked for the output, if there is one: as it can be, and in the prompt where it cannot. */
+function formatOf({ agent, responseFormat: wanted }: Work, given: Model) {
+  if (!agent.output) return wanted && { responseFormat: wanted, told: undefined, note: () => {} }
+  const format = jsonFormatOf(given, { schema: agent.output.jsonSchema, name: agent.name })
+  const responseFormat = wanted ?? format.responseFormat
+  const isSaid = responseFormat?.type === 'json' && responseFormat.schema !== undefined
+  return {
+    responseFormat,
+    // Another may want a format that does not say the schema.
+    told: isSaid ? format.instructions : toldOf(agent.output.jsonSchema),
+    note: ({ warnings, isWhole }: Answer) =>
+      void noteWarnings(given, warnings, responseFormat ? { responseFormat } : {}, isWhole),
+  }
+}
+
+function finishOf({ usage, finishReason, warnings, providerMetadata }: Answer, { isInternal }: Lane): Chunk {
+  const about = { type: 'step-finish', ...(usage && { usage }), ...(finishReason && { finishReason }) } as const
+  // Readers see what was used, whatever was said; what a provider says of that may tell it.
+  if (isInternal) return about
+  return {
+    ...about,
+    ...(warnings.length > 0 && { warnings: warnings as unknown as Json[] }),
+    ...(providerMetadata && { providerMetadata }),
+  }
+}
+
+/** Takes an attempt's words back; what it used stays counted. */
+async function takeBack(lane: Lane, answer: Answer, attempt: number, failure: MillraceError): Promise<void> {
+  const { usage } = answer
+  // In the log before the discard, and the attempt's words with it: what was used counts as discarded only where something is taken back.
+  if (usage) await lane.write({ ...finishOf(answer, lane), finishReason: 'error' } as Chunk).appended
+  await lane.discard({ reason: failure.code, attempt, ...(usage && { usage }) })
+}
+
+/** What the model is told so that its next answer fits; it is no part of the conversation. */
+function correctionOf({ text }: Answer, failure: MillraceError): LanguageModelV4Prompt {
+  // Roles take turns, and some providers refuse a message that says nothing.
+  const said = text.trim() === '' ? '(nothing)' : text
+  const asked = `${excerpt(problemOf(failure))}. Answer again, with the whole JSON document and nothing else.`
+  return [{ role: 'assistant', content: [{ type: 'text', text: said }] }, added(asked)]
+}

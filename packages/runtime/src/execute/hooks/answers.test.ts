@@ -1,0 +1,283 @@
+// Who may answer a node's question, and how often; and what happens where nobody does.
+
+import { describe, expect, test } from 'vitest'
+import type { Runtime } from '../../api/runtime.ts'
+import { codeOf, gate, until } from '../../api/test-runtime.fixture.ts'
+import type { Workflow } from '../../define/workflow.ts'
+import { isEndOf, LEASE_MS, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
+import { MillraceError } from '../../error/error.ts'
+import { chunksOf, reportsOf } from '../agent/play.fixture.ts'
+import { inRow, PLACES, Play, say, single, wired } from '../workflow/play.fixture.ts'
+import { useInterrupt } from './use-interrupt.ts'
+import { useStep } from './use-step.ts'
+import { useStructuredData } from './use-structured-data.ts'
+
+const Q = '1.node.1/useInterrupt:q.1'
+const asks = (more: object = {}) =>
+  single(async () => ({ data: await useInterrupt(say('Well?', { id: 'q', ...more })) }))
+
+describe.each(PLACES)('answers, %s', (_, opening) => {
+  test('are bound to the session and to whose it is', async () => {
+    const own = asks()
+    const play = await Play.of(own, { open: await opening(), start: { principal: 'ada' } })
+    await play.result()
+    const { runtime } = play
+    const mine = await runtime.start({ workflow: own, input: 'x', session: 'mine', runId: 'm', principal: 'eve' })
+    await mine.result()
+    const answer = { kind: 'interrupt', id: `r::${Q}`, response: 'forged' } as const
+    expect(await codeOf(runtime.answer('mine', answer, { principal: 'eve' }))).toBe('answer_unknown')
+    expect(await codeOf(runtime.answer('s', answer, { principal: 'eve' }))).toBe('answer_forbidden')
+    expect(await codeOf(runtime.answer('nowhere', answer))).toBe('session_unknown')
+    expect(await play.asked()).toEqual([Q])
+    await runtime.answer('s', answer, { principal: 'ada' })
+    expect(await play.result()).toMatchObject({ status: 'completed', output: 'forged' })
+  })
+
+  test('count once: of two tabs in two processes one wins, and the other is told', async () => {
+    const open = await opening()
+    let done = 0
+    const own = single(async () => {
+      const answer = await useInterrupt(say('Well?', { id: 'q' }))
+      return { data: await useStep('pay', () => `${++done} ${answer}`) }
+    })
+    const play = await Play.of(own, { open })
+    await play.result()
+    const other = await Play.of(own, { open, start: { session: 'other' } })
+    const codes = await Promise.all([
+      codeOf(play.answer(Q, 'mine')),
+      codeOf(play.answer(Q, 'yours', other.runtime)),
+      codeOf(play.answer(Q, 'theirs')),
+    ])
+    expect([...codes].sort()).toEqual(['answer_already_settled', 'answer_already_settled', 'none'])
+    const { status, output } = await play.result()
+    expect([status, output]).toEqual(['completed', `1 ${['mine', 'yours', 'theirs'][codes.indexOf('none')]}`])
+    const log = await play.log()
+    expect(chunksOf(log, 'interrupt-response')).toHaveLength(1)
+    expect(chunksOf(log, 'run-finished')).toHaveLength(1)
+  })
+
+  test('to nothing are errors, and never a new turn', async () => {
+    const play = await Play.of(asks(), { open: await opening() })
+    await play.result()
+    for (const id of ['1.node.1/useInterrupt:q.2', '1.node.2/useInterrupt:q.1', '1.node.1/@.1', '']) {
+      expect(await play.refusal(id, 'x')).toBe('answer_unknown')
+    }
+    await play.answer(Q, 'x')
+    await play.result()
+    const before = await play.log()
+    expect(await play.refusal(Q, 'y')).toBe('answer_already_settled')
+    expect(await play.refusal('1.node.1/useInterrupt:q.7', 'y')).toBe('answer_unknown')
+    expect(await play.log()).toEqual(before)
+    expect((await play.view()).runs).toHaveLength(1)
+  })
+
+  test('an approval or a result is no answer to a question', async () => {
+    const play = await Play.of(asks(), { open: await opening() })
+    await play.result()
+    const id = `r::${Q}`
+    expect(await codeOf(play.runtime.answer('s', { kind: 'approval', id, approved: true }))).toBe('answer_wrong_kind')
+    expect(await codeOf(play.runtime.answer('s', { kind: 'tool-result', id, output: 'x' }))).toBe('answer_wrong_kind')
+    expect(await play.asked()).toEqual([Q])
+  })
+
+  test.each(['interrupt', 'abort'] as const)('a run that waits can be stopped: %s', async mode => {
+    let ran = 0
+    const own = inRow({
+      node: async () => ({ data: await useInterrupt(say('Well?', { id: 'q' })) }),
+      after: () => void ran++,
+    })
+    const play = await Play.of(own, { open: await opening() })
+    await play.result()
+    expect(await play.run.stop({ mode })).toBe(true)
+    expect(await play.result()).toMatchObject({ status: mode === 'abort' ? 'aborted' : 'interrupted', pendings: [] })
+    expect(await play.refusal(Q, 'late')).toBe('answer_already_settled')
+    expect((await play.view()).interrupts).toMatchObject([{ status: 'void' }])
+    expect(ran).toBe(0)
+    await play.log()
+  })
+
+  test('a run whose node is at work can be stopped: what was shown stays, and nothing follows', async () => {
+    const working = gate()
+    const told: string[] = []
+    const own = inRow({
+      node: async ({ abortSignal }) => {
+        await useStructuredData({ streamId: 'progress', kind: 'set', path: 'done', value: 1 })
+        const stopped = new Promise<void>(resolve => abortSignal.addEventListener('abort', () => resolve()))
+        await useStep('long', async ({ abortSignal: own }) => {
+          working.open()
+          await stopped
+          told.push(String(own.aborted))
+        })
+      },
+      after: () => void told.push('after'),
+    })
+    const play = await Play.of(own, { open: await opening() })
+    await working.opened
+    await play.run.stop({ mode: 'abort' })
+    expect(await play.result()).toMatchObject({ status: 'aborted' })
+    expect((await play.view()).structured).toMatchObject([{ streamId: 'progress', data: { done: 1 } }])
+    expect(told).not.toContain('after')
+    const log = await play.log()
+    expect(log.findIndex(isEndOf('r'))).toBe(log.length - 1)
+  })
+})
+
+describe('time', () => {
+  /** A stage on which a workflow was started, in a time that the test moves. */
+  async function play(own: Workflow) {
+    const stage = new VirtualCluster()
+    const begin = () => stage.process(() => [], { workflows: [own], engine: { pollMs: 50 } })
+    const process = begin()
+    await process.runtime.start({ workflow: own, input: 'Go.', session: 's', runId: 'r' })
+    const log = async () => {
+      const entries = await stage.entries('s')
+      expect(reportsOf(entries)).toEqual([])
+      return entries
+    }
+    const answer = (runtime: Runtime, id: string, response: string) =>
+      stage.clock.until(codeOf(runtime.answer('s', { kind: 'interrupt', id: `r::${id}`, response })))
+    const output = async () => chunksOf(await log(), 'output').at(-1)?.output
+    return { stage, begin, process, log, answer, output }
+  }
+
+  test('an answer in time is one, and its time is told to who shows the question', async () => {
+    const { stage, process, answer, output, log } = await play(asks({ timeout: 5000 }))
+    const asked = await stage.seen('s', ({ chunk }) => chunk.type === 'interrupt')
+    expect(asked.chunk).toMatchObject({ deadline: asked.timestamp + 5000 })
+    await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
+    await stage.clock.advance(4000)
+    expect(await answer(process.runtime, Q, 'yes')).toBe('none')
+    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(await output()).toBe('yes')
+    await log()
+  })
+
+  test('after it the hook throws, a late answer is refused, and the question is settled', async () => {
+    const own = single(async () => {
+      try {
+        return { data: await useInterrupt(say('Well?', { id: 'q', timeout: 5000 })) }
+      } catch (error) {
+        return { data: MillraceError.isInstance(error) ? error.code : 'other' }
+      }
+    })
+    const { stage, process, answer, output } = await play(own)
+    await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
+    await stage.clock.advance(5001)
+    expect(['answer_late', 'answer_already_settled']).toContain(await answer(process.runtime, Q, 'yes'))
+    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(await output()).toBe('interrupt_timeout')
+    expect((await stage.view('s')).interrupts).toMatchObject([{ status: 'answered', response: null }])
+  })
+
+  test('what nobody answered in time is no answer in the next process either', async () => {
+    const cut = gate()
+    const held: string[] = []
+    const own = single(async () => {
+      const answer = await useInterrupt(say('Well?', { id: 'q', timeout: 5000 })).catch(error => `failed ${error.code}`)
+      held.push(String(answer))
+      // The first process goes no further.
+      if (held.length === 1) {
+        cut.open()
+        await new Promise(() => {})
+      }
+      return { data: answer }
+    })
+    const { stage, begin, process, output } = await play(own)
+    await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
+    await stage.clock.until(cut.opened)
+    process.kill()
+    begin()
+    await stage.clock.advance(LEASE_MS * 2)
+    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(held).toEqual(['failed interrupt_timeout', 'failed interrupt_timeout'])
+    expect(await output()).toBe('failed interrupt_timeout')
+  })
+
+  test('it runs out while no process is there: an answer is late, and whoever comes next throws', async () => {
+    const own = single(async () => ({
+      data: await useInterrupt(say('Well?', { id: 'q', timeout: 5000 })).catch(error => error.code),
+    }))
+    const { stage, begin, process, answer, output } = await play(own)
+    await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
+    process.kill()
+    await stage.clock.advance(5001)
+    const guest = stage.process(() => [], { engine: false })
+    expect(await answer(guest.runtime, Q, 'yes')).toBe('answer_late')
+    begin()
+    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(await output()).toBe('interrupt_timeout')
+  })
+
+  test('one of several that wait may run out: the others still wait', async () => {
+    const own = single(async () => {
+      const short = useInterrupt(say('Short?', { id: 'short', timeout: 1000 })).catch(error => error.code)
+      const long = useInterrupt(say('Long?', { id: 'long' }))
+      return { data: await Promise.all([short, long]) }
+    })
+    const { stage, process, answer, output } = await play(own)
+    const short = '1.node.1/useInterrupt:short.1'
+    await stage.seen('s', ({ chunk }) => chunk.type === 'interrupt-response' && chunk.interruptId === `r::${short}`)
+    expect(await answer(process.runtime, '1.node.1/useInterrupt:long.1', 'yes')).toBe('none')
+    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(await output()).toEqual(['interrupt_timeout', 'yes'])
+  })
+
+  test('a node that is tried again because nobody answered asks again', async () => {
+    const own = single({
+      run: async () => ({ data: await useInterrupt(say('Well?', { id: 'q', timeout: 5000 })) }),
+      retry: { attempts: 2 },
+    })
+    const { stage, process, answer, output, log } = await play(own)
+    const again = await stage.seen('s', ({ chunk }) => chunk.type === 'interrupt' && chunk.interruptId !== `r::${Q}`)
+    expect(again.chunk).toMatchObject({ interruptId: `r::${Q}.2` })
+    expect(await answer(process.runtime, `${Q}.2`, 'yes')).toBe('none')
+    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(await output()).toBe('yes')
+    expect(chunksOf(await log(), 'interrupt')).toHaveLength(2)
+  })
+
+  test('without a time a question waits for as long as it takes', async () => {
+    const { stage, begin, process, answer, output } = await play(asks({ timeout: Number.POSITIVE_INFINITY }))
+    await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
+    process.kill()
+    await stage.clock.advance(7 * 24 * 3600 * 1000)
+    const { runtime } = begin()
+    expect(await answer(runtime, Q, 'at last')).toBe('none')
+    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(await output()).toBe('at last')
+  })
+})
+
+test('what a node that failed had asked is asked no more', async () => {
+  const own = wired(
+    {
+      node: {
+        run: async () => {
+          const question = useInterrupt(say('Well?', { id: 'q' }))
+          await useStep('fails', () => Promise.reject(new Error('no')))
+          await question
+        },
+        onError: { route: 'instead' },
+      },
+      instead: async () => ({ data: await useInterrupt(say('Instead?', { id: 'i' })) }),
+    },
+    [
+      ['start', 'node'],
+      ['node', 'end'],
+      ['instead', 'end'],
+    ],
+  )
+  const play = await Play.of(own)
+  expect(await play.asked()).toEqual(['1.instead.1/useInterrupt:i.1'])
+  expect(await play.refusal(Q, 'x')).toBe('answer_already_settled')
+  await play.answer('1.instead.1/useInterrupt:i.1', 'fine')
+  expect(await play.result()).toMatchObject({ status: 'completed', output: 'fine' })
+  await play.log()
+})
+
+test('a question is in the stream before the run waits', async () => {
+  const play = await Play.of(asks())
+  const { chunk } = await until(play.run, 'interrupt')
+  expect(chunk).toMatchObject({ interruptId: `r::${Q}`, input: { kind: 'text', question: 'Well?' } })
+  expect(await play.result()).toMatchObject({ status: 'paused', pendings: [{ kind: 'interrupt', id: `r::${Q}` }] })
+})

@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { jsonSchemaOf } from '../../schema/schema.ts'
+import { mayHave } from './field-check.ts'
+
+const Tree = z.object({
+  name: z.string(),
+  get kids() {
+    return z.array(Tree)
+  },
+})
+const schema = z.object({
+  title: z.string(),
+  note: z.string().nullable(),
+  rows: z.array(z.object({ item: z.string(), tags: z.array(z.string()) })),
+  prices: z.record(z.string(), z.object({ cents: z.number() })),
+  tree: Tree,
+  either: z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]),
+  loose: z.looseObject({ known: z.string() }),
+  any: z.any(),
+})
+
+test.each([
+  'title',
+  '*',
+  'note',
+  'rows',
+  'rows.*.item',
+  'rows.0.tags',
+  '*.0.item',
+  'prices.mill.cents',
+  'prices.*.cents',
+  'tree.kids.*.kids.0.name',
+  'either.a',
+  'either.b',
+  'loose.other.deep',
+  'any.where.at.all',
+])('%s may come', path => expect(mayHave(jsonSchemaOf(schema, 'schema'), path)).toBe(true))
+
+test.each([
+  'titel',
+  'title.of',
+  'rows.item',
+  'rows.*.items',
+  'prices.mill.cent',
+  'tree.kids.*.kid',
+  'either.c',
+  '*.nothing.here.x',
+])('%s never comes', path => {
+  const { any: _, loose: __, prices: ___, ...closed } = schema.shape
+  const own = path.startsWith('*') ? z.object(closed) : schema
+  expect(mayHave(jsonSchemaOf(own, 'schema'), path)).toBe(false)
+})
+
+test('a schema that leads nowhere does not tell', () => {
+  expect(mayHave({ $ref: '#' }, 'a')).toBe(true)
+  expect(mayHave({ $ref: 'https://example.com/other.json' }, 'a')).toBe(true)
+  expect(mayHave({ type: 'object' }, 'a')).toBe(true)
+})

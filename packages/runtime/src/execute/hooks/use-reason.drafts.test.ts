@@ -1,0 +1,140 @@
+// Objects that a model has begun to show, where the node or the run ends without what would have come of them.
+
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { type Gate, gate } from '../../api/test-runtime.fixture.ts'
+import type { NodeDefinition } from '../../define/node.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import { Play, single, wired } from '../workflow/play.fixture.ts'
+import { structuredIn } from './reason.fixture.ts'
+import { useInterrupt } from './use-interrupt.ts'
+import { useReason } from './use-reason.ts'
+import { useStep } from './use-step.ts'
+
+const outputSchema = z.object({ a: z.string() })
+const structured = { fields: { a: 'text-delta' } } as const
+const requestSchema = z.object({ kind: z.literal('text'), question: z.string() })
+
+/** A model that shows a draft, and asks a person. */
+const asking = () => {
+  const text = JSON.stringify({ output: { a: 'draft' }, interruptRequest: { kind: 'text', question: 'Tone?' } })
+  return useReason({
+    id: 'ask',
+    model: scriptedModel([{ text }]),
+    input: 'x',
+    outputSchema,
+    structured,
+    interrupt: { requestSchema },
+  })
+}
+
+/** A step that fails once somebody was asked. */
+const failing = ({ opened }: Gate) =>
+  useStep('fails', async () => {
+    await opened
+    throw new Error('no')
+  })
+
+/** Starts a workflow, and opens a gate when the draft is in the log. */
+async function played(node: NodeDefinition, asked: Gate): Promise<Play> {
+  const play = await Play.of(single(node))
+  for await (const { chunk } of play.run.stream()) {
+    if (chunk.type === 'interrupt') asked.open()
+  }
+  return play
+}
+
+/** Why objects were taken away. */
+const reasonsIn = (log: Awaited<ReturnType<Play['log']>>) =>
+  structuredIn(log).flatMap(chunk => (chunk.type === 'structured-data-invalidated' ? [chunk.reason] : []))
+
+test.each([
+  ['goes on without it', { continue: 'went on' }, 'completed', 'workflow_node_failed'],
+  ['fails with it', 'stop', 'failed', 'workflow_node_failed'],
+] as const)(
+  'a draft that a commit holds is taken away where its node fails and the run %s',
+  async (_how, onError, status, why) => {
+    const asked = gate()
+    const run = async () => {
+      await Promise.all([asking(), failing(asked)])
+      return {}
+    }
+    const play = await played({ run, onError } as NodeDefinition, asked)
+    expect(await play.result()).toMatchObject({ status })
+    expect((await play.view()).structured).toEqual([])
+    expect(reasonsIn(await play.log())).toEqual([why])
+  },
+)
+
+test('a draft is taken away at the end of a node that was tried again and went another way', async () => {
+  const asked = gate()
+  let tries = 0
+  const run = async () => {
+    if (++tries === 1) await Promise.all([asking(), failing(asked)])
+    return { data: 'other', ui: { message: 'Said.' } }
+  }
+  const play = await played({ run, retry: { attempts: 2 } } as NodeDefinition, asked)
+  expect(await play.result()).toMatchObject({ status: 'completed', output: 'other' })
+  expect((await play.view()).structured).toEqual([])
+  expect(reasonsIn(await play.log())).toEqual(['unfinished'])
+})
+
+test('a draft stays where a node that is tried again goes on with it', async () => {
+  const asked = gate()
+  let tries = 0
+  const run = async () => {
+    await Promise.all([asking(), ...(++tries === 1 ? [failing(asked)] : [])])
+    return {}
+  }
+  const play = await played({ run, retry: { attempts: 2 } } as NodeDefinition, asked)
+  expect(await play.result()).toMatchObject({ status: 'paused' })
+  expect((await play.view()).structured).toMatchObject([{ status: 'streaming', data: { a: 'draft' } }])
+  expect([tries, reasonsIn(await play.log())]).toEqual([2, []])
+})
+
+test('an object that another branch is showing is taken away where the run fails', async () => {
+  const shown = gate()
+  const own = wired(
+    {
+      begin: async () => ({}),
+      shows: async () => {
+        // It takes longer than the other branch does by far.
+        const text = JSON.stringify({ a: 'some words '.repeat(1000) })
+        const model = scriptedModel([{ text, pieceLength: 4 }], { paceMs: 20 })
+        await useReason({ model, input: 'x', outputSchema, structured })
+        return {}
+      },
+      fails: async () => {
+        await useStep('waits', () => shown.opened)
+        throw new Error('no')
+      },
+      both: async () => ({}),
+    },
+    [
+      ['start', 'begin'],
+      ['begin', ['shows', 'fails'], { join: 'both' }],
+      ['shows', 'both'],
+      ['fails', 'both'],
+      ['both', 'end'],
+    ],
+  )
+  const play = await Play.of(own)
+  for await (const { chunk } of play.run.stream()) if (chunk.type === 'structured-data') shown.open()
+  expect(await play.result()).toMatchObject({ status: 'failed' })
+  expect((await play.view()).structured).toEqual([])
+  expect(reasonsIn(await play.log())).toEqual(['workflow_node_failed'])
+})
+
+test('a run that is stopped keeps what it has shown', async () => {
+  const play = await Play.of(
+    single(async () => {
+      await asking()
+      await useInterrupt({ request: { kind: 'text' } })
+      return {}
+    }),
+  )
+  await play.result()
+  await play.run.stop()
+  expect(await play.result()).toMatchObject({ status: 'interrupted' })
+  expect((await play.view()).structured).toMatchObject([{ status: 'streaming', data: { a: 'draft' } }])
+})

@@ -1,0 +1,196 @@
+// What becomes of a call that fails, or of a node that fails after it.
+
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { gate } from '../../api/test-runtime.fixture.ts'
+import { tool } from '../../define/tool.ts'
+import { type ScriptedAnswer, scriptedModel } from '../../model/scripted.ts'
+import { heardModel } from '../agent/play.fixture.ts'
+import { Play, single } from '../workflow/play.fixture.ts'
+import { asking, publicOf, textIn } from './reason.fixture.ts'
+import { useReason } from './use-reason.ts'
+
+const email = z.object({ subject: z.string() })
+const question = z.object({ kind: z.literal('text'), question: z.string() })
+const reset = () => Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' })
+
+test('cut off while a tool is at work: the tool is told, the node goes on, and the call is settled at the end', async () => {
+  const begun = gate()
+  let isTold = false
+  const slow = tool({
+    name: 'slow',
+    input: z.object({}),
+    execute: (_, { abortSignal }) => {
+      begun.open()
+      return new Promise((_resolve, reject) => {
+        abortSignal.addEventListener('abort', () => {
+          isTold = true
+          reject(abortSignal.reason)
+        })
+      })
+    },
+  })
+  const { given, view, result } = await asking(async () => {
+    const controller = new AbortController()
+    void begun.opened.then(() => controller.abort())
+    const model = scriptedModel([{ calls: [{ name: 'slow', input: {}, id: 'c1' }] }, { text: 'never' }])
+    const options = { model, input: 'x', tools: [slow], abortSignal: controller.signal } as const
+    const error = await useReason(options).catch((why: unknown) => why)
+    const { text } = await useReason({ model: scriptedModel([{ text: 'after' }]), input: 'x' })
+    return { error, text }
+  })
+  expect(given).toMatchObject({ error: { code: 'hook_aborted' }, text: 'after' })
+  expect(isTold).toBe(true)
+  expect(result.status).toBe('completed')
+  const calls = view.messages.flatMap(({ parts }) => parts.filter(part => 'toolCallId' in part))
+  expect(calls).toMatchObject([{ toolCallId: 'c1', state: 'output-error' }])
+})
+
+test('a node that fails after a person was asked does not ask again, and no model is called twice', async () => {
+  const { model, heard } = heardModel(({ lastText }) =>
+    lastText.includes('The person answered')
+      ? { text: '{"subject":"Final"}' }
+      : {
+          text: JSON.stringify({ output: { subject: 'Draft' }, interruptRequest: { kind: 'text', question: 'Tone?' } }),
+        },
+  )
+  let tries = 0
+  const own = single({
+    retry: { attempts: 2 },
+    run: async () => {
+      const { output, interruptResponse } = await useReason({
+        model,
+        input: 'x',
+        outputSchema: email,
+        structured: { fields: { subject: 'set' } },
+        interrupt: { requestSchema: question },
+      })
+      if (++tries === 1) throw new Error('not yet')
+      return { data: { ...output, said: interruptResponse ?? null } }
+    },
+  })
+  const play = await Play.of(own)
+  const { pendings } = await play.result()
+  await play.runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'dry' })
+  expect(await play.result()).toMatchObject({ status: 'completed', output: { subject: 'Final', said: 'dry' } })
+  expect([tries, heard.length]).toEqual([2, 2])
+  await play.log()
+})
+
+test('a node that is tried again after its model failed asks just that again', async () => {
+  let failures = 0
+  const ran: string[] = []
+  const look = tool({
+    name: 'look',
+    input: z.object({}),
+    execute: (_, { toolCallId }) => {
+      ran.push(toolCallId)
+      return 'seen'
+    },
+  })
+  const { model, heard } = heardModel(({ options, lastText }): ScriptedAnswer => {
+    if (lastText.includes('The person answered')) {
+      return ++failures <= 2 ? { text: 'half', error: reset() } : { text: '{"subject":"Final"}' }
+    }
+    if (!options.prompt.some(({ role }) => role === 'tool')) return { calls: [{ name: 'look', input: {}, id: 'c1' }] }
+    return {
+      text: JSON.stringify({ output: { subject: 'Draft' }, interruptRequest: { kind: 'text', question: 'Tone?' } }),
+    }
+  })
+  const own = single({
+    retry: { attempts: 3 },
+    run: async () => {
+      const { output } = await useReason({
+        model,
+        input: 'x',
+        tools: [look],
+        maxRetries: 0,
+        outputSchema: email,
+        structured: { fields: { subject: 'set' } },
+        interrupt: { requestSchema: question },
+      })
+      return { data: output }
+    },
+  })
+  const play = await Play.of(own)
+  const { pendings } = await play.result()
+  await play.runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'dry' })
+  expect(await play.result()).toMatchObject({ status: 'completed', output: { subject: 'Final' } })
+  expect([ran, heard.length]).toEqual([['c1'], 5])
+  expect((await play.view()).structured).toMatchObject([{ status: 'done', data: { subject: 'Final' } }])
+  await play.log()
+})
+
+test('an attempt that broke off leaves nothing: no words, no thoughts, shown or hidden', async () => {
+  const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+  let calls = 0
+  const { model, heard } = heardModel(({ options }): ScriptedAnswer => {
+    if (options.prompt.some(({ role }) => role === 'tool')) return { text: 'Done.' }
+    if (++calls === 1) return { reasoning: 'lost thought', text: 'lost words', error: reset() }
+    return { reasoning: 'kept thought', text: 'kept words', calls: [{ name: 'look', input: {}, id: 'c1' }] }
+  })
+  const { given, view } = await asking(() =>
+    useReason({ model, input: 'x', tools: [look], reasoning: { includeThoughts: false } }),
+  )
+  expect(given.text).toBe('Done.')
+  const last = JSON.stringify(heard.at(-1)?.prompt)
+  expect(last).toContain('kept thought')
+  expect(last).not.toContain('lost')
+  expect(JSON.stringify(view.messages)).not.toMatch(/lost|thought/)
+})
+
+test('a call that fails for good is caught, and the node says why without it', async () => {
+  const model = scriptedModel(() => ({ text: 'half', error: new Error('no more') }))
+  const { given, log, view } = await asking(() => useReason({ model, input: 'x', maxRetries: 0 }).catch(() => 'caught'))
+  expect(given).toBe('caught')
+  expect(view.messages.at(-1)?.parts.filter(({ type }) => type === 'text')).toEqual([])
+  expect(JSON.stringify(publicOf(log).filter(({ chunk }) => chunk.type === 'error'))).toBe('[]')
+  expect(textIn(log)).toBe('half')
+})
+
+test.each(['中'.repeat(64), '\u{1F600}'.repeat(32), 'a/b:c.1', '__proto__', ' '])(
+  'an id may be any text: %j',
+  async id => {
+    const guarded = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+    const { given, view } = await asking(() =>
+      useReason({
+        id,
+        model: scriptedModel([{ calls: [{ name: 'look', input: {} }] }, { text: '{"subject":"S"}' }]),
+        input: 'x',
+        tools: [guarded],
+        outputSchema: email,
+        structured: { fields: { subject: 'set' } },
+      }),
+    )
+    expect(given.output).toEqual({ subject: 'S' })
+    expect(view.structured).toMatchObject([{ status: 'done', id }])
+  },
+)
+
+test('a format that the caller wants is that of the answer, not of what is asked before', async () => {
+  const { model, heard } = heardModel(({ lastText }) =>
+    lastText.includes('The person answered')
+      ? { text: '{"subject":"Final"}' }
+      : {
+          text: JSON.stringify({ output: { subject: 'Draft' }, interruptRequest: { kind: 'text', question: 'Tone?' } }),
+        },
+  )
+  const own = single(async () => {
+    const { output } = await useReason({
+      model,
+      input: 'x',
+      outputSchema: email,
+      responseFormat: { type: 'json', name: 'mine', schema: { type: 'object' } },
+      interrupt: { requestSchema: question },
+    })
+    return { data: output }
+  })
+  const play = await Play.of(own)
+  const { pendings } = await play.result()
+  await play.runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'dry' })
+  await play.result()
+  expect(heard.map(({ responseFormat }) => responseFormat)).toMatchObject([
+    { schema: { required: ['output', 'interruptRequest'] } },
+    { name: 'mine' },
+  ])
+})

@@ -1,0 +1,360 @@
+// A model that asks a person before it goes on.
+
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { tool } from '../../define/tool.ts'
+import type { ScriptedAnswer } from '../../model/scripted.ts'
+import { formProblem } from '../../schema/form.ts'
+import { heardModel } from '../agent/play.fixture.ts'
+import { answered, asking, structuredIn, textIn } from './reason.fixture.ts'
+import { useInterrupt } from './use-interrupt.ts'
+import { useReason } from './use-reason.ts'
+
+const email = z.object({ subject: z.string(), body: z.string() })
+const question = z.object({
+  kind: z.literal('choice'),
+  question: z.string(),
+  options: z.array(z.object({ id: z.string(), label: z.string() })),
+})
+const request = {
+  kind: 'choice',
+  question: 'Which tone?',
+  options: [
+    { id: 'dry', label: 'Dry' },
+    { id: 'warm', label: 'Warm' },
+  ],
+}
+const first = (more: object = {}): ScriptedAnswer => ({
+  text: JSON.stringify({ output: { subject: 'Draft', body: 'Dear Ann' }, interruptRequest: request, ...more }),
+  pieceLength: 5,
+  usage: { input: 10, output: 4 },
+  warnings: [{ type: 'other', message: 'Mind.' }],
+})
+const second: ScriptedAnswer = {
+  text: JSON.stringify({ subject: 'Final', body: 'Well, Ann' }),
+  pieceLength: 5,
+  usage: { input: 20, output: 6 },
+  warnings: [
+    { type: 'other', message: 'Mind.' },
+    { type: 'other', message: 'More.' },
+  ],
+}
+const fields = { subject: 'set', body: 'text-delta' } as const
+
+test('the draft is shown while the person is asked, then replaced; both passes are counted', async () => {
+  const { model, heard } = heardModel(({ lastText }) => (lastText.includes('The person answered') ? second : first()))
+  const paused = await asking(async context => {
+    const result = await useReason({
+      model,
+      input: 'Write to Ann',
+      outputSchema: email,
+      structured: { dataType: 'email', fields },
+      interrupt: {
+        requestSchema: question,
+        responseSchema: z.enum(['dry', 'warm']),
+        schemaId: 'tone',
+        schemaVersion: '1',
+      },
+    })
+    return { result, tokens: context.tokenUsage }
+  })
+  expect(paused.result.status).toBe('paused')
+  expect(paused.view.structured).toMatchObject([{ status: 'streaming', data: { subject: 'Draft', body: 'Dear Ann' } }])
+  expect(paused.view.pendings).toMatchObject([
+    { kind: 'interrupt', interrupt: { schemaId: 'tone', schemaVersion: '1', input: { question: 'Which tone?' } } },
+  ])
+  expect(heard[0]?.responseFormat).toMatchObject({
+    schema: { required: ['output', 'interruptRequest'], properties: { output: { required: ['subject', 'body'] } } },
+  })
+  const { given, view, log } = await answered(paused, 'dry')
+  expect(heard).toHaveLength(2)
+  expect(JSON.stringify(heard[1]?.prompt)).toMatch(/Dear Ann.*Which tone.*dry/)
+  expect(heard[1]?.responseFormat).toMatchObject({ schema: { required: ['subject', 'body'] } })
+  expect(given.result).toMatchObject({
+    output: { subject: 'Final', body: 'Well, Ann' },
+    interruptResponse: 'dry',
+    usage: { inputTokens: 30, outputTokens: 10 },
+    warnings: [{ message: 'Mind.' }, { message: 'More.' }],
+  })
+  expect(given.result.steps).toHaveLength(2)
+  expect(given.tokens).toMatchObject({ inputTokens: 30, outputTokens: 10 })
+  expect(view.runs[0]?.usage).toMatchObject({ inputTokens: 30, outputTokens: 10 })
+  expect(view.structured).toMatchObject([{ status: 'done', data: { subject: 'Final', body: 'Well, Ann' } }])
+  expect(new Set(structuredIn(log).map(({ streamId }) => streamId)).size).toBe(1)
+  expect(structuredIn(log).filter(({ type }) => type === 'structured-data-invalidated')).toMatchObject([
+    { reason: 'continued' },
+  ])
+  expect(textIn(log)).toBe('')
+})
+
+test('without an object it gives text, and shows none', async () => {
+  const { model } = heardModel(({ lastText }) =>
+    lastText.includes('The person answered')
+      ? { text: 'Well then.' }
+      : { text: JSON.stringify({ draftText: 'Perhaps.', interruptRequest: { kind: 'text', question: 'Why?' } }) },
+  )
+  const paused = await asking(() =>
+    useReason({
+      model,
+      input: 'x',
+      interrupt: { requestSchema: z.object({ kind: z.literal('text'), question: z.string() }) },
+    }),
+  )
+  expect(textIn(paused.log)).toBe('')
+  const { given, log } = await answered(paused, 'because')
+  expect(given).toMatchObject({ text: 'Well then.', output: undefined, interruptResponse: 'because' })
+  expect(textIn(log)).toBe('')
+  expect(structuredIn(log)).toEqual([])
+})
+
+test('optional: the model may go on without asking', async () => {
+  const { model, heard } = heardModel([first({ decision: 'continue', interruptRequest: undefined })])
+  const { given, result, view, log } = await asking(() =>
+    useReason({
+      model,
+      input: 'x',
+      outputSchema: email,
+      structured: { fields },
+      interrupt: { mode: 'optional', requestSchema: question },
+    }),
+  )
+  expect(result.status).toBe('completed')
+  expect(heard[0]?.responseFormat).toMatchObject({
+    schema: {
+      required: ['decision', 'output', 'interruptRequest'],
+      properties: { interruptRequest: { anyOf: [{ type: 'object' }, { type: 'null' }] } },
+    },
+  })
+  expect(given).toMatchObject({
+    output: { subject: 'Draft', body: 'Dear Ann' },
+    text: JSON.stringify({ subject: 'Draft', body: 'Dear Ann' }),
+    interruptResponse: undefined,
+  })
+  expect(view.structured).toMatchObject([{ status: 'done', data: { subject: 'Draft' } }])
+  expect(textIn(log)).toBe('')
+})
+
+test('optional: the model may ask', async () => {
+  const { model } = heardModel(({ lastText }) =>
+    lastText.includes('The person answered') ? second : first({ decision: 'interrupt' }),
+  )
+  const paused = await asking(() =>
+    useReason({ model, input: 'x', outputSchema: email, interrupt: { mode: 'optional', requestSchema: question } }),
+  )
+  expect(paused.result.status).toBe('paused')
+  expect((await answered(paused, 'warm')).given).toMatchObject({
+    output: { subject: 'Final' },
+    interruptResponse: 'warm',
+  })
+})
+
+test.each([
+  ['no decision', 'optional', {}, 'decision: expected continue or interrupt'],
+  ['a question though it goes on', 'optional', { decision: 'continue' }, 'interruptRequest: expected none'],
+  ['a request that does not fit', 'required', { interruptRequest: { kind: 'choice' } }, 'interruptRequest'],
+  [
+    'two options of one id',
+    'required',
+    { interruptRequest: { ...request, options: [request.options[0], request.options[0]] } },
+    'an id of its own',
+  ],
+  ['no object', 'required', [], 'expected an object'],
+] as const)('a first answer with %s is asked for again', async (_what, mode, more, problem) => {
+  const wrong = Array.isArray(more) ? { text: '[]' } : first(more)
+  const { model, heard } = heardModel(({ answers }) =>
+    answers === 0 ? wrong : first({ ...(mode === 'optional' && { decision: 'interrupt' }) }),
+  )
+  const paused = await asking(() =>
+    useReason({ model, input: 'x', outputSchema: email, interrupt: { mode, requestSchema: question } }),
+  )
+  expect(paused.result.status).toBe('paused')
+  expect(heard).toHaveLength(2)
+  expect(JSON.stringify(heard[1]?.prompt)).toContain(problem)
+})
+
+test('an answer that does not fit is asked for again, and the model is called once for it', async () => {
+  const { model, heard } = heardModel(({ lastText }) =>
+    lastText.includes('The person answered')
+      ? second
+      : first({ interruptRequest: { kind: 'text', question: 'How many?' } }),
+  )
+  const paused = await asking(() =>
+    useReason({
+      model,
+      input: 'x',
+      outputSchema: email,
+      interrupt: { requestSchema: z.looseObject({ kind: z.string() }), responseSchema: z.string().regex(/^\d+$/) },
+    }),
+  )
+  const again = await answered(paused, 'many')
+  expect(again.result.status).toBe('paused')
+  expect(again.view.pendings).toMatchObject([{ interrupt: { meta: { problem: expect.any(String) } } }])
+  const { given } = await answered(again, '12')
+  expect(given.interruptResponse).toBe('12')
+  expect(heard).toHaveLength(2)
+})
+
+test('in a loop each pass asks its own question', async () => {
+  const { model, heard } = heardModel(({ options, lastText }) => {
+    const n = /pass (\d)/.exec(JSON.stringify(options.prompt))?.[1]
+    if (lastText.includes('The person answered')) return { text: `said ${n}` }
+    return { text: JSON.stringify({ draftText: '', interruptRequest: { kind: 'text', question: `q${n}` } }) }
+  })
+  let asked = await asking(async () => {
+    const given: unknown[] = []
+    for (let n = 1; n <= 3; n++) {
+      const { text, interruptResponse } = await useReason({
+        id: 'same',
+        model,
+        input: `pass ${n}`,
+        interrupt: { requestSchema: z.object({ kind: z.literal('text'), question: z.string() }) },
+      })
+      given.push([text, interruptResponse])
+    }
+    return given
+  })
+  const questions: unknown[] = []
+  for (let n = 1; n <= 3; n++) {
+    const [pending] = asked.view.pendings
+    questions.push(
+      pending?.kind === 'interrupt' ? (pending.interrupt.input as { question: string }).question : undefined,
+    )
+    asked = await answered(asked, `a${n}`)
+  }
+  expect(questions).toEqual(['q1', 'q2', 'q3'])
+  expect(asked.given).toEqual([1, 2, 3].map(n => [`said ${n}`, `a${n}`]))
+  expect(heard).toHaveLength(6)
+})
+
+test('a plain call before a question is neither billed nor shown again when the node goes on', async () => {
+  const { model, heard } = heardModel([{ text: 'plain words', usage: { input: 5, output: 2 } }])
+  const paused = await asking(async () => {
+    const { text, usage } = await useReason({ model, input: 'x' })
+    const answer = await useInterrupt({ request: { kind: 'text' } })
+    return { text, usage, answer }
+  })
+  const { given, log, view } = await answered(paused, 'go')
+  expect(given).toMatchObject({ text: 'plain words', answer: 'go', usage: { inputTokens: 5 } })
+  expect(heard).toHaveLength(1)
+  expect(textIn(log)).toBe('plain words')
+  expect(view.runs[0]?.usage).toMatchObject({ inputTokens: 5, outputTokens: 2 })
+})
+
+test('with tools, in both passes: what the first has called the second knows, and does not call again', async () => {
+  const ran: string[] = []
+  const look = tool({
+    name: 'look',
+    input: z.object({ at: z.string() }),
+    execute: ({ at }) => {
+      ran.push(at)
+      return `seen ${at}`
+    },
+  })
+  const { model, heard } = heardModel(({ options, lastText }) => {
+    const results = options.prompt.filter(({ role }) => role === 'tool').length
+    if (lastText.includes('The person answered')) {
+      return results === 1 ? { calls: [{ name: 'look', input: { at: 'b' }, id: 'c2' }] } : second
+    }
+    return results === 0 ? { calls: [{ name: 'look', input: { at: 'a' }, id: 'c1' }] } : first()
+  })
+  const paused = await asking(() =>
+    useReason({
+      model,
+      input: 'x',
+      tools: [look],
+      outputSchema: email,
+      structured: { fields },
+      interrupt: { requestSchema: question },
+    }),
+  )
+  expect(paused.result.status).toBe('paused')
+  expect(ran).toEqual(['a'])
+  const { given } = await answered(paused, 'dry')
+  expect(ran).toEqual(['a', 'b'])
+  expect(given).toMatchObject({ output: { subject: 'Final' }, interruptResponse: 'dry' })
+  expect(given.toolResults.map(({ output }) => output)).toEqual(['seen a', 'seen b'])
+  expect(heard).toHaveLength(4)
+  expect(JSON.stringify(heard[2]?.prompt)).toContain('seen a')
+})
+
+test('a second pass that fails takes the draft away', async () => {
+  const { model } = heardModel(({ lastText }) =>
+    lastText.includes('The person answered') ? { text: '{"subject":7}' } : first(),
+  )
+  const paused = await asking(() =>
+    useReason({
+      model,
+      input: 'x',
+      outputSchema: email,
+      structured: { fields },
+      interrupt: { requestSchema: question },
+      maxRetries: 1,
+    }).catch((error: unknown) => error),
+  )
+  const { given, view } = await answered(paused, 'dry')
+  expect(given).toMatchObject({ code: 'output_invalid' })
+  expect(view.structured).toEqual([])
+})
+
+test('emit: false: the question is asked, and nothing else is shown', async () => {
+  const { model } = heardModel(({ lastText }) => (lastText.includes('The person answered') ? second : first()))
+  const paused = await asking(() =>
+    useReason({
+      model,
+      input: 'x',
+      emit: false,
+      outputSchema: email,
+      structured: { fields },
+      interrupt: { requestSchema: question },
+    }),
+  )
+  const { given, log } = await answered(paused, 'dry')
+  expect(given).toMatchObject({ output: { subject: 'Final' }, interruptResponse: 'dry' })
+  expect(structuredIn(log)).toEqual([])
+  const seen = JSON.stringify(log.filter(({ internal }) => !internal))
+  expect(seen).toContain('Which tone?')
+  expect(seen).not.toMatch(/Dear Ann|Final/)
+})
+
+test('what providers say of their answers comes together over both passes', async () => {
+  const finish = (said: Record<string, string>): NonNullable<ScriptedAnswer['parts']> => [
+    {
+      type: 'finish',
+      usage: {
+        inputTokens: { total: 1, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+        outputTokens: { total: 1, text: undefined, reasoning: undefined },
+      },
+      finishReason: { unified: 'stop', raw: undefined },
+      providerMetadata: { acme: said, [`of-${said['last']}`]: {} },
+    },
+  ]
+  const { model } = heardModel(({ lastText }) =>
+    lastText.includes('The person answered')
+      ? { ...second, parts: finish({ last: 'second' }) }
+      : { ...first(), parts: finish({ last: 'first', id: '1' }) },
+  )
+  const paused = await asking(() =>
+    useReason({ model, input: 'x', outputSchema: email, interrupt: { requestSchema: question } }),
+  )
+  const { given } = await answered(paused, 'dry')
+  expect(given.providerMetadata).toEqual({ acme: { last: 'second', id: '1' }, 'of-first': {}, 'of-second': {} })
+})
+
+test('a schema that refers to itself and has words of its own keeps its meaning in the first pass', async () => {
+  const Tree = z
+    .object({
+      name: z.string(),
+      get kids() {
+        return z.array(Tree)
+      },
+    })
+    .describe('A family')
+  const output = { name: 'a', kids: [{ name: 'b', kids: [] }] }
+  const { model, heard } = heardModel([{ text: JSON.stringify({ output, interruptRequest: request }) }])
+  await asking(() => useReason({ model, input: 'x', outputSchema: Tree, interrupt: { requestSchema: question } }))
+  const [{ responseFormat }] = heard as unknown as [{ responseFormat: { schema: object } }]
+  const { schema } = responseFormat
+  expect(formProblem(schema, { output, interruptRequest: request })).toBeUndefined()
+  expect(formProblem(schema, { output: { ...output, kids: [{ name: 1 }] }, interruptRequest: request })).toBeDefined()
+  expect(JSON.stringify(schema)).toContain('"A family"')
+})

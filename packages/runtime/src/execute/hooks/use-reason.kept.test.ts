@@ -1,0 +1,146 @@
+// What a try of a node came to and no commit holds: it is not there for the next try, and yet it counts.
+
+import { type LogStore, memoryStore } from '@millrace/log'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { gate } from '../../api/test-runtime.fixture.ts'
+import type { NodeContext } from '../../define/node.ts'
+import { tool } from '../../define/tool.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import type { Schema } from '../../schema/schema.ts'
+import { heardModel } from '../agent/play.fixture.ts'
+import { Play, single } from '../workflow/play.fixture.ts'
+import { useReason } from './use-reason.ts'
+import { useStep } from './use-step.ts'
+
+const usage = { input: 10, output: 5 }
+const inputsOf = ({ inputTokens }: { readonly inputTokens?: number } = {}): number => inputTokens ?? 0
+
+/** A schema that tells when somebody looks at it. */
+function seen(schema: z.ZodType, look: () => void): Schema {
+  return {
+    get '~standard'() {
+      look()
+      return schema['~standard']
+    },
+  } as Schema
+}
+
+/** A store whose appends can be held up. */
+function holding() {
+  const inner = memoryStore()
+  let held: Promise<void> | undefined
+  const append: LogStore['append'] = async (...given) => {
+    await held
+    return inner.append(...given)
+  }
+  const store = new Proxy(inner, {
+    get(target, name) {
+      if (name === 'append') return append
+      const value = Reflect.get(target, name) as unknown
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+  return { store, hold: (until: Promise<void>) => (held = until) }
+}
+
+test('law 3: a first pass whose commit did not come is not kept: what the person is asked is in the log, and is what they answer', async () => {
+  const { store, hold } = holding()
+  const asks = gate()
+  const over = gate()
+  const fails = gate()
+  let tries = 0
+  let isAnswered = false
+  const { model, heard } = heardModel(({ lastText }) =>
+    lastText.includes('The person answered')
+      ? { text: '{"subject":"Final"}', usage }
+      : {
+          text: JSON.stringify({
+            output: { subject: 'Draft' },
+            interruptRequest: { kind: 'text', question: `Question ${heard.length}` },
+          }),
+          usage,
+        },
+  )
+  const requestSchema = seen(z.object({ kind: z.literal('text'), question: z.string() }), () => {
+    // Asked for when the answer is there; before that nobody has answered.
+    if (tries !== 1 || heard.length === 0 || isAnswered) return
+    isAnswered = true
+    hold(over.opened)
+    asks.open()
+  })
+  // Looked at again when the question is asked: then the first pass is over.
+  const responseSchema = seen(z.string(), () => isAnswered && fails.open())
+  const own = single({
+    retry: { attempts: 2 },
+    run: async ({ abortSignal }: NodeContext) => {
+      const isFirst = ++tries === 1
+      if (isFirst) abortSignal.addEventListener('abort', () => over.open())
+      const [result] = await Promise.all([
+        useReason({
+          id: 'ask',
+          model,
+          input: 'x',
+          outputSchema: z.object({ subject: z.string() }),
+          interrupt: { requestSchema, responseSchema },
+        }),
+        // Its commit is under way when the question is to be asked, which so has to wait.
+        useStep('slow', () => (isFirst ? asks.opened : undefined)),
+        isFirst && fails.opened.then(() => Promise.reject(new Error('the node fails'))),
+      ])
+      return { data: [result.interruptResponse as string, inputsOf(result.usage)] }
+    },
+  })
+  const play = await Play.of(own, { open: () => store })
+  const paused = await play.result()
+  expect([tries, paused.status, heard.length]).toEqual([2, 'paused', 2])
+  expect(paused.pendings).toMatchObject([{ interrupt: { input: { question: 'Question 2' } } }])
+  const hooks = (await play.log()).flatMap(({ chunk }) => (chunk.type === 'hook-completed' ? [chunk.hookId] : []))
+  expect(hooks).toContain('1.node.1/useReason:ask.1/first')
+  await play.restart()
+  await play.answer('1.node.1/useReason:ask.1', 'yes')
+  const { output, usage: used } = await play.result()
+  expect(output).toEqual(['yes', 20])
+  expect(heard).toHaveLength(3)
+  expect(JSON.stringify(heard[2]?.prompt)).toMatch(/The person was asked: .*Question 2.*answered: yes/)
+  expect(inputsOf(used)).toBe(30)
+  const discarded = (await play.view()).runs[0]?.discarded
+  expect(inputsOf(discarded)).toBe(10)
+  await play.log()
+})
+
+test('a model call whose commit did not come is no step of the result', async () => {
+  const controller = new AbortController()
+  let tries = 0
+  const own = single({
+    retry: { attempts: 2 },
+    run: async () => {
+      tries++
+      const look = tool({
+        name: 'look',
+        input: z.object({}),
+        // Asked just before the commit.
+        approval: () => {
+          if (tries === 1) controller.abort()
+          return false
+        },
+        execute: () => 'seen',
+      })
+      const model = scriptedModel(({ options }) =>
+        options.prompt.some(({ role }) => role === 'tool')
+          ? { text: 'end', usage }
+          : { calls: [{ name: 'look', input: {} }], usage },
+      )
+      const abortSignal = tries === 1 ? controller.signal : new AbortController().signal
+      const { steps, usage: used } = await useReason({ model, input: 'x', tools: [look], abortSignal })
+      return { data: [steps.length, inputsOf(used)] }
+    },
+  })
+  const play = await Play.of(own)
+  const { output, usage: used } = await play.result()
+  expect([tries, output]).toEqual([2, [2, 20]])
+  expect(inputsOf(used)).toBe(30)
+  const discarded = (await play.view()).runs[0]?.discarded
+  expect(inputsOf(discarded)).toBe(10)
+  await play.log()
+})

@@ -1,0 +1,108 @@
+// What a call that has failed leaves to others: nothing, whatever its node does after it.
+
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { gate } from '../../api/test-runtime.fixture.ts'
+import { tool } from '../../define/tool.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import { reportsOf } from '../agent/play.fixture.ts'
+import { inRow, Play, publicOf, say, single } from '../workflow/play.fixture.ts'
+import { useInterrupt } from './use-interrupt.ts'
+import { useReason } from './use-reason.ts'
+
+const none = z.object({})
+const danger = tool({ name: 'danger', input: none, approval: true, execute: () => 'done' })
+const where = tool({ name: 'where', input: none, client: true })
+const slow = tool({
+  name: 'slow',
+  input: none,
+  execute: async (_, { emit, abortSignal }) => {
+    await emit('progress', { done: 1 })
+    return new Promise((_resolve, reject) => abortSignal.addEventListener('abort', () => reject(abortSignal.reason)))
+  },
+})
+const asker = inRow({ ask: async () => ({ data: await useInterrupt(say('Which?')) }) }, { id: 'asker', version: '1' })
+
+test('cut off by its node: nobody is asked any more, nothing is at work for it, and what was shown of that is taken back', async () => {
+  const controller = new AbortController()
+  const calls = ['danger', 'where', 'slow', 'asker'].map(name => ({
+    name,
+    id: name,
+    input: name === 'asker' ? { prompt: 'x' } : {},
+  }))
+  const own = single(async () => {
+    const model = scriptedModel([{ calls }, { text: 'never' }])
+    const options = {
+      model,
+      input: 'x',
+      tools: [danger, where, slow],
+      subAgents: [asker],
+      abortSignal: controller.signal,
+    }
+    const code = await useReason(options).catch((error: { code: string }) => error.code)
+    return { data: `${code} ${await useInterrupt(say('What now?'))}` }
+  })
+  const play = await Play.of(own, { workflows: [asker] })
+  const awaited = new Set(['tool-approval-request', 'interrupt', 'data-progress'])
+  for await (const { chunk } of play.run.stream()) {
+    awaited.delete(chunk.type)
+    if (awaited.size === 0) break
+  }
+  controller.abort()
+  expect(await play.asked()).toEqual(['1.node.1/@.2'])
+  const { pendings, agents, messages, drafts } = await play.view()
+  expect(pendings).toMatchObject([{ kind: 'interrupt', interrupt: { input: { question: 'What now?' } } }])
+  expect(agents).toMatchObject([{ status: 'interrupted' }])
+  expect(drafts).toEqual([])
+  const parts = messages.flatMap(message => message.parts)
+  expect(parts.filter(part => 'toolCallId' in part)).toMatchObject(
+    calls.map(({ id }) => ({ toolCallId: id, state: 'output-error', code: 'interrupted' })),
+  )
+  expect(parts.filter(({ type }) => type === 'data-progress')).toEqual([])
+  await play.restart()
+  await play.answer('1.node.1/@.2', 'on')
+  expect(await play.result()).toMatchObject({ status: 'completed', output: 'hook_aborted on' })
+  await play.log()
+})
+
+test('a call that waits for somebody is not cut off: the answer counts, whatever became of the signal meanwhile', async () => {
+  const controllers: AbortController[] = []
+  const own = single(async () => {
+    const controller = new AbortController()
+    controllers.push(controller)
+    const model = scriptedModel([{ calls: [{ name: 'danger', input: {}, id: 'c1' }] }, { text: 'after' }])
+    const { text } = await useReason({ model, input: 'x', tools: [danger], abortSignal: controller.signal })
+    return { data: text }
+  })
+  const play = await Play.of(own)
+  expect((await play.result()).status).toBe('paused')
+  controllers[0]?.abort()
+  await play.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
+  expect(await play.result()).toMatchObject({ status: 'completed', output: 'after' })
+  expect(controllers).toHaveLength(2)
+})
+
+test('law 10: of a hidden call that was cut off readers see no end either', async () => {
+  const controller = new AbortController()
+  const begun = gate()
+  const hidden = tool({
+    name: 'hidden',
+    input: none,
+    execute: () => {
+      begun.open()
+      return new Promise(() => {})
+    },
+  })
+  void begun.opened.then(() => controller.abort())
+  const own = single(async () => {
+    const model = scriptedModel([{ calls: [{ name: 'hidden', input: {}, id: 'c1' }] }, { text: 'never' }])
+    const options = { model, input: 'x', emit: false, tools: [hidden], abortSignal: controller.signal }
+    return { data: await useReason(options).catch((error: { code: string }) => error.code) }
+  })
+  const play = await Play.of(own)
+  expect(await play.result()).toMatchObject({ status: 'completed', output: 'hook_aborted' })
+  const log = await play.log()
+  expect(log.map(({ chunk }) => chunk.type)).toContain('tool-output-error')
+  expect(reportsOf(publicOf(log))).toEqual([])
+  expect(publicOf(log).map(({ chunk }) => chunk.type)).not.toContain('tool-output-error')
+})

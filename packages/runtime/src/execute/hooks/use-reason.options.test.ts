@@ -1,0 +1,349 @@
+// Every option of useReason does what it says.
+
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { gate } from '../../api/test-runtime.fixture.ts'
+import { tool } from '../../define/tool.ts'
+import { MillraceError } from '../../error/error.ts'
+import { type ScriptedAnswer, scriptedModel } from '../../model/scripted.ts'
+import { heardModel } from '../agent/play.fixture.ts'
+import { asking, publicOf, structuredIn, textIn } from './reason.fixture.ts'
+import type { AnyReasonOptions } from './reason-plan.ts'
+import { useReason } from './use-reason.ts'
+
+test('the settings of the model reach it as they are', async () => {
+  const { model, heard } = heardModel([{ text: 'Fine.' }])
+  const { given } = await asking(() =>
+    useReason({
+      model,
+      input: 'How are you?',
+      system: 'Be brief.',
+      temperature: 0,
+      maxOutputTokens: 77,
+      stopSequences: ['END'],
+      providerOptions: { acme: { tier: 'fast' } },
+      reasoning: { effort: 'low' },
+      responseFormat: { type: 'json', name: 'mine' },
+    }),
+  )
+  expect(given).toMatchObject({ text: 'Fine.', output: undefined, finishReason: 'stop', toolCalls: [], warnings: [] })
+  expect(heard).toHaveLength(1)
+  expect(heard[0]).toMatchObject({
+    temperature: 0,
+    maxOutputTokens: 77,
+    stopSequences: ['END'],
+    reasoning: 'low',
+    responseFormat: { type: 'json', name: 'mine' },
+    providerOptions: { acme: { tier: 'fast' }, millrace: { attempt: 1 } },
+    prompt: [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: [{ type: 'text', text: 'How are you?' }] },
+    ],
+  })
+})
+
+test.each([
+  ['text', 'What is it?', [{ role: 'user', content: [{ type: 'text', text: 'What is it?' }] }]],
+  [
+    'messages',
+    [
+      { role: 'user', content: 'A?' },
+      { role: 'assistant', content: 'B.' },
+      { role: 'user', content: [{ type: 'text', text: 'C?' }] },
+    ],
+    [
+      { role: 'user', content: [{ type: 'text', text: 'A?' }] },
+      { role: 'assistant', content: [{ type: 'text', text: 'B.' }] },
+      { role: 'user', content: [{ type: 'text', text: 'C?' }] },
+    ],
+  ],
+  [
+    'parts',
+    [
+      { type: 'text', text: 'What is on it?' },
+      { type: 'file', url: 'data:image/png;base64,AAAA', mediaType: 'image/png' },
+    ],
+    [
+      {
+        role: 'user',
+        content: [
+          { type: 'text', text: 'What is on it?' },
+          { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AAAA' } },
+        ],
+      },
+    ],
+  ],
+])('input as %s', async (_form, input, prompt) => {
+  const { model, heard } = heardModel([{ text: 'So.' }])
+  await asking(() => useReason({ model, input: input as string }))
+  expect(heard[0]?.prompt).toEqual(prompt)
+})
+
+test('a conversation goes in as the node has it', async () => {
+  const { model, heard } = heardModel([{ text: 'So.' }])
+  await asking(({ messages }) => useReason({ model, input: messages }))
+  expect(heard[0]?.prompt).toEqual([{ role: 'user', content: [{ type: 'text', text: 'Go.' }] }])
+})
+
+test('a model is asked to stream; with stream: false for a whole answer, which is one delta', async () => {
+  const own = scriptedModel([{ text: 'one two three', usage: { input: 4 } }])
+  const refuse = () => Promise.reject(new Error('not asked for'))
+  const streamed = await asking(() => useReason({ model: { ...own, doGenerate: refuse }, input: 'x' }))
+  expect(textIn(streamed.log)).toBe('one two three')
+  const whole = await asking(() => useReason({ model: { ...own, doStream: refuse }, input: 'x', stream: false }))
+  const deltas = whole.log.flatMap(({ chunk }) => (chunk.type === 'text-delta' ? chunk.delta : []))
+  expect(deltas).toEqual(['one two three'])
+  expect(whole.given).toMatchObject({ text: 'one two three', usage: { inputTokens: 4, outputTokens: 3 } })
+})
+
+test('emit: false leaves nothing of the answer for readers, and yet it counts', async () => {
+  const look = tool({ name: 'look', input: z.object({}), execute: () => 'secret-seen' })
+  const model = scriptedModel([
+    {
+      reasoning: 'secret-thought',
+      text: 'secret-aside',
+      calls: [{ name: 'look', input: {}, id: 'c1' }],
+      usage: { input: 5, output: 2 },
+    },
+    { text: '{"a":"secret-end"}', usage: { input: 7, output: 3 } },
+  ])
+  const { given, log, view } = await asking(async context => {
+    const result = await useReason({
+      model,
+      input: 'x',
+      emit: false,
+      tools: [look],
+      outputSchema: z.object({ a: z.string() }),
+      structured: { fields: { a: 'text-delta' } },
+    })
+    return { result, tokens: context.tokenUsage }
+  })
+  expect(given.result.output).toEqual({ a: 'secret-end' })
+  expect(given.result.toolResults).toMatchObject([{ toolName: 'look', output: 'secret-seen' }])
+  expect(JSON.stringify(publicOf(log))).not.toMatch(/secret|look/)
+  expect(JSON.stringify(view)).not.toMatch(/secret|look/)
+  expect(given.tokens).toMatchObject({ inputTokens: 12, outputTokens: 5 })
+  expect(view.runs[0]?.usage).toMatchObject({ inputTokens: 12, outputTokens: 5 })
+})
+
+test('emit: false: what the provider says of its answer is for the node alone', async () => {
+  const usage = {
+    inputTokens: { total: 3, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+    outputTokens: { total: 1, text: undefined, reasoning: undefined },
+  }
+  const answer: ScriptedAnswer = {
+    text: 'x',
+    warnings: [{ type: 'other', message: 'secret-warning' }],
+    parts: [
+      {
+        type: 'finish',
+        usage,
+        finishReason: { unified: 'stop', raw: undefined },
+        providerMetadata: { acme: { found: 'secret-source' } },
+      },
+    ],
+  }
+  const { given, log } = await asking(() => useReason({ model: scriptedModel([answer]), input: 'x', emit: false }))
+  expect(given).toMatchObject({
+    providerMetadata: { acme: { found: 'secret-source' } },
+    warnings: [{ message: 'secret-warning' }],
+  })
+  expect(JSON.stringify(publicOf(log))).not.toContain('secret')
+})
+
+test('includeThoughts: false hides what is thought, also where it is needed again for the next step', async () => {
+  const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+  const signed = { type: 'reasoning-end', id: 'r', providerMetadata: { acme: { signature: 'sig' } } } as const
+  const { model, heard } = heardModel([
+    {
+      parts: [
+        { type: 'reasoning-start', id: 'r' },
+        { type: 'reasoning-delta', id: 'r', delta: 'secret-thought' },
+        signed,
+        { type: 'tool-call', toolCallId: 'c', toolName: 'look', input: '{}' },
+      ],
+    },
+    { reasoning: 'secret-again', text: 'Done.' },
+  ])
+  const { given, log } = await asking(() =>
+    useReason({ model, input: 'x', tools: [look], reasoning: { effort: 'low', includeThoughts: false } }),
+  )
+  expect(given.text).toBe('Done.')
+  expect(given.warnings).toMatchObject([{ type: 'unsupported', feature: 'reasoning.includeThoughts' }])
+  expect(JSON.stringify(publicOf(log))).not.toContain('secret')
+  expect(heard[1]?.prompt[1]).toMatchObject({
+    role: 'assistant',
+    content: [
+      { type: 'reasoning', text: 'secret-thought', providerOptions: { acme: { signature: 'sig' } } },
+      { type: 'tool-call', toolCallId: 'c' },
+    ],
+  })
+  const shown = await asking(() => useReason({ model: scriptedModel([{ reasoning: 'hm', text: 'So.' }]), input: 'x' }))
+  expect(publicOf(shown.log).map(({ chunk }) => chunk.type)).toContain('reasoning-delta')
+})
+
+test('the caller cuts it off: what was said is taken back, and the node can go on', async () => {
+  const said = gate()
+  const model = scriptedModel(() => ({ text: 'half ' }))
+  const stuck: typeof model = {
+    ...model,
+    async doStream(call) {
+      const { stream } = await model.doStream(call)
+      const reader = stream.getReader()
+      return {
+        stream: new ReadableStream({
+          async pull(controller) {
+            const { value } = await reader.read()
+            if (value?.type === 'text-end') {
+              said.open()
+              return new Promise<void>(() => {})
+            }
+            if (value) controller.enqueue(value)
+          },
+        }),
+      }
+    },
+  }
+  const { given, log, view } = await asking(async () => {
+    const controller = new AbortController()
+    void said.opened.then(() => controller.abort())
+    const error = await useReason({ model: stuck, input: 'x', abortSignal: controller.signal }).catch(
+      (why: unknown) => why,
+    )
+    const { text } = await useReason({ model: scriptedModel([{ text: 'after' }]), input: 'x' })
+    return { error, text }
+  })
+  expect(given.error).toBeInstanceOf(MillraceError)
+  expect(given).toMatchObject({ error: { code: 'hook_aborted' }, text: 'after' })
+  expect(
+    view.messages.at(-1)?.parts.flatMap(part => (part.type === 'text' && 'text' in part ? part.text : [])),
+  ).toEqual(['after'])
+  expect(log.filter(({ chunk }) => chunk.type === 'step-discarded')).toHaveLength(1)
+  expect(view.drafts).toEqual([])
+})
+
+test('a signal that is aborted before calls nobody', async () => {
+  const { model, heard } = heardModel([{ text: 'x' }])
+  const { given } = await asking(() =>
+    useReason({ model, input: 'x', abortSignal: AbortSignal.abort() }).catch((why: unknown) => why),
+  )
+  expect(given).toMatchObject({ code: 'hook_aborted' })
+  expect(heard).toEqual([])
+})
+
+test('maxRetries bounds what is tried again', async () => {
+  let calls = 0
+  const model = scriptedModel(() => {
+    calls++
+    return { error: Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }) }
+  })
+  const { result } = await asking(() => useReason({ model, input: 'x', maxRetries: 1 }))
+  expect(result.status).toBe('failed')
+  expect(calls).toBe(2)
+})
+
+test('calls side by side have ids, parts and ids of calls of their own', async () => {
+  const ran: number[] = []
+  const look = tool({
+    name: 'look',
+    input: z.object({ n: z.number() }),
+    execute: ({ n }) => {
+      ran.push(n)
+      return `seen ${n}`
+    },
+  })
+  const model = (n: number) =>
+    scriptedModel([
+      { text: `looking ${n}`, calls: [{ name: 'look', input: { n }, id: 'same' }] },
+      { text: `done ${n}` },
+    ])
+  const { given, view, log } = await asking(() =>
+    Promise.all([1, 2, 3].map(n => useReason({ id: `call-${n}`, model: model(n), input: `${n}`, tools: [look] }))),
+  )
+  expect(given.map(({ text }) => text)).toEqual(['done 1', 'done 2', 'done 3'])
+  expect(given.map(({ toolResults }) => toolResults.map(({ output }) => output))).toEqual([
+    ['seen 1'],
+    ['seen 2'],
+    ['seen 3'],
+  ])
+  expect([...ran].sort()).toEqual([1, 2, 3])
+  expect(new Set(given.flatMap(({ toolCalls }) => toolCalls.map(({ toolCallId }) => toolCallId))).size).toBe(3)
+  const texts = view.messages.at(-1)?.parts.flatMap(part => (part.type === 'text' && 'text' in part ? part.text : []))
+  expect(texts?.sort()).toEqual(['done 1', 'done 2', 'done 3', 'looking 1', 'looking 2', 'looking 3'])
+  expect(structuredIn(log)).toEqual([])
+})
+
+const model = scriptedModel([{ text: 'x' }])
+test.each<[unknown, string]>([
+  [undefined, 'useReason: expected options, found undefined'],
+  [{ input: 'x' }, 'useReason: model: expected a model'],
+  [{ model, input: '' }, 'useReason: input: expected something to say'],
+  [{ model, input: 'x', system: 7 }, 'useReason: system: expected text, found 7'],
+  [{ model, input: 'x', temperature: '1' }, 'useReason: temperature: expected a number, found "1"'],
+  [{ model, input: 'x', maxOutputTokens: 0 }, 'useReason: maxOutputTokens: expected a whole number from 1 on, found 0'],
+  [{ model, input: 'x', stopSequences: 'END' }, 'useReason: stopSequences: expected an array of texts'],
+  [{ model, input: 'x', abortSignal: {} }, 'useReason: abortSignal: expected an AbortSignal, found an object'],
+  [
+    { model, input: 'x', responseFormat: { type: 'xml' } },
+    'useReason: responseFormat.type: expected text or json, found "xml"',
+  ],
+  [{ model, input: 'x', emit: 'no' }, 'useReason: emit: expected true or false'],
+  [{ model, input: 'x', stream: null }, 'useReason: stream: expected true or false, found null'],
+  [{ model, input: 'x', structured: {} }, 'useReason: structured: it shows the object that outputSchema describes'],
+  [{ model, input: 'x', jsonSchema: {} }, 'useReason: jsonSchema: it describes what outputSchema checks'],
+  [
+    { model, input: 'x', outputSchema: z.string() },
+    'useReason: outputSchema: expected a schema of an object or an array',
+  ],
+  [{ model, input: 'x', outputSchema: {} }, 'useReason: outputSchema: expected a Standard Schema'],
+  [
+    { model, input: 'x', outputSchema: z.object({ a: z.string() }), structured: { fields: { 'a..b': 'set' } } },
+    'useReason: structured.fields: ',
+  ],
+  [
+    { model, input: 'x', outputSchema: z.object({ a: z.string() }), structured: { fields: { '': 'set' } } },
+    'useReason: structured.fields: ',
+  ],
+  [
+    { model, input: 'x', outputSchema: z.object({ a: z.string() }), structured: { fields: { a: 'grow' } } },
+    'useReason: structured.fields: ',
+  ],
+  [
+    { model, input: 'x', outputSchema: z.object({ a: z.string() }), structured: { fields: { bodi: 'set' } } },
+    'useReason: structured.fields: outputSchema has no bodi',
+  ],
+  [{ model, input: 'x', outputShema: z.object({}) }, 'useReason: outputShema: there is no such option'],
+  [
+    { model, input: 'x', outputSchema: z.object({}), structured: { streem: true } },
+    'useReason: structured.streem: there is no such option',
+  ],
+  [{ model, input: 'x', toolExecution: { maxStep: 2 } }, 'useReason: toolExecution.maxStep: there is no such option'],
+  [{ model, input: 'x', reasoning: { efort: 'low' } }, 'useReason: reasoning.efort: there is no such option'],
+  [{ model, input: 'x', interrupt: { modes: 'optional' } }, 'useReason: interrupt.modes: there is no such option'],
+  [{ model, input: 'x', interrupt: {} }, 'useReason: interrupt.requestSchema: expected a Standard Schema'],
+  [{ model, input: 'x', interrupt: { mode: 'maybe' } }, 'useReason: interrupt.mode: expected required or optional'],
+  [{ model, input: 'x', tools: [{}] }, 'useReason: tools.0: expected what tool()'],
+  [{ model, input: 'x', toolExecution: { maxSteps: 0 } }, 'useReason: toolExecution.maxSteps: expected a whole number'],
+  [{ model, input: 'x', toolExecution: { approval: { none: true } } }, 'there is no tool by the name none'],
+  [{ model, input: 'x', maxRetries: -1 }, 'useReason: maxRetries: expected a whole number from 0 on, found -1'],
+  [{ model, input: 'x', reasoning: { maxTokens: 0 } }, 'reasoning.maxTokens: expected a whole number from 1 on'],
+])('what cannot be is refused before a model is asked: %#', async (options, message) => {
+  const { given } = await asking(() => useReason(options as AnyReasonOptions).catch((error: Error) => error))
+  expect(given).toMatchObject({ code: 'validation_failed', message: expect.stringContaining(message) })
+})
+
+test('what is shown is what the text of the result says', async () => {
+  const { given, log } = await asking(() => useReason({ model: scriptedModel([{ text: 'all of it' }]), input: 'x' }))
+  expect(textIn(log)).toBe(given.text)
+})
+
+test('the key that a model is called with names the call, and no two have the same', async () => {
+  const { model, heard } = heardModel([{ text: 'a' }])
+  await asking(async () => {
+    await useReason({ model, input: 'x' })
+    await useReason({ model, input: 'x' })
+  })
+  const keys = heard.map(({ providerOptions }: LanguageModelV4CallOptions) => providerOptions?.['millrace']?.['key'])
+  expect(new Set(keys).size).toBe(2)
+})

@@ -1,0 +1,101 @@
+// What the two passes of a model that asks a person say one after the other, and what they refuse.
+
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { tool } from '../../define/tool.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import { heardModel } from '../agent/play.fixture.ts'
+import { answered, asking, structuredIn } from './reason.fixture.ts'
+import { useReason } from './use-reason.ts'
+
+const requestSchema = z.object({ kind: z.literal('text'), question: z.string() })
+const interruptRequest = { kind: 'text', question: 'Go on?' }
+const draft = (output: object) => JSON.stringify({ output, interruptRequest })
+
+test('law 9: a second pass with tools takes the draft away once, also where it shows something beside its calls', async () => {
+  const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+  const model = scriptedModel(({ options: { prompt } }) => {
+    if (!JSON.stringify(prompt).includes('The person answered')) return { text: draft({ a: 'draft' }) }
+    if (prompt.some(({ role }) => role === 'tool')) return { text: '{"a":"final"}' }
+    return { text: '{"a":"beside"}', calls: [{ name: 'look', input: {} }] }
+  })
+  const paused = await asking(() =>
+    useReason({
+      model,
+      input: 'x',
+      outputSchema: z.object({ a: z.string() }),
+      structured: { fields: { a: 'text-delta' } },
+      tools: [look],
+      interrupt: { requestSchema },
+    }),
+  )
+  const { log, view } = await answered(paused, 'yes')
+  const said = structuredIn(log).map(chunk =>
+    chunk.type === 'structured-data' ? ('delta' in chunk ? chunk.delta : chunk.kind) : chunk.reason,
+  )
+  expect(said).toEqual(['draft', 'continued', 'beside', 'tool-calls', 'final', 'final'])
+  expect(view.structured).toMatchObject([{ status: 'done', data: { a: 'final' } }])
+})
+
+test.each([
+  ['begins with a numeric key', draft({ 0: { t: 'zero' }, a: { t: 'x' } }), [['a.t', 'x']]],
+  ['has nothing but numeric keys', draft({ 0: { t: 'zero' }, 1: { t: 'one' } }), []],
+  [
+    'has them after others',
+    `{"output":{"a":{"t":"x"},"1":{"t":"one"}},"interruptRequest":${JSON.stringify(interruptRequest)}}`,
+    [
+      ['a.t', 'x'],
+      ['1.t', 'one'],
+    ],
+  ],
+  [
+    'is said twice',
+    `{"output":{"a":{"t":"x"}},"output":{"b":{"t":"y"}},"interruptRequest":${JSON.stringify(interruptRequest)}}`,
+    [['a.t', 'x']],
+  ],
+])('law 9: a draft that %s is shown by updates that fit', async (_how, text, shown) => {
+  const { log, result } = await asking(() =>
+    useReason({
+      model: scriptedModel([{ text }]),
+      input: 'x',
+      outputSchema: z.record(z.string(), z.object({ t: z.string() })),
+      structured: { fields: { '*.t': 'text-delta' } as never },
+      interrupt: { requestSchema },
+    }),
+  )
+  expect(result.status).toBe('paused')
+  const said = structuredIn(log).map(chunk => 'delta' in chunk && [chunk.path, chunk.delta])
+  expect(said).toEqual(shown)
+})
+
+test('a question that the log does not take is asked of the model again', async () => {
+  const { model, heard } = heardModel(() => ({
+    text: JSON.stringify({
+      draftText: 'd',
+      interruptRequest: { kind: 'text', question: heard.length === 1 ? 'q'.repeat(1_200_000) : 'Short?' },
+    }),
+    usage: { input: 10, output: 5 },
+  }))
+  const { view, result } = await asking(() => useReason({ model, input: 'x', interrupt: { requestSchema } }))
+  expect(view.pendings).toMatchObject([{ interrupt: { input: { question: 'Short?' } } }])
+  expect(JSON.stringify(heard[1]?.prompt.at(-1))).toContain('larger than what a person can be asked')
+  expect(result.usage).toMatchObject({ inputTokens: 20 })
+})
+
+test('a finishing tool would end the call without its object, or without the person: it is refused there', async () => {
+  const end = tool({ name: 'end', input: z.object({}), finish: true, execute: () => ({ decision: 'continue' }) })
+  const model = scriptedModel([{ calls: [{ name: 'end', input: {} }] }])
+  const options = { model, input: 'x', tools: [end] } as const
+  const { given, result } = await asking(async () => {
+    const schema = await useReason({ ...options, outputSchema: z.object({ a: z.string() }) }).catch((why: Error) => why)
+    const person = await useReason({ ...options, interrupt: { requestSchema } }).catch((why: Error) => why)
+    const { toolResults } = await useReason(options)
+    return { schema, person, toolResults }
+  })
+  expect(given).toMatchObject({
+    schema: { code: 'validation_failed', message: expect.stringMatching(/end ends the call.*outputSchema/) },
+    person: { code: 'validation_failed', message: expect.stringMatching(/end ends the call.*interrupt/) },
+    toolResults: [{ toolName: 'end', output: { decision: 'continue' } }],
+  })
+  expect(result.status).toBe('completed')
+})

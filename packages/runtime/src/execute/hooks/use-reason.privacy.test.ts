@@ -1,0 +1,54 @@
+// Law 10 in errors: what no reader was to see of an answer is in no error of its run either.
+
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Schema } from '../../schema/schema.ts'
+import { heardModel } from '../agent/play.fixture.ts'
+import { inRow, Play, publicOf, single } from '../workflow/play.fixture.ts'
+import { useReason } from './use-reason.ts'
+
+/** A schema whose messages say what they were given. */
+const quoting: Schema = {
+  '~standard': {
+    version: 1,
+    vendor: 'own',
+    validate: value => ({ issues: [{ message: `received ${JSON.stringify(value)}` }] }),
+  },
+}
+
+const SCHEMAS: readonly (readonly [string, Schema])[] = [
+  ['keys', z.strictObject({ a: z.string() })],
+  ['values', quoting],
+]
+
+test.each(SCHEMAS)(
+  'law 10: an answer that never fits is not quoted to readers, though to its model: %s',
+  async (_, schema) => {
+    for (const emit of [true, false]) {
+      const { model, heard } = heardModel(() => ({ text: '{"a":"x","SECRET":1}' }))
+      const options = {
+        model,
+        input: 'x',
+        emit,
+        maxRetries: 1,
+        outputSchema: schema,
+        jsonSchema: { type: 'object' },
+      } as const
+      const play = await Play.of(single(async () => ({ data: (await useReason(options)).text })))
+      const { status, error } = await play.result()
+      expect({ status, ...error }).toMatchObject({ status: 'failed', code: 'output_invalid', retryable: true })
+      expect(JSON.stringify([error, publicOf(await play.log()), await play.view()])).not.toContain('SECRET')
+      expect(JSON.stringify(heard[1]?.prompt.at(-1))).toContain('SECRET')
+      expect(play.told.map(({ cause }) => String((cause as Error).message)).join()).toContain('SECRET')
+    }
+  },
+)
+
+test('law 10: what a node hands to another workflow is not quoted where it does not fit', async () => {
+  const next = inRow({ last: () => ({}) }, { id: 'next', version: '1', input: quoting, jsonSchema: { type: 'object' } })
+  const own = single(() => ({ data: 'SECRET', transitionTo: 'next' }))
+  const play = await Play.of(own, { workflows: [next] })
+  const { error } = await play.result()
+  expect(error).toMatchObject({ code: 'workflow_input_invalid', message: expect.stringContaining('workflow next') })
+  expect(JSON.stringify([error, publicOf(await play.log())])).not.toContain('SECRET')
+})

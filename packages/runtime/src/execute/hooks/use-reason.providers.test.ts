@@ -1,0 +1,105 @@
+// useReason through providers' own packages, against a server that speaks their protocols.
+
+import type { FixtureResponse } from '@copilotkit/aimock'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { z } from 'zod'
+import { tool } from '../../define/tool.ts'
+import { mockServer } from '../../providers/mock.fixture.ts'
+import { PROVIDERS } from '../../providers/providers.fixture.ts'
+import { answered, asking, decided, publicOf, structuredIn, textIn } from './reason.fixture.ts'
+import { useReason } from './use-reason.ts'
+
+const usage = { prompt_tokens: 20, completion_tokens: 5, input_tokens: 20, output_tokens: 5 }
+const email = z.object({ subject: z.string(), bullets: z.array(z.string()) })
+const fields = { subject: 'text-delta', bullets: 'append' } as const
+const FINAL = { subject: 'Hello Ann', bullets: ['one', 'two'] }
+
+describe.each(PROVIDERS)('$name', ({ model: modelAt }) => {
+  async function against(...answers: readonly FixtureResponse[]) {
+    const server = await mockServer(...answers)
+    onTestFinished(() => server.close())
+    return { server, model: modelAt(server.url) }
+  }
+
+  test('text, whole and as it streams', async () => {
+    const { model } = await against({ content: 'It is warm.', usage }, { content: 'It is cold.', usage })
+    const { given, log, view } = await asking(async () => {
+      const streamed = await useReason({ model, input: 'How is it?', system: 'Be brief.', maxOutputTokens: 99 })
+      const whole = await useReason({ model, input: 'And there?', stream: false })
+      return [streamed, whole]
+    })
+    expect(given.map(({ text }) => text)).toEqual(['It is warm.', 'It is cold.'])
+    expect(given[1]).toMatchObject({
+      usage: { inputTokens: 20, outputTokens: 5 },
+      raw: { response: expect.anything() },
+    })
+    expect(textIn(log)).toBe('It is warm.It is cold.')
+    expect(view.runs[0]?.usage).toMatchObject({ inputTokens: 40, outputTokens: 10 })
+  })
+
+  test('an object, field by field', async () => {
+    const { model } = await against({ content: JSON.stringify(FINAL), usage })
+    const { given, log, view } = await asking(() =>
+      useReason({ model, input: 'Write.', outputSchema: email, structured: { dataType: 'email', fields } }),
+    )
+    expect(given.output).toEqual(FINAL)
+    expect(structuredIn(log).map(chunk => ('kind' in chunk ? chunk.kind : ''))).toEqual(
+      expect.arrayContaining(['text-delta', 'append', 'final']),
+    )
+    expect(textIn(log)).toBe('')
+    expect(view.structured).toMatchObject([{ status: 'done', data: FINAL }])
+  })
+
+  test('tools, an approval, and a person who is asked', async () => {
+    const ran: string[] = []
+    const look = tool({
+      name: 'look',
+      input: z.object({ at: z.string() }),
+      approval: true,
+      execute: ({ at }) => {
+        ran.push(at)
+        return `seen ${at}`
+      },
+    })
+    const { model, server } = await against(
+      { toolCalls: [{ id: 'call_1', name: 'look', arguments: '{"at":"Ulm"}' }] },
+      { content: JSON.stringify({ output: FINAL, interruptRequest: { kind: 'text', question: 'Tone?' } }) },
+      { content: JSON.stringify({ ...FINAL, subject: 'Dear Ann' }) },
+    )
+    const waiting = await asking(() =>
+      useReason({
+        model,
+        input: 'Write.',
+        tools: [look],
+        outputSchema: email,
+        structured: { fields },
+        interrupt: { requestSchema: z.object({ kind: z.literal('text'), question: z.string() }) },
+      }),
+    )
+    const [pending] = waiting.view.pendings
+    expect(pending).toMatchObject({ kind: 'approval', part: { input: { at: 'Ulm' } } })
+    const asked = await decided(waiting, pending?.id.split('::')[1] ?? '')
+    expect(asked.view.structured).toMatchObject([{ status: 'streaming', data: FINAL }])
+    const { given, view } = await answered(asked, 'warm')
+    expect(given).toMatchObject({ output: { subject: 'Dear Ann' }, interruptResponse: 'warm' })
+    expect(given.toolResults).toMatchObject([{ toolName: 'look', output: 'seen Ulm' }])
+    expect(ran).toEqual(['Ulm'])
+    expect(server.asked).toHaveLength(3)
+    expect(JSON.stringify(server.asked[2])).toMatch(/seen Ulm.*Tone\?.*warm/)
+    expect(view.structured).toMatchObject([{ status: 'done', data: { subject: 'Dear Ann' } }])
+  })
+
+  test('thoughts that are not to be shown are not', async () => {
+    const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+    const { model } = await against(
+      { reasoning: 'secret one', toolCalls: [{ name: 'look', arguments: '{}' }] },
+      { reasoning: 'secret two', content: 'Done.' },
+    )
+    const { given, log } = await asking(() =>
+      useReason({ model, input: 'x', tools: [look], reasoning: { includeThoughts: false } }),
+    )
+    expect(given.text).toBe('Done.')
+    expect(JSON.stringify(publicOf(log))).not.toContain('secret')
+    expect(JSON.stringify(log)).toContain('secret one')
+  })
+})

@@ -1,0 +1,193 @@
+// A model that a node asks, cut off after every append: another process goes on from the log, and what is committed is neither asked nor shown again.
+
+import type { Json, Pending } from '@millrace/protocol'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Answer } from '../../api/answer.ts'
+import type { NodeContext } from '../../define/node.ts'
+import { tool } from '../../define/tool.ts'
+import { workflow } from '../../define/workflow.ts'
+import { type ScriptedAnswer, type ScriptedPrompt, scriptedModel } from '../../model/scripted.ts'
+import { cutEverywhere } from '../workflow/cut.fixture.ts'
+import { useInterrupt } from './use-interrupt.ts'
+import { useReason } from './use-reason.ts'
+
+const email = z.object({ subject: z.string(), body: z.string() })
+const fields = { subject: 'set', body: 'text-delta' } as const
+
+/** Who answers: questions with their own words, approvals with yes. */
+const answer = (pending: Pending): Answer =>
+  pending.kind === 'interrupt'
+    ? { kind: 'interrupt', id: pending.id, response: 'dry' }
+    : pending.kind === 'approval'
+      ? { kind: 'approval', id: pending.id, approved: true }
+      : { kind: 'tool-result', id: pending.id, output: 'from the client' }
+
+/** Cuts the run of one node everywhere; counts what its model was asked by all processes of one run. */
+async function cut(
+  script: (prompt: ScriptedPrompt) => ScriptedAnswer,
+  code: (model: ReturnType<typeof scriptedModel>) => Promise<Json>,
+  attempts = 1,
+) {
+  /** The prompts of each run. */
+  const runs: string[][] = []
+  const played = await cutEverywhere({
+    answer,
+    start: { workflow: 'workflow:own@1' },
+    programs() {
+      const prompts: string[] = []
+      runs.push(prompts)
+      const model = scriptedModel(prompt => {
+        prompts.push(JSON.stringify(prompt.options.prompt))
+        return script(prompt)
+      })
+      // What a model can do each process learns for itself; here it is known.
+      Object.assign(model, { supportsStructuredOutputs: true })
+      const own = workflow({
+        id: 'own',
+        nodes: { node: async (_: NodeContext<string>) => ({ data: await code(model) }) },
+        edges: [
+          ['start', 'node'],
+          ['node', 'end'],
+        ],
+      })
+      return { workflows: [own as never] }
+    },
+  })
+  const [undisturbed = []] = runs
+  // One kill repeats at most the attempts at what it cut off.
+  for (const prompts of runs) {
+    expect(new Set(prompts)).toEqual(new Set(undisturbed))
+    expect(prompts.length).toBeLessThanOrEqual(undisturbed.length + attempts)
+  }
+  return { ...played, calls: undisturbed.length }
+}
+
+test('text', async () => {
+  const { shape, kills, calls } = await cut(
+    ({ lastText }) => ({ text: `you said ${lastText}`, usage: { input: 3 } }),
+    async model => {
+      const one = await useReason({ model, input: 'one' })
+      const two = await useReason({ model, input: `${one.text} two` })
+      return { text: two.text, usage: two.usage as Json }
+    },
+  )
+  expect(shape.output).toMatchObject({ text: 'you said you said one two', usage: { inputTokens: 3 } })
+  expect(kills).toBeGreaterThan(4)
+  expect(calls).toBe(2)
+})
+
+test('an object, field by field, with an answer that does not fit at first', async () => {
+  const { shape, kills } = await cut(
+    ({ answers }) => ({
+      text: answers === 0 ? '{"subject":"Hi","body":7}' : '{"subject":"Hi","body":"Dear Ann, well"}',
+      pieceLength: 4,
+    }),
+    async model => {
+      const options = { model, input: 'x', outputSchema: email, structured: { dataType: 'email', fields } } as const
+      const { output } = await useReason(options)
+      const answer = await useInterrupt({ request: { kind: 'text' } })
+      return { ...output, answer }
+    },
+    2,
+  )
+  expect(shape.output).toEqual({ subject: 'Hi', body: 'Dear Ann, well', answer: 'dry' })
+  expect(shape.structured).toMatchObject([{ status: 'done', dataType: 'email', data: { body: 'Dear Ann, well' } }])
+  expect(kills).toBeGreaterThan(5)
+})
+
+test('tools, an approval and a client', async () => {
+  const ran = new Map<string, number>()
+  const count = (n: string) => ran.set(n, (ran.get(n) ?? 0) + 1)
+  const free = tool({ name: 'free', input: z.object({ n: z.string() }), execute: ({ n }) => `free ${n}` })
+  const guarded = tool({
+    name: 'guarded',
+    input: z.object({ n: z.string() }),
+    approval: true,
+    execute: ({ n }) => {
+      count(n)
+      return `guarded ${n}`
+    },
+  })
+  const there = tool({ name: 'there', client: true, input: z.object({}) })
+  const { shape, kills, calls } = await cut(
+    ({ turnAnswers }) =>
+      [
+        { calls: [{ name: 'free', input: { n: 'a' }, id: 'c1' }] },
+        {
+          text: 'Now the rest.',
+          calls: [
+            { name: 'guarded', input: { n: 'b' }, id: 'c2' },
+            { name: 'there', input: {}, id: 'c3' },
+          ],
+        },
+        { text: '{"subject":"S","body":"B"}' },
+      ][turnAnswers] as ScriptedAnswer,
+    async model => {
+      const { output, toolResults, steps } = await useReason({
+        model,
+        input: 'x',
+        tools: [free, guarded, there],
+        outputSchema: email,
+        structured: { fields },
+      })
+      return { output, results: toolResults as unknown as Json, steps: steps.length }
+    },
+  )
+  expect(shape.output).toMatchObject({
+    output: { subject: 'S', body: 'B' },
+    results: [{ output: 'free a' }, { output: 'guarded b' }, { output: 'from the client' }],
+    steps: 3,
+  })
+  expect(calls).toBe(3)
+  expect(kills).toBeGreaterThan(8)
+  expect([...ran.keys()]).toEqual(['b'])
+})
+
+test('a model that asks a person, with tools and a draft', async () => {
+  const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+  const { shape, kills, calls } = await cut(
+    ({ options, lastText }) => {
+      if (lastText.includes('The person answered')) return { text: '{"subject":"Final","body":"Well"}', pieceLength: 6 }
+      if (!options.prompt.some(({ role }) => role === 'tool')) return { calls: [{ name: 'look', input: {}, id: 'c1' }] }
+      const document = {
+        output: { subject: 'Draft', body: 'Dear' },
+        interruptRequest: { kind: 'text', question: 'Tone?' },
+      }
+      return { text: JSON.stringify(document), pieceLength: 6 }
+    },
+    async model => {
+      const { output, interruptResponse, toolResults } = await useReason({
+        model,
+        input: 'x',
+        tools: [look],
+        outputSchema: email,
+        structured: { fields },
+        interrupt: { requestSchema: z.object({ kind: z.literal('text'), question: z.string() }) },
+      })
+      return { output, said: interruptResponse ?? null, results: toolResults as unknown as Json }
+    },
+  )
+  expect(shape.output).toMatchObject({ output: { subject: 'Final' }, said: 'dry', results: [{ output: 'seen' }] })
+  expect(shape.structured).toMatchObject([{ status: 'done', data: { subject: 'Final', body: 'Well' } }])
+  expect(calls).toBe(3)
+  expect(kills).toBeGreaterThan(6)
+})
+
+test('what no reader sees, and thoughts that are hidden', async () => {
+  const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+  const { shape, calls } = await cut(
+    ({ options }) =>
+      options.prompt.some(({ role }) => role === 'tool')
+        ? { reasoning: 'I know.', text: 'So.' }
+        : { reasoning: 'I must look.', calls: [{ name: 'look', input: {}, id: 'c1' }] },
+    async model => {
+      const hidden = await useReason({ model, input: 'x', tools: [look], emit: false })
+      const shown = await useReason({ model, input: 'y', tools: [look], reasoning: { includeThoughts: false } })
+      return [hidden.text, shown.text, hidden.steps.length, shown.steps.length]
+    },
+  )
+  expect(shape.output).toEqual(['So.', 'So.', 2, 2])
+  expect(JSON.stringify(shape.messages)).not.toMatch(/I must look|I know/)
+  expect(calls).toBe(4)
+})

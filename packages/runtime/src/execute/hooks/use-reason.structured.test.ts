@@ -1,0 +1,187 @@
+// The object of a call as readers see it come to be: under one name, field by field, and taken away where nothing comes of it.
+
+import type { Fields, Json } from '@millrace/protocol'
+import { applyStructuredChunk } from '@millrace/protocol'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { tool } from '../../define/tool.ts'
+import { type ScriptedAnswer, scriptedModel } from '../../model/scripted.ts'
+import { asking, structuredIn, textIn } from './reason.fixture.ts'
+import { useReason } from './use-reason.ts'
+
+/** What readers see of an object that a model answers with. */
+async function shown(text: string, fields: Fields, pieceLength = 4) {
+  const outputSchema = z.any().refine(value => typeof value === 'object')
+  const asked = await asking(() =>
+    useReason({
+      model: scriptedModel([{ text, pieceLength }]),
+      input: 'x',
+      id: 'mine',
+      outputSchema,
+      jsonSchema: { type: 'object' },
+      structured: { dataType: 'email', schemaId: 'email', schemaVersion: '2', fields },
+    }),
+  )
+  const chunks = structuredIn(asked.log)
+  const updates = chunks.filter(chunk => chunk.type === 'structured-data')
+  return { ...asked, chunks, updates, kinds: updates.map(({ kind }) => kind) }
+}
+
+const EMAIL = { subject: 'Hi', body: 'Dear Ann, \u{1F600} well', bullets: ['a', 'b'], hidden: true }
+
+test('the email draft: a subject at once, a body as it grows, bullets one by one, and at last the whole', async () => {
+  const { updates, view, given } = await shown(JSON.stringify(EMAIL), {
+    subject: 'set',
+    body: 'text-delta',
+    bullets: 'append',
+  })
+  expect(new Set(updates.map(({ streamId }) => streamId)).size).toBe(1)
+  for (const one of updates) {
+    expect(one).toMatchObject({ dataType: 'email', schemaId: 'email', schemaVersion: '2', id: 'mine', node: 'node' })
+  }
+  expect(updates[0]).toMatchObject({ kind: 'set', path: 'subject', value: 'Hi' })
+  const body = updates.flatMap(one => (one.kind === 'text-delta' ? one.delta : []))
+  expect(body.join('')).toBe(EMAIL.body)
+  expect(body.every(delta => delta.isWellFormed())).toBe(true)
+  expect(updates.flatMap(one => (one.kind === 'append' ? one.items : []))).toEqual(['a', 'b'])
+  expect(updates.at(-1)).toMatchObject({ kind: 'final', data: EMAIL })
+  expect(updates.slice(0, -1).some(one => JSON.stringify(one).includes('hidden'))).toBe(false)
+  expect(view.structured).toMatchObject([{ status: 'done', data: EMAIL }])
+  expect(given.output).toEqual(EMAIL)
+})
+
+test.each<[string, Fields]>([
+  ['without fields', {}],
+  ['with stream: false', { subject: 'set' }],
+])('%s there is one final object', async (what, fields) => {
+  const { log } = await asking(() =>
+    useReason({
+      model: scriptedModel([{ text: JSON.stringify(EMAIL) }]),
+      input: 'x',
+      outputSchema: z.looseObject({ subject: z.string() }),
+      structured: { fields: fields as object, ...(what.startsWith('with ') && { stream: false }) },
+    }),
+  )
+  expect(structuredIn(log)).toMatchObject([{ kind: 'final', dataType: 'generic', data: EMAIL }])
+  expect(textIn(log)).toBe('')
+})
+
+test('nested fields, indexes and wildcards come with their own paths, in the order of the document', async () => {
+  const document = {
+    sections: [
+      { title: 'A', body: 'one' },
+      { title: 'B', body: 'two' },
+    ],
+    points: { cost: { label: 'Cost' }, risk: { label: 'Risk' } },
+    table: { rows: [[1], [2]] },
+  }
+  const { updates, view } = await shown(JSON.stringify(document), {
+    'sections.*.body': 'text-delta',
+    'sections.1.title': 'set',
+    'points.*.label': 'set',
+    'table.rows': 'append',
+  })
+  const paths = updates.flatMap(one => ('path' in one ? one.path : []))
+  expect([...new Set(paths)]).toEqual([
+    'sections.0.body',
+    'sections.1.title',
+    'sections.1.body',
+    'points.cost.label',
+    'points.risk.label',
+    'table.rows',
+  ])
+  expect(view.structured).toMatchObject([{ status: 'done', data: document }])
+})
+
+test.each<[string, string, Fields]>([
+  ['keys with dots', '{"a.b":"x","c":"y"}', { '*': 'set' }],
+  ['numeric keys', '{"years":{"2024":"x","7":"y"}}', { 'years.*': 'set' }],
+  ['__proto__', '{"__proto__":{"polluted":"yes"},"constructor":"x"}', { '*': 'set', '*.polluted': 'set' } as Fields],
+  ['a repeated key', '{"a":"first one","a":"second"}', { a: 'text-delta' }],
+  ['an escaped pair', '{"a":"\\ud83d\\ude00 \\ud83d"}', { a: 'text-delta' }],
+  ['an empty text and list', '{"a":"","b":[]}', { a: 'text-delta', b: 'append' }],
+  ['null where text was meant', '{"a":null}', { a: 'text-delta' }],
+])(
+  '%s: updates are such as every reader can apply, and the end is what the model said',
+  async (_what, text, fields) => {
+    const own = Object.keys(fields).length > 1 && '*.polluted' in fields ? { '*': 'set' as const } : fields
+    for (const pieceLength of [1, 5, 1000]) {
+      const { chunks, view, given } = await shown(text, own, pieceLength)
+      expect(given.output).toEqual(JSON.parse(text))
+      expect(view.structured).toMatchObject([{ status: 'done' }])
+      expect(view.structured[0]?.data).toEqual(JSON.parse(text))
+      let state: Parameters<typeof applyStructuredChunk>[0]
+      for (const chunk of chunks) if (chunk.type === 'structured-data') state = applyStructuredChunk(state, chunk)
+      expect(state).toMatchObject({ status: 'done' })
+    }
+    expect(({} as { polluted?: Json }).polluted).toBeUndefined()
+  },
+)
+
+test('a partial object that does not fit is taken away before the next is shown', async () => {
+  const answers: readonly ScriptedAnswer[] = [
+    { text: '{"subject":"First","stars":"x"}', pieceLength: 4 },
+    { text: '{"subject":"Second","stars":1}', pieceLength: 4 },
+  ]
+  const { log, view } = await asking(() =>
+    useReason({
+      model: scriptedModel(answers),
+      input: 'x',
+      outputSchema: z.object({ subject: z.string(), stars: z.number() }),
+      structured: { fields: { subject: 'text-delta' } },
+    }),
+  )
+  const kinds = structuredIn(log).map(chunk => ('kind' in chunk ? chunk.kind : 'invalidated'))
+  expect(kinds.filter((kind, at) => kind !== kinds[at - 1])).toEqual([
+    'text-delta',
+    'invalidated',
+    'text-delta',
+    'final',
+  ])
+  expect(new Set(structuredIn(log).map(({ streamId }) => streamId)).size).toBe(1)
+  expect(view.structured).toMatchObject([{ status: 'done', data: { subject: 'Second', stars: 1 } }])
+})
+
+test('with tools: what is said beside a call is no object, and the last answer is', async () => {
+  const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+  const { log, view, given } = await asking(() =>
+    useReason({
+      model: scriptedModel([
+        { text: '{"subject":"No', calls: [{ name: 'look', input: {} }], pieceLength: 3 },
+        { text: '{"subject":"Seen"}', pieceLength: 3 },
+      ]),
+      input: 'x',
+      tools: [look],
+      outputSchema: z.object({ subject: z.string() }),
+      structured: { fields: { subject: 'text-delta' } },
+    }),
+  )
+  expect(given).toMatchObject({ output: { subject: 'Seen' }, toolResults: [{ output: 'seen' }] })
+  expect(textIn(log)).toBe('')
+  const said = structuredIn(log)
+  const at = said.findIndex(({ type }) => type === 'structured-data-invalidated')
+  expect(said[at]).toMatchObject({ reason: 'tool-calls' })
+  expect(view.structured).toMatchObject([{ status: 'done', data: { subject: 'Seen' } }])
+})
+
+test('calls of one node have objects of their own', async () => {
+  const ask = (id: string) =>
+    useReason({
+      id,
+      model: scriptedModel([{ text: `{"a":"${id}"}`, pieceLength: 2 }]),
+      input: 'x',
+      outputSchema: z.object({ a: z.string() }),
+      structured: { fields: { a: 'text-delta' } },
+    })
+  const { view } = await asking(async () => {
+    await Promise.all([ask('one'), ask('two')])
+    await ask('one')
+  })
+  expect(view.structured.map(({ data, status }) => [data, status])).toEqual(
+    expect.arrayContaining([
+      [{ a: 'one' }, 'done'],
+      [{ a: 'two' }, 'done'],
+    ]),
+  )
+  expect(view.structured).toHaveLength(3)
+})

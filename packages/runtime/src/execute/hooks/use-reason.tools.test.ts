@@ -1,0 +1,293 @@
+// Tools of a model that a node asks: what runs, what is asked first, and that neither happens twice.
+
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { gate, testRuntime } from '../../api/test-runtime.fixture.ts'
+import { providerTool, tool } from '../../define/tool.ts'
+import { type ScriptedAnswer, scriptedModel } from '../../model/scripted.ts'
+import { heardModel, reportsOf, resultsIn } from '../agent/play.fixture.ts'
+import { answered, asking, callsIn, decided, nodeOf, publicOf, RUN, SESSION, textIn } from './reason.fixture.ts'
+import { useInterrupt } from './use-interrupt.ts'
+import { useReason } from './use-reason.ts'
+
+/** A tool that counts its executions, and says what it was given. */
+function counted(name: string, more: object = {}) {
+  const ran: number[] = []
+  const own = tool({
+    name,
+    input: z.object({ n: z.number() }),
+    execute({ n }) {
+      ran.push(n)
+      return `${name} ${n}`
+    },
+    ...more,
+  })
+  return { ran, own }
+}
+
+const call = (name: string, n: number, id = `c${n}`) => ({ name, input: { n }, id })
+
+test('calls run side by side, as many as may; all steps come back, with what each used', async () => {
+  const both = gate()
+  let atWork = 0
+  let most = 0
+  const wait = tool({
+    name: 'wait',
+    input: z.object({ n: z.number() }),
+    async execute({ n }) {
+      most = Math.max(most, ++atWork)
+      if (atWork === 2) both.open()
+      await both.opened
+      atWork--
+      return n
+    },
+  })
+  const { model, heard } = heardModel([
+    { text: 'Let me see.', calls: [1, 2, 3].map(n => call('wait', n)), usage: { input: 5, output: 1 } },
+    { text: 'Done.', usage: { input: 9, output: 2 } },
+  ])
+  const { given, log, view } = await asking(async context => {
+    const result = await useReason({ model, input: 'x', tools: [wait], toolExecution: { parallelCalls: 2 } })
+    return { result, tokens: context.tokenUsage }
+  })
+  expect(most).toBe(2)
+  expect(given.result).toMatchObject({
+    text: 'Done.',
+    finishReason: 'stop',
+    usage: { inputTokens: 14, outputTokens: 3 },
+    toolCalls: [1, 2, 3].map(n => ({ toolCallId: `c${n}`, toolName: 'wait', input: { n } })),
+    toolResults: [1, 2, 3].map(n => ({ toolCallId: `c${n}`, output: n })),
+    steps: [
+      { text: 'Let me see.', toolCallIds: ['c1', 'c2', 'c3'], finishReason: 'tool-calls', usage: { inputTokens: 5 } },
+      { text: 'Done.', toolCallIds: [], finishReason: 'stop', usage: { inputTokens: 9 } },
+    ],
+  })
+  expect(given.tokens).toMatchObject({ inputTokens: 14, outputTokens: 3 })
+  expect(view.runs[0]?.usage).toMatchObject({ inputTokens: 14, outputTokens: 3 })
+  expect(Object.keys(resultsIn(heard[1] as LanguageModelV4CallOptions))).toEqual(['c1', 'c2', 'c3'])
+  expect(textIn(log)).toBe('Let me see.Done.')
+})
+
+test('what goes wrong is told to the model: a tool that throws, an input that does not fit, a tool that is none', async () => {
+  const { own, ran } = counted('count')
+  const broken = tool({
+    name: 'broken',
+    input: z.object({}),
+    execute: () => {
+      throw new Error('no luck')
+    },
+  })
+  const { model, heard } = heardModel([
+    {
+      calls: [
+        { name: 'broken', input: {}, id: 'a' },
+        { name: 'count', input: { n: 'many' }, id: 'b' },
+        { name: 'none', input: {}, id: 'c' },
+        call('count', 4, 'd'),
+      ],
+    },
+    { text: 'I see.' },
+  ])
+  const { given } = await asking(() => useReason({ model, input: 'x', tools: [own, broken] }))
+  expect(ran).toEqual([4])
+  expect(given.text).toBe('I see.')
+  expect(given.toolResults.map(({ toolCallId, output, error }) => [toolCallId, output ?? typeof error])).toEqual([
+    ['a', 'string'],
+    ['b', 'string'],
+    ['c', 'string'],
+    ['d', 'count 4'],
+  ])
+  expect(Object.keys(resultsIn(heard[1] as LanguageModelV4CallOptions)).sort()).toEqual(['a', 'b', 'c', 'd'])
+})
+
+test('maxSteps bounds the model calls', async () => {
+  const { own, ran } = counted('count')
+  const model = scriptedModel(({ turnAnswers }) => ({ calls: [call('count', turnAnswers)] }))
+  const { given } = await asking(() =>
+    useReason({ model, input: 'x', tools: [own], toolExecution: { maxSteps: 2 } }).catch((why: unknown) => why),
+  )
+  expect(given).toMatchObject({ code: 'budget_steps', message: 'useReason has taken 2 steps, and may take 2' })
+  expect(ran).toEqual([0, 1])
+})
+
+test('an approval is for exactly what was shown: the model is not asked again, and no tool runs twice', async () => {
+  const free = counted('free')
+  const guarded = counted('guarded')
+  let answers = 0
+  // Each time it is asked anew it would call for something else.
+  const model = scriptedModel(({ turnAnswers }): ScriptedAnswer => {
+    answers++
+    if (turnAnswers === 0) return { calls: [call('free', answers, 'c1')] }
+    return turnAnswers === 1 ? { calls: [call('guarded', 40 + answers, 'c2')] } : { text: 'Done.' }
+  })
+  const paused = await asking(() =>
+    useReason({
+      model,
+      input: 'x',
+      tools: [free.own, guarded.own],
+      toolExecution: { approval: { guarded: true } },
+    }),
+  )
+  expect(paused.result.status).toBe('paused')
+  expect(paused.view.pendings).toMatchObject([{ kind: 'approval', part: { toolCallId: 'c2', input: { n: 42 } } }])
+  expect([free.ran, guarded.ran, answers]).toEqual([[1], [], 2])
+  const { given } = await decided(paused, 'c2')
+  expect([free.ran, guarded.ran, answers]).toEqual([[1], [42], 3])
+  expect(given.toolResults.map(({ output }) => output)).toEqual(['free 1', 'guarded 42'])
+})
+
+test('a denial is told to the model, and the call does not run', async () => {
+  const guarded = counted('guarded', { approval: true })
+  const { model, heard } = heardModel([{ calls: [call('guarded', 1)] }, { text: 'Then not.' }])
+  const paused = await asking(() => useReason({ model, input: 'x', tools: [guarded.own] }))
+  const { given } = await decided(paused, 'c1', false)
+  expect(guarded.ran).toEqual([])
+  expect(given).toMatchObject({ text: 'Then not.', toolResults: [{ toolCallId: 'c1', isDenied: true }] })
+  expect(resultsIn(heard[1] as LanguageModelV4CallOptions)).toMatchObject({ c1: { type: 'execution-denied' } })
+})
+
+test('toolExecution.approval is over what a tool says itself', async () => {
+  const guarded = counted('guarded', { approval: true })
+  const model = scriptedModel([{ calls: [call('guarded', 1)] }, { text: 'Done.' }])
+  const { result } = await asking(() =>
+    useReason({ model, input: 'x', tools: [guarded.own], toolExecution: { approval: false } }),
+  )
+  expect(result.status).toBe('completed')
+  const free = counted('guarded')
+  const paused = await asking(() =>
+    useReason({ model, input: 'x', tools: [free.own], toolExecution: { approval: true } }),
+  )
+  expect(paused.result.status).toBe('paused')
+})
+
+test('a client runs its tools, also when another process goes on', async () => {
+  const there = tool({ name: 'there', client: true, input: z.object({ n: z.number() }), output: z.string() })
+  const { model, heard } = heardModel([{ calls: [call('there', 1)] }, { text: 'Thanks.' }])
+  const { own, came } = nodeOf(() => useReason({ model, input: 'x', tools: [there] }))
+  const runtime = testRuntime({ workflows: [own] })
+  const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', workflow: own })
+  expect((await run.result()).status).toBe('paused')
+  await runtime.close()
+  const other = testRuntime({ workflows: [own], store: runtime.manager.store })
+  await other.answer(SESSION, { kind: 'tool-result', id: 'c1', output: 'from there' })
+  expect((await other.run(SESSION, RUN).result()).status).toBe('completed')
+  expect(came).toMatchObject([{ text: 'Thanks.', toolResults: [{ output: 'from there' }] }])
+  expect(heard).toHaveLength(2)
+})
+
+test('what the provider runs itself is told with the rest', async () => {
+  const search = providerTool({ id: 'acme.search', name: 'search', args: {} })
+  const { own, ran } = counted('count')
+  const { model } = heardModel([
+    {
+      calls: [call('count', 1)],
+      parts: [
+        { type: 'tool-call', toolCallId: 'p1', toolName: 'search', input: '{}', providerExecuted: true },
+        { type: 'tool-result', toolCallId: 'p1', toolName: 'search', result: ['hit'] },
+      ],
+    },
+    { text: 'Found.' },
+  ])
+  const { given } = await asking(() => useReason({ model, input: 'x', tools: [search, own] }))
+  expect(ran).toEqual([1])
+  expect(given.toolResults).toMatchObject(
+    expect.arrayContaining([
+      expect.objectContaining({ toolCallId: 'p1', output: ['hit'] }),
+      expect.objectContaining({ toolCallId: 'c1', output: 'count 1' }),
+    ]),
+  )
+})
+
+test('what was called before a question is not called again after it', async () => {
+  const { own, ran } = counted('count')
+  const { model, heard } = heardModel([{ calls: [call('count', 1)] }, { text: 'One.' }])
+  const paused = await asking(async () => {
+    const { text, toolResults } = await useReason({ model, input: 'x', tools: [own] })
+    return { text, toolResults, answer: await useInterrupt({ request: { kind: 'text' } }) }
+  })
+  const { given, view } = await answered(paused, 'yes')
+  expect(given).toMatchObject({ text: 'One.', answer: 'yes', toolResults: [{ output: 'count 1' }] })
+  expect([ran, heard.length]).toEqual([[1], 2])
+  expect(callsIn(view)).toHaveLength(1)
+})
+
+test('approvals of calls side by side wait each for itself', async () => {
+  const guarded = counted('guarded', { approval: true })
+  const ask = (n: number) =>
+    useReason({
+      id: `ask-${n}`,
+      model: scriptedModel([{ calls: [call('guarded', n)] }, { text: `done ${n}` }]),
+      input: `${n}`,
+      tools: [guarded.own],
+    })
+  const paused = await asking(() => Promise.all([ask(1), ask(2)]))
+  expect(paused.view.pendings).toHaveLength(2)
+  const half = await decided(paused, 'c2')
+  expect(half.result.status).toBe('paused')
+  expect(guarded.ran).toEqual([2])
+  const { given } = await decided(half, 'c1')
+  expect(given.map(({ text }) => text)).toEqual(['done 1', 'done 2'])
+  expect(guarded.ran).toEqual([2, 1])
+})
+
+test.each(['approval', 'client'])('emit: false is refused where somebody has to see a call: %s', async kind => {
+  const own =
+    kind === 'client' ? tool({ name: 'a', client: true, input: z.object({}) }) : counted('a', { approval: true }).own
+  const { given } = await asking(() =>
+    useReason({ model: scriptedModel([{ text: 'x' }]), input: 'x', emit: false, tools: [own] }).catch(
+      (why: unknown) => why,
+    ),
+  )
+  expect(given).toMatchObject({ code: 'validation_failed', message: expect.stringContaining('emit: false') })
+})
+
+test.each([true, false])(
+  'emit: %s: what a tool makes of the state is the session’s, and the next call sees it',
+  async emit => {
+    const seen: unknown[] = []
+    const count = tool({
+      name: 'count',
+      input: z.object({ n: z.number() }),
+      execute: (_, { state, updateState }) => {
+        seen.push(state)
+        updateState(before => ({ n: ((before as { n?: number } | undefined)?.n ?? 0) + 1 }))
+        return 'SECRET'
+      },
+    })
+    const model = scriptedModel([
+      { calls: [call('count', 1, 'c1')] },
+      { calls: [call('count', 2, 'c2')] },
+      { text: 'k' },
+    ])
+    const { view, log } = await asking(() => useReason({ model, input: 'x', emit, tools: [count] }))
+    expect(seen).toEqual([undefined, { n: 1 }])
+    expect(view.state).toEqual({ n: 2 })
+    expect(reportsOf(publicOf(log))).toEqual([])
+    expect(JSON.stringify(publicOf(log)).includes('SECRET')).toBe(emit)
+  },
+)
+
+test.each([true, { search: true }])(
+  'a provider asks nobody before it runs a tool: approval %o is refused',
+  async approval => {
+    const search = providerTool({ id: 'acme.search', name: 'search', args: {} })
+    const model = scriptedModel([{ text: 'x' }])
+    const ask = (asks: typeof approval | { search: false }) =>
+      useReason({ model, input: 'x', tools: [search], toolExecution: { approval: asks } })
+    const { given } = await asking(() => ask(approval).catch((why: unknown) => why))
+    expect(given).toMatchObject({ code: 'validation_failed', message: expect.stringContaining('tool search') })
+    expect((await asking(() => ask({ search: false }))).given).toMatchObject({ text: 'x' })
+  },
+)
+
+test('two tools of one name are refused', async () => {
+  const { given } = await asking(() =>
+    useReason({
+      model: scriptedModel([{ text: 'x' }]),
+      input: 'x',
+      tools: [counted('a').own, counted('a').own],
+    }).catch((why: unknown) => why),
+  )
+  expect(given).toMatchObject({ message: 'useReason: tools: there are two by the name a' })
+})

@@ -1,0 +1,210 @@
+// What the server's own code knows stays with it: the context, and whatever nodes keep for one another.
+
+import type { Entry } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { codeOf } from '../../api/test-runtime.fixture.ts'
+import type { NodeContext } from '../../define/node.ts'
+import type { Logger } from '../../telemetry/logger.ts'
+import { reportsOf } from '../agent/play.fixture.ts'
+import { inRow, PLACES, Play, publicOf, say, single, wired } from '../workflow/play.fixture.ts'
+import { useInterrupt } from './use-interrupt.ts'
+import { useRuntimeContext } from './use-runtime-context.ts'
+import { useNodeState, useWorkflowState } from './use-state.ts'
+import { useStep } from './use-step.ts'
+
+const MARK = 'sk-marker-5f2e'
+
+/** Everything that anybody outside the server can get of a run. */
+async function readable(play: Play): Promise<unknown[]> {
+  const stream: Entry[] = []
+  for await (const entry of play.run.stream()) stream.push(entry)
+  const fork = await play.runtime.fork('s')
+  return [stream, await play.result(), await play.view(), (await play.runtime.view(fork)).view]
+}
+
+describe.each(PLACES)('%s', (_, opening) => {
+  test('context, results, state and data of nodes are in internal entries alone', async () => {
+    const seen: unknown[] = []
+    const own = wired(
+      {
+        first: async () => {
+          const context = useRuntimeContext<{ key: string }>()
+          seen.push(context)
+          const [, set] = useWorkflowState('secret', 'none')
+          const [, setOwn] = useNodeState('none')
+          set(`${MARK} state`)
+          setOwn(`${MARK} own`)
+          useWorkflowState<string>('secret')
+          const kept = await useStep('secret', () => `${MARK} step`)
+          await useStep('fails', () => Promise.reject(new Error(`${MARK} failure`))).catch(() => {})
+          const answer = await useInterrupt(say('One?', { id: 'q' }))
+          return { data: { kept, answer, key: context.key, way: `${MARK} data` } }
+        },
+        fork: ({ input }: NodeContext<object>) => ({ data: { ...input, more: MARK } }),
+        a: async ({ input }: NodeContext<object>) => {
+          await useInterrupt(say('In a?', { id: 'q' }))
+          return { data: input }
+        },
+        b: ({ input }: NodeContext<object>) => ({ data: input }),
+        join: ({ input }: NodeContext<{ a: { key: string } }>) => {
+          seen.push(useRuntimeContext())
+          expect(input.a.key).toBe(MARK)
+          return { data: 'Done.', ui: { message: 'All done.' } }
+        },
+      },
+      [
+        ['start', 'first'],
+        ['first', 'fork'],
+        ['fork', ['a', 'b'], { join: 'join' }],
+        ['a', 'join'],
+        ['b', 'join'],
+        ['join', 'end'],
+      ],
+    )
+    const said: string[] = []
+    const take = (message: string, { cause, ...fields }: Readonly<Record<string, unknown>>) => {
+      said.push(message, JSON.stringify(fields))
+    }
+    const logger: Logger = { warn: take, error: take }
+    const context = { key: MARK }
+    const play = await Play.of(own, { open: await opening(), start: { context }, options: { logger } })
+    expect(await play.asked()).toEqual(['1.first.1/useInterrupt:q.1'])
+    const read: unknown[] = [await readable(play)]
+    await play.restart()
+    await play.answer('1.first.1/useInterrupt:q.1', 'yes')
+    expect(await play.asked()).toEqual(['1.a.1/useInterrupt:q.1'])
+    read.push(await readable(play))
+    await play.answer('1.a.1/useInterrupt:q.1', 'yes')
+    expect(await play.result()).toMatchObject({ status: 'completed', output: 'Done.', text: 'All done.' })
+    read.push(await readable(play), said)
+    // The node had started twice before its end; the resumed run has kept its own context.
+    expect(seen).toEqual(Array(3).fill(context))
+    expect(JSON.stringify(read)).not.toContain(MARK)
+    const log = await play.log()
+    expect(JSON.stringify(publicOf(log))).not.toContain(MARK)
+    const kinds = log.flatMap(({ chunk, internal }) =>
+      internal && JSON.stringify(chunk).includes(MARK) ? [chunk.type] : [],
+    )
+    expect(new Set(kinds)).toEqual(new Set(['run-context', 'hook-completed']))
+  })
+
+  test('what somebody sends with an answer or a request is never context', async () => {
+    const own = single(
+      async ({ data }) => {
+        await useInterrupt(say('One?', { id: 'q' }))
+        return { data: [useRuntimeContext(), data ?? null] }
+      },
+      { input: undefined },
+    )
+    const play = await Play.of(own, { open: await opening(), start: { context: { role: 'user' } } })
+    await play.result()
+    const forged = {
+      kind: 'interrupt',
+      id: 'r::1.node.1/useInterrupt:q.1',
+      response: 'yes',
+      context: { role: 'admin' },
+    } as const
+    await play.runtime.answer('s', forged)
+    expect(await play.result()).toMatchObject({ status: 'completed', output: [{ role: 'user' }, null] })
+    expect(JSON.stringify(await play.log())).not.toContain('admin')
+  })
+})
+
+test('what resolveContext adds is there at each drive, and in no log', async () => {
+  let drives = 0
+  const options = { resolveContext: (context: unknown) => ({ ...Object(context), secret: MARK, drive: ++drives }) }
+  const seen: unknown[] = []
+  const own = single(async () => {
+    seen.push(useRuntimeContext())
+    await useInterrupt(say('One?', { id: 'q' }))
+  })
+  const play = await Play.of(own, { options, start: { context: { tenant: 7 } } })
+  await play.result()
+  await play.restart()
+  await play.answer('1.node.1/useInterrupt:q.1', 'yes')
+  await play.result()
+  expect(seen).toEqual([1, 2].map(drive => ({ tenant: 7, secret: MARK, drive })))
+  expect(JSON.stringify(await play.log())).not.toContain(MARK)
+})
+
+test('who writes into the context writes into a copy', async () => {
+  const own = inRow({
+    first: () => {
+      useRuntimeContext<{ list: string[] }>().list.push('mine')
+    },
+    second: () => ({ data: useRuntimeContext<{ list: string[] }>().list }),
+  })
+  const play = await Play.of(own, { start: { context: { list: ['given'] } } })
+  expect(await play.result()).toMatchObject({ output: ['given'] })
+})
+
+describe('words of errors reach nobody', () => {
+  const thrown = () => {
+    throw new Error(`refused for ${MARK}`)
+  }
+  test.each<[string, () => Promise<unknown> | unknown]>([
+    ['of the node', thrown],
+    ['of a step', () => useStep('a', thrown)],
+    [
+      'of a step, thrown on by a node that has started again',
+      async () => {
+        let failure: unknown
+        await useStep('a', thrown).catch(error => {
+          failure = error
+        })
+        await useInterrupt(say('One?', { id: 'q' }))
+        throw failure
+      },
+    ],
+  ])('%s', async (_, code) => {
+    const play = await Play.of(single(async () => void (await code())))
+    if ((await play.result()).status === 'paused') await play.answer('1.node.1/useInterrupt:q.1', 'yes')
+    const { status, error } = await play.result()
+    expect([status, error?.code, error?.message]).toEqual(['failed', 'workflow_node_failed', 'node node failed'])
+    const log = await play.log()
+    expect(JSON.stringify([await readable(play), publicOf(log)])).not.toContain(MARK)
+    // Who runs the server is told.
+    expect(play.told.map(({ cause }) => String(cause)).join()).toContain(MARK)
+  })
+
+  test('of a node whose error is routed: neither the next node nor a reader is told them', async () => {
+    const own = wired(
+      {
+        first: { run: thrown, onError: { route: 'instead' } },
+        instead: ({ input }: NodeContext) => ({ data: input }),
+      },
+      [
+        ['start', 'first'],
+        ['first', 'end'],
+        ['instead', 'end'],
+      ],
+    )
+    const play = await Play.of(own)
+    const output = { node: 'first', code: 'workflow_node_failed', message: 'node first failed', input: 'Go.' }
+    expect(await play.result()).toMatchObject({ status: 'completed', output })
+    const log = await play.log()
+    expect(JSON.stringify(log)).not.toContain(MARK)
+    expect(reportsOf(log)).toEqual([])
+  })
+
+  test('of refusals: no answer is told what a run knows', async () => {
+    const own = single(async () => {
+      useWorkflowState('k', MARK)[1](MARK)
+      await useInterrupt(say('One?', { id: 'q' }))
+    })
+    const play = await Play.of(own, { start: { context: { key: MARK } } })
+    await play.result()
+    const refusals = await Promise.all(
+      ['1.node.1/useInterrupt:q.1', '1.node.1/useWorkflowState:k.1', 'state/workflow%3Ak'].map(id =>
+        play.answer(id, 5).catch(error => `${error.code} ${error.message}`),
+      ),
+    )
+    expect(refusals.map(text => String(text).split(' ', 1)[0])).toEqual([
+      'answer_invalid',
+      'answer_unknown',
+      'answer_unknown',
+    ])
+    expect(refusals.join()).not.toContain(MARK)
+    expect(await codeOf(play.answer('1.node.1/useInterrupt:q.1', 'fine'))).toBe('none')
+  })
+})

@@ -1,0 +1,150 @@
+import { describe, expect, test } from 'vitest'
+import { gate } from '../../api/test-runtime.fixture.ts'
+import { LEASE_MS, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
+import { PLACES, Play, say, single, wired } from '../workflow/play.fixture.ts'
+import { useInterrupt } from './use-interrupt.ts'
+import { useStep } from './use-step.ts'
+
+describe.each(PLACES)('steps, %s', (_, opening) => {
+  test('what is committed is not done again, and is given as JSON has it', async () => {
+    const done: string[] = []
+    const own = single(async () => {
+      const at = await useStep('date', () => {
+        done.push('date')
+        return { at: new Date(0), nothing: undefined, list: [1] }
+      })
+      const none = await useStep('nothing', () => void done.push('nothing'))
+      await useInterrupt(say('One?'))
+      const again = await useStep('date', () => void done.push('second'))
+      await useInterrupt(say('Two?'))
+      return { data: [at, none === undefined, again === undefined] }
+    })
+    const play = await Play.of(own, { open: await opening() })
+    for (const n of [1, 2]) {
+      await play.result()
+      await play.restart()
+      await play.answer(`1.node.1/@.${n}`, 'yes')
+    }
+    const output = [{ at: '1970-01-01T00:00:00.000Z', list: [1] }, true, true]
+    expect(await play.result()).toMatchObject({ status: 'completed', output })
+    expect(done).toEqual(['date', 'nothing', 'second'])
+  })
+
+  test('what is given the first time is what is given again: who writes into it changes nothing', async () => {
+    const seen: unknown[] = []
+    const own = single(async () => {
+      const list = await useStep('list', () => [1])
+      list.push(2)
+      seen.push(list)
+      await useInterrupt(say('One?'))
+    })
+    const play = await Play.of(own, { open: await opening() })
+    await play.result()
+    await play.answer('1.node.1/@.1', 'yes')
+    await play.result()
+    expect(seen).toEqual([
+      [1, 2],
+      [1, 2],
+    ])
+  })
+
+  test('a failure that the node caught is the same when it starts again', async () => {
+    let ran = 0
+    const own = single(async () => {
+      const line = await useStep('fails', () => {
+        ran++
+        throw new Error('no luck')
+      }).catch(error => error.message)
+      await useInterrupt(say('One?'))
+      return { data: line }
+    })
+    const play = await Play.of(own, { open: await opening() })
+    await play.result()
+    await play.restart()
+    await play.answer('1.node.1/@.1', 'yes')
+    expect(await play.result()).toMatchObject({ output: 'no luck' })
+    expect(ran).toBe(1)
+  })
+
+  test('a try after one that failed keeps what was done, and does again what failed, under the same key', async () => {
+    const keys: string[] = []
+    const own = single({
+      retry: { attempts: 3 },
+      run: async () => {
+        await useStep('once', ({ idempotencyKey }) => void keys.push(`once ${idempotencyKey}`))
+        await useStep('pay', ({ idempotencyKey }) => {
+          keys.push(idempotencyKey)
+          if (keys.length < 4) throw new Error('not yet')
+        })
+      },
+    })
+    const play = await Play.of(own, { open: await opening() })
+    expect(await play.result()).toMatchObject({ status: 'completed' })
+    expect(keys).toHaveLength(4)
+    expect(new Set(keys.slice(1)).size).toBe(1)
+    expect(keys[0]).not.toContain(keys[1])
+  })
+})
+
+test('every execution, use and key has an idempotency key of its own', async () => {
+  const keys: string[] = []
+  const take = ({ idempotencyKey }: { idempotencyKey: string }) => void keys.push(idempotencyKey)
+  const own = wired(
+    {
+      node: async ({ step }) => {
+        await useStep('a', take)
+        await useStep('a', take)
+        await useStep('b', take)
+        return { condition: step < 2 ? 'more' : 'done' }
+      },
+    },
+    [
+      ['start', 'node'],
+      ['node', 'node', { when: 'more' }],
+      ['node', 'end', { when: 'done' }],
+    ],
+  )
+  const play = await Play.of(own)
+  await play.result()
+  const second = await play.runtime.start({ workflow: own, input: 'x', session: 's', runId: 'r2' })
+  await second.result()
+  expect(keys).toHaveLength(12)
+  expect(new Set(keys).size).toBe(12)
+})
+
+test('a step that was cut off before its commit is done again, under the same key', async () => {
+  const keys: string[] = []
+  const begun = gate()
+  const own = single(async () => {
+    await useStep('long', async ({ idempotencyKey }) => {
+      keys.push(idempotencyKey)
+      if (keys.length > 1) return
+      begun.open()
+      await new Promise(() => {})
+    })
+  })
+  const stage = new VirtualCluster()
+  const begin = () => stage.process(() => [], { workflows: [own], engine: { pollMs: 50 } })
+  const process = begin()
+  await process.runtime.start({ workflow: own, input: 'Go.', session: 's', runId: 'r' })
+  await stage.clock.until(begun.opened)
+  process.kill()
+  begin()
+  await stage.clock.advance(LEASE_MS * 2)
+  expect(await stage.ended('s', 'r')).toBe('completed')
+  expect(keys).toHaveLength(2)
+  expect(new Set(keys).size).toBe(1)
+})
+
+test.each<[string, () => Promise<unknown>, string]>([
+  ['a result that is no JSON', () => useStep('a', () => 1n), 'no JSON'],
+  ['a result that is a function', () => useStep('a', () => () => 1), 'no JSON'],
+  ['a key that is none', () => useStep('', () => 1), 'id'],
+  ['a key that is no text', () => useStep(undefined as never, () => 1), 'key'],
+  ['code that is none', () => useStep('a', undefined as never), 'code'],
+])('%s fails in the node', async (_, code, found) => {
+  const play = await Play.of(single(async () => void (await code())))
+  const { status, error } = await play.result()
+  expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
+  expect(error?.message).toContain(found)
+})

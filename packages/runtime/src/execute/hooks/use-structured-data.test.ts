@@ -1,0 +1,331 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { gate } from '../../api/test-runtime.fixture.ts'
+import type { NodeContext } from '../../define/node.ts'
+import { chunksOf } from '../agent/play.fixture.ts'
+import { inRow, PLACES, Play, say, single, wired } from '../workflow/play.fixture.ts'
+import { useInterrupt } from './use-interrupt.ts'
+import { useStep } from './use-step.ts'
+import { useStructuredData } from './use-structured-data.ts'
+
+describe('updates', () => {
+  test('set, append, text-delta and final, each once and in order', async () => {
+    const own = single(async () => {
+      const streamId = 'email'
+      const about = { streamId, dataType: 'email', schemaId: 'email', schemaVersion: '1', id: 'mine' }
+      await useStructuredData({ ...about, kind: 'set', path: 'subject', value: 'Hi' })
+      await useStructuredData({ ...about, kind: 'text-delta', path: 'draft.body', delta: 'Dear ' })
+      await useStructuredData({ ...about, kind: 'text-delta', path: 'draft.body', delta: 'Ann' })
+      await useStructuredData({ ...about, kind: 'append', path: 'table.rows', items: [{ n: 1 }, { n: 2 }] })
+      await useStructuredData({ ...about, kind: 'append', path: 'table.rows', items: [{ n: 3 }] })
+      await useStep('shown', () => 1)
+      await useStructuredData({ ...about, kind: 'final', data: { subject: 'Hi', isSent: true } })
+    })
+    const play = await Play.of(own)
+    expect(await play.result()).toMatchObject({ status: 'completed' })
+    const chunks = chunksOf(await play.log(), 'structured-data')
+    expect(chunks.map(({ kind }) => kind).at(-1)).toBe('final')
+    expect(new Set(chunks.map(({ streamId, node }) => `${streamId} ${node}`))).toEqual(new Set(['email node']))
+    const [object] = (await play.view()).structured
+    expect(object).toMatchObject({
+      streamId: 'email',
+      dataType: 'email',
+      schemaId: 'email',
+      schemaVersion: '1',
+      id: 'mine',
+      status: 'done',
+      data: { subject: 'Hi', isSent: true },
+    })
+  })
+
+  test('objects that are not final show as far as they are', async () => {
+    const own = single(async () => {
+      await useStructuredData({ streamId: 'o', kind: 'set', path: 'a.b', value: [1] })
+      await useStructuredData({ streamId: 'o', kind: 'append', path: 'a.b', items: [2, 3] })
+      await useStructuredData({ streamId: 'o', kind: 'text-delta', path: 'a.c', delta: 'x' })
+    })
+    const play = await Play.of(own)
+    await play.result()
+    expect((await play.view()).structured).toMatchObject([
+      { streamId: 'o', dataType: 'generic', status: 'streaming', data: { a: { b: [1, 2, 3], c: 'x' } } },
+    ])
+  })
+
+  test('without a kind it is final; without a streamId it is an object of its own', async () => {
+    const own = single(() => {
+      useStructuredData({ data: { n: 1 } })
+      useStructuredData({ data: { n: 2 } })
+    })
+    const play = await Play.of(own)
+    await play.result()
+    const { structured } = await play.view()
+    expect(structured).toMatchObject([
+      { status: 'done', data: { n: 1 } },
+      { status: 'done', data: { n: 2 } },
+    ])
+    expect(new Set(structured.map(({ streamId }) => streamId)).size).toBe(2)
+  })
+
+  test('what a schema makes of a value is what is shown', async () => {
+    const text = z.string().transform(value => value.trim())
+    const own = single(async () => {
+      await useStructuredData({ streamId: 'o', kind: 'set', path: 'a', value: ' x ', valueSchema: text })
+      await useStructuredData({ streamId: 'o', kind: 'append', path: 'l', items: [' y ', 'z '], itemSchema: text })
+      await useStructuredData({ data: { k: ' v ' }, dataSchema: z.object({ k: text }) })
+    })
+    const play = await Play.of(own)
+    await play.result()
+    expect((await play.view()).structured.map(({ data }) => data)).toEqual([{ a: 'x', l: ['y', 'z'] }, { k: 'v' }])
+  })
+
+  const one = { streamId: 'o', kind: 'set', path: 'a', value: 1 }
+  test.each<[string, readonly object[], string]>([
+    [
+      'a second final',
+      [
+        { streamId: 'o', data: 1 },
+        { streamId: 'o', data: 2 },
+      ],
+      'done',
+    ],
+    ['anything after the final', [{ streamId: 'o', data: {} }, one], 'done'],
+    ['an append to what is no list', [one, { streamId: 'o', kind: 'append', path: 'a', items: [1] }], 'a'],
+    ['text after what is no text', [one, { streamId: 'o', kind: 'text-delta', path: 'a', delta: 'x' }], 'a'],
+    ['a field of what is no object', [one, { streamId: 'o', kind: 'set', path: 'a.b', value: 1 }], 'a'],
+    ['an empty path', [{ ...one, path: '' }], 'path'],
+    ['a path with a hole', [{ ...one, path: 'a..b' }], 'path'],
+    ['no path', [{ ...one, path: undefined }], 'path'],
+    ['a list that ends nowhere', [{ ...one, path: 'l.4294967294' }], 'l'],
+    ['a kind that is none', [{ ...one, kind: 'remove' }], 'kind'],
+    ['a value that does not fit', [{ ...one, valueSchema: z.string() }], 'value'],
+    [
+      'items that do not fit',
+      [{ streamId: 'o', kind: 'append', path: 'l', items: ['x', 1], itemSchema: z.string() }],
+      'items.1',
+    ],
+    ['items that are no list', [{ streamId: 'o', kind: 'append', path: 'l', items: 'x' }], 'items'],
+    ['data that does not fit', [{ data: {}, dataSchema: z.object({ a: z.string() }) }], 'data'],
+    ['data that is no JSON', [{ data: () => 1 }], 'data'],
+    ['no data', [{ kind: 'final' }], 'data'],
+    ['a delta that is no text', [{ streamId: 'o', kind: 'text-delta', path: 'a', delta: 1 }], 'delta'],
+    ['a schema that takes its time', [{ ...one, valueSchema: z.string().refine(async () => true) }], 'value'],
+    ['a streamId that is none', [{ ...one, streamId: '' }], 'streamId'],
+    ['a dataType that is no text', [{ ...one, dataType: 5 }], 'dataType'],
+  ])('%s fails in the node, at once, and reaches nobody', async (_, updates, found) => {
+    let reached = 0
+    const own = single(() => {
+      for (const update of updates) {
+        useStructuredData(update as never)
+        reached++
+      }
+    })
+    const play = await Play.of(own)
+    const { status, error } = await play.result()
+    expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
+    expect(error?.message).toContain('useStructuredData')
+    expect(error?.message).toContain(found)
+    expect(reached).toBe(updates.length - 1)
+    await play.log()
+  })
+
+  test('a node may go on after an update that did not fit', async () => {
+    const own = single(async () => {
+      await useStructuredData({ streamId: 'o', kind: 'set', path: 'a', value: 1 })
+      expect(() => useStructuredData({ streamId: 'o', kind: 'append', path: 'a', items: [1] })).toThrow('a')
+      await useStructuredData({ streamId: 'o', kind: 'set', path: 'b', value: 2 })
+    })
+    const play = await Play.of(own)
+    expect(await play.result()).toMatchObject({ status: 'completed' })
+    expect((await play.view()).structured).toMatchObject([{ data: { a: 1, b: 2 } }])
+  })
+
+  test('keys that objects inherit are keys like others', async () => {
+    const own = single(async () => {
+      await useStructuredData({ streamId: 'o', kind: 'set', path: '__proto__.x', value: 1 })
+      await useStructuredData({ streamId: 'o', kind: 'append', path: 'toString', items: [1] })
+      await useStructuredData({ streamId: 'o', kind: 'text-delta', path: 'constructor.name', delta: 'x' })
+    })
+    const play = await Play.of(own)
+    expect(await play.result()).toMatchObject({ status: 'completed' })
+    const [object] = (await play.view()).structured
+    expect(JSON.stringify(object?.data)).toBe('{"__proto__":{"x":1},"toString":[1],"constructor":{"name":"x"}}')
+    expect(({} as { x?: unknown }).x).toBeUndefined()
+  })
+
+  test('one node may begin an object and another end it', async () => {
+    const own = inRow({
+      first: () => void useStructuredData({ streamId: 'o', kind: 'text-delta', path: 't', delta: 'a' }),
+      second: () => void useStructuredData({ streamId: 'o', kind: 'text-delta', path: 't', delta: 'b' }),
+      third: () => void useStructuredData({ streamId: 'o', data: { t: 'ab' } }),
+    })
+    const play = await Play.of(own)
+    expect(await play.result()).toMatchObject({ status: 'completed' })
+    expect((await play.view()).structured).toMatchObject([{ status: 'done', data: { t: 'ab' } }])
+    await play.log()
+  })
+})
+
+describe.each(PLACES)('replay, %s', (_, opening) => {
+  test('nothing is shown twice, and a generated streamId is the same', async () => {
+    const own = single(async () => {
+      await useStructuredData({ data: 'before' })
+      await useStructuredData({ streamId: 'o', kind: 'text-delta', path: 't', delta: 'a' })
+      await useInterrupt(say('One?'))
+      await useStructuredData({ data: 'between' })
+      await useStructuredData({ streamId: 'o', kind: 'text-delta', path: 't', delta: 'b' })
+      await useInterrupt(say('Two?'))
+      await useStructuredData({ streamId: 'o', kind: 'text-delta', path: 't', delta: 'c' })
+      await useStructuredData({ data: 'after' })
+    })
+    const play = await Play.of(own, { open: await opening() })
+    for (const n of [1, 2]) {
+      await play.result()
+      await play.restart()
+      await play.answer(`1.node.1/@.${n}`, 'yes')
+    }
+    expect(await play.result()).toMatchObject({ status: 'completed' })
+    expect(chunksOf(await play.log(), 'structured-data')).toHaveLength(6)
+    expect((await play.view()).structured.map(({ data }) => data)).toEqual(['before', { t: 'abc' }, 'between', 'after'])
+  })
+
+  test('what did not fit, and the node went on without, does not fit again', async () => {
+    const seen: string[] = []
+    const own = single(async () => {
+      const set = (value: unknown) => useStructuredData({ streamId: 'o', kind: 'set', path: 'a', value })
+      const add = () => useStructuredData({ streamId: 'o', kind: 'append', path: 'a', items: [1] })
+      const tried = (code: () => unknown) => {
+        try {
+          code()
+          return 'fits'
+        } catch {
+          return 'refused'
+        }
+      }
+      const lines = [tried(() => set(1)), tried(add), tried(() => set([])), tried(add)]
+      seen.push(lines.join())
+      await useInterrupt(say('One?'))
+      lines.push(tried(add))
+      return { data: lines }
+    })
+    const play = await Play.of(own, { open: await opening() })
+    await play.result()
+    await play.answer('1.node.1/@.1', 'yes')
+    expect(await play.result()).toMatchObject({ output: ['fits', 'refused', 'fits', 'fits', 'fits'] })
+    expect(seen).toEqual(Array(2).fill('fits,refused,fits,fits'))
+    expect((await play.view()).structured).toMatchObject([{ data: { a: [1, 1] } }])
+    expect(chunksOf(await play.log(), 'structured-data')).toHaveLength(4)
+  })
+
+  test('what a try has shown is taken back, and shown by the next', async () => {
+    let tries = 0
+    const own = single({
+      retry: { attempts: 3 },
+      run: async () => {
+        await useStructuredData({ streamId: 'kept', kind: 'append', path: 'l', items: ['kept'] })
+        await useStep('commits', () => 1)
+        await useStructuredData({ streamId: 'kept', kind: 'append', path: 'l', items: ['more'] })
+        await useStructuredData({ streamId: 'o', data: { try: ++tries } })
+        if (tries < 3) throw new Error('not yet')
+      },
+    })
+    const play = await Play.of(own, { open: await opening() })
+    expect(await play.result()).toMatchObject({ status: 'completed' })
+    const shown = Object.fromEntries((await play.view()).structured.map(({ streamId, data }) => [streamId, data]))
+    expect(shown).toEqual({ kept: { l: ['kept', 'more'] }, o: { try: 3 } })
+    await play.log()
+  })
+
+  test('also where the session was read while it was shown', async () => {
+    const shown = gate()
+    const goOn = gate()
+    let tries = 0
+    const own = wired(
+      {
+        fork: () => {},
+        a: {
+          retry: { attempts: 2 },
+          run: async () => {
+            await useStructuredData({ streamId: 'o', data: { try: ++tries } })
+            shown.open()
+            await goOn.opened
+            if (tries === 1) throw new Error('not yet')
+          },
+        },
+        b: async () => {
+          await useInterrupt(say('One?', { id: 'q' }))
+          goOn.open()
+        },
+        join: () => {},
+      },
+      [
+        ['start', 'fork'],
+        ['fork', ['a', 'b'], { join: 'join' }],
+        ['a', 'join'],
+        ['b', 'join'],
+        ['join', 'end'],
+      ],
+    )
+    const play = await Play.of(own, { open: await opening() })
+    await shown.opened
+    for await (const { chunk } of play.run.stream()) if (chunk.type === 'interrupt') break
+    await play.answer('1.b.1/useInterrupt:q.1', 'yes')
+    expect(await play.result()).toMatchObject({ status: 'completed' })
+    expect((await play.view()).structured).toMatchObject([{ data: { try: 2 } }])
+    await play.log()
+  })
+})
+
+test.each<[string, () => void]>([
+  ['too large', () => void useStructuredData({ data: 'x'.repeat(2_000_000) })],
+  [
+    'not waited for',
+    () => {
+      const value = 'x'.repeat(50_000)
+      for (let n = 0; n < 1000; n++) useStructuredData({ streamId: 'o', kind: 'set', path: `k${n}`, value })
+    },
+  ],
+])('updates that are %s fail in their node', async (_, code) => {
+  const own = single({ run: code, onError: { continue: 'refused' } })
+  const play = await Play.of(own)
+  expect(await play.result()).toMatchObject({ status: 'completed', output: 'refused' })
+  expect((await play.view()).structured).toEqual([])
+  await play.log()
+})
+
+test('two branches cannot write into one object at the same time: who is second fails, by name', async () => {
+  const first = gate()
+  const second = gate()
+  const own = wired(
+    {
+      fork: () => {},
+      a: async () => {
+        await useStructuredData({ streamId: 'o', kind: 'set', path: 'a', value: 1 })
+        first.open()
+        await second.opened
+      },
+      b: {
+        run: async () => {
+          await first.opened
+          try {
+            await useStructuredData({ streamId: 'o', kind: 'set', path: 'b', value: 2 })
+          } finally {
+            second.open()
+          }
+        },
+        onError: { continue: 'refused' },
+      },
+      join: ({ input }: NodeContext<{ b: string }>) => ({ data: input.b }),
+    },
+    [
+      ['start', 'fork'],
+      ['fork', ['a', 'b'], { join: 'join' }],
+      ['a', 'join'],
+      ['b', 'join'],
+      ['join', 'end'],
+    ],
+  )
+  const play = await Play.of(own)
+  expect(await play.result()).toMatchObject({ status: 'completed', output: 'refused' })
+  expect((await play.view()).structured).toMatchObject([{ data: { a: 1 } }])
+  await play.log()
+})

@@ -1,0 +1,99 @@
+// What a model is told of itself between its answers, whatever readers see of it.
+
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { tool } from '../../define/tool.ts'
+import { heardModel } from '../agent/play.fixture.ts'
+import { answered, asking, textIn } from './reason.fixture.ts'
+import { useReason } from './use-reason.ts'
+
+const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+const openai = (itemId: string) => ({ providerMetadata: { openai: { itemId } } })
+const file = { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'aGk=' } } as const
+const parts: LanguageModelV4StreamPart[] = [
+  { type: 'reasoning-start', id: 'q', ...openai('rs_1') },
+  { type: 'reasoning-delta', id: 'q', delta: 'I think.' },
+  { type: 'reasoning-end', id: 'q', ...openai('rs_1') },
+  { type: 'text-start', id: 'w' },
+  { type: 'text-delta', id: 'w', delta: 'Let me look.' },
+  { type: 'text-end', id: 'w' },
+  file,
+  { type: 'tool-call', toolCallId: 'c', toolName: 'look', input: '{}', ...openai('fc_1') },
+]
+const beside = [
+  { type: 'reasoning', text: 'I think.', providerOptions: { openai: { itemId: 'rs_1' } } },
+  file,
+  { type: 'text', text: '[file image/png]' },
+  { type: 'text', text: 'Let me look.' },
+  { type: 'tool-call', toolName: 'look', providerOptions: { openai: { itemId: 'fc_1' } } },
+]
+const outputSchema = z.object({ a: z.string() })
+const FITTING = '{"a":"x"}'
+const byType = (content: unknown) =>
+  [...(content as { type: string; text?: string }[])].sort((a, b) =>
+    JSON.stringify([a.type, a.text]) < JSON.stringify([b.type, b.text]) ? -1 : 1,
+  )
+
+test.each([
+  ['text', {}],
+  ['an object', { outputSchema }],
+  ['an object, thoughts hidden', { outputSchema, reasoning: { includeThoughts: false } }],
+  ['an object, nothing shown', { outputSchema, emit: false }],
+])('of %s: thoughts, files and words beside calls', async (_, options) => {
+  const { model, heard } = heardModel(({ turnAnswers }) => (turnAnswers === 0 ? { parts } : { text: FITTING }))
+  const { log } = await asking(() => useReason({ model, input: 'x', tools: [look], ...options }))
+  const told = heard[1]?.prompt.filter(({ role }) => role !== 'system') ?? []
+  expect(told.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+  expect(byType(told[1]?.content)).toMatchObject(byType(beside))
+  expect(textIn(log)).toBe('outputSchema' in options ? '' : `Let me look.${FITTING}`)
+})
+
+test.each([
+  ['text', {}, JSON.stringify({ draftText: 'Perhaps.' })],
+  ['an object', { outputSchema }, JSON.stringify({ output: { a: 'd' } })],
+  ['an object, thoughts hidden', { outputSchema, reasoning: { includeThoughts: false } }, '{"output":{"a":"d"}}'],
+])('of both passes of %s; the thoughts of the draft go with its words', async (_, options, draft) => {
+  const interruptRequest = { kind: 'text', question: 'Why?' }
+  const first = JSON.stringify({ ...JSON.parse(draft), interruptRequest })
+  const drafted: LanguageModelV4StreamPart[] = [
+    { type: 'reasoning-start', id: 'r', ...openai('rs_2') },
+    { type: 'reasoning-end', id: 'r' },
+    { ...file, mediaType: 'image/gif' },
+    { type: 'text-start', id: 't' },
+    { type: 'text-delta', id: 't', delta: first },
+    { type: 'text-end', id: 't' },
+  ]
+  const again = parts.map(part => (part.type === 'tool-call' ? { ...part, toolCallId: 'd' } : part))
+  const { model, heard } = heardModel(({ options: { prompt } }) => {
+    const isAnswered = JSON.stringify(prompt).includes('The person answered')
+    const results = prompt.filter(({ role }) => role === 'tool').length
+    if (isAnswered) return results === 1 ? { parts: again } : { text: FITTING }
+    return { parts: results === 0 ? parts : drafted }
+  })
+  const paused = await asking(() =>
+    useReason({
+      model,
+      input: 'x',
+      tools: [look],
+      interrupt: { requestSchema: z.object({ kind: z.literal('text'), question: z.string() }) },
+      ...options,
+    }),
+  )
+  const { log, result } = await answered(paused, 'because')
+  expect(result.status).toBe('completed')
+  expect(heard).toHaveLength(4)
+  const [called, looked, wrote, person, calledAgain] = (heard[3]?.prompt ?? [])
+    .filter(({ role }) => role !== 'system')
+    .slice(1)
+  expect(byType(called?.content)).toMatchObject(byType(beside))
+  expect(looked?.role).toBe('tool')
+  expect(wrote?.content).toMatchObject([
+    { type: 'file', mediaType: 'image/gif' },
+    { text: '[file image/gif]' },
+    { text: first },
+  ])
+  expect(person?.role).toBe('user')
+  expect(byType(calledAgain?.content)).toMatchObject(byType(beside))
+  expect(textIn(log)).toBe('')
+})

@@ -1,0 +1,390 @@
+import type { Entry, Json } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Runtime } from '../../api/runtime.ts'
+import { codeOf } from '../../api/test-runtime.fixture.ts'
+import type { NodeContext, NodeDefinition } from '../../define/node.ts'
+import { tool } from '../../define/tool.ts'
+import { isEndOf, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
+import { heardModel, reportsOf, resultsIn } from '../agent/play.fixture.ts'
+import { useInterrupt } from '../hooks/use-interrupt.ts'
+import { useReason } from '../hooks/use-reason.ts'
+import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
+import { useStep } from '../hooks/use-step.ts'
+import { useStructuredData } from '../hooks/use-structured-data.ts'
+import { inRow, Play, say, single, wired } from '../workflow/play.fixture.ts'
+
+const SESSION = 's'
+
+/** Answers the only question of a run that waits. */
+async function answer(runtime: Runtime, runId: string, response: string): Promise<void> {
+  const { pendings } = await runtime.run(SESSION, runId).result()
+  expect(pendings).toHaveLength(1)
+  await runtime.answer(SESSION, { kind: 'interrupt', id: pendings[0]?.id ?? '', response })
+}
+
+const ofRun = (log: readonly Entry[], runId: string): Entry[] => log.filter(({ origin }) => origin.runId === runId)
+
+describe('a run that goes on from one that was interrupted', () => {
+  test('stands where the other stood: what that has committed is not done, asked, said or paid for again', async () => {
+    const done: string[] = []
+    const { model, heard } = heardModel([{ text: 'Dear Ann' }])
+    const own = inRow({
+      first: async ({ input }: NodeContext<string>) => {
+        const [, set] = useWorkflowState<string[]>('seen')
+        set(['first'])
+        await useStep('once', () => void done.push('first'))
+        return { data: `${input}!` }
+      },
+      second: async ({ input }: NodeContext<string>) => {
+        done.push('second begins')
+        const [seen, set] = useWorkflowState<string[]>('seen', [])
+        const [own, setOwn] = useNodeState(1)
+        useStructuredData({ data: { input } })
+        useStructuredData({ kind: 'append', streamId: 'list', path: 'items', items: [1] })
+        const { text } = await useReason({ model, input: 'Write' })
+        set([...seen, 'second'])
+        setOwn(own + 1)
+        const name = await useInterrupt(say('Who?', { id: 'name' }))
+        const key = await useStep('key', ({ idempotencyKey }) => idempotencyKey)
+        const when = await useInterrupt(say('When?', { id: 'when' }))
+        useStructuredData({ kind: 'append', streamId: 'list', path: 'items', items: [2] })
+        const [state] = useWorkflowState('seen')
+        return { data: { input, text, name, when, key, state, own }, ui: { message: 'There' } }
+      },
+    })
+    const play = await Play.of(own)
+    await answer(play.runtime, 'r', 'Ann')
+    expect(await play.asked()).toEqual(['1.second.1/useInterrupt:when.1'])
+    await play.runtime.stop(SESSION, 'r')
+    expect((await play.result()).status).toBe('interrupted')
+    const old = (await play.log()).length
+    const run = await play.runtime.resume(SESSION, 'r', { runId: 'r2' })
+    const paused = await run.result()
+    expect(paused.pendings.map(({ id }) => id)).toEqual(['r2::1.second.1/useInterrupt:when.1'])
+    await play.restart()
+    await answer(play.runtime, 'r2', 'Now')
+    const { status, output, text } = await play.runtime.run(SESSION, 'r2').result()
+    expect({ status, output, text }).toEqual({
+      status: 'completed',
+      text: 'There',
+      output: {
+        input: 'Go.!',
+        text: 'Dear Ann',
+        name: 'Ann',
+        when: 'Now',
+        key: 's/r/1.second.1%2FuseStep%3Akey.1',
+        state: ['first', 'second'],
+        own: 1,
+      },
+    })
+    expect(heard).toHaveLength(1)
+    expect(done.filter(line => line === 'first')).toHaveLength(1)
+    const log = await play.log()
+    const fresh = log.slice(old)
+    expect(fresh.some(({ chunk }) => chunk.type === 'rewind')).toBe(false)
+    const shown = fresh.filter(({ chunk }) => chunk.type === 'structured-data')
+    expect(shown.map(({ chunk }) => chunk)).toMatchObject([{ kind: 'append', items: [2] }])
+    const { view } = await play.runtime.view(SESSION)
+    expect(view.structured.map(({ data }) => data)).toEqual([{ input: 'Go.!' }, { items: [1, 2] }])
+    // It says itself where it stands, and nobody need read the other.
+    const told = ofRun(fresh, 'r2').filter(({ chunk }) => chunk.type === 'status' || chunk.type === 'session')
+    expect(told.map(({ chunk }) => chunk)).toEqual([
+      { type: 'session', sessionId: SESSION },
+      { type: 'status', message: 'second' },
+    ])
+  })
+
+  test('asks a model only for what it has not said: what was cut off is told, and the rest said once', async () => {
+    const ran: number[] = []
+    const { model, heard } = heardModel([
+      { text: 'First.', calls: [{ name: 'look', input: { n: 1 }, id: 'c1' }] },
+      { text: 'Then.', calls: [{ name: 'pay', input: { n: 2 }, id: 'c2' }] },
+      { text: 'Done.' },
+    ])
+    const input = z.object({ n: z.number() })
+    const look = tool({ name: 'look', input, execute: ({ n }) => ran.push(n) })
+    const pay = tool({ name: 'pay', input, approval: true, execute: ({ n }) => ran.push(n) })
+    const own = single(async () => {
+      const { text, usage, toolResults, steps } = await useReason({ model, input: 'Go', tools: [look, pay] })
+      return { data: { text, usage, toolResults, steps: steps.length } as unknown as Json }
+    })
+    const play = await Play.of(own)
+    expect((await play.result()).pendings).toMatchObject([{ kind: 'approval' }])
+    await play.runtime.stop(SESSION, 'r')
+    await play.result()
+    const run = await play.runtime.resume(SESSION, 'r', { runId: 'r2' })
+    const { output, status } = await run.result()
+    expect(status).toBe('completed')
+    expect(heard).toHaveLength(3)
+    expect(Object.keys(resultsIn(heard[2] as (typeof heard)[number]))).toEqual(['c1', 'c2'])
+    expect(output).toMatchObject({
+      text: 'Done.',
+      steps: 3,
+      toolResults: [{ output: 1 }, { error: expect.any(String) }],
+    })
+    expect(ran).toEqual([1])
+    await play.log()
+  })
+
+  test('leaves the branches that are done, and goes on with the others', async () => {
+    const done: string[] = []
+    const ask =
+      (id: string): NodeDefinition =>
+      async () => {
+        await useStep('once', () => void done.push(id))
+        return { data: id === 'b' ? id : await useInterrupt(say(id, { id })) }
+      }
+    const own = wired(
+      { a: () => ({}), b: ask('b'), c: ask('c'), d: ({ input }: NodeContext<Json>) => ({ data: input }) },
+      [
+        ['start', 'a'],
+        ['a', ['b', 'c'], { join: 'd' }],
+        ['b', 'd'],
+        ['c', 'd'],
+        ['d', 'end'],
+      ],
+    )
+    const play = await Play.of(own)
+    expect(await play.asked()).toEqual(['1.c.1/useInterrupt:c.1'])
+    await play.runtime.stop(SESSION, 'r')
+    await play.result()
+    await play.runtime.resume(SESSION, 'r', { runId: 'r2' })
+    await answer(play.runtime, 'r2', 'C')
+    expect((await play.runtime.run(SESSION, 'r2').result()).output).toEqual({ b: 'b', c: 'C' })
+    expect(done.sort()).toEqual(['b', 'c'])
+    await play.log()
+  })
+
+  test('is given what the first was: a message that came with going on belongs to the conversation', async () => {
+    const heard: Json[] = []
+    const own = single(async ({ input, messages }: NodeContext<Json>) => {
+      const texts = messages.filter(({ role }) => role === 'user').flatMap(({ parts }) => parts)
+      heard.push([input, texts.map(part => ('text' in part ? part.text : ''))])
+      return { data: await useInterrupt(say('Well?')) }
+    })
+    const play = await Play.of(own)
+    await play.result()
+    await play.runtime.stop(SESSION, 'r')
+    await play.result()
+    await play.runtime.resume(SESSION, 'r', { runId: 'r2', mode: 'with-message', input: 'Faster!' })
+    await answer(play.runtime, 'r2', 'yes')
+    expect((await play.runtime.run(SESSION, 'r2').result()).output).toBe('yes')
+    expect(heard.at(-1)).toEqual(['Go.', ['Go.', 'Faster!']])
+  })
+
+  test('is told nothing of what those have said that it goes on from: the conversation is what it was', async () => {
+    const heard: Json[] = []
+    const own = single(async ({ messages }: NodeContext) => {
+      heard.push(messages.map(({ role, parts }) => [role, ...parts.map(part => ('text' in part ? part.text : ''))]))
+      await useReason({ model: heardModel([{ text: 'Hello.' }]).model, input: 'Go.' })
+      return { data: await useInterrupt(say('Well?', { id: `after ${messages.length}` })) }
+    })
+    const play = await Play.of(own)
+    for (const [from, runId] of [
+      ['r', 'r2'],
+      ['r2', 'r3'],
+    ] as const) {
+      await play.runtime.run(SESSION, from).result()
+      await play.runtime.stop(SESSION, from)
+      await play.runtime.run(SESSION, from).result()
+      await play.runtime.resume(SESSION, from, { runId })
+    }
+    await answer(play.runtime, 'r3', 'yes')
+    expect(await play.runtime.run(SESSION, 'r3').result()).toMatchObject({ status: 'completed', output: 'yes' })
+    for (const told of heard) expect(told).toEqual([['user', 'Go.']])
+  })
+
+  test('does what was cut off again under the same key, and what was taken back under another', async () => {
+    const keys: string[] = []
+    let isBroken = true
+    const own = inRow({
+      a: async () => ({ data: await useStep('a', ({ idempotencyKey }) => void keys.push(idempotencyKey)) }),
+      b: async () => {
+        await useStep('b', ({ idempotencyKey }) => {
+          keys.push(idempotencyKey)
+          if (isBroken) throw new Error('no')
+        })
+      },
+    })
+    const play = await Play.of(own)
+    expect((await play.result()).status).toBe('failed')
+    isBroken = false
+    const [first = '', ...others] = checkpointsOf(await play.log(), 'r')
+    const again = { mode: 'from-checkpoint', checkpointId: others.at(-1) ?? '' } as const
+    await (await play.runtime.resume(SESSION, 'r', { runId: 'r2', ...again })).result()
+    expect(keys.map(key => key.split('/')[1])).toEqual(['r', 'r', 'r'])
+    const back = { mode: 'from-checkpoint', checkpointId: first } as const
+    await (await play.runtime.resume(SESSION, 'r', { runId: 'r3', ...back })).result()
+    expect(keys.map(key => key.split('/')[1])).toEqual(['r', 'r', 'r', 'r3', 'r3'])
+    await play.log()
+  })
+})
+
+/** The last of the checkpoints of a run's main lane by each name, in order. */
+const checkpointsOf = (log: readonly Entry[], runId: string): string[] => [
+  ...new Set(
+    ofRun(log, runId).flatMap(({ chunk, origin }) =>
+      chunk.type === 'checkpoint-created' && 'lane' in origin && origin.lane === 'main' ? [chunk.checkpointId] : [],
+    ),
+  ),
+]
+
+describe('a run that goes on from a checkpoint', () => {
+  const done: string[] = []
+  const node =
+    (id: string): NodeDefinition =>
+    async ({ input }: NodeContext<string>) => {
+      await useStep(id, () => void done.push(id))
+      return { data: `${input}${id}`, ui: { message: `${id}. ` } }
+    }
+  const own = inRow({ a: node('a'), b: node('b'), c: node('c') })
+
+  test('of a completed one does what comes after it', async () => {
+    done.length = 0
+    const play = await Play.of(own)
+    expect((await play.result()).output).toBe('Go.abc')
+    const afterA = checkpointsOf(await play.log(), 'r').find(id => id.endsWith('/1'))
+    const options = { mode: 'from-checkpoint', checkpointId: afterA ?? '', runId: 'r2' } as const
+    const run = await play.runtime.resume(SESSION, 'r', options)
+    const { output, text, status } = await run.result()
+    expect({ output, text, status }).toEqual({ output: 'Go.abc', text: 'b. c. ', status: 'completed' })
+    expect(done).toEqual(['a', 'b', 'c', 'b', 'c'])
+    await play.log()
+  })
+
+  test('at its very end has nothing left to do', async () => {
+    done.length = 0
+    const play = await Play.of(own)
+    await play.result()
+    const log = await play.log()
+    const checkpointId = checkpointsOf(log, 'r').at(-1) ?? ''
+    const run = await play.runtime.resume(SESSION, 'r', { mode: 'from-checkpoint', checkpointId, runId: 'r2' })
+    expect(await run.result()).toMatchObject({ output: 'Go.abc', status: 'completed', text: '' })
+    expect(done).toEqual(['a', 'b', 'c'])
+    const texts = (await play.log()).slice(log.length).filter(({ chunk }) => chunk.type === 'text-delta')
+    expect(texts).toEqual([])
+  })
+})
+
+describe('a turn that is done again begins anew', () => {
+  test.each(['retry', 'edit'] as const)('%s', async how => {
+    const seen: Json[] = []
+    const own = single(async ({ input }: NodeContext<string>) => {
+      const [count, set] = useWorkflowState('count', 0)
+      set(count + 1)
+      seen.push([input, count])
+      await useStep('once', () => void seen.push('step'))
+      return { data: await useInterrupt(say('Well?')) }
+    })
+    const play = await Play.of(own, { start: { messageId: 'm' } })
+    await play.result()
+    await play.runtime.stop(SESSION, 'r')
+    await play.result()
+    const { runtime } = play
+    if (how === 'retry') await runtime.retry(SESSION, 'r', { runId: 'r2' })
+    else await runtime.edit(SESSION, 'm', 'New.', { runId: 'r2' })
+    await answer(runtime, 'r2', 'yes')
+    expect((await runtime.run(SESSION, 'r2').result()).output).toBe('yes')
+    const input = how === 'retry' ? 'Go.' : 'New.'
+    expect(seen).toEqual([['Go.', 0], 'step', [input, 0], 'step', [input, 0]])
+    await play.log()
+  })
+})
+
+/** Large enough that what a run takes over does not fit into one commit. */
+const LARGE = 'x'.repeat(60_000)
+
+/** What one run has said before the next goes on from it: much, in a session whose processes can be killed. */
+async function much(count: number) {
+  const stage = new VirtualCluster()
+  const effects: string[] = []
+  const own = single(async () => {
+    const [count0, set] = useWorkflowState('count', 0)
+    set(count0 + 1)
+    useStructuredData({ kind: 'append', streamId: 'list', path: 'items', items: ['once'] })
+    const sizes: number[] = []
+    for (let n = 0; n < count; n++) {
+      sizes.push((await useStep(`s${n}`, () => `${effects.push(`s${n}`)}${LARGE}`)).length)
+    }
+    return { data: [sizes.length, count0, await useInterrupt(say('Well?', { id: 'well' }))] }
+  })
+  const process = () => stage.process(() => [], { workflows: [own], log: { maxEntryBytes: 100_000 } })
+  const desk = stage.process(() => [], { engine: false })
+  await desk.runtime.start({ session: SESSION, runId: 'r', workflow: own.program, input: 'Go.' })
+  const first = process()
+  await stage.seen(SESSION, ({ chunk }) => chunk.type === 'run-paused')
+  await desk.runtime.stop(SESSION, 'r')
+  await stage.ended(SESSION, 'r')
+  await stage.clock.until(first.runtime.close())
+  return { stage, process, desk, effects }
+}
+
+/** Answers what a run asks, and gives what came of it. */
+async function finished({ stage, desk }: Awaited<ReturnType<typeof much>>, runId: string) {
+  await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'run-paused' && origin.runId === runId)
+  const id = `${runId}::1.node.1/useInterrupt:well.1`
+  await stage.clock.until(desk.runtime.answer(SESSION, { kind: 'interrupt', id, response: 'yes' }))
+  await stage.seen(SESSION, isEndOf(runId))
+  const log = await stage.entries(SESSION)
+  expect(reportsOf(log)).toEqual([])
+  return { view: await stage.view(SESSION), log }
+}
+
+test('what is too much for one commit is taken over in several, and a process that dies between them leaves nothing half done', async () => {
+  const COUNT = 150
+  const scene = await much(COUNT)
+  const { stage, process, desk, effects } = scene
+  await desk.runtime.resume(SESSION, 'r', { runId: 'r2' })
+  for (let kills = 0; kills < 3; kills++) {
+    const dying = process()
+    let appends = 0
+    const { promise, resolve } = Promise.withResolvers<void>()
+    dying.wire.after = ({ method }) => {
+      if (method !== 'append' || ++appends < 3) return
+      dying.kill()
+      resolve()
+    }
+    await stage.clock.until(promise)
+  }
+  process()
+  const { view, log } = await finished(scene, 'r2')
+  expect(view.output).toEqual([COUNT, 0, 'yes'])
+  expect(effects).toHaveLength(COUNT)
+  expect(view.structured.map(({ data }) => data)).toEqual([{ items: ['once'] }])
+  const commits = ofRun(log, 'r2').filter(({ chunk }) => chunk.type === 'checkpoint-created')
+  expect(commits.length).toBeGreaterThan(3)
+})
+
+test('a run that was stopped before it had taken over everything leaves it to the next', async () => {
+  const scene = await much(150)
+  const { stage, process, desk, effects } = scene
+  await desk.runtime.resume(SESSION, 'r', { runId: 'r2' })
+  const dying = process()
+  const isHalf = ({ chunk, origin }: Entry) => chunk.type === 'checkpoint-created' && origin.runId === 'r2'
+  dying.wire.after = async ({ method }) => {
+    if (method === 'append' && (await stage.entries(SESSION)).some(isHalf)) dying.kill()
+  }
+  await stage.seen(SESSION, isHalf)
+  await desk.runtime.stop(SESSION, 'r2')
+  process()
+  expect(await stage.ended(SESSION, 'r2')).toBe('interrupted')
+  expect(
+    (await stage.entries(SESSION)).some(({ chunk, origin }) => chunk.type === 'status' && origin.runId === 'r2'),
+  ).toBe(false)
+  await desk.runtime.resume(SESSION, 'r2', { runId: 'r3' })
+  const { view } = await finished(scene, 'r3')
+  expect(view.output).toEqual([150, 0, 'yes'])
+  expect(effects).toHaveLength(150)
+})
+
+test('nobody goes on from a run that is trimmed', async () => {
+  const play = await Play.of(single(async () => ({ data: await useInterrupt(say('Well?')) })))
+  await play.result()
+  await play.runtime.stop(SESSION, 'r')
+  await play.result()
+  const { manager } = play.runtime
+  await manager.snapshot(SESSION)
+  await manager.trimStream(SESSION, { maxEntries: 1 })
+  expect(await codeOf(play.runtime.resume(SESSION, 'r'))).toBe('run_not_resumable')
+})

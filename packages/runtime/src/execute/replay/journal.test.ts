@@ -1,0 +1,53 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { multiplied } from '../../../../../scripts/faults/campaign.ts'
+import { keyOf } from '../../session/key.ts'
+import { Journal, positionIdOf } from './journal.ts'
+import type { HookRecord } from './record.ts'
+
+const RUNS = multiplied(200)
+
+const record = (hookId: string, value: string | number | undefined): HookRecord => ({
+  hookId,
+  hook: 'x',
+  given: { ...(value !== undefined && { value }) },
+})
+
+test('records stand by execution, and those of a workflow at work for a call in a scope of its own', () => {
+  const records = [
+    record(positionIdOf(''), 'here'),
+    record(positionIdOf('call:'), 'there'),
+    record('state/workflow%3Ak', 1),
+    record('call:state/workflow%3Ak', 2),
+    record('1.a.1/useStep:s.1', 3),
+    record('1.a.1/useReason:r.1/1.1', 4),
+    record('call:1.a.1/useStep:s.1', 5),
+    record('1.b.1', undefined),
+  ]
+  const own = new Journal(records, '')
+  expect(own.position).toBe('here')
+  expect(own.state.under('workflow:')).toEqual({ k: 1 })
+  expect([...own.recordsOf('1.a.1').values()].map(({ given }) => given.value)).toEqual([3, 4])
+  expect([own.endOf('1.b.1'), own.endOf('1.a.1')]).toEqual([{}, undefined])
+  const other = new Journal(records, 'call:')
+  expect(other.position).toBe('there')
+  expect(other.state.under('workflow:')).toEqual({ k: 2 })
+  expect([...other.recordsOf('1.a.1').values()].map(({ given }) => given.value)).toEqual([5])
+  other.forget('1.a.1')
+  expect(other.recordsOf('1.a.1').size).toBe(0)
+})
+
+test('state of any key is found again', () => {
+  const letters = fc.constantFrom('a', '/', ':', '%', '%ud800', '\ud800', '\udc00', 'ß', ' ', '')
+  const key = fc.array(letters, { minLength: 1, maxLength: 6 }).map(parts => `workflow:${parts.join('')}`)
+  fc.assert(
+    fc.property(fc.uniqueArray(key, { maxLength: 5 }), keys => {
+      const { state } = new Journal(
+        keys.map((name, index) => record(`state/${keyOf(name)}`, index)),
+        '',
+      )
+      expect(keys.map(name => state.read(name))).toEqual(keys.map((_, index) => index))
+    }),
+    { numRuns: RUNS },
+  )
+})

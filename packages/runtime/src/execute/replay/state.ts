@@ -1,0 +1,92 @@
+// The state of a workflow: values by key, as the commits of its executions have set them, one after the other.
+
+import type { Json } from '@millrace/protocol'
+import { MillraceError, ValidationError } from '../../error/error.ts'
+import { jsonTextOf } from '../../schema/json.ts'
+
+/** The most that one value of a workflow's state may be, and all of a run's together, in bytes of JSON. */
+export const MAX_STATE_VALUE = 64 * 1024
+export const MAX_STATE = 1024 * 1024
+
+/** What is to become of a value: another, none, or what a function makes of it. */
+export type Update = Json | undefined | ((value: Json | undefined) => unknown)
+
+/** A change that no commit holds yet. */
+export interface Change {
+  readonly key: string
+  readonly update: Update
+}
+
+export class WorkflowState {
+  readonly #values = new Map<string, Json>()
+  readonly #sizes = new Map<string, number>()
+  #size = 0
+
+  /** A value, with changes made that no commit holds yet; a copy. */
+  read(key: string, changes: readonly Change[] = []): Json | undefined {
+    let value = this.#values.get(key)
+    for (const change of changes) if (change.key === key) value = updated(key, value, change.update)
+    return structuredClone(value)
+  }
+
+  /** All values whose keys begin so, without that beginning. */
+  under(prefix: string): { readonly [key: string]: Json } {
+    const own = [...this.#values].filter(([key]) => key.startsWith(prefix))
+    return structuredClone(Object.fromEntries(own.map(([key, value]) => [key.slice(prefix.length), value])))
+  }
+
+  /** What the values are after changes: those that were changed; throws where that is no state. */
+  after(changes: readonly Change[]): ReadonlyMap<string, Json | undefined> {
+    const values = new Map<string, Json | undefined>()
+    for (const { key, update } of changes) {
+      values.set(key, updated(key, values.has(key) ? values.get(key) : this.#values.get(key), update))
+    }
+    let size = this.#size
+    for (const [key, value] of values) size += sizeOf(key, value) - (this.#sizes.get(key) ?? 0)
+    if (size > MAX_STATE) {
+      throw new MillraceError(
+        'workflow_state_too_large',
+        `the state of the run would be ${size} bytes, and may be ${MAX_STATE}`,
+      )
+    }
+    return values
+  }
+
+  /** Takes down what a commit has set. */
+  set(key: string, value: Json | undefined): void {
+    const size = value === undefined ? 0 : sizeOf(key, value)
+    this.#size += size - (this.#sizes.get(key) ?? 0)
+    if (value === undefined) {
+      this.#values.delete(key)
+      this.#sizes.delete(key)
+    } else {
+      this.#values.set(key, value)
+      this.#sizes.set(key, size)
+    }
+  }
+}
+
+function updated(key: string, value: Json | undefined, update: Update): Json | undefined {
+  if (typeof update !== 'function') return update
+  return stateOf(key, update(structuredClone(value)))
+}
+
+/** A value as state keeps it; throws where it is no JSON or too large. */
+export function stateOf(key: string, value: unknown): Json | undefined {
+  if (value === undefined) return undefined
+  const text = jsonTextOf(value, cause => {
+    const found = cause === undefined ? `a ${typeof value}` : 'what is none'
+    return new ValidationError(`state ${key}: expected JSON, found ${found}`, { cause })
+  })
+  const bytes = Buffer.byteLength(text)
+  if (bytes > MAX_STATE_VALUE) {
+    throw new MillraceError(
+      'workflow_state_too_large',
+      `state ${key}: ${bytes} bytes, and at most ${MAX_STATE_VALUE} are kept: keep a reference`,
+    )
+  }
+  return JSON.parse(text) as Json
+}
+
+const sizeOf = (key: string, value: Json | undefined): number =>
+  value === undefined ? 0 : Buffer.byteLength(key) + Buffer.byteLength(JSON.stringify(value))

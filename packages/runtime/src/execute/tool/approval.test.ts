@@ -1,0 +1,397 @@
+import { Memory, memoryStore } from '@millrace/log'
+import { describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import { approve, begin, call, callsIn, closedIn, counted, scripted, soundLog } from '../../api/people.fixture.ts'
+import { gate, testRuntime } from '../../api/test-runtime.fixture.ts'
+import { agent } from '../../define/agent.ts'
+import type { Approval, ApprovalContext } from '../../define/approval.ts'
+import { subAgent } from '../../define/sub-agent.ts'
+import { type AnyTool, tool } from '../../define/tool.ts'
+import { caller, chunksOf, commitOf, resultsIn } from '../agent/play.fixture.ts'
+
+const three = (name: string) => [1, 2, 3].map(n => call(name, `c${n}`, { n }))
+
+/** Rules that do not say what is to be done. */
+const UNHELPFUL: Record<string, () => unknown> = {
+  throws() {
+    throw new Error('sk-secret')
+  },
+  rejects: () => Promise.reject(new Error('sk-secret')),
+  'says nothing': () => undefined,
+  'says what nobody understands': () => ({ approved: 'yes' }),
+}
+
+describe('what is asked', () => {
+  test('all calls of a tool that needs approval, in the commit that makes them, with the input that would run', async () => {
+    const { ran, tool: pay } = counted('pay', true)
+    const { agent: own } = caller([pay], three('pay'))
+    const { runtime, run } = await begin(own)
+    expect(await run.result()).toMatchObject({ status: 'paused' })
+    const log = await soundLog(runtime)
+    expect(chunksOf(log, 'tool-approval-request')).toEqual(
+      [1, 2, 3].map(n => ({
+        type: 'tool-approval-request',
+        toolCallId: `c${n}`,
+        toolName: 'pay',
+        approvalId: `r::c${n}`,
+        input: { n },
+      })),
+    )
+    // Nobody could have seen the calls without the requests: one batch says both, each on the lane of its call.
+    const requests = log.filter(({ chunk }) => chunk.type === 'tool-approval-request')
+    expect(requests.map(({ origin }) => origin.lane)).toEqual(['main/c1', 'main/c2', 'main/c3'])
+    const end = log.findIndex(({ chunk }) => chunk.type === 'step-finish')
+    const types = log.slice(end).map(({ chunk }) => chunk.type)
+    expect(types.slice(0, 3)).toEqual(['step-finish', 'checkpoint-created', 'tool-approval-request'])
+    expect(new Set(log.slice(end, -1).map(({ timestamp }) => timestamp)).size).toBe(1)
+    expect(ran).toEqual([])
+  })
+
+  test('a rule tells for each call: false runs, true asks, an object decides; it may take its time', async () => {
+    const rule = async ({ n }: { n: number }, _: ApprovalContext) => {
+      await Promise.resolve()
+      if (n === 1) return false
+      if (n === 2) return true
+      return { approved: n === 3, reason: `rule ${n}` }
+    }
+    const { ran, tool: pay } = counted('pay', rule)
+    const { agent: own, heard } = caller([pay], [...three('pay'), call('pay', 'c4', { n: 4 })])
+    const { runtime, run } = await begin(own)
+    expect(await run.result()).toMatchObject({
+      status: 'paused',
+      suspended: { kind: 'suspended_step_partial', toolCallIds: ['c2'], stepId: 'r/main/1' },
+      pendings: [{ id: 'r::c2' }],
+    })
+    // What needs nobody has run by now, and what was denied by the rule was never asked of a person.
+    expect(ran).toEqual([1, 3])
+    expect(await callsIn(runtime)).toMatchObject({
+      c1: { state: 'output-available' },
+      c2: { state: 'approval-requested', approval: { id: 'r::c2' } },
+      c3: { state: 'output-available', approval: { approved: true, isAutomatic: true, reason: 'rule 3' } },
+      c4: { state: 'output-denied', approval: { approved: false, isAutomatic: true, reason: 'rule 4' } },
+    })
+    await approve(runtime, 'c2')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(ran).toEqual([1, 3, 2])
+    const log = await soundLog(runtime)
+    expect(chunksOf(log, 'tool-approval-request').map(({ isAutomatic = false }) => isAutomatic)).toEqual([
+      false,
+      true,
+      true,
+    ])
+    expect(
+      chunksOf(log, 'tool-approval-response').map(({ toolCallId, isAutomatic = false }) => [toolCallId, isAutomatic]),
+    ).toEqual([
+      ['c3', true],
+      ['c4', true],
+      ['c2', false],
+    ])
+    expect(resultsIn(heard[1] as never)).toMatchObject({
+      c2: { value: 'pay 2' },
+      c4: { type: 'execution-denied', reason: 'rule 4' },
+    })
+  })
+
+  test('a rule is asked once for each call that a person is asked about, whatever becomes of its run', async () => {
+    const asked: string[] = []
+    const memory = new Memory()
+    const own = () => {
+      const { tool: pay } = counted('pay', (_, { toolCallId }) => {
+        asked.push(toolCallId)
+        return true
+      })
+      return caller([pay], three('pay')).agent
+    }
+    const { runtime, run } = await begin(own(), { store: memoryStore(undefined, memory) })
+    await run.result()
+    await approve(runtime, 'c1')
+    await runtime.close()
+    const heir = testRuntime({ agents: [own()], store: memoryStore(undefined, memory) })
+    for (const id of ['c2', 'c3']) await approve(heir, id)
+    expect(await heir.run('s', 'r').result()).toMatchObject({ status: 'completed' })
+    expect(asked).toEqual(['c1', 'c2', 'c3'])
+  })
+
+  test.each(Object.entries(UNHELPFUL))('a rule that %s leaves it to a person', async (what, rule) => {
+    const { ran, tool: pay } = counted('pay', rule as Approval<{ n: number }>)
+    const { agent: own } = caller([pay], [call('pay', 'c1', { n: 1 })])
+    const { runtime, run, told } = await begin(own)
+    expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ id: 'r::c1' }] })
+    const isThrown = what === 'throws' || what === 'rejects'
+    expect(told.map(({ level, message, cause }) => [level, message, String(cause)])).toEqual(
+      isThrown ? [['error', 'a rule for approval failed: a person is asked', 'Error: sk-secret']] : [],
+    )
+    expect(JSON.stringify(await soundLog(runtime))).not.toContain('sk-secret')
+    expect(ran).toEqual([])
+    await approve(runtime, 'c1')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(ran).toEqual([1])
+  })
+
+  test('a rule is given the input as the schema has it, and where it stands; what it does to them changes nothing', async () => {
+    const seen: unknown[] = []
+    const book = tool({
+      name: 'book',
+      input: z.object({ day: z.string().transform(day => new Date(day)) }),
+      approval(input, { sessionId, runId, agentId, agentType, step, toolCallId, toolName, context, state, data }) {
+        seen.push({
+          day: input.day.toISOString(),
+          sessionId,
+          runId,
+          agentId,
+          agentType,
+          step,
+          toolCallId,
+          toolName,
+          context,
+          state: structuredClone(state),
+          data,
+        })
+        Object.assign(input, { day: new Date(0) })
+        Object.assign(state as object, { n: 7 })
+        return true
+      },
+      execute: ({ day }) => day.toISOString().slice(0, 10),
+    })
+    const { agent: own } = caller([book], [call('book', 'c1', { day: '2030-01-02' })], { initialState: { n: 1 } })
+    const { runtime, run } = await begin(own, {}, { context: { tenant: 4 }, data: { from: 'browser' } })
+    expect(await run.result()).toMatchObject({ pendings: [{ part: { input: { day: '2030-01-02' } } }] })
+    expect(seen).toEqual([
+      {
+        day: '2030-01-02T00:00:00.000Z',
+        sessionId: 's',
+        runId: 'r',
+        agentId: 'r',
+        agentType: 'caller',
+        step: 1,
+        toolCallId: 'c1',
+        toolName: 'book',
+        context: { tenant: 4 },
+        state: { n: 1 },
+        data: { from: 'browser' },
+      },
+    ])
+    await approve(runtime, 'c1', true, { input: { day: '2030-01-02' } })
+    await run.result()
+    // What was approved is what ran.
+    expect(await callsIn(runtime)).toMatchObject({ c1: { output: '2030-01-02', input: { day: '2030-01-02' } } })
+    expect((await runtime.view('s')).view.state).toEqual({ n: 1 })
+  })
+
+  test('a call whose input does not fit is asked of nobody', async () => {
+    const { tool: pay } = counted('pay', true)
+    const { agent: own } = caller([pay], [call('pay', 'c1', { n: 'much' })])
+    const { runtime, run } = await begin(own)
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
+    expect(chunksOf(await soundLog(runtime), 'tool-approval-request')).toEqual([])
+  })
+})
+
+describe('what is answered', () => {
+  test('each answered call goes on by itself, while others wait', async () => {
+    const { ran, tool: pay } = counted('pay', true)
+    const { agent: own } = caller([pay], three('pay'))
+    const { runtime, run } = await begin(own)
+    await run.result()
+    await approve(runtime, 'c2')
+    expect(await run.result()).toMatchObject({
+      status: 'paused',
+      suspended: { kind: 'suspended_step_partial', toolCallIds: ['c1', 'c3'] },
+    })
+    expect(ran).toEqual([2])
+    await approve(runtime, 'c3', false)
+    expect(await run.result()).toMatchObject({ suspended: { toolCallIds: ['c1'] } })
+    await approve(runtime, 'c1')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(ran).toEqual([2, 1])
+    const log = await soundLog(runtime)
+    // The step is closed once, by the last outcome.
+    expect(closedIn(log)).toEqual(['r/main/1', 'r/main/2'])
+    expect(chunksOf(log, 'run-paused').map(({ awaits }) => awaits.map(({ id }) => id))).toEqual([
+      ['r::c1', 'r::c2', 'r::c3'],
+      ['r::c1', 'r::c3'],
+      ['r::c1'],
+    ])
+    expect(commitOf(log, chunk => chunk.type === 'tool-output-denied').map(({ type }) => type)).toContain(
+      'tool-output-denied',
+    )
+  })
+
+  test('an answered call runs while a call of the same step is still at work', async () => {
+    const held = gate()
+    const slow = tool({ name: 'slow', input: z.object({}), execute: () => held.opened.then(() => 'slowly') })
+    const { ran, tool: pay } = counted('pay', true)
+    const { agent: own } = caller([slow, pay], [call('slow', 'c1'), call('pay', 'c2', { n: 2 })])
+    const { runtime, run } = await begin(own)
+    for await (const { chunk } of run.stream()) {
+      if (chunk.type === 'tool-approval-request') await approve(runtime, 'c2')
+      if (chunk.type === 'tool-output-available' && chunk.toolCallId === 'c2') break
+    }
+    expect(ran).toEqual([2])
+    held.open()
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    // Nothing was waited for without somebody at work.
+    expect(chunksOf(await soundLog(runtime), 'run-paused')).toEqual([])
+  })
+
+  test('the model is told of a denial and its reason, and goes on', async () => {
+    const { ran, tool: pay } = counted('pay', true)
+    const { agent: own, heard } = caller([pay], [call('pay', 'c1', { n: 1 })])
+    const { runtime, run } = await begin(own)
+    await run.result()
+    await approve(runtime, 'c1', false, { reason: 'too much' })
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
+    expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'execution-denied', reason: 'too much' } })
+    expect(ran).toEqual([])
+    const log = await soundLog(runtime)
+    expect(chunksOf(log, 'tool-output-denied')).toEqual([
+      { type: 'tool-output-denied', toolCallId: 'c1', reason: 'too much' },
+    ])
+  })
+
+  test('a finishing tool that was approved ends the run, and one that was denied does not', async () => {
+    const submit = tool({
+      name: 'submit',
+      input: z.object({}),
+      finish: true,
+      approval: true,
+      execute: () => ({ done: 1 }),
+    })
+    const { agent: own } = caller([submit], [call('submit', 'c1')])
+    const yes = await begin(own)
+    await yes.run.result()
+    await approve(yes.runtime, 'c1')
+    expect(await yes.run.result()).toMatchObject({ status: 'completed', output: { done: 1 }, text: '' })
+    const no = await begin(own)
+    await no.run.result()
+    await approve(no.runtime, 'c1', false)
+    expect(await no.run.result()).toMatchObject({ status: 'completed', output: undefined, text: 'Done.' })
+  })
+
+  test('a call that was cut off is asked for first, where its tool needs approval by now', async () => {
+    const memory = new Memory()
+    const begun = gate()
+    const pay = (approval: boolean, execute: () => unknown) =>
+      scripted('payer', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: 'Done.' }], {
+        tools: [tool({ name: 'pay', input: z.object({ n: z.number() }), approval, execute })],
+      }).agent
+    const old = pay(false, () => {
+      begun.open()
+      return new Promise(() => {})
+    })
+    const { runtime } = await begin(old, { store: memoryStore(undefined, memory) })
+    await begun.opened
+    await runtime.close()
+    const ran: string[] = []
+    const heir = testRuntime({
+      agents: [pay(true, () => ran.push('paid'))],
+      store: memoryStore(undefined, memory),
+    })
+    const run = heir.run('s', 'r')
+    expect(await run.result()).toMatchObject({
+      status: 'paused',
+      pendings: [{ kind: 'approval', id: 'r::c1', part: { input: { n: 1 } } }],
+    })
+    expect(ran).toEqual([])
+    await approve(heir, 'c1')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(ran).toEqual(['paid'])
+    expect(closedIn(await soundLog(heir))).toEqual(['r/main/1', 'r/main/2'])
+  })
+})
+
+describe('what has no room', () => {
+  test('an input too large to be shown beside the others is refused, and the model is told; others are asked for', async () => {
+    const show = tool({ name: 'show', input: z.object({ text: z.string() }), approval: true, execute: () => 'shown' })
+    const texts = ['x'.repeat(30_000), 'y'.repeat(30_000), 'small']
+    const { agent: own, heard } = caller(
+      [show],
+      texts.map((text, n) => call('show', `c${n}`, { text })),
+    )
+    const store = Object.assign(memoryStore(), { maxBatchBytes: 50_000 })
+    const { runtime, run } = await begin(own, { store })
+    expect((await run.result()).pendings.map(({ id }) => id)).toEqual(['r::c0', 'r::c2'])
+    expect(await callsIn(runtime)).toMatchObject({ c1: { state: 'output-error', code: 'tool_input_too_large' } })
+    for (const id of ['c0', 'c2']) await approve(runtime, id)
+    let result = await run.result()
+    while (result.status === 'paused') result = await run.result()
+    expect(result.status).toBe('completed')
+    expect(resultsIn(heard[1] as never)).toMatchObject({ c0: { value: 'shown' }, c1: { type: 'error-text' }, c2: {} })
+    expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
+  })
+
+  test.each([
+    ['shown for approval', { approval: true, execute: () => 'shown' }],
+    ['of clients', { client: true }],
+    ['of clients, shown for approval', { client: true, approval: true }],
+  ])('of many large inputs %s as many are asked for as have room, at the cost of a few', async (_, kind) => {
+    const show = tool({ name: 'show', input: z.object({ text: z.string() }), ...kind } as never) as AnyTool
+    const calls = Array.from({ length: 120 }, (_, n) => call('show', `c${n}`, { text: 'x'.repeat(9000) }))
+    const { agent: own, heard } = caller([show], calls)
+    const store = Object.assign(memoryStore(), { maxBatchBytes: 480_000 })
+    const spy = vi.spyOn(JSON, 'stringify')
+    const { runtime, run } = await begin(own, { store })
+    const { pendings } = await run.result()
+    const written = spy.mock.results.reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
+    spy.mockRestore()
+    expect(written / JSON.stringify(calls).length).toBeLessThan(30)
+    const taken = pendings.map(pending => ('part' in pending ? pending.part.toolCallId : pending.id))
+    expect(taken.length).toBeGreaterThan(10)
+    expect(taken.length).toBeLessThan(54)
+    expect(taken).toEqual(calls.slice(0, taken.length).map(({ id }) => id))
+    expect(await callsIn(runtime)).toMatchObject({
+      c119: { state: 'output-error', errorText: expect.stringContaining('larger than can be shown') },
+    })
+    await run.stop()
+    await run.result()
+    await (await runtime.resume('s', 'r')).result()
+    expect(Object.keys(resultsIn(heard.at(-1) as never))).toHaveLength(120)
+    await soundLog(runtime)
+  })
+
+  test('of three hundred calls as many wait as a ticket holds, and the others are told to the model', async () => {
+    const { ran, tool: pay } = counted('pay', true)
+    const calls = Array.from({ length: 300 }, (_, n) => call('pay', `c${n}`, { n }))
+    const { agent: own, heard } = caller([pay], calls)
+    const { runtime, run } = await begin(own)
+    const { pendings } = await run.result()
+    expect(pendings).toHaveLength(256)
+    const { c255, c256, c299 } = await callsIn(runtime)
+    expect(c255?.state).toBe('approval-requested')
+    for (const refused of [c256, c299]) {
+      expect(refused).toMatchObject({ state: 'output-error', code: 'tool_too_many_pendings' })
+    }
+    for (const id of ['c0', 'c255']) await approve(runtime, id)
+    let result = await run.result()
+    while (result.pendings.length > 254) result = await run.result()
+    expect(ran).toEqual([0, 255])
+    await run.stop()
+    expect(await run.result()).toMatchObject({ status: 'interrupted' })
+    await soundLog(runtime)
+    const again = await runtime.resume('s', 'r')
+    expect(await again.result()).toMatchObject({ status: 'completed' })
+    expect(Object.keys(resultsIn(heard.at(-1) as never))).toHaveLength(300)
+  })
+})
+
+test('a definition that could not work is refused at once', () => {
+  const define = (approval: unknown) => () =>
+    tool({ name: 'pay', input: z.object({}), approval: approval as Approval, execute: () => 1 })
+  for (const wrong of [
+    'yes',
+    1,
+    null,
+    { rule: true },
+    { timeout: 0 },
+    { timeout: -1 },
+    { timeout: '1s' },
+    { timeout: Number.NaN },
+    { timeout: 1e15 },
+  ]) {
+    expect(define(wrong)).toThrow(/tool pay: approval/)
+    expect(() =>
+      subAgent(agent({ name: 'a', model: scripted('a', []).agent.model }), { approval: wrong as Approval }),
+    ).toThrow(/tool a: approval/)
+  }
+  for (const right of [true, false, undefined, () => true, {}, { timeout: 1 }]) expect(define(right)).not.toThrow()
+})

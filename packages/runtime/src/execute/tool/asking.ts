@@ -1,0 +1,221 @@
+// What a step asks of people and clients, as its commit says it: who is asked is asked by the same batch that says what for.
+
+import { type Lane, MAX_PENDINGS, type Said, type Ticket, type Writer } from '@millrace/log'
+import type { Chunk } from '@millrace/protocol'
+import { type Approval, approvalIdOf, approvalOf, type Verdict, verdictOf } from '../../define/approval.ts'
+import type { Callable } from '../../define/tool.ts'
+import type { ErrorCode } from '../../error/code.ts'
+import type { Made } from '../../model/calls.ts'
+import { deepCopy } from '../../schema/deep-copy.ts'
+import { validate } from '../../schema/schema.ts'
+import { callLane, checkpointOf, contextOf, type Work } from '../work.ts'
+import { fitting, type Weighed } from './fitting.ts'
+
+/** A call, and whether somebody has to approve it. */
+interface Asked extends Made<Callable> {
+  readonly verdict: Verdict
+  /** Until when an answer counts, if somebody is asked. */
+  readonly deadline: number | undefined
+}
+
+/** Why a call does not come to be asked for. */
+interface Refused {
+  readonly errorText: string
+  readonly code: ErrorCode
+}
+
+/** Why a call is refused for which a run would wait for too much. */
+export const TOO_MANY: Refused = {
+  errorText: `more than ${MAX_PENDINGS} calls wait for somebody: make fewer at a time`,
+  code: 'tool_too_many_pendings',
+}
+/** Why a call is refused whose input cannot be shown. */
+export const TOO_LARGE: Refused = {
+  errorText: 'the input is larger than can be shown: say less, or in several calls',
+  code: 'tool_input_too_large',
+}
+
+/** Asks the rules about all calls of a step; gives what the commit of its model call says: on a ticket, where somebody is asked. */
+export async function commitOf(
+  work: Work,
+  lane: Lane,
+  facts: readonly Chunk[],
+  made: readonly Made<Callable>[],
+  besides: readonly Said[] = [],
+): Promise<readonly Said[] | ((ticket: Ticket) => readonly Said[])> {
+  const asked = await Promise.all(made.map(call => askedOf(work, lane.origin.step, call)))
+  const now = work.clock()
+  const compose = (refused: ReadonlyMap<string, Refused>) => composed(work, lane, facts, asked, refused, now, besides)
+  if (asked.every(call => pendingsOf(call).most === 0)) return compose(new Map())
+  // The ticket may move again and again: what is large is measured once.
+  const builds = new Map<number, readonly Said[]>()
+  const weights = new Map<Asked, number>()
+  const build = (open: number): readonly Said[] => {
+    const refused = new Map<string, Refused>()
+    let room = MAX_PENDINGS - open
+    for (const call of asked) {
+      const { most, left } = pendingsOf(call)
+      if (most > room) refused.set(call.toolCallId, TOO_MANY)
+      else room -= left
+    }
+    const all = compose(refused)
+    if (lane.fits(all)) return all
+    const wanted = asked.filter(call => pendingsOf(call).most > 0 && !refused.has(call.toolCallId))
+    for (const call of wanted) if (!weights.has(call)) weights.set(call, weightOf(work, lane, call))
+    const weighed = wanted.map(call => ({ toolCallId: call.toolCallId, weight: weights.get(call) as number }))
+    const without = (taken: readonly Weighed[]) => {
+      const ids = new Set(taken.map(({ toolCallId }) => toolCallId))
+      const left = wanted.flatMap(({ toolCallId }) => (ids.has(toolCallId) ? [] : [[toolCallId, TOO_LARGE] as const]))
+      return compose(new Map([...refused, ...left]))
+    }
+    return without(
+      fitting(
+        weighed.filter(({ weight }) => Number.isFinite(weight)),
+        taken => lane.fits(without(taken)),
+      ),
+    )
+  }
+  return ({ pendings }) => {
+    const said = builds.get(pendings.length) ?? build(pendings.length)
+    builds.set(pendings.length, said)
+    return said
+  }
+}
+
+/** About how many bytes a call is shown with; infinitely many where they would not fit even alone. */
+function weightOf(work: Work, lane: Lane, call: Asked): number {
+  const isShown = call.verdict !== false
+  if (isShown && !lane.fits([requestOf(work, call)])) return Number.POSITIVE_INFINITY
+  const bytes = Buffer.byteLength(JSON.stringify(call.input))
+  return bytes * (Number(isShown) + Number(call.tool.executor === 'client'))
+}
+
+/** Whether nobody has said of a call without approval, as far as this process knows, that it needs none. */
+export const isUnasked = (work: Work, { tool, toolCallId }: Pick<Made<Callable>, 'tool' | 'toolCallId'>): boolean =>
+  approvalOf(tool.approval as Approval) !== undefined && !letPassBy(work).has(approvalIdOf(work.runId, toolCallId))
+
+/** What is said before a call runs that the log holds already: who has to approve it, or that its rule did or did not; nothing where it may run as it is. */
+export async function lateAskingOf(
+  work: Work,
+  step: number,
+  call: Omit<Made<Callable>, 'taken'>,
+): Promise<readonly Said[] | undefined> {
+  const { tool, input } = call
+  const taken = approvalOf(tool.approval as Approval)?.rule
+    ? await validate(tool.input, deepCopy(input))
+    : { value: input }
+  // What does not fit does not run.
+  if ('problem' in taken) return undefined
+  const asked = await askedOf(work, step, { ...call, taken: taken.value })
+  return asked.verdict === false ? undefined : askingOf(work, step, asked)
+}
+
+/**
+ * The calls that their rules let pass in this process, by its writers. The log does not tell of those: it holds no word of a call that nobody has to
+ * approve, and by whichever code it was made, that which runs it has a say.
+ */
+const letPass = new WeakMap<Writer, Set<string>>()
+
+function letPassBy({ writer }: Work): Set<string> {
+  const known = letPass.get(writer) ?? new Set()
+  letPass.set(writer, known)
+  return known
+}
+
+async function askedOf(work: Work, step: number, call: Made<Callable>): Promise<Asked> {
+  const { tool, toolCallId, taken } = call
+  const approval = approvalOf(tool.approval as Approval)
+  if (approval === undefined) return { ...call, verdict: false, deadline: undefined }
+  let verdict: Verdict = true
+  try {
+    verdict = await verdictOf(approval.rule, taken, { ...contextOf(work, step), toolCallId, toolName: tool.name })
+  } catch (cause) {
+    work.signal.throwIfAborted()
+    // Who cannot tell must not let it pass.
+    work.logger.error('a rule for approval failed: a person is asked', { runId: work.runId, toolCallId, cause })
+  }
+  if (verdict === false) letPassBy(work).add(approvalIdOf(work.runId, toolCallId))
+  const { timeout } = approval
+  return { ...call, verdict, deadline: timeout === undefined ? undefined : work.clock() + timeout }
+}
+
+/** How many pendings a call opens, and how many of them are left open. */
+function pendingsOf({ tool, verdict }: Asked): { readonly most: number; readonly left: number } {
+  const own = Number(tool.executor === 'client')
+  return { most: own + Number(verdict !== false), left: own + Number(verdict === true) }
+}
+
+function composed(
+  work: Work,
+  lane: Lane,
+  facts: readonly Chunk[],
+  asked: readonly Asked[],
+  refused: ReadonlyMap<string, Refused>,
+  now: number,
+  besides: readonly Said[],
+): readonly Said[] {
+  const calls = new Map(asked.map(call => [call.toolCallId, call]))
+  const batch: Said[] = facts.map(chunk => {
+    const call = chunk.type === 'tool-input-available' ? calls.get(chunk.toolCallId) : undefined
+    if (call === undefined || chunk.type !== 'tool-input-available') return { chunk, lane }
+    const why = refused.get(call.toolCallId)
+    if (why === undefined) return { chunk: { ...chunk, ...clientDeadline(call, now) }, lane }
+    const { toolCallId, toolName } = chunk
+    return { chunk: { type: 'tool-input-error', toolCallId, toolName, errorText: why.errorText }, lane }
+  })
+  const tail: Said[] = []
+  for (const call of asked) {
+    const { toolCallId, tool, verdict } = call
+    const why = refused.get(toolCallId)
+    if (why && tool.executor !== 'client') {
+      batch.push({ chunk: { type: 'tool-output-error', toolCallId, ...why, executor: 'server' }, lane })
+    }
+    if (why || verdict === false) continue
+    tail.push(...askingOf(work, lane.origin.step, call))
+  }
+  const isOpen = asked.length > refused.size
+  return [...batch, ...besides, { chunk: checkpointOf(lane, !isOpen), lane }, ...tail]
+}
+
+/** A request for approval, with what its rule decided, on the lane of the call: that goes on by itself as soon as it is answered. */
+function askingOf(work: Work, step: number, call: Asked): readonly Said[] {
+  const { toolCallId, verdict } = call
+  const lane = callLane(work, step, toolCallId)
+  const chunks = [
+    requestOf(work, call),
+    ...(typeof verdict === 'object' ? [responseOf(work, toolCallId, verdict)] : []),
+  ]
+  return [...chunks, checkpointOf(lane, false)].map(chunk => ({ chunk, lane }))
+}
+
+/** Until when the result of a client's tool is waited for: the time that it may take, after the time that its approval may. */
+function clientDeadline({ tool, verdict, deadline }: Asked, now: number): { deadline?: number } {
+  const { timeout } = tool as { timeout?: number }
+  if (timeout === undefined || !Number.isFinite(timeout)) return {}
+  // Without a bound on the approval the result would be late before it could be given.
+  if (verdict === true && deadline === undefined) return {}
+  return { deadline: Math.ceil((verdict === true && deadline !== undefined ? deadline : now) + timeout) }
+}
+
+function requestOf({ runId }: Work, { toolCallId, tool, input, verdict, deadline }: Asked): Chunk {
+  return {
+    type: 'tool-approval-request',
+    toolCallId,
+    toolName: tool.name,
+    approvalId: approvalIdOf(runId, toolCallId),
+    input,
+    ...(verdict !== true && { isAutomatic: true }),
+    ...(verdict === true && deadline !== undefined && { deadline: Math.ceil(deadline) }),
+  }
+}
+
+function responseOf({ runId }: Work, toolCallId: string, { approved, reason }: Exclude<Verdict, boolean>): Chunk {
+  return {
+    type: 'tool-approval-response',
+    toolCallId,
+    approvalId: approvalIdOf(runId, toolCallId),
+    approved,
+    isAutomatic: true,
+    ...(reason !== undefined && { reason }),
+  }
+}

@@ -1,0 +1,342 @@
+// Tools that clients run: who may run a call, which result counts, and how a step goes on that waits for several of them.
+
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { approve, begin, call, callsIn, closedIn, counted, give, scripted, soundLog } from '../../api/people.fixture.ts'
+import { codeOf } from '../../api/test-runtime.fixture.ts'
+import { agent } from '../../define/agent.ts'
+import { subAgent } from '../../define/sub-agent.ts'
+import { tool } from '../../define/tool.ts'
+import { CLIENT_TOOL_ERROR_CODES } from '../../error/code.ts'
+import { ProviderError } from '../../error/error.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import { caller, chunksOf, resultsIn } from '../agent/play.fixture.ts'
+
+const locate = tool({ name: 'locate', title: 'Where am I?', input: z.object({ n: z.number() }), client: true })
+
+/** An agent that asks a client for as many places as are named. */
+const asking = (...ids: string[]) =>
+  caller(
+    [locate],
+    ids.map((id, n) => call('locate', id, { n })),
+  )
+
+describe('a call of a client’s tool', () => {
+  test('is asked for by the commit of the model call, on the lane of the agent', async () => {
+    const { runtime, run } = await begin(asking('c1', 'c2').agent)
+    expect(await run.result()).toMatchObject({
+      status: 'paused',
+      suspended: { kind: 'suspended_client_tool', toolCallIds: ['c1', 'c2'] },
+      pendings: [
+        { kind: 'client-tool', id: 'c1', part: { input: { n: 0 }, executor: 'client', title: 'Where am I?' } },
+        { kind: 'client-tool', id: 'c2' },
+      ],
+    })
+    const log = await soundLog(runtime)
+    const asked = log.filter(({ chunk }) => chunk.type === 'tool-input-available')
+    expect(asked.map(({ origin }) => origin.lane)).toEqual(['main', 'main'])
+    // Before the commit nobody could know of it: what was not committed may be taken back.
+    const finish = log.find(({ chunk }) => chunk.type === 'step-finish')
+    expect(asked.map(({ timestamp }) => timestamp)).toEqual(Array(2).fill(finish?.timestamp))
+    expect(chunksOf(log, 'run-paused')).toMatchObject([{ awaits: [{ kind: 'client-tool', id: 'c1' }, { id: 'c2' }] }])
+  })
+
+  test('is not asked for by an attempt that failed', async () => {
+    let attempts = 0
+    const overloaded = new ProviderError('provider_overloaded', 'too much', { retryable: true })
+    const model = scriptedModel(({ turnAnswers }) => {
+      if (turnAnswers > 0) return { text: 'Done.' }
+      const calls = [call('locate', `c${++attempts}`, { n: 1 })]
+      return attempts === 1 ? { calls, error: overloaded } : { calls }
+    })
+    const { runtime, run } = await begin(agent({ name: 'own', model, tools: [locate] }))
+    expect((await run.result()).pendings.map(({ id }) => id)).toEqual(['c2'])
+    expect(await codeOf(give(runtime, 'c1'))).toBe('answer_unknown')
+    await give(runtime, 'c2')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    await soundLog(runtime)
+  })
+
+  test('is claimed by one for a stated time; whoever is second is told, and whoever claims again goes on', async () => {
+    const { runtime, run } = await begin(asking('c1').agent)
+    await run.result()
+    const claim = (by: string | undefined, guest = 'ada', forMs = 1000) =>
+      runtime.claim('s', 'c1', { forMs, guest, ...(by !== undefined && { by }) })
+    const { until } = await claim('tab 1')
+    expect(until).toBeGreaterThan(0)
+    expect(await callsIn(runtime)).toMatchObject({ c1: { claim: { until, by: 'tab 1' } } })
+    expect(await codeOf(claim('tab 2'))).toBe('answer_claimed')
+    expect(await codeOf(claim('tab 1', 'bob'))).toBe('answer_claimed')
+    expect(await codeOf(claim(undefined))).toBe('answer_claimed')
+    expect((await claim('tab 1', 'ada', 5000)).until).toBeGreaterThan(until)
+    // A claim decides who may begin, and not whose result counts: the work is done.
+    await runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' }, { guest: 'bob' })
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(await codeOf(claim('tab 1'))).toBe('answer_already_settled')
+    expect(chunksOf(await soundLog(runtime), 'tool-claimed')).toHaveLength(2)
+  })
+
+  test('cannot be claimed for no time, for ever, or where there is none', async () => {
+    const { tool: pay } = counted('pay', true)
+    const { agent: own } = caller([locate, pay], [call('locate', 'c1', { n: 1 }), call('pay', 'c2', { n: 1 })])
+    const { runtime, run } = await begin(own)
+    await run.result()
+    const claim = (id: string, forMs: unknown) => codeOf(runtime.claim('s', id, { forMs: forMs as number }))
+    for (const wrong of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '10', undefined]) {
+      expect(await claim('c1', wrong)).toBe('validation_failed')
+    }
+    expect(await claim('c1', 3_600_001)).toBe('validation_failed')
+    expect(await claim('c9', 1)).toBe('answer_unknown')
+    expect(await claim('__proto__', 1)).toBe('answer_unknown')
+    // Of the server's it is an approval that is waited for.
+    expect(await claim('c2', 1)).toBe('answer_wrong_kind')
+    expect(await codeOf(runtime.claim('nowhere', 'c1', { forMs: 1 }))).toBe('session_unknown')
+    expect(await codeOf(runtime.claim('s', 'c1', null as never))).toBe('validation_failed')
+    expect(chunksOf(await soundLog(runtime), 'tool-claimed')).toEqual([])
+  })
+
+  test('never of the server’s, nor one that has ended: a client settles only what waits for a client', async () => {
+    const { tool: pay, ran } = counted('pay')
+    const { agent: own } = caller([locate, pay], [call('pay', 'c1', { n: 1 }), call('locate', 'c2', { n: 1 })])
+    const { runtime, run } = await begin(own)
+    await run.result()
+    for (const answer of [{ output: 'forged' }, { error: 'forged' }]) {
+      expect(await codeOf(runtime.answer('s', { kind: 'tool-result', id: 'c1', ...answer }))).toBe('answer_unknown')
+    }
+    expect(await callsIn(runtime)).toMatchObject({ c1: { output: 'pay 1' } })
+    expect(ran).toEqual([1])
+  })
+})
+
+describe('a result', () => {
+  test('of several calls in any order: the step goes on after the last, and is closed once', async () => {
+    const orders = [
+      ['c1', 'c2', 'c3'],
+      ['c3', 'c1', 'c2'],
+    ]
+    for (const order of orders) {
+      const { agent: own, heard } = asking('c1', 'c2', 'c3')
+      const { runtime, run } = await begin(own)
+      await run.result()
+      for (const id of order.slice(0, 2)) {
+        await give(runtime, id, id)
+        // The lane of the agent waits for all of its clients: nobody wakes up for nothing.
+        const { ticket } = await runtime.view('s')
+        expect(ticket).toMatchObject({ ready: false, run: { paused: true } })
+        expect((await run.result()).status).toBe('paused')
+      }
+      await give(runtime, order[2] as string, 'last')
+      expect(await run.result()).toMatchObject({ status: 'completed' })
+      const log = await soundLog(runtime)
+      expect(closedIn(log)).toEqual(['r/main/1', 'r/main/2'])
+      expect(chunksOf(log, 'run-resumed')).toHaveLength(1)
+      expect(Object.keys(resultsIn(heard[1] as never)).sort()).toEqual(['c1', 'c2', 'c3'])
+    }
+  })
+
+  test('mixed with calls of the server and approvals in one step: each goes on as it can', async () => {
+    const free = counted('free')
+    const asked = counted('asked', true)
+    const { agent: own, heard } = caller(
+      [free.tool, asked.tool, locate],
+      [
+        call('free', 'c1', { n: 1 }),
+        call('asked', 'c2', { n: 2 }),
+        call('locate', 'c3', { n: 3 }),
+        call('asked', 'c4', { n: 4 }),
+        call('locate', 'c5', { n: 5 }),
+      ],
+    )
+    const { runtime, run } = await begin(own)
+    expect(await run.result()).toMatchObject({
+      suspended: { kind: 'suspended_step_partial', toolCallIds: ['c2', 'c3', 'c4', 'c5'], stepId: 'r/main/1' },
+    })
+    expect(free.ran).toEqual([1])
+    await give(runtime, 'c5', 'five')
+    await approve(runtime, 'c4')
+    expect(await run.result()).toMatchObject({ suspended: { toolCallIds: ['c2', 'c3'] } })
+    await give(runtime, 'c3', 'three')
+    await approve(runtime, 'c2', false)
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(asked.ran).toEqual([4])
+    expect(resultsIn(heard[1] as never)).toMatchObject({
+      c1: { value: 'free 1' },
+      c2: { type: 'execution-denied' },
+      c3: { value: 'three' },
+      c4: { value: 'asked 4' },
+      c5: { value: 'five' },
+    })
+    expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
+  })
+
+  test('may be that the client failed, with a code of its own or the common one', async () => {
+    const { agent: own, heard } = asking('c1', 'c2', 'c3')
+    const { runtime, run } = await begin(own)
+    await run.result()
+    await runtime.answer('s', { kind: 'tool-result', id: 'c1', error: 'no position' })
+    await runtime.answer('s', { kind: 'tool-result', id: 'c2', error: 'cancelled', code: 'aborted' })
+    await runtime.answer('s', { kind: 'tool-result', id: 'c3', error: '', code: 'gps_off' })
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(await callsIn(runtime)).toMatchObject({
+      c1: { state: 'output-error', errorText: 'no position', code: 'client_tool_failed' },
+      c2: { state: 'output-error', code: 'aborted' },
+      c3: { state: 'output-error', code: 'gps_off' },
+    })
+    expect(resultsIn(heard[1] as never)).toMatchObject({ c1: { type: 'error-text', value: 'no position' } })
+    for (const code of ['client_tool_timeout', 'client_tool_failed', 'aborted', 'interrupted']) {
+      expect(CLIENT_TOOL_ERROR_CODES).toContain(code)
+    }
+  })
+
+  test('is checked against the schema of its tool before it is in the log, also that of a sub-agent’s', async () => {
+    const typed = tool({
+      name: 'typed',
+      input: z.object({}),
+      client: true,
+      output: z.object({ city: z.string(), at: z.string().transform(at => new Date(at)) }),
+    })
+    const { agent: child } = scripted('child', [{ calls: [call('typed', 'c2')] }, { text: 'ok' }], { tools: [typed] })
+    const { agent: own } = scripted(
+      'parent',
+      [{ calls: [call('typed', 'c1'), call('child', 'cc', { prompt: 'go' })] }, { text: 'Done.' }],
+      { tools: [typed], subAgents: [child] },
+    )
+    const { runtime, run } = await begin(own)
+    await run.result()
+    const fits = { city: 'Bern', at: '2030-01-01' }
+    for (const id of ['c1', 'c2']) {
+      for (const wrong of [null, 7, {}, { city: 7 }, [fits]]) {
+        expect(await codeOf(give(runtime, id, wrong as never))).toBe('answer_invalid')
+      }
+    }
+    expect(chunksOf(await soundLog(runtime), 'tool-output-available')).toEqual([])
+    await give(runtime, 'c1', fits)
+    await give(runtime, 'c2', fits)
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    // It is kept as it was given.
+    expect(await callsIn(runtime)).toMatchObject({ c1: { output: fits }, c2: { output: fits } })
+  })
+
+  test('is checked against the schema of the agent that asked, and not of another by the same name', async () => {
+    const asks = (output: z.ZodType<unknown>, id: string) =>
+      scripted('child', [{ calls: [call('typed', id)] }, { text: 'ok' }], {
+        tools: [tool({ name: 'typed', input: z.object({}), client: true, output })],
+      }).agent
+    const { agent: own } = scripted(
+      'parent',
+      [{ calls: ['a', 'b'].map(name => call(name, `c${name}`, { prompt: 'go' })) }, { text: 'Done.' }],
+      {
+        subAgents: [subAgent(asks(z.string(), 'ka'), { name: 'a' }), subAgent(asks(z.number(), 'kb'), { name: 'b' })],
+      },
+    )
+    const { runtime, run } = await begin(own)
+    await run.result()
+    expect(await codeOf(give(runtime, 'ka', 7))).toBe('answer_invalid')
+    expect(await codeOf(give(runtime, 'kb', 'seven'))).toBe('answer_invalid')
+    await give(runtime, 'kb', 7)
+    await give(runtime, 'ka', 'seven')
+    let result = await run.result()
+    while (result.status === 'paused') result = await run.result()
+    expect(result.status).toBe('completed')
+  })
+
+  test('counts once: who repeats it is told where it is, and who says another thing that it is settled', async () => {
+    const { runtime, run } = await begin(asking('c1', 'c2').agent)
+    await run.result()
+    const first = await give(runtime, 'c1', { city: 'Bern', zip: 1 })
+    expect(await give(runtime, 'c1', { zip: 1, city: 'Bern' })).toEqual(first)
+    expect(await codeOf(give(runtime, 'c1', 'Basel'))).toBe('answer_already_settled')
+    await give(runtime, 'c2')
+    await run.result()
+    expect(await give(runtime, 'c1', { city: 'Bern', zip: 1 })).toEqual(first)
+    expect(await callsIn(runtime)).toMatchObject({ c1: { output: { city: 'Bern', zip: 1 } } })
+  })
+
+  test('of a call that was taken back settles none of a later run, however the model names its calls', async () => {
+    const { agent: own } = asking('c1')
+    const { runtime, run } = await begin(own, {}, { messageId: 'm1' })
+    await run.result()
+    const second = await runtime.edit('s', 'm1', 'Another.')
+    expect((await second.result()).pendings.map(({ id }) => id)).toEqual(['c1-r1'])
+    expect(await codeOf(give(runtime, 'c1', 'late'))).toBe('answer_already_settled')
+    const accepted = await give(runtime, 'c1-r1', 'Bern')
+    expect(await second.result()).toMatchObject({ status: 'completed' })
+    const third = await runtime.retry('s')
+    expect((await third.result()).pendings.map(({ id }) => id)).toEqual(['c1-r2'])
+    await runtime.claim('s', 'c1-r2', { forMs: 60_000 })
+    // Who repeats what was accepted is told so, and of what.
+    expect(await give(runtime, 'c1-r1', 'Bern')).toEqual(accepted)
+    expect(await codeOf(give(runtime, 'c1-r1', 'Basel'))).toBe('answer_already_settled')
+    expect(await callsIn(runtime)).toMatchObject({ 'c1-r2': { state: 'input-available' } })
+    await soundLog(runtime)
+  })
+
+  test('larger than an entry goes to the blobs, and the model is told all of it', async () => {
+    const { agent: own, heard } = asking('c1')
+    const { runtime, run } = await begin(own)
+    await run.result()
+    await give(runtime, 'c1', 'x'.repeat(200_000))
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(JSON.stringify(resultsIn(heard[1] as never)).length).toBeGreaterThan(200_000)
+  })
+})
+
+test('of three hundred calls as many wait as a ticket holds, and the others are told to the model', async () => {
+  const { agent: own, heard } = asking(...Array.from({ length: 300 }, (_, n) => `c${n}`))
+  const { runtime, run } = await begin(own)
+  expect((await run.result()).pendings).toHaveLength(256)
+  const { c255, c256 } = await callsIn(runtime)
+  expect(c255?.state).toBe('input-available')
+  expect(c256).toMatchObject({ state: 'output-error', errorText: expect.stringContaining('256') })
+  await run.stop()
+  await run.result()
+  await soundLog(runtime)
+  await (await runtime.resume('s', 'r')).result()
+  expect(Object.keys(resultsIn(heard.at(-1) as never))).toHaveLength(300)
+})
+
+describe('with an approval', () => {
+  test('the result of a client’s tool is refused until the call is approved', async () => {
+    const locate = tool({ name: 'locate', input: z.object({}), client: true, approval: true })
+    const { agent: own } = caller([locate], [call('locate', 'c1')])
+    const { runtime, run } = await begin(own)
+    const { pendings } = await run.result()
+    expect(pendings.map(({ kind, id }) => [kind, id])).toEqual([['approval', 'r::c1']])
+    expect(await codeOf(give(runtime, 'c1'))).toBe('answer_unapproved')
+    expect(await codeOf(runtime.claim('s', 'c1', { forMs: 1000 }))).toBe('answer_unapproved')
+    await approve(runtime, 'c1')
+    expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ kind: 'client-tool', id: 'c1' }] })
+    await give(runtime, 'c1', 'Bern')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
+  })
+
+  test('a client’s tool that was denied is settled, and no result counts', async () => {
+    const locate = tool({ name: 'locate', input: z.object({}), client: true, approval: true })
+    const { agent: own, heard } = caller([locate], [call('locate', 'c1')])
+    const { runtime, run } = await begin(own)
+    await run.result()
+    await approve(runtime, 'c1', false, { reason: 'private' })
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(await callsIn(runtime)).toMatchObject({ c1: { state: 'output-denied' } })
+    expect(await codeOf(give(runtime, 'c1'))).toBe('answer_already_settled')
+    expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'execution-denied', reason: 'private' } })
+    expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
+  })
+
+  test('a rule may decide about a client’s tool by itself', async () => {
+    const locate = tool({
+      name: 'locate',
+      input: z.object({ n: z.number() }),
+      client: true,
+      approval: ({ n }) => ({ approved: n === 1 }),
+    })
+    const { agent: own } = caller([locate], [call('locate', 'c1', { n: 1 }), call('locate', 'c2', { n: 2 })])
+    const { runtime, run } = await begin(own)
+    expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ kind: 'client-tool', id: 'c1' }] })
+    expect(await callsIn(runtime)).toMatchObject({ c2: { state: 'output-denied' } })
+    await give(runtime, 'c1')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
+  })
+})

@@ -1,0 +1,240 @@
+// Deadlines, by the store's clock, in a time that the tests move: nobody is awake while it passes.
+
+import type { Chunk } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { call, closedIn, counted, scripted } from '../../api/people.fixture.ts'
+import { codeOf } from '../../api/test-runtime.fixture.ts'
+import { type Agent, agent } from '../../define/agent.ts'
+import { tool } from '../../define/tool.ts'
+import { settled } from '../../drive/clock.fixture.ts'
+import { callsOf, expectOneEnd, type Process, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import { caller, reportsOf, resultsIn } from '../agent/play.fixture.ts'
+
+/** A run that is paused, in a time that stands still. */
+async function paused(own: Agent): Promise<{ stage: VirtualCluster; process: Process; at: number }> {
+  const stage = new VirtualCluster()
+  const process = stage.process(() => [own])
+  await process.runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
+  const { timestamp } = await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
+  await settled()
+  return { stage, process, at: timestamp }
+}
+
+const chunksIn = async <T extends Chunk['type']>(
+  stage: VirtualCluster,
+  type: T,
+): Promise<Extract<Chunk, { type: T }>[]> =>
+  (await stage.entries('s')).flatMap(({ chunk }) => (chunk.type === type ? [chunk as Extract<Chunk, { type: T }>] : []))
+
+/** The run came to its end, and nothing in its log breaks the protocol. */
+async function completed(stage: VirtualCluster): Promise<void> {
+  expect(await stage.ended('s', 'r')).toBe('completed')
+  await expectOneEnd(stage, 's', 'r')
+  const log = await stage.entries('s')
+  expect(reportsOf(log)).toEqual([])
+  expect(closedIn(log)).toEqual(['r/main/1', 'r/main/2'])
+}
+
+describe('an approval', () => {
+  test('that nobody gave in time is a denial: automatic, with a reason, and the model is told', async () => {
+    const { ran, tool: pay } = counted('pay', { timeout: 60_000 })
+    const { agent: own, heard } = caller([pay], [call('pay', 'c1', { n: 1 })])
+    const { stage, at } = await paused(own)
+    const [request] = await chunksIn(stage, 'tool-approval-request')
+    expect(request?.deadline).toBe(at + 60_000)
+    await stage.clock.advance(59_000)
+    expect(await chunksIn(stage, 'tool-approval-response')).toEqual([])
+    await completed(stage)
+    const reason = 'nobody answered in time'
+    expect(await chunksIn(stage, 'tool-approval-response')).toEqual([
+      {
+        type: 'tool-approval-response',
+        toolCallId: 'c1',
+        approvalId: 'r::c1',
+        approved: false,
+        isAutomatic: true,
+        reason,
+      },
+    ])
+    expect(await chunksIn(stage, 'tool-output-denied')).toEqual([
+      { type: 'tool-output-denied', toolCallId: 'c1', reason },
+    ])
+    expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'execution-denied', reason } })
+    expect(ran).toEqual([])
+  })
+
+  test('is late from its deadline on, though nobody has settled it yet', async () => {
+    const { ran, tool: pay } = counted('pay', { timeout: 60_000 })
+    const { stage, process } = await paused(caller([pay], [call('pay', 'c1', { n: 1 })]).agent)
+    // Nobody drives: what counts is the time that was said.
+    process.kill()
+    const server = stage.process(() => [], { engine: false })
+    await stage.clock.advance(60_000)
+    const answer = server.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
+    expect(await codeOf(answer)).toBe('answer_late')
+    stage.process(() => [caller([pay], [call('pay', 'c1', { n: 1 })]).agent])
+    await completed(stage)
+    expect(ran).toEqual([])
+    const again = server.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
+    expect(await codeOf(again)).toBe('answer_already_settled')
+  })
+
+  test('of one call lapses, and that of another stays', async () => {
+    const short = counted('short', { timeout: 1000 })
+    const long = counted('long', { timeout: 100_000 })
+    const never = counted('never', true)
+    const calls = ['short', 'long', 'never'].map((name, n) => call(name, `c${n}`, { n }))
+    const { stage, process } = await paused(caller([short.tool, long.tool, never.tool], calls).agent)
+    await stage.clock.advance(2000)
+    expect((await stage.view('s')).pendings.map(({ id }) => id)).toEqual(['r::c1', 'r::c2'])
+    await process.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
+    // An answer in time is not taken back by the deadline.
+    await stage.clock.advance(200_000)
+    expect(long.ran).toEqual([1])
+    expect((await stage.view('s')).pendings.map(({ id }) => id)).toEqual(['r::c2'])
+    await process.runtime.answer('s', { kind: 'approval', id: 'r::c2', approved: true })
+    await completed(stage)
+    expect([short.ran, long.ran, never.ran]).toEqual([[], [1], [2]])
+  })
+
+  test('lapses while another call of the step is at work, and then no answer counts', async () => {
+    const short = counted('short', { timeout: 1000 })
+    const stage = new VirtualCluster()
+    let done = () => {}
+    const slow = tool({
+      name: 'slow',
+      input: z.object({}),
+      execute: () => new Promise<string>(resolve => (done = () => resolve('slowly'))),
+    })
+    const own = caller([short.tool, slow], [call('short', 'c1', { n: 1 }), call('slow', 'c2')]).agent
+    const { runtime } = stage.process(() => [own])
+    await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
+    await stage.seen('s', ({ chunk }) => chunk.type === 'tool-output-denied')
+    expect(await chunksIn(stage, 'run-paused')).toEqual([])
+    expect(await codeOf(runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true }))).toBe(
+      'answer_already_settled',
+    )
+    done()
+    await completed(stage)
+    expect(short.ran).toEqual([])
+  })
+
+  test('of a sub-agent’s call lapses too, and its parent goes on', async () => {
+    const { tool: pay, ran } = counted('pay', { timeout: 1000 })
+    const child = scripted('child', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: 'not paid' }], { tools: [pay] })
+    const own = scripted('parent', [{ calls: [call('child', 'cc', { prompt: 'pay' })] }, { text: 'Done.' }], {
+      subAgents: [child.agent],
+    })
+    const { stage } = await paused(own.agent)
+    expect(await stage.ended('s', 'r')).toBe('completed')
+    await expectOneEnd(stage, 's', 'r')
+    expect(callsOf(await stage.view('s'), 'r').map(({ toolCallId, state }) => [toolCallId, state])).toEqual([
+      ['cc', 'output-available'],
+      ['c1', 'output-denied'],
+    ])
+    expect(ran).toEqual([])
+    expect(own.prompts[1]).toContain('not paid')
+  })
+})
+
+describe('the result of a client’s tool', () => {
+  const locating = (timeout: number, approval?: true | { timeout: number }) =>
+    caller(
+      [tool({ name: 'locate', input: z.object({}), client: true, timeout, ...(approval && { approval }) })],
+      [call('locate', 'c1')],
+    )
+
+  test('that nobody gave in time is an error with its code, and the model is told', async () => {
+    const { agent: own, heard } = locating(5000)
+    const { stage, at } = await paused(own)
+    const [asked] = await chunksIn(stage, 'tool-input-available')
+    expect(asked).toMatchObject({ executor: 'client', deadline: at + 5000 })
+    await completed(stage)
+    const errorText = 'no client gave a result in time'
+    expect(callsOf(await stage.view('s'), 'r')).toMatchObject([
+      { state: 'output-error', errorText, code: 'client_tool_timeout', executor: 'client' },
+    ])
+    expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'error-text', value: errorText } })
+  })
+
+  test('counts after its deadline, for as long as nothing has settled the call', async () => {
+    const { agent: own, heard } = locating(5000)
+    const { stage, process } = await paused(own)
+    process.kill()
+    const server = stage.process(() => [], { engine: false })
+    await stage.clock.advance(50_000)
+    // The work is done; but nobody may begin it any more.
+    expect(await codeOf(server.runtime.claim('s', 'c1', { forMs: 1000 }))).toBe('answer_late')
+    await server.runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
+    stage.process(() => [own])
+    await completed(stage)
+    expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'text', value: 'Bern' } })
+    expect(await chunksIn(stage, 'tool-output-error')).toEqual([])
+  })
+
+  test('after the deadline was settled is refused as such', async () => {
+    const { stage, process } = await paused(locating(5000).agent)
+    await completed(stage)
+    const late = process.runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
+    expect(await codeOf(late)).toBe('answer_already_settled')
+  })
+
+  test('has the time that its approval may take before its own', async () => {
+    const { stage, process, at } = await paused(locating(5000, { timeout: 60_000 }).agent)
+    expect((await chunksIn(stage, 'tool-input-available'))[0]?.deadline).toBe(at + 65_000)
+    await stage.clock.advance(50_000)
+    await process.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
+    await stage.clock.advance(10_000)
+    await process.runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
+    await completed(stage)
+    expect(await chunksIn(stage, 'tool-output-error')).toEqual([])
+  })
+
+  test('a lapsed claim is taken by another, and one that lasts is not', async () => {
+    const { stage, process } = await paused(locating(600_000).agent)
+    const { runtime } = process
+    const claim = (by: string) => runtime.claim('s', 'c1', { forMs: 10_000, by })
+    await claim('tab 1')
+    await stage.clock.advance(9_999)
+    expect(await codeOf(claim('tab 2'))).toBe('answer_claimed')
+    await stage.clock.advance(1)
+    const { until } = await claim('tab 2')
+    expect(until).toBe(stage.clock.now() + 10_000)
+    expect(await codeOf(claim('tab 1'))).toBe('answer_claimed')
+    // Who was slow has done the work all the same.
+    await runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' }, { guest: 'tab 1' })
+    await completed(stage)
+  })
+})
+
+test('a run’s time does not pass while it waits, and does while it works', async () => {
+  const { tool: pay } = counted('pay', true)
+  const stage = new VirtualCluster()
+  const timers = stage.clock.timers()
+  const own = agent({
+    name: 'own',
+    tools: [pay],
+    budget: { time: 10_000 },
+    model: scriptedModel(
+      ({ turnAnswers }) =>
+        turnAnswers < 2
+          ? { text: 'one two', calls: [call('pay', `c${turnAnswers}`, { n: 1 })] }
+          : { text: 'one two three' },
+      { paceMs: 1500, timers },
+    ),
+  })
+  const { runtime } = stage.process(() => [own])
+  const run = await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
+  for (const id of ['c0', 'c1']) {
+    expect((await stage.clock.until(run.result())).pendings.map(other => other.id)).toEqual([`r::${id}`])
+    await stage.clock.advance(3_600_000)
+    await runtime.answer('s', { kind: 'approval', id: `r::${id}`, approved: true })
+  }
+  // Three steps of some seconds each: together more than it may take, and the hours of waiting do not count.
+  const result = await stage.clock.until(run.result())
+  expect(result).toMatchObject({ status: 'failed', error: { code: 'budget_time' } })
+  expect(result.text).toContain('one twoone two')
+  await expectOneEnd(stage, 's', 'r')
+})

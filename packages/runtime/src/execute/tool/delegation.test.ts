@@ -1,0 +1,373 @@
+// Sub-agents at work: side by side, failing, tried again, beyond their bounds, and stopped with their parents.
+
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import {
+  approve,
+  ask,
+  begin,
+  call,
+  callsIn,
+  closedIn,
+  counted,
+  saidIn,
+  scripted,
+  soundLog,
+} from '../../api/people.fixture.ts'
+import { codeOf, gate, until } from '../../api/test-runtime.fixture.ts'
+import { type Agent, agent } from '../../define/agent.ts'
+import { tool } from '../../define/tool.ts'
+import { expectOneEnd, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
+import { ProviderError } from '../../error/error.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import { chunksOf, reportsOf } from '../agent/play.fixture.ts'
+
+const overloaded = () => new ProviderError('provider_overloaded', 'too much', { retryable: true })
+
+/** A parent that calls its children at once, and then says that it is done. */
+const parentOf = (children: ReturnType<typeof scripted>['agent'][], more: object = {}) =>
+  scripted('parent', [{ calls: children.map(({ name }, n) => ask(name, `c${n}`)) }, { text: 'Done.' }], {
+    subAgents: children,
+    ...more,
+  })
+
+const endsOf = async (runtime: Parameters<typeof soundLog>[0]) =>
+  Object.fromEntries(
+    chunksOf(await soundLog(runtime), 'subagent-end').map(({ agentType, status, reason }) => [
+      agentType,
+      reason ?? status,
+    ]),
+  )
+
+describe('side by side', () => {
+  test('children work at the same time, as many as calls may', async () => {
+    let active = 0
+    let most = 0
+    const all = gate()
+    const meet = tool({
+      name: 'meet',
+      input: z.object({}),
+      async execute() {
+        most = Math.max(most, ++active)
+        if (active === 3) all.open()
+        await all.opened
+        return 'met'
+      },
+    })
+    const children = [0, 1, 2].map(
+      n => scripted(`child${n}`, [{ calls: [call('meet', `k${n}`)] }, { text: 'ok' }], { tools: [meet] }).agent,
+    )
+    const { run } = await begin(parentOf(children).agent)
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(most).toBe(3)
+  })
+
+  test('an answered child goes on while another waits, and its parent when all are done', async () => {
+    const { ran, tool: pay } = counted('pay', true)
+    const payers = [0, 1].map(
+      n =>
+        scripted(`payer${n}`, [{ calls: [call('pay', `k${n}`, { n })] }, { text: `payer ${n}` }], { tools: [pay] })
+          .agent,
+    )
+    const { agent: own, prompts } = parentOf(payers)
+    const { runtime, run } = await begin(own)
+    await run.result()
+    await approve(runtime, 'k1')
+    const paused = await run.result()
+    expect(paused).toMatchObject({ status: 'paused', suspended: { children: [{ agentId: 'payer0:c0' }] } })
+    expect(ran).toEqual([1])
+    expect(await endsOf(runtime)).toEqual({ payer1: 'completed' })
+    await approve(runtime, 'k0')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(prompts[1]).toContain('payer 0')
+    expect(prompts[1]).toContain('payer 1')
+  })
+
+  test('a run whose id would be that of a child has both', async () => {
+    const { ran, tool: pay } = counted('pay', true)
+    const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
+    const { agent: own } = parentOf([child.agent])
+    const { runtime, run } = await begin(own, {}, { runId: 'child:c0' })
+    expect(await run.result()).toMatchObject({ suspended: { children: [{ agentId: '+child:c0' }] } })
+    await runtime.answer('s', { kind: 'approval', id: 'child:c0::k1', approved: true })
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
+    expect(ran).toEqual([1])
+    expect(await endsOf(runtime)).toEqual({ child: 'completed' })
+  })
+
+  test('one that fails is told to its parent, and the others go on', async () => {
+    const broken = scripted('broken', [{ text: 'I will', error: new Error('sk-secret') }], { maxRetries: 0 })
+    const fine = scripted('fine', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'fine' }], {
+      tools: [counted('pay', true).tool],
+    })
+    const { agent: own, prompts } = parentOf([broken.agent, fine.agent])
+    const { runtime, run, told } = await begin(own)
+    expect(await run.result()).toMatchObject({ status: 'paused', suspended: { children: [{ agentId: 'fine:c1' }] } })
+    expect(await callsIn(runtime)).toMatchObject({ c0: { state: 'output-error', code: 'subagent_failed' } })
+    await approve(runtime, 'k1')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(prompts[1]).toContain('broken failed')
+    const log = await soundLog(runtime)
+    expect(chunksOf(log, 'subagent-end').map(({ agentType, status }) => [agentType, status])).toEqual([
+      ['broken', 'failed'],
+      ['fine', 'completed'],
+    ])
+    expect(JSON.stringify(log)).not.toContain('sk-secret')
+    expect(told.map(({ message }) => message)).toContain('a sub-agent failed')
+  })
+
+  test('an attempt of one is tried again, and nothing of the others is taken back', async () => {
+    let attempts = 0
+    const held = gate()
+    const shaky = agent({
+      name: 'shaky',
+      model: scriptedModel(async () => {
+        attempts++
+        if (attempts === 1) return { text: 'wrong words', error: overloaded() }
+        await held.opened
+        return { text: 'right words' }
+      }),
+    })
+    const steady = scripted('steady', [{ text: 'a b', calls: [call('count', 'k1', { n: 1 })] }, { text: 'steady' }], {
+      tools: [counted('count').tool],
+    })
+    const { agent: own, prompts } = parentOf([shaky, steady.agent])
+    const { runtime, run } = await begin(own)
+    for await (const { chunk } of run.stream()) {
+      if (chunk.type === 'subagent-end') held.open()
+    }
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    const log = saidIn(await soundLog(runtime))
+    const discards = log.filter(({ chunk }) => chunk.type === 'step-discarded')
+    expect(discards.map(({ origin }) => [origin.agentId, origin.lane])).toEqual([['shaky:c0', 'main/c0']])
+    expect(steady.prompts).toHaveLength(2)
+    expect(prompts[1]).toContain('right words')
+    expect(prompts[1]).not.toContain('wrong words')
+  })
+
+  test('children whose providers number their calls alike do not take each other’s', async () => {
+    const { ran, tool: pay } = counted('pay', true)
+    const children = [0, 1, 2].map(
+      n =>
+        scripted(`child${n}`, [{ calls: [call('pay', 'call_1', { n })] }, { text: `ok ${n}` }], { tools: [pay] }).agent,
+    )
+    const { agent: own } = parentOf(children)
+    const { runtime, run } = await begin(own)
+    const { pendings } = await run.result()
+    expect(pendings).toHaveLength(3)
+    expect(new Set(pendings.map(({ id }) => id)).size).toBe(3)
+    for (const { id } of pendings) await runtime.answer('s', { kind: 'approval', id, approved: true })
+    let result = await run.result()
+    while (result.status === 'paused') result = await run.result()
+    expect(result.status).toBe('completed')
+    expect(ran.sort()).toEqual([0, 1, 2])
+    await soundLog(runtime)
+  })
+})
+
+test('however long the ids of providers are, there is room for all that is named after them', async () => {
+  const long = (name: string) => name.repeat(250)
+  const { ran, tool: pay } = counted('pay', true)
+  let own: Agent | undefined
+  for (const [n, name] of ['d', 'c', 'b', 'a', 'parent'].entries()) {
+    const first = own ? ask(own.name, long(own.name)) : call('pay', long('x'), { n: 1 })
+    own = scripted(name, [{ calls: [first] }, { text: `done ${n}` }], {
+      tools: [pay],
+      subAgents: own ? [own] : [],
+    }).agent
+  }
+  const runId = 'r'.repeat(256)
+  const { runtime, run } = await begin(own as Agent, {}, { runId })
+  const [waiting, ...more] = (await run.result()).pendings
+  expect(more).toEqual([])
+  await runtime.answer('s', { kind: 'approval', id: waiting?.id ?? '', approved: true })
+  expect(await run.result()).toMatchObject({ status: 'completed', text: 'done 4' })
+  expect(ran).toEqual([1])
+  await soundLog(runtime)
+  const longer = runtime.start({ agent: own as Agent, session: 's', runId: `${runId}r` })
+  expect(await codeOf(longer)).toBe('validation_failed')
+})
+
+describe('bounds', () => {
+  test('of a child are its own: steps and tokens', async () => {
+    const { tool: count } = counted('count')
+    const looping = (name: string, more: object) =>
+      agent({
+        name,
+        tools: [count],
+        model: scriptedModel(({ turnAnswers }) => ({
+          calls: [call('count', `${name}${turnAnswers}`, { n: turnAnswers })],
+          usage: { input: 60, output: 40 },
+        })),
+        ...more,
+      })
+    const { agent: own } = parentOf([looping('steps', { maxSteps: 2 }), looping('tokens', { budget: { tokens: 250 } })])
+    const { runtime, run } = await begin(own)
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
+    expect(await endsOf(runtime)).toEqual({
+      steps: expect.stringContaining('2 steps'),
+      tokens: expect.stringContaining('tokens'),
+    })
+    expect(await callsIn(runtime)).toMatchObject({ c0: { code: 'subagent_failed' }, c1: { code: 'subagent_failed' } })
+  })
+
+  test('of the run count what children use', async () => {
+    const thirsty = agent({
+      name: 'thirsty',
+      tools: [counted('count').tool],
+      model: scriptedModel(({ turnAnswers }) => ({
+        calls: [call('count', `k${turnAnswers}`, { n: 1 })],
+        usage: { input: 400, output: 100 },
+      })),
+    })
+    const { agent: own } = parentOf([thirsty], { budget: { tokens: 1200 } })
+    const { runtime, run } = await begin(own)
+    const result = await run.result()
+    expect(result.status).toBe('failed')
+    expect(result.error).toMatchObject({ code: 'budget_tokens' })
+    await soundLog(runtime)
+  })
+
+  test('of time: a child beyond its own fails, with all that works for it, and the run goes on', async () => {
+    const world = new VirtualCluster()
+    const { tool: pay } = counted('pay', true)
+    const hangs = tool({ name: 'hangs', input: z.object({}), execute: () => new Promise<never>(() => {}) })
+    const grandchild = scripted('grandchild', [{ calls: [call('pay', 'g1', { n: 1 })] }, { text: 'ok' }], {
+      tools: [pay],
+    })
+    const child = scripted('child', [{ calls: [ask('grandchild', 'k1'), call('hangs', 'k2')] }, { text: 'ok' }], {
+      tools: [hangs],
+      subAgents: [grandchild.agent],
+      budget: { time: 5000 },
+    })
+    const { agent: own, prompts } = parentOf([child.agent])
+    const { runtime } = world.process(() => [own])
+    await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
+    await world.seen('s', ({ chunk }) => chunk.type === 'tool-approval-request')
+    expect(await world.ended('s', 'r')).toBe('completed')
+    await expectOneEnd(world, 's', 'r')
+    const log = await world.entries('s')
+    expect(reportsOf(log)).toEqual([])
+    const ends = chunksOf(log, 'subagent-end').map(({ agentId, status }) => [agentId, status])
+    expect(ends).toEqual([
+      ['grandchild:k1', 'interrupted'],
+      ['child:c0', 'failed'],
+    ])
+    expect(prompts[1]).toContain('longer than 5000 ms')
+    expect(await codeOf(runtime.answer('s', { kind: 'approval', id: 'r::g1', approved: true }))).toBe(
+      'answer_already_settled',
+    )
+  })
+
+  test('of time: what a child waits for somebody does not count', async () => {
+    const world = new VirtualCluster()
+    const { tool: pay } = counted('pay', true)
+    const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'paid' }], {
+      tools: [pay],
+      budget: { time: 5000 },
+    })
+    const { agent: own, prompts } = parentOf([child.agent])
+    const { runtime } = world.process(() => [own])
+    await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
+    await world.seen('s', ({ chunk }) => chunk.type === 'run-paused')
+    await world.clock.advance(3_600_000)
+    await runtime.answer('s', { kind: 'approval', id: 'r::k1', approved: true })
+    expect(await world.ended('s', 'r')).toBe('completed')
+    expect(prompts[1]).toContain('paid')
+  })
+})
+
+describe('with their parents', () => {
+  test('a stop ends children at work and those that wait, deepest first, and settles their calls', async () => {
+    const begun = gate()
+    const aborted: string[] = []
+    const hangs = tool({
+      name: 'hangs',
+      input: z.object({}),
+      execute: (_, { abortSignal, toolCallId }) => {
+        abortSignal.addEventListener('abort', () => aborted.push(toolCallId))
+        begun.open()
+        return new Promise<never>(() => {})
+      },
+    })
+    const deep = scripted('deep', [{ calls: [call('hangs', 'k2')] }], { tools: [hangs] })
+    const worker = scripted('worker', [{ calls: [ask('deep', 'k1')] }], { subAgents: [deep.agent] })
+    const waiter = scripted('waiter', [{ calls: [call('pay', 'k3', { n: 1 })] }], {
+      tools: [counted('pay', true).tool],
+    })
+    const { runtime, run } = await begin(parentOf([worker.agent, waiter.agent]).agent)
+    await until(run, 'tool-approval-request')
+    await begun.opened
+    await run.stop()
+    expect(await run.result()).toMatchObject({ status: 'interrupted' })
+    const log = await soundLog(runtime)
+    expect(Object.fromEntries(chunksOf(log, 'subagent-end').map(({ agentId, status }) => [agentId, status]))).toEqual({
+      'deep:k1': 'interrupted',
+      'worker:c0': 'interrupted',
+      'waiter:c1': 'interrupted',
+    })
+    const ends = chunksOf(log, 'subagent-end').map(({ agentId }) => agentId)
+    expect(ends.indexOf('deep:k1')).toBeLessThan(ends.indexOf('worker:c0'))
+    const origins = saidIn(log).flatMap(({ chunk, origin }) =>
+      chunk.type === 'subagent-end' ? [[chunk.agentId, origin.agentId, origin.agentType, origin.lane]] : [],
+    )
+    expect(origins).toContainEqual(['deep:k1', 'worker:c0', 'worker', 'main/c0/k1'])
+    expect(origins).toContainEqual(['worker:c0', 'r', 'parent', 'main/c0'])
+    expect(aborted).toEqual(['k2'])
+    for (const part of Object.values(await callsIn(runtime))) {
+      expect(part).toMatchObject({ state: 'output-error', code: 'interrupted' })
+    }
+    expect(await codeOf(approve(runtime, 'k3'))).toBe('answer_already_settled')
+  })
+
+  test('a run that fails ends its children as interrupted', async () => {
+    const slow = agent({
+      name: 'slow',
+      model: scriptedModel([{ calls: [call('pay', 'k1', { n: 1 })] }]),
+      tools: [counted('pay', true).tool],
+    })
+    let asked = 0
+    const own = agent({
+      name: 'parent',
+      subAgents: [slow],
+      tools: () => {
+        // The second drive cannot know what it may call.
+        if (++asked > 1) throw new Error('no tools today')
+        return []
+      },
+      model: scriptedModel([{ calls: [ask('slow', 'c0')] }, { text: 'Done.' }]),
+    })
+    const { runtime, run } = await begin(own)
+    expect(await run.result()).toMatchObject({ status: 'paused' })
+    await approve(runtime, 'k1')
+    expect(await run.result()).toMatchObject({ status: 'failed', error: { code: 'agent_failed' } })
+    expect(await endsOf(runtime)).toEqual({ slow: 'interrupted' })
+  })
+
+  test('a run that goes on after a stop does not go on with the children of the old', async () => {
+    const { ran, tool: pay } = counted('pay', true)
+    const payer = scripted('payer', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'paid' }], { tools: [pay] })
+    const { agent: own, prompts } = parentOf([payer.agent])
+    const { runtime, run } = await begin(own)
+    await run.result()
+    await run.stop()
+    await run.result()
+    const again = await runtime.resume('s', 'r', { runId: 'r2' })
+    expect(await again.result()).toMatchObject({ status: 'completed', text: 'Done.' })
+    expect(prompts.at(-1)).toContain('The run ended before this call did.')
+    expect(ran).toEqual([])
+    await soundLog(runtime)
+  })
+
+  test('a child’s step is closed once, also where its last call was answered by a client', async () => {
+    const locate = tool({ name: 'locate', input: z.object({}), client: true })
+    const child = scripted('child', [{ calls: [call('locate', 'k1'), call('locate', 'k2')] }, { text: 'there' }], {
+      tools: [locate],
+    })
+    const { runtime, run } = await begin(parentOf([child.agent]).agent)
+    await run.result()
+    for (const id of ['k2', 'k1']) await runtime.answer('s', { kind: 'tool-result', id, output: id })
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(closedIn(await soundLog(runtime))).toEqual(['r/main/c0/1', 'r/main/c0/2', 'r/main/1', 'r/main/2'])
+  })
+})

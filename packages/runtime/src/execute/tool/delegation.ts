@@ -1,0 +1,272 @@
+// A call of a sub-agent: another agent or a workflow at work in the same run, on a lane of its own, until its outcome is that of the call.
+
+import { type Lane, LogError, type Said } from '@millrace/log'
+import type { Chunk, Json, Message } from '@millrace/protocol'
+import { unlessAborted } from '../../async/unless-aborted.ts'
+import type { Program } from '../../define/program.ts'
+import type { SubAgent } from '../../define/sub-agent.ts'
+import { BudgetError, type MillraceError, ToolError } from '../../error/error.ts'
+import { excerpt } from '../../error/excerpt.ts'
+import { deepCopy } from '../../schema/deep-copy.ts'
+import { validate } from '../../schema/schema.ts'
+import type { AgentWork } from '../../telemetry/agent.ts'
+import type { ToolCall } from '../../telemetry/tool.ts'
+import { type Ended, type Halt, workOn } from '../agent/loop.ts'
+import { childrenEnded, failureOf } from '../ending.ts'
+import { agentOutput } from '../output.ts'
+import { recordsEnded } from '../record-scope.ts'
+import { callLane, checkpointOf, type Work, type Working } from '../work.ts'
+import { flowOn } from '../workflow/flow.ts'
+import { batchOf, type CallSettings, decided, refusalOf } from './execution.ts'
+import { failed, type Outcome } from './outcome.ts'
+import { noteStandstill } from './standstill.ts'
+
+/** So much of a result is told again with the end of the sub-agent; the call has all of it. */
+export const LONGEST_RESULT = 16 * 1024
+/** Timers know no times beyond this. */
+const LONGEST_MS = 2 ** 31 - 1
+
+/** Why what still works for a sub-agent is cut off. */
+const ENDED = new ToolError('the sub-agent is not at work any more')
+
+/** What is told of why an agent is not done. */
+const STATUSES = { waiting: 'paused', left: 'left' } as const
+
+/** Who is told of a sub-agent's work, and of the call that it works for. */
+interface Told {
+  readonly agent: AgentWork
+  readonly call: ToolCall
+}
+
+/** The id of the sub-agent that works for a call of a run. */
+export function childIdOf(runId: string, agentType: string, toolCallId: string): string {
+  const id = `${agentType}:${toolCallId}`
+  // That of a run is the id of its root agent, and anybody may choose it; no name of an agent begins so.
+  return id === runId ? `+${id}` : id
+}
+
+/** Lets a sub-agent work for a call, from wherever it stands, and commits what came of it; tells why there is no outcome yet, if there is none. */
+export async function delegate(settings: CallSettings, sub: SubAgent, call: ToolCall): Promise<Halt | undefined> {
+  const { work } = settings
+  const controller = new AbortController()
+  const abort = () => controller.abort(work.signal.reason)
+  work.signal.addEventListener('abort', abort, { once: true })
+  const agentId = childIdOf(work.runId, sub.program.name, settings.call.toolCallId)
+  const telemetry = work.telemetry.agent(sub.program, agentId, call)
+  const told = { agent: telemetry, call }
+  let cancelTime: (() => void) | undefined
+  try {
+    // Before anything of it begins.
+    cancelTime = await limitTime(work, sub.program, agentId, controller)
+    const child = await unlessAborted(begin(settings, sub, controller.signal, telemetry), controller.signal)
+    const ended = await unlessAborted(
+      telemetry.within(() => child.work()),
+      controller.signal,
+    )
+    if (ended.outcome !== 'done') {
+      if (ended.outcome === 'waiting' && sub.program.kind === 'workflow') {
+        noteStandstill(work.session, agentId, ended)
+      }
+      telemetry.end(STATUSES[ended.outcome])
+      call.halt(STATUSES[ended.outcome])
+      return ended
+    }
+    await finish(settings, child, ended, told)
+  } catch (error) {
+    work.signal.throwIfAborted()
+    // What is wrong with the log is not about this agent.
+    if (error instanceof LogError) throw error
+    // Nothing that works for it begins any more.
+    controller.abort(error)
+    const failure = failureOf(error)
+    const { toolCallId } = settings.call
+    work.logger.warn('a sub-agent failed', { runId: work.runId, toolCallId, code: failure.code, cause: error })
+    await end(settings, sub, [], failure, failureOutcome(settings, failure), told)
+  } finally {
+    cancelTime?.()
+    work.signal.removeEventListener('abort', abort)
+    // What still works for it works for nobody.
+    controller.abort(ENDED)
+  }
+  return undefined
+}
+
+/** A sub-agent that has begun: its lane, and its work from wherever it stands. */
+interface Child {
+  lane(step: number): Lane
+  work(): Promise<Ended>
+}
+
+/** Says that the sub-agent begins, unless that was said before. */
+async function begin(settings: CallSettings, sub: SubAgent, signal: AbortSignal, telemetry: AgentWork): Promise<Child> {
+  const { work, step, call } = settings
+  const { session, writer, runId } = work
+  const { program } = sub
+  const agentId = childIdOf(runId, program.name, call.toolCallId)
+  const told = await toldTo(sub, call.input)
+  const lane = callLane(work, step, call.toolCallId)
+  if (!session.hasAgent(runId, agentId)) await open(settings, program, lane, signal)
+  await session.sync(writer.cursor.sequence)
+  const { leaving, context, data, timers, backoff, logger, moved, clock, turn, workflowOf } = work
+  const working: Working = {
+    program,
+    session,
+    writer,
+    runId,
+    agentId,
+    parent: work,
+    signal,
+    leaving,
+    checkpointId: undefined,
+    context,
+    data,
+    timers,
+    backoff,
+    logger,
+    telemetry,
+    moved,
+    clock,
+    turn,
+    workflowOf,
+    lane: (step, model) =>
+      writer.lane({
+        lane: lane.origin.lane,
+        agentId,
+        agentType: program.name,
+        step,
+        ...(model !== undefined && { model }),
+      }),
+  }
+  if (program.kind === 'workflow') return { lane: working.lane, work: () => flowOn(working, program, told) }
+  const task = taskOf(agentId, told as string, session.head)
+  const own: Work = {
+    ...working,
+    agent: program,
+    history: async () => [task, ...(await session.said(runId, agentId))],
+    message: () => session.message(runId, agentId),
+    output: agentOutput(program, runId, agentId),
+  }
+  return { lane: own.lane, work: () => workOn(own) }
+}
+
+/** What a sub-agent is told. */
+async function toldTo({ name, program, input: schema, prompt }: SubAgent, input: Json | undefined): Promise<Json> {
+  const taken = await validate(schema, deepCopy(input))
+  if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
+  if (prompt === undefined) return deepCopy(input) ?? null
+  const told: unknown = await prompt(taken.value)
+  const takesText = program.kind === 'agent' || program.input === undefined
+  if (takesText && typeof told !== 'string') {
+    throw new ToolError(`the prompt of ${name} is no text: expected a string, found ${typeof told}`)
+  }
+  return told as Json
+}
+
+/** Says that a sub-agent begins. */
+async function open({ work, call }: CallSettings, program: Program, lane: Lane, signal: AbortSignal): Promise<void> {
+  const { session, writer, runId } = work
+  const { toolCallId } = call
+  const { name: agentType } = program
+  const agentId = childIdOf(runId, agentType, toolCallId)
+  await work.turn(async () => {
+    await session.sync(writer.cursor.sequence)
+    // Nobody begins after the end.
+    signal.throwIfAborted()
+    const start: Chunk = { type: 'subagent-start', agentId, agentType, toolCallId, lane: lane.origin.lane }
+    const initial = program.kind === 'agent' ? program.initialState : undefined
+    const state: Chunk[] =
+      initial === undefined || session.state !== undefined ? [] : [{ type: 'state-snapshot', state: initial }]
+    const batch = [start, ...state, checkpointOf(lane, false)]
+    if (!lane.fits(batch)) throw new ToolError(`the initial state of agent ${agentType} is larger than the log takes`)
+    await lane.commit(batch)
+  })
+}
+
+/** What a sub-agent was told, as a message; it is in nobody's session but the call says it. */
+const taskOf = (agentId: string, text: string, at: number): Message => ({
+  id: `${agentId}::task`,
+  role: 'user',
+  status: 'sent',
+  at,
+  createdAt: 0,
+  parts: [{ type: 'text', key: 'task', at, id: 'task', text, state: 'done' }],
+})
+
+/** Ends a sub-agent when its time is over; throws where it is. */
+async function limitTime(
+  { session, runId, timers, clock }: Work,
+  { budget: { time }, name, kind }: Program,
+  agentId: string,
+  controller: AbortController,
+): Promise<() => void> {
+  const left = time === Number.POSITIVE_INFINITY ? time : time - (await session.timeOf(runId, agentId, clock()))
+  if (left > LONGEST_MS) return () => {}
+  const overtime = () => new BudgetError('budget_time', `${kind} ${name} has taken longer than ${time} ms`)
+  if (left <= 0) throw overtime()
+  return timers.after(left, () => controller.abort(overtime()), true)
+}
+
+async function finish(
+  settings: CallSettings,
+  child: Child,
+  ended: Extract<Ended, { outcome: 'done' }>,
+  told: Told,
+): Promise<void> {
+  const { call, tools } = settings
+  const { toolCallId } = call
+  // That of a finishing tool may be null.
+  const output: Json = ended.output === undefined ? ended.text : ended.output
+  const chunk: Chunk = { type: 'tool-output-available', toolCallId, output, executor: 'server' }
+  const last: Said = { chunk: { type: 'finish', finishReason: ended.finishReason }, lane: child.lane(ended.steps) }
+  const sub = tools.get(call.toolName) as SubAgent
+  try {
+    await end(settings, sub, [...ended.facts, last], output, { chunk }, told)
+  } catch (error) {
+    const refusal = refusalOf(error)
+    if (refusal === undefined) throw error
+    await end(settings, sub, [...ended.facts, last], refusal, failed(settings.work, call, refusal), told)
+  }
+}
+
+function failureOutcome({ work, call }: CallSettings, failure: MillraceError): Outcome {
+  const told = new ToolError(`${call.toolName} failed: ${excerpt(failure.message)}`, { code: 'subagent_failed' })
+  return failed(work, call, told)
+}
+
+/** Ends a sub-agent together with the call that it worked for; what is told of both is what was committed. */
+async function end(
+  settings: CallSettings,
+  sub: SubAgent,
+  before: readonly Said[],
+  result: Json | MillraceError,
+  outcome: Outcome,
+  told: Told,
+): Promise<void> {
+  const { work, step, call } = settings
+  const { session, writer, runId } = work
+  const { toolCallId } = call
+  const agentType = sub.program.name
+  const agentId = childIdOf(runId, agentType, toolCallId)
+  const lane = callLane(work, step, toolCallId)
+  const failure = result instanceof Error ? result : undefined
+  const who = { type: 'subagent-end', agentId, agentType, toolCallId } as const
+  const chunk: Chunk =
+    result instanceof Error
+      ? { ...who, status: 'failed', reason: excerpt(result.message) }
+      : { ...who, status: 'completed', ...(isShort(result) && { result }) }
+  await work.turn(async () => {
+    work.signal.throwIfAborted()
+    await session.sync(writer.cursor.sequence)
+    // One that never began has no end.
+    const ends: Said[] = session.hasAgent(runId, agentId) ? [{ chunk, lane }] : []
+    // One that is done waited for all of its own.
+    const below = failure ? childrenEnded(session, writer, 'interrupted', agent => agent.parentId === agentId) : []
+    // What the hooks of a workflow gave nobody asks for any more.
+    const records = sub.program.kind === 'workflow' ? recordsEnded(session, { runId, agentId }, lane) : []
+    await decided(work, () => [...before, ...records, ...batchOf(settings, outcome, [], [...below, ...ends])])
+  })
+  told.agent.end(failure ? 'failed' : 'completed', failure)
+  told.call.settle(outcome.chunk)
+}
+
+const isShort = (result: Json): boolean => JSON.stringify(result).length <= LONGEST_RESULT

@@ -1,0 +1,141 @@
+import type { Json } from '@millrace/protocol'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { gate } from '../../api/test-runtime.fixture.ts'
+import { tool } from '../../define/tool.ts'
+import { ToolError } from '../../error/error.ts'
+import { caller, callsOf, commitOf, play, resultsIn } from '../agent/play.fixture.ts'
+
+const none = z.object({})
+
+test('every call says who executed it, also one that failed before it began', async () => {
+  const fine = tool({ name: 'fine', input: none, execute: () => 1 })
+  const picky = tool({ name: 'picky', input: z.object({ n: z.number() }), execute: () => 1 })
+  const calls = [{ name: 'fine' }, { name: 'picky', input: { n: 'x' } }, { name: 'unknown' }]
+  const { result } = await play(caller([fine, picky], calls).agent)
+  expect(callsOf(result.message).map(({ executor, state }) => [executor, state])).toEqual([
+    ['server', 'output-available'],
+    ['server', 'output-error'],
+    ['server', 'output-error'],
+  ])
+})
+
+const small = { log: { maxEntryBytes: 4096, blobBytes: 2048, maxBlobBytes: 8192 } }
+
+test('law 6: an output that is too large is an error for the model, and the run goes on', async () => {
+  const tools = [
+    tool({ name: 'fits', input: none, execute: () => 'x'.repeat(8000) }),
+    tool({ name: 'large', input: none, execute: () => 'x'.repeat(9000) }),
+    tool({
+      name: 'yields',
+      input: none,
+      async *execute() {
+        yield 'x'.repeat(9000)
+        return 'small'
+      },
+    }),
+    tool({
+      name: 'emits',
+      input: none,
+      execute(_input, { emit }) {
+        emit('big', 'x'.repeat(9000))
+        return 'small'
+      },
+    }),
+  ]
+  const names = ['fits', 'large', 'yields', 'emits']
+  const { agent: sayer, heard } = caller(
+    tools,
+    names.map(name => ({ name, id: name })),
+  )
+  const { result } = await play(sayer, small)
+  expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
+  const code = 'tool_output_too_large'
+  expect(callsOf(result.message)).toMatchObject([
+    { state: 'output-available' },
+    { state: 'output-error', code },
+    { state: 'output-error', code },
+    { state: 'output-error', code },
+  ])
+  const results = resultsIn(heard[1] as never)
+  expect(results['fits']).toEqual({ type: 'text', value: 'x'.repeat(8000) })
+  expect(results['large']).toMatchObject({ type: 'error-text', value: expect.stringMatching(/larger than the log/) })
+})
+
+test('law 6: the words of an error are cut to what the smallest entry holds', async () => {
+  const loud = (name: string, text: string) =>
+    tool({
+      name,
+      input: none,
+      execute() {
+        throw new ToolError(text)
+      },
+    })
+  const tools = [
+    loud('plain', 'x'.repeat(100_000)),
+    loud('wide', '\u0001'.repeat(100_000)),
+    loud('half', '😀'.repeat(9999)),
+  ]
+  const { result } = await play(
+    caller(
+      tools,
+      tools.map(({ name }) => ({ name })),
+    ).agent,
+    small,
+  )
+  expect(result.status).toBe('completed')
+  const texts = callsOf(result.message).map(({ errorText = '' }) => errorText)
+  expect(texts.map(text => text.length)).toEqual([1001, 501, 1001])
+  for (const text of texts) expect(text).toMatch(/…$/)
+})
+
+test('as many calls run at a time as the agent says, and no more', async () => {
+  let now = 0
+  let most = 0
+  const all = gate()
+  const busy = tool({
+    name: 'busy',
+    input: none,
+    async execute() {
+      most = Math.max(most, ++now)
+      if (now === 3) all.open()
+      await all.opened
+      now--
+      return null
+    },
+  })
+  const calls = Array.from({ length: 10 }, (_, i) => ({ name: 'busy', id: `c${i}` }))
+  const { result } = await play(caller([busy], calls, { parallelCalls: 3 }).agent)
+  expect(result.status).toBe('completed')
+  expect(most).toBe(3)
+})
+
+test('each outcome is a commit of its own, and the last closes the step', async () => {
+  const order = tool({
+    name: 'order',
+    input: z.object({ n: z.number() }),
+    execute({ n }, { updateState }) {
+      updateState(state => [...((state as Json[] | undefined) ?? []), n])
+      return n
+    },
+  })
+  const calls = [1, 2, 3].map(n => ({ name: 'order', input: { n }, id: `${n}` }))
+  const { log, view } = await play(caller([order], calls).agent)
+  const done = view.state as number[]
+  expect(done.toSorted()).toEqual([1, 2, 3])
+  for (const { id } of calls) {
+    const commit = commitOf(log, chunk => chunk.type === 'tool-output-available' && chunk.toolCallId === id)
+    expect(commit.map(({ type }) => type)).toEqual(['tool-output-available', 'state-patch', 'checkpoint-created'])
+  }
+  const checkpoints = log.flatMap(({ chunk, origin }) =>
+    chunk.type === 'checkpoint-created' && origin.guest === undefined
+      ? [[origin.lane, origin.step, chunk.stepCount, chunk.closesStep]]
+      : [],
+  )
+  expect(checkpoints).toEqual([
+    ['main', 1, 1, false],
+    ...done.map(n => [`main/${n}`, 1, 1, false]),
+    ['main', 1, 1, true],
+    ['main', 2, 2, true],
+  ])
+})

@@ -1,0 +1,213 @@
+// One call of the server's: progress as words on a lane of its own, the outcome as a commit of its own.
+
+import { type Lane, LogError, MAX_PENDINGS, mustStop, pendingKey, type Said, type Ticket } from '@millrace/log'
+import type { Agent, Chunk, Operation, ToolPart } from '@millrace/protocol'
+import type { Callable } from '../../define/tool.ts'
+import { ToolError } from '../../error/error.ts'
+import type { Halt } from '../agent/loop.ts'
+import { finishingCalls, positionOf } from '../agent-position.ts'
+import { childrenEnded } from '../ending.ts'
+import { callLane, checkpointOf, type Work } from '../work.ts'
+import { isUnasked, lateAskingOf, TOO_LARGE, TOO_MANY } from './asking.ts'
+import { childIdOf, delegate } from './delegation.ts'
+import { failed, type Outcome, outcomeOf } from './outcome.ts'
+import { standstillOf } from './standstill.ts'
+
+export interface CallSettings {
+  readonly work: Work
+  readonly step: number
+  readonly call: ToolPart
+  /** What could be called in the step, by its name. */
+  readonly tools: ReadonlyMap<string, Callable>
+}
+
+/** Runs a call and commits its outcome. What goes wrong in it is an outcome too; only the end of the run is thrown. Tells why there is no outcome yet, if there is none. */
+export async function execute(settings: CallSettings): Promise<Halt | undefined> {
+  const { work, step, call, tools } = settings
+  const { writer } = work
+  const tool = tools.get(call.toolName)
+  if (tool && tool.executor !== 'provider' && call.approval === undefined) {
+    const { toolCallId, input = null } = call
+    const late = { toolCallId, tool, input }
+    const asking = isUnasked(work, late) ? await lateAskingOf(work, step, late) : undefined
+    if (asking) return ask(settings, asking)
+  }
+  // What others must not do meanwhile begins only while the lease surely lasts.
+  await writer.sure()
+  work.signal.throwIfAborted()
+  const halt = tool?.executor === 'agent' ? standstillOf(work, tool, call.toolCallId) : undefined
+  if (halt) return halt
+  const told = work.telemetry.toolCall({ call, tool, step })
+  const lane = callLane(work, step, call.toolCallId)
+  if (tool?.executor === 'agent') {
+    // Two do not work for one call.
+    const others = othersEnded(settings, childIdOf(work.runId, tool.program.name, call.toolCallId))
+    if (others.length > 0) await decided(work, () => [...others, { chunk: checkpointOf(lane, false), lane }])
+    return told.within(() => delegate(settings, tool, told))
+  }
+  const own = tool?.executor === 'server' ? tool : undefined
+  const outcome = await told.within(() => outcomeOf(work, step, call, own, lane))
+  told.executed()
+  work.signal.throwIfAborted()
+  told.settle(await work.turn(() => commit(settings, lane, outcome)))
+  return undefined
+}
+
+/** The ends of the sub-agents at work for a call that cannot be any more, but for its own: the tool was another when they began. */
+function othersEnded({ work, call }: CallSettings, own?: string): Said[] {
+  const { session, writer, runId, agentId } = work
+  const { toolCallId } = call
+  if (!session.mayHaveAgentFor(toolCallId) || (own !== undefined && session.hasAgent(runId, own))) return []
+  const isMeant = (agent: Agent) => agent.parentId === agentId && agent.toolCallId === toolCallId
+  return childrenEnded(session, writer, 'interrupted', isMeant)
+}
+
+/** Asks for approval of a call that the log holds already, or says what was decided about it. */
+async function ask(settings: CallSettings, asking: readonly Said[]): Promise<undefined> {
+  const { work, step, call } = settings
+  const { toolCallId } = call
+  const refused = callLane(work, step, toolCallId).fits(asking) ? TOO_MANY : TOO_LARGE
+  await work.turn(async () => {
+    await work.session.sync(work.writer.cursor.sequence)
+    await decided(work, ({ pendings }) => {
+      if (refused === TOO_MANY && pendings.length < MAX_PENDINGS) return asking
+      return batchOf(settings, { chunk: { type: 'tool-output-error', toolCallId, ...refused, executor: 'server' } }, [])
+    })
+  })
+}
+
+/** Settles a call that was denied. */
+export async function deny({ work, step, call, tools }: CallSettings): Promise<undefined> {
+  const { toolCallId, approval } = call
+  const { reason } = approval ?? {}
+  const chunk: Chunk = { type: 'tool-output-denied', toolCallId, ...(reason !== undefined && { reason }) }
+  await work.turn(async () => {
+    await work.session.sync(work.writer.cursor.sequence)
+    work.signal.throwIfAborted()
+    await say(work, callLane(work, step, toolCallId), batchOf({ work, step, call, tools }, { chunk }, []))
+  })
+}
+
+/** Settles a call that nobody answered in time, unless somebody was faster, or by the store's clock there is time left. */
+export async function lapse(settings: CallSettings, pending: string): Promise<void> {
+  const { work, step, call } = settings
+  const { writer, session } = work
+  const { toolCallId, approval } = call
+  const clock = await session.clock()
+  const lane = callLane(work, step, toolCallId)
+  await work.turn(async () => {
+    await session.sync(writer.cursor.sequence)
+    await writer.decide(ticket => {
+      const open = ticket.pendings.find(other => pendingKey(other) === pending)
+      const isLate = open !== undefined && (open.deadline ?? clock) <= clock
+      if (work.signal.aborted || mustStop(ticket) || !isLate) return undefined
+      if (!pending.startsWith('approval:')) {
+        const errorText = 'no client gave a result in time'
+        const code = 'client_tool_timeout'
+        return batchOf(
+          settings,
+          { chunk: { type: 'tool-output-error', toolCallId, errorText, code, executor: 'client' } },
+          [],
+        )
+      }
+      const reason = 'nobody answered in time'
+      const said = { approvalId: approval?.id ?? '', approved: false, isAutomatic: true, reason }
+      const denied: Chunk = { type: 'tool-output-denied', toolCallId, reason }
+      return [
+        { chunk: { type: 'tool-approval-response', toolCallId, ...said }, lane },
+        ...batchOf(settings, { chunk: denied }, []),
+      ]
+    })
+  })
+}
+
+/** Appends a batch on whatever ticket, unless the run is to stop: then its end says the rest. */
+export async function decided(work: Work, build: (ticket: Ticket) => readonly Said[]): Promise<void> {
+  const done = await work.writer.decide(ticket => (mustStop(ticket) || work.signal.aborted ? undefined : build(ticket)))
+  if (done !== undefined) return
+  work.signal.throwIfAborted()
+  throw new LogError('refused', 'the run is to stop')
+}
+
+/** Commits what became of a call, on whatever ticket: an answer to another that comes meanwhile changes nothing about it. */
+async function say(work: Work, lane: Lane, batch: readonly Said[]): Promise<void> {
+  while ((await lane.commit(batch)).outcome === 'moved') work.signal.throwIfAborted()
+}
+
+/** Commits an outcome, or that it was refused; tells which. */
+async function commit(settings: CallSettings, lane: Lane, outcome: Outcome): Promise<Chunk> {
+  const { work, call } = settings
+  const { session, writer, agent } = work
+  work.signal.throwIfAborted()
+  await session.sync(writer.cursor.sequence)
+  const refuse = async (error: unknown) => {
+    const refused = failed(work, call, error)
+    await say(work, lane, batchOf(settings, refused, []))
+    return refused.chunk
+  }
+  let patches: readonly Operation[]
+  try {
+    patches = (await outcome.updates?.patches(agent.state)) ?? []
+  } catch (error) {
+    return refuse(error)
+  }
+  try {
+    await say(work, lane, batchOf(settings, outcome, patches))
+    return outcome.chunk
+  } catch (error) {
+    const refusal = refusalOf(error)
+    if (refusal === undefined) throw error
+    return refuse(refusal)
+  }
+}
+
+/** What the commit of an outcome says, on the session as it is; first that those end who worked for the call. */
+export function batchOf(
+  settings: CallSettings,
+  { chunk, output }: Outcome,
+  patches: readonly Operation[],
+  ends: readonly Said[] = othersEnded(settings),
+): readonly Said[] {
+  const { work, step, call } = settings
+  const lane = callLane(work, step, call.toolCallId)
+  const main = work.lane(step)
+  const batch: Chunk[] = [chunk]
+  if (patches.length > 0) batch.push({ type: 'state-patch', patches: [...patches] })
+  if (output !== undefined && isFinal(settings)) batch.push({ type: 'output', output })
+  batch.push(checkpointOf(lane, false))
+  const said: Said[] = [...ends, ...batch.map(own => ({ chunk: own, lane }))]
+  // The last call of a step closes it, on the lane that made the calls.
+  if (isLast(settings)) said.push({ chunk: checkpointOf(main, true), lane: main })
+  return said
+}
+
+/** Whether no other call of the step is open. */
+function isLast({ work, call }: CallSettings): boolean {
+  const { open } = positionOf(work.message())
+  return open.every(({ toolCallId }) => toolCallId === call.toolCallId)
+}
+
+/** Whether the output of a call is the run's: of several finishing calls the first that the model made, whichever is done first. */
+function isFinal({ work, call, tools }: CallSettings): boolean {
+  const tool = tools.get(call.toolName)
+  // That of a sub-agent, or of a model that a workflow asks, is for whom it works.
+  if (tool?.executor !== 'server' || !tool.finish || work.parent) return false
+  const { calls } = positionOf(work.message())
+  const place = calls.findIndex(({ toolCallId }) => toolCallId === call.toolCallId)
+  return finishingCalls(calls.slice(0, place), tools).length === 0
+}
+
+/** Why the log did not take an outcome; undefined where that is not about this call. */
+export function refusalOf(error: unknown): ToolError | undefined {
+  if (!(error instanceof LogError) || (error.code !== 'too-large' && error.code !== 'invalid')) return undefined
+  if (error.message.startsWith('chunk state-patch:')) {
+    return new ToolError('the change of the state is larger than the log takes', {
+      code: 'tool_state_refused',
+      cause: error,
+    })
+  }
+  return new ToolError('the output is larger than the log takes: return less, or a link', {
+    code: 'tool_output_too_large',
+    cause: error,
+  })
+}

@@ -1,0 +1,119 @@
+import { memoryStore } from '@millrace/log'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { gate, testRuntime, until } from '../../api/test-runtime.fixture.ts'
+import { agent } from '../../define/agent.ts'
+import { tool } from '../../define/tool.ts'
+import { ToolError } from '../../error/error.ts'
+import { caller, callsOf, chunksOf, heardModel, play } from '../agent/play.fixture.ts'
+
+const input = z.object({ n: z.number() })
+const finish = tool({ name: 'finish', input, finish: true, execute: ({ n }) => ({ answer: n }) })
+
+test('a finishing tool ends the run, and its output is the run’s', async () => {
+  const { agent: ending, heard } = caller([finish], [{ name: 'finish', input: { n: 42 } }])
+  const { result, log } = await play(ending)
+  expect(result).toMatchObject({ status: 'completed', output: { answer: 42 }, text: '' })
+  expect(heard).toHaveLength(1)
+  expect(chunksOf(log, 'finish')).toEqual([{ type: 'finish', finishReason: 'tool-calls' }])
+  // The output is told with the outcome: nobody can see the one without the other.
+  const types = log.map(({ chunk }) => chunk.type)
+  expect(types[types.indexOf('output') - 1]).toBe('tool-output-available')
+})
+
+test.each([
+  ['first', ['first']],
+  ['last', ['last', 'first']],
+])(
+  'of several finishing calls the first that the model made counts, also when the %s is done before the other',
+  async (early, outputs) => {
+    const store = memoryStore()
+    const onlooker = testRuntime({ store, engine: false }).run('s', 'r')
+    const end = tool({
+      name: 'end',
+      input: z.object({ which: z.string() }),
+      finish: true,
+      async execute({ which }) {
+        if (which !== early) await until(onlooker, 'output')
+        return which
+      },
+    })
+    const calls = ['first', 'last'].map(which => ({ name: 'end', input: { which }, id: which }))
+    const { result, log } = await play(caller([end], calls).agent, { store }, { runId: 'r' })
+    expect(result).toMatchObject({ status: 'completed', output: 'first' })
+    expect(chunksOf(log, 'output').map(({ output }) => output)).toEqual(outputs)
+  },
+)
+
+test('calls beside a finishing one run to their end, and then the run does', async () => {
+  const rest = gate()
+  const beside = tool({
+    name: 'beside',
+    input,
+    async execute() {
+      await rest.opened
+      return 'too'
+    },
+  })
+  const first = tool({
+    name: 'first',
+    input,
+    finish: true,
+    execute() {
+      rest.open()
+      return 'finished'
+    },
+  })
+  const calls = [
+    { name: 'beside', input: { n: 1 } },
+    { name: 'first', input: { n: 1 } },
+  ]
+  const { agent: ending, heard } = caller([beside, first], calls)
+  const { result } = await play(ending)
+  expect(result).toMatchObject({ status: 'completed', output: 'finished' })
+  expect(callsOf(result.message).map(({ output }) => output)).toEqual(['too', 'finished'])
+  expect(heard).toHaveLength(1)
+})
+
+test('a finishing tool that fails ends nothing: the model is told, and goes on', async () => {
+  let count = 0
+  const once = tool({
+    name: 'once',
+    input,
+    finish: true,
+    execute() {
+      if (++count === 1) throw new ToolError('not yet')
+      return 'now'
+    },
+  })
+  const { model, heard } = heardModel([
+    { calls: [{ name: 'once', input: { n: 1 }, id: 'a' }] },
+    { calls: [{ name: 'once', input: { n: 'x' }, id: 'b' }] },
+    { calls: [{ name: 'once', input: { n: 2 }, id: 'c' }] },
+  ])
+  const { result, log } = await play(agent({ name: 'again', model, tools: [once] }))
+  expect(result).toMatchObject({ status: 'completed', output: 'now' })
+  expect(chunksOf(log, 'output')).toHaveLength(1)
+  expect(heard).toHaveLength(3)
+})
+
+test('a finishing tool that is there in one step only ends the run all the same', async () => {
+  const { model, heard } = heardModel([{ calls: [{ name: 'finish', input: { n: 1 } }] }, { text: 'More.' }])
+  const brief = agent({ name: 'brief', model, tools: ({ step }) => (step === 1 ? [finish] : []) })
+  const { result } = await play(brief)
+  expect(result).toMatchObject({ status: 'completed', output: { answer: 1 } })
+  expect(heard).toHaveLength(1)
+})
+
+test('law 6: an output of a finishing tool that no entry holds is an error for the model', async () => {
+  const large = tool({ name: 'large', input, finish: true, execute: ({ n }) => 'x'.repeat(n) })
+  const { model } = heardModel([
+    { calls: [{ name: 'large', input: { n: 6000 }, id: 'a' }] },
+    { calls: [{ name: 'large', input: { n: 10 }, id: 'b' }] },
+  ])
+  const { result } = await play(agent({ name: 'a', model, tools: [large] }), {
+    log: { maxEntryBytes: 4096, blobBytes: 2048 },
+  })
+  expect(callsOf(result.message)).toMatchObject([{ code: 'tool_output_too_large' }, { output: 'x'.repeat(10) }])
+  expect(result).toMatchObject({ status: 'completed', output: 'x'.repeat(10) })
+})

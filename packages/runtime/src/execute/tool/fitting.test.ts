@@ -1,0 +1,41 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { multiplied } from '../../../../../scripts/faults/campaign.ts'
+import { fitting, type Weighed } from './fitting.ts'
+
+const weighed = (...weights: number[]): Weighed[] => weights.map((weight, n) => ({ toolCallId: `c${n}`, weight }))
+const sumOf = (calls: readonly Weighed[]): number => calls.reduce((sum, { weight }) => sum + weight, 0)
+
+test.each([
+  [[30, 30, 1], 50, ['c0', 'c2']],
+  [[30, 30, 1], 61, ['c0', 'c1', 'c2']],
+  [[70, 30, 1], 50, ['c1', 'c2']],
+  [[5, 5], 4, []],
+  [[], 4, []],
+])('of %j with room for %d', (weights, room, expected) => {
+  const taken = fitting(weighed(...weights), calls => sumOf(calls) <= room)
+  expect(taken.map(({ toolCallId }) => toolCallId)).toEqual(expected)
+})
+
+test('what is taken has room, nothing is tried twice, and all tries together cost a few times the room', () => {
+  const calls = fc.array(fc.integer({ min: 1, max: 100_000 }), { maxLength: 256 })
+  fc.assert(
+    fc.property(calls, fc.integer({ min: 1, max: 1_000_000 }), (weights, room) => {
+      const tried: string[] = []
+      let cost = 0
+      const taken = fitting(weighed(...weights), some => {
+        tried.push(some.map(({ toolCallId }) => toolCallId).join())
+        cost += sumOf(some)
+        return sumOf(some) <= room
+      })
+      expect(sumOf(taken)).toBeLessThanOrEqual(room)
+      expect(new Set(tried).size).toBe(tried.length)
+      expect(cost).toBeLessThanOrEqual(16 * room + 100_000)
+      // Nothing lighter than what was left empty was left out, but for the grain of it.
+      const left = weighed(...weights).filter(({ toolCallId }) => !taken.some(call => call.toolCallId === toolCallId))
+      const empty = room - sumOf(taken)
+      for (const { weight } of left) expect(weight).toBeGreaterThan(empty - room / 16)
+    }),
+    { numRuns: multiplied(200) },
+  )
+})

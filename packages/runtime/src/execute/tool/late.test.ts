@@ -1,0 +1,106 @@
+// Rules about calls that are in the log already: another process made them, perhaps by other code.
+
+import { Memory, memoryStore } from '@millrace/log'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { approve, begin, call, callsIn, closedIn, scripted, soundLog } from '../../api/people.fixture.ts'
+import { gate, testRuntime } from '../../api/test-runtime.fixture.ts'
+import type { Approval, ApprovalContext } from '../../define/approval.ts'
+import { tool } from '../../define/tool.ts'
+import { keeping } from '../agent/play.fixture.ts'
+
+const three = (name: string) => [1, 2, 3].map(n => call(name, `c${n}`, { n }))
+
+describe('a call that was cut off, whose tool has another rule by now', () => {
+  const payer = (approval: Approval<{ n: number }> | undefined, execute: (input: { n: number }) => unknown) =>
+    scripted('payer', [{ calls: three('pay') }, { text: 'Done.' }], {
+      tools: [
+        tool({ name: 'pay', input: z.object({ n: z.number() }), ...(approval !== undefined && { approval }), execute }),
+      ],
+      parallelCalls: 1,
+    }).agent
+
+  /** What another process finds after one of these was at work for the first of its calls. */
+  async function left(approval?: Approval<{ n: number }>) {
+    const memory = new Memory()
+    const begun = gate()
+    const execute = () => {
+      begun.open()
+      return new Promise(() => {})
+    }
+    const { runtime } = await begin(payer(approval, execute), { store: memoryStore(undefined, memory) })
+    await begun.opened
+    await runtime.close()
+    return memoryStore(undefined, memory)
+  }
+
+  test.each([
+    ['no rule', undefined],
+    ['one that let all pass', () => false],
+  ] as const)('is asked about by whoever is to run it, where there was %s', async (_, before) => {
+    const store = await left(before)
+    const ran: number[] = []
+    const asked: [number, string, number][] = []
+    const rule = ({ n }: { n: number }, { toolCallId, step }: ApprovalContext) => {
+      asked.push([n, toolCallId, step])
+      if (n === 1) return false
+      return n === 2 ? { approved: false, reason: 'too much' } : true
+    }
+    const pay = payer({ rule, timeout: 60_000 }, ({ n }) => {
+      ran.push(n)
+      return `paid ${n}`
+    })
+    const heir = testRuntime({ agents: [pay], store })
+    const run = heir.run('s', 'r')
+    expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ id: 'r::c3' }] })
+    expect(ran).toEqual([1])
+    expect(await callsIn(heir)).toMatchObject({
+      c1: { output: 'paid 1' },
+      c2: { state: 'output-denied', approval: { approved: false, isAutomatic: true, reason: 'too much' } },
+      c3: { state: 'approval-requested', approval: { deadline: expect.any(Number) } },
+    })
+    await approve(heir, 'c3')
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(ran).toEqual([1, 3])
+    expect(asked).toEqual([
+      [1, 'c1', 1],
+      [2, 'c2', 1],
+      [3, 'c3', 1],
+    ])
+    const log = await soundLog(heir)
+    const types = log.filter(({ origin }) => origin.lane === 'main/c2').map(({ chunk }) => chunk.type)
+    expect(types.slice(-5)).toEqual([
+      'tool-approval-request',
+      'tool-approval-response',
+      'checkpoint-created',
+      'tool-output-denied',
+      'checkpoint-created',
+    ])
+    expect(closedIn(log)).toEqual(['r/main/1', 'r/main/2'])
+  })
+
+  test('runs where the rule decides that it may, and waits for a person where the rule throws', async () => {
+    const store = await left()
+    const ran: number[] = []
+    const rule = ({ n }: { n: number }) => {
+      if (n === 2) throw new Error('no idea')
+      return { approved: true }
+    }
+    const heir = testRuntime({ agents: [payer(rule, ({ n }) => ran.push(n))], store, logger: keeping().logger })
+    expect((await heir.run('s', 'r').result()).pendings.map(({ id }) => id)).toEqual(['r::c2'])
+    expect(ran).toEqual([1, 3])
+    expect(await callsIn(heir)).toMatchObject({ c1: { approval: { approved: true, isAutomatic: true } } })
+    await soundLog(heir)
+  })
+
+  test('is not asked about by the process that asked before it was in the log', async () => {
+    let count = 0
+    const rule = () => {
+      count++
+      return false
+    }
+    const { run } = await begin(payer(rule, ({ n }) => n))
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(count).toBe(3)
+  })
+})

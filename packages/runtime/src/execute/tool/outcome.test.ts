@@ -1,0 +1,263 @@
+import type { Json } from '@millrace/protocol'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { tool } from '../../define/tool.ts'
+import { ToolError } from '../../error/error.ts'
+import { caller, callsOf, chunksOf, play, resultsIn } from '../agent/play.fixture.ts'
+
+const none = z.object({})
+
+test('an input that does not fit is told to the model, and the code never sees it', async () => {
+  let count = 0
+  const picky = tool({
+    name: 'picky',
+    input: z.object({ n: z.number() }),
+    execute: () => ++count,
+  })
+  const { agent: asker, heard } = caller([picky], [{ name: 'picky', input: { n: 'x' }, id: 'c1' }])
+  const { result, log } = await play(asker)
+  expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
+  expect(count).toBe(0)
+  expect(chunksOf(log, 'tool-input-error')).toMatchObject([
+    { toolCallId: 'c1', toolName: 'picky', errorText: expect.stringMatching(/^the input does not fit: n: /) },
+  ])
+  expect(resultsIn(heard[1] as never)).toEqual({
+    c1: { type: 'error-text', value: expect.stringMatching(/does not fit: n: /) },
+  })
+})
+
+test('what a generator yields is progress, and what it returns its output', async () => {
+  const steps = tool({
+    name: 'steps',
+    input: none,
+    async *execute() {
+      yield 'one'
+      yield { two: 2 }
+      return 'three'
+    },
+  })
+  const { log, result } = await play(caller([steps], [{ name: 'steps' }]).agent)
+  expect(chunksOf(log, 'tool-output-available').map(({ output, preliminary }) => [output, preliminary])).toEqual([
+    ['one', true],
+    [{ two: 2 }, true],
+    ['three', undefined],
+  ])
+  const [call] = callsOf(result.message)
+  expect(call?.output).toBe('three')
+  expect(call).not.toHaveProperty('progress')
+})
+
+test.each<[string, () => unknown, Json]>([
+  [
+    'the last that it yielded, where it returns nothing',
+    async function* () {
+      yield 1
+      yield 2
+    },
+    2,
+  ],
+  [
+    'null, where it returns that',
+    async function* () {
+      yield 1
+      return null
+    },
+    null,
+  ],
+  ['null, where it neither yields nor returns', async function* () {}, null],
+  [
+    'the same, where it does not wait',
+    function* () {
+      yield 1
+      return 3
+    },
+    3,
+  ],
+])('the output of a generator is %s', async (_, execute, output) => {
+  const { result } = await play(
+    caller([tool({ name: 'g', input: none, execute: execute as () => unknown })], [{ name: 'g' }]).agent,
+  )
+  expect(callsOf(result.message)).toMatchObject([{ state: 'output-available', output }])
+})
+
+test.each<[string, (onLeft: () => void) => AsyncGenerator | Generator]>([
+  [
+    'one that waits',
+    async function* (onLeft) {
+      try {
+        yield 1n
+      } finally {
+        onLeft()
+      }
+    },
+  ],
+  [
+    'one that does not wait',
+    function* (onLeft) {
+      try {
+        yield 1n
+      } finally {
+        onLeft()
+      }
+    },
+  ],
+  [
+    'one that fails at it',
+    function* (onLeft) {
+      try {
+        yield 1n
+      } finally {
+        onLeft()
+        // biome-ignore lint/correctness/noUnsafeFinally: that is what such code does
+        throw new Error('password=hunter2')
+      }
+    },
+  ],
+  [
+    'one that never comes to its end',
+    async function* (onLeft) {
+      try {
+        yield 1n
+      } finally {
+        onLeft()
+        await new Promise(() => {})
+      }
+    },
+  ],
+])('a generator whose progress is refused is closed: %s', async (_, execute) => {
+  let count = 0
+  const odd = tool({ name: 'odd', input: none, execute: () => execute(() => count++) as AsyncGenerator<unknown, null> })
+  const { result } = await play(caller([odd], [{ name: 'odd' }]).agent)
+  expect(count).toBe(1)
+  expect(callsOf(result.message)).toMatchObject([
+    { code: 'tool_output_invalid', errorText: 'what odd yielded is no JSON' },
+  ])
+})
+
+test('a call that takes too long fails, its signal is aborted, and it is not waited for', async () => {
+  const aborted: unknown[] = []
+  const forever = tool({
+    name: 'forever',
+    input: none,
+    timeout: 5,
+    execute(_input, { abortSignal }) {
+      abortSignal.addEventListener('abort', () => aborted.push((abortSignal.reason as ToolError).code))
+      return new Promise(() => {})
+    },
+  })
+  const { agent: waiting, heard } = caller([forever], [{ name: 'forever', id: 'c1' }])
+  const { result, log } = await play(waiting)
+  expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
+  expect(aborted).toEqual(['tool_timeout'])
+  const errorText = 'forever took longer than 5 ms'
+  expect(chunksOf(log, 'tool-output-error')).toEqual([
+    { type: 'tool-output-error', toolCallId: 'c1', executor: 'server', errorText, code: 'tool_timeout' },
+  ])
+  expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'error-text', value: errorText } })
+})
+
+test('a timeout of Infinity is none', async () => {
+  const calm = tool({ name: 'calm', input: none, timeout: Number.POSITIVE_INFINITY, execute: async () => 'calm' })
+  const { result } = await play(caller([calm], [{ name: 'calm' }]).agent)
+  expect(callsOf(result.message)).toMatchObject([{ output: 'calm' }])
+})
+
+test('the words of a ToolError are shown; those of any other error go to the logger alone', async () => {
+  const secret = new Error('password=hunter2')
+  const tools = [
+    tool({
+      name: 'shown',
+      input: none,
+      execute() {
+        throw new ToolError('the shop is closed', { cause: secret })
+      },
+    }),
+    tool({ name: 'hidden', input: none, execute: () => Promise.reject(secret) }),
+    tool({
+      name: 'odd',
+      input: none,
+      async *execute() {
+        yield 1
+        throw 'a text'
+      },
+    }),
+  ]
+  const { agent: failing, heard } = caller(tools, [{ name: 'shown' }, { name: 'hidden' }, { name: 'odd' }])
+  const { result, log, told } = await play(failing)
+  expect(result.status).toBe('completed')
+  const code = 'tool_execution_failed'
+  expect(callsOf(result.message)).toMatchObject([
+    { state: 'output-error', errorText: 'the shop is closed', code },
+    { state: 'output-error', errorText: 'hidden failed', code },
+    { state: 'output-error', errorText: 'odd failed', code },
+  ])
+  expect(JSON.stringify([log, heard[1]])).not.toContain('hunter2')
+  expect(told.map(({ cause }) => cause)).toEqual([secret, secret, 'a text'])
+})
+
+const MARK = Symbol.for('millrace.error')
+const refuse = () => {
+  throw new Error('no')
+}
+
+test.each<[string, unknown]>([
+  ['a marked object without words', { [MARK]: true }],
+  ['a marked object with a code that is too long', { [MARK]: true, code: 'x'.repeat(100_000), message: 'x' }],
+  ['an object that cannot be looked at', new Proxy({}, { has: refuse, get: refuse, getPrototypeOf: refuse })],
+  [
+    'an error that can be looked at once',
+    (() => {
+      let count = 0
+      const code = () => (++count > 1 ? refuse() : 'run_busy')
+      return Object.defineProperty(Object.assign(new Error('x'), { [MARK]: true }), 'code', { get: code })
+    })(),
+  ],
+  ['nothing', undefined],
+])('a tool that throws %s fails its call, not the run', async (_, thrown) => {
+  const odd = tool({ name: 'odd', input: none, execute: () => Promise.reject(thrown) })
+  const cannotTell = {
+    warn() {},
+    error: (_message: string, fields: object) => void ('cause' in fields && refuse()),
+  }
+  const { result } = await play(caller([odd], [{ name: 'odd' }]).agent, { logger: cannotTell })
+  expect(result.status).toBe('completed')
+  expect(callsOf(result.message)).toMatchObject([
+    { state: 'output-error', code: 'tool_execution_failed', errorText: 'odd failed' },
+  ])
+})
+
+test('an output is as its schema has it; one that does not fit is no output', async () => {
+  const output = z.object({ n: z.string().transform(Number) })
+  const good = tool({ name: 'good', input: none, output, execute: () => ({ n: '42' }) })
+  const bad = tool({ name: 'bad', input: none, output, execute: () => ({ n: 42 }) as never })
+  const { result } = await play(caller([good, bad], [{ name: 'good' }, { name: 'bad' }]).agent)
+  expect(callsOf(result.message)).toMatchObject([
+    { state: 'output-available', output: { n: 42 } },
+    { state: 'output-error', errorText: expect.stringMatching(/^what bad returned does not fit: n: /) },
+  ])
+  expect(callsOf(result.message)[1]?.code).toBe('tool_output_invalid')
+})
+
+const cycle: { self?: unknown } = {}
+cycle.self = cycle
+
+test.each<[string, unknown, Json | undefined]>([
+  ['nothing', undefined, null],
+  ['a date', new Date(0), '1970-01-01T00:00:00.000Z'],
+  ['an object with what JSON does not know', { a: 1, b: undefined, c: () => 1 }, { a: 1 }],
+  ['not a number', Number.NaN, null],
+  ['a BigInt', 1n, undefined],
+  ['a cycle', cycle, undefined],
+  ['a function', () => 1, undefined],
+  ['a symbol', Symbol('s'), undefined],
+])('an output that is %s is JSON or an error, never the end of the run', async (_, returned, output) => {
+  const odd = tool({ name: 'odd', input: none, execute: async () => ({ value: returned }).value })
+  const { result } = await play(caller([odd], [{ name: 'odd' }]).agent)
+  expect(result.status).toBe('completed')
+  const [call] = callsOf(result.message)
+  if (output !== undefined) expect(call).toMatchObject({ state: 'output-available', output })
+  else {
+    expect(call).toMatchObject({ state: 'output-error', code: 'tool_output_invalid' })
+    expect(call?.errorText).toMatch(/^what odd returned is no JSON/)
+  }
+})

@@ -1,0 +1,70 @@
+import type { Message, ToolPart } from '@millrace/protocol'
+import { expect, test } from 'vitest'
+import { agent } from '../../define/agent.ts'
+import { subAgent } from '../../define/sub-agent.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import type { Work } from '../work.ts'
+import { childIdOf } from './delegation.ts'
+import { standstillOf } from './standstill.ts'
+
+const model = scriptedModel([])
+const inner = agent({ name: 'inner', model })
+const outer = agent({ name: 'outer', model, subAgents: [inner] })
+
+type Call = Partial<ToolPart> & { readonly toolCallId: string }
+
+const asked = (id: string, deadline?: number): Call => ({
+  toolCallId: id,
+  state: 'approval-requested',
+  approval: { id: `r::${id}`, ...(deadline !== undefined && { deadline }) },
+})
+const client = (toolCallId: string, deadline: number): Call => ({ toolCallId, executor: 'client', deadline })
+const delegated: Call = { toolCallId: 'below', toolName: 'inner' }
+
+/** What the outer agent waits for at 1000, when it and the inner one have these calls open; of one that has not begun there are none. */
+function standstill(outerCalls: readonly Call[] | undefined, innerCalls?: readonly Call[]) {
+  const calls = new Map([
+    [childIdOf('r', 'outer', 'c1'), outerCalls],
+    [childIdOf('r', 'inner', 'below'), innerCalls],
+  ])
+  const partOf = (call: Call) => ({ type: 'tool', state: 'input-available', executor: 'server', ...call })
+  const session = {
+    hasAgent: (_: string, agentId: string) => calls.get(agentId) !== undefined,
+    message: (_: string, agentId: string) =>
+      ({ parts: [{ type: 'step-start' }, ...(calls.get(agentId) ?? []).map(partOf)] }) as unknown as Message,
+  } as Work['session']
+  return standstillOf({ session, runId: 'r', clock: () => 1000 }, subAgent(outer), 'c1')
+}
+
+test('one of which all that is open waits for somebody tells for whom, and until when', () => {
+  expect(standstill([asked('a'), client('b', 3000), asked('c', 2000)])).toEqual({
+    outcome: 'waiting',
+    on: ['approval:r::a', 'client-tool:b', 'approval:r::c'],
+    until: 2000,
+  })
+  expect(standstill([asked('a')])?.until).toBe(Number.POSITIVE_INFINITY)
+})
+
+test('those that work for it count as well', () => {
+  const on = ['approval:r::a', 'approval:r::x']
+  expect(standstill([asked('a', 3000), delegated], [asked('x', 2000)])).toMatchObject({ on, until: 2000 })
+  expect(standstill([asked('a', 1500), delegated], [asked('x', 2000)])).toMatchObject({ on, until: 1500 })
+})
+
+const ended: Call = { toolCallId: 'a', state: 'output-available' }
+const denied: Call = { toolCallId: 'a', state: 'approval-responded', approval: { id: 'r::a', approved: false } }
+const runnable: Call = { toolCallId: 'a', toolName: 'other' }
+
+test.each<[string, readonly Call[] | undefined, (readonly Call[])?]>([
+  ['has not begun', undefined],
+  ['has no calls', []],
+  ['has only calls that have an outcome', [ended]],
+  ['has a call that can run', [asked('b'), runnable]],
+  ['has a call to settle as denied', [asked('b'), denied]],
+  ['has a call whose time is over', [asked('b'), asked('a', 1000)]],
+  ['is to let another begin', [asked('b'), delegated]],
+  ['has another that can go on', [asked('b'), delegated], [asked('x'), runnable]],
+  ['has another that is done', [asked('b'), delegated], [ended]],
+])('one that %s does not stand still', (_, outerCalls, innerCalls) => {
+  expect(standstill(outerCalls, innerCalls)).toBe(undefined)
+})

@@ -1,0 +1,148 @@
+// The time of a sub-agent: what counts, that nothing of it begins when it is over, and what else it bounds.
+
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { ask, begin, call, callsIn, counted, scripted, soundLog } from '../../api/people.fixture.ts'
+import { gate } from '../../api/test-runtime.fixture.ts'
+import { agent } from '../../define/agent.ts'
+import { subAgent } from '../../define/sub-agent.ts'
+import { tool } from '../../define/tool.ts'
+import { expectOneEnd, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
+import { chunksOf, reportsOf } from '../agent/play.fixture.ts'
+
+const input = z.object({})
+const budget = { time: 5000 }
+const hour = 3_600_000
+
+/** A tool that works until it is let go, and how often it began. */
+function held(name: string) {
+  const { opened, open } = gate()
+  const began: string[] = []
+  const own = tool({
+    name,
+    input,
+    async execute(_, { toolCallId }) {
+      began.push(toolCallId)
+      await opened
+      return name
+    },
+  })
+  return { tool: own, began, open }
+}
+
+const reasons = async (world: VirtualCluster) =>
+  chunksOf(await world.entries('s'), 'subagent-end').map(({ reason }) => reason)
+
+test.each([1, 2])(
+  'what a child waits for somebody while a sibling works does not count, %i levels below',
+  async levels => {
+    const world = new VirtualCluster()
+    const { ran, tool: pay } = counted('pay', true)
+    const slow = held('slow')
+    let child = scripted('payer', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'paid' }], {
+      tools: [pay],
+      budget,
+    })
+    if (levels === 2) {
+      const { agent: below } = child
+      child = scripted('middle', [{ calls: [ask('payer', 'k0')] }, { text: 'paid' }], { subAgents: [below], budget })
+    }
+    const calls = [ask(child.agent.name, 'c0'), call('slow', 'c1')]
+    const own = scripted('parent', [{ calls }, { text: 'Done.' }], { subAgents: [child.agent], tools: [slow.tool] })
+    const { runtime } = world.process(() => [own.agent])
+    await runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
+    await world.seen('s', ({ chunk }) => chunk.type === 'tool-approval-request')
+    await world.clock.advance(hour / 2)
+    await runtime.answer('s', { kind: 'approval', id: 'r::k1', approved: true })
+    await world.seen('s', ({ chunk }) => chunk.type === 'subagent-end' && chunk.agentType === child.agent.name)
+    slow.open()
+    expect(await world.ended('s', 'r')).toBe('completed')
+    expect(ran).toEqual([1])
+    expect(own.prompts[1]).toContain('paid')
+    expect(chunksOf(await world.entries('s'), 'run-paused')).toEqual([])
+  },
+)
+
+test('what a child works while another of its calls waits counts, whoever drives it', async () => {
+  const world = new VirtualCluster()
+  const { tool: pay } = counted('pay', true)
+  const slow = held('slow')
+  const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 }), call('slow', 'k2')] }], {
+    tools: [pay, slow.tool],
+    budget,
+  })
+  const own = scripted('parent', [{ calls: [ask('child', 'c0')] }, { text: 'Done.' }], { subAgents: [child.agent] })
+  const first = world.process(() => [own.agent])
+  await first.runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
+  const { timestamp } = await world.seen('s', ({ chunk }) => chunk.type === 'tool-approval-request')
+  await world.clock.advance(3000)
+  first.kill()
+  world.process(() => [own.agent])
+  const { timestamp: ended } = await world.seen('s', ({ chunk }) => chunk.type === 'subagent-end')
+  expect(ended - timestamp).toBeGreaterThanOrEqual(5000)
+  expect(ended - timestamp).toBeLessThan(5200)
+  expect(await reasons(world)).toEqual(['agent child has taken longer than 5000 ms'])
+  expect(await world.ended('s', 'r')).toBe('completed')
+})
+
+test('of a child whose time is over nothing begins', async () => {
+  const world = new VirtualCluster()
+  const slow = held('slow')
+  const child = scripted('child', [{ calls: [call('slow', 'k1')] }], { tools: [slow.tool], budget: { time: 400 } })
+  const own = scripted('parent', [{ calls: [ask('child', 'c0')] }, { text: 'Done.' }], { subAgents: [child.agent] })
+  const first = world.process(() => [own.agent])
+  await first.runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
+  await world.seen('s', ({ chunk }) => chunk.type === 'tool-input-available' && chunk.toolCallId === 'k1')
+  first.kill()
+  world.process(() => [own.agent])
+  expect(await world.ended('s', 'r')).toBe('completed')
+  expect(slow.began).toEqual(['k1'])
+  expect(await reasons(world)).toEqual(['agent child has taken longer than 400 ms'])
+  await expectOneEnd(world, 's', 'r')
+})
+
+test('a prompt that never comes is cut off with its child’s time, and the run goes on', async () => {
+  const world = new VirtualCluster()
+  const child = scripted('child', [{ text: 'ok' }], { budget })
+  const asked = subAgent(child.agent, { prompt: () => new Promise(() => {}) as never })
+  const own = scripted('parent', [{ calls: [ask('child', 'c0')] }, { text: 'Done.' }], { subAgents: [asked] })
+  const { runtime } = world.process(() => [own.agent])
+  await runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
+  expect(await world.ended('s', 'r')).toBe('completed')
+  expect(own.prompts[1]).toContain('agent child has taken longer than 5000 ms')
+  const log = await world.entries('s')
+  expect(reportsOf(log)).toEqual([])
+  expect(chunksOf(log, 'subagent-start')).toEqual([])
+  expect(child.prompts).toEqual([])
+})
+
+test.each([
+  ['throws', () => Promise.reject(new Error('sk-secret')) as never, 'the agent failed'],
+  ['gives no text', () => 7 as never, 'expected a string, found number'],
+])('a prompt that %s fails its child, not the run', async (_, prompt, reason) => {
+  const child = scripted('child', [{ text: 'ok' }])
+  const asked = subAgent(child.agent, { prompt })
+  const own = scripted('parent', [{ calls: [ask('child', 'c0')] }, { text: 'Done.' }], { subAgents: [asked] })
+  const { runtime, run } = await begin(own.agent)
+  expect(await run.result()).toMatchObject({ status: 'completed' })
+  expect((await callsIn(runtime))['c0']).toMatchObject({ code: 'subagent_failed' })
+  expect(own.prompts[1]).toContain(reason)
+  expect(JSON.stringify(await soundLog(runtime))).not.toContain('sk-secret')
+})
+
+test('an initial state larger than the log takes fails its child, not the run', async () => {
+  const { agent: own, prompts } = scripted('parent', [{ calls: [ask('child', 'c0')] }, { text: 'Done.' }], {
+    subAgents: [
+      agent({
+        name: 'child',
+        model: scripted('child', [{ text: 'ok' }]).agent.model,
+        state: z.object({ text: z.string() }),
+        initialState: { text: 'x'.repeat(10_000) },
+      }),
+    ],
+  })
+  const { runtime, run } = await begin(own, { log: { maxEntryBytes: 4096 } })
+  expect(await run.result()).toMatchObject({ status: 'completed' })
+  expect(prompts[1]).toContain('the initial state of agent child is larger than the log takes')
+  expect(chunksOf(await soundLog(runtime), 'subagent-start')).toEqual([])
+})

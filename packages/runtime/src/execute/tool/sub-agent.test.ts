@@ -1,0 +1,311 @@
+// Agents as tools of others: what the model is told of them, what they are told, and how what they say is known as theirs.
+
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import {
+  approve,
+  ask,
+  begin,
+  call,
+  callsIn,
+  closedIn,
+  counted,
+  saidIn,
+  scripted,
+  soundLog,
+} from '../../api/people.fixture.ts'
+import { agent } from '../../define/agent.ts'
+import { subAgent } from '../../define/sub-agent.ts'
+import { tool } from '../../define/tool.ts'
+import { chunksOf, heardModel } from '../agent/play.fixture.ts'
+
+describe('a sub-agent', () => {
+  test('is a tool of its parent, by its own name or another, with a description and a schema', async () => {
+    const { agent: child } = scripted('child', [{ text: 'ok' }])
+    const input = z.object({ topic: z.string() })
+    const expert = subAgent(child, { name: 'expert', description: 'Knows it all', title: 'Expert', input })
+    const { model, heard } = heardModel([{ text: 'Done.' }])
+    const { run } = await begin(agent({ name: 'parent', model, subAgents: [child, expert] }))
+    await run.result()
+    expect(heard[0]?.tools).toMatchObject([
+      {
+        type: 'function',
+        name: 'child',
+        inputSchema: { type: 'object', required: ['prompt'], properties: { prompt: {} } },
+      },
+      { type: 'function', name: 'expert', description: 'Knows it all', inputSchema: { properties: { topic: {} } } },
+    ])
+  })
+
+  test('two of one agent under two names are two, each told what its parent says to it', async () => {
+    const { agent: child, prompts } = scripted('child', [{ text: 'ok' }])
+    const expert = subAgent(child, {
+      name: 'expert',
+      input: z.object({ topic: z.string(), depth: z.string().transform(Number) }),
+      prompt: ({ topic, depth }) => `Tell of ${topic}, ${depth + 1} deep.`,
+    })
+    const plain = subAgent(child, { name: 'plain', input: z.object({ topic: z.string() }) })
+    const { agent: own } = scripted(
+      'parent',
+      [
+        {
+          calls: [
+            ask('child', 'c1', 'As it is.'),
+            call('expert', 'c2', { topic: 'mills', depth: '1' }),
+            call('plain', 'c3', { topic: 'mills' }),
+          ],
+        },
+        { text: 'Done.' },
+      ],
+      { subAgents: [child, expert, plain] },
+    )
+    const { runtime, run } = await begin(own)
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(prompts.flatMap(prompt => JSON.parse(prompt))).toMatchObject(
+      ['As it is.', 'Tell of mills, 2 deep.', '{"topic":"mills"}'].map(text => ({
+        role: 'user',
+        content: [{ type: 'text', text }],
+      })),
+    )
+    const log = await soundLog(runtime)
+    expect(chunksOf(log, 'subagent-start')).toEqual(
+      ['c1', 'c2', 'c3'].map(toolCallId => ({
+        type: 'subagent-start',
+        agentId: `child:${toolCallId}`,
+        agentType: 'child',
+        toolCallId,
+        lane: `main/${toolCallId}`,
+      })),
+    )
+    expect(chunksOf(log, 'subagent-end')).toHaveLength(3)
+  })
+
+  test('says everything under its own id, type, lane and step; its model is named', async () => {
+    const { tool: count } = counted('count')
+    const { agent: grandchild } = scripted('grandchild', [{ text: 'deep' }])
+    const { agent: child } = scripted(
+      'child',
+      [{ reasoning: 'Hm', text: 'I', calls: [call('count', 'k1', { n: 1 }), ask('grandchild', 'k2')] }, { text: 'ok' }],
+      { tools: [count], subAgents: [grandchild] },
+    )
+    const { agent: own } = scripted('parent', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], {
+      subAgents: [child],
+    })
+    const { runtime, run } = await begin(own)
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
+    const log = saidIn(await soundLog(runtime))
+    const lanes = new Map<string, Set<string>>()
+    for (const { origin, chunk } of log) {
+      const who = `${origin.agentId} ${origin.agentType}`
+      if (chunk.type !== 'run-started' && chunk.type !== 'run-finished') {
+        lanes.set(who, (lanes.get(who) ?? new Set()).add(origin.lane))
+      }
+    }
+    expect(Object.fromEntries([...lanes].map(([who, own]) => [who, [...own].sort()]))).toEqual({
+      'r parent': ['main', 'main/c1'],
+      'child:c1 child': ['main/c1', 'main/c1/k1', 'main/c1/k2'],
+      'grandchild:k2 grandchild': ['main/c1/k2'],
+    })
+    const words = log.filter(({ chunk }) => /^(text|reasoning|step|tool-input)-/.test(chunk.type))
+    for (const { origin, chunk } of words) {
+      expect([chunk.type, origin.model]).toEqual([chunk.type, 'millrace:scripted'])
+      expect(origin.step).toBeGreaterThan(0)
+    }
+    // Each counts its own steps, and its checkpoints are named after its lane.
+    expect(closedIn(log)).toEqual(['r/main/c1/k2/1', 'r/main/c1/1', 'r/main/c1/2', 'r/main/1', 'r/main/2'])
+    // The starts and ends are their parents' words, on the lanes of the calls.
+    const borders = log.filter(({ chunk }) => chunk.type.startsWith('subagent-'))
+    expect(
+      borders.map(({ origin, chunk }) => [chunk.type, origin.agentId, origin.agentType, origin.lane, origin.step]),
+    ).toEqual([
+      ['subagent-start', 'r', 'parent', 'main/c1', 1],
+      ['subagent-start', 'child:c1', 'child', 'main/c1/k2', 1],
+      ['subagent-end', 'child:c1', 'child', 'main/c1/k2', 1],
+      ['subagent-end', 'r', 'parent', 'main/c1', 1],
+    ])
+    const { view } = await runtime.view('s')
+    expect(view.messages.map(({ id, agentType, status, parent }) => ({ id, agentType, status, parent }))).toEqual([
+      { id: expect.any(String), agentType: undefined, status: 'sent', parent: undefined },
+      { id: 'r::r', agentType: 'parent', status: 'sent', parent: undefined },
+      { id: 'r::child:c1', agentType: 'child', status: 'sent', parent: { messageId: 'r::r', toolCallId: 'c1' } },
+      {
+        id: 'r::grandchild:k2',
+        agentType: 'grandchild',
+        status: 'sent',
+        parent: { messageId: 'r::child:c1', toolCallId: 'k2' },
+      },
+    ])
+  })
+
+  test('has an own conversation: its parent is told its result only, also in later turns', async () => {
+    const talker = scripted(
+      'child',
+      [{ text: 'thinking aloud', calls: [call('count', 'k1', { n: 1 })] }, { text: 'the result' }],
+      { tools: [counted('count').tool] },
+    )
+    const own = scripted('parent', [{ calls: [ask('child', 'c1', 'the task')] }, { text: 'Done.' }], {
+      subAgents: [talker.agent],
+    })
+    const { runtime, run } = await begin(own.agent)
+    await run.result()
+    expect(talker.prompts.join()).not.toContain('Go.')
+    expect(talker.prompts[1]).toContain('thinking aloud')
+    expect(own.prompts[1]).toContain('the result')
+    expect(own.prompts[1]).not.toContain('thinking aloud')
+    const again = await runtime.start({ agent: own.agent, input: 'Again.', session: 's', runId: 'r2' })
+    expect(await again.result()).toMatchObject({ status: 'completed' })
+    expect(own.prompts[2]).toContain('the result')
+    expect(own.prompts.slice(2).join()).not.toContain('thinking aloud')
+    // And a child of a later turn knows nothing of the one before.
+    expect(talker.prompts[2]).not.toContain('the result')
+    await soundLog(runtime)
+  })
+})
+
+describe('what a sub-agent gives', () => {
+  test('is null where its finishing tool gave that, whatever it said beside', async () => {
+    const submit = tool({ name: 'submit', input: z.object({}), finish: true, execute: () => null })
+    const child = scripted('child', [{ text: 'words', calls: [call('submit', 'k1')] }], { tools: [submit] })
+    const { agent: own } = scripted('parent', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], {
+      subAgents: [child.agent],
+    })
+    const { runtime, run } = await begin(own)
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    expect(await callsIn(runtime)).toMatchObject({ c1: { state: 'output-available', output: null } })
+    expect(chunksOf(await soundLog(runtime), 'subagent-end')).toMatchObject([{ status: 'completed', result: null }])
+  })
+
+  test('is its text, its output, or what its finishing tool gave; and the run’s output is the parent’s', async () => {
+    const submit = tool({ name: 'submit', input: z.object({}), finish: true, execute: () => ({ score: 7 }) })
+    const speaker = scripted(
+      'speaker',
+      [{ text: 'Well. ', calls: [call('note', 'k1', { n: 1 })] }, { text: 'Only this.' }],
+      {
+        tools: [counted('note').tool],
+      },
+    )
+    const planner = scripted('planner', [{ text: '{"stops":["a"]}' }], {
+      output: z.object({ stops: z.array(z.string()) }),
+    })
+    const finisher = scripted('finisher', [{ calls: [call('submit', 'k2')] }], { tools: [submit] })
+    const own = scripted(
+      'parent',
+      [{ calls: [ask('speaker', 'c1'), ask('planner', 'c2'), ask('finisher', 'c3')] }, { text: '{"all":3}' }],
+      { subAgents: [speaker.agent, planner.agent, finisher.agent], output: z.object({ all: z.number() }) },
+    )
+    const { runtime, run } = await begin(own.agent)
+    expect(await run.result()).toMatchObject({ status: 'completed', output: { all: 3 } })
+    expect(await callsIn(runtime)).toMatchObject({
+      c1: { output: 'Only this.' },
+      c2: { output: { stops: ['a'] } },
+      c3: { output: { score: 7 } },
+      k2: { output: { score: 7 } },
+    })
+    const log = await soundLog(runtime)
+    expect(chunksOf(log, 'output')).toEqual([{ type: 'output', output: { all: 3 } }])
+    const results = chunksOf(log, 'subagent-end').map(({ agentType, status, result }) => [agentType, status, result])
+    expect(results.sort()).toEqual([
+      ['finisher', 'completed', { score: 7 }],
+      ['planner', 'completed', { stops: ['a'] }],
+      ['speaker', 'completed', 'Only this.'],
+    ])
+    expect((await runtime.view('s')).view.structured.map(({ streamId }) => streamId).sort()).toEqual([
+      'output:planner:c2',
+      'output:r',
+    ])
+  })
+
+  test('where it is large is told once, with the call', async () => {
+    const child = scripted('child', [{ text: `big ${'x'.repeat(100_000)}` }])
+    const own = scripted('parent', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child.agent] })
+    const { runtime, run } = await begin(own.agent)
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    const [end] = chunksOf(await soundLog(runtime), 'subagent-end')
+    expect(end).toMatchObject({ status: 'completed' })
+    expect(end?.result).toBeUndefined()
+    expect(own.prompts[1]?.length).toBeGreaterThan(100_000)
+  })
+})
+
+test('a sub-agent begins only after its call was approved, and not at all where it was denied', async () => {
+  const { agent: child, prompts } = scripted('child', [{ text: 'child done' }])
+  const sub = subAgent(child, {
+    input: z.object({ topic: z.string() }),
+    approval: ({ topic }) => topic !== 'weather',
+  })
+  const { agent: own } = scripted(
+    'parent',
+    [{ calls: ['weather', 'money', 'war'].map((topic, n) => call('child', `c${n}`, { topic })) }, { text: 'Done.' }],
+    { subAgents: [sub] },
+  )
+  const { runtime, run } = await begin(own)
+  expect(await run.result()).toMatchObject({ pendings: [{ id: 'r::c1' }, { id: 'r::c2' }] })
+  expect(prompts).toHaveLength(1)
+  await approve(runtime, 'c1')
+  await approve(runtime, 'c2', false)
+  let result = await run.result()
+  while (result.status === 'paused') result = await run.result()
+  expect(result).toMatchObject({ status: 'completed' })
+  const log = await soundLog(runtime)
+  expect(chunksOf(log, 'subagent-start').map(({ agentId }) => agentId)).toEqual(['child:c0', 'child:c1'])
+  expect(await callsIn(runtime)).toMatchObject({ c1: { output: 'child done' }, c2: { state: 'output-denied' } })
+})
+
+test('whatever calls are called, each has its own sub-agent, lane and approval', async () => {
+  const { ran, tool: pay } = counted('pay', true)
+  const ids = ['__proto__', 'constructor', 'a', 'a/b', 'a::b', 'main']
+  const child = scripted('child', [{ text: 'ok' }])
+  const own = scripted(
+    'parent',
+    [
+      { calls: ids.map(id => ask('child', id)) },
+      { calls: ids.map((id, n) => call('pay', `${id}/b`, { n })) },
+      { text: 'Done.' },
+    ],
+    { tools: [pay], subAgents: [child.agent] },
+  )
+  const { runtime, run } = await begin(own.agent)
+  const { pendings } = await run.result()
+  expect(pendings.map(({ id }) => id)).toEqual(ids.map(id => `r::${id === 'a' ? 'a/b-2' : `${id}/b`}`))
+  for (const { id } of pendings) await runtime.answer('s', { kind: 'approval', id, approved: true })
+  let result = await run.result()
+  while (result.status === 'paused') result = await run.result()
+  expect(result.status).toBe('completed')
+  expect(ran.sort()).toEqual([0, 1, 2, 3, 4, 5])
+  const { view } = await runtime.view('s')
+  expect(view.agents.map(({ agentId, status }) => [agentId, status])).toEqual(
+    ids.map(id => [`child:${id}`, 'completed']),
+  )
+  await soundLog(runtime)
+})
+
+test('an answer of a child that does not fit its output is corrected in its own conversation', async () => {
+  const { model, heard } = heardModel(({ options }) => ({
+    text: options.prompt.length < 3 ? '{"n":"one"}' : '{"n":1}',
+  }))
+  const child = agent({ name: 'child', model, output: z.object({ n: z.number() }) })
+  const own = scripted('parent', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child] })
+  const { runtime, run } = await begin(own.agent)
+  expect(await run.result()).toMatchObject({ status: 'completed', output: undefined })
+  expect(await callsIn(runtime)).toMatchObject({ c1: { output: { n: 1 } } })
+  expect(heard).toHaveLength(2)
+  expect(own.prompts).toHaveLength(2)
+  expect(chunksOf(await soundLog(runtime), 'step-discarded')).toMatchObject([{ reason: 'output_invalid' }])
+})
+
+test('a definition that could not work is refused at once', () => {
+  const { agent: child } = scripted('child', [])
+  const named = (name: string) => () => subAgent(child, { name })
+  expect(named('no spaces')).toThrow(/tool/)
+  expect(() => subAgent(null as never)).toThrow(/expected what agent\(\) or workflow\(\) gives/)
+  expect(() => subAgent(child, { prompt: 'x' as never })).toThrow(/prompt: expected a function/)
+  expect(() => agent({ name: 'a', model: child.model, subAgents: [child, child] })).toThrow(/two by the name child/)
+  const same = tool({ name: 'child', input: z.object({}), execute: () => 1 })
+  expect(() => agent({ name: 'a', model: child.model, tools: [same], subAgents: [child] })).toThrow(
+    /two by the name child/,
+  )
+  expect(() => agent({ name: 'a', model: child.model, subAgents: [{}] as never })).toThrow(/subAgents.0/)
+  expect(() => agent({ name: 'a', model: child.model, subAgents: child as never })).toThrow(
+    /subAgents: expected an array/,
+  )
+})

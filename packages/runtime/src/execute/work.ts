@@ -1,0 +1,124 @@
+// What whoever is at work in a run works with: a writer and lanes, the session, and the signals that tell it to end.
+
+import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
+import type { Lane, Said, Timers, Writer } from '@millrace/log'
+import type { Chunk, Json, Message } from '@millrace/protocol'
+import type { Bell } from '../async/signal.ts'
+import type { Agent, AgentContext } from '../define/agent.ts'
+import { approvalIdOf } from '../define/approval.ts'
+import type { Program } from '../define/program.ts'
+import type { Workflow } from '../define/workflow.ts'
+import type { Backoff } from '../model/retry.ts'
+import { deepCopy } from '../schema/deep-copy.ts'
+import type { Session } from '../session/session.ts'
+import type { AgentWork } from '../telemetry/agent.ts'
+import type { Logger } from '../telemetry/logger.ts'
+import type { Spoken } from './agent/step.ts'
+import type { AnswerSink } from './output.ts'
+
+/** An agent or a workflow at work, of the run or for a call in it, or a model for a hook. */
+export interface Working {
+  readonly program: Pick<Program, 'name' | 'budget'> & { readonly kind: Program['kind'] | 'hook' }
+  readonly session: Session
+  readonly writer: Writer
+  readonly runId: string
+  readonly agentId: string
+  /** Whose call it works for; none, of the root agent of the run. */
+  readonly parent: Working | undefined
+  /** Aborted when the run is to stop, its time is over, or another process has it. */
+  readonly signal: AbortSignal
+  /** Aborted when the next commit is to be the last here, because another process is to go on. */
+  readonly leaving: AbortSignal
+  /** The latest checkpoint of the agent's lane, once there is one. */
+  checkpointId: string | undefined
+  readonly context: Json | undefined
+  readonly data: Json | undefined
+  readonly timers: Timers
+  readonly backoff: Backoff
+  readonly logger: Logger
+  /** To whom it is told what the agent does. */
+  readonly telemetry: AgentWork
+  /** Rings when somebody else has moved the ticket: an answer may have come. */
+  readonly moved: Bell
+  /** The store's clock now. */
+  clock(): number
+  /** Commits of the run one at a time, so that each state is made of the one before. */
+  turn<T>(commit: () => Promise<T>): Promise<T>
+  /** The lane of the agent, in a step. */
+  lane(step: number, model?: string): Lane
+  /** A workflow by its id, if there is one here. */
+  workflowOf(id: string): Workflow | undefined
+}
+
+/** An agent at work, or a model that a workflow asks: it works as one. */
+export interface Work extends Working {
+  readonly agent: Agent
+  /** What the model is sent: the conversation, or what a sub-agent was told and has said. */
+  history(): Promise<Message[]>
+  /** What it has said so far: where it stands is told from that. */
+  message(): Message | undefined
+  /** What makes a document of the answer to a step, if that is asked for. */
+  output(step: number): AnswerSink | undefined
+  /** What the ids of its parts begin with, where others write into the same message. */
+  readonly prefix?: string
+  /** Whether a word of the model is for itself alone: it is in its history, and no reader sees it. */
+  isHidden?(chunk: Chunk): boolean
+  /** The format that the model is asked for, where it is not that of the output. */
+  readonly responseFormat?: LanguageModelV4CallOptions['responseFormat']
+  /** Hears a model call that came to its end; tells what else its commit says, if calls follow. */
+  heard?(spoken: Spoken): readonly Said[]
+  /** Called once the commit of a model call with calls is in the log. */
+  kept?(): void
+}
+
+/** The lane of a call of an agent. */
+export function callLane(work: Work, step: number, toolCallId: string): Lane {
+  const { origin, isInternal } = work.lane(step)
+  return work.writer.lane({ ...origin, lane: `${origin.lane}/${toolCallId}` }, { isInternal })
+}
+
+/** The longest name that a log takes. */
+const LONGEST_NAME = 512
+
+/** The longest id of a call on a lane: it is in the name of its own lane, of which those below leave half, and in that of its approval. */
+export const longestCallId = ({ origin: { lane, runId } }: Lane): number =>
+  Math.min(Math.floor((LONGEST_NAME - lane.length) / 2) - 1, LONGEST_NAME - approvalIdOf(runId, '').length)
+
+/** Where an agent stands, for its own code. */
+export function contextOf({ agent, session, runId, agentId, context, data, signal }: Work, step: number): AgentContext {
+  return {
+    sessionId: session.id,
+    runId,
+    agentId,
+    agentType: agent.name,
+    step,
+    context,
+    // Whoever writes into it writes into a copy.
+    get state() {
+      return structuredClone(session.state)
+    },
+    get data() {
+      return deepCopy(data)
+    },
+    abortSignal: signal,
+  }
+}
+
+/** The name of a checkpoint, which is the same whenever that place is come to: the end of a step, or a place within it. */
+export const checkpointId = (
+  { runId, lane }: { runId: string; lane: string },
+  step: number,
+  closesStep: boolean,
+): string => `${runId}/${lane}/${step}${closesStep ? '' : '+'}`
+
+/** The end of a commit. */
+export function checkpointOf({ origin }: Lane, closesStep: boolean): Chunk {
+  const { step } = origin
+  return {
+    type: 'checkpoint-created',
+    checkpointId: checkpointId(origin, step, closesStep),
+    stepCount: step,
+    // The execution of a node is one step, however often a model is called in it.
+    closesStep: closesStep && origin.node === undefined,
+  }
+}

@@ -1,0 +1,86 @@
+// Agents as nodes: the steps, tokens and time that each has for itself.
+
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { call, counted, scripted } from '../../api/people.fixture.ts'
+import { gate } from '../../api/test-runtime.fixture.ts'
+import type { NodeContext } from '../../define/node.ts'
+import { tool } from '../../define/tool.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import { useReason } from '../hooks/use-reason.ts'
+import { inRow, Play } from './play.fixture.ts'
+
+describe('the bounds of an agent as a node', () => {
+  const used = (input: number, output: number) => ({ usage: { input, output } })
+
+  test('tokens: only what it used itself counts, however much others of the run did', async () => {
+    const { tool: count } = counted('count')
+    const own = scripted(
+      'own',
+      [
+        { calls: [call('count', 'k1', { n: 1 })], ...used(10, 5) },
+        { calls: [call('count', 'k2', { n: 2 })], ...used(10, 5) },
+        { text: 'never', ...used(1, 1) },
+      ],
+      { tools: [count], budget: { tokens: 30 } },
+    ).agent
+    const rich = scriptedModel([{ text: 'x', ...used(500, 500) }])
+    const play = await Play.of(
+      inRow({
+        before: async () => ({ data: (await useReason({ model: rich, input: 'x' })).text }),
+        own: { agent: own, onError: { route: 'after' } },
+        after: ({ input }: NodeContext<unknown>) => ({ data: input as never }),
+      }),
+    )
+    const result = await play.result()
+    expect(result.output).toMatchObject({
+      code: 'budget_tokens',
+      message: 'agent own has used 30 tokens, and may use 30',
+    })
+    const { runs } = await play.view()
+    expect(runs[0]?.usage).toMatchObject({ inputTokens: 520, outputTokens: 510 })
+  })
+
+  test('tokens: each execution of the node has them anew, and the run’s own count all', async () => {
+    const { agent: own } = scripted('own', [{ text: 'x', ...used(10, 10) }], { budget: { tokens: 15 } })
+    const thrice = inRow({ one: own, two: own, three: own })
+    expect(await (await Play.of(thrice)).result()).toMatchObject({ status: 'completed' })
+    const bounded = inRow({ one: own, two: own, three: own }, { budget: { tokens: 35 } })
+    const play = await Play.of(bounded)
+    expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'budget_tokens' } })
+    expect((await play.view()).runs[0]?.reason).toBe('the run has used 40 tokens, and may use 35')
+  })
+
+  test('steps: its own model calls, not those of others', async () => {
+    const { tool: count } = counted('count')
+    const { agent: before } = scripted('before', [{ calls: [call('count', 'b1', { n: 1 })] }, { text: 'x' }], {
+      tools: [count],
+    })
+    const { agent: own } = scripted(
+      'own',
+      [{ calls: [call('count', 'k1', { n: 1 })] }, { calls: [call('count', 'k2', { n: 1 })] }],
+      {
+        tools: [count],
+        maxSteps: 2,
+      },
+    )
+    const play = await Play.of(inRow({ before, own }))
+    expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'budget_steps' } })
+    expect((await play.view()).runs[0]?.reason).toBe('agent own has taken 2 steps, and may take 2')
+  })
+
+  test('time: it is cut off, and the node fails by its own rule', async () => {
+    const held = gate()
+    const wait = tool({ name: 'wait', input: z.object({}), execute: () => held.opened.then(() => 'late') })
+    const { agent: own } = scripted('own', [{ calls: [call('wait', 'k1')] }], { tools: [wait], budget: { time: 30 } })
+    const play = await Play.of(
+      inRow({
+        own: { agent: own, onError: { route: 'after' } },
+        after: ({ input }: NodeContext<{ code: string }>) => ({ data: input.code }),
+      }),
+    )
+    expect(await play.result()).toMatchObject({ status: 'completed', output: 'budget_time' })
+    held.open()
+    await play.log()
+  })
+})

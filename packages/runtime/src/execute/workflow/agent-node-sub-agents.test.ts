@@ -1,0 +1,116 @@
+// Agents as nodes that have sub-agents: what becomes of those when the node is stopped, given up or tried again.
+
+import { describe, expect, test } from 'vitest'
+import { ask, call, counted, saidIn, scripted } from '../../api/people.fixture.ts'
+import { gate, patient } from '../../api/test-runtime.fixture.ts'
+import type { Agent } from '../../define/agent.ts'
+import type { NodeContext } from '../../define/node.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import { useInterrupt } from '../hooks/use-interrupt.ts'
+import { useReason } from '../hooks/use-reason.ts'
+import { useStep } from '../hooks/use-step.ts'
+import { inRow, Play, say, single } from './play.fixture.ts'
+
+describe('sub-agents of an agent as a node', () => {
+  test('a stop ends them on the lanes on which they began', async () => {
+    const { tool: careful } = counted('careful', true)
+    const { agent: grandchild } = scripted(
+      'grandchild',
+      [{ calls: [call('careful', 'g1', { n: 1 })] }, { text: 'ok' }],
+      { tools: [careful] },
+    )
+    const { agent: child } = scripted('child', [{ calls: [ask('grandchild', 'k1')] }, { text: 'ok' }], {
+      subAgents: [grandchild],
+    })
+    const { agent: own } = scripted('own', [{ calls: [ask('child', 'c1')] }, { text: 'ok' }], { subAgents: [child] })
+    const play = await Play.of(single(own))
+    expect(await play.result()).toMatchObject({ status: 'paused' })
+    await play.run.stop()
+    expect(await play.runtime.run('s', 'r').result()).toMatchObject({ status: 'interrupted' })
+    const borders = saidIn(await play.log()).filter(({ chunk }) => chunk.type.startsWith('subagent-'))
+    expect(borders.map(({ chunk, origin }) => [chunk.type, origin.agentId, origin.lane])).toEqual([
+      ['subagent-start', 'r', 'main/agent:own.1/c1'],
+      ['subagent-start', 'child:c1', 'main/agent:own.1/c1/k1'],
+      ['subagent-end', 'child:c1', 'main/agent:own.1/c1/k1'],
+      ['subagent-end', 'r', 'main/agent:own.1/c1'],
+    ])
+  })
+
+  test('a node that goes on without them leaves none of them open, and nothing to be answered', async () => {
+    const { tool: careful, ran } = counted('careful', true)
+    const { agent: child } = scripted('child', [{ calls: [call('careful', 'k1', { n: 1 })] }, { text: 'ok' }], {
+      tools: [careful],
+    })
+    const asks = single(async () => ({ data: await useInterrupt(say('Well?')) }), { id: 'asks' })
+    const model = scriptedModel([
+      { calls: [ask('child', 'c1'), ask('asks', 'c2'), call('careful', 'c3', { n: 3 })] },
+      { text: 'ok' },
+    ])
+    const asked = gate()
+    const play = await Play.of(
+      inRow({
+        own: {
+          run: () =>
+            Promise.all([
+              useReason({ id: 'asks', model, input: 'x', subAgents: [child, asks], tools: [careful] }),
+              useStep('fails', async () => {
+                await asked.opened
+                throw new Error('no')
+              }),
+            ]).then(() => ({})),
+          onError: { continue: 'without' },
+        },
+        last: async ({ input }: NodeContext<string>) => ({ data: [input, await useInterrupt(say('And?'))] }),
+      }),
+    )
+    const seen = new Set<string>()
+    for await (const { chunk } of play.run.stream()) {
+      if (chunk.type === 'tool-approval-request') seen.add(chunk.toolCallId)
+      if (chunk.type === 'interrupt') seen.add(chunk.interruptId)
+      if (seen.size === 3) break
+    }
+    asked.open()
+    expect(await play.asked()).toEqual(['1.last.1/@.1'])
+    const { agents } = await play.view()
+    expect(agents.map(({ agentId, status }) => [agentId, status])).toEqual([
+      ['child:c1', 'interrupted'],
+      ['asks:c2', 'interrupted'],
+    ])
+    await play.answer('1.last.1/@.1', 'so')
+    expect(await play.result()).toMatchObject({ status: 'completed', output: ['without', 'so'] })
+    expect(ran).toEqual([])
+    await play.log()
+  })
+
+  test('a node that is tried again goes on with them, and what they were saying is said once', async () => {
+    const words = gate()
+    const child = patient(words) as Agent
+    const model = scriptedModel([{ calls: [ask('patient', 'c1')] }, { text: 'ok' }])
+    const speaks = gate()
+    let fails = 0
+    const play = await Play.of(
+      single({
+        run: () =>
+          Promise.all([
+            useReason({ id: 'asks', model, input: 'x', subAgents: [child] }),
+            useStep('fails', async () => {
+              if (fails++ > 0) return
+              await speaks.opened
+              throw new Error('no')
+            }),
+          ]).then(([{ text }]) => ({ data: text })),
+        retry: { attempts: 2, backoff: { first: 1 } },
+      }),
+    )
+    for await (const { chunk } of play.run.stream()) if (chunk.type === 'text-delta') break
+    speaks.open()
+    for await (const { chunk } of play.run.stream()) if (chunk.type === 'step-discarded') break
+    words.open()
+    expect(await play.result()).toMatchObject({ status: 'completed', output: 'ok' })
+    const { messages, agents } = await play.view()
+    const said = messages.find(({ agentId }) => agentId === 'patient:c1')
+    expect(said?.parts.map(part => ('text' in part ? part.text : part.type))).toEqual(['step-start', 'one two'])
+    expect(agents).toMatchObject([{ agentId: 'patient:c1', status: 'completed', result: 'one two' }])
+    await play.log()
+  })
+})

@@ -1,0 +1,236 @@
+// Agents as nodes: an agent works in a workflow as it would in a run of its own, on a lane of its node.
+
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { approve, ask, call, callsIn, counted, saidIn, scripted } from '../../api/people.fixture.ts'
+import { type Agent, agent } from '../../define/agent.ts'
+import type { NodeContext } from '../../define/node.ts'
+import { tool } from '../../define/tool.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import { chunksOf, heardModel, resultsIn } from '../agent/play.fixture.ts'
+import { cutEverywhere } from './cut.fixture.ts'
+import { inRow, Play, publicOf, single } from './play.fixture.ts'
+
+const texts = async (play: Play): Promise<string[]> => {
+  const { messages } = await play.view()
+  return messages.flatMap(({ role, parts }) =>
+    role === 'user' ? [] : [parts.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')],
+  )
+}
+
+describe('an agent as a node', () => {
+  test('is told what the node receives, and what it says last is its data; its words are in the workflow’s message', async () => {
+    const { agent: writer, prompts } = scripted('writer', [{ text: 'A poem.' }])
+    const play = await Play.of(
+      inRow({
+        plan: () => ({ data: { topic: 'mills' } }),
+        write: { agent: writer, prompt: ({ topic }: { topic: string }) => `Write of ${topic}.` },
+        read: ({ input }: NodeContext<string>) => ({ data: `Read: ${input}` }),
+      }),
+    )
+    expect(await play.result()).toMatchObject({ status: 'completed', output: 'Read: A poem.' })
+    expect(prompts).toHaveLength(1)
+    expect(JSON.parse(prompts[0] ?? '')).toMatchObject([{ role: 'user', content: [{ text: 'Write of mills.' }] }])
+    expect(await texts(play)).toEqual(['A poem.'])
+    const words = saidIn(await play.log()).filter(({ chunk }) => chunk.type === 'text-delta')
+    expect(words.map(({ origin }) => [origin.agentId, origin.lane, origin.node, origin.step])).toEqual([
+      ['r', 'main/agent:writer.1', 'write', 2],
+    ])
+  })
+
+  test('uses its tools, and is told of calls that could not be made', async () => {
+    const { tool: count, ran } = counted('count')
+    const { model, heard } = heardModel([
+      { text: 'I count', calls: [call('count', 'k1', { n: 'x' })] },
+      { calls: [call('count', 'k2', { n: 2 }), call('none', 'k3')] },
+      { text: 'Two.' },
+    ])
+    const play = await Play.of(single(agent({ name: 'counter', model, tools: [count] }) as Agent))
+    expect(await play.result()).toMatchObject({ status: 'completed', output: 'Two.' })
+    expect(ran).toEqual([2])
+    expect(Object.keys(resultsIn(heard[1] as never))).toEqual(['k1'])
+    expect(resultsIn(heard[2] as never)).toMatchObject({
+      k1: { type: 'error-text' },
+      k2: { value: 'count 2' },
+      k3: { type: 'error-text' },
+    })
+    await play.log()
+  })
+
+  test('its output is the data of the node, seen while it comes, and no output of the run but at the end', async () => {
+    const { model } = heardModel([
+      { text: 'Let me see.', calls: [call('count', 'k1', { n: 1 })] },
+      { text: '{"title":"Mills","tags":["a","b"]}' },
+    ])
+    const { tool: count } = counted('count')
+    const output = z.object({ title: z.string(), tags: z.array(z.string()) })
+    const editor = agent({ name: 'editor', model, output, tools: [count] }) as Agent
+    const play = await Play.of(
+      inRow({ edit: editor, last: ({ input }: NodeContext<{ title: string }>) => ({ data: input.title }) }),
+    )
+    expect(await play.result()).toMatchObject({ status: 'completed', output: 'Mills' })
+    const log = publicOf(await play.log())
+    expect(chunksOf(log, 'output')).toEqual([{ type: 'output', output: 'Mills' }])
+    const { structured } = await play.view()
+    expect(structured).toMatchObject([
+      { streamId: 'r:1.edit.1:agent:editor.1', dataType: 'editor', status: 'done', data: { title: 'Mills' } },
+    ])
+    expect(chunksOf(log, 'structured-data').length).toBeGreaterThan(1)
+    expect(await texts(play)).toEqual(['Let me see.'])
+  })
+
+  test('a finishing tool ends it, and not the run; what it gave is the data, null too', async () => {
+    const finish = tool({ name: 'finish', input: z.object({}), finish: true, execute: () => null })
+    const own = scripted('own', [{ text: 'So', calls: [call('finish', 'k1')] }], { tools: [finish] }).agent
+    const play = await Play.of(
+      inRow({ own, last: ({ input }: NodeContext<unknown>) => ({ data: { input } as never }) }),
+    )
+    expect(await play.result()).toMatchObject({ status: 'completed', output: { input: null } })
+    expect(chunksOf(await play.log(), 'output')).toEqual([{ type: 'output', output: { input: null } }])
+  })
+
+  test('it begins with its state, where the session has none, and its tools change it', async () => {
+    const add = tool({
+      name: 'add',
+      input: z.object({ n: z.number() }),
+      execute({ n }, { updateState }) {
+        updateState(state => ({ total: (state as { total: number }).total + n }))
+        return 'added'
+      },
+    })
+    const adder = (name: string, id: string) =>
+      scripted(name, [{ calls: [call('add', id, { n: 2 })] }, { text: 'ok' }], {
+        tools: [add],
+        state: z.object({ total: z.number() }),
+        initialState: { total: 5 },
+      }).agent
+    const play = await Play.of(inRow({ first: adder('one', 'k1'), last: adder('two', 'k2') }))
+    expect(await play.result()).toMatchObject({ status: 'completed' })
+    expect((await play.view()).state).toEqual({ total: 9 })
+    expect(chunksOf(await play.log(), 'state-snapshot')).toHaveLength(1)
+  })
+
+  test('stopWhen and trimHistory are asked with its own message and history alone', async () => {
+    const seen: unknown[] = []
+    const { tool: count } = counted('count')
+    const { agent: before } = scripted('before', [{ text: 'Before.' }])
+    const { agent: own } = scripted(
+      'own',
+      [
+        { text: 'One', calls: [call('count', 'k1', { n: 1 })] },
+        { text: 'Two', calls: [call('count', 'k2', { n: 2 })] },
+      ],
+      {
+        tools: [count],
+        stopWhen: ({
+          step,
+          toolNames,
+          message,
+        }: {
+          step: number
+          toolNames: string[]
+          message: { parts: object[] }
+        }) => {
+          seen.push([step, toolNames, message.parts.length])
+          return step === 2
+        },
+        trimHistory: (messages: readonly { role: string }[]) => {
+          seen.push(messages.map(({ role }) => role))
+          return messages
+        },
+      },
+    )
+    const play = await Play.of(inRow({ before, own }))
+    expect(await play.result()).toMatchObject({ status: 'completed', output: 'Two' })
+    expect(seen).toEqual([['user'], [1, ['count'], 3], ['user', 'assistant'], [2, ['count'], 6]])
+  })
+
+  test('a model call that fails is tried again by the agent, and then the node by its own rule', async () => {
+    let calls = 0
+    const model = scriptedModel(() => {
+      calls++
+      return calls < 4 ? { error: 'overloaded' as never, text: '' } : { text: 'At last.' }
+    })
+    const own = agent({ name: 'own', model, maxRetries: 1 }) as Agent
+    const play = await Play.of(single({ agent: own, retry: { attempts: 2, backoff: { first: 1 } } }))
+    const result = await play.result()
+    expect([calls, result.status]).toEqual([4, 'completed'])
+    await play.log()
+  })
+
+  test('an approval inside it pauses the run; denied, the agent is told and goes on', async () => {
+    const { tool: careful, ran } = counted('careful', true)
+    const own = scripted(
+      'own',
+      [{ calls: [call('careful', 'k1', { n: 1 }), call('careful', 'k2', { n: 2 })] }, { text: 'ok' }],
+      {
+        tools: [careful],
+      },
+    ).agent
+    const play = await Play.of(inRow({ own, last: ({ input }: NodeContext<string>) => ({ data: `${input}!` }) }))
+    expect(await play.result()).toMatchObject({ status: 'paused' })
+    await play.restart()
+    await approve(play.runtime, 'k1')
+    await approve(play.runtime, 'k2', false)
+    expect(await play.result()).toMatchObject({ status: 'completed', output: 'ok!' })
+    expect(ran).toEqual([1])
+    const { k2 } = await callsIn(play.runtime)
+    expect(k2?.state).toBe('output-denied')
+    await play.log()
+  })
+})
+
+describe('an agent as a node, cut off after every append', () => {
+  test('with tools, an approval, a sub-agent, state and an output: it comes to the same', async () => {
+    const { shape, kills } = await cutEverywhere({
+      programs() {
+        const { tool: careful } = counted('careful', true)
+        const add = tool({
+          name: 'add',
+          input: z.object({ n: z.number() }),
+          execute({ n }, { updateState }) {
+            updateState(state => ({ total: (state as { total: number }).total + n }))
+            return 'added'
+          },
+        })
+        const { agent: child } = scripted(
+          'child',
+          [{ calls: [call('careful', 'g1', { n: 1 })] }, { text: 'child is done' }],
+          {
+            tools: [careful],
+          },
+        )
+        const { agent: own } = scripted(
+          'own',
+          [
+            {
+              text: 'Let me see.',
+              calls: [call('add', 'k1', { n: 2 }), ask('child', 'c1'), call('careful', 'k2', { n: 2 })],
+            },
+            { text: '{"total":7}' },
+          ],
+          {
+            tools: [careful, add],
+            subAgents: [child],
+            output: z.object({ total: z.number() }),
+            state: z.object({ total: z.number() }),
+            initialState: { total: 5 },
+          },
+        )
+        const last = ({ input }: NodeContext<{ total: number }>) => ({
+          data: { own: input.total },
+          ui: { message: 'There.' },
+        })
+        return { workflows: [inRow({ own, last })] }
+      },
+      start: { workflow: 'workflow:own@1' },
+    })
+    expect(kills).toBeGreaterThan(12)
+    expect(shape).toMatchObject({
+      run: [{ status: 'completed' }],
+      output: { own: 7 },
+      state: { total: 7 },
+      agents: [{ agentId: 'child:c1', parentId: 'r', status: 'completed', result: 'child is done' }],
+    })
+  })
+})

@@ -1,0 +1,230 @@
+import { describe, expect, test } from 'vitest'
+import { gate } from '../../api/test-runtime.fixture.ts'
+import { agent } from '../../define/agent.ts'
+import type { NodeContext, NodeDefinition } from '../../define/node.ts'
+import { LEASE_MS, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import { chunksOf } from '../agent/play.fixture.ts'
+import { useInterrupt } from '../hooks/use-interrupt.ts'
+import { useReason } from '../hooks/use-reason.ts'
+import { useStep } from '../hooks/use-step.ts'
+import { useStructuredData } from '../hooks/use-structured-data.ts'
+import { inRow, PLACES, Play, say, single, wired } from './play.fixture.ts'
+
+/** Code that fails so often, and how often it ran. */
+function failing(times: number, error: (n: number) => unknown = n => new Error(`${n}`)) {
+  const code = { ran: 0, run: () => fail() }
+  const fail = () => {
+    if (++code.ran <= times) throw error(code.ran)
+    return { data: `after ${code.ran}` }
+  }
+  return code
+}
+
+describe('retry', () => {
+  test.each([1, 2, 5])('%i attempts are so many runs of the node, the first included', async attempts => {
+    const enough = failing(attempts - 1)
+    const play = await Play.of(single({ run: enough.run, retry: { attempts } }))
+    expect(await play.result()).toMatchObject({ status: 'completed', output: `after ${attempts}` })
+    const tooFew = failing(attempts)
+    const other = await Play.of(single({ run: tooFew.run, retry: { attempts } }))
+    expect(await other.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_node_failed' } })
+    expect([enough.ran, tooFew.ran]).toEqual([attempts, attempts])
+    await other.log()
+  })
+
+  test('without it a node runs once', async () => {
+    const once = failing(1)
+    const play = await Play.of(single(once.run))
+    expect(await play.result()).toMatchObject({ status: 'failed' })
+    expect(once.ran).toBe(1)
+  })
+
+  test('only after errors that are meant; a rule that throws ends the run as the failure does', async () => {
+    const code = failing(9, n => new RangeError(`${n}`))
+    const asked: unknown[] = []
+    const when = (error: unknown) => {
+      asked.push(error instanceof RangeError && error.message)
+      return asked.length < 3
+    }
+    const play = await Play.of(single({ run: code.run, retry: { attempts: 9, when } }))
+    expect(await play.result()).toMatchObject({ status: 'failed' })
+    expect([code.ran, asked]).toEqual([3, ['1', '2', '3']])
+    const broken = () => {
+      throw new Error('the rule')
+    }
+    const other = await Play.of(single({ run: failing(9).run, retry: { attempts: 9, when: broken } }))
+    expect(await other.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_node_failed' } })
+    expect(other.told.map(({ cause }) => String(cause)).join()).toContain('the rule')
+  })
+
+  test('it waits longer each time, up to the longest', async () => {
+    const stage = new VirtualCluster()
+    const at: number[] = []
+    const run = () => {
+      at.push(stage.clock.now())
+      throw new Error('no')
+    }
+    const own = single({ run, retry: { attempts: 5, backoff: { first: 100, longest: 300 } } })
+    const { runtime } = stage.process(() => [], { workflows: [own], engine: { pollMs: 50 } })
+    await runtime.start({ workflow: own, input: 'Go.', session: 's', runId: 'r' })
+    expect(await stage.ended('s', 'r')).toBe('failed')
+    expect(at.slice(1).map((time, index) => time - (at[index] as number))).toEqual([100, 200, 300, 300])
+  })
+
+  test('failures are counted in the log: another process does not begin again', async () => {
+    const stage = new VirtualCluster()
+    let ran = 0
+    const cut = gate()
+    const own = single({
+      retry: { attempts: 3, backoff: { first: 1 } },
+      run: async () => {
+        if (++ran === 2) {
+          cut.open()
+          await new Promise(() => {})
+        }
+        throw new Error('no')
+      },
+    })
+    const begin = () => stage.process(() => [], { workflows: [own], engine: { pollMs: 50 } })
+    const process = begin()
+    await process.runtime.start({ workflow: own, input: 'Go.', session: 's', runId: 'r' })
+    await stage.clock.until(cut.opened)
+    process.kill()
+    begin()
+    await stage.clock.advance(LEASE_MS * 2)
+    expect(await stage.ended('s', 'r')).toBe('failed')
+    // The second try was cut off, and did not fail: it was made again, and the third was the last.
+    expect(ran).toBe(4)
+  })
+
+  test('on shutdown nobody waits for the next try, and another process makes it', async () => {
+    const stage = new VirtualCluster()
+    const code = failing(1)
+    const own = single({ run: code.run, retry: { attempts: 2, backoff: { first: 9000 } } })
+    const begin = () => stage.process(() => [], { workflows: [own], engine: { pollMs: 50 } })
+    const { runtime } = begin()
+    await runtime.start({ workflow: own, input: 'Go.', session: 's', runId: 'r' })
+    await stage.seen('s', ({ chunk }) => chunk.type === 'hook-completed' && JSON.stringify(chunk).includes('failures'))
+    const before = stage.clock.now()
+    await stage.clock.until(runtime.close())
+    expect(stage.clock.now() - before).toBeLessThan(1000)
+    expect(code.ran).toBe(1)
+    begin()
+    expect(await stage.ended('s', 'r')).toBe('completed')
+    expect(code.ran).toBe(2)
+  })
+
+  test('what a try has said is taken back, unless it was committed', async () => {
+    const code = failing(2)
+    const own = single({
+      retry: { attempts: 3 },
+      run: async () => {
+        await useReason({ model: scriptedModel([{ text: 'Once.' }]), input: 'Go.', id: 'q' })
+        await useStructuredData({ streamId: 'o', data: code.ran })
+        return code.run()
+      },
+    })
+    const play = await Play.of(own)
+    expect(await play.result()).toMatchObject({ status: 'completed', text: 'Once.' })
+    expect((await play.view()).structured).toMatchObject([{ data: 2 }])
+    expect(chunksOf(await play.log(), 'step-discarded')).toHaveLength(2)
+  })
+
+  describe.each(PLACES)('%s', (_, opening) => {
+    test('waiting for a person is no failure, and nobody is asked twice', async () => {
+      let starts = 0
+      let failures = 0
+      const own = single({
+        retry: { attempts: 2 },
+        run: async () => {
+          starts++
+          const one = await useInterrupt(say('One?'))
+          const two = await useInterrupt(say('Two?'))
+          if (++failures < 2) throw new Error('not yet')
+          return { data: [one, two] }
+        },
+      })
+      const play = await Play.of(own, { open: await opening() })
+      expect(await play.asked()).toEqual(['1.node.1/@.1'])
+      expect(starts).toBe(1)
+      await play.answer('1.node.1/@.1', 'a')
+      await play.result()
+      await play.restart()
+      await play.answer('1.node.1/@.2', 'b')
+      expect(await play.result()).toMatchObject({ status: 'completed', output: ['a', 'b'] })
+      // One start for each pause, one after the last answer, one after the failure.
+      expect(starts).toBe(4)
+      expect(chunksOf(await play.log(), 'interrupt')).toHaveLength(2)
+    })
+
+    test('a question that a failure came across is waited for by the next try', async () => {
+      let tries = 0
+      const own = single({
+        retry: { attempts: 2 },
+        run: async () => {
+          const answer = useInterrupt(say('One?', { id: 'q' }))
+          await useStep('asked', () => 1)
+          if (++tries === 1) throw new Error('not yet')
+          return { data: await answer }
+        },
+      })
+      const play = await Play.of(own, { open: await opening() })
+      expect(await play.asked()).toEqual(['1.node.1/useInterrupt:q.1'])
+      await play.answer('1.node.1/useInterrupt:q.1', 'a')
+      expect(await play.result()).toMatchObject({ status: 'completed', output: 'a' })
+      expect(chunksOf(await play.log(), 'interrupt')).toHaveLength(1)
+    })
+  })
+})
+
+describe('error policies', () => {
+  test('stop: the run fails, and nothing follows', async () => {
+    let after = 0
+    const own = inRow({ first: { run: failing(1).run, onError: 'stop' }, second: () => void after++ })
+    const play = await Play.of(own)
+    expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_node_failed' } })
+    expect(after).toBe(0)
+    await play.log()
+  })
+
+  test('continue: the next node is given what the policy says', async () => {
+    const own = inRow({
+      first: { run: failing(1).run, onError: { continue: { items: [] } } },
+      second: ({ input }: NodeContext) => ({ data: input }),
+    })
+    expect(await (await Play.of(own)).result()).toMatchObject({ status: 'completed', output: { items: [] } })
+  })
+
+  test('route: another node is told what failed, and with what', async () => {
+    const own = wired(
+      {
+        first: { run: failing(9).run, onError: { route: 'mend' }, retry: { attempts: 2 } },
+        second: () => {},
+        mend: ({ input }: NodeContext) => ({ data: input }),
+      },
+      [
+        ['start', 'first'],
+        ['first', 'second'],
+        ['second', 'end'],
+        ['mend', 'end'],
+      ],
+    )
+    const output = { node: 'first', code: 'workflow_node_failed', message: 'node first failed', input: 'Go.' }
+    expect(await (await Play.of(own)).result()).toMatchObject({ status: 'completed', output })
+  })
+
+  test.each<[string, NodeDefinition]>([
+    ['what a node returned', () => ({ result: 1 }) as never],
+    ['a hook', async () => void (await useStep('', () => 1))],
+    ['what a step gave', async () => void (await useStep('a', () => 1n))],
+    [
+      'an agent',
+      agent({ name: 'broken', model: scriptedModel(() => Promise.reject(new Error('no')) as never), maxRetries: 0 }),
+    ],
+  ])('they are for all that goes wrong in a node: %s', async (_, run) => {
+    const node = (typeof run === 'function' ? { run } : { agent: run }) as object
+    const own = inRow({ first: { ...node, onError: { continue: 'instead' } } as NodeDefinition })
+    expect(await (await Play.of(own)).result()).toMatchObject({ status: 'completed', output: 'instead' })
+  })
+})

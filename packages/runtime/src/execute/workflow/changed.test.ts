@@ -1,0 +1,167 @@
+import { memoryStore } from '@millrace/log'
+import { describe, expect, test } from 'vitest'
+import { testRuntime } from '../../api/test-runtime.fixture.ts'
+import type { NodeContext, NodeDefinition } from '../../define/node.ts'
+import type { Workflow } from '../../define/workflow.ts'
+import { heardModel } from '../agent/play.fixture.ts'
+import { useInterrupt } from '../hooks/use-interrupt.ts'
+import { useReason } from '../hooks/use-reason.ts'
+import { useWorkflowState } from '../hooks/use-state.ts'
+import { useStep } from '../hooks/use-step.ts'
+import { inRow, say, wired } from './play.fixture.ts'
+
+const SESSION = 's'
+const RUN = 'r'
+
+/** Lets a run wait in one process, and go on with other code of the same version in another. */
+async function changed(before: Workflow, after: Workflow) {
+  const store = memoryStore()
+  const first = testRuntime({ store, workflows: [before] })
+  const paused = await (await first.start({ session: SESSION, runId: RUN, workflow: before, input: 'Go.' })).result()
+  expect(paused.status).toBe('paused')
+  await first.close()
+  const next = testRuntime({ store, workflows: [after] })
+  const [pending] = paused.pendings
+  await next.answer(SESSION, { kind: 'interrupt', id: pending?.id ?? '', response: 'yes' })
+  const { status, error, output } = await next.run(SESSION, RUN).result()
+  return { status, code: error?.code, message: error?.message, output }
+}
+
+const done: string[] = []
+/** A hook, by a letter: `a` to `c` and `z` are steps by their ids, `s` reads state, `q` asks, `@` asks without an id. */
+const hooks: Readonly<Record<string, () => unknown>> = {
+  ...Object.fromEntries([...'abcz'].map(id => [id, () => useStep(id, () => void done.push(id))])),
+  s: () => useWorkflowState('s'),
+  q: () => useInterrupt(say('Well?', { id: 'q' })),
+  p: () => useInterrupt(say('Well?', { id: 'p' })),
+  '@': () => useInterrupt(say('Well?')),
+}
+
+/** A node that calls hooks one after the other. */
+const row =
+  (letters: string): NodeDefinition =>
+  async () => {
+    for (const letter of letters) await hooks[letter]?.()
+    return { data: letters }
+  }
+
+describe('code that is not what it was when the run came there', () => {
+  test.each<[what: string, before: string, after: string, problem: string]>([
+    ['calls a hook more before others', 'abq', 'zabq', 'it calls 1.node.1/useStep:z.1 before 1.node.1/useStep:a.1'],
+    ['calls a hook more between others', 'abq', 'azbq', 'it calls 1.node.1/useStep:z.1 before 1.node.1/useStep:b.1'],
+    ['calls a hook no more', 'abq', 'aq', 'it calls 1.node.1/useInterrupt:q.1 before 1.node.1/useStep:b.1'],
+    ['calls them in another order', 'abq', 'baq', 'it calls 1.node.1/useStep:b.1 before 1.node.1/useStep:a.1'],
+    ['asks before it did', 'abq', 'aqb', 'it calls 1.node.1/useInterrupt:q.1 before 1.node.1/useStep:b.1'],
+    ['asks under another id', 'aq', 'ap', 'it calls 1.node.1/useInterrupt:p.1 before 1.node.1/useInterrupt:q.1'],
+    ['reads what it did not', 'abq', 'saq', 'it calls 1.node.1/useWorkflowState:s.1 before 1.node.1/useStep:a.1'],
+    ['reads something no more', 'saq', 'aq', 'it calls 1.node.1/useStep:a.1 before 1.node.1/useWorkflowState:s.1'],
+    ['asks nothing any more', 'aq', 'a', 'it ended without 1.node.1/useInterrupt:q.1'],
+    ['asks no more, and does something', 'aq', 'az', 'it calls 1.node.1/useStep:z.1 before 1.node.1/useInterrupt:q.1'],
+  ])('%s', async (_, before, after, problem) => {
+    done.length = 0
+    const { message, ...other } = await changed(inRow({ node: row(before) }), inRow({ node: row(after) }))
+    expect(other).toEqual({ status: 'failed', code: 'workflow_changed', output: undefined })
+    expect(message).toContain(problem)
+    expect(message).toContain('node node')
+    // Nothing of what it does new is done.
+    expect(done).toEqual([...before].filter(letter => /[a-c]/.test(letter)))
+  })
+
+  test('calls another kind of hook in the place of one without an id', async () => {
+    const own: NodeDefinition = async () => ({ data: await useInterrupt(say('Well?')) })
+    const model = heardModel([{ text: 'Hello' }])
+    const after: NodeDefinition = async () => ({ data: (await useReason({ model: model.model, input: 'Hi' })).text })
+    const { message, code } = await changed(inRow({ node: own }), inRow({ node: after }))
+    expect(code).toBe('workflow_changed')
+    expect(message).toContain('it calls useReason where it called useInterrupt before')
+    expect(model.heard).toEqual([])
+  })
+
+  test('comes no further by catching that', async () => {
+    done.length = 0
+    const node: NodeDefinition = async () => {
+      await Promise.resolve(hooks['z']?.()).catch(() => {})
+      await Promise.resolve(hooks['a']?.()).catch(() => {})
+      await Promise.resolve(hooks['q']?.()).catch(() => {})
+      return { data: 'done' }
+    }
+    const { code, output } = await changed(inRow({ node: row('aq') }), inRow({ node }))
+    expect({ code, output }).toEqual({ code: 'workflow_changed', output: undefined })
+    expect(done).toEqual(['a'])
+  })
+
+  test('has the node no more that the run is in', async () => {
+    const gone = await changed(inRow({ node: row('q') }), inRow({ other: row('q') }))
+    expect(gone).toMatchObject({ code: 'workflow_changed', message: expect.stringContaining('no node node any more') })
+  })
+
+  const fork = (heads: string[], join: string) => [
+    ['start', 'a'],
+    ['a', heads, { join }],
+    ...heads.map(head => [head, join]),
+    [join, 'end'],
+  ]
+  const inFork = { a: row(''), b: row('q'), c: row('') }
+  test.each<[what: string, nodes: Readonly<Record<string, NodeDefinition>>, edges: unknown]>([
+    ['meet elsewhere', { ...inFork, e: row('z') }, fork(['b', 'c'], 'e')],
+    ['are more', { ...inFork, m: row('z'), d: row('z') }, fork(['b', 'c', 'm'], 'd')],
+    [
+      'are a row',
+      { ...inFork, d: row('z') },
+      [
+        ['start', 'a'],
+        ['a', 'b'],
+        ['b', 'c'],
+        ['c', 'd'],
+        ['d', 'end'],
+      ],
+    ],
+  ])('has other edges while the run is in branches: they %s', async (_, nodes, edges) => {
+    done.length = 0
+    const before = wired({ ...inFork, d: row('') }, fork(['b', 'c'], 'd'))
+    const { code, message } = await changed(before, wired(nodes, edges))
+    expect(code).toBe('workflow_changed')
+    expect(message).toContain('the edges are not what they were')
+    expect(done).toEqual([])
+  })
+
+  test('has other edges since before the run came to its branches: those are what they were', async () => {
+    const store = memoryStore()
+    const nodes = { a: row('q'), b: row('q'), c: row(''), d: row('') }
+    const own = wired(nodes, fork(['b', 'c'], 'd'))
+    const ROW = ['a', 'b', 'c', 'd', 'end'].map((to, at) => [['start', 'a', 'b', 'c', 'd'][at], to])
+    let runtime = testRuntime({ store, workflows: [wired(nodes, ROW)] })
+    await (await runtime.start({ session: SESSION, runId: RUN, workflow: 'own', input: 'Go.' })).result()
+    for (let n = 0; n < 2; n++) {
+      await runtime.close()
+      runtime = testRuntime({ store, workflows: [own] })
+      const [pending] = (await runtime.run(SESSION, RUN).result()).pendings
+      await runtime.answer(SESSION, { kind: 'interrupt', id: pending?.id ?? '', response: 'yes' })
+    }
+    expect(await runtime.run(SESSION, RUN).result()).toMatchObject({ status: 'completed' })
+  })
+
+  test('has the edge no more that the run would go on by', async () => {
+    const node: NodeDefinition = async () => ({ condition: String(await useInterrupt(say('Well?', { id: 'q' }))) })
+    const edges = (when: string) => [
+      ['start', 'node'],
+      ['node', 'end', { when: 'no' }],
+      ['node', 'last', { when }],
+      ['last', 'end'],
+    ]
+    const nodes = { node, last: ({ input }: NodeContext<unknown>) => ({ data: input }) }
+    const { code, message } = await changed(wired(nodes, edges('yes')), wired(nodes, edges('perhaps')))
+    expect(code).toBe('workflow_changed')
+    expect(message).toContain('the condition yes')
+    // Where it never was there, the node is to blame.
+    const never = await changed(wired(nodes, edges('perhaps')), wired(nodes, edges('perhaps')))
+    expect(never.code).toBe('workflow_no_way')
+  })
+
+  test('is fine where only what comes later is another', async () => {
+    done.length = 0
+    const { status, output } = await changed(inRow({ node: row('abq'), last: row('') }), inRow({ node: row('abqz') }))
+    expect({ status, output }).toEqual({ status: 'completed', output: 'abqz' })
+    expect(done).toEqual(['a', 'b', 'z'])
+  })
+})

@@ -1,0 +1,364 @@
+// Branches of a workflow: side by side, each on a lane of its own, until their join.
+
+import { describe, expect, test } from 'vitest'
+import { gate } from '../../api/test-runtime.fixture.ts'
+import type { NodeContext, NodeDefinition, NodeFunction } from '../../define/node.ts'
+import { chunksOf } from '../agent/play.fixture.ts'
+import { useInterrupt } from '../hooks/use-interrupt.ts'
+import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
+import { useStep } from '../hooks/use-step.ts'
+import { useStructuredData } from '../hooks/use-structured-data.ts'
+import { PLACES, Play, say, wired } from './play.fixture.ts'
+
+const pass: NodeFunction = () => {}
+const gathers: NodeFunction = ({ input }: NodeContext) => ({ data: input })
+
+/** A fork of branches of one node each. */
+const forked = (
+  branches: Readonly<Record<string, NodeDefinition>>,
+  join: NodeDefinition = gathers,
+  more: object = {},
+) =>
+  wired(
+    { fork: ({ input }: NodeContext) => ({ data: input }), ...branches, join },
+    [
+      ['start', 'fork'],
+      ['fork', Object.keys(branches), { join: 'join' }],
+      ...Object.keys(branches).map(name => [name, 'join']),
+      ['join', 'end'],
+    ],
+    more,
+  )
+
+describe('data', () => {
+  test('the join is given what each branch brings, by its head', async () => {
+    const own = forked({
+      a: ({ input }: NodeContext) => ({ data: `a of ${input}` }),
+      b: () => ({ data: { n: 2 } }),
+      c: pass,
+    })
+    const play = await Play.of(own)
+    const output = { a: 'a of Go.', b: { n: 2 }, c: 'Go.' }
+    expect(await play.result()).toMatchObject({ status: 'completed', output })
+    await play.log()
+  })
+
+  test('branches work at the same time', async () => {
+    const [first, second] = [gate(), gate()]
+    const own = forked({
+      a: async () => {
+        first.open()
+        await second.opened
+      },
+      b: async () => {
+        await first.opened
+        second.open()
+      },
+    })
+    expect(await (await Play.of(own)).result()).toMatchObject({ status: 'completed' })
+  })
+
+  test('branches of several nodes, with ways and loops of their own', async () => {
+    const own = wired(
+      {
+        fork: pass,
+        a: () => ({ data: 0 }),
+        more: ({ input }: NodeContext<number>) => ({ data: input + 1, condition: input < 3 ? 'more' : 'done' }),
+        b: () => ({ condition: 'short' }),
+        long: () => ({ data: 'long' }),
+        short: () => ({ data: 'short' }),
+        join: gathers,
+      },
+      [
+        ['start', 'fork'],
+        ['fork', ['a', 'b'], { join: 'join' }],
+        ['a', 'more'],
+        ['more', 'more', { when: 'more' }],
+        ['more', 'join', { when: 'done' }],
+        ['b', 'long', { when: 'long' }],
+        ['b', 'short', { when: 'short' }],
+        ['long', 'join'],
+        ['short', 'join'],
+        ['join', 'end'],
+      ],
+    )
+    expect(await (await Play.of(own)).result()).toMatchObject({ output: { a: 4, b: 'short' } })
+  })
+
+  test('forks in branches', async () => {
+    const own = wired(
+      {
+        fork: pass,
+        a: pass,
+        a1: () => ({ data: 'a1' }),
+        a2: () => ({ data: 'a2' }),
+        aJoin: gathers,
+        b: () => ({ data: 'b' }),
+        join: gathers,
+      },
+      [
+        ['start', 'fork'],
+        ['fork', ['a', 'b'], { join: 'join' }],
+        ['a', ['a1', 'a2'], { join: 'aJoin' }],
+        ['a1', 'aJoin'],
+        ['a2', 'aJoin'],
+        ['aJoin', 'join'],
+        ['b', 'join'],
+        ['join', 'end'],
+      ],
+    )
+    const play = await Play.of(own)
+    expect(await play.result()).toMatchObject({ output: { a: { a1: 'a1', a2: 'a2' }, b: 'b' } })
+    await play.log()
+  })
+
+  test('a fork that the run comes to again begins again', async () => {
+    const own = wired(
+      {
+        fork: pass,
+        a: () => {
+          const [count, set] = useNodeState(1)
+          set(count + 1)
+          return { data: count }
+        },
+        b: () => ({ data: 'b' }),
+        join: ({ input }: NodeContext<{ a: number }>) => ({ data: input, condition: input.a < 3 ? 'more' : 'done' }),
+      },
+      [
+        ['start', 'fork'],
+        ['fork', ['a', 'b'], { join: 'join' }],
+        ['a', 'join'],
+        ['b', 'join'],
+        ['join', 'fork', { when: 'more' }],
+        ['join', 'end', { when: 'done' }],
+      ],
+    )
+    const play = await Play.of(own)
+    expect(await play.result()).toMatchObject({ status: 'completed', output: { a: 3, b: 'b' } })
+    const lanes = new Set((await play.log()).flatMap(({ origin }) => ('lane' in origin ? [origin.lane] : [])))
+    // Two branches, three times: a lane each.
+    expect([...lanes].filter(lane => lane?.includes('fork.'))).toHaveLength(6)
+  })
+})
+
+describe.each(PLACES)('failures, %s', (_, opening) => {
+  test('one branch is tried again while the other goes on: both bring their data, and nothing is done twice', async () => {
+    const done: string[] = []
+    let tries = 0
+    const own = forked({
+      a: {
+        retry: { attempts: 3 },
+        run: async () => {
+          await useStep('a', () => void done.push('a'))
+          useStructuredData({ streamId: 'a', data: ++tries })
+          if (tries < 3) throw new Error('not yet')
+          return { data: `a after ${tries}` }
+        },
+      },
+      b: async () => {
+        useStructuredData({ streamId: 'b', kind: 'append', path: 'l', items: [1] })
+        const answer = await useInterrupt(say('In b?', { id: 'q' }))
+        useStructuredData({ streamId: 'b', kind: 'append', path: 'l', items: [2] })
+        await useStep('b', () => void done.push('b'))
+        return { data: `b with ${answer}` }
+      },
+    })
+    const play = await Play.of(own, { open: await opening() })
+    expect(await play.asked()).toEqual(['1.b.1/useInterrupt:q.1'])
+    await play.restart()
+    await play.answer('1.b.1/useInterrupt:q.1', 'yes')
+    expect(await play.result()).toMatchObject({ status: 'completed', output: { a: 'a after 3', b: 'b with yes' } })
+    expect(done).toEqual(['a', 'b'])
+    const shown = Object.fromEntries((await play.view()).structured.map(({ streamId, data }) => [streamId, data]))
+    expect(shown).toEqual({ a: 3, b: { l: [1, 2] } })
+    await play.log()
+  })
+
+  test('one that fails for good ends the run, whatever the others wait for', async () => {
+    const asked = gate()
+    let after = 0
+    const own = forked(
+      {
+        a: async () => {
+          await asked.opened
+          throw new Error('no')
+        },
+        b: async () => {
+          const question = useInterrupt(say('In b?', { id: 'q' }))
+          await useStep('asked', () => asked.open())
+          await question
+          after++
+        },
+      },
+      () => void after++,
+    )
+    const play = await Play.of(own, { open: await opening() })
+    expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_node_failed' } })
+    expect(await play.refusal('1.b.1/useInterrupt:q.1', 'yes')).toBe('answer_already_settled')
+    expect(after).toBe(0)
+    expect((await play.view()).pendings).toEqual([])
+    await play.log()
+  })
+
+  test('one that fails may go on, or be routed within its branch', async () => {
+    const fails = () => {
+      throw new Error('no')
+    }
+    const own = wired(
+      {
+        fork: pass,
+        a: { run: fails, onError: { continue: 'instead' } },
+        b: { run: fails, onError: { route: 'mend' } },
+        mend: ({ input }: NodeContext<{ node: string }>) => ({ data: `mended ${input.node}` }),
+        join: gathers,
+      },
+      [
+        ['start', 'fork'],
+        ['fork', ['a', 'b'], { join: 'join' }],
+        ['a', 'join'],
+        ['b', 'join'],
+        ['mend', 'join'],
+        ['join', 'end'],
+      ],
+    )
+    const play = await Play.of(own, { open: await opening() })
+    expect(await play.result()).toMatchObject({ output: { a: 'instead', b: 'mended b' } })
+  })
+})
+
+describe.each(PLACES)('waiting, %s', (_, opening) => {
+  test('a branch goes on when its own answer is there, whatever the others wait for', async () => {
+    const seen: string[] = []
+    const asks =
+      (name: string): NodeFunction =>
+      async () => {
+        const one = await useInterrupt(say(`${name} one?`, { id: 'q' }))
+        await useStep('note', () => void seen.push(`${name} ${one}`))
+        const two = await useInterrupt(say(`${name} two?`, { id: 'q' }))
+        return { data: `${one} ${two}` }
+      }
+    const own = forked({ a: asks('a'), b: asks('b'), c: () => ({ data: 'c' }) })
+    const play = await Play.of(own, { open: await opening() })
+    expect(await play.asked()).toEqual(['1.a.1/useInterrupt:q.1', '1.b.1/useInterrupt:q.1'])
+    await play.answer('1.b.1/useInterrupt:q.1', 'B1')
+    expect(await play.asked()).toEqual(['1.a.1/useInterrupt:q.1', '1.b.1/useInterrupt:q.2'])
+    expect(seen).toEqual(['b B1'])
+    await play.restart()
+    await play.answer('1.b.1/useInterrupt:q.2', 'B2')
+    expect(await play.asked()).toEqual(['1.a.1/useInterrupt:q.1'])
+    await play.answer('1.a.1/useInterrupt:q.1', 'A1')
+    expect(await play.asked()).toEqual(['1.a.1/useInterrupt:q.2'])
+    await play.answer('1.a.1/useInterrupt:q.2', 'A2')
+    expect(await play.result()).toMatchObject({ status: 'completed', output: { a: 'A1 A2', b: 'B1 B2', c: 'c' } })
+    expect(seen).toEqual(['b B1', 'a A1'])
+    expect(chunksOf(await play.log(), 'interrupt')).toHaveLength(4)
+  })
+
+  test('also while another is at work: nothing waits for that', async () => {
+    const [working, goOn] = [gate(), gate()]
+    const own = forked({
+      a: async () => {
+        await useStep('long', async () => {
+          working.open()
+          await goOn.opened
+        })
+        return { data: 'a' }
+      },
+      b: async () => {
+        const answer = await useInterrupt(say('In b?', { id: 'q' }))
+        // The other is let go on only once this has its answer.
+        goOn.open()
+        return { data: answer }
+      },
+    })
+    const play = await Play.of(own, { open: await opening() })
+    await working.opened
+    for await (const { chunk } of play.run.stream()) if (chunk.type === 'interrupt') break
+    await play.answer('1.b.1/useInterrupt:q.1', 'yes')
+    expect(await play.result()).toMatchObject({ status: 'completed', output: { a: 'a', b: 'yes' } })
+    expect(chunksOf(await play.log(), 'run-paused')).toEqual([])
+  })
+
+  test('forks in branches, all of which wait, each answered in another process', async () => {
+    const asks =
+      (name: string): NodeFunction =>
+      async () => ({ data: await useInterrupt(say(`${name}?`, { id: 'q' })) })
+    const own = wired(
+      { fork: pass, a: pass, a1: asks('a1'), a2: asks('a2'), aJoin: gathers, b: asks('b'), join: gathers },
+      [
+        ['start', 'fork'],
+        ['fork', ['a', 'b'], { join: 'join' }],
+        ['a', ['a1', 'a2'], { join: 'aJoin' }],
+        ['a1', 'aJoin'],
+        ['a2', 'aJoin'],
+        ['aJoin', 'join'],
+        ['b', 'join'],
+        ['join', 'end'],
+      ],
+    )
+    const play = await Play.of(own, { open: await opening() })
+    let left = ['a1', 'a2', 'b']
+    for (const name of ['a2', 'b', 'a1']) {
+      expect(await play.asked()).toEqual(left.map(other => `1.${other}.1/useInterrupt:q.1`))
+      await play.restart()
+      await play.answer(`1.${name}.1/useInterrupt:q.1`, name.toUpperCase())
+      left = left.filter(other => other !== name)
+    }
+    expect(await play.result()).toMatchObject({ output: { a: { a1: 'A1', a2: 'A2' }, b: 'B' } })
+    await play.log()
+  })
+
+  test('the state of other branches is seen once it is committed, and read the same again', async () => {
+    const seen: unknown[] = []
+    const own = forked({
+      a: async () => {
+        const [before] = useWorkflowState('n', 0)
+        await useInterrupt(say('In a?', { id: 'q' }))
+        const [after] = useWorkflowState('n', 0)
+        seen.push([before, after])
+        await useInterrupt(say('Again?', { id: 'q' }))
+      },
+      b: async () => {
+        await useInterrupt(say('In b?', { id: 'q' }))
+        useWorkflowState('n', 0)[1](7)
+        await useStep('commits', () => 1)
+        await useInterrupt(say('Again?', { id: 'q' }))
+        useWorkflowState('n', 0)[1](8)
+      },
+    })
+    const play = await Play.of(own, { open: await opening() })
+    await play.result()
+    await play.answer('1.b.1/useInterrupt:q.1', 'yes')
+    await play.result()
+    await play.answer('1.a.1/useInterrupt:q.1', 'yes')
+    await play.result()
+    await play.answer('1.b.1/useInterrupt:q.2', 'yes')
+    await play.result()
+    await play.restart()
+    await play.answer('1.a.1/useInterrupt:q.2', 'yes')
+    expect(await play.result()).toMatchObject({ status: 'completed' })
+    expect(seen.length).toBeGreaterThanOrEqual(3)
+    expect(new Set(seen.map(pair => JSON.stringify(pair)))).toEqual(new Set(['[0,7]']))
+  })
+
+  test('a stop reaches all branches', async () => {
+    const [working, over] = [gate(), gate()]
+    const own = forked({
+      a: async () => {
+        await useStep('long', async ({ abortSignal }) => {
+          abortSignal.addEventListener('abort', over.open)
+          working.open()
+          await over.opened
+        })
+      },
+      b: async () => void (await useInterrupt(say('In b?', { id: 'q' }))),
+    })
+    const play = await Play.of(own, { open: await opening() })
+    await working.opened
+    await play.run.stop({ mode: 'abort' })
+    expect(await play.result()).toMatchObject({ status: 'aborted' })
+    await over.opened
+    expect((await play.view()).pendings).toEqual([])
+    await play.log()
+  })
+})

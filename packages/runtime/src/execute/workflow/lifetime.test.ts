@@ -1,0 +1,217 @@
+// How long what a workflow keeps is kept, and what of a session its nodes see.
+
+import { describe, expect, test } from 'vitest'
+import { logOf, until } from '../../api/test-runtime.fixture.ts'
+import type { NodeContext } from '../../define/node.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import { useInterrupt } from '../hooks/use-interrupt.ts'
+import { useReason } from '../hooks/use-reason.ts'
+import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
+import { useStep } from '../hooks/use-step.ts'
+import { useStructuredData } from '../hooks/use-structured-data.ts'
+import { inRow, PLACES, Play, say, single, wired } from './play.fixture.ts'
+
+/** What the log holds of hooks for those who would start a node again. */
+const hooksIn = async ({ runtime }: Play, session = 's') =>
+  (await runtime.manager.view(session)).view.internal?.hooks ?? []
+
+describe.each(PLACES)('records, %s', (_, opening) => {
+  test('of a run that waits are those that its open nodes need; of one that has ended there are none', async () => {
+    const own = inRow({
+      first: async () => {
+        for (let n = 0; n < 20; n++) await useStep(`step ${n}`, () => n)
+      },
+      second: async () => {
+        await useStep('one', () => 1)
+        await useInterrupt(say('Well?', { id: 'q' }))
+      },
+    })
+    const play = await Play.of(own, { open: await opening() })
+    await play.result()
+    const ids = (await hooksIn(play)).map(({ hookId }) => hookId)
+    expect(ids).toContain('1.second.1/useStep:one.1')
+    expect(ids.filter(id => id.startsWith('1.first.1/'))).toEqual([])
+    await play.answer('1.second.1/useInterrupt:q.1', 'yes')
+    expect(await play.result()).toMatchObject({ status: 'completed' })
+    expect(await hooksIn(play)).toEqual([])
+  })
+
+  test.each(['interrupt', 'abort'] as const)('of a run that was stopped there are none: %s', async mode => {
+    const own = single(async () => {
+      await useStep('one', () => 1)
+      await useInterrupt(say('Well?', { id: 'q' }))
+    })
+    const play = await Play.of(own, { open: await opening() })
+    await play.result()
+    await play.run.stop({ mode })
+    expect((await play.result()).status).toBe(mode === 'abort' ? 'aborted' : 'interrupted')
+    expect(await hooksIn(play)).toEqual([])
+  })
+})
+
+test('a long run keeps no more than a short one', async () => {
+  const counts: number[] = []
+  const looping = (times: number) =>
+    wired(
+      {
+        work: async () => {
+          const [n, set] = useNodeState(1)
+          set(n + 1)
+          await useStep('one', () => n)
+          await useStep('two', () => n)
+          return { condition: n < times ? 'more' : 'ask' }
+        },
+        ask: async () => void (await useInterrupt(say('Well?', { id: 'q' }))),
+      },
+      [
+        ['start', 'work'],
+        ['work', 'work', { when: 'more' }],
+        ['work', 'ask', { when: 'ask' }],
+        ['ask', 'end'],
+      ],
+      { maxSteps: 1000 },
+    )
+  for (const times of [2, 100]) {
+    const play = await Play.of(looping(times))
+    await play.result()
+    counts.push((await hooksIn(play)).length)
+  }
+  expect(counts[0]).toBeGreaterThan(0)
+  expect(counts[1]).toBeLessThanOrEqual((counts[0] as number) + 1)
+})
+
+describe('the conversation', () => {
+  test('is what was said up to the run, with what asked for it, each message once, however many runs there were', async () => {
+    const own = single(({ input, messages }: NodeContext<string>) => ({
+      ui: { message: `You said ${input}` },
+      data: messages.map(
+        ({ role, parts }) => `${role}: ${parts.map(part => ('text' in part ? part.text : '')).join('')}`,
+      ),
+    }))
+    const play = await Play.of(own, { start: { input: 'one' } })
+    const said = ['user: one']
+    expect((await play.result()).output).toEqual(said)
+    for (const input of ['two', 'three']) {
+      said.push(`assistant: You said ${said.at(-1)?.slice('user: '.length)}`, `user: ${input}`)
+      const run = await play.runtime.start({ workflow: own, input, session: 's' })
+      expect((await run.result()).output).toEqual(said)
+    }
+    const { messages } = await play.view()
+    expect(messages).toHaveLength(6)
+  })
+
+  test('does not grow while a run starts its nodes again', async () => {
+    const seen: number[] = []
+    const own = single(async ({ messages }: NodeContext) => {
+      seen.push(messages.length)
+      for (const n of [1, 2]) await useInterrupt(say(`${n}?`))
+    })
+    const play = await Play.of(own)
+    for (const n of [1, 2]) {
+      await play.result()
+      await play.answer(`1.node.1/@.${n}`, 'yes')
+    }
+    await play.result()
+    expect(seen).toEqual([1, 1, 1])
+  })
+
+  test('what a run has used is told to its nodes, and the same again', async () => {
+    const model = scriptedModel(() => ({ text: 'Hello.', usage: { input: 3, output: 2 } }))
+    const seen: unknown[] = []
+    const own = inRow({
+      first: async () => void (await useReason({ model, input: 'Go.' })),
+      second: async ({ tokenUsage }: NodeContext) => {
+        seen.push(tokenUsage)
+        await useReason({ model, input: 'Go.' })
+        await useInterrupt(say('Well?', { id: 'q' }))
+      },
+    })
+    const play = await Play.of(own)
+    await play.result()
+    await play.answer('1.second.1/useInterrupt:q.1', 'yes')
+    const { usage } = await play.result()
+    expect(seen).toHaveLength(2)
+    expect(seen[1]).toEqual(seen[0])
+    expect(seen[0]).toMatchObject({ inputTokens: 3, outputTokens: 2 })
+    expect(usage).toMatchObject({ inputTokens: 6, outputTokens: 4 })
+  })
+})
+
+describe('sessions', () => {
+  test('who names none gets one of their own', async () => {
+    const own = single(() => {
+      const [n, set] = useWorkflowState('n', 0)
+      set(n + 1)
+      return { data: n }
+    })
+    const { runtime } = await Play.of(own)
+    const runs = await Promise.all(['a', 'b', 'c'].map(input => runtime.start({ workflow: own, input })))
+    expect(new Set(runs.map(({ sessionId }) => sessionId)).size).toBe(3)
+    expect(await Promise.all(runs.map(async run => (await run.result()).output))).toEqual([0, 0, 0])
+  })
+
+  test('a fork shows what the session did, and its question is nobody’s any more', async () => {
+    const own = inRow({
+      first: async () => {
+        await useStructuredData({ streamId: 'o', kind: 'set', path: 'a', value: 1 })
+        return { ui: { message: 'First.' } }
+      },
+      second: async () => void (await useInterrupt(say('Well?', { id: 'q' }))),
+    })
+    const play = await Play.of(own)
+    await play.result()
+    const fork = await play.runtime.fork('s', { session: 'f' })
+    const { view } = await play.runtime.view(fork)
+    expect(view.structured).toMatchObject([{ streamId: 'o', data: { a: 1 } }])
+    expect(view.messages.flatMap(({ parts }) => parts.map(part => ('text' in part ? part.text : '')))).toContain(
+      'First.',
+    )
+    expect(view.pendings).toEqual([])
+    expect(await play.asked()).toEqual(['1.second.1/useInterrupt:q.1'])
+    await play.answer('1.second.1/useInterrupt:q.1', 'yes')
+    expect(await play.result()).toMatchObject({ status: 'completed' })
+    expect((await logOf(play.runtime, 'f')).some(({ chunk }) => chunk.type === 'interrupt-response')).toBe(false)
+  })
+
+  test('a turn that is done again leaves nothing of the first behind', async () => {
+    let runs = 0
+    const own = inRow({
+      first: () => {
+        const [n, set] = useWorkflowState('n', 0)
+        set(n + 1)
+        useStructuredData({ streamId: 'o', kind: 'append', path: 'l', items: [++runs] })
+        return { data: n, ui: { message: `Run ${runs}.` } }
+      },
+    })
+    const play = await Play.of(own)
+    await play.result()
+    const again = await play.runtime.retry('s')
+    expect(await again.result()).toMatchObject({ status: 'completed', output: 0, text: 'Run 2.' })
+    const { structured, messages } = await play.view()
+    expect(structured).toMatchObject([{ data: { l: [2] } }])
+    expect(messages).toHaveLength(2)
+  })
+
+  test('who comes back reads all that was said, each once', async () => {
+    const own = single(async () => {
+      for (const n of [1, 2, 3]) {
+        await useStructuredData({ streamId: 'o', kind: 'append', path: 'l', items: [n] })
+        await useStep(`${n}`, () => n)
+      }
+      await useInterrupt(say('Well?', { id: 'q' }))
+      return { ui: { message: 'Done.' } }
+    })
+    const play = await Play.of(own)
+    const { cursor } = await until(play.run, 'structured-data')
+    await play.result()
+    await play.answer('1.node.1/useInterrupt:q.1', 'yes')
+    await play.result()
+    const all: number[] = []
+    const rest: number[] = []
+    for await (const { sequence } of play.run.stream()) all.push(sequence)
+    for await (const { sequence } of play.run.stream({ after: cursor })) rest.push(sequence)
+    expect(new Set(all).size).toBe(all.length)
+    expect(all.slice(-rest.length)).toEqual(rest)
+    expect(all.length - rest.length).toBeGreaterThan(0)
+  })
+})

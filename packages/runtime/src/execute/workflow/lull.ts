@@ -1,0 +1,70 @@
+// When nothing of a workflow can go on here: every line of it waits for somebody, or was left to another process.
+
+import type { Halt } from '../agent/loop.ts'
+import type { Execution } from '../replay/execution.ts'
+
+export class Lull {
+  /** The executions that are open. */
+  readonly #open: ReadonlySet<Execution>
+  readonly #halted = Promise.withResolvers<Halt>()
+  /** How many lines are at work, and how many of them were left to another process. */
+  #lines = 0
+  #left = 0
+  #changes = 0
+  #isOver = false
+
+  constructor(open: ReadonlySet<Execution>) {
+    this.#open = open
+  }
+
+  /** Resolves once nothing can go on, with all that was said and changed so far in the log. */
+  get halted(): Promise<Halt> {
+    return this.#halted.promise
+  }
+
+  /** A line begins to be at work. */
+  begin(): void {
+    this.#lines++
+  }
+
+  /** A line is not at work any more: it has ended, or its branches are instead. */
+  end(): void {
+    this.#lines--
+    this.look()
+  }
+
+  /** A line is left to another process. */
+  leave(): Promise<never> {
+    this.#left++
+    this.look()
+    return new Promise(() => {})
+  }
+
+  /** Looks no more. */
+  close(): void {
+    this.#isOver = true
+  }
+
+  /** Looks, once nothing has changed for a moment. */
+  look(): void {
+    const changes = ++this.#changes
+    setImmediate(() => {
+      if (this.#isOver || changes !== this.#changes) return
+      const parked = [...this.#open].filter(({ isParked }) => isParked)
+      if (this.#lines === 0 || parked.length + this.#left < this.#lines) return
+      const all = parked.flatMap(execution => execution.parked)
+      const waits = all.filter(one => one !== 'left')
+      if (this.#left > 0 || waits.length < all.length) return this.#halt({ outcome: 'left' }, changes)
+      const until = Math.min(...waits.map(one => one.until))
+      this.#halt({ outcome: 'waiting', on: waits.flatMap(({ on }) => on), until }, changes)
+    })
+  }
+
+  /** Keeps what no commit holds yet; unless something goes on meanwhile, that is it. */
+  #halt(halt: Halt, changes: number): void {
+    const keeping = [...this.#open].map(execution => execution.keep())
+    Promise.all(keeping).then(() => {
+      if (changes === this.#changes) this.#halted.resolve(halt)
+    }, this.#halted.reject)
+  }
+}

@@ -1,0 +1,396 @@
+import type { Entry, View } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { NodeContext, NodeDefinition } from '../../define/node.ts'
+import { tool } from '../../define/tool.ts'
+import type { Migration, MigrationPoint, Workflow } from '../../define/workflow.ts'
+import { type Process, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
+import { heardModel, reportsOf } from '../agent/play.fixture.ts'
+import { useInterrupt } from '../hooks/use-interrupt.ts'
+import { useReason } from '../hooks/use-reason.ts'
+import { useWorkflowState } from '../hooks/use-state.ts'
+import { useStep } from '../hooks/use-step.ts'
+import { say, wired } from './play.fixture.ts'
+
+const SESSION = 's'
+const RUN = 'r'
+
+/** One run that a process of version 1 has left waiting. */
+class Old {
+  readonly stage = new VirtualCluster()
+  readonly desk = this.stage.process(() => [], { engine: false, blockedAfterMs: 2000 })
+
+  async wait(own: Workflow): Promise<void> {
+    const first = this.process(own)
+    await this.desk.runtime.start({ session: SESSION, runId: RUN, workflow: own.program, input: 'Go.' })
+    await this.seen('run-paused')
+    await this.stage.clock.until(first.runtime.close())
+  }
+
+  process(...workflows: Workflow[]): Process {
+    return this.stage.process(() => [], { workflows })
+  }
+
+  answer(id: string, response = 'yes'): Promise<unknown> {
+    const answer = { kind: 'interrupt', id: `${RUN}::${id}`, response } as const
+    return this.stage.clock.until(this.desk.runtime.answer(SESSION, answer))
+  }
+
+  seen(type: string, after = 0): Promise<Entry> {
+    return this.stage.seen(SESSION, ({ chunk, sequence }) => chunk.type === type && sequence > after)
+  }
+
+  /** What came of the run, in a log in which nothing breaks the protocol. */
+  async ended(): Promise<{ view: View; log: readonly Entry[] }> {
+    await this.stage.ended(SESSION, RUN)
+    const log = await this.stage.entries(SESSION)
+    expect(reportsOf(log)).toEqual([])
+    return { view: await this.stage.view(SESSION), log }
+  }
+}
+
+const V2 = { version: '2' }
+const question =
+  (id: string): NodeDefinition =>
+  async () => ({ data: await useInterrupt(say(`${id}?`, { id })) })
+const ROW = [
+  ['start', 'a'],
+  ['a', 'b'],
+  ['b', 'end'],
+]
+/** Where a process of version 2 finds the run: in node `a`, which waits for two answers and a person's consent. */
+function waiting() {
+  const ran: string[] = []
+  const { model } = heardModel([{ calls: [{ name: 'pay', input: { n: 1 }, id: 'call' }] }, { text: 'Paid.' }])
+  const pay = tool({
+    name: 'pay',
+    input: z.object({ n: z.number() }),
+    approval: true,
+    execute: () => void ran.push('pay'),
+  })
+  const own = wired(
+    {
+      a: async ({ input }: NodeContext<string>) => {
+        const [, set] = useWorkflowState<string>('seen')
+        set('a')
+        await useStep('old', () => void ran.push('old'))
+        const names = await Promise.all([
+          useInterrupt(say('One?', { id: 'one' })),
+          useInterrupt(say('Two?', { id: 'two' })),
+          useReason({ id: 'ask', model, input, tools: [pay] }).then(({ text }) => text),
+        ])
+        return { data: names.join() }
+      },
+      b: ({ input }: NodeContext<string>) => ({ data: input }),
+    },
+    ROW,
+  )
+  return { ran, own }
+}
+
+describe('a run of another version', () => {
+  test('goes on where its migration says, waits for nothing that it has left, and begins that once', async () => {
+    for (let n = 1, isKilled = true; isKilled; n++) {
+      isKilled = false
+      const old = new Old()
+      const { own, ran } = waiting()
+      await old.wait(own)
+      const points: MigrationPoint[] = []
+      const next = wired(
+        {
+          a: () => ({}),
+          confirm: async ({ input }: NodeContext<{ was: string }>) => {
+            await useStep('new', () => void ran.push('new'))
+            const [seen] = useWorkflowState<string>('seen')
+            return { data: { ...input, seen, sure: await useInterrupt(say('Sure?', { id: 'sure' })) } }
+          },
+          b: ({ input }: NodeContext<unknown>) => ({ data: input }),
+        },
+        [
+          ['start', 'a'],
+          ['a', 'confirm'],
+          ['confirm', 'b'],
+          ['b', 'end'],
+        ],
+        {
+          ...V2,
+          migrate: {
+            1: (at: MigrationPoint) => {
+              points.push(at)
+              return { node: 'confirm', input: { was: at.input } }
+            },
+          },
+        },
+      )
+      const before = (await old.stage.entries(SESSION)).length
+      await old.answer('1.a.1/useInterrupt:one.1')
+      const process = old.process(next)
+      let appends = 0
+      process.wire.after = ({ method }) => {
+        if (method !== 'append' || ++appends !== n) return
+        isKilled = true
+        process.kill()
+        old.process(next)
+      }
+      await old.seen('run-paused', before)
+      const paused = await old.stage.view(SESSION)
+      expect(paused.pendings.map(({ id }) => id)).toEqual(['r::1.confirm.1/useInterrupt:sure.1'])
+      // Its ticket stays what it was: workers of either version may have it.
+      expect((await old.stage.manager.getInfo(SESSION))?.ticket.run?.program).toBe('workflow:own@1')
+      await old.answer('1.confirm.1/useInterrupt:sure.1')
+      const { view, log } = await old.ended()
+      expect(view.output).toEqual({ was: 'Go.', seen: 'a', sure: 'yes' })
+      expect(ran.filter(line => line === 'old')).toHaveLength(1)
+      expect(ran).not.toContain('pay')
+      for (const point of points) expect(point).toEqual({ node: 'a', input: 'Go.', state: { seen: 'a' } })
+      const calls = view.messages.flatMap(({ parts }) => parts.filter(part => 'toolCallId' in part))
+      expect(calls).toMatchObject([{ state: 'output-error', code: 'interrupted' }])
+      const settled = log.filter(({ chunk }) => chunk.type === 'interrupt-response').map(({ chunk }) => chunk)
+      expect(settled).toMatchObject([{ response: 'yes' }, { response: null }, { response: 'yes' }])
+      // Each commit stands once, whoever said it.
+      const statuses = log.flatMap(({ chunk }) => (chunk.type === 'status' ? [chunk.message] : []))
+      expect(statuses).toEqual(['a', 'confirm', 'b'])
+      if (isKilled) expect(n).toBeLessThan(40)
+      else expect(n).toBeGreaterThan(4)
+    }
+  })
+
+  test('goes on as it stands where its migration says nothing', async () => {
+    const old = new Old()
+    await old.wait(wired({ a: question('a'), b: ({ input }: NodeContext<string>) => ({ data: input }) }, ROW))
+    const b: NodeDefinition = ({ input }: NodeContext<string>) => ({ data: `new ${input}` })
+    old.process(wired({ a: question('a'), b }, ROW, { ...V2, migrate: { 1: () => undefined } }))
+    await old.answer('1.a.1/useInterrupt:a.1')
+    const { view, log } = await old.ended()
+    expect(view.output).toBe('new yes')
+    expect(log.filter(({ chunk }) => chunk.type === 'interrupt')).toHaveLength(1)
+  })
+
+  test('takes each branch where it belongs, and one that goes to the join has come there', async () => {
+    const fork = [
+      ['start', 'a'],
+      ['a', ['b', 'c'], { join: 'd' }],
+      ['b', 'd'],
+      ['c', 'd'],
+      ['d', 'end'],
+    ]
+    const ends = { a: () => ({}), d: ({ input }: NodeContext<unknown>) => ({ data: input }) }
+    const old = new Old()
+    await old.wait(wired({ ...ends, b: question('b'), c: question('c') }, fork))
+    const seen: string[] = []
+    const migrate = {
+      1: ({ node }: MigrationPoint) => {
+        seen.push(node)
+        return node === 'b' ? { node: 'd', input: 'instead' } : undefined
+      },
+    }
+    old.process(wired({ ...ends, b: question('b'), c: question('c') }, fork, { ...V2, migrate }))
+    await old.answer('1.c.1/useInterrupt:c.1')
+    const { view } = await old.ended()
+    expect(view.output).toEqual({ b: 'instead', c: 'yes' })
+    expect(seen).toEqual(['b', 'c'])
+  })
+
+  test.each<[what: string, to: Readonly<Record<string, string>>, edges: unknown, problem: string]>([
+    ['a branch to a node after the join', { b: 'e' }, undefined, 'it returned the node e for node b, which is not in'],
+    ['a branch to a node before the fork', { b: 'a', c: 'a' }, undefined, 'it returned the node a for node b, which'],
+    ['a branch to a node of another', { b: 'c' }, undefined, 'it returned the node c for node b, which is not in'],
+    [
+      'a branch to one within it',
+      { b: 'f' },
+      [
+        ['start', 'a'],
+        ['a', ['b', 'c'], { join: 'd' }],
+        ['b', ['f', 'g'], { join: 'h' }],
+        ['f', 'h'],
+        ['g', 'h'],
+        ['h', 'd'],
+        ['c', 'd'],
+        ['d', 'e'],
+        ['e', 'end'],
+      ],
+      'it returned the node f for node b, which is not in the branch b',
+    ],
+    [
+      'a run in branches to a row',
+      {},
+      ['a', 'b', 'c', 'd', 'e', 'end'].map((to, at) => [['start', 'a', 'b', 'c', 'd', 'e'][at], to]),
+      'the run stands in the branches b, c, and there is no such fork any more',
+    ],
+  ])('ends where its migration takes %s, before any node runs', async (_, to, edges, problem) => {
+    const fork = [
+      ['start', 'a'],
+      ['a', ['b', 'c'], { join: 'd' }],
+      ['b', 'd'],
+      ['c', 'd'],
+      ['d', 'e'],
+      ['e', 'end'],
+    ]
+    const old = new Old()
+    const nodes = { a: () => ({}), b: question('b'), c: question('c'), d: () => ({}), e: () => ({}) }
+    await old.wait(wired(nodes, fork))
+    const ran: string[] = []
+    const names = String(edges).includes('f,h') ? [...'abcdefgh'] : [...'abcde']
+    const noting = Object.fromEntries(names.map(name => [name, () => void ran.push(name)]))
+    const migrate = {
+      1: ({ node }: MigrationPoint) => (to[node] === undefined ? undefined : { node: to[node], input: 1 }),
+    }
+    old.process(wired(noting, edges ?? fork, { ...V2, migrate }))
+    await old.answer('1.c.1/useInterrupt:c.1')
+    const [{ error } = {}] = (await old.ended()).view.runs
+    expect(error).toMatchObject({ code: 'workflow_changed', message: expect.stringContaining(problem) })
+    expect(ran).toEqual([])
+  })
+
+  test('goes on in a node of its branch that is new, and not on a line of its own in one of a branch', async () => {
+    const fork = [
+      ['start', 'a'],
+      ['a', ['b', 'c'], { join: 'd' }],
+      ['b', 'x'],
+      ['x', 'd'],
+      ['c', 'd'],
+      ['d', 'end'],
+    ]
+    const ends = { a: question('a'), d: ({ input }: NodeContext<unknown>) => ({ data: input }) }
+    const nodes = {
+      ...ends,
+      b: question('b'),
+      x: ({ input }: NodeContext<unknown>) => ({ data: input }),
+      c: question('c'),
+    }
+    const old = new Old()
+    await old.wait(wired({ ...nodes, a: () => ({}) }, fork))
+    const toX = ({ node }: MigrationPoint) => (node === 'b' ? { node: 'x', input: 'new' } : undefined)
+    old.process(wired(nodes, fork, { ...V2, migrate: { 1: toX } }))
+    await old.answer('1.c.1/useInterrupt:c.1')
+    expect((await old.ended()).view.output).toEqual({ b: 'new', c: 'yes' })
+
+    const alone = new Old()
+    await alone.wait(wired(nodes, fork))
+    alone.process(wired(nodes, fork, { ...V2, migrate: { 1: () => ({ node: 'x', input: 1 }) } }))
+    await alone.answer('1.a.1/useInterrupt:a.1')
+    const [{ error } = {}] = (await alone.ended()).view.runs
+    expect(error).toMatchObject({ code: 'workflow_changed', message: expect.stringContaining('which is in a branch') })
+  })
+
+  test('after a transition is migrated by the workflow that it stands in', async () => {
+    const go = wired({ a: () => ({ transitionTo: 'other', data: 'x' }) }, [
+      ['start', 'a'],
+      ['a', 'end'],
+    ])
+    const ask = [
+      ['start', 'q'],
+      ['q', 'end'],
+    ]
+    const other = wired({ q: question('q') }, ask, { id: 'other' })
+    const old = new Old()
+    const first = old.process(go, other)
+    await old.desk.runtime.start({ session: SESSION, runId: RUN, workflow: go.program, input: 'Go.' })
+    await old.seen('run-paused')
+    await old.stage.clock.until(first.runtime.close())
+    const migrate = { 1: ({ input }: MigrationPoint) => ({ node: 'r', input }) }
+    const r: NodeDefinition = ({ input }: NodeContext<string>) => ({ data: `new ${input}` })
+    const nodes = { q: question('q'), r }
+    old.process(
+      go,
+      wired(
+        nodes,
+        [
+          ['start', 'q'],
+          ['q', 'r'],
+          ['r', 'end'],
+        ],
+        { id: 'other', ...V2, migrate },
+      ),
+    )
+    await old.answer('2.q.1/useInterrupt:q.1')
+    expect((await old.ended()).view.output).toBe('new x')
+  })
+
+  test.each<[what: string, migrate: unknown, edges: unknown, problem: string]>([
+    [
+      'throws',
+      () => {
+        throw new Error('secret')
+      },
+      ROW,
+      'migrate.1: it threw for node a',
+    ],
+    ['is not there yet', async () => undefined, ROW, 'it returned a promise for node a'],
+    ['says a name alone', () => 'b', ROW, 'it returned a string for node a'],
+    ['says nothing of a node', () => ({ input: 1 }), ROW, 'it returned an object without a node for node a'],
+    ['says nothing of an input', () => ({ node: 'b' }), ROW, 'it returned an input that is no JSON for node a'],
+    ['names no node', () => ({ node: 'z', input: 1 }), ROW, 'it returned the node z, and there is no such node'],
+    [
+      'lets it stand in a node that is gone',
+      () => undefined,
+      [
+        ['start', 'b'],
+        ['b', 'end'],
+      ],
+      'it lets the run stand in node a, and there is no such node',
+    ],
+  ])('ends where its migration %s', async (_, migrate, edges, problem) => {
+    const old = new Old()
+    const b: NodeDefinition = ({ input }: NodeContext<string>) => ({ data: input })
+    await old.wait(wired({ a: question('a'), b }, ROW))
+    const nodes = edges === ROW ? { a: question('a'), b } : { b }
+    old.process(wired(nodes, edges, { ...V2, migrate: { 1: migrate as Migration } }))
+    await old.answer('1.a.1/useInterrupt:a.1')
+    const { view } = await old.ended()
+    const [{ error, status } = {}] = view.runs
+    expect({ status, code: error?.code }).toEqual({ status: 'failed', code: 'workflow_changed' })
+    expect(error?.message).toContain(problem)
+    expect(error?.message).not.toContain('secret')
+  })
+
+  test('shows as blocked where nobody migrates it, stays answerable, and goes on when its version comes back', async () => {
+    const old = new Old()
+    const own = wired({ a: question('a'), b: ({ input }: NodeContext<string>) => ({ data: input }) }, ROW)
+    await old.wait(own)
+    const deployed = old.process(wired({ a: question('a'), b: () => ({ data: 'new' }) }, ROW, V2))
+    expect(await old.desk.runtime.status(SESSION)).toEqual({ status: 'paused' })
+    await old.answer('1.a.1/useInterrupt:a.1')
+    await old.stage.clock.advance(5000)
+    const status = await old.desk.runtime.status(SESSION)
+    expect(status).toMatchObject({ status: 'blocked', program: 'workflow:own@1' })
+    expect(status).toMatchObject({ reason: expect.stringContaining('workflow:own@1') })
+    expect(deployed.said).toEqual([])
+    old.process(own)
+    expect((await old.ended()).view.output).toBe('yes')
+  })
+
+  test('is stopped by any process where nobody migrates it', async () => {
+    const old = new Old()
+    await old.wait(wired({ a: question('a'), b: () => ({}) }, ROW))
+    old.process(wired({ a: question('a'), b: () => ({}) }, ROW, V2))
+    expect(await old.desk.runtime.stop(SESSION, RUN)).toBe(true)
+    expect(await old.stage.ended(SESSION, RUN)).toBe('interrupted')
+    expect((await old.ended()).view.pendings).toEqual([])
+  })
+
+  test('is left alone by the version that it was migrated from', async () => {
+    const old = new Old()
+    const b: NodeDefinition = ({ input }: NodeContext<string>) => ({ data: input })
+    const own = wired({ a: question('a'), b }, ROW)
+    await old.wait(own)
+    const migrate = { 1: () => ({ node: 'c', input: null }) }
+    const edges = [...ROW.slice(0, 2), ['b', 'c'], ['c', 'end']]
+    const next = wired({ a: question('a'), b, c: question('c') }, edges, { ...V2, migrate })
+    const migrating = old.process(next)
+    await old.answer('1.a.1/useInterrupt:a.1')
+    const { sequence } = await old.seen('interrupt-response')
+    await old.seen('run-paused', sequence)
+    await old.stage.clock.until(migrating.runtime.close())
+    const former = old.process(own)
+    await old.answer('1.c.1/useInterrupt:c.1')
+    await old.stage.clock.advance(5000)
+    const { head } = (await old.stage.manager.getInfo(SESSION)) ?? {}
+    expect((await old.stage.view(SESSION)).runs).toMatchObject([{ status: 'paused' }])
+    expect([...new Set(former.said.map(({ message }) => message))]).toEqual(['a session could not be driven'])
+    await old.stage.clock.advance(60_000)
+    expect((await old.stage.manager.getInfo(SESSION))?.head).toBe(head)
+    old.process(next)
+    expect((await old.ended()).view.output).toBe('yes')
+  })
+})

@@ -1,0 +1,192 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { gate } from '../../api/test-runtime.fixture.ts'
+import type { NodeContext, NodeDefinition } from '../../define/node.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import { useInterrupt } from '../hooks/use-interrupt.ts'
+import { useReason } from '../hooks/use-reason.ts'
+import { useWorkflowState } from '../hooks/use-state.ts'
+import { inRow, Play, publicOf, say, single, wired } from './play.fixture.ts'
+
+describe('what a node returns', () => {
+  test.each<[string, unknown, string]>([
+    ['text', 'done', 'data'],
+    ['a list', [1], 'data'],
+    ['a number', 5, 'data'],
+    ['data that is a function', { data: () => 1 }, 'data'],
+    ['data that is no JSON', { data: 1n }, 'data'],
+    ['a condition that is no text', { condition: true }, 'condition'],
+    ['a transition that is no text', { transitionTo: 5 }, 'transitionTo'],
+    ['a message that is no text', { ui: { message: 5 } }, 'ui.message'],
+    ['ui that is text', { ui: 'hello' }, 'ui'],
+    ['structured data without data', { ui: { structured: { title: 'x' } } }, 'ui.structured'],
+    ['structured data that is no object', { ui: { structured: 'x' } }, 'ui.structured'],
+  ])('%s is refused, by its name', async (_, returned, found) => {
+    const play = await Play.of(single(() => returned as never))
+    const { status, error } = await play.result()
+    expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
+    expect(error?.message).toContain('node node returned')
+    expect(error?.message).toContain(found)
+    await play.log()
+  })
+
+  test.each<[string, unknown, string]>([
+    ['a field that is none', { result: 1 }, 'result'],
+    ['a field of another system', { data: 1, intent: 'x' }, 'intent'],
+    ['a field of ui that is none', { ui: { text: 'hello' } }, 'text'],
+  ])('law 10: %s is refused; its name is for the logger', async (_, returned, field) => {
+    const play = await Play.of(single(() => returned as never))
+    const { status, error } = await play.result()
+    expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
+    expect(error?.message).toContain('node node returned')
+    expect(error?.message).not.toContain(field)
+    expect(play.told.map(({ cause }) => String(cause)).join()).toContain(`there is no field ${field}`)
+  })
+
+  test.each([[undefined], [null], [{}], [{ ui: {} }], [{ data: undefined }]])(
+    '%o is nothing: the next node is given what this one was',
+    async returned => {
+      const own = inRow({ first: () => returned as never, second: ({ input }: NodeContext) => ({ data: { input } }) })
+      expect(await (await Play.of(own)).result()).toMatchObject({ status: 'completed', output: { input: 'Go.' } })
+    },
+  )
+
+  test('data is as JSON has it, and a copy', async () => {
+    const shared = { at: new Date(0), list: [1], nothing: undefined }
+    const own = inRow({
+      first: () => ({ data: shared }),
+      second: ({ input }: NodeContext<typeof shared>) => {
+        input.list.push(2)
+        shared.list.push(3)
+        return { data: input }
+      },
+    })
+    const output = { at: '1970-01-01T00:00:00.000Z', list: [1, 2] }
+    expect((await (await Play.of(own)).result()).output).toEqual(output)
+  })
+
+  test('an output that the log does not take is the fault of its node, and says so', async () => {
+    const play = await Play.of(single(() => ({ data: 'x'.repeat(2_000_000) })))
+    const { status, error } = await play.result()
+    expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
+    expect(error?.message).toContain('node node')
+    // Between nodes it may be large.
+    const own = inRow({
+      first: () => ({ data: 'x'.repeat(2_000_000) }),
+      second: ({ input }: NodeContext<string>) => ({ data: input.length }),
+    })
+    expect(await (await Play.of(own)).result()).toMatchObject({ output: 2_000_000 })
+  })
+})
+
+describe('an end that cannot be committed is a failure of its node', () => {
+  const huge = 'x'.repeat(17_000_000)
+  const next: NodeDefinition = ({ input }: NodeContext<unknown>) => ({ data: input })
+  test.each<[what: string, last: boolean]>([
+    ['data', false],
+    ['output', true],
+  ])(
+    '%s that the log does not take: it is not tried again, what it said is taken back, and onError decides',
+    async (_, last) => {
+      let ran = 0
+      const run = () => {
+        ran++
+        return { data: huge, ui: { message: 'There.' } }
+      }
+      const node = { run, retry: { attempts: 3 }, onError: { continue: 'small' } }
+      const play = await Play.of(last ? single(node) : inRow({ node, next }))
+      expect(await play.result()).toMatchObject({ status: 'completed', output: 'small', text: '' })
+      expect(ran).toBe(1)
+      await play.log()
+      const stopped = { run, retry: { attempts: 3 } }
+      const other = await Play.of(last ? single(stopped) : inRow({ node: stopped, next }))
+      const code = last ? 'validation_failed' : 'hook_result_too_large'
+      expect(await other.result()).toMatchObject({ status: 'failed', error: { code } })
+    },
+  )
+
+  test('state that is too large together with that of another branch', async () => {
+    let met = 0
+    const both = gate()
+    const branch = (name: string): NodeDefinition => ({
+      run: async () => {
+        for (let n = 0; n < 10; n++) useWorkflowState<string>(`${name}${n}`)[1]('x'.repeat(60_000))
+        if (++met === 2) both.open()
+        await both.opened
+        return { data: name }
+      },
+      onError: { continue: 'failed' },
+    })
+    const own = wired({ a: () => ({}), b: branch('b'), c: branch('c'), d: next }, [
+      ['start', 'a'],
+      ['a', ['b', 'c'], { join: 'd' }],
+      ['b', 'd'],
+      ['c', 'd'],
+      ['d', 'end'],
+    ])
+    const { output } = await (await Play.of(own)).result()
+    expect(Object.values(output as object).sort()).toEqual([expect.stringMatching(/^[bc]$/), 'failed'])
+  })
+})
+
+test('law 10: a last node without data gives the run no output, whatever it had received', async () => {
+  const own = inRow({
+    first: () => ({ data: { card: '4242' } }),
+    last: () => ({ ui: { message: 'Paid.' } }),
+  })
+  const play = await Play.of(own)
+  expect(await play.result()).toMatchObject({ status: 'completed', output: undefined, text: 'Paid.' })
+  expect(JSON.stringify(publicOf(await play.log()))).not.toContain('4242')
+})
+
+describe('ui', () => {
+  test('a message is said once, after what the node has said, and blanks are none', async () => {
+    const own = inRow({
+      first: async () => {
+        await useInterrupt(say('One?'))
+        return { ui: { message: 'First.' } }
+      },
+      second: () => ({ ui: { message: '  \n' } }),
+      third: () => ({ ui: { message: 'Third.', structured: { data: { n: 3 }, dataType: 'count', streamId: 'c' } } }),
+    })
+    const play = await Play.of(own)
+    await play.result()
+    await play.answer('1.first.1/@.1', 'yes')
+    const { message, text } = await play.result()
+    expect(text).toBe('First.Third.')
+    expect(message?.parts.filter(({ type }) => type === 'text')).toHaveLength(2)
+    expect((await play.view()).structured).toMatchObject([
+      { streamId: 'c', dataType: 'count', status: 'done', data: { n: 3 } },
+    ])
+    expect(play.told).toEqual([])
+    await play.log()
+  })
+
+  test('who says what a model has streamed is warned, and only then', async () => {
+    const node = (emit: boolean, isSame = true): NodeDefinition => ({
+      run: async () => {
+        const { text } = await useReason({ model: scriptedModel([{ text: 'Hello.' }]), input: 'Go.', emit })
+        return { ui: { message: isSame ? text : `${text} More.` } }
+      },
+    })
+    const warned = await Play.of(single(node(true)))
+    expect(await warned.result()).toMatchObject({ status: 'completed', text: 'Hello.Hello.' })
+    expect(warned.told.map(({ message }) => message)).toEqual([expect.stringContaining('shown twice')])
+    for (const other of [node(false), node(true, false)]) {
+      const play = await Play.of(single(other))
+      await play.result()
+      expect(play.told).toEqual([])
+    }
+  })
+
+  test('what an output is checked by says nothing of what a node may show', async () => {
+    const model = scriptedModel([{ text: '{"n":1}' }])
+    const own = single(async () => {
+      const { output } = await useReason({ model, input: 'Go.', outputSchema: z.object({ n: z.number() }) })
+      return { data: output, ui: { message: `It is ${output.n}.` } }
+    })
+    const play = await Play.of(own)
+    expect(await play.result()).toMatchObject({ status: 'completed', text: 'It is 1.', output: { n: 1 } })
+    expect(play.told).toEqual([])
+  })
+})

@@ -1,0 +1,133 @@
+// Runs of workflows as a test plays them: on stores in memory and in a file, with answers, restarts and the log at the end.
+
+import { type LogStore, memoryStore } from '@millrace/log'
+import type { Entry, Json, View } from '@millrace/protocol'
+import type { Answered } from '../../api/answering.ts'
+import { soundLog } from '../../api/people.fixture.ts'
+import type { RunResult } from '../../api/result.ts'
+import type { Run } from '../../api/run.ts'
+import type { Runtime, StartWorkflowOptions } from '../../api/runtime.ts'
+import type { RuntimeOptions } from '../../api/runtime-options.ts'
+import { codeOf, sqliteStores, testRuntime } from '../../api/test-runtime.fixture.ts'
+import type { EdgeDefinition } from '../../define/edge.ts'
+import type { NodeDefinition } from '../../define/node.ts'
+import { type Workflow, workflow } from '../../define/workflow.ts'
+import { keeping, type Told } from '../agent/play.fixture.ts'
+
+const SESSION = 's'
+const RUN = 'r'
+
+/** Where runs are played: the name, and what gives one more handle of the store. */
+export const PLACES: readonly (readonly [name: string, open: () => Promise<() => LogStore>])[] = [
+  [
+    'in memory',
+    async () => {
+      const store = memoryStore()
+      return () => store
+    },
+  ],
+  [
+    'on SQLite',
+    async () => {
+      const stores = await sqliteStores(4)
+      return () => stores.shift() as LogStore
+    },
+  ],
+]
+
+export interface PlayOptions {
+  readonly open?: () => LogStore
+  readonly workflows?: readonly Workflow[]
+  readonly options?: Partial<RuntimeOptions>
+  readonly start?: Partial<StartWorkflowOptions>
+}
+
+/** One run of a workflow, whichever process has it. */
+export class Play {
+  readonly told: Told[]
+  runtime: Runtime
+  run: Run
+  readonly #renew: () => Runtime
+
+  private constructor(runtime: Runtime, run: Run, told: Told[], renew: () => Runtime) {
+    this.runtime = runtime
+    this.run = run
+    this.told = told
+    this.#renew = renew
+  }
+
+  /** Starts a workflow. */
+  static async of(own: Workflow, { open, workflows = [], options = {}, start = {} }: PlayOptions = {}): Promise<Play> {
+    const { logger, told } = keeping()
+    const store = memoryStore()
+    const renew = () =>
+      testRuntime({
+        workflows: [own, ...workflows],
+        logger,
+        store: open?.() ?? store,
+        ...options,
+      } as Partial<RuntimeOptions>)
+    const runtime = renew()
+    const asked = { session: SESSION, runId: RUN, input: 'Go.', ...start, workflow: own }
+    const run = await runtime.start(asked as StartWorkflowOptions)
+    return new Play(runtime, run, told, renew)
+  }
+
+  /** The result once the run has ended or nothing of it can go on. */
+  result(): Promise<RunResult> {
+    return this.run.result()
+  }
+
+  /** The questions that wait, by the ends of their ids. */
+  async asked(): Promise<string[]> {
+    const { pendings } = await this.result()
+    return pendings.map(({ id }) => id.slice(`${RUN}::`.length)).sort()
+  }
+
+  /** Answers a question by the end of its id, as in `1.node.1/useInterrupt:id.1`. */
+  answer(id: string, response: Json, runtime = this.runtime): Promise<Answered> {
+    return runtime.answer(SESSION, { kind: 'interrupt', id: `${RUN}::${id}`, response })
+  }
+
+  /** The code with which an answer is refused. */
+  refusal(id: string, response: Json): Promise<string> {
+    return codeOf(this.answer(id, response))
+  }
+
+  /** Another process goes on: it has the log, and nothing else. */
+  async restart(): Promise<void> {
+    await this.runtime.close()
+    this.runtime = this.#renew()
+    this.run = this.runtime.run(SESSION, RUN)
+  }
+
+  /** The log, in which nothing breaks the protocol. */
+  log(): Promise<Entry[]> {
+    return soundLog(this.runtime, SESSION)
+  }
+
+  async view(): Promise<Omit<View, 'internal'>> {
+    return (await this.runtime.view(SESSION)).view
+  }
+}
+
+/** A workflow of nodes in a row. */
+export function inRow(nodes: Readonly<Record<string, NodeDefinition>>, more: object = {}): Workflow {
+  const names = Object.keys(nodes)
+  return wired(nodes, [['start', names[0]], ...names.map((name, index) => [name, names[index + 1] ?? 'end'])], more)
+}
+
+/** A workflow whose edges no compiler looks at. */
+export function wired(nodes: Readonly<Record<string, NodeDefinition>>, edges: unknown, more: object = {}): Workflow {
+  const definition = { id: 'own', ...more, nodes, edges: edges as readonly EdgeDefinition[] }
+  return workflow(definition as never) as Workflow
+}
+
+/** A workflow of one node. */
+export const single = (node: NodeDefinition, more: object = {}): Workflow => inRow({ node }, more)
+
+/** Entries as readers are given them. */
+export const publicOf = (log: readonly Entry[]): Entry[] => log.filter(({ internal }) => !internal)
+
+/** A question for text. */
+export const say = (question: string, more: object = {}) => ({ request: { kind: 'text', question }, ...more }) as const

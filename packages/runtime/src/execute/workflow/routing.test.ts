@@ -1,0 +1,291 @@
+// Which way a run goes: conditions, loops and transitions to other workflows.
+
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { codeOf } from '../../api/test-runtime.fixture.ts'
+import type { NodeContext, NodeFunction } from '../../define/node.ts'
+import { chunksOf } from '../agent/play.fixture.ts'
+import { useInterrupt } from '../hooks/use-interrupt.ts'
+import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
+import { inRow, PLACES, Play, say, single, wired } from './play.fixture.ts'
+
+const pass: NodeFunction = () => {}
+const tells =
+  (line: string): NodeFunction =>
+  () => ({ data: line })
+
+describe('conditions', () => {
+  const branching = (condition: string | undefined, otherwise = true) =>
+    wired(
+      {
+        decide: () => ({ ...(condition !== undefined && { condition }) }),
+        yes: tells('yes'),
+        no: tells('no'),
+        other: tells('other'),
+      },
+      [
+        ['start', 'decide'],
+        ['decide', 'yes', { when: 'yes' }],
+        ['decide', 'no', { when: 'no' }],
+        otherwise ? ['decide', 'other', { otherwise: true }] : ['decide', 'other', { when: 'other' }],
+        ['yes', 'end'],
+        ['no', 'end'],
+        ['other', 'end'],
+      ],
+    )
+
+  test.each([
+    ['yes', 'yes'],
+    ['no', 'no'],
+    ['maybe', 'other'],
+    ['', 'other'],
+    ['__proto__', 'other'],
+    [undefined, 'other'],
+  ])('%s leads to %s', async (condition, output) => {
+    expect(await (await Play.of(branching(condition))).result()).toMatchObject({ status: 'completed', output })
+  })
+
+  test.each([['maybe'], ['constructor'], [undefined]])(
+    '%s, for which there is no edge, is an error that says so',
+    async condition => {
+      const play = await Play.of(branching(condition, false))
+      const { status, error } = await play.result()
+      expect([status, error?.code]).toEqual(['failed', 'workflow_no_way'])
+      expect(error?.message).toContain('decide')
+      expect(error?.message).toContain(condition ?? 'no condition')
+      await play.log()
+    },
+  )
+
+  test('a condition is of its own node: none that came before it counts', async () => {
+    const own = wired(
+      {
+        first: () => ({ condition: 'special' }),
+        second: pass,
+        special: tells('special'),
+        plain: tells('plain'),
+      },
+      [
+        ['start', 'first'],
+        ['first', 'second', { when: 'special' }],
+        ['second', 'special', { when: 'special' }],
+        ['second', 'plain', { otherwise: true }],
+        ['special', 'end'],
+        ['plain', 'end'],
+      ],
+    )
+    expect(await (await Play.of(own)).result()).toMatchObject({ output: 'plain' })
+  })
+})
+
+describe('loops', () => {
+  const looping = (times: number, max: number | undefined, more: object = {}) =>
+    wired(
+      {
+        work: () => {
+          const [count, set] = useNodeState(1)
+          set(count + 1)
+          return { data: count, condition: count < times ? 'more' : 'done' }
+        },
+      },
+      [
+        ['start', 'work'],
+        ['work', 'work', { when: 'more', ...(max !== undefined && { max }) }],
+        ['work', 'end', { when: 'done' }],
+      ],
+      more,
+    )
+
+  test('an edge is taken as often as it may be, and no more', async () => {
+    expect(await (await Play.of(looping(4, 3))).result()).toMatchObject({ status: 'completed', output: 4 })
+    const { status, error } = await (await Play.of(looping(5, 3))).result()
+    expect([status, error?.code]).toEqual(['failed', 'workflow_loop'])
+    expect(error?.message).toContain('work')
+  })
+
+  test('a run comes to as many nodes as it may, and no more', async () => {
+    expect(await (await Play.of(looping(10, undefined, { maxSteps: 10 }))).result()).toMatchObject({ output: 10 })
+    const over = await Play.of(looping(11, undefined, { maxSteps: 10 }))
+    expect(await over.result()).toMatchObject({ status: 'failed', error: { code: 'budget_steps' } })
+    await over.log()
+  })
+
+  test('also where workflows lead to one another', async () => {
+    const ping = single(() => ({ transitionTo: 'pong' }), { id: 'ping', maxSteps: 20 })
+    const pong = single(() => ({ transitionTo: 'ping' }), { id: 'pong', maxSteps: 20 })
+    const play = await Play.of(ping, { workflows: [pong] })
+    expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'budget_steps' } })
+    expect(chunksOf(await play.log(), 'transition')).toHaveLength(20)
+  })
+
+  test('the cap is kept over pauses and processes', async () => {
+    const own = wired(
+      {
+        work: async () => ({ condition: await useInterrupt(say('More?', { id: 'q' })) }),
+      },
+      [
+        ['start', 'work'],
+        ['work', 'work', { when: 'more', max: 2 }],
+        ['work', 'end', { when: 'done' }],
+      ],
+    )
+    const play = await Play.of(own)
+    for (const n of [1, 2, 3]) {
+      expect(await play.asked()).toEqual([`1.work.${n}/useInterrupt:q.1`])
+      await play.restart()
+      await play.answer(`1.work.${n}/useInterrupt:q.1`, 'more')
+    }
+    expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_loop' } })
+  })
+})
+
+describe.each(PLACES)('transitions, %s', (_, opening) => {
+  const next = single(({ input, step }: NodeContext) => ({ data: { input, step } }), {
+    id: 'next',
+    input: z.object({ n: z.number(), note: z.string().default('none') }),
+  })
+
+  test('the payload is what the other workflow is given, as its input has it; the first ends with it', async () => {
+    let after = 0
+    const own = inRow({
+      first: () => ({ data: { n: 1 }, transitionTo: 'next' }),
+      second: () => void after++,
+    })
+    const play = await Play.of(own, { open: await opening(), workflows: [next] })
+    expect(await play.result()).toMatchObject({
+      status: 'completed',
+      output: { input: { n: 1, note: 'none' }, step: 2 },
+    })
+    expect(after).toBe(0)
+    const log = await play.log()
+    // What it carries is private: readers are told where the run goes.
+    expect(chunksOf(log, 'transition')).toEqual([{ type: 'transition', transitionTo: 'next' }])
+    expect(chunksOf(log, 'run-finished')).toHaveLength(1)
+  })
+
+  test.each([[{ n: 'one' }], [{}], ['text'], [null]])('a payload that does not fit is refused: %o', async data => {
+    const own = single(() => ({ data, transitionTo: 'next' }))
+    const play = await Play.of(own, { open: await opening(), workflows: [next] })
+    const { status, error } = await play.result()
+    expect([status, error?.code]).toEqual(['failed', 'workflow_input_invalid'])
+    expect(error?.message).toContain('next')
+    await play.log()
+  })
+
+  test('after a pause, in another process', async () => {
+    const own = single(async () => {
+      const answer = await useInterrupt(say('How many?', { id: 'q' }))
+      return { data: { n: Number(answer) }, transitionTo: 'next' }
+    })
+    const play = await Play.of(own, { open: await opening(), workflows: [next] })
+    await play.result()
+    await play.restart()
+    await play.answer('1.node.1/useInterrupt:q.1', '7')
+    expect(await play.result()).toMatchObject({ status: 'completed', output: { input: { n: 7 } } })
+  })
+
+  test('a pause in the workflow that the run has gone on with; its names are its own', async () => {
+    const asking = inRow(
+      {
+        node: async ({ input }: NodeContext<string>) => {
+          const answer = await useInterrupt(say('Second?', { id: 'q' }))
+          return { data: `${input} ${answer} ${useWorkflowState<string>('k')[0]}` }
+        },
+      },
+      { id: 'asking' },
+    )
+    const own = single(async () => {
+      useWorkflowState<string>('k')[1]('kept')
+      return { data: await useInterrupt(say('First?', { id: 'q' })), transitionTo: 'asking' }
+    })
+    const play = await Play.of(own, { open: await opening(), workflows: [asking] })
+    await play.result()
+    await play.answer('1.node.1/useInterrupt:q.1', 'one')
+    expect(await play.asked()).toEqual(['2.node.1/useInterrupt:q.1'])
+    await play.restart()
+    await play.answer('2.node.1/useInterrupt:q.1', 'two')
+    expect(await play.result()).toMatchObject({ status: 'completed', output: 'one two kept' })
+    await play.log()
+  })
+
+  test('an unknown workflow is an error, and none is taken in its place', async () => {
+    let ran = 0
+    const other = single(() => void ran++, { id: 'general-chat' })
+    const own = single(() => ({ transitionTo: 'nowhere' }))
+    const play = await Play.of(own, { open: await opening(), workflows: [other] })
+    const { status, error } = await play.result()
+    expect([status, error?.code, ran]).toEqual(['failed', 'workflow_no_way', 0])
+    expect(error?.message).toContain('nowhere')
+    for (const workflow of ['nowhere', '']) {
+      expect(await codeOf(play.runtime.start({ workflow, input: 'x', session: 'x' }))).toBe('program_unknown')
+    }
+    expect(ran).toBe(0)
+  })
+})
+
+test('a node in a branch cannot go on with another workflow', async () => {
+  const next = single(pass, { id: 'next' })
+  const own = wired({ fork: pass, a: () => ({ transitionTo: 'next' }), b: pass, join: pass }, [
+    ['start', 'fork'],
+    ['fork', ['a', 'b'], { join: 'join' }],
+    ['a', 'join'],
+    ['b', 'join'],
+    ['join', 'end'],
+  ])
+  const play = await Play.of(own, { workflows: [next] })
+  const { status, error } = await play.result()
+  expect([status, error?.code]).toEqual(['failed', 'workflow_no_way'])
+  expect(error?.message).toContain('join first')
+  expect(chunksOf(await play.log(), 'transition')).toEqual([])
+})
+
+describe('what a workflow is given', () => {
+  test('the text of the request; with an input, its data', async () => {
+    const text = single(({ input }: NodeContext) => ({ data: { input } }))
+    expect((await (await Play.of(text)).result()).output).toEqual({ input: 'Go.' })
+    const typed = single(({ input }: NodeContext) => ({ data: { input } }), {
+      input: z.object({ n: z.number().default(1), at: z.string().transform(at => new Date(at)) }),
+    })
+    const play = await Play.of(typed, { start: { data: { at: '1970-01-01' } } })
+    expect((await play.result()).output).toEqual({ input: { n: 1, at: '1970-01-01T00:00:00.000Z' } })
+  })
+
+  test('data beside the text of a workflow without input is there for its nodes, and is not their input', async () => {
+    const own = single(({ input, data }: NodeContext) => ({ data: { input, data } }))
+    const play = await Play.of(own, { start: { data: { n: 1 } } })
+    expect((await play.result()).output).toEqual({ input: 'Go.', data: { n: 1 } })
+  })
+
+  test('what does not fit is refused before any node runs', async () => {
+    let ran = 0
+    const typed = single(() => void ran++, { input: z.object({ n: z.number() }) })
+    for (const start of [{ data: { n: 'x' } }, {}]) {
+      const play = await Play.of(typed, { start })
+      expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_input_invalid' } })
+    }
+    expect(ran).toBe(0)
+  })
+})
+
+test('session, status and transition are said at their moments', async () => {
+  const next = single({ run: tells('end'), title: 'The end' }, { id: 'next' })
+  const own = inRow({
+    first: { run: pass, title: 'Getting ready' },
+    second: () => ({ data: 'x', transitionTo: 'next' }),
+  })
+  const play = await Play.of(own, { workflows: [next] })
+  await play.result()
+  const said = (await play.log()).flatMap(({ chunk, origin }) => {
+    const node = 'node' in origin ? origin.node : undefined
+    if (chunk.type === 'session') return [`session ${chunk.sessionId}`]
+    if (chunk.type === 'status') return [`status ${node}: ${chunk.message}`]
+    return chunk.type === 'transition' ? [`transition ${node}: ${chunk.transitionTo}`] : []
+  })
+  expect(said).toEqual([
+    'session s',
+    'status first: Getting ready',
+    'status second: second',
+    'transition second: next',
+    'status node: The end',
+  ])
+})

@@ -1,0 +1,245 @@
+// Workflows as tools: an agent, or a model that a workflow asks, calls one, and it works for the call in the same run.
+
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { ask, begin, call, callsIn, saidIn, scripted, soundLog } from '../../api/people.fixture.ts'
+import { agent } from '../../define/agent.ts'
+import type { NodeContext } from '../../define/node.ts'
+import { subAgent } from '../../define/sub-agent.ts'
+import { type Workflow, workflow } from '../../define/workflow.ts'
+import { scriptedModel } from '../../model/scripted.ts'
+import { chunksOf, heardModel } from '../agent/play.fixture.ts'
+import { useReason } from '../hooks/use-reason.ts'
+import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
+import { inRow, Play, single } from './play.fixture.ts'
+import { caller, parrot } from './tool.fixture.ts'
+
+const trip = workflow({
+  id: 'trip',
+  input: z.object({ city: z.string(), days: z.string().transform(Number) }),
+  nodes: {
+    plan: ({ input }: NodeContext<{ city: string; days: number }>) => ({
+      data: { city: input.city, nights: input.days - 1 },
+      ui: { message: `To ${input.city}` },
+    }),
+    book: ({ input }: NodeContext<{ city: string; nights: number }>) => ({ data: { ...input, isBooked: true } }),
+  },
+  edges: [
+    ['start', 'plan'],
+    ['plan', 'book'],
+    ['book', 'end'],
+  ],
+})
+
+describe('a workflow as a tool', () => {
+  test('is told to the model by its id or another name, with the schema of its input, or a prompt', async () => {
+    const { model, heard } = heardModel([{ text: 'Done.' }])
+    const other = subAgent(trip, {
+      name: 'weekend',
+      description: 'Two days in a city',
+      input: z.object({ city: z.string() }),
+      prompt: ({ city }) => ({ city, days: '2' }),
+    })
+    const { run } = await begin(agent({ name: 'parent', model, subAgents: [trip, parrot, other] }))
+    await run.result()
+    expect(heard[0]?.tools).toMatchObject([
+      { type: 'function', name: 'trip', inputSchema: { properties: { city: {}, days: { type: 'string' } } } },
+      { type: 'function', name: 'parrot', inputSchema: { required: ['prompt'] } },
+      { type: 'function', name: 'weekend', description: 'Two days in a city', inputSchema: { required: ['city'] } },
+    ])
+  })
+
+  test('works for the call in the same run: its own id, lane, message and steps; its output is that of the call', async () => {
+    const own = scripted(
+      'parent',
+      [
+        {
+          calls: [
+            call('trip', 'c1', { city: 'Ulm', days: '3' }),
+            call('weekend', 'c2', { city: 'Bonn' }),
+            ask('parrot', 'c3', 'Hello'),
+          ],
+        },
+        { text: 'Done.' },
+      ],
+      {
+        subAgents: [
+          trip as Workflow,
+          parrot,
+          subAgent(trip, {
+            name: 'weekend',
+            input: z.object({ city: z.string() }),
+            prompt: ({ city }) => ({ city, days: '2' }),
+          }),
+        ],
+      },
+    ).agent
+    const { runtime, run } = await begin(own)
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.', output: undefined })
+    const log = await soundLog(runtime)
+    expect(chunksOf(log, 'subagent-start')).toEqual([
+      { type: 'subagent-start', agentId: 'trip:c1', agentType: 'trip', toolCallId: 'c1', lane: 'main/c1' },
+      { type: 'subagent-start', agentId: 'trip:c2', agentType: 'trip', toolCallId: 'c2', lane: 'main/c2' },
+      { type: 'subagent-start', agentId: 'parrot:c3', agentType: 'parrot', toolCallId: 'c3', lane: 'main/c3' },
+    ])
+    const { c1, c2, c3 } = await callsIn(runtime)
+    expect([c1?.output, c2?.output, c3?.output]).toEqual([
+      { city: 'Ulm', nights: 2, isBooked: true },
+      { city: 'Bonn', nights: 1, isBooked: true },
+      'Hello!',
+    ])
+    expect(chunksOf(log, 'subagent-end')).toMatchObject(
+      expect.arrayContaining([
+        expect.objectContaining({ agentId: 'trip:c1', status: 'completed', result: c1?.output }),
+        expect.objectContaining({ agentId: 'parrot:c3', status: 'completed', result: 'Hello!' }),
+      ]),
+    )
+    const { view } = await runtime.view('s')
+    expect(view.messages.filter(({ agentId }) => agentId === 'trip:c1')).toMatchObject([
+      { parent: { toolCallId: 'c1' }, parts: [{ type: 'text', text: 'To Ulm' }] },
+    ])
+    const steps = saidIn(log).filter(({ chunk, origin }) => chunk.type === 'status' && origin.agentId === 'trip:c1')
+    expect(steps.map(({ origin }) => [origin.lane, origin.node, origin.step])).toEqual([
+      ['main/c1', 'plan', 1],
+      ['main/c1', 'book', 2],
+    ])
+    // It names no session again, and its output is not the run's.
+    expect(chunksOf(log, 'session')).toEqual([])
+    expect(chunksOf(log, 'output')).toEqual([])
+  })
+
+  test('where its last node has no data, the call is told its words, or nothing', async () => {
+    const secret = () => ({ data: 'secret' })
+    const says = inRow(
+      { secret, first: () => ({ ui: { message: 'One. ' } }), last: () => ({ ui: { message: 'Two.' } }) },
+      { id: 'says' },
+    )
+    const silent = inRow({ secret, last: () => {} }, { id: 'silent' })
+    const calls = [ask('says', 'c1', 'Go.'), ask('silent', 'c2', 'Go.')]
+    const { runtime, run } = await begin(caller(says, calls, { subAgents: [says, silent] }))
+    await run.result()
+    const { c1, c2 } = await callsIn(runtime)
+    expect([c1?.output, c2?.output]).toEqual(['One. Two.', null])
+  })
+
+  test('state is its own: what another call of it has set, or the workflow that calls it, it does not see', async () => {
+    const counter = single(
+      () => {
+        const [count, setCount] = useWorkflowState('count', 0)
+        const [own, setOwn] = useNodeState(0)
+        setCount(count + 1)
+        setOwn(own + 1)
+        return { data: { count, own } }
+      },
+      { id: 'counter' },
+    )
+    const model = scriptedModel([{ calls: [ask('counter', 'k1'), ask('counter', 'k2')] as never }, { text: 'Done.' }])
+    const play = await Play.of(
+      inRow({
+        first: async () => {
+          const [, setCount] = useWorkflowState('count', 0)
+          setCount(7)
+          const { toolResults } = await useReason({ model, input: 'Count', subAgents: [counter] })
+          return { data: toolResults.map(({ output = null }) => output) }
+        },
+        last: ({ input }: NodeContext<unknown>) => {
+          const [count] = useWorkflowState('count', 0)
+          return { data: { count, input } }
+        },
+      }),
+    )
+    expect(await play.result()).toMatchObject({
+      status: 'completed',
+      output: {
+        count: 7,
+        input: [
+          { count: 0, own: 0 },
+          { count: 0, own: 0 },
+        ],
+      },
+    })
+    await play.log()
+  })
+
+  test('what it fails with is the outcome of the call, and the agent goes on', async () => {
+    const broken = single(
+      () => {
+        throw new Error('secret')
+      },
+      { id: 'broken' },
+    )
+    const { runtime, run, told } = await begin(caller(broken, [ask('broken', 'c1')]))
+    expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
+    const { c1 } = await callsIn(runtime)
+    expect(c1).toMatchObject({ state: 'output-error', errorText: 'broken failed: node node failed' })
+    const log = await soundLog(runtime)
+    expect(chunksOf(log, 'tool-output-error')).toMatchObject([{ code: 'subagent_failed' }])
+    expect(chunksOf(log, 'subagent-end')).toMatchObject([{ status: 'failed', reason: 'node node failed' }])
+    expect(JSON.stringify(log)).not.toContain('secret')
+    expect(told.some(({ message }) => message === 'a sub-agent failed')).toBe(true)
+  })
+
+  test('an input that does not fit is refused before it begins, also where only the workflow can tell', async () => {
+    const loose = subAgent(trip, { name: 'loose', input: z.object({ city: z.string() }) })
+    const own = scripted(
+      'parent',
+      [{ calls: [call('trip', 'c1', { city: 1 }), call('loose', 'c2', { city: 'Ulm' })] }, { text: 'Done.' }],
+      { subAgents: [trip as Workflow, loose] },
+    ).agent
+    const { runtime, run } = await begin(own)
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    const { c1, c2 } = await callsIn(runtime)
+    expect([c1?.state, c2?.state]).toEqual(['output-error', 'output-error'])
+    expect(c2?.errorText).toContain('days')
+    const log = await soundLog(runtime)
+    expect(chunksOf(log, 'subagent-start').map(({ toolCallId }) => toolCallId)).toEqual(['c2'])
+  })
+
+  test('its budgets are its own: steps, tokens and time, and those of whom it works for', async () => {
+    const loop = workflow({
+      id: 'loop',
+      maxSteps: 3,
+      nodes: { again: () => ({ condition: 'more' }) },
+      edges: [
+        ['start', 'again'],
+        ['again', 'again', { when: 'more', max: 100 }],
+        ['again', 'end', { otherwise: true }],
+      ],
+    })
+    const greedy = workflow({
+      id: 'greedy',
+      budget: { tokens: 20 },
+      nodes: {
+        asks: async () => {
+          for (let n = 0; n < 9; n++) {
+            await useReason({
+              model: scriptedModel([{ text: 'x', usage: { input: 5, output: 5 } }]),
+              input: 'x',
+            })
+          }
+        },
+      },
+      edges: [
+        ['start', 'asks'],
+        ['asks', 'end'],
+      ],
+    })
+    const own = caller(loop as Workflow, [ask('loop', 'c1'), ask('greedy', 'c2')], { subAgents: [loop, greedy] })
+    const { runtime, run } = await begin(own)
+    expect(await run.result()).toMatchObject({ status: 'completed' })
+    const { c1, c2 } = await callsIn(runtime)
+    expect(c1?.errorText).toContain('3')
+    expect(c2?.errorText).toMatch(/workflow greedy has used 20 tokens/)
+  })
+
+  test('one that no model could be told of is refused where it is made', () => {
+    const odd = { '~standard': { version: 1, vendor: 'own', validate: (value: unknown) => ({ value }) } } as const
+    const own = single(() => {}, { id: 'own', input: odd })
+    expect(() => subAgent(own)).toThrow(/tool own: input/)
+    expect(subAgent(own, { jsonSchema: { type: 'object' } }).jsonSchema).toEqual({ type: 'object' })
+    expect(() => subAgent(single(() => {}, { id: 'a.b' }))).toThrow(/name/)
+    expect(() => agent({ name: 'a', model: scriptedModel([]), subAgents: [{} as never] })).toThrow(
+      /subAgents\.0: expected what agent\(\), workflow\(\) or subAgent\(\) gives/,
+    )
+  })
+})

@@ -1,0 +1,38 @@
+import type { Message } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { lastLineIn, lastLineOf } from './last-line.ts'
+
+const text = (...texts: string[]): Message =>
+  ({ parts: texts.map(said => ({ type: 'text', text: said })) }) as unknown as Message
+
+describe('the last line', () => {
+  test.each([
+    ['', undefined],
+    [' \n\t\n', undefined],
+    ['Ulm', 'Ulm'],
+    ['First.\nSecond.\n\n  \n', 'Second.'],
+    ['First.\r\n\r\n  Second,\t in  pieces. \r\n', 'Second, in pieces.'],
+    ['First.\u2028Second.', 'Second.'],
+    [`First.\n${'x'.repeat(300)}`, 'x'.repeat(160)],
+    [`${'word '.repeat(1000)}\nLast.`, 'Last.'],
+    // Of one that begins too far back there is as much as was looked at, without what may be half a word.
+    [`${'word '.repeat(1000)}end`, `…${'word '.repeat(32).slice(0, 159)}`.trimEnd()],
+    [`${'語'.repeat(3000)}`, `…${'語'.repeat(159)}`],
+    [`${'🙂'.repeat(3000)}x`, `…${'🙂'.repeat(79)}`],
+    [`Said.${'\n'.repeat(5000)}`, undefined],
+  ])('of %j is %j', (said, line) => {
+    expect(lastLineOf(said)).toBe(line)
+  })
+
+  test('of a message is that of its last part that says something; what is no text says nothing', () => {
+    expect(lastLineIn(undefined)).toBeUndefined()
+    expect(lastLineIn(text())).toBeUndefined()
+    expect(lastLineIn(text('One.', 'Two.', ' \n'))).toBe('Two.')
+    const { parts } = text('One.')
+    const others = [
+      { type: 'reasoning', text: 'Hm.' },
+      { type: 'data-note', data: { text: 'No.' } },
+    ]
+    expect(lastLineIn({ parts: [...parts, ...others] } as unknown as Message)).toBe('One.')
+  })
+})

@@ -1,0 +1,194 @@
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { type Process, VirtualCluster } from '../drive/virtual-processes.fixture.ts'
+import { agent, scriptedModel, tool } from '../index.ts'
+import { SNAPSHOT_AFTER, SNAPSHOT_BYTES, SNAPSHOT_EVERY } from './snapshots.ts'
+
+const SESSION = 's'
+
+async function started(stage: VirtualCluster, of: string): Promise<void> {
+  const server = stage.process(() => [], { engine: false })
+  await server.runtime.start({ session: SESSION, runId: 'r1', agent: `agent:${of}@1`, input: 'Hello' })
+}
+
+const snapshots = (stage: VirtualCluster): number[] =>
+  (stage.memory.logs.get(SESSION)?.snapshots ?? []).map(({ sequence }) => sequence).sort((a, b) => a - b)
+
+/** Tells as many lines as it is asked for, in one step. */
+const teller = agent({
+  name: 'teller',
+  model: scriptedModel(({ options, lastText }) =>
+    options.prompt.at(-1)?.role === 'tool' ? { text: 'told' } : { calls: [{ name: 'tell', input: Number(lastText) }] },
+  ),
+  tools: [
+    tool({
+      name: 'tell',
+      input: z.number(),
+      execute(lines, context) {
+        for (let n = 0; n < lines; n++) context.emit('line', n)
+        return 'told'
+      },
+    }),
+  ],
+})
+
+const headOf = async (stage: VirtualCluster): Promise<number> => (await stage.manager.getInfo(SESSION))?.head ?? 0
+
+test('a session gets a snapshot at the end of a run once enough has come since the last, and so its first', async () => {
+  const stage = new VirtualCluster()
+  const driver = stage.process(() => [teller])
+  const ends: number[] = []
+  for (let turn = 1; turn <= 16; turn++) {
+    const run = await driver.runtime.start({ session: SESSION, agent: teller, input: '100' })
+    await stage.ended(SESSION, run.runId)
+    ends.push(await headOf(stage))
+  }
+  await stage.clock.until(driver.runtime.close())
+  const wanted: number[] = []
+  for (const end of ends) if (end - (wanted.at(-1) ?? 0) >= SNAPSHOT_AFTER) wanted.push(end)
+  expect(wanted.length).toBeGreaterThan(2)
+  expect(wanted.length).toBeLessThan(5)
+  expect(snapshots(stage)).toEqual(wanted)
+  // Another process knows of the one that it reads, and takes none before it is time for one.
+  const other = stage.process(() => [teller])
+  const taken = Promise.withResolvers<void>()
+  other.wire.after = ({ method }) => {
+    if (method === 'putSnapshot') taken.resolve()
+  }
+  const turn = async (lines: string) => {
+    const run = await other.runtime.start({ session: SESSION, agent: teller, input: lines })
+    await stage.ended(SESSION, run.runId)
+  }
+  await turn('1')
+  await turn('1')
+  await turn(`${SNAPSHOT_AFTER}`)
+  await stage.clock.until(taken.promise)
+  expect(snapshots(stage)).toEqual([...wanted, await headOf(stage)])
+  // One of the same name is another session.
+  await stage.manager.deleteStream(SESSION)
+  await turn(`${SNAPSHOT_AFTER}`)
+  await stage.clock.until(other.runtime.close())
+  expect(snapshots(stage)).toEqual([await headOf(stage)])
+})
+
+/** Asks somebody, and then is done. */
+const asking = agent({
+  name: 'asking',
+  model: scriptedModel(({ turnAnswers }) =>
+    turnAnswers === 0 ? { calls: [{ name: 'look', input: {}, id: 'c1' }] } : { text: 'done' },
+  ),
+  tools: [tool({ name: 'look', input: z.object({}), client: true })],
+})
+
+test('a run that goes on in a long session does not give it another snapshot for that', async () => {
+  const stage = new VirtualCluster()
+  const first = stage.process(() => [teller])
+  const long = await first.runtime.start({ session: SESSION, agent: teller, input: `${SNAPSHOT_EVERY}` })
+  await stage.ended(SESSION, long.runId)
+  await stage.clock.until(first.runtime.close())
+  const kept = snapshots(stage)
+  expect(kept.length).toBe(1)
+  const { runtime } = stage.process(() => [asking])
+  const run = await runtime.start({ session: SESSION, runId: 'a', agent: asking, input: 'Go.' })
+  await stage.clock.until(run.result())
+  await runtime.answer(SESSION, { kind: 'tool-result', id: 'c1', output: 'seen' })
+  expect(await stage.ended(SESSION, 'a')).toBe('completed')
+  await stage.clock.until(runtime.close())
+  expect(snapshots(stage)).toEqual(kept)
+})
+
+test('a session that has grown large gets snapshots as seldom as they are large', async () => {
+  const stage = new VirtualCluster()
+  const driver = stage.process(() => [teller])
+  const ends: number[] = []
+  for (let turn = 1; turn <= 30; turn++) {
+    // A number, and much that is none.
+    const input = `200${' '.repeat(100_000)}`
+    const run = await driver.runtime.start({ session: SESSION, agent: teller, input })
+    await stage.ended(SESSION, run.runId)
+    ends.push(await headOf(stage))
+  }
+  await stage.clock.until(driver.runtime.close())
+  const kept = (stage.memory.logs.get(SESSION)?.snapshots ?? []).toSorted((a, b) => a.sequence - b.sequence)
+  let last = { sequence: 0, bytes: 0 }
+  for (const { sequence, body } of kept) {
+    const isDue = (end: number) => end - last.sequence >= Math.max(SNAPSHOT_AFTER, last.bytes / SNAPSHOT_BYTES)
+    expect(sequence).toBe(ends.find(isDue))
+    last = { sequence, bytes: body.length }
+  }
+  expect(kept.length).toBeGreaterThan(2)
+  expect(kept.length).toBeLessThan((ends.at(-1) ?? 0) / SNAPSHOT_AFTER / 2)
+})
+
+/** Steps of some hundred entries each. */
+const chatty = agent({
+  name: 'chatty',
+  model: scriptedModel(({ answers }) =>
+    answers < 4 ? { calls: [{ name: 'tell', input: {}, id: `c${answers}` }] } : { text: 'done' },
+  ),
+  tools: [
+    tool({
+      name: 'tell',
+      input: z.object({}),
+      execute(_, context) {
+        for (let n = 0; n < SNAPSHOT_EVERY / 2; n++) context.emit('line', n)
+        return 'told'
+      },
+    }),
+  ],
+})
+
+test('a long run gets snapshots on the way, which bound what whoever takes over has to read', async () => {
+  const stage = new VirtualCluster()
+  await started(stage, 'chatty')
+  const driver = stage.process(() => [chatty])
+  await stage.ended(SESSION, 'r1')
+  await stage.clock.until(driver.runtime.close())
+  const { head = 0 } = (await stage.manager.getInfo(SESSION)) ?? {}
+  const kept = snapshots(stage)
+  expect(head).toBeGreaterThan(2 * SNAPSHOT_EVERY)
+  expect(kept.length).toBeGreaterThanOrEqual(2)
+  expect(head - (kept.at(-1) ?? 0)).toBeLessThan(SNAPSHOT_AFTER)
+})
+
+test('a snapshot that fails is said to the logger, and neither stops a run nor keeps the next one waiting', async () => {
+  const stage = new VirtualCluster()
+  const driver: Process = stage.process(() => [teller])
+  const cause = new Error('the disk is full')
+  driver.wire.before = ({ method }) => {
+    if (method === 'putSnapshot') throw cause
+  }
+  for (const runId of ['r1', 'r2']) {
+    const whenBusy = 'queue'
+    await driver.runtime.start({ session: SESSION, runId, agent: teller, input: `${SNAPSHOT_AFTER}`, whenBusy })
+  }
+  expect(await stage.ended(SESSION, 'r1')).toBe('completed')
+  expect(await stage.ended(SESSION, 'r2')).toBe('completed')
+  await stage.clock.until(driver.runtime.close())
+  expect(driver.said).toEqual([
+    { level: 'warn', message: 'a session got no snapshot', cause },
+    { level: 'warn', message: 'a session got no snapshot', cause },
+  ])
+  expect(snapshots(stage)).toEqual([])
+})
+
+test('a snapshot that takes long is waited for by nobody but a shutdown', async () => {
+  const stage = new VirtualCluster()
+  const driver = stage.process(() => [teller])
+  const slow = Promise.withResolvers<void>()
+  driver.wire.before = ({ method }) => (method === 'putSnapshot' ? slow.promise : undefined)
+  for (const runId of ['r1', 'r2']) {
+    const whenBusy = 'queue'
+    await driver.runtime.start({ session: SESSION, runId, agent: teller, input: `${SNAPSHOT_AFTER}`, whenBusy })
+  }
+  expect(await stage.ended(SESSION, 'r2')).toBe('completed')
+  let isClosed = false
+  const closed = driver.runtime.close().then(() => {
+    isClosed = true
+  })
+  await stage.clock.advance(1000)
+  expect(isClosed).toBe(false)
+  slow.resolve()
+  await stage.clock.until(closed)
+  expect(snapshots(stage).at(-1)).toBe(await headOf(stage))
+})

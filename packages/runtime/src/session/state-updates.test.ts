@@ -1,0 +1,282 @@
+import type { Json } from '@millrace/protocol'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { gate } from '../api/test-runtime.fixture.ts'
+import { agent } from '../define/agent.ts'
+import { type ToolContext, tool } from '../define/tool.ts'
+import { RunError, ToolError } from '../error/error.ts'
+import { caller, callsOf, chunksOf, play, resultsIn } from '../execute/agent/play.fixture.ts'
+import { scriptedModel } from '../model/scripted.ts'
+
+const none = z.object({})
+const calls = (name: string, count: number) => Array.from({ length: count }, (_, i) => ({ name, id: `c${i}` }))
+
+interface Count {
+  count: number
+}
+
+test('updates of parallel calls are each done to the state as it then is: ten times one is ten', async () => {
+  let waiting = 0
+  const all = gate()
+  const add = tool({
+    name: 'add',
+    input: none,
+    async execute(_input, { updateState, state }: ToolContext<Count>) {
+      if (++waiting === 10) all.open()
+      await all.opened
+      updateState(({ count }) => ({ count: count + 1 }))
+      return state.count
+    },
+  })
+  const counter = caller([add], calls('add', 10), { parallelCalls: 10, initialState: { count: 0 } })
+  const { result, view, log } = await play(counter.agent)
+  expect(view.state).toEqual({ count: 10 })
+  // Each saw the state at its own start.
+  expect(callsOf(result.message).map(({ output }) => output)).toEqual(Array(10).fill(0))
+  expect(chunksOf(log, 'state-patch').map(({ patches }) => patches)).toEqual(
+    Array.from({ length: 10 }, (_, i) => [{ op: 'replace', path: '/count', value: i + 1 }]),
+  )
+})
+
+test('a call sees its own updates at once, nobody else before its outcome, and what it is given is a copy', async () => {
+  const seen: unknown[] = []
+  const change = tool({
+    name: 'change',
+    input: none,
+    async *execute(_input, context: ToolContext<{ list: number[] }>) {
+      context.state.list.push(99)
+      context.updateState(state => ({ list: [...state.list, 1] }))
+      context.updateState(state => {
+        state.list.push(2)
+        return undefined
+      })
+      seen.push(context.state)
+      yield 'shown while nothing is changed'
+      return null
+    },
+  })
+  const { log, view } = await play(caller([change], calls('change', 1), { initialState: { list: [] } }).agent)
+  expect(seen).toEqual([{ list: [1, 2] }])
+  expect(view.state).toEqual({ list: [1, 2] })
+  const types = log.map(({ chunk }) => chunk.type)
+  expect(types.indexOf('state-patch')).toBe(types.lastIndexOf('tool-output-available') + 1)
+})
+
+test('an update may write into what it is given, and return nothing', async () => {
+  const push = tool({
+    name: 'push',
+    input: none,
+    execute(_input, { updateState }: ToolContext<{ list: number[] }>) {
+      updateState(state => {
+        state.list.push(1)
+        return undefined
+      })
+    },
+  })
+  const { log, view } = await play(caller([push], calls('push', 2), { initialState: { list: [] } }).agent)
+  expect(view.state).toEqual({ list: [1, 1] })
+  expect(chunksOf(log, 'state-patch')).toMatchObject([
+    { patches: [{ op: 'add', path: '/list/0', value: 1 }] },
+    { patches: [{ op: 'add', path: '/list/1', value: 1 }] },
+  ])
+})
+
+test('where there is no state yet, an update makes one', async () => {
+  const set = tool({
+    name: 'set',
+    input: none,
+    execute(_input, { state, updateState }) {
+      updateState(() => ({ made: true }))
+      return state ?? 'none'
+    },
+  })
+  const { result, view } = await play(caller([set], calls('set', 1)).agent)
+  expect(callsOf(result.message)).toMatchObject([{ output: 'none' }])
+  expect(view.state).toEqual({ made: true })
+})
+
+test('an update that changes nothing writes nothing', async () => {
+  const same = tool({
+    name: 'same',
+    input: none,
+    execute: (_input, { updateState }) => updateState(state => structuredClone(state)),
+  })
+  const { log } = await play(caller([same], calls('same', 1), { initialState: { a: [1] } }).agent)
+  expect(chunksOf(log, 'state-patch')).toEqual([])
+})
+
+test('the updates of a call that fails are dropped', async () => {
+  const fail = tool({
+    name: 'fail',
+    input: none,
+    execute(_input, { updateState }) {
+      updateState(() => ({ broken: true }))
+      throw new ToolError('no')
+    },
+  })
+  const { view, result } = await play(caller([fail], calls('fail', 1), { initialState: { ok: true } }).agent)
+  expect(callsOf(result.message)).toMatchObject([{ state: 'output-error', errorText: 'no' }])
+  expect(view.state).toEqual({ ok: true })
+})
+
+const refused = { state: 'output-error', code: 'tool_state_refused' }
+
+test('a state that its schema refuses is an error for the model, and the run goes on', async () => {
+  const grow = tool({
+    name: 'grow',
+    input: none,
+    execute(_input, { updateState }: ToolContext<Count>) {
+      updateState(state => ({ count: state.count + 1 }))
+      return 'grown'
+    },
+  })
+  const state = z.object({ count: z.number().max(2) })
+  const { agent: grower, heard } = caller([grow], calls('grow', 4), { state, initialState: { count: 0 } })
+  const { result, view } = await play(grower)
+  expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
+  expect(view.state).toEqual({ count: 2 })
+  const [one, two, three, four] = callsOf(result.message)
+  expect([one, two]).toMatchObject([{ output: 'grown' }, { output: 'grown' }])
+  expect([three, four]).toMatchObject([refused, refused])
+  expect(resultsIn(heard[1] as never)['c3']).toEqual({
+    type: 'error-text',
+    value: expect.stringMatching(/^the state does not fit: count: /),
+  })
+})
+
+test('oversized-tool-state-typed: a state that is too large is an error for the model, and the run goes on', async () => {
+  const fill = tool({
+    name: 'fill',
+    input: none,
+    execute(_input, { updateState }) {
+      updateState(() => ({ text: 'x'.repeat(9000) }))
+      return 'filled'
+    },
+  })
+  const after = tool({
+    name: 'after',
+    input: none,
+    execute: (_input, { state, updateState }) => {
+      updateState(() => ({ text: 'small' }))
+      return state as Json
+    },
+  })
+  const model = scriptedModel([
+    { calls: [{ name: 'fill', input: {} }] },
+    { calls: [{ name: 'after', input: {} }] },
+    { text: 'Done.' },
+  ])
+  const filler = agent({ name: 'filler', model, tools: [fill, after], initialState: { text: '' } })
+  const { result, view, told } = await play(filler, { log: { maxEntryBytes: 4096 } })
+  expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
+  expect(callsOf(result.message)).toMatchObject([
+    { ...refused, errorText: 'the change of the state is larger than the log takes' },
+    { state: 'output-available', output: { text: '' } },
+  ])
+  expect(view.state).toEqual({ text: 'small' })
+  expect(told).toMatchObject([{ level: 'error', cause: { code: 'too-large' } }])
+})
+
+test.each<[string, (state: Json | undefined) => unknown]>([
+  [
+    'throws',
+    () => {
+      throw new Error('password=hunter2')
+    },
+  ],
+  ['makes no JSON', () => ({ big: 1n })],
+  ['makes a function', () => () => 1],
+  ['waits', async () => ({})],
+  ['waits in its own way', () => Object.fromEntries([['then', () => {}]])],
+])('an update that %s fails its call, not the run', async (_, update) => {
+  const odd = tool({
+    name: 'odd',
+    input: none,
+    execute: (_input, { updateState }) => updateState(update as (state: Json | undefined) => Json | undefined),
+  })
+  const { result, view, log } = await play(caller([odd], calls('odd', 1), { initialState: { ok: true } }).agent)
+  expect(result.status).toBe('completed')
+  expect(callsOf(result.message)).toMatchObject([{ ...refused, errorText: 'the state could not be changed' }])
+  expect(view.state).toEqual({ ok: true })
+  expect(JSON.stringify(log)).not.toContain('hunter2')
+})
+
+test('a change of more places than a call takes arguments fails its call, not the run', async () => {
+  const turn = tool({
+    name: 'turn',
+    input: none,
+    execute: (_input, { updateState }: ToolContext<{ list: number[] }>) =>
+      updateState(({ list }) => ({ list: list.map(n => 1 - n) })),
+  })
+  const list = Array.from({ length: 150_000 }, () => 0)
+  const { result, view } = await play(caller([turn], calls('turn', 1), { initialState: { list } }).agent)
+  expect(result.status).toBe('completed')
+  expect(callsOf(result.message)).toMatchObject([
+    { ...refused, errorText: 'the change of the state is larger than the log takes' },
+  ])
+  expect(view.state).toEqual({ list })
+})
+
+test.each([
+  ['of ours', () => new RunError('run_busy', 'the shop is busy'), 'run_busy'],
+  ['of its own', () => new Error('password=hunter2'), 'tool_state_refused'],
+])('an update that throws an error %s only when it is committed fails its call, not the run', async (_, why, code) => {
+  const odd = tool({
+    name: 'odd',
+    input: none,
+    execute(_input, { updateState }) {
+      let count = 0
+      updateState(() => {
+        if (++count > 1) throw why()
+        return { count }
+      })
+    },
+  })
+  const { result } = await play(caller([odd], calls('odd', 1)).agent)
+  expect(result.status).toBe('completed')
+  expect(callsOf(result.message)).toMatchObject([{ state: 'output-error', code }])
+})
+
+test('an update that waits and then fails has been refused: nobody else is told of it', async () => {
+  const unhandled: unknown[] = []
+  const note = (reason: unknown) => unhandled.push(reason)
+  const odd = tool({
+    name: 'odd',
+    input: none,
+    execute: (_input, { updateState }) =>
+      updateState((async () => {
+        throw new Error('nobody hears this')
+      }) as never),
+  })
+  process.on('unhandledRejection', note)
+  try {
+    const { result } = await play(caller([odd], calls('odd', 1)).agent)
+    expect(callsOf(result.message)).toMatchObject([refused])
+    await new Promise(resolve => setImmediate(resolve))
+    expect(unhandled).toEqual([])
+  } finally {
+    process.off('unhandledRejection', note)
+  }
+})
+
+test('an update that can be done to the state as it was, but not as it then is, fails its call', async () => {
+  const both = gate()
+  let begun = 0
+  const take = tool({
+    name: 'take',
+    input: none,
+    async execute(_input, { updateState }: ToolContext<{ items: string[] }>) {
+      updateState(({ items }) => {
+        if (items.length === 0) throw new ToolError('there is none left')
+        return { items: items.slice(1) }
+      })
+      if (++begun === 2) both.open()
+      await both.opened
+      return 'taken'
+    },
+  })
+  const { result, view } = await play(caller([take], calls('take', 2), { initialState: { items: ['last'] } }).agent)
+  expect(view.state).toEqual({ items: [] })
+  const outcomes = callsOf(result.message).map(({ output, errorText }) => output ?? errorText)
+  expect(outcomes.toSorted()).toEqual(['taken', 'there is none left'])
+})

@@ -1,0 +1,81 @@
+import { memoryStore } from '@millrace/log'
+import { afterEach, expect, test } from 'vitest'
+import { createRuntime, type Runtime } from '../api/runtime.ts'
+import { agent } from '../define/agent.ts'
+import { scriptedModel } from '../model/scripted.ts'
+
+const prompts: unknown[] = []
+const model = scriptedModel(({ options }) => {
+  prompts.push(options.prompt)
+  return { text: 'I see.' }
+})
+const helper = agent({ name: 'helper', model })
+let runtime: Runtime
+
+const make = async (): Promise<Runtime> => {
+  runtime = createRuntime({ store: memoryStore(), agents: [helper], logger: { warn: () => {}, error: () => {} } })
+  await runtime.manager.createStream('s')
+  return runtime
+}
+
+afterEach(() => runtime.close())
+
+const PNG = Buffer.from([0x89, 0x50, 0x0a, 0x0a, 0])
+
+test('a file is kept with its session, once, with what it is', async () => {
+  const { manager } = await make()
+  const file = { data: PNG, mediaType: 'image/png', filename: 'a\nb.png' }
+  const kept = await runtime.upload('s', file)
+  expect(kept).toEqual({
+    hash: expect.stringMatching(/^[0-9a-f]{64}$/),
+    url: `upload:${kept.hash}`,
+    bytes: 5,
+    mediaType: 'image/png',
+    filename: 'a\nb.png',
+  })
+  expect(await runtime.upload('s', file)).toEqual(kept)
+  expect(await runtime.uploaded('s', kept.hash)).toEqual(file)
+  // The same bytes may be something else to somebody else.
+  const other = await runtime.upload('s', { data: PNG, mediaType: 'text/plain' })
+  expect(await runtime.uploaded('s', other.hash)).toEqual({ data: PNG, mediaType: 'text/plain' })
+  // It is no large value of an entry, and of no other session.
+  expect(await manager.blob('s', kept.hash)).toBeUndefined()
+  await manager.createStream('t')
+  expect(await runtime.uploaded('t', kept.hash)).toBeUndefined()
+  expect(await runtime.uploaded('s', `../${kept.hash}`)).toBeUndefined()
+})
+
+test('a session that is not there keeps nothing, and says so', async () => {
+  await make()
+  await expect(runtime.upload('nowhere', { data: PNG, mediaType: 'image/png' })).rejects.toMatchObject({
+    code: 'session_unknown',
+  })
+})
+
+test('a message that names a file reaches the model as its bytes, in forks too; the log keeps the name alone', async () => {
+  await make()
+  const { url } = await runtime.upload('s', { data: PNG, mediaType: 'image/png', filename: 'a.png' })
+  const parts = [{ type: 'file', mediaType: 'image/png', url }] as const
+  await (await runtime.start({ agent: helper, session: 's', input: { parts } })).result()
+  const fork = await runtime.fork('s')
+  await (await runtime.start({ agent: helper, session: fork, input: 'And now?' })).result()
+  const file = {
+    type: 'file',
+    mediaType: 'image/png',
+    filename: 'a.png',
+    data: { type: 'data', data: Buffer.from(PNG).toString('base64') },
+  }
+  expect(prompts).toHaveLength(2)
+  for (const prompt of prompts) expect(prompt).toContainEqual({ role: 'user', content: [file] })
+  const { view } = await runtime.view('s')
+  expect(view.messages[0]?.parts).toMatchObject([{ type: 'file', url }])
+})
+
+test('a run whose message names a file that is not there fails, and says which', async () => {
+  await make()
+  const parts = [{ type: 'file', mediaType: 'image/png', url: 'upload:abc' }] as const
+  const run = await runtime.start({ agent: helper, session: 's', input: { parts } })
+  const { status, error } = await run.result()
+  expect(status).toBe('failed')
+  expect(error).toMatchObject({ code: 'upload_unknown', message: expect.stringContaining('upload:abc') })
+})
