@@ -102,7 +102,7 @@ const INPUT: readonly [Parts, Parts] = [
 const weigh = tool({
   name: 'weigh',
   description: 'Weighs a sack.',
-  input: z.object({ what: z.string(), kilos: z.number() }),
+  inputSchema: z.object({ what: z.string(), kilos: z.number() }),
   async *execute({ what, kilos }, context) {
     context.emit('scale', { what, kilos: kilos / 2 }, { id: `scale-${what}` })
     context.emit('creak', { what }, { transient: true })
@@ -115,7 +115,7 @@ const weigh = tool({
 export const sell = tool({
   name: 'sell',
   description: 'Sells something, once somebody approves.',
-  input: z.object({ what: z.string() }),
+  inputSchema: z.object({ what: z.string() }),
   approval: true,
   execute: ({ what }) => ({ sold: what }),
 })
@@ -123,14 +123,14 @@ export const sell = tool({
 const locate = tool({
   name: 'locate',
   description: 'Where the person is.',
-  input: z.object({ precise: z.boolean() }),
-  output: z.object({ city: z.string() }),
+  inputSchema: z.object({ precise: z.boolean() }),
+  outputSchema: z.object({ city: z.string() }),
   client: true,
 })
 
 const broken = tool({
   name: 'broken',
-  input: z.object({}),
+  inputSchema: z.object({}),
   execute: () => {
     throw new Error('the wheel is stuck')
   },

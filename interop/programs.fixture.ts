@@ -67,7 +67,7 @@ export class Exit {
 
 const weigh = tool({
   name: 'weigh',
-  input: z.object({ what: z.string(), kilos: z.number() }),
+  inputSchema: z.object({ what: z.string(), kilos: z.number() }),
   async *execute({ what, kilos }, context) {
     context.emit('scale', { what }, { id: 'scale' })
     context.emit('creak', { what }, { transient: true })
@@ -94,19 +94,19 @@ export const greeter = agent({
 
 const sell = tool({
   name: 'sell',
-  input: z.object({ what: z.string() }),
+  inputSchema: z.object({ what: z.string() }),
   approval: true,
   execute: ({ what }) => `sold ${what}`,
 })
 const locate = tool({
   name: 'locate',
-  input: z.object({ precise: z.boolean() }),
-  output: z.object({ city: z.string() }),
+  inputSchema: z.object({ precise: z.boolean() }),
+  outputSchema: z.object({ city: z.string() }),
   client: true,
 })
 const broken = tool({
   name: 'broken',
-  input: z.object({}),
+  inputSchema: z.object({}),
   execute: () => {
     throw new Error('the wheel is stuck')
   },
@@ -138,7 +138,7 @@ export function programOf({ steps, isDoomed, kind, paceMs, leavesAt }: Scenario,
   const model = leavingModel(scriptedModel(script, { paceMs }), leavesAt, exit)
   if (isObject) {
     const output = z.object({ title: z.string(), rows: z.array(z.object({ name: z.string() })) })
-    return agent({ name: 'program', model, output })
+    return agent({ name: 'program', model, outputSchema: output })
   }
   const subAgents = [subAgent(counted, { description: 'Counts.' })]
   return agent({
@@ -253,7 +253,7 @@ export function workflowOf({ steps, isDoomed }: Scenario): Workflow {
 
 export const afterwards = workflow({
   id: 'afterwards',
-  input: z.object({ said: z.array(z.string()) }),
+  inputSchema: z.object({ said: z.array(z.string()) }),
   nodes: { sweep: () => ({ ui: { message: 'Swept.' } }) },
   edges: [
     ['start', 'sweep'],

@@ -18,7 +18,7 @@ test('a call shows its input while it streams, then that it runs, then its outpu
   const isDone = Promise.withResolvers<void>()
   const weigh = tool({
     name: 'weigh',
-    input: anyObject,
+    inputSchema: anyObject,
     execute: async () => {
       await isDone.promise
       return { weight: 4 }

@@ -10,7 +10,7 @@ const script = [{ text: 'Let me look. ', calls: [call] }, { text: 'It is 21 degr
 const weather = tool({
   name: 'weather',
   description: 'The weather in a city, now',
-  input: z.object({ city: z.string() }),
+  inputSchema: z.object({ city: z.string() }),
   execute: ({ city }) => ({ city, celsius: 21 }),
 })
 const openai = createOpenAICompatible({ name: 'openai', baseURL, apiKey })

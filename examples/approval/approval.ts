@@ -7,7 +7,7 @@ const [, , session = crypto.randomUUID(), word, reason] = process.argv
 const refund = tool({
   name: 'refund',
   description: 'Pays money back',
-  input: z.object({ order: z.string(), euros: z.number() }),
+  inputSchema: z.object({ order: z.string(), euros: z.number() }),
   approval: ({ euros }) => euros > 20,
   execute: ({ order, euros }) => `${euros} euros paid back for ${order}`,
 })

@@ -7,7 +7,7 @@ const model = scriptedModel(({ turnAnswers }) =>
 
 const sell = tool({
   name: 'sell',
-  input: z.object({ what: z.string() }),
+  inputSchema: z.object({ what: z.string() }),
   approval: true,
   execute: ({ what }) => ({ sold: what }),
 })

@@ -51,7 +51,7 @@ test('what one page answered, another that answers later is told, and it comes t
 test('who answers after the time is over is told what came of it', async () => {
   const rent = tool({
     name: 'rent',
-    input: z.object({}),
+    inputSchema: z.object({}),
     approval: { rule: () => true, timeout: 200 },
     execute: () => 'rented',
   })
@@ -149,7 +149,7 @@ test('a question is kept in the message, and answered beside it', async () => {
   const [question] = partsOf(chat.lastMessage, 'data-millrace') as { data: { chunk: { interruptId: string } } }[]
   expect(question?.data.chunk).toMatchObject({ type: 'interrupt', input: { question: 'Rye or oats?' } })
   const id = question?.data.chunk.interruptId ?? ''
-  await chat.sendMessage(undefined, { body: { answers: [{ kind: 'interrupt', id, value: 'oats' }] } })
+  await chat.sendMessage(undefined, { body: { answers: [{ kind: 'interrupt', id, response: 'oats' }] } })
   expect(chat.error).toBeUndefined()
   expect(textOf(chat.lastMessage)).toContain('You chose')
   expect(partsOf(chat.lastMessage, 'data-millrace')).toMatchObject([

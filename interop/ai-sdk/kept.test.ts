@@ -38,7 +38,7 @@ test('what a sub-agent wants approved is kept in the message, and answered besid
 })
 
 test('large outputs are whole in the stream and in the messages', async () => {
-  const dump = tool({ name: 'dump', input: z.object({}), execute: () => 'x'.repeat(100_000) })
+  const dump = tool({ name: 'dump', inputSchema: z.object({}), execute: () => 'x'.repeat(100_000) })
   const script = [{ calls: [{ name: 'dump', input: {} }] }, { text: 'There it is.' }]
   const backend = await openBackend({ agents: [agent({ name: 'large', model: scriptedModel(script), tools: [dump] })] })
   const chat = chatWith(backend, 'large')

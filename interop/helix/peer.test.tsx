@@ -33,7 +33,7 @@ test('our page over a server in the words of Helix: text, a second turn, approva
   await asker.chat.send('ask')
   await expect.poll(() => asker.status).toBe('paused')
   const [question] = asker.pending.pendings
-  await asker.chat.answer({ kind: 'interrupt', id: question?.id ?? '', value: 'oats' })
+  await asker.chat.answer({ kind: 'interrupt', id: question?.id ?? '', response: 'oats' })
   await asker.shows('ready', 'user sent: ask', 'assistant sent: You chose "oats".')
 })
 

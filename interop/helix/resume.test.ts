@@ -288,7 +288,7 @@ test('a message that waits for its turn, and is taken back, is an end for who wa
 
 test('large values are whole, in the stream and in the snapshot', async () => {
   const grain = 'grain '.repeat(50_000)
-  const dump = tool({ name: 'dump', input: z.object({}), execute: () => ({ grain }) })
+  const dump = tool({ name: 'dump', inputSchema: z.object({}), execute: () => ({ grain }) })
   const model = scriptedModel(({ turnAnswers }) =>
     turnAnswers === 0 ? { calls: [{ name: 'dump', input: {} }] } : { text: 'There.' },
   )

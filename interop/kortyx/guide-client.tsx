@@ -14,7 +14,11 @@ function Chat() {
       {pendings.map(pending =>
         pending.kind === 'interrupt' && pending.interrupt.input.kind === 'choice'
           ? pending.interrupt.input.options.map(({ id, label }) => (
-              <button key={id} type="button" onClick={() => answer({ kind: 'interrupt', id: pending.id, value: id })}>
+              <button
+                key={id}
+                type="button"
+                onClick={() => answer({ kind: 'interrupt', id: pending.id, response: id })}
+              >
                 {label}
               </button>
             ))

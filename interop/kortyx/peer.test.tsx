@@ -48,7 +48,7 @@ test('a question of a server of Kortyx is answered with its token', async () => 
   await page.chat.send('ask')
   await expect.poll(() => page.status).toBe('paused')
   const [pending] = page.pending.pendings
-  await page.chat.answer({ kind: 'interrupt', id: pending?.id ?? '', value: 'rye' })
+  await page.chat.answer({ kind: 'interrupt', id: pending?.id ?? '', response: 'rye' })
   await page.shows('ready', 'user sent: ask', 'assistant sent: You chose rye.')
   expect(server.asked.at(-1)?.messages.at(-1)?.metadata).toEqual({
     resume: { token: 'token-1', requestId: 'human-1', selected: ['rye'] },
@@ -75,7 +75,7 @@ test('our page over our own server in the words of Kortyx loses nothing: reasoni
   await asker.chat.send('ask')
   await expect.poll(() => asker.status).toBe('paused')
   const [question] = asker.pending.pendings
-  await asker.chat.answer({ kind: 'interrupt', id: question?.id ?? '', value: 'oats' })
+  await asker.chat.answer({ kind: 'interrupt', id: question?.id ?? '', response: 'oats' })
   await asker.shows('ready', 'user sent: ask', 'assistant sent: You chose "oats".')
   for (const [page, session] of [
     [teller, 'teller'],

@@ -113,7 +113,7 @@ test('a question is a part of the message, and so is its answer', async () => {
   await expect.poll(() => questions().length).toBe(1)
   const { data } = questions()[0] as { data: { chunk: { interruptId: string; input: unknown } } }
   expect(data.chunk.input).toMatchObject({ question: 'Rye or oats?' })
-  await page.adapter.answer({ kind: 'interrupt', id: data.chunk.interruptId, value: 'rye' })
+  await page.adapter.answer({ kind: 'interrupt', id: data.chunk.interruptId, response: 'rye' })
   await said
   expect(questions().length).toBe(2)
   expect(page.text).toBe('You chose "rye".')

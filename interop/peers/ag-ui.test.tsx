@@ -15,7 +15,7 @@ test('a question is answered by the page', async () => {
   await expect.poll(() => page.status).toBe('paused')
   const [pending] = page.pending.pendings
   expect(pending).toMatchObject({ kind: 'interrupt', interrupt: { input: { kind: 'text', question: 'Why?' } } })
-  await page.pending.answer({ kind: 'interrupt', id: pending?.id ?? '', value: { approved: true } })
+  await page.pending.answer({ kind: 'interrupt', id: pending?.id ?? '', response: { approved: true } })
   await expect.poll(() => page.status).toBe('ready')
   const [first, second] = server.asked
   expect(second).toMatchObject({

@@ -59,7 +59,7 @@ async function converse(chat: Chat): Promise<void> {
     if (status !== 'paused') return
     const [pending] = chat.store.pendings
     if (pending?.kind === 'approval') await chat.answer({ kind: 'approval', id: pending.id, approved: true })
-    if (pending?.kind === 'interrupt') await chat.answer({ kind: 'interrupt', id: pending.id, value: 'rye' })
+    if (pending?.kind === 'interrupt') await chat.answer({ kind: 'interrupt', id: pending.id, response: 'rye' })
     if (pending?.kind === 'client-tool')
       await chat.answer({ kind: 'tool-result', id: pending.id, output: { city: 'Delft' } })
     await Promise.resolve()

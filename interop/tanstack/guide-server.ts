@@ -1,7 +1,12 @@
 import { agent, millrace, scriptedModel, tool } from 'millrace'
 import { z } from 'zod'
 
-const sell = tool({ name: 'sell', input: z.object({ what: z.string() }), approval: true, execute: ({ what }) => what })
+const sell = tool({
+  name: 'sell',
+  inputSchema: z.object({ what: z.string() }),
+  approval: true,
+  execute: ({ what }) => what,
+})
 
 const seller = agent({
   name: 'seller',

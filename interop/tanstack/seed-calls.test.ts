@@ -8,9 +8,9 @@ import { z } from 'zod'
 import { type Backend, openBackend } from '../backend.fixture.ts'
 
 const what = z.object({ what: z.string() })
-const sell = tool({ name: 'sell', input: what, approval: true, execute: ({ what }) => ({ sold: what }) })
-const weigh = tool({ name: 'weigh', input: what, execute: () => ({ kilos: 5 }) })
-const locate = tool({ name: 'locate', input: what, output: z.object({ city: z.string() }), client: true })
+const sell = tool({ name: 'sell', inputSchema: what, approval: true, execute: ({ what }) => ({ sold: what }) })
+const weigh = tool({ name: 'weigh', inputSchema: what, execute: () => ({ kilos: 5 }) })
+const locate = tool({ name: 'locate', inputSchema: what, outputSchema: z.object({ city: z.string() }), client: true })
 
 /** Says something and calls those tools, and then says that it is done. */
 const caller = (name: string, names: readonly string[], options: object) =>

@@ -62,7 +62,7 @@ test('a page that is loaded in the middle of an answer joins it', async () => {
 })
 
 test('approvals beside a call of the server go on when all are decided', async () => {
-  const weigh = tool({ name: 'weigh', input: z.object({ what: z.string() }), execute: () => 4 })
+  const weigh = tool({ name: 'weigh', inputSchema: z.object({ what: z.string() }), execute: () => 4 })
   const names = ['sell', 'weigh', 'sell'] as const
   const both = agent({
     name: 'both',

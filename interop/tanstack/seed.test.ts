@@ -167,7 +167,7 @@ test('a question of a workflow is beside its messages, and is answered beside th
   const question = beside().find(chunk => chunk.type === 'interrupt')
   expect(question).toMatchObject({ input: { question: 'Rye or oats?' } })
   const id = question?.type === 'interrupt' ? question.interruptId : ''
-  client.updateOptions({ body: { answers: [{ kind: 'interrupt', id, value: 'rye' }] } })
+  client.updateOptions({ body: { answers: [{ kind: 'interrupt', id, response: 'rye' }] } })
   // There is no call to complete: the page asks on as the client does after one.
   await client.append({ id: 'a', role: 'assistant', parts: [] })
   expect(client.getError()).toBeUndefined()

@@ -81,7 +81,7 @@ const openParent = opened(
       trimHistory: messages => messages.slice(messages.findLastIndex(({ role }) => role === 'user')),
       ...(callee === 'agent'
         ? { subAgents: [worker] }
-        : { tools: [tool({ name: 'worker', input, execute: () => SAID })] }),
+        : { tools: [tool({ name: 'worker', inputSchema: input, execute: () => SAID })] }),
     })
     const runtime = createRuntime({ store: await openStore(backend, OWN_FILE), agents: [parent] })
     atEnd(() => runtime.close())

@@ -20,7 +20,7 @@ export const openRuntime = opened(async (backend: Backend, asks: 'approval' | 'n
   const { agent, createRuntime, tool } = await import('@millrace/runtime')
   const { z } = await import('zod')
   const input = z.object({ text: z.string() })
-  const echo = tool({ name: 'echo', input, approval: asks === 'approval', execute: said => said })
+  const echo = tool({ name: 'echo', inputSchema: input, approval: asks === 'approval', execute: said => said })
   const answers = new Map<string, Answers>()
   const program = agent({
     name: `bench-${asks}`,

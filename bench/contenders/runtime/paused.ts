@@ -85,8 +85,8 @@ const openAsking = opened(
     const { z } = await import('zod')
     const input = z.object({ text: z.string() })
     const execute = (said: { text: string }) => said
-    const patient = tool({ name: 'patient', input, approval: true, execute })
-    const hasty = tool({ name: 'hasty', input, approval: { timeout: WEEK }, execute })
+    const patient = tool({ name: 'patient', inputSchema: input, approval: true, execute })
+    const hasty = tool({ name: 'hasty', inputSchema: input, approval: { timeout: WEEK }, execute })
     const asking = (toolName: string) =>
       agent({
         name: `asks-${toolName}`,

@@ -26,7 +26,12 @@ export const openServing = opened(async (backend: Backend, coalesceMs: number): 
   const { millrace } = await import('@millrace/server')
   const { z } = await import('zod')
   const models = new Map<string, LanguageModelV4>()
-  const echo = tool({ name: 'echo', input: z.object({ text: z.string() }), approval: true, execute: said => said })
+  const echo = tool({
+    name: 'echo',
+    inputSchema: z.object({ text: z.string() }),
+    approval: true,
+    execute: said => said,
+  })
   const program = agent({
     name: AGENT,
     model: ({ runId }) => {

@@ -12,5 +12,5 @@ export const critic = agent({
   instructions:
     'Find out what is doubtful about the topic. Note it for the team in one line, then say it in one sentence.',
   tools: [noteTool('note_doubt', 'doubts')],
-  state: Notes,
+  stateSchema: Notes,
 })

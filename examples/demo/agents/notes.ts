@@ -9,7 +9,7 @@ export const noteTool = <Name extends string>(name: Name, list: keyof z.infer<ty
   tool({
     name,
     description: `Adds a line to the ${list} of the team`,
-    input: z.object({ line: z.string() }),
+    inputSchema: z.object({ line: z.string() }),
     execute({ line }, { updateState }: ToolContext<z.infer<typeof Notes>>) {
       updateState(notes => ({ ...notes, [list]: [...notes[list], line] }))
       return { noted: line }

@@ -8,7 +8,7 @@ const Color = z.object({ color: z.string() })
 const sendEmail = tool({
   name: 'send_email',
   description: 'Sends an email, once a person has approved it',
-  input: z.object({ to: z.string(), subject: z.string(), body: z.string() }),
+  inputSchema: z.object({ to: z.string(), subject: z.string(), body: z.string() }),
   // A person decides, but of what cannot be nobody need be asked.
   approval: ({ to }) => !to.endsWith('.invalid') || { approved: false, reason: 'There is no such address.' },
   execute: ({ to, subject }) => ({ sent: true, to, subject }),
@@ -17,8 +17,8 @@ const sendEmail = tool({
 const chooseColor = tool({
   name: 'choose_color',
   description: 'Lets the user choose a color on the screen',
-  input: z.object({ options: z.array(z.string()) }),
-  output: Color,
+  inputSchema: z.object({ options: z.array(z.string()) }),
+  outputSchema: Color,
   client: true,
 })
 
@@ -27,8 +27,8 @@ const Time = z.object({ time: z.string(), timeZone: z.string() })
 const localTime = tool({
   name: 'local_time',
   description: 'What time it is where the user is',
-  input: z.object({}),
-  output: Time,
+  inputSchema: z.object({}),
+  outputSchema: Time,
   client: true,
 })
 

@@ -21,5 +21,5 @@ export const researcher = agent({
     'Find out what is known of the topic. Ask the librarian twice at the same time: for books on it, and for letters on it. Note what you found for the team in one line, then say it in one sentence.',
   tools: [noteTool('note_finding', 'findings')],
   subAgents: [subAgent(librarian, { description: 'Looks up one kind of source on one topic' })],
-  state: Notes,
+  stateSchema: Notes,
 })

@@ -34,6 +34,6 @@ export const team = agent({
     subAgent(researcher, { description: 'Finds out what is known' }),
     subAgent(critic, { description: 'Finds out what is doubtful' }),
   ],
-  state: Notes,
+  stateSchema: Notes,
   initialState: { findings: [], doubts: [] },
 })

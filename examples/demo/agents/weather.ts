@@ -16,8 +16,8 @@ const SKIES = ['clear', 'cloudy', 'rainy']
 export const getWeather = tool({
   name: 'get_weather',
   description: 'The weather in a city, today and on the days after, with its source',
-  input: Weather.pick({ city: true, unit: true }).extend({ days: z.number().int().min(1).max(7) }),
-  output: Weather,
+  inputSchema: Weather.pick({ city: true, unit: true }).extend({ days: z.number().int().min(1).max(7) }),
+  outputSchema: Weather,
   async *execute({ city, unit, days }, { abortSignal }) {
     yield { city, progress: 'Looking for a station' }
     await pause(400, abortSignal)

@@ -25,7 +25,7 @@ export type PostedAnswer =
     }
   | { readonly kind: 'tool-result'; readonly id: string; readonly output: Json }
   | { readonly kind: 'tool-result'; readonly id: string; readonly error: string }
-  | { readonly kind: 'interrupt'; readonly id: string; readonly value: Json }
+  | { readonly kind: 'interrupt'; readonly id: string; readonly response: Json }
 
 /** A request, as the server looks at it. */
 export interface Posted {

@@ -24,6 +24,6 @@ export const AnswersSchema = z.array(
       reason: z.string().optional(),
     }),
     z.strictObject({ kind: z.literal('tool-result'), id: z.string(), output: anyJson }),
-    z.strictObject({ kind: z.literal('interrupt'), id: z.string(), value: anyJson }),
+    z.strictObject({ kind: z.literal('interrupt'), id: z.string(), response: anyJson }),
   ]),
 )

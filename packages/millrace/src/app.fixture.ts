@@ -23,41 +23,49 @@ export interface Weather {
 
 const weather = tool({
   name: 'weather',
-  input: z.object({ city: z.string(), unit: z.enum(['celsius', 'fahrenheit']), days: z.string().transform(Number) }),
+  inputSchema: z.object({
+    city: z.string(),
+    unit: z.enum(['celsius', 'fahrenheit']),
+    days: z.string().transform(Number),
+  }),
   async execute({ city }, { emit }: Emits<{ weather: Weather; seen: { at: Date } }>) {
     await emit('seen', { at: new Date(0) }, { transient: true })
     await emit('weather', { city, degrees: 21 }, { id: city })
     return { degrees: 21, at: new Date(0) }
   },
 })
-const clock = tool({ name: 'clock', input: z.object({}), execute: (_, { emit }) => void emit('tick', 1) })
-const wait = tool({ name: 'wait', input: z.object({}), async execute() {} })
+const clock = tool({ name: 'clock', inputSchema: z.object({}), execute: (_, { emit }) => void emit('tick', 1) })
+const wait = tool({ name: 'wait', inputSchema: z.object({}), async execute() {} })
 const locate = tool({
   name: 'locate',
-  input: z.object({ precise: z.boolean().default(false) }),
+  inputSchema: z.object({ precise: z.boolean().default(false) }),
   client: true,
-  output: z.object({ latitude: z.number(), longitude: z.number() }),
+  outputSchema: z.object({ latitude: z.number(), longitude: z.number() }),
 })
-const choose = tool({ name: 'choose', input: z.object({ among: z.array(z.string()) }), client: true })
+const choose = tool({ name: 'choose', inputSchema: z.object({ among: z.array(z.string()) }), client: true })
 const search = providerTool({ name: 'search', id: 'openai.web_search' })
 
-const writer = agent({ name: 'writer', model, output: z.object({ title: z.string(), lines: z.array(z.string()) }) })
+const writer = agent({
+  name: 'writer',
+  model,
+  outputSchema: z.object({ title: z.string(), lines: z.array(z.string()) }),
+})
 const translator = agent({ name: 'translator', model, tools: [choose] })
-const expert = subAgent(translator, { name: 'expert', input: z.object({ text: z.string(), to: z.string() }) })
+const expert = subAgent(translator, { name: 'expert', inputSchema: z.object({ text: z.string(), to: z.string() }) })
 const Notes = z.object({ lines: z.array(z.string()), since: z.date().optional() })
 const helper = agent({
   name: 'helper',
   model,
   tools: [weather, clock, wait, locate, search],
   subAgents: [writer, expert],
-  state: Notes,
+  stateSchema: Notes,
 })
 const plain = agent({ name: 'plain', model })
 
 const checker = agent({
   name: 'checker',
   model,
-  tools: [tool({ name: 'check', input: z.object({ id: z.number() }), execute: () => true })],
+  tools: [tool({ name: 'check', inputSchema: z.object({ id: z.number() }), execute: () => true })],
 })
 const review = workflow({
   id: 'review',

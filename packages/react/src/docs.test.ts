@@ -78,7 +78,7 @@ function build(react: string): void {
 async function serve(): Promise<Listening> {
   const model = scriptedModel(({ lastText }) => ({ text: `You said: ${lastText}` }))
   const input = z.object({ euros: z.number() })
-  const pay = tool({ name: 'pay', input, approval: true, execute: ({ euros }) => `${euros} paid` })
+  const pay = tool({ name: 'pay', inputSchema: input, approval: true, execute: ({ euros }) => `${euros} paid` })
   const script = [{ calls: [{ name: 'pay', input: { euros: 4 } }] }, { text: 'Paid.' }]
   const clerk = agent({ name: 'clerk', model: scriptedModel(script), tools: [pay] })
   const app = millrace({

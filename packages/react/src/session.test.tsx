@@ -18,7 +18,7 @@ const Chat = () => {
 
 const refund = tool({
   name: 'refund',
-  input: z.object({ euros: z.number() }),
+  inputSchema: z.object({ euros: z.number() }),
   approval: true,
   execute: ({ euros }, { updateState }) => {
     updateState(() => ({ paid: euros }))
@@ -70,7 +70,12 @@ test('what waits is shown, answered from another page, and goes on in both', asy
 })
 
 test('a tool of the client runs once, though it is looked for twice, and the latest is taken', async () => {
-  const locate = tool({ name: 'locate', input: z.object({}), output: z.object({ city: z.string() }), client: true })
+  const locate = tool({
+    name: 'locate',
+    inputSchema: z.object({}),
+    outputSchema: z.object({ city: z.string() }),
+    client: true,
+  })
   const model = scriptedModel([{ calls: [{ name: 'locate', input: {} }] }, { text: 'Welcome.' }])
   const { api, fetch } = serve(agent({ name: 'guide', model, tools: [locate] }))
   const ran: string[] = []

@@ -22,8 +22,8 @@ import {
 
 const locate = tool({
   name: 'locate',
-  input: z.object({ precise: z.boolean() }),
-  output: z.object({ city: z.string() }),
+  inputSchema: z.object({ precise: z.boolean() }),
+  outputSchema: z.object({ city: z.string() }),
   client: true,
 })
 const app = millrace({ agents: [agent({ name: 'guide', model: scriptedModel([]), tools: [locate] })] })

@@ -26,7 +26,7 @@ const written = async (runtime: Runtime, sessionId: string): Promise<string[]> =
 async function rich(): Promise<string[]> {
   const work = tool({
     name: 'work',
-    input: z.object({ fails: z.boolean() }),
+    inputSchema: z.object({ fails: z.boolean() }),
     async *execute({ fails }, { emit, updateState }) {
       yield 'half way'
       emit('note', { about: 'work' })
@@ -46,7 +46,7 @@ async function rich(): Promise<string[]> {
     name: 'rich',
     tools: [work],
     initialState: {},
-    output: z.object({ answer: z.string() }),
+    outputSchema: z.object({ answer: z.string() }),
     model: scriptedModel(({ answers }) => {
       if (answers > 0) return { text: '{"answer":"yes"}' }
       if (attempts++ === 0) {
@@ -78,8 +78,8 @@ async function stopped(): Promise<string[]> {
 
 /** A run in which people, clients and other agents have a part. */
 async function peopled(): Promise<string[]> {
-  const pay = tool({ name: 'pay', input: z.object({}), approval: true, execute: () => 'paid' })
-  const locate = tool({ name: 'locate', input: z.object({}), client: true })
+  const pay = tool({ name: 'pay', inputSchema: z.object({}), approval: true, execute: () => 'paid' })
+  const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
   const calls = (...names: string[]) => names.map(name => ({ name, input: { prompt: 'go' }, id: name }))
   const child = agent({ name: 'child', model: scriptedModel([{ text: 'done' }]) })
   const model = scriptedModel([{ calls: calls('pay', 'locate', 'child') }, { text: 'done' }])
@@ -123,7 +123,7 @@ async function orphaned(): Promise<string[]> {
 
 /** A workflow that asks a person, shows an object of which nothing comes at first, and goes on with another workflow. */
 async function flowing(): Promise<string[]> {
-  const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+  const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   const model = scriptedModel([
     { text: '{"subject":"Hi","bo', calls: [{ name: 'look', input: {} }] },
     { text: '{"subject":"Hello","body":"Dear Ann"}' },

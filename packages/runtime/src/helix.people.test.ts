@@ -11,7 +11,7 @@ import { expectOneEnd, LEASE_MS, VirtualCluster } from './drive/virtual-processe
 import { caller, chunksOf, resultsIn } from './execute/agent/play.fixture.ts'
 import { scriptedModel } from './model/scripted.ts'
 
-const locate = tool({ name: 'locate', input: z.object({}), client: true, timeout: 60_000 })
+const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true, timeout: 60_000 })
 
 describe('what waits for a person', () => {
   test('a result of a client does not stand in for an approval, and the tool runs (Helix 1)', async () => {
@@ -187,7 +187,7 @@ describe('a sub-agent', () => {
       tools: [
         tool({
           name: 'pay',
-          input: z.object({}),
+          inputSchema: z.object({}),
           approval: () => held.opened.then(() => true),
           execute: () => 1,
         }),
@@ -234,7 +234,7 @@ describe('a sub-agent', () => {
     const begun = gate()
     const hangs = tool({
       name: 'hangs',
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute(_, { abortSignal }) {
         begun.open()
         abortSignal.addEventListener('abort', () => (isAborted = true))
@@ -296,7 +296,7 @@ describe('a sub-agent', () => {
     const running = gate()
     const write = tool({
       name: 'write',
-      input: z.object({}),
+      inputSchema: z.object({}),
       async execute(_, { updateState }) {
         updateState(() => ({ wrote: true }))
         running.open()

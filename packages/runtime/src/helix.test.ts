@@ -56,7 +56,7 @@ function counting() {
   const prompts: string[] = []
   const count = tool({
     name: 'count',
-    input: z.object({}),
+    inputSchema: z.object({}),
     execute(_, { updateState }) {
       updateState(state => ({ n: ((state as { n?: number } | undefined)?.n ?? 0) + 1 }))
       return 'counted'
@@ -165,7 +165,7 @@ describe('an end is an end, and says how', () => {
     const running = gate()
     const write = tool({
       name: 'write',
-      input: z.object({}),
+      inputSchema: z.object({}),
       async execute(_, { updateState }) {
         updateState(() => ({ wrote: true }))
         running.open()

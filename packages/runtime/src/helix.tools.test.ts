@@ -18,7 +18,7 @@ function calling(execute: (input: object, context: ToolContext) => unknown, more
     const isDone = options.prompt.at(-1)?.role === 'tool'
     return isDone ? { text: 'done' } : { text: 'using. ', calls: [{ name: 'use', input: {} }] }
   })
-  const use = tool({ name: 'use', input: z.object({}), execute })
+  const use = tool({ name: 'use', inputSchema: z.object({}), execute })
   return { seen, own: agent({ name: 'caller', model, tools: [use], ...more }) }
 }
 
@@ -76,7 +76,7 @@ describe('a call and its outcome', () => {
     const running = gate()
     const use = tool({
       name: 'use',
-      input: z.object({}),
+      inputSchema: z.object({}),
       async execute() {
         running.open()
         await new Promise(() => {})

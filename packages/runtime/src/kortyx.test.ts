@@ -169,7 +169,7 @@ describe('going on', () => {
     const ran: number[] = []
     const pay = tool({
       name: 'pay',
-      input: z.object({ n: z.number() }),
+      inputSchema: z.object({ n: z.number() }),
       approval: true,
       execute: ({ n }) => ran.push(n),
     })
@@ -239,10 +239,10 @@ describe('the context of the server', () => {
 
   test('leaves it in no entry, view, result, pause, refusal or fork (Kortyx 10.1)', async () => {
     const seen: unknown[] = []
-    const locate = tool({ name: 'locate', input: z.object({}), client: true })
+    const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
     const pay = tool({
       name: 'pay',
-      input: z.object({}),
+      inputSchema: z.object({}),
       approval: (_, { context }) => {
         seen.push(context)
         return true
@@ -285,7 +285,7 @@ describe('the context of the server', () => {
     const seen: unknown[] = []
     const pay = tool({
       name: 'pay',
-      input: z.object({}),
+      inputSchema: z.object({}),
       approval: true,
       execute: (_, { context }) => void seen.push(context),
     })
@@ -308,10 +308,10 @@ describe('the context of the server', () => {
     const fails = () => {
       throw new Error(`refused for ${SECRET}`)
     }
-    const pay = tool({ name: 'pay', input: z.object({}), approval: fails, execute: fails })
+    const pay = tool({ name: 'pay', inputSchema: z.object({}), approval: fails, execute: fails })
     const shown = tool({
       name: 'shown',
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute: () => {
         throw new ToolError('the account is closed')
       },

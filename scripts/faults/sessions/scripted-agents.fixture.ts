@@ -36,7 +36,7 @@ export function scriptedAgents({ paceMs, mostFailures }: AgentOptions) {
 
   const weigh = tool({
     name: 'weigh',
-    input: unchecked<{ what: string; turns: number }>(),
+    inputSchema: unchecked<{ what: string; turns: number }>(),
     jsonSchema: { type: 'object' },
     async *execute({ what, turns }, context) {
       for (let turn = 1; turn <= turns; turn++) {
@@ -55,7 +55,7 @@ export function scriptedAgents({ paceMs, mostFailures }: AgentOptions) {
 
   const sell = tool({
     name: 'sell',
-    input: unchecked<{ what: string }>(),
+    inputSchema: unchecked<{ what: string }>(),
     jsonSchema: { type: 'object' },
     approval: true,
     execute: ({ what }) => `sold ${what}`,

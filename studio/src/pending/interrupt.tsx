@@ -15,7 +15,7 @@ export function Interrupt({ interrupt: { interruptId: id, input } }: { readonly 
       id={id}
       kind={`interrupt ${input.kind}`}
       title={title}
-      read={(form, button) => ({ kind: 'interrupt', id, value: read(form, button) as never })}
+      read={(form, button) => ({ kind: 'interrupt', id, response: read(form, button) as never })}
     >
       {children}
       {!isChoice && (

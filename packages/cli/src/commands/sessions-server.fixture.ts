@@ -7,8 +7,8 @@ import { z } from 'zod'
 import { place } from '../millrace-command.fixture.ts'
 
 const echo = agent({ name: 'echo', model: scriptedModel(({ lastText }) => ({ text: `You said: ${lastText}` })) })
-const look = tool({ name: 'look', input: z.object({ at: z.string() }), execute: ({ at }) => `a mill, at ${at}` })
-const send = tool({ name: 'send', input: z.object({ to: z.string() }), approval: true, execute: () => 'sent' })
+const look = tool({ name: 'look', inputSchema: z.object({ at: z.string() }), execute: ({ at }) => `a mill, at ${at}` })
+const send = tool({ name: 'send', inputSchema: z.object({ to: z.string() }), approval: true, execute: () => 'sent' })
 const guide = agent({
   name: 'guide',
   model: scriptedModel([

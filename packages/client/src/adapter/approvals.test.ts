@@ -113,7 +113,7 @@ describe('approvals', () => {
     await expect(other.chat.answer({ kind: 'approval', id: 'c', approved: true })).rejects.toMatchObject({
       code: 'unknown',
     })
-    await expect(other.chat.answer({ kind: 'interrupt', id: 'c', value: 1 })).rejects.toMatchObject({
+    await expect(other.chat.answer({ kind: 'interrupt', id: 'c', response: 1 })).rejects.toMatchObject({
       code: 'unsupported',
     })
   })

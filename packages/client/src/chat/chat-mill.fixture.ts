@@ -9,8 +9,13 @@ import { createConnection } from '../connection/connection.ts'
 import type { ChatFinish } from './callbacks.ts'
 import { HttpChat, type HttpChatOptions } from './http-chat.ts'
 
-const sell = tool({ name: 'sell', input: z.object({ what: z.string() }), approval: true, execute: ({ what }) => what })
-const locate = tool({ name: 'locate', input: z.object({ near: z.string() }), client: true })
+const sell = tool({
+  name: 'sell',
+  inputSchema: z.object({ what: z.string() }),
+  approval: true,
+  execute: ({ what }) => what,
+})
+const locate = tool({ name: 'locate', inputSchema: z.object({ near: z.string() }), client: true })
 
 /** Says what it was told, slowly where that is “Slowly”; asks where that is “Sell” or “Where”. */
 const echo = agent({

@@ -42,7 +42,7 @@ export type ChatAnswer =
   | { readonly kind: 'approval'; readonly id: string; readonly approved: boolean; readonly reason?: string }
   | { readonly kind: 'tool-result'; readonly id: string; readonly output: Json }
   | { readonly kind: 'tool-result'; readonly id: string; readonly error: string; readonly code?: string }
-  | { readonly kind: 'interrupt'; readonly id: string; readonly value: Json }
+  | { readonly kind: 'interrupt'; readonly id: string; readonly response: Json }
 
 /** `ready` for the next message; `submitted`, on its way; `streaming`; `paused`, it waits for somebody; `error`, the last thing went wrong. */
 export type ChatStatus = 'ready' | 'submitted' | 'streaming' | 'paused' | 'error'

@@ -220,7 +220,7 @@ describe('answers', () => {
     const errors: ChatError[] = []
     const chat = await chatWith('one')
     chat.callbacks = { onError: error => void errors.push(error) }
-    await expect(chat.answer({ kind: 'interrupt', id: 'none', value: 1 })).rejects.toMatchObject({
+    await expect(chat.answer({ kind: 'interrupt', id: 'none', response: 1 })).rejects.toMatchObject({
       code: 'answer_unknown',
     })
     expect(errors).toMatchObject([{ source: 'answer', code: 'answer_unknown' }])

@@ -144,13 +144,13 @@ test('a question, answered; and what nobody asked, refused', async () => {
       : { say: text(JSON.stringify(answers)), status: 'completed' },
   )
   await talk(chat, 'ask me', 'paused')
-  await expect(chat.answer({ kind: 'interrupt', id: 'other', value: 1 })).rejects.toMatchObject({
+  await expect(chat.answer({ kind: 'interrupt', id: 'other', response: 1 })).rejects.toMatchObject({
     code: 'answer_unknown',
   })
   chat.clearError()
-  await chat.answer({ kind: 'interrupt', id: 'q', value: 'because' })
+  await chat.answer({ kind: 'interrupt', id: 'q', response: 'because' })
   await until(chat, 'ready')
-  expect(peer.asked[1]?.answers).toEqual([{ kind: 'interrupt', id: 'q', value: 'because' }])
+  expect(peer.asked[1]?.answers).toEqual([{ kind: 'interrupt', id: 'q', response: 'because' }])
 })
 
 test('law 7: a reply that breaks off is a failed run that may be tried again, never a success', async () => {

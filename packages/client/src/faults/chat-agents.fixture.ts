@@ -6,8 +6,8 @@ const { model, teller, weigher, stammerer, seller } = scriptedAgents({ paceMs: 1
 
 const locate = tool({
   name: 'locate',
-  input: z.object({ precise: z.boolean() }),
-  output: z.object({ city: z.string() }),
+  inputSchema: z.object({ precise: z.boolean() }),
+  outputSchema: z.object({ city: z.string() }),
   client: true,
 })
 
@@ -31,7 +31,7 @@ const INVENTORY = {
 const lister = agent({
   name: 'lister',
   model: model(() => ({ text: JSON.stringify(INVENTORY), pieceLength: 6 })),
-  output: z.object({ title: z.string(), rows: z.array(z.object({ name: z.string(), kilos: z.number() })) }),
+  outputSchema: z.object({ title: z.string(), rows: z.array(z.object({ name: z.string(), kilos: z.number() })) }),
 })
 
 export const AGENTS: readonly Agent[] = [teller, weigher, stammerer, seller, guide, lister]

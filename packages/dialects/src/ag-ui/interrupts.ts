@@ -148,7 +148,7 @@ export function answerOf({ interruptId, status, payload }: AgUiResume): PostedAn
     return { kind: 'tool-result', id, output: (payload ?? null) as Json }
   }
   if (isCancelled) return undefined
-  return { kind: 'interrupt', id: questionIn(interruptId) ?? interruptId, value: (payload ?? null) as Json }
+  return { kind: 'interrupt', id: questionIn(interruptId) ?? interruptId, response: (payload ?? null) as Json }
 }
 
 /** The question that an interrupt asks; undefined where it asks for something else. */

@@ -103,7 +103,7 @@ export class AgUiPeer implements Peer {
         return [{ interruptId, status: 'resolved', payload: { approved, ...(reason !== undefined && { reason }) } }]
       }
       case 'interrupt':
-        return [{ interruptId, status: 'resolved', payload: answer.value }]
+        return [{ interruptId, status: 'resolved', payload: answer.response }]
       case 'tool-result':
         if ('error' in answer) return [{ interruptId, status: 'cancelled' }]
         return [{ interruptId, status: 'resolved', payload: answer.output }]

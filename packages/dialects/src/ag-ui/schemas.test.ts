@@ -48,7 +48,7 @@ test('only what people said, and what came of calls and questions, is taken from
       { kind: 'approval', id: 'b', approved: false },
       { kind: 'tool-result', id: 'c3', output: 2 },
       { kind: 'tool-result', id: 'c4', error: 'The client did not run it.' },
-      { kind: 'interrupt', id: 'q', value: 'rye' },
+      { kind: 'interrupt', id: 'q', response: 'rye' },
     ],
   })
 })

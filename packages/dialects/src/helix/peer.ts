@@ -143,7 +143,7 @@ function submissionOf(sessionId: string, answer: PostedAnswer): object {
       return { sessionId, kind: 'client-tool-result', toolCallId: answer.id, ...result }
     }
     default:
-      return { sessionId, kind: 'interrupt-response', interruptId: answer.id, value: answer.value }
+      return { sessionId, kind: 'interrupt-response', interruptId: answer.id, value: answer.response }
   }
 }
 

@@ -82,8 +82,8 @@ export function answerOf(asked: Answered, selected: readonly string[]): PostedAn
     case 'client-tool':
       return first === undefined ? undefined : { kind: 'tool-result', id, output: jsonIn(first) }
     default: {
-      const value = responseOf(asked.input, selected)
-      return value === undefined ? undefined : { kind: 'interrupt', id, value }
+      const response = responseOf(asked.input, selected)
+      return response === undefined ? undefined : { kind: 'interrupt', id, response }
     }
   }
 }
@@ -108,7 +108,7 @@ function jsonIn(text: string): Json {
 export function selectedBy(answer: PostedAnswer): readonly string[] | undefined {
   if (answer.kind === 'approval') return [answer.approved ? APPROVE : DENY]
   if (answer.kind === 'tool-result') return 'error' in answer ? undefined : [JSON.stringify(answer.output)]
-  const { value } = answer
-  if (Array.isArray(value)) return value.map(one => (typeof one === 'string' ? one : JSON.stringify(one)))
-  return [typeof value === 'string' ? value : JSON.stringify(value)]
+  const { response } = answer
+  if (Array.isArray(response)) return response.map(item => (typeof item === 'string' ? item : JSON.stringify(item)))
+  return [typeof response === 'string' ? response : JSON.stringify(response)]
 }

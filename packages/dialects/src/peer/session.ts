@@ -363,7 +363,7 @@ function settling(answer: PostedAnswer, pending: Pending): Chunk {
       return { type: 'tool-approval-response', toolCallId, approvalId, approved, ...why }
     }
     case 'interrupt':
-      return { type: 'interrupt-response', interruptId: answer.id, response: answer.value }
+      return { type: 'interrupt-response', interruptId: answer.id, response: answer.response }
     case 'tool-result':
       if ('error' in answer) return { type: 'tool-output-error', toolCallId: answer.id, errorText: answer.error }
       return { type: 'tool-output-available', toolCallId: answer.id, output: answer.output, executor: 'client' }

@@ -41,14 +41,14 @@ test('results of calls, and decisions in both places of the bridge', () => {
       { role: 'user', content: 'go' },
       { role: 'tool', toolCallId: 'c', content: '{"city":"Ulm"}' },
     ],
-    data: { conversationId: 's', approvals: { a: true }, answers: [{ kind: 'interrupt', id: 'q', value: 1 }] },
+    data: { conversationId: 's', approvals: { a: true }, answers: [{ kind: 'interrupt', id: 'q', response: 1 }] },
     approvals: { b: false },
   })
   expect(answers).toEqual([
     { kind: 'tool-result', id: 'c', output: { city: 'Ulm' } },
     { kind: 'approval', id: 'a', approved: true },
     { kind: 'approval', id: 'b', approved: false },
-    { kind: 'interrupt', id: 'q', value: 1 },
+    { kind: 'interrupt', id: 'q', response: 1 },
   ])
   expect([isSaidLast, regenerate]).toEqual([false, undefined])
 })
@@ -80,6 +80,6 @@ test('who answers a question with the last message as it was does not ask for an
   expect(input({ messages }).regenerate).toBe(true)
   expect(input({ messages, resume })).toMatchObject({
     regenerate: undefined,
-    answers: [{ kind: 'interrupt', id: 'q', value: 'rye' }],
+    answers: [{ kind: 'interrupt', id: 'q', response: 'rye' }],
   })
 })

@@ -11,7 +11,7 @@ import { approve, begin, call, callsIn, counted, give, soundLog } from './people
 import type { Runtime } from './runtime.ts'
 import { codeOf, echo, logOf, testRuntime } from './test-runtime.fixture.ts'
 
-const locate = tool({ name: 'locate', input: z.object({}), client: true })
+const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
 
 /** A run that waits for the approval of `c1` and for the result of `c2`. */
 async function waiting(start: object = {}, options: object = {}) {

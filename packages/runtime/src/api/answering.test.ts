@@ -10,7 +10,7 @@ import type { Answer, AnswerOptions } from './answer.ts'
 import { approve, begin, call, callsIn, counted, give, soundLog } from './people.fixture.ts'
 import { codeOf, echo, gate, testRuntime } from './test-runtime.fixture.ts'
 
-const locate = tool({ name: 'locate', input: z.object({}), client: true })
+const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
 const approval = (id: string, approved = true) => ({ kind: 'approval', id, approved }) as const
 
 /** A run that waits for the approvals of so many calls, `c0` and on. */
@@ -48,7 +48,7 @@ describe('a confirmation of all', () => {
     const store = () => memoryStore(undefined, memory)
     const brief = tool({
       name: 'brief',
-      input: z.object({}),
+      inputSchema: z.object({}),
       approval: { rule: () => true, timeout: 500 },
       execute: () => 'x',
     })
@@ -89,7 +89,12 @@ test('as many answers and claims at once cost as many appends', async () => {
 
 describe('an answer', () => {
   test('is kept as it was checked, whatever its getters say the next time', async () => {
-    const city = tool({ name: 'city', input: z.object({}), output: z.object({ city: z.string() }), client: true })
+    const city = tool({
+      name: 'city',
+      inputSchema: z.object({}),
+      outputSchema: z.object({ city: z.string() }),
+      client: true,
+    })
     const { agent: own } = caller([city], [call('city', 'c1')])
     const { runtime, run } = await begin(own)
     await run.result()
@@ -143,7 +148,12 @@ describe('an answer', () => {
 
   test('to what was approved and still runs comes too late, also when the ticket has forgotten', async () => {
     const held = gate()
-    const slow = tool({ name: 'slow', input: z.object({}), approval: true, execute: () => held.opened.then(() => 'x') })
+    const slow = tool({
+      name: 'slow',
+      inputSchema: z.object({}),
+      approval: true,
+      execute: () => held.opened.then(() => 'x'),
+    })
     const pay = counted('pay', true)
     const calls = Array.from({ length: 40 }, (_, n) => call('pay', `c${n}`, { n }))
     const { agent: own } = caller([slow, pay.tool], [call('slow', 'first'), ...calls])

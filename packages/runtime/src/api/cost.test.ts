@@ -101,8 +101,8 @@ describe('what an answer reads', () => {
   const payer = agent({
     name: 'payer',
     tools: [
-      tool({ name: 'pay', input: z.object({ amount: z.number() }), approval: true, execute: () => 'paid' }),
-      tool({ name: 'look', input: z.object({}), client: true }),
+      tool({ name: 'pay', inputSchema: z.object({ amount: z.number() }), approval: true, execute: () => 'paid' }),
+      tool({ name: 'look', inputSchema: z.object({}), client: true }),
     ],
     model: scriptedModel(({ turnAnswers }) =>
       turnAnswers === 0

@@ -11,7 +11,7 @@ import { type ScriptedAnswer, scriptedModel } from '../model/scripted.ts'
 import { cutsOf, resyncsOf } from './cuts.fixture.ts'
 import { echo, gate, logOf, patient, testRuntime, typesOf, until } from './test-runtime.fixture.ts'
 
-const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
 const overloaded = () => new ProviderError('provider_overloaded', 'too much', { retryable: true })
 
 /** An agent of two steps: it looks, and then answers. */

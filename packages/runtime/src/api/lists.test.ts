@@ -40,7 +40,7 @@ const single = (node: (context: NodeContext<string>) => Promise<object>) =>
 
 describe('the last line of a run', () => {
   test('is the last that the agent said, of its last answer or of an earlier one', async () => {
-    const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+    const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
     const calls = [{ name: 'look', input: {} }]
     const texts = ['First.\n\n  Then  this. \n', ' ']
     for (const [i, text] of texts.entries()) {
@@ -70,7 +70,7 @@ describe('the last line of a run', () => {
 
   test('is left out where nothing was said in words, and the list shows who asked', async () => {
     const output = z.object({ answer: z.string() })
-    const own = agent({ name: 'own', output, model: scriptedModel([{ text: '{"answer":"yes"}' }]) })
+    const own = agent({ name: 'own', outputSchema: output, model: scriptedModel([{ text: '{"answer":"yes"}' }]) })
     const runtime = testRuntime({ agents: [own] })
     await (await runtime.start({ agent: own, input: 'Is it so?', session: 's' })).result()
     expect(await linesOf(runtime)).toEqual([undefined])
@@ -88,7 +88,7 @@ describe('the last line of a run', () => {
   })
 
   test('of a run that fails is not of what was taken back', async () => {
-    const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+    const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
     const model = scriptedModel([
       { text: 'I look.', calls: [{ name: 'look', input: {} }] },
       { text: 'Broken', error: new Error('no') },
@@ -102,7 +102,7 @@ describe('the last line of a run', () => {
   })
 
   test('of a run that waits is what it said before it asked', async () => {
-    const pay = tool({ name: 'pay', input: z.object({}), approval: true, execute: () => 'paid' })
+    const pay = tool({ name: 'pay', inputSchema: z.object({}), approval: true, execute: () => 'paid' })
     const calls = [{ name: 'pay', input: {}, id: 'c' }]
     const own = agent({
       name: 'own',

@@ -11,7 +11,7 @@ import { codeOf, echo, testRuntime, textsOf } from './test-runtime.fixture.ts'
 async function open() {
   const free = counted('free')
   const pay = counted('pay', true)
-  const locate = tool({ name: 'locate', input: z.object({}), client: true })
+  const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
   const child = scripted('child', [{ text: 'Paying. ', calls: [call('pay', 'k1', { n: 9 })] }, { text: 'paid' }], {
     tools: [pay.tool],
   })

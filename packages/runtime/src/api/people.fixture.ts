@@ -71,7 +71,7 @@ export function counted(name: string, approval?: Approval<{ n: number }>) {
   const ran: number[] = []
   const own = tool({
     name,
-    input: z.object({ n: z.number() }),
+    inputSchema: z.object({ n: z.number() }),
     ...(approval !== undefined && { approval }),
     execute({ n }) {
       ran.push(n)

@@ -13,7 +13,7 @@ import { codeOf, testRuntime } from './test-runtime.fixture.ts'
 const ran: string[] = []
 const pay = tool({
   name: 'pay',
-  input: z.object({ amount: z.number() }),
+  inputSchema: z.object({ amount: z.number() }),
   approval: true,
   execute: ({ amount }) => {
     ran.push(`pay ${amount}`)
@@ -97,7 +97,12 @@ describe('approvals', () => {
 })
 
 test('a client runs a tool of its own', async () => {
-  const locate = tool({ name: 'locate', input: z.object({}), client: true, output: z.object({ city: z.string() }) })
+  const locate = tool({
+    name: 'locate',
+    inputSchema: z.object({}),
+    client: true,
+    outputSchema: z.object({ city: z.string() }),
+  })
   const guide = agent({
     name: 'guide',
     tools: [locate],

@@ -11,13 +11,15 @@ import { echo, gate, logOf, patient, testRuntime, until } from './test-runtime.f
 const sum = agent({
   name: 'sum',
   model: scriptedModel(({ lastText }) => ({ text: JSON.stringify({ total: Number(lastText) }), usage: { input: 5 } })),
-  output: z.object({ total: z.number() }),
+  outputSchema: z.object({ total: z.number() }),
 })
 
 const finisher = agent({
   name: 'finisher',
   model: scriptedModel([{ text: 'Here: ', calls: [{ name: 'give', input: { n: 7 } }] }]),
-  tools: [tool({ name: 'give', input: z.object({ n: z.number() }), finish: true, execute: ({ n }) => ({ given: n }) })],
+  tools: [
+    tool({ name: 'give', inputSchema: z.object({ n: z.number() }), finish: true, execute: ({ n }) => ({ given: n }) }),
+  ],
 })
 
 test('the result of a run is its own: another run’s output, before or after it, is none of it', async () => {
@@ -52,7 +54,7 @@ const trouble = agent({
   tools: [
     tool({
       name: 'look',
-      input: z.object({}),
+      inputSchema: z.object({}),
       async *execute() {
         yield 'half'
         return 'whole'

@@ -20,7 +20,7 @@ import {
 
 const count = tool({
   name: 'count',
-  input: z.object({}),
+  inputSchema: z.object({}),
   execute(_, { updateState }) {
     updateState(state => ({ n: ((state as { n?: number } | undefined)?.n ?? 0) + 1 }))
     return 'counted'

@@ -158,7 +158,7 @@ describe('a retry', () => {
     const given: unknown[] = []
     const own = workflow({
       id: 'own',
-      input: z.union([z.string(), z.object({ to: z.string() })]),
+      inputSchema: z.union([z.string(), z.object({ to: z.string() })]),
       nodes: {
         node: async ({ input, data }: NodeContext<unknown>) => {
           given.push([input, data])

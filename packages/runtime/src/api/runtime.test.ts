@@ -19,7 +19,7 @@ import {
 const weather = tool({
   name: 'weather',
   description: 'The weather in a city',
-  input: z.object({ city: z.string() }),
+  inputSchema: z.object({ city: z.string() }),
   async *execute({ city }, context) {
     yield { city, celsius: 0 }
     context.emit('note', { city })
@@ -62,7 +62,7 @@ test('the output of a run has the type of its agent’s', async () => {
   const total = agent({
     name: 'total',
     model: scriptedModel([{ text: '{"total":3}' }]),
-    output: z.object({ total: z.number() }),
+    outputSchema: z.object({ total: z.number() }),
   })
   const runtime = testRuntime({ agents: [total, echo] })
   const { output } = await (await runtime.start({ agent: total, input: 'add' })).result()

@@ -51,7 +51,7 @@ const agentIn = ({ agent }: { readonly agent?: Agent | undefined }): readonly Ag
 
 /** Whether outputs of clients' tools are checked, of an agent or of one that works for it. */
 const checksOutputs = ({ tools, subAgents }: Agent): boolean =>
-  (typeof tools !== 'function' && tools.some(tool => tool.executor === 'client' && tool.output !== undefined)) ||
+  (typeof tools !== 'function' && tools.some(tool => tool.executor === 'client' && tool.outputSchema !== undefined)) ||
   subAgents.some(({ program }) => program.kind === 'agent' && checksOutputs(program))
 
 /** The agent that says a message: the root agent of the run, or one that works for it, by the names of the calls down to it. */
@@ -68,5 +68,5 @@ function agentOf(view: View, root: Agent, message: Message | undefined): Agent |
 /** The schema of the outputs of a client's tool of an agent, where the tools are not computed. */
 function outputOf({ tools }: Agent, toolName: string): Schema | undefined {
   const tool = typeof tools === 'function' ? undefined : tools.find(({ name }) => name === toolName)
-  return tool?.executor === 'client' ? tool.output : undefined
+  return tool?.executor === 'client' ? tool.outputSchema : undefined
 }

@@ -11,7 +11,7 @@ function stuck() {
   const signals: AbortSignal[] = []
   const forever = tool({
     name: 'forever',
-    input: z.object({}),
+    inputSchema: z.object({}),
     async *execute(_, { abortSignal, updateState }) {
       signals.push(abortSignal)
       updateState(() => ({ wrote: true }))

@@ -6,7 +6,7 @@ import { type ScriptedCall, scriptedModel } from '../model/scripted.ts'
 import { approve, ask, begin, call, counted, give, scripted, soundLog } from './people.fixture.ts'
 import { echo, testRuntime } from './test-runtime.fixture.ts'
 
-const locate = tool({ name: 'locate', input: z.object({}), client: true })
+const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
 const pay = () => call('pay', 'p1', { n: 1 })
 const where = () => call('locate', 'l1')
 const free = () => call('free', 'f1', { n: 1 })

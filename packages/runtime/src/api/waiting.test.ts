@@ -10,7 +10,7 @@ import type { Run } from './run.ts'
 import type { StreamOptions } from './stream.ts'
 import { codeOf, testRuntime, typesOf } from './test-runtime.fixture.ts'
 
-const locate = tool({ name: 'locate', input: z.object({}), client: true })
+const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
 
 const all = async (run: Run, options: StreamOptions = {}) => {
   const entries = []

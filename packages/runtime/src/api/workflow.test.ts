@@ -19,7 +19,7 @@ import type { Runtime } from './runtime.ts'
 import type { Suspended } from './suspension.ts'
 import { codeOf, echo, testRuntime, typesOf } from './test-runtime.fixture.ts'
 
-const locate = tool({ name: 'locate', input: z.object({}), client: true })
+const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
 const question = (id: string) => useInterrupt(say(`${id}?`, { id }))
 
 /** A model's work that makes calls before it is done. */
@@ -121,7 +121,7 @@ describe('the output of a workflow', () => {
     id: 'count',
     nodes: {
       ask: async ({ input }: NodeContext<string>) => {
-        const finish = tool({ name: 'finish', input: z.object({}), finish: true, execute: () => 'of the tool' })
+        const finish = tool({ name: 'finish', inputSchema: z.object({}), finish: true, execute: () => 'of the tool' })
         const { toolResults } = await useReason({
           model: scriptedModel([{ calls: [{ name: 'finish', input: {} }] }]),
           input,
@@ -210,13 +210,13 @@ test('a form is checked where it is answered, by a process that has no workflow'
 })
 
 test('what a client gives is checked where its tool is known: that of an agent that is a node, and of those who work for it', async () => {
-  const where = tool({ name: 'where', input: z.object({}), client: true, output: z.string() })
+  const where = tool({ name: 'where', inputSchema: z.object({}), client: true, outputSchema: z.string() })
   const child = scripted('child', [{ calls: [call('where', 'w2')] }, { text: 'ok' }], { tools: [where] })
   const parent = scripted('parent', [{ calls: [call('where', 'w1'), ask('child', 'k1')] }, { text: 'Done.' }], {
     tools: [where],
     subAgents: [child.agent],
   })
-  const anything = tool({ name: 'where', input: z.object({}), client: true })
+  const anything = tool({ name: 'where', inputSchema: z.object({}), client: true })
   const model = scriptedModel([{ calls: [call('where', 'w3')] }, { text: 'ok' }])
   const play = await Play.of(
     inRow({

@@ -49,7 +49,7 @@ test.each<[string, () => Generator | AsyncGenerator]>([
 ])('a generator that is always ready can be ended by its timeout: one that %s', async (_, execute) => {
   const busy = tool({
     name: 'busy',
-    input: z.object({}),
+    inputSchema: z.object({}),
     timeout: 5,
     execute: () => execute() as AsyncGenerator<unknown, string>,
   })

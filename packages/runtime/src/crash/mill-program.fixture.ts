@@ -68,7 +68,7 @@ export function peopleAgents(options: PeopleOptions): readonly Agent[] {
   const model = (script: (prompt: ScriptedPrompt) => ScriptedAnswer) =>
     notedModel(scriptedModel(script, { paceMs, timers }), note)
   const spend = spendTool(note, pause)
-  const look = tool({ name: 'look', input: z.object({ what: z.string() }), output: SEEN, client: true })
+  const look = tool({ name: 'look', inputSchema: z.object({ what: z.string() }), outputSchema: SEEN, client: true })
   const tools = [soundTool(note, pause), spend]
   const lad = agent({ name: 'lad', model: model(sound), tools })
   const dredger = agent({ name: 'dredger', model: model(dredge), tools, subAgents: [lad] })
@@ -85,10 +85,19 @@ export function peopleAgents(options: PeopleOptions): readonly Agent[] {
       tools: [
         spend,
         look,
-        tool({ name: 'sign', input: z.object({ paper: z.string() }), output: SEEN, client: true, approval: true }),
+        tool({
+          name: 'sign',
+          inputSchema: z.object({ paper: z.string() }),
+          outputSchema: SEEN,
+          client: true,
+          approval: true,
+        }),
         treatTool(note, deadlineMs),
       ],
-      subAgents: [dredger, subAgent(mason, { name: 'mend', input: z.object({ wall: z.string() }), prompt: askMason })],
+      subAgents: [
+        dredger,
+        subAgent(mason, { name: 'mend', inputSchema: z.object({ wall: z.string() }), prompt: askMason }),
+      ],
       initialState: { spent: 0 },
       parallelCalls: 3,
     }),
@@ -218,7 +227,7 @@ function spendTool(note: Note, pause: () => Promise<void>): AnyTool {
   return tool({
     name: 'spend',
     description: 'Buys something',
-    input: z.object({ what: z.string(), amount: z.number() }),
+    inputSchema: z.object({ what: z.string(), amount: z.number() }),
     approval: ({ amount }) => {
       if (amount < 10) return false
       if (amount < 100) return { approved: true, reason: 'from the petty cash' }
@@ -242,7 +251,7 @@ function spendTool(note: Note, pause: () => Promise<void>): AnyTool {
 function treatTool(note: Note, timeout: number): AnyTool {
   return tool({
     name: 'treat',
-    input: z.object({ what: z.string(), amount: z.number() }),
+    inputSchema: z.object({ what: z.string(), amount: z.number() }),
     approval: { timeout },
     execute(input, context) {
       const call = callOf(context.idempotencyKey, input)

@@ -68,7 +68,7 @@ export function agentsOf({ note, timers = systemTimers, paceMs = 0 }: ProgramOpt
       name: 'reporter',
       model: notedModel(scriptedModel(report, pace), note),
       tools,
-      output: z.object({
+      outputSchema: z.object({
         title: z.string(),
         places: z.array(z.string()),
         depth: z.object({ total: z.number(), unit: z.enum(['m', 'ft']) }),
@@ -173,7 +173,7 @@ export function soundTool(note: Note, pause: () => Promise<void>): Tool {
   return tool({
     name: 'sound',
     description: 'How deep it is somewhere',
-    input: z.object({ place: z.string(), turns: z.number() }),
+    inputSchema: z.object({ place: z.string(), turns: z.number() }),
     async *execute({ place, turns }, context) {
       const call = callOf(context.idempotencyKey, { place, turns })
       note({ ...call, phase: 'start' })
@@ -200,7 +200,7 @@ function countTool(note: Note, pause: () => Promise<void>): Tool {
   return tool({
     name: 'count',
     description: 'Counts something',
-    input: z.object({ what: z.string(), number: z.number() }),
+    inputSchema: z.object({ what: z.string(), number: z.number() }),
     async execute(input, context) {
       const call = callOf(context.idempotencyKey, input)
       note({ ...call, phase: 'start' })
@@ -220,7 +220,7 @@ function drainTool(note: Note): Tool {
   return tool({
     name: 'drain',
     description: 'Lets the water out',
-    input: z.object({ plug: z.number() }),
+    inputSchema: z.object({ plug: z.number() }),
     execute(input, context) {
       const call = callOf(context.idempotencyKey, input)
       note({ ...call, phase: 'start' })

@@ -156,7 +156,7 @@ export function tallyTool(note: Note, pause: () => Promise<void>): AnyTool {
   return tool({
     name: 'tally',
     description: 'Counts something',
-    input: z.object({ what: z.string() }),
+    inputSchema: z.object({ what: z.string() }),
     async execute(input, context) {
       const call = callOf(context.idempotencyKey, input)
       note({ ...call, phase: 'start' })

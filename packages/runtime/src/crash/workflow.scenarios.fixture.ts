@@ -156,7 +156,7 @@ const passage = (bench: Bench) => [
   }),
   workflow({
     id: 'beyond',
-    input: z.object({ where: z.string() }),
+    inputSchema: z.object({ where: z.string() }),
     nodes: {
       arrive: async ({ input }: NodeContext<{ where: string }>) => {
         const [where] = useWorkflowState<string>('where')

@@ -56,7 +56,7 @@ export function checkCount(name: string, what: string, value: number, least: num
 /** Throws where a state does not fit its schema at first, as far as the schema can tell at once. */
 export function checkState(name: string, state: Schema | undefined, initialState: JsonObject | undefined): void {
   if (state === undefined) return
-  checkSchema(state, `agent ${name}: state`)
+  checkSchema(state, `agent ${name}: stateSchema`)
   const checked = initialState && validateNow(state, initialState)
   if (!checked || !('problem' in checked)) return
   throw new ValidationError(`agent ${name}: initialState: it does not fit the state: ${checked.problem}`)
@@ -67,6 +67,6 @@ export function checkOutput(name: string, schema: Schema, jsonSchema: JsonSchema
   const { type } = jsonSchema
   if (type === undefined || type === 'object' || type === 'array') return { schema, jsonSchema }
   throw new ValidationError(
-    `agent ${name}: output: expected a schema of an object or an array, found one of ${JSON.stringify(type)}: wrap it in an object`,
+    `agent ${name}: outputSchema: expected a schema of an object or an array, found one of ${JSON.stringify(type)}: wrap it in an object`,
   )
 }

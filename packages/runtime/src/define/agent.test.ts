@@ -9,7 +9,7 @@ import { DEFAULT_BUDGET } from './budget.ts'
 import { providerTool, tool } from './tool.ts'
 
 const model = scriptedModel([])
-const weather = tool({ name: 'weather', input: z.object({}), execute: () => 21 })
+const weather = tool({ name: 'weather', inputSchema: z.object({}), execute: () => 21 })
 
 /** Defines an agent that the compiler would not let through. */
 const define = (wrong: Record<string, unknown>) => () =>
@@ -72,11 +72,27 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   ['negative retries', { maxRetries: -1 }, /^agent helper: maxRetries: expected a whole number from 0 on, found -1$/],
   ['stopWhen that is a number', { stopWhen: 3 }, /^agent helper: stopWhen: expected a function, found number$/],
   ['trimHistory that is a number', { trimHistory: 3 }, /^agent helper: trimHistory: expected a function/],
-  ['an output that is no schema', { output: { type: 'object' } }, /^agent helper: output: expected a Standard Schema/],
-  ['an output without JSON Schema', { output: v.object({}) }, /^agent helper: output: .*valibot.* as jsonSchema$/],
-  ['an output that is a text', { output: z.string() }, /^agent helper: output: .*found one of "string": wrap it/],
-  ['an output of dates', { output: z.object({ at: z.date() }) }, /^agent helper: output: .*Date.* as jsonSchema$/],
-  ['a state that is no schema', { state: {} }, /^agent helper: state: expected a Standard Schema/],
+  [
+    'an output that is no schema',
+    { outputSchema: { type: 'object' } },
+    /^agent helper: outputSchema: expected a Standard Schema/,
+  ],
+  [
+    'an output without JSON Schema',
+    { outputSchema: v.object({}) },
+    /^agent helper: outputSchema: .*valibot.* as jsonSchema$/,
+  ],
+  [
+    'an output that is a text',
+    { outputSchema: z.string() },
+    /^agent helper: outputSchema: .*found one of "string": wrap it/,
+  ],
+  [
+    'an output of dates',
+    { outputSchema: z.object({ at: z.date() }) },
+    /^agent helper: outputSchema: .*Date.* as jsonSchema$/,
+  ],
+  ['a state that is no schema', { stateSchema: {} }, /^agent helper: stateSchema: expected a Standard Schema/],
   [
     'a state that does not fit at first',
     { state: z.object({ count: z.number() }), initialState: { count: 'one' } },
@@ -89,42 +105,50 @@ test.each<[string, Record<string, unknown>, RegExp]>([
 
 test('an output whose schema cannot say its JSON Schema has one beside it', () => {
   const jsonSchema = { type: 'object', properties: { n: { type: 'number' } } }
-  const { output } = agent({ name: 'helper', model, output: v.object({ n: v.number() }), jsonSchema })
+  const { output } = agent({ name: 'helper', model, outputSchema: v.object({ n: v.number() }), jsonSchema })
   expect(output?.jsonSchema).toBe(jsonSchema)
 })
 
 test.each<[string, () => unknown, RegExp]>([
   ['no name', () => tool({ input: z.object({}), execute: () => 1 } as never), /^tool undefined: name: /],
-  ['a name with a dot', () => tool({ name: 'a.b', input: z.object({}), execute: () => 1 }), /^tool "a\.b": name: /],
+  [
+    'a name with a dot',
+    () => tool({ name: 'a.b', inputSchema: z.object({}), execute: () => 1 }),
+    /^tool "a\.b": name: /,
+  ],
   [
     'no code',
     () => tool({ name: 'a', input: z.object({}) } as never),
     /^tool a: execute: expected a function, or client: true$/,
   ],
-  ['no schema', () => tool({ name: 'a', execute: () => 1 } as never), /^tool a: input: expected a Standard Schema/],
+  [
+    'no schema',
+    () => tool({ name: 'a', execute: () => 1 } as never),
+    /^tool a: inputSchema: expected a Standard Schema/,
+  ],
   [
     'an output that is no schema',
     () => tool({ name: 'a', input: z.object({}), output: {}, execute: () => 1 } as never),
-    /^tool a: output: expected a Standard Schema/,
+    /^tool a: outputSchema: expected a Standard Schema/,
   ],
   [
     'an input without JSON Schema',
-    () => tool({ name: 'a', input: v.object({}), execute: () => 1 }),
-    /^tool a: input: a schema of valibot cannot say its JSON Schema.* as jsonSchema$/,
+    () => tool({ name: 'a', inputSchema: v.object({}), execute: () => 1 }),
+    /^tool a: inputSchema: a schema of valibot cannot say its JSON Schema.* as jsonSchema$/,
   ],
   [
     'a JSON Schema that is none',
     () => tool({ name: 'a', input: z.object({}), jsonSchema: 'object', execute: () => 1 } as never),
-    /^tool a: input: jsonSchema: expected an object, found a string$/,
+    /^tool a: inputSchema: jsonSchema: expected an object, found a string$/,
   ],
   [
     'a timeout of nothing',
-    () => tool({ name: 'a', input: z.object({}), timeout: 0, execute: () => 1 }),
+    () => tool({ name: 'a', inputSchema: z.object({}), timeout: 0, execute: () => 1 }),
     /^tool a: timeout: expected milliseconds .*found 0$/,
   ],
   [
     'a timeout that no timer knows',
-    () => tool({ name: 'a', input: z.object({}), timeout: 2 ** 31, execute: () => 1 }),
+    () => tool({ name: 'a', inputSchema: z.object({}), timeout: 2 ** 31, execute: () => 1 }),
     /^tool a: timeout: .*found 2147483648$/,
   ],
   [

@@ -62,11 +62,11 @@ export interface AgentDefinition<
   /** Agents and workflows that it may call like tools, each as it is or as `subAgent()` describes it. */
   readonly subAgents?: Subs
   /** What the run's output must be; then the model answers in JSON. */
-  readonly output?: O
-  /** The JSON Schema of the output, where `output` cannot say it by itself. */
+  readonly outputSchema?: O
+  /** The JSON Schema of the output, for schemas that cannot produce one. */
   readonly jsonSchema?: JsonSchema
   /** The schema of the session's state, and what it is at first. */
-  readonly state?: S
+  readonly stateSchema?: S
   readonly initialState?: S extends Schema ? InputOf<S> : JsonObject
   /** Ends the run after a step, though the model would go on. */
   readonly stopWhen?: (step: EndedStep<Tools[number]['name'], State, Context>) => boolean | PromiseLike<boolean>
@@ -100,7 +100,7 @@ export interface Agent<
   readonly tools: Computed<Tools>
   readonly subAgents: readonly SubAgent[]
   readonly output: { readonly schema: Schema; readonly jsonSchema: JsonSchema } | undefined
-  readonly state: Schema | undefined
+  readonly stateSchema: Schema | undefined
   readonly initialState: JsonObject | undefined
   readonly stopWhen: ((step: EndedStep) => boolean | PromiseLike<boolean>) | undefined
   readonly budget: Budget
@@ -117,7 +117,7 @@ export interface AgentShown<S extends Schema | undefined, Called> {
   readonly called: Called
 }
 
-/** What a run of an agent gives: the value of its `output`, or of a finishing tool; else nothing. */
+/** What a run of an agent gives: the value of its `outputSchema`, or of a finishing tool; else nothing. */
 export type AgentOutput<O extends Schema | undefined, Tools extends readonly AnyTool[] = readonly []> = OrNothing<
   (O extends Schema ? Jsonified<OutputOf<O>> : never) | FinishOutput<Tools[number]>
 >
@@ -150,9 +150,9 @@ export function agent<
 >(
   definition: AgentDefinition<Name, Tools, O, S, State, Context, Subs>,
 ): Agent<Name, Tools, AgentOutput<O, Tools>, AgentShown<S, Subs[number]>> {
-  const { name, version = '1', tools = [], output } = definition
+  const { name, version = '1', tools = [], outputSchema } = definition
   // What the code of an agent sees of state and context is for itself to say.
-  const { model, instructions, state, initialState, stopWhen, trimHistory } = definition as unknown as Agent
+  const { model, instructions, stateSchema, initialState, stopWhen, trimHistory } = definition as unknown as Agent
   const { parallelCalls = PARALLEL_CALLS, maxRetries = MAX_RETRIES } = definition
   checkName('agent', name, 'name', name)
   checkName('agent', name, 'version', version)
@@ -162,7 +162,7 @@ export function agent<
   checkFunctions(name, { stopWhen, trimHistory })
   checkCount(name, 'parallelCalls', parallelCalls, 1)
   checkCount(name, 'maxRetries', maxRetries, 0)
-  checkState(name, state, initialState)
+  checkState(name, stateSchema, initialState)
   return {
     kind: 'agent',
     name,
@@ -172,8 +172,10 @@ export function agent<
     instructions,
     tools: tools as Computed<Tools>,
     subAgents,
-    output: output && checkOutput(name, output, jsonSchemaOf(output, `agent ${name}: output`, definition.jsonSchema)),
-    state,
+    output:
+      outputSchema &&
+      checkOutput(name, outputSchema, jsonSchemaOf(outputSchema, `agent ${name}: outputSchema`, definition.jsonSchema)),
+    stateSchema,
     initialState,
     stopWhen,
     budget: budgetOf(`agent ${name}`, {

@@ -12,9 +12,9 @@ import { type AgentContext, agent, type ToolNames } from './agent.ts'
 import { providerTool, tool } from './tool.ts'
 
 const model = scriptedModel([])
-const weather = tool({ name: 'weather', input: z.object({ city: z.string() }), execute: () => 21 })
+const weather = tool({ name: 'weather', inputSchema: z.object({ city: z.string() }), execute: () => 21 })
 const search = providerTool({ name: 'search', id: 'openai.web_search' })
-const answer = tool({ name: 'answer', input: z.object({}), finish: true, execute: async () => ({ done: true }) })
+const answer = tool({ name: 'answer', inputSchema: z.object({}), finish: true, execute: async () => ({ done: true }) })
 
 declare const runtime: Runtime
 
@@ -37,16 +37,20 @@ test('the names of an agent and of its tools are literals', () => {
 })
 
 test('the result of a run is that of its agent', () => {
-  const ofZod = agent({ name: 'zod', model, output: z.object({ at: z.string().transform(text => new Date(text)) }) })
+  const ofZod = agent({
+    name: 'zod',
+    model,
+    outputSchema: z.object({ at: z.string().transform(text => new Date(text)) }),
+  })
   const ofValibot = agent({
     name: 'valibot',
     model,
-    output: v.object({ n: v.number() }),
+    outputSchema: v.object({ n: v.number() }),
     jsonSchema: { type: 'object' },
   })
-  const ofArktype = agent({ name: 'arktype', model, output: type({ list: 'string[]' }) })
+  const ofArktype = agent({ name: 'arktype', model, outputSchema: type({ list: 'string[]' }) })
   const ofTool = agent({ name: 'tool', model, tools: [weather, answer] })
-  const ofBoth = agent({ name: 'both', model, output: z.object({ n: z.number() }), tools: () => [answer] })
+  const ofBoth = agent({ name: 'both', model, outputSchema: z.object({ n: z.number() }), tools: () => [answer] })
   const plain = agent({ name: 'plain', model, tools: [weather] })
   const start = {
     zod: () => runtime.start({ agent: ofZod }),
@@ -75,7 +79,7 @@ test('state is that of its schema, context what the code says it is', () => {
       expectTypeOf(state).toEqualTypeOf<{ count: number } | undefined>()
       return model
     },
-    state: z.object({ count: z.number() }),
+    stateSchema: z.object({ count: z.number() }),
     initialState: { count: 0 },
     instructions: ({ state }) => `You have counted to ${state?.count}.`,
     trimHistory(messages, { state }) {
@@ -111,7 +115,7 @@ test('an agent that could not run does not compile', () => {
     // @ts-expect-error what a tool's definition is, but no tool
     agent({ name: 'none', model, tools: [{ name: 'weather' }] })
     // @ts-expect-error the state is no number at first
-    agent({ name: 'none', model, state: z.object({ count: z.number() }), initialState: { count: 'one' } })
+    agent({ name: 'none', model, stateSchema: z.object({ count: z.number() }), initialState: { count: 'one' } })
     // @ts-expect-error no bound by that name
     agent({ name: 'none', model, budget: { cost: 1 } })
     // @ts-expect-error an agent that none knows

@@ -17,8 +17,13 @@ const input = z.object({ city: z.string(), days: z.string().transform(Number) })
 
 describe('a tool of a client', () => {
   test('is one by `client: true`, with the types of its schemas', () => {
-    const open = tool({ name: 'open', input, client: true })
-    const typed = tool({ name: 'typed', input, client: true, output: z.object({ at: z.string().transform(Number) }) })
+    const open = tool({ name: 'open', inputSchema: input, client: true })
+    const typed = tool({
+      name: 'typed',
+      inputSchema: input,
+      client: true,
+      outputSchema: z.object({ at: z.string().transform(Number) }),
+    })
     expectTypeOf(open).toExtend<ClientTool<'open'>>()
     expectTypeOf<ToolInput<typeof open>>().toEqualTypeOf<{ city: string; days: string }>()
     expectTypeOf<ToolOutput<typeof open>>().toEqualTypeOf<Json>()
@@ -32,13 +37,17 @@ describe('a tool of a client', () => {
 
   test('has no code, and ends no run', () => {
     // @ts-expect-error a client runs it, and its server cannot
-    expect(() => tool({ name: 'x', input, client: true, execute: () => 1 })).toThrow(/execute: a client runs it/)
+    expect(() => tool({ name: 'x', inputSchema: input, client: true, execute: () => 1 })).toThrow(
+      /execute: a client runs it/,
+    )
     // @ts-expect-error what a client gives is no output of the run
-    expect(() => tool({ name: 'x', input, client: true, finish: true })).toThrow(/finish: a client runs it/)
+    expect(() => tool({ name: 'x', inputSchema: input, client: true, finish: true })).toThrow(
+      /finish: a client runs it/,
+    )
     // @ts-expect-error neither a client nor the server would run it
-    expect(() => tool({ name: 'x', input })).toThrow(/execute: expected a function/)
+    expect(() => tool({ name: 'x', inputSchema: input })).toThrow(/execute: expected a function/)
     // @ts-expect-error it is of a client, or it is not said
-    expect(() => tool({ name: 'x', input, client: 'yes', execute: () => 1 })).toThrow()
+    expect(() => tool({ name: 'x', inputSchema: input, client: 'yes', execute: () => 1 })).toThrow()
   })
 })
 
@@ -46,7 +55,7 @@ describe('an approval', () => {
   test('knows the input of its tool, as the code is given it', () => {
     const own = tool({
       name: 'own',
-      input,
+      inputSchema: input,
       approval(given, context) {
         expectTypeOf(given).toEqualTypeOf<{ city: string; days: number }>()
         expectTypeOf(context).toEqualTypeOf<ApprovalContext>()
@@ -56,11 +65,11 @@ describe('an approval', () => {
     })
     tool({
       name: 'timed',
-      input,
+      inputSchema: input,
       client: true,
       approval: { rule: async ({ days }) => ({ approved: days < 3, reason: 'short' }), timeout: 1000 },
     })
-    subAgent(agent({ name: 'child', model }), { input, approval: ({ days }) => days > 3 })
+    subAgent(agent({ name: 'child', model }), { inputSchema: input, approval: ({ days }) => days > 3 })
     expectTypeOf(own).toExtend<Tool<'own'>>()
     expectTypeOf<Verdict>().toEqualTypeOf<boolean | { readonly approved: boolean; readonly reason?: string }>()
     expect(typeof own.approval).toBe('function')
@@ -69,15 +78,15 @@ describe('an approval', () => {
   test('says what can be understood', () => {
     const execute = () => 1
     // @ts-expect-error a rule gives a verdict
-    tool({ name: 'x', input, approval: () => 'yes', execute })
+    tool({ name: 'x', inputSchema: input, approval: () => 'yes', execute })
     // @ts-expect-error the input has no such field
-    tool({ name: 'x', input, approval: ({ country }) => country === 'CH', execute })
+    tool({ name: 'x', inputSchema: input, approval: ({ country }) => country === 'CH', execute })
     // @ts-expect-error it is a number
-    tool({ name: 'x', input, approval: ({ days }) => days.startsWith('1'), execute })
+    tool({ name: 'x', inputSchema: input, approval: ({ days }) => days.startsWith('1'), execute })
     // @ts-expect-error there is no such approval
-    expect(() => tool({ name: 'x', input, approval: 'always', execute })).toThrow(/approval/)
+    expect(() => tool({ name: 'x', inputSchema: input, approval: 'always', execute })).toThrow(/approval/)
     // @ts-expect-error a time is a number
-    expect(() => tool({ name: 'x', input, approval: { timeout: '1s' }, execute })).toThrow(/timeout/)
+    expect(() => tool({ name: 'x', inputSchema: input, approval: { timeout: '1s' }, execute })).toThrow(/timeout/)
     expectTypeOf<Approval<{ n: number }>>().toExtend<Approval<never>>()
   })
 })
@@ -85,7 +94,11 @@ describe('an approval', () => {
 describe('a sub-agent', () => {
   test('is an agent, or what subAgent() makes of one', () => {
     const child = agent({ name: 'child', model })
-    const sub = subAgent(child, { name: 'expert', input, prompt: ({ city, days }) => `${city} ${days + 1}` })
+    const sub = subAgent(child, {
+      name: 'expert',
+      inputSchema: input,
+      prompt: ({ city, days }) => `${city} ${days + 1}`,
+    })
     expectTypeOf(sub).toEqualTypeOf<SubAgent<'expert', { city: string; days: string }, typeof child>>()
     agent({ name: 'parent', model, subAgents: [child, sub] })
     subAgent(child, {
@@ -94,12 +107,13 @@ describe('a sub-agent', () => {
         return given.prompt
       },
     })
+    const choose = tool({ name: 'x', inputSchema: input, client: true })
     // @ts-expect-error a tool is no agent
-    expect(() => agent({ name: 'parent', model, subAgents: [tool({ name: 'x', input, client: true })] })).toThrow()
+    expect(() => agent({ name: 'parent', model, subAgents: [choose] })).toThrow()
     // @ts-expect-error a prompt is text
-    subAgent(child, { input, prompt: ({ days }) => days })
+    subAgent(child, { inputSchema: input, prompt: ({ days }) => days })
     // @ts-expect-error the input has no such field
-    subAgent(child, { input, prompt: ({ country }) => country })
+    subAgent(child, { inputSchema: input, prompt: ({ country }) => country })
   })
 })
 

@@ -18,8 +18,8 @@ export interface SubAgentOptions<I extends Schema, Told = string, Name extends s
   /** A name for people. */
   readonly title?: string
   /** What the parent says to it; if nothing is said, what the workflow takes, or a prompt. */
-  readonly input?: I
-  /** The JSON Schema of the input, where `input` cannot say it by itself. */
+  readonly inputSchema?: I
+  /** The JSON Schema of the input, for schemas that cannot produce one. */
   readonly jsonSchema?: JsonSchema
   /** What the child is told, made of the input; the same each time it is asked. To a workflow that defines its input it is that. */
   readonly prompt?: (input: OutputOf<I>) => Told
@@ -34,7 +34,7 @@ export interface SubAgent<Name extends string = string, Input = unknown, Called 
   readonly title?: string
   /** What works for a call. */
   readonly program: Program
-  readonly input: Schema
+  readonly inputSchema: Schema
   readonly jsonSchema: JsonSchema
   /** What the child is told, by the input as the schema has it; as it was called, where nothing is made of it. */
   readonly prompt: ((input: unknown) => unknown) | undefined
@@ -85,21 +85,21 @@ export function subAgent(program: Program, options: SubAgentOptions<Schema, unkn
     throw new ValidationError(`tool ${name}: prompt: expected a function, found ${typeof prompt}`)
   }
   const takes = program.kind === 'workflow' ? program.input : undefined
-  const input = options.input ?? takes?.schema
+  const input = options.inputSchema ?? takes?.schema
   return {
     executor: 'agent',
     name,
     program,
-    input: input ?? promptSchema,
+    inputSchema: input ?? promptSchema,
     jsonSchema: input
       ? jsonSchemaOf(
           input,
-          `tool ${name}: input`,
-          options.jsonSchema ?? (options.input ? undefined : takes?.jsonSchema),
+          `tool ${name}: inputSchema`,
+          options.jsonSchema ?? (options.inputSchema ? undefined : takes?.jsonSchema),
         )
       : PROMPT,
     // What a workflow takes it reads from what was said: what its schema makes of that is not what it takes.
-    prompt: prompt ?? (takes === undefined ? textOf : options.input && (value => value)),
+    prompt: prompt ?? (takes === undefined ? textOf : options.inputSchema && (value => value)),
     ...(description !== undefined && { description }),
     ...(title !== undefined && { title }),
     ...(approval !== undefined && { approval: approval as Approval<never> }),

@@ -78,8 +78,8 @@ interface Described<Name extends string, I extends Schema> {
   readonly description?: string
   /** A name for people. */
   readonly title?: string
-  readonly input: I
-  /** The JSON Schema of the input, where `input` cannot say it by itself. */
+  readonly inputSchema: I
+  /** The JSON Schema of the input, for schemas that cannot produce one. */
   readonly jsonSchema?: JsonSchema
   /** The longest time that a call may take, in milliseconds; none, if nothing is said. Of a client's tool: how long its result is waited for. */
   readonly timeout?: number
@@ -106,7 +106,7 @@ export interface CheckedToolDefinition<
   Context,
   Data = unknown,
 > extends Served<Name, I, Finish> {
-  readonly output: O
+  readonly outputSchema: O
   execute(input: OutputOf<I>, context: ToolContext<State, Context, Data>): Execution<InputOf<O>>
 }
 
@@ -120,7 +120,7 @@ export interface ToolDefinition<
   Context,
   Data = unknown,
 > extends Served<Name, I, Finish> {
-  readonly output?: undefined
+  readonly outputSchema?: undefined
   execute(input: OutputOf<I>, context: ToolContext<State, Context, Data>): Returned
 }
 
@@ -128,7 +128,7 @@ export interface ToolDefinition<
 export interface ClientToolDefinition<Name extends string, I extends Schema, O extends Schema | undefined>
   extends Described<Name, I> {
   readonly client: true
-  readonly output?: O
+  readonly outputSchema?: O
 }
 
 /** Something that a model may call, run by the server. */
@@ -141,7 +141,7 @@ export interface Tool<
 > extends Served<Name, Schema, Finish> {
   readonly executor: 'server'
   readonly jsonSchema: JsonSchema
-  readonly output?: Schema | undefined
+  readonly outputSchema?: Schema | undefined
   execute(input: unknown, context: ToolContext): unknown
   /** Never there: what a call carries and shows, for the compiler. */
   readonly types?: { readonly input: Input; readonly output: Output; readonly data: Data }
@@ -152,7 +152,7 @@ export interface ClientTool<Name extends string = string, Input = unknown, Outpu
   extends Described<Name, Schema> {
   readonly executor: 'client'
   readonly jsonSchema: JsonSchema
-  readonly output?: Schema | undefined
+  readonly outputSchema?: Schema | undefined
   /** Never there: what a call carries, for the compiler. */
   readonly types?: { readonly input: Input; readonly output: Output }
 }
@@ -210,7 +210,7 @@ export function tool<const Name extends string, I extends Schema, O extends Sche
 ): ClientTool<Name, Jsonified<InputOf<I>>, O extends Schema ? Jsonified<InputOf<O>> : Json>
 export function tool(definition: AnyDefinition): Tool | ClientTool {
   checkObject('tool', definition)
-  const { name, input, output, timeout, approval, client, execute, ...rest } = definition
+  const { name, inputSchema, outputSchema, timeout, approval, client, execute, ...rest } = definition
   checkToolName(name)
   if (client && (execute !== undefined || rest.finish)) {
     const what = execute === undefined ? 'finish' : 'execute'
@@ -226,8 +226,8 @@ export function tool(definition: AnyDefinition): Tool | ClientTool {
     )
   }
   checkApproval(name, approval)
-  if (output !== undefined) checkSchema(output, `tool ${name}: output`)
-  const jsonSchema = jsonSchemaOf(input, `tool ${name}: input`, definition.jsonSchema)
+  if (outputSchema !== undefined) checkSchema(outputSchema, `tool ${name}: outputSchema`)
+  const jsonSchema = jsonSchemaOf(inputSchema, `tool ${name}: inputSchema`, definition.jsonSchema)
   const { client: _, ...own } = definition
   return { ...own, executor: client ? 'client' : 'server', jsonSchema } as Tool | ClientTool
 }

@@ -21,7 +21,7 @@ const jsonSchema = { type: 'object' }
 test('the input of a tool is that of its schema: zod, valibot, arktype', () => {
   const ofZod = tool({
     name: 'zod',
-    input: z.object({ city: z.string(), days: z.string().transform(Number) }),
+    inputSchema: z.object({ city: z.string(), days: z.string().transform(Number) }),
     execute(input) {
       expectTypeOf(input).toEqualTypeOf<{ city: string; days: number }>()
       return input.days
@@ -29,7 +29,7 @@ test('the input of a tool is that of its schema: zod, valibot, arktype', () => {
   })
   const ofValibot = tool({
     name: 'valibot',
-    input: v.object({ city: v.string(), days: v.optional(v.number(), 1) }),
+    inputSchema: v.object({ city: v.string(), days: v.optional(v.number(), 1) }),
     jsonSchema,
     execute(input) {
       expectTypeOf(input).toEqualTypeOf<{ city: string; days: number }>()
@@ -38,7 +38,7 @@ test('the input of a tool is that of its schema: zod, valibot, arktype', () => {
   })
   const ofArktype = tool({
     name: 'arktype',
-    input: type({ city: 'string', 'days?': 'number' }),
+    inputSchema: type({ city: 'string', 'days?': 'number' }),
     execute(input) {
       expectTypeOf(input).toEqualTypeOf<{ city: string; days?: number }>()
       return { city: input.city }
@@ -55,10 +55,10 @@ test('the input of a tool is that of its schema: zod, valibot, arktype', () => {
 
 test('the output of a tool is what its code returns, or the last that it yields', () => {
   const input = z.object({})
-  const later = tool({ name: 'later', input, execute: async () => ({ n: 1 }) })
+  const later = tool({ name: 'later', inputSchema: input, execute: async () => ({ n: 1 }) })
   const both = tool({
     name: 'both',
-    input,
+    inputSchema: input,
     async *execute() {
       yield 'begun'
       return { n: 1 }
@@ -66,14 +66,14 @@ test('the output of a tool is what its code returns, or the last that it yields'
   })
   const progress = tool({
     name: 'progress',
-    input,
+    inputSchema: input,
     async *execute() {
       yield { n: 1 }
     },
   })
   const now = tool({
     name: 'now',
-    input,
+    inputSchema: input,
     *execute() {
       yield 1
       return 'two'
@@ -81,7 +81,7 @@ test('the output of a tool is what its code returns, or the last that it yields'
   })
   const dated = tool({
     name: 'dated',
-    input,
+    inputSchema: input,
     execute: () => ({ at: new Date(), call: () => 1, list: [() => 1, 2] as const }),
   })
   expectTypeOf<ToolOutput<typeof later>>().toEqualTypeOf<{ n: number }>()
@@ -94,21 +94,26 @@ test('the output of a tool is what its code returns, or the last that it yields'
 test('the output of a tool fits its schema, or it does not compile', () => {
   const input = z.object({})
   const kind = z.object({ kind: z.enum(['a', 'b']), n: z.string().transform(Number) })
-  const fits = tool({ name: 'fits', input, output: kind, execute: () => ({ kind: 'a' as const, n: '1' }) })
+  const fits = tool({
+    name: 'fits',
+    inputSchema: input,
+    outputSchema: kind,
+    execute: () => ({ kind: 'a' as const, n: '1' }),
+  })
   expectTypeOf<ToolOutput<typeof fits>>().toEqualTypeOf<{ kind: 'a' | 'b'; n: number }>()
   tool({
     name: 'streams',
-    input,
-    output: kind,
+    inputSchema: input,
+    outputSchema: kind,
     async *execute() {
       yield 'soon'
       return { kind: 'b', n: '2' } as const
     },
   })
   // @ts-expect-error the output is no kind that there is
-  tool({ name: 'other', input, output: kind, execute: () => ({ kind: 'c' as const, n: '1' }) })
+  tool({ name: 'other', inputSchema: input, outputSchema: kind, execute: () => ({ kind: 'c' as const, n: '1' }) })
   // @ts-expect-error the output lacks a field
-  tool({ name: 'less', input, output: kind, execute: async () => ({ kind: 'a' as const }) })
+  tool({ name: 'less', inputSchema: input, outputSchema: kind, execute: async () => ({ kind: 'a' as const }) })
 })
 
 test('a tool that could not be called does not compile', () => {
@@ -117,9 +122,9 @@ test('a tool that could not be called does not compile', () => {
     // @ts-expect-error no schema
     tool({ name: 'none', execute: () => 1 })
     // @ts-expect-error no code
-    tool({ name: 'none', input: z.object({}) })
+    tool({ name: 'none', inputSchema: z.object({}) })
     // @ts-expect-error the code wants another input
-    tool({ name: 'none', input: z.object({ a: z.string() }), execute: (input: { a: number }) => input.a })
+    tool({ name: 'none', inputSchema: z.object({ a: z.string() }), execute: (input: { a: number }) => input.a })
     // @ts-expect-error an id without its provider
     providerTool({ name: 'search', id: 'search' })
   }
@@ -136,7 +141,7 @@ test('state and context are what the code says they are', () => {
   }
   tool({
     name: 'count',
-    input: z.object({}),
+    inputSchema: z.object({}),
     execute(_input, context: ToolContext<State, Context>) {
       expectTypeOf(context.state).toEqualTypeOf<State>()
       context.updateState(state => ({ count: state.count + 1 }))
@@ -151,7 +156,7 @@ test('state and context are what the code says they are', () => {
   })
   tool({
     name: 'any',
-    input: z.object({}),
+    inputSchema: z.object({}),
     execute(_input, context) {
       expectTypeOf(context.state).toEqualTypeOf<Json | undefined>()
       expectTypeOf(context.context).toEqualTypeOf<Json | undefined>()
@@ -166,7 +171,7 @@ test('data is what the code says it shows, and anything where it does not say', 
   const logged = ({ emit }: ToolContext, line: string) => emit('line', line)
   const shown = tool({
     name: 'shown',
-    input: z.object({}),
+    inputSchema: z.object({}),
     execute(_input, context: Emits<{ weather: { degrees: number }; seen: Date }>) {
       void context.emit('weather', { degrees: 21 }, { id: 'Ulm' })
       void context.emit('seen', new Date(0))
@@ -182,15 +187,19 @@ test('data is what the code says it shows, and anything where it does not say', 
   expectTypeOf<DataOf<typeof shown>>().toEqualTypeOf<{ weather: { degrees: number }; seen: string }>()
   const checked = tool({
     name: 'checked',
-    input: z.object({}),
-    output: z.number(),
+    inputSchema: z.object({}),
+    outputSchema: z.number(),
     execute(_input, { emit, state }: ToolContext<{ n: number }, undefined, { n: number }>) {
       void emit('n', state.n)
       return 1
     },
   })
   expectTypeOf<DataOf<typeof checked>>().toEqualTypeOf<{ n: number }>()
-  const open = tool({ name: 'open', input: z.object({}), execute: (_input, context) => void logged(context, 'a') })
+  const open = tool({
+    name: 'open',
+    inputSchema: z.object({}),
+    execute: (_input, context) => void logged(context, 'a'),
+  })
   expectTypeOf<DataOf<typeof open>>().toEqualTypeOf<unknown>()
   expectTypeOf([shown, checked, open]).toExtend<AnyTool[]>()
 })

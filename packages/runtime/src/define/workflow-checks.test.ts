@@ -30,7 +30,7 @@ describe('what could not run is refused where it is defined', () => {
     ['workflow w: migrate.1: this is version 1 itself: name those that came before it', { migrate: { 1: go } }],
     ['workflow w: migrate: expected 1 to 64 letters, digits, _, . and -, found "a b"', { migrate: { 'a b': go } }],
     [
-      'workflow w: input: expected a Standard Schema, such as one of zod, valibot or arktype',
+      'workflow w: inputSchema: expected a Standard Schema, such as one of zod, valibot or arktype',
       { input: { type: 'string' } },
     ],
     ['workflow w: jsonSchema: there is no input that it could be of', { jsonSchema: { type: 'string' } }],

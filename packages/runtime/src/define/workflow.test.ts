@@ -16,7 +16,7 @@ describe('a workflow', () => {
   const made = workflow({
     id: 'email-draft',
     version: '2',
-    input,
+    inputSchema: input,
     nodes: {
       draft: { run: draft, params, title: 'Writing', retry: { attempts: 3, when }, onError: { route: 'apology' } },
       talk: talker,
@@ -89,7 +89,7 @@ describe('a workflow', () => {
     const given = (more: object) =>
       workflow({
         id: 'w',
-        input: v.string(),
+        inputSchema: v.string(),
         nodes: { go },
         edges: [
           ['start', 'go'],

@@ -42,8 +42,8 @@ export interface WorkflowDefinition<
   /** Of the program; a worker takes only runs of a version that it has or can migrate. */
   readonly version?: string
   /** What the first node receives; the text of the person's message, if nothing is said. */
-  readonly input?: I
-  /** The JSON Schema of the input, where `input` cannot say it by itself. */
+  readonly inputSchema?: I
+  /** The JSON Schema of the input, for schemas that cannot produce one. */
   readonly jsonSchema?: JsonSchema
   readonly nodes: Nodes
   readonly edges: Edges & NoInfer<CheckedEdges<Nodes, Edges, I>>
@@ -110,7 +110,7 @@ export function workflow<
     name: id,
     program: `workflow:${id}@${version}`,
     version,
-    input: inputOf(place, definition.input, definition.jsonSchema),
+    input: inputOf(place, definition.inputSchema, definition.jsonSchema),
     nodes,
     graph: new Graph(edges),
     budget: budgetOf(place, { ...definition.budget, ...(maxSteps !== undefined && { steps: maxSteps }) }),
@@ -143,9 +143,9 @@ function edgesOf(place: string, given: readonly EdgeDefinition[]): readonly Edge
 }
 
 function inputOf(place: string, schema: Schema | undefined, jsonSchema: JsonSchema | undefined): Workflow['input'] {
-  const here = `${place}: input`
+  const here = `${place}: inputSchema`
   if (schema !== undefined) checkSchema(schema, here)
-  else if (jsonSchema !== undefined) fail(`${place}: jsonSchema`, 'there is no input that it could be of')
+  else if (jsonSchema !== undefined) fail(`${place}: jsonSchema`, 'expected inputSchema beside it')
   if (schema === undefined || jsonSchema !== undefined) {
     return schema && { schema, jsonSchema: jsonSchemaOf(schema, here, jsonSchema) }
   }

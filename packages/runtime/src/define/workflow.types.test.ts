@@ -11,7 +11,7 @@ import type { CheckedEdges } from './passing.ts'
 import { type WorkflowInput, type WorkflowOutput, workflow } from './workflow.ts'
 
 const model = scriptedModel([])
-const researcher = agent({ name: 'researcher', model, output: z.object({ facts: z.array(z.string()) }) })
+const researcher = agent({ name: 'researcher', model, outputSchema: z.object({ facts: z.array(z.string()) }) })
 const talker = agent({ name: 'talker', model })
 
 const text = ({ input }: NodeContext<string>) => ({ data: input })
@@ -64,7 +64,7 @@ test('what a workflow takes and gives: the text of a person, and the data of the
 test('an input is what the schema makes of it, as JSON', () => {
   const dated = workflow({
     id: 'dated',
-    input: z.object({ at: z.string().transform(at => new Date(at)), often: z.number().default(1) }),
+    inputSchema: z.object({ at: z.string().transform(at => new Date(at)), often: z.number().default(1) }),
     nodes: { first: ({ input }: NodeContext<{ at: string; often: number }>) => ({ data: [input.often, new Date()] }) },
     edges: [
       ['start', 'first'],

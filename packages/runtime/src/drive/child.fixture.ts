@@ -11,7 +11,7 @@ const clerk = agent({
   model: scriptedModel(({ answers }) =>
     answers === 0 ? { text: 'Wait.', calls: [{ name: 'pid', input: {} }] } : { text: ' Done.' },
   ),
-  tools: [tool({ name: 'pid', input: z.object({}), execute: () => process.pid })],
+  tools: [tool({ name: 'pid', inputSchema: z.object({}), execute: () => process.pid })],
 })
 
 const options = { store: sqliteStore({ path }), agents: [clerk] }

@@ -86,7 +86,7 @@ test('a run that comes to a commit between its takeovers is never given up', asy
         },
         { paceMs: 50, timers },
       ),
-      tools: [tool({ name: 'step', input: z.object({}), execute: () => 'on' })],
+      tools: [tool({ name: 'step', inputSchema: z.object({}), execute: () => 'on' })],
     })
   for (let step = 1; step <= 8; step++) {
     const process = stage.process(timers => [walker(timers)], { maxTakeovers: 1 })
@@ -136,7 +136,7 @@ const never = new Promise<never>(() => {})
 const deafTool = agent({
   name: 'deaf',
   model: scriptedModel([{ calls: [{ name: 'wait', input: {} }] }]),
-  tools: [tool({ name: 'wait', input: z.object({}), execute: () => never })],
+  tools: [tool({ name: 'wait', inputSchema: z.object({}), execute: () => never })],
 })
 const deafModel = agent({ name: 'deaf', model: { ...scriptedModel([]), doStream: () => never } })
 
@@ -339,7 +339,7 @@ test('law 6: an answer that is larger than the log takes ends the run as failed'
   const wordy = agent({
     name: 'wordy',
     model: scriptedModel([{ text: JSON.stringify({ words: 'x'.repeat(20_000) }) }]),
-    output: z.object({ words: z.string() }),
+    outputSchema: z.object({ words: z.string() }),
   })
   const owner = stage.process(() => [wordy], { log: { maxEntryBytes: 8192 } })
   expect(await stage.ended(SESSION, RUN)).toBe('failed')

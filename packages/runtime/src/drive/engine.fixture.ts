@@ -39,7 +39,7 @@ class Gate {
     tools: [
       tool({
         name: 'pass',
-        input: z.object({}),
+        inputSchema: z.object({}),
         execute: async (_, { idempotencyKey }) => {
           this.calls.push(idempotencyKey)
           this.#reached.resolve()

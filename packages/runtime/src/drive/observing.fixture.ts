@@ -19,7 +19,7 @@ export const clerk =
       tools: [
         tool({
           name: 'pay',
-          input: z.object({}),
+          inputSchema: z.object({}),
           approval: timeout === undefined ? true : { timeout },
           execute: () => 'paid',
         }),

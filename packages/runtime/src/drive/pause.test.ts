@@ -47,7 +47,7 @@ test('law 5: a stop that comes just before the pause ends the run', async () => 
 })
 
 test('law 5: of two answers one before the pause and one after, both count', async () => {
-  const locate = tool({ name: 'locate', input: z.object({}), client: true })
+  const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
   const pay = counted('pay', true)
   const { agent: own } = caller([pay.tool, locate], [call('pay', 'c1', { n: 1 }), call('locate', 'c2')])
   const runtime = testRuntime({ agents: [own] })

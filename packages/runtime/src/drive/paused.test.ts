@@ -12,9 +12,9 @@ const DAY = 24 * 3_600_000
 
 const input = z.object({})
 /** Asks a person, one who has a day to answer, a client, and by a sub-agent. */
-const pay = tool({ name: 'pay', input, approval: true, execute: () => 'paid' })
-const sell = tool({ name: 'sell', input, approval: { timeout: DAY }, execute: () => 'sold' })
-const look = tool({ name: 'look', input, client: true, timeout: DAY })
+const pay = tool({ name: 'pay', inputSchema: input, approval: true, execute: () => 'paid' })
+const sell = tool({ name: 'sell', inputSchema: input, approval: { timeout: DAY }, execute: () => 'sold' })
+const look = tool({ name: 'look', inputSchema: input, client: true, timeout: DAY })
 const clerk = agent({
   name: 'clerk',
   tools: [pay],

@@ -31,7 +31,7 @@ const ANSWERS: readonly ScriptedAnswer[] = [
 export function program(timers: Timers, calls: Calls, name = 'helper'): Agent {
   const look = tool({
     name: 'look',
-    input: z.object({ city: z.string() }),
+    inputSchema: z.object({ city: z.string() }),
     async *execute({ city }, context) {
       const { abortSignal, toolCallId } = context
       calls.tools.push(toolCallId)

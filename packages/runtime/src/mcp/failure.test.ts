@@ -174,7 +174,7 @@ test('tools that cannot be used are left out and named; the others work, whateve
 test('schemas of one id are two schemas', async () => {
   const { tools } = await connect(brokenServer())
   const problem = (name: string) => {
-    const { input } = tools.find(tool => tool.name === name) as (typeof tools)[number]
+    const { inputSchema: input } = tools.find(tool => tool.name === name) as (typeof tools)[number]
     return input['~standard'].validate({})
   }
   expect(problem('same')).toMatchObject({ issues: [{ message: expect.stringMatching(/'a'/) }] })
@@ -247,7 +247,7 @@ test('regular expressions of a server are told to the model, and never run', asy
   const evil = mcp.tools.find(({ name }) => name === 'evil')
   expect(evil).toMatchObject({ jsonSchema: { properties: { x: { type: 'string', pattern: '^(a+)+$' } } } })
   const x = `${'a'.repeat(60)}!`
-  expect(evil?.input['~standard'].validate({ x })).toEqual({ value: { x } })
-  expect(evil?.input['~standard'].validate({ x: 1 })).toMatchObject({ issues: [{}] })
+  expect(evil?.inputSchema['~standard'].validate({ x })).toEqual({ value: { x } })
+  expect(evil?.inputSchema['~standard'].validate({ x: 1 })).toMatchObject({ issues: [{}] })
   expect(await call(mcp, 'evil', { x }).output).toEqual({ x })
 })

@@ -7,10 +7,10 @@ import { Answer, type AnswerOptions } from './answer.ts'
 const look = tool({
   name: 'look',
   title: 'Look it up',
-  input: z.object({ city: z.string() }),
+  inputSchema: z.object({ city: z.string() }),
   execute: () => null,
 })
-const note = tool({ name: 'note', input: z.string(), execute: () => null })
+const note = tool({ name: 'note', inputSchema: z.string(), execute: () => null })
 const search = providerTool({ name: 'search', id: 'maker.search' })
 const TOOLS = new Map<string, AnyTool>([look, note, search].map(each => [each.name, each]))
 

@@ -206,7 +206,7 @@ test('results of tools that the provider ran are committed when the call ends; a
 })
 
 test('ids that a provider uses again and again are calls of their own in the session', async () => {
-  const look = tool({ name: 'look', input: z.object({}), execute: (_, { toolCallId }) => toolCallId })
+  const look = tool({ name: 'look', inputSchema: z.object({}), execute: (_, { toolCallId }) => toolCallId })
   const calling: LanguageModelV4StreamPart[] = ['', 'x', 'x'].map(toolCallId => ({
     type: 'tool-call',
     toolCallId,

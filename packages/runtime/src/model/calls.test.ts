@@ -101,7 +101,7 @@ describe('calls', () => {
   })
 
   test('no text at all is no argument', async () => {
-    const noArgs = tool({ name: 'now', input: z.object({}), execute: () => null })
+    const noArgs = tool({ name: 'now', inputSchema: z.object({}), execute: () => null })
     const { chunks } = await hear([call('c', 'now', ' ')], { tools: new Map([['now', noArgs as AnyTool]]) })
     expect(chunks).toMatchObject([{ type: 'tool-input-available', input: {} }])
   })
@@ -181,8 +181,8 @@ describe('calls', () => {
   })
 
   test('ids of clients’ calls tell how often the session was taken back, and none can be that of another time', async () => {
-    const show = tool({ name: 'show', input: z.object({}), client: true })
-    const look = tool({ name: 'look', input: z.object({}), execute: () => null })
+    const show = tool({ name: 'show', inputSchema: z.object({}), client: true })
+    const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => null })
     const tools = new Map<string, AnyTool>([show, look].map(each => [each.name, each]))
     const given = ['c', 'c', 'c-r1', 'c-2', 'y'.repeat(254)]
     const idsAt = async (rewinds: number) => {
@@ -197,7 +197,7 @@ describe('calls', () => {
   })
 
   test('a call that began as one of the server’s is none of a client’s', async () => {
-    const show = tool({ name: 'show', input: z.object({}), client: true })
+    const show = tool({ name: 'show', inputSchema: z.object({}), client: true })
     const { chunks, answer } = await hear(
       [{ type: 'tool-input-start', id: 'c', toolName: 'other' }, call('c', 'show', '{}'), finish('tool-calls')],
       { tools: new Map([['show', show]]), rewinds: 1 },
@@ -235,7 +235,7 @@ describe('calls', () => {
 
   test('an input nested deeper than anybody could follow is told to the model', async () => {
     const tools = new Map<string, AnyTool>([
-      ['any', tool({ name: 'any', input: z.any(), jsonSchema: {}, execute: () => 1 })],
+      ['any', tool({ name: 'any', inputSchema: z.any(), jsonSchema: {}, execute: () => 1 })],
     ])
     const nested = (depth: number) => `${'{"a":'.repeat(depth)}[]${'}'.repeat(depth)}`
     const { chunks, answer } = await hear(

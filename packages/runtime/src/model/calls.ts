@@ -12,7 +12,7 @@ type Part<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageMode
 
 /** The fields of a tool definition that the calls of an answer need. */
 export type AnswerTool =
-  | { readonly executor: 'server' | 'client' | 'agent'; readonly title?: string; readonly input: Schema }
+  | { readonly executor: 'server' | 'client' | 'agent'; readonly title?: string; readonly inputSchema: Schema }
   | { readonly executor: 'provider' }
 
 export interface CallsOptions<Tool extends AnswerTool> {
@@ -135,7 +135,7 @@ export class Calls<Tool extends AnswerTool = AnswerTool> {
     }
     let taken: unknown
     if (tool && tool.executor !== 'provider') {
-      const checked = await validate(tool.input, deepCopy(read.value))
+      const checked = await validate(tool.inputSchema, deepCopy(read.value))
       if ('problem' in checked) return this.#refuse(call, `the input does not fit: ${checked.problem}`, read.value)
       taken = checked.value
     }

@@ -181,7 +181,7 @@ describe('a reply', () => {
 
 describe('what a model said goes back to it', () => {
   const signed = (signature: string) => ({ providerMetadata: { maker: { signature } } })
-  const look = tool({ name: 'look', input: z.object({}), execute: () => 'x'.repeat(100_000) })
+  const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'x'.repeat(100_000) })
 
   test('with signatures, contents of its own, and large values in their places', async () => {
     const bytes = Buffer.alloc(100_000, 7)
@@ -238,7 +238,7 @@ describe('what a model said goes back to it', () => {
     })
     const wait = tool({
       name: 'wait',
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute: () => {
         enter()
         return new Promise(() => {})

@@ -7,7 +7,7 @@ import { chunksOf, finish, partsModel, Stage, words } from './run.fixture.ts'
 const whole = [...words('It is warm.'), finish('stop', [10, 4])]
 
 describe('law 6: what is too large for the log is no end of the run', () => {
-  const look = tool({ name: 'look', input: z.object({ city: z.string() }), execute: ({ city }) => city.length })
+  const look = tool({ name: 'look', inputSchema: z.object({ city: z.string() }), execute: ({ city }) => city.length })
 
   test('an input becomes a failure that the model is told', async () => {
     const large = JSON.stringify({ city: 'x'.repeat(10_000) })
@@ -69,7 +69,7 @@ describe('law 6: what is too large for the log is no end of the run', () => {
   })
 
   const HUGE = 'x'.repeat(3_000_000)
-  const strict = tool({ name: 'strict', input: z.strictObject({ city: z.string() }), execute: () => null })
+  const strict = tool({ name: 'strict', inputSchema: z.strictObject({ city: z.string() }), execute: () => null })
   const call = (toolName: string, input = '{}'): LanguageModelV4StreamPart => ({
     type: 'tool-call',
     toolCallId: 'a',
@@ -98,7 +98,7 @@ describe('law 6: what is too large for the log is no end of the run', () => {
   test('a name of a field that an output does not have: the model is told, in bounded words', async () => {
     const odd = words(JSON.stringify({ city: 'Ulm', [HUGE.slice(0, 100_000)]: 1 }))
     const model = partsModel([...odd, finish()], [...words('{"city":"Ulm"}'), finish()])
-    const stage = new Stage(model, { output: z.strictObject({ city: z.string() }) })
+    const stage = new Stage(model, { outputSchema: z.strictObject({ city: z.string() }) })
     expect((await stage.run()).result).toMatchObject({ status: 'completed', output: { city: 'Ulm' } })
     expect(JSON.stringify(model.calls[1]?.prompt.at(-1)).length).toBeLessThan(2000)
     await stage.close()
@@ -174,7 +174,7 @@ describe('an answer that cannot be read is one that failed: taken back, and trie
       test(`${name}${output ? ', of an output' : ''}`, async () => {
         const good = [...words('{"city":"Ulm"}'), finish()]
         const model = partsModel([...begun, part as LanguageModelV4StreamPart, finish()], good)
-        const stage = new Stage(model, { ...(output && { output }) })
+        const stage = new Stage(model, { ...(output && { outputSchema: output }) })
         const outcome = await stage.run()
         expect(outcome.result).toMatchObject({ status: 'completed', text: output ? '' : '{"city":"Ulm"}' })
         expect(chunksOf(outcome.entries, 'step-start')).toMatchObject([{}, { attempt: 2 }])

@@ -83,7 +83,7 @@ describe('an array is the answers of one turn', () => {
   })
 
   test('says the same in every turn of a session', async () => {
-    const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+    const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
     const script = [{ text: 'Let me see. ', calls: [{ name: 'look', input: {} }] }, { text: 'I saw it.' }]
     const stage = new Stage(scriptedModel(script), { tools: [look], maxRetries: 0 })
     for (const input of ['Look.', 'Look again.', 'And again.']) {
@@ -101,7 +101,7 @@ describe('an array is the answers of one turn', () => {
       return [{ text: '{"city":1}' }, { text: '{"city":"Ulm"}' }][prompt.turnAnswers] ?? {}
     })
     for (const model of [script, watched]) {
-      const stage = new Stage(model, { output: z.object({ city: z.string() }) })
+      const stage = new Stage(model, { outputSchema: z.object({ city: z.string() }) })
       for (const input of ['Where?', 'Where now?']) {
         expect((await stage.run(input)).result).toMatchObject({ status: 'completed', output: { city: 'Ulm' } })
       }

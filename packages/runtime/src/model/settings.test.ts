@@ -75,13 +75,13 @@ test('the call has the tools, the output, the key and the signal', async () => {
   const look = tool({
     name: 'look',
     description: 'Looks',
-    input: z.object({ city: z.string() }),
+    inputSchema: z.object({ city: z.string() }),
     strict: true,
     providerOptions: { maker: { cache: true } },
     execute: () => null,
   })
   const search = providerTool({ name: 'search', id: 'maker.search', args: { max: 3 } })
-  const stage = new Stage(model, { tools: [look, search], output: z.object({ a: z.string() }), maxRetries: 0 })
+  const stage = new Stage(model, { tools: [look, search], outputSchema: z.object({ a: z.string() }), maxRetries: 0 })
   const run = await stage.start()
   await run.result()
   expect(calls).toHaveLength(1)

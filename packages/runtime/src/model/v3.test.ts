@@ -57,7 +57,7 @@ test('a model of version v3 runs as any other: text, calls, files, usage', async
     ],
     [{ type: 'text-delta', id: '0', delta: 'It is warm.' }, end()],
   )
-  const look = tool({ name: 'look', input: z.object({ city: z.string() }), execute: () => ({ celsius: 21 }) })
+  const look = tool({ name: 'look', inputSchema: z.object({ city: z.string() }), execute: () => ({ celsius: 21 }) })
   const stage = new Stage(model, { tools: [look] })
   const { result, entries } = await stage.run('How warm is it?')
   expect(result).toMatchObject({ status: 'completed', text: 'Let me see.It is warm.' })

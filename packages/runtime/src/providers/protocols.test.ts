@@ -10,7 +10,7 @@ const seen: string[] = []
 const weather = tool({
   name: 'weather',
   description: 'The weather in a city',
-  input: z.object({ city: z.string() }),
+  inputSchema: z.object({ city: z.string() }),
   execute: ({ city }) => {
     seen.push(city)
     return { city, celsius: city.length * 7 }
@@ -89,7 +89,9 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
 
   test('an output with a schema, field by field', async () => {
     const output = z.object({ city: z.string(), celsius: z.number() })
-    const { result, entries, view } = await against([{ content: '{"city":"Ulm","celsius":21}' }], { output })
+    const { result, entries, view } = await against([{ content: '{"city":"Ulm","celsius":21}' }], {
+      outputSchema: output,
+    })
     expect(result).toMatchObject({ status: 'completed', output: { city: 'Ulm', celsius: 21 } })
     expect(chunksOf(entries, 'structured-data').length).toBeGreaterThan(1)
     expect(view.structured).toMatchObject([{ status: 'done', data: { city: 'Ulm', celsius: 21 } }])
@@ -103,7 +105,7 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
         { content: '{"celsius":21}', usage },
       ],
       {
-        output,
+        outputSchema: output,
       },
     )
     expect(result).toMatchObject({ status: 'completed', output: { celsius: 21 } })

@@ -5,7 +5,7 @@ import { chunksOf, Stage } from '../model/run.fixture.ts'
 import { anthropicProvider, openaiProvider } from './providers.fixture.ts'
 import { anthropic, rawServer } from './server.fixture.ts'
 
-const weather = tool({ name: 'weather', input: z.object({ city: z.string() }), execute: () => ({ celsius: 21 }) })
+const weather = tool({ name: 'weather', inputSchema: z.object({ city: z.string() }), execute: () => ({ celsius: 21 }) })
 const thinking = [
   { type: 'thinking', thinking: '', signature: '' },
   [

@@ -16,7 +16,7 @@ function team(ran: string[], { opened }: Gate) {
   const begun = gate()
   const pay = tool({
     name: 'pay',
-    input: z.object({}),
+    inputSchema: z.object({}),
     approval: true,
     execute(_, { toolCallId }) {
       ran.push(toolCallId)
@@ -25,7 +25,7 @@ function team(ran: string[], { opened }: Gate) {
   })
   const work = tool({
     name: 'work',
-    input: z.object({}),
+    inputSchema: z.object({}),
     async execute(_, { toolCallId }) {
       begun.open()
       await opened

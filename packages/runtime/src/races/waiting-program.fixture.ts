@@ -54,7 +54,7 @@ export function agentsOf(options: ProgramOptions): readonly Agent[] {
 }
 
 function payTool({ kind, timeout, paceMs, timers, note }: ProgramOptions): Tool | ClientTool {
-  const described = { name: 'pay', input: z.object({ amount: z.number() }) }
+  const described = { name: 'pay', inputSchema: z.object({ amount: z.number() }) }
   const bound = timeout === undefined ? {} : { timeout }
   const approval = isApproved(kind) && { approval: timeout === undefined ? true : bound }
   if (isClients(kind)) return tool({ ...described, ...approval, ...bound, client: true })
@@ -74,7 +74,7 @@ function payTool({ kind, timeout, paceMs, timers, note }: ProgramOptions): Tool 
 const lookTool = ({ paceMs, timers, note }: ProgramOptions): Tool =>
   tool({
     name: 'look',
-    input: z.object({}),
+    inputSchema: z.object({}),
     async execute(_, { toolCallId, emit }) {
       note(toolCallId, 'start')
       for (let turn = 1; turn <= 3; turn++) {

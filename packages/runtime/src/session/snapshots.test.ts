@@ -23,7 +23,7 @@ const teller = agent({
   tools: [
     tool({
       name: 'tell',
-      input: z.number(),
+      inputSchema: z.number(),
       execute(lines, context) {
         for (let n = 0; n < lines; n++) context.emit('line', n)
         return 'told'
@@ -77,7 +77,7 @@ const asking = agent({
   model: scriptedModel(({ turnAnswers }) =>
     turnAnswers === 0 ? { calls: [{ name: 'look', input: {}, id: 'c1' }] } : { text: 'done' },
   ),
-  tools: [tool({ name: 'look', input: z.object({}), client: true })],
+  tools: [tool({ name: 'look', inputSchema: z.object({}), client: true })],
 })
 
 test('a run that goes on in a long session does not give it another snapshot for that', async () => {
@@ -129,7 +129,7 @@ const chatty = agent({
   tools: [
     tool({
       name: 'tell',
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute(_, context) {
         for (let n = 0; n < SNAPSHOT_EVERY / 2; n++) context.emit('line', n)
         return 'told'

@@ -20,7 +20,7 @@ test('updates of parallel calls are each done to the state as it then is: ten ti
   const all = gate()
   const add = tool({
     name: 'add',
-    input: none,
+    inputSchema: none,
     async execute(_input, { updateState, state }: ToolContext<Count>) {
       if (++waiting === 10) all.open()
       await all.opened
@@ -42,7 +42,7 @@ test('a call sees its own updates at once, nobody else before its outcome, and w
   const seen: unknown[] = []
   const change = tool({
     name: 'change',
-    input: none,
+    inputSchema: none,
     async *execute(_input, context: ToolContext<{ list: number[] }>) {
       context.state.list.push(99)
       context.updateState(state => ({ list: [...state.list, 1] }))
@@ -65,7 +65,7 @@ test('a call sees its own updates at once, nobody else before its outcome, and w
 test('an update may write into what it is given, and return nothing', async () => {
   const push = tool({
     name: 'push',
-    input: none,
+    inputSchema: none,
     execute(_input, { updateState }: ToolContext<{ list: number[] }>) {
       updateState(state => {
         state.list.push(1)
@@ -84,7 +84,7 @@ test('an update may write into what it is given, and return nothing', async () =
 test('where there is no state yet, an update makes one', async () => {
   const set = tool({
     name: 'set',
-    input: none,
+    inputSchema: none,
     execute(_input, { state, updateState }) {
       updateState(() => ({ made: true }))
       return state ?? 'none'
@@ -98,7 +98,7 @@ test('where there is no state yet, an update makes one', async () => {
 test('an update that changes nothing writes nothing', async () => {
   const same = tool({
     name: 'same',
-    input: none,
+    inputSchema: none,
     execute: (_input, { updateState }) => updateState(state => structuredClone(state)),
   })
   const { log } = await play(caller([same], calls('same', 1), { initialState: { a: [1] } }).agent)
@@ -108,7 +108,7 @@ test('an update that changes nothing writes nothing', async () => {
 test('the updates of a call that fails are dropped', async () => {
   const fail = tool({
     name: 'fail',
-    input: none,
+    inputSchema: none,
     execute(_input, { updateState }) {
       updateState(() => ({ broken: true }))
       throw new ToolError('no')
@@ -124,7 +124,7 @@ const refused = { state: 'output-error', code: 'tool_state_refused' }
 test('a state that its schema refuses is an error for the model, and the run goes on', async () => {
   const grow = tool({
     name: 'grow',
-    input: none,
+    inputSchema: none,
     execute(_input, { updateState }: ToolContext<Count>) {
       updateState(state => ({ count: state.count + 1 }))
       return 'grown'
@@ -147,7 +147,7 @@ test('a state that its schema refuses is an error for the model, and the run goe
 test('oversized-tool-state-typed: a state that is too large is an error for the model, and the run goes on', async () => {
   const fill = tool({
     name: 'fill',
-    input: none,
+    inputSchema: none,
     execute(_input, { updateState }) {
       updateState(() => ({ text: 'x'.repeat(9000) }))
       return 'filled'
@@ -155,7 +155,7 @@ test('oversized-tool-state-typed: a state that is too large is an error for the 
   })
   const after = tool({
     name: 'after',
-    input: none,
+    inputSchema: none,
     execute: (_input, { state, updateState }) => {
       updateState(() => ({ text: 'small' }))
       return state as Json
@@ -191,7 +191,7 @@ test.each<[string, (state: Json | undefined) => unknown]>([
 ])('an update that %s fails its call, not the run', async (_, update) => {
   const odd = tool({
     name: 'odd',
-    input: none,
+    inputSchema: none,
     execute: (_input, { updateState }) => updateState(update as (state: Json | undefined) => Json | undefined),
   })
   const { result, view, log } = await play(caller([odd], calls('odd', 1), { initialState: { ok: true } }).agent)
@@ -204,7 +204,7 @@ test.each<[string, (state: Json | undefined) => unknown]>([
 test('a change of more places than a call takes arguments fails its call, not the run', async () => {
   const turn = tool({
     name: 'turn',
-    input: none,
+    inputSchema: none,
     execute: (_input, { updateState }: ToolContext<{ list: number[] }>) =>
       updateState(({ list }) => ({ list: list.map(n => 1 - n) })),
   })
@@ -223,7 +223,7 @@ test.each([
 ])('an update that throws an error %s only when it is committed fails its call, not the run', async (_, why, code) => {
   const odd = tool({
     name: 'odd',
-    input: none,
+    inputSchema: none,
     execute(_input, { updateState }) {
       let count = 0
       updateState(() => {
@@ -242,7 +242,7 @@ test('an update that waits and then fails has been refused: nobody else is told 
   const note = (reason: unknown) => unhandled.push(reason)
   const odd = tool({
     name: 'odd',
-    input: none,
+    inputSchema: none,
     execute: (_input, { updateState }) =>
       updateState((async () => {
         throw new Error('nobody hears this')
@@ -264,7 +264,7 @@ test('an update that can be done to the state as it was, but not as it then is, 
   let begun = 0
   const take = tool({
     name: 'take',
-    input: none,
+    inputSchema: none,
     async execute(_input, { updateState }: ToolContext<{ items: string[] }>) {
       updateState(({ items }) => {
         if (items.length === 0) throw new ToolError('there is none left')

@@ -11,9 +11,9 @@ const TIMEOUT = 1500
 function setUp() {
   const [first, second] = [gate(), gate()]
   const input = z.object({})
-  const pay = tool({ name: 'pay', input, approval: { timeout: TIMEOUT }, execute: () => 'paid' })
-  const work = tool({ name: 'work', input, execute: () => first.opened })
-  const stay = tool({ name: 'stay', input, execute: () => second.opened })
+  const pay = tool({ name: 'pay', inputSchema: input, approval: { timeout: TIMEOUT }, execute: () => 'paid' })
+  const work = tool({ name: 'work', inputSchema: input, execute: () => first.opened })
+  const stay = tool({ name: 'stay', inputSchema: input, execute: () => second.opened })
   const tools = [pay, work, stay]
   const calls = tools.map(({ name }) => ({ name, input: {}, id: name }))
   const own = agent({ name: 'own', tools, model: scriptedModel([{ calls }, { text: 'Done.' }]) })

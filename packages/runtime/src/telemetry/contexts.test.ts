@@ -34,7 +34,7 @@ test('the spans of models, tools, agents and sub-agents stand under theirs', asy
   register(told)
   const fetching = tool({
     name: 'fetching',
-    input: z.object({}),
+    inputSchema: z.object({}),
     async *execute() {
       await own('before the yield')
       yield 1

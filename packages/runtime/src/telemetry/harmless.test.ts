@@ -14,10 +14,10 @@ const hostile = (): never => {
   throw new Error('I am hostile')
 }
 
-const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
-const bad = tool({ name: 'bad', input: z.object({}), execute: hostile })
+const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
+const bad = tool({ name: 'bad', inputSchema: z.object({}), execute: hostile })
 const child = agent({ name: 'child', model: scriptedModel([{ text: 'I helped.' }]) })
-const pay = tool({ name: 'pay', input: z.object({}), approval: true, execute: () => 'paid' })
+const pay = tool({ name: 'pay', inputSchema: z.object({}), approval: true, execute: () => 'paid' })
 const worker = agent({
   name: 'worker',
   tools: [look, bad, pay],
@@ -111,7 +111,7 @@ test('code that is watched by a hostile tracer sees what it sees without one', a
   const seen: unknown[] = []
   const curious = agent({
     name: 'curious',
-    tools: [tool({ name: 'look', input: z.object({}), execute: () => seen.push(trace.getActiveSpan()) })],
+    tools: [tool({ name: 'look', inputSchema: z.object({}), execute: () => seen.push(trace.getActiveSpan()) })],
     model: scriptedModel([{ calls: [{ name: 'look', input: {} }] }, { text: 'Done.' }]),
   })
   const runtime = testRuntime({ agents: [curious], telemetry: { tracerProvider: provider() } })

@@ -60,11 +60,11 @@ test('a call is told and measured by what was committed, where the log does not 
   const told = collector()
   const large = 'large '.repeat(50_000)
   const tools = [
-    tool({ name: 'fine', input: z.object({}), execute: () => 'secret' }),
-    tool({ name: 'huge', input: z.object({}), execute: () => large }),
+    tool({ name: 'fine', inputSchema: z.object({}), execute: () => 'secret' }),
+    tool({ name: 'huge', inputSchema: z.object({}), execute: () => large }),
     tool({
       name: 'state',
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute(_, { updateState }) {
         updateState(() => ({ n: 'no number' }) as never)
         return 'secret'
@@ -126,7 +126,7 @@ test('a call takes as long as the code of its tool, not as long as its commit', 
 test('a sub-agent that still waits when it is looked at again is not told again, and measured once it is done', async () => {
   const told = collector()
   const opened = gate()
-  const slow = tool({ name: 'slow', input: z.object({}), execute: () => opened.opened })
+  const slow = tool({ name: 'slow', inputSchema: z.object({}), execute: () => opened.opened })
   const { runtime, run } = await watched(told, family(slow))
   // The others wait by now, and are looked at again when this one is done.
   await until(run, 'tool-approval-request')
@@ -191,7 +191,7 @@ test('a drive for something else tells nothing of a sub-agent that waits', async
 test('a sub-agent that is answered while its parent goes on has a span for each time it is at work, and is measured once', async () => {
   const told = collector()
   const opened = gate()
-  const slow = tool({ name: 'slow', input: z.object({}), execute: () => opened.opened })
+  const slow = tool({ name: 'slow', inputSchema: z.object({}), execute: () => opened.opened })
   const { runtime, run } = await watched(told, family(slow))
   await until(run, 'tool-approval-request')
   await approve(runtime, 'p1')
@@ -261,7 +261,7 @@ test('an error is told by one of our codes, or as another: code that is not chec
   const code = 'tool_secret' as ErrorCode
   const careless = tool({
     name: 'careless',
-    input: z.object({}),
+    inputSchema: z.object({}),
     execute() {
       throw new ToolError('secret', { code })
     },

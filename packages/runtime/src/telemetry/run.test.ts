@@ -49,12 +49,12 @@ const overloaded = (): APICallError =>
 const weather = tool({
   name: 'weather',
   description: 'The weather of a city',
-  input: z.object({ city: z.string() }),
+  inputSchema: z.object({ city: z.string() }),
   execute: ({ city }) => `secret: 21 degrees in ${city}`,
 })
 const broken = tool({
   name: 'broken',
-  input: z.object({}),
+  inputSchema: z.object({}),
   execute: () => {
     throw new Error('secret failure')
   },
@@ -168,7 +168,7 @@ test('with content, spans hold what was said', async () => {
 
 const payer = agent({
   name: 'payer',
-  tools: [tool({ name: 'pay', input: z.object({}), approval: true, execute: () => 'paid' })],
+  tools: [tool({ name: 'pay', inputSchema: z.object({}), approval: true, execute: () => 'paid' })],
   model: scriptedModel([{ calls: [{ name: 'pay', input: {}, id: 'c1' }] }, { text: 'Done.' }]),
 })
 

@@ -34,7 +34,7 @@ const call: ToolPart = {
   input: { where: 'secret place' },
 } as unknown as ToolPart
 
-const look = tool({ name: 'look', description: 'Looks', input: z.object({}), execute: () => 1 })
+const look = tool({ name: 'look', description: 'Looks', inputSchema: z.object({}), execute: () => 1 })
 
 const parts: LanguageModelV4StreamPart[] = [
   { type: 'stream-start', warnings: [] },

@@ -177,7 +177,7 @@ test('branches are told side by side', async () => {
 test('a workflow that waits for a call is told once, however often its parent looks at it', async () => {
   const told = collector()
   const asking = single(async () => ({ data: await useInterrupt(say('Well?')) }), { id: 'asking' })
-  const slow = tool({ name: 'slow', input: z.object({}), approval: true, execute: () => 'ok' })
+  const slow = tool({ name: 'slow', inputSchema: z.object({}), approval: true, execute: () => 'ok' })
   const { agent: own } = scripted('parent', [{ calls: [ask('asking', 'c1'), call('slow', 'c2')] }, { text: 'Done.' }], {
     subAgents: [asking],
     tools: [slow],

@@ -9,7 +9,7 @@ function witness() {
   const seen: unknown[] = []
   const look = tool({
     name: 'look',
-    input: z.object({}),
+    inputSchema: z.object({}),
     execute: (_, { context }) => {
       seen.push(context)
       return 'seen'

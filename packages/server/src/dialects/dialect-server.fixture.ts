@@ -34,8 +34,13 @@ const seller = agent({
       : { text: 'Sold.' },
   ),
   tools: [
-    tool({ name: 'sell', input: z.object({ what: z.string() }), approval: true, execute: ({ what }) => ({ what }) }),
-    tool({ name: 'locate', input: z.object({}), client: true }),
+    tool({
+      name: 'sell',
+      inputSchema: z.object({ what: z.string() }),
+      approval: true,
+      execute: ({ what }) => ({ what }),
+    }),
+    tool({ name: 'locate', inputSchema: z.object({}), client: true }),
   ],
 })
 

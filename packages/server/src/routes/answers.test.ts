@@ -34,7 +34,7 @@ it('an answer is to what was shown, of its kind, and to what waits', async () =>
     [{ ...APPROVAL, id: 'r1::nobody' }, 404, 'answer_unknown'],
     [{ ...APPROVAL, id: 'r2::call-send' }, 404, 'answer_unknown'],
     [{ ...RESULT, id: 'r1::call-send' }, 400, 'answer_wrong_kind'],
-    [{ kind: 'interrupt', id: 'nobody', value: 'x' }, 404, 'answer_unknown'],
+    [{ kind: 'interrupt', id: 'nobody', response: 'x' }, 404, 'answer_unknown'],
     [{ kind: 'claim', id: 'nobody' }, 404, 'answer_unknown'],
     [{ kind: 'claim', id: 'call-choose', forMs: 1e12 }, 400, 'body_invalid'],
     [{ kind: 'tool-result', id: 'call-choose', error: 'no', code: 'Not A Code' }, 400, 'body_invalid'],
@@ -69,8 +69,8 @@ it('a question is answered by its value', async () => {
   await stage.run('s', { workflow: 'question', input: 'Knock', runId: 'r1' })
   const { ticket } = await (await stage.app.runtime()).view('s')
   const id = ticket.pendings[0]?.id
-  expect(errorOf(await answer(stage, { kind: 'interrupt', id, value: 7 }))).toEqual([400, 'answer_invalid'])
-  expect((await answer(stage, { kind: 'interrupt', id, value: 'Ann' })).status).toBe(200)
+  expect(errorOf(await answer(stage, { kind: 'interrupt', id, response: 7 }))).toEqual([400, 'answer_invalid'])
+  expect((await answer(stage, { kind: 'interrupt', id, response: 'Ann' })).status).toBe(200)
   expect(await (await stage.app.runtime()).run('s', 'r1').result()).toMatchObject({
     status: 'completed',
     output: 'Ann',

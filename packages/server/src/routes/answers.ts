@@ -48,7 +48,7 @@ function answerOf(body: Exclude<z.output<typeof AnswerBody>, { kind: 'claim' }>)
     case 'approval':
       return body as Answer
     case 'interrupt':
-      return { kind: 'interrupt', id: body.id, response: body.value }
+      return { kind: 'interrupt', id: body.id, response: body.response }
     case 'tool-result': {
       const { kind, id, output, error, code } = body
       return error === undefined

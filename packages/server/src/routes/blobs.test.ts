@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { mill, request, say } from '../app/mill.fixture.ts'
 
 const LARGE = { text: 'x'.repeat(100_000) }
-const dump = tool({ name: 'dump', input: z.object({}), execute: () => LARGE })
+const dump = tool({ name: 'dump', inputSchema: z.object({}), execute: () => LARGE })
 const dumper = agent({
   name: 'echo',
   model: scriptedModel([{ calls: [{ name: 'dump', input: {} }] }, { text: 'There.' }]),

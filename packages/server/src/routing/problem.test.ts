@@ -83,7 +83,7 @@ it.each<readonly [z.ZodType, unknown, string]>([
   [RunBody, { agent: 'a', context: {} }, 'body.context: there is no such field'],
   [AnswerBody, { kind: LONG }, 'body.kind: expected approval, tool-result, interrupt or claim'],
   [AnswerBody, { kind: 'approval', id: 'a', approved: LONG }, 'body.approved: expected true or false'],
-  [AnswerBody, { kind: 'interrupt', id: 'a' }, 'body.value: expected JSON'],
+  [AnswerBody, { kind: 'interrupt', id: 'a' }, 'body.response: expected JSON'],
   [AnswerBody, { kind: 'claim', id: 'a', forMs: 0.5 }, 'body.forMs: expected a whole number'],
   [AnswerBody, { kind: 'claim', id: 'a', forMs: 0 }, 'body.forMs: expected at least 1'],
   [

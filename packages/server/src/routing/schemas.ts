@@ -75,7 +75,7 @@ export const AnswerBody = z.discriminatedUnion('kind', [
       error: 'expected an error with it',
     })
     .meta({ ...either('output', 'error'), dependentRequired: { code: ['error'] } }),
-  z.strictObject({ kind: z.literal('interrupt'), id: pendingId, value: anyJson }),
+  z.strictObject({ kind: z.literal('interrupt'), id: pendingId, response: anyJson }),
   z.strictObject({
     kind: z.literal('claim'),
     id: pendingId,

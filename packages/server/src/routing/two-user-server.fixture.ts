@@ -38,15 +38,20 @@ const operator = agent({
       : { text: 'Done.' },
   ),
   tools: [
-    tool({ name: 'send', input: z.object({ to: z.string() }), approval: true, execute: ({ to }) => ({ sent: to }) }),
-    tool({ name: 'choose', input: z.object({}), client: true }),
+    tool({
+      name: 'send',
+      inputSchema: z.object({ to: z.string() }),
+      approval: true,
+      execute: ({ to }) => ({ sent: to }),
+    }),
+    tool({ name: 'choose', inputSchema: z.object({}), client: true }),
   ],
 })
 
 const large = agent({
   name: 'large',
   model: scriptedModel([{ calls: [{ name: 'dump', input: {} }] }, { text: 'There it is.' }]),
-  tools: [tool({ name: 'dump', input: z.object({}), execute: () => 'x'.repeat(100_000) })],
+  tools: [tool({ name: 'dump', inputSchema: z.object({}), execute: () => 'x'.repeat(100_000) })],
 })
 
 const question = workflow({

@@ -18,8 +18,8 @@ const operator = agent({
     { text: 'Done.' },
   ]),
   tools: [
-    tool({ name: 'send', input: z.object({}), approval: true, execute: () => 'sent' }),
-    tool({ name: 'choose', input: z.object({}), client: true }),
+    tool({ name: 'send', inputSchema: z.object({}), approval: true, execute: () => 'sent' }),
+    tool({ name: 'choose', inputSchema: z.object({}), client: true }),
   ],
 })
 

@@ -14,7 +14,7 @@ import { eventually, Tap } from './stream-server.fixture.ts'
 const counter = agent({
   name: 'counter',
   model: scriptedModel(({ lastText }) => ({ text: JSON.stringify({ words: lastText.split(' ').length }) })),
-  output: z.object({ words: z.number() }),
+  outputSchema: z.object({ words: z.number() }),
 })
 
 const careful = agent({
@@ -22,7 +22,7 @@ const careful = agent({
   model: scriptedModel(({ turnAnswers }) =>
     turnAnswers === 0 ? { calls: [{ name: 'send', input: {}, id: 'call' }] } : { text: 'Sent.' },
   ),
-  tools: [tool({ name: 'send', input: z.object({}), approval: true, execute: () => 'sent' })],
+  tools: [tool({ name: 'send', inputSchema: z.object({}), approval: true, execute: () => 'sent' })],
 })
 
 const get = (app: App, path: string, headers: HeadersInit = {}) => app.fetch(request(path, undefined, { headers }))

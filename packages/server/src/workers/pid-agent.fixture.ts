@@ -1,7 +1,7 @@
 import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { z } from 'zod'
 
-const where = tool({ name: 'where', input: z.object({}), execute: () => process.pid })
+const where = tool({ name: 'where', inputSchema: z.object({}), execute: () => process.pid })
 
 /** Says in which process its tool ran. */
 export const told = agent({

@@ -6,7 +6,7 @@ import { textOf, VirtualCluster } from '../../drive/virtual-processes.fixture.ts
 import { scriptedModel } from '../../model/scripted.ts'
 import { callsOf, heardModel, play } from './play.fixture.ts'
 
-const again = tool({ name: 'again', input: z.object({}), execute: () => 'more' })
+const again = tool({ name: 'again', inputSchema: z.object({}), execute: () => 'more' })
 const endless = () => heardModel(({ answers }) => ({ calls: [{ name: 'again', input: {}, id: `c${answers}` }] }))
 
 test('a run takes as many steps as it may, and then fails; what it did stays', async () => {
@@ -89,7 +89,7 @@ test.each(['a model', 'a tool', 'instructions', 'tools', 'trimHistory', 'stopWhe
   async what => {
     const stage = new VirtualCluster()
     const never = new Promise<never>(() => {})
-    const stuck = tool({ name: 'again', input: z.object({}), execute: () => (what === 'a tool' ? never : 1) })
+    const stuck = tool({ name: 'again', inputSchema: z.object({}), execute: () => (what === 'a tool' ? never : 1) })
     const model = scriptedModel(() => (what === 'a model' ? never : { calls: [{ name: 'again', input: {} }] }))
     const { runtime } = stage.process(() => [
       agent({

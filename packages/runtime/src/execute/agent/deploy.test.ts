@@ -23,7 +23,7 @@ test.each([
   ['is another by now', [scripted('other', [{ text: 'other' }]).agent]],
 ] as const)('a child whose parent’s tool %s is ended, with all that it waits for', async (_, others) => {
   const { ran, tool: pay } = counted('pay', true)
-  const locate = tool({ name: 'locate', input: z.object({}), client: true })
+  const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
   const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
   const answers = [{ calls: [ask('helper', 'c1'), call('locate', 'c2')] }, { text: 'Done.' }]
   const named = (agent: Agent) => subAgent(agent, { name: 'helper' })

@@ -9,7 +9,7 @@ import { scriptedModel } from '../../model/scripted.ts'
 import { callsOf, chunksOf, heardModel, play, resultsIn } from './play.fixture.ts'
 
 const input = z.object({})
-const named = (name: string) => tool({ name, input, description: `The ${name}.`, execute: () => name })
+const named = (name: string) => tool({ name, inputSchema: input, description: `The ${name}.`, execute: () => name })
 const toolNames = ({ tools = [] }: LanguageModelV4CallOptions): string[] => tools.map(({ name }) => name)
 const system = ({ prompt }: LanguageModelV4CallOptions): unknown =>
   prompt.filter(({ role }) => role === 'system').map(({ content }) => content)
@@ -20,13 +20,13 @@ test('model, instructions and tools may be computed, afresh in each step, from w
   const two = heardModel([{}, { calls: [{ name: 'other', input: {}, id: 'b' }] }, { text: 'Done.' }])
   const count = tool({
     name: 'count',
-    input,
+    inputSchema: input,
     execute: (_input, { updateState }: ToolContext<{ count: number }>) =>
       updateState(state => ({ count: state.count + 1 })),
   })
   const computed = agent({
     name: 'computed',
-    state: z.object({ count: z.number() }),
+    stateSchema: z.object({ count: z.number() }),
     initialState: { count: 0 },
     model: async ({ step }) => (step === 1 ? one.model : two.model),
     instructions(context) {
@@ -52,7 +52,7 @@ test('model, instructions and tools may be computed, afresh in each step, from w
 
 test('what an agent’s code does to the state that it is given changes nothing', async () => {
   const { model } = heardModel([{ calls: [{ name: 'see', input: {} }] }, { text: 'Done.' }])
-  const see = tool({ name: 'see', input, execute: (_input, { state }) => state })
+  const see = tool({ name: 'see', inputSchema: input, execute: (_input, { state }) => state })
   const writer = agent({
     name: 'writer',
     model,
@@ -74,7 +74,7 @@ test('the model is told of its tools: names, what they do, and their JSON Schema
     name: 'strict',
     description: 'The strict.',
     strict: true,
-    input: z.object({ n: z.number() }),
+    inputSchema: z.object({ n: z.number() }),
     execute: () => 1,
   })
   await play(agent({ name: 'a', model, tools: [named('plain'), strict] }))
@@ -113,7 +113,7 @@ async function takenOver(tools: readonly AnyTool[]) {
   const { model } = heardModel([{ calls: [{ name: 'pay', input: {}, id: 'a' }] }, { text: 'Done.' }])
   const pay = tool({
     name: 'pay',
-    input,
+    inputSchema: input,
     execute(_input, { idempotencyKey }) {
       keys.push(idempotencyKey)
       return new Promise(() => {})
@@ -142,7 +142,7 @@ test('a call that was cut off is tried again under the same key', async () => {
   const again: string[] = []
   const pay = tool({
     name: 'pay',
-    input,
+    inputSchema: input,
     execute(_input, { idempotencyKey }) {
       again.push(idempotencyKey)
       return 'paid'
@@ -227,7 +227,7 @@ test('what code is given it may write into: the session, and what the model is t
     const told: unknown[] = []
     const take = tool({
       name: 'take',
-      input: z.any(),
+      inputSchema: z.any(),
       jsonSchema: { type: 'object' },
       execute(input) {
         write(input)

@@ -38,7 +38,7 @@ const text = JSON.stringify(soup, null, 1)
 
 test('the output streams as structured data at dotted paths, and is a fact of the last commit', async () => {
   const { model, heard } = heardModel([{ text }])
-  const cook = agent({ name: 'cook', model, output: recipe })
+  const cook = agent({ name: 'cook', model, outputSchema: recipe })
   // One append a word: so each is seen by itself.
   const { result, log, view } = await play(cook, { log: { coalesceMs: 0 } }, { runId: 'r' })
   expect(result).toMatchObject({ status: 'completed', output: soup, text: '' })
@@ -67,7 +67,9 @@ test('the output streams as structured data at dotted paths, and is a fact of th
 
 test('what a schema makes of the answer is the output, as JSON has it', async () => {
   const output = z.object({ at: z.string().transform(at => new Date(at)), n: z.number().default(1) })
-  const { result } = await play(agent({ name: 'a', model: scriptedModel([{ text: '{"at":"2026-01-01"}' }]), output }))
+  const { result } = await play(
+    agent({ name: 'a', model: scriptedModel([{ text: '{"at":"2026-01-01"}' }]), outputSchema: output }),
+  )
   expect(result.output).toEqual({ at: '2026-01-01T00:00:00.000Z', n: 1 })
 })
 
@@ -76,7 +78,7 @@ test.each([
   ['arktype', type({ n: 'number' }), undefined],
 ])('an output of %s', async (_, output, jsonSchema) => {
   const model = scriptedModel([{ text: '{"n":1}' }])
-  const { result } = await play(agent({ name: 'a', model, output, ...(jsonSchema && { jsonSchema }) }))
+  const { result } = await play(agent({ name: 'a', model, outputSchema: output, ...(jsonSchema && { jsonSchema }) }))
   expect(result.output).toEqual({ n: 1 })
 })
 
@@ -86,7 +88,7 @@ test.each([
   ['words after it', `${text}\n\nI hope it is good.`],
   ['words and a fence', `Here you are:\n\`\`\`\n${text}\n\`\`\`\nEnjoy {it}!`],
 ])('an output with %s around it is the output', async (_, said) => {
-  const { result } = await play(agent({ name: 'a', model: scriptedModel([{ text: said }]), output: recipe }))
+  const { result } = await play(agent({ name: 'a', model: scriptedModel([{ text: said }]), outputSchema: recipe }))
   expect(result).toMatchObject({ status: 'completed', output: soup })
 })
 
@@ -97,7 +99,11 @@ test('an output may be a list: its items arrive one by one, as they grow', async
     { name: 'three', tags: [] },
   ]
   const model = scriptedModel([{ text: JSON.stringify(list, null, 1) }])
-  const { result, log } = await play(agent({ name: 'a', model, output }), { log: { coalesceMs: 0 } }, { runId: 'r' })
+  const { result, log } = await play(
+    agent({ name: 'a', model, outputSchema: output }),
+    { log: { coalesceMs: 0 } },
+    { runId: 'r' },
+  )
   expect(result.output).toEqual(list)
   const shown = shownBy(log, 'r')
   expect(shown[0]).toEqual([{ name: 'one' }])
@@ -110,7 +116,7 @@ test('an output of a union, or nested deeper than is streamed, arrives whole', a
   const value = { a: { b: { c: { d: { e: 'x y' } } } } }
   for (const schema of [output, deep]) {
     const model = scriptedModel([{ text: JSON.stringify(value) }])
-    const { result } = await play(agent({ name: 'a', model, output: schema }))
+    const { result } = await play(agent({ name: 'a', model, outputSchema: schema }))
     expect(result.output).toEqual(value)
   }
 })
@@ -119,7 +125,11 @@ test('an answer that does not fit is taken back and asked for again, with what w
   const bad = JSON.stringify({ ...soup, level: 'odd' })
   const answers = [{ text: bad, usage: { output: 7 } }, { text: 'I will not.' }, { text }]
   const { model, heard } = heardModel(() => answers[heard.length - 1] ?? {})
-  const { result, log } = await play(agent({ name: 'a', model, output: recipe, maxRetries: 2 }), {}, { runId: 'r' })
+  const { result, log } = await play(
+    agent({ name: 'a', model, outputSchema: recipe, maxRetries: 2 }),
+    {},
+    { runId: 'r' },
+  )
   expect(result).toMatchObject({ status: 'completed', output: soup })
   expect(chunksOf(log, 'step-discarded')).toMatchObject([
     { reason: 'output_invalid', attempt: 1, usage: { outputTokens: 7 } },
@@ -142,7 +152,7 @@ test('an answer that does not fit is taken back and asked for again, with what w
 
 test('an answer that never fits fails the run, with its own code; what was wrong with it is for the model and the logger', async () => {
   const { model, heard } = heardModel(() => ({ text: '{"title": 1}' }))
-  const { result, view, told } = await play(agent({ name: 'a', model, output: recipe, maxRetries: 1 }))
+  const { result, view, told } = await play(agent({ name: 'a', model, outputSchema: recipe, maxRetries: 1 }))
   expect(heard).toHaveLength(2)
   expect(told[0]).toMatchObject({
     message: 'a model call failed',
@@ -155,14 +165,14 @@ test('an answer that never fits fails the run, with its own code; what was wrong
 
 test('an answer that was cut off does not fit', async () => {
   const { model } = heardModel([{ text: text.slice(0, -5), finishReason: 'length' }, { text }])
-  const { result } = await play(agent({ name: 'a', model, output: recipe }))
+  const { result } = await play(agent({ name: 'a', model, outputSchema: recipe }))
   expect(result).toMatchObject({ status: 'completed', output: soup })
 })
 
 test('what a schema makes of the answer and is no JSON fails the run at once', async () => {
   const { model, heard } = heardModel(() => ({ text: '{"n":"1"}' }))
   const output = z.object({ n: z.string().transform(BigInt) })
-  const { result } = await play(agent({ name: 'a', model, output: output as never }))
+  const { result } = await play(agent({ name: 'a', model, outputSchema: output as never }))
   expect(result).toMatchObject({ status: 'failed', error: { code: 'output_invalid' } })
   expect(heard).toHaveLength(1)
 })
@@ -176,13 +186,15 @@ test.each<[string, z.ZodType, (text: string) => Json]>([
     { text: JSON.stringify(value('x'.repeat(6000))) },
     { text: JSON.stringify(value('short')) },
   ])
-  const { result, log } = await play(agent({ name: 'a', model, output }), { log: { maxEntryBytes: 4096 } })
+  const { result, log } = await play(agent({ name: 'a', model, outputSchema: output }), {
+    log: { maxEntryBytes: 4096 },
+  })
   expect(result).toMatchObject({ status: 'completed', output: value('short') })
   expect(chunksOf(log, 'step-discarded')).toMatchObject([{ reason: 'output_invalid' }])
   expect(JSON.stringify(heard[1]?.prompt.at(-1))).toContain('larger than the log takes')
 })
 
-const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
 const call = (id: string) => [{ name: 'look', input: {}, id }]
 
 test('the words beside calls are text before them, in each step; the answer after them is the output', async () => {
@@ -191,7 +203,7 @@ test('the words beside calls are text before them, in each step; the answer afte
     { text: 'And again.', calls: call('b') },
     { text },
   ])
-  const { result } = await play(agent({ name: 'a', model, output: recipe, tools: [look] }))
+  const { result } = await play(agent({ name: 'a', model, outputSchema: recipe, tools: [look] }))
   expect(result).toMatchObject({ status: 'completed', output: soup, text: 'Let me look.And again.' })
   expect(result.message?.parts.map(({ type: kind }) => kind)).toEqual([
     'step-start',
@@ -225,7 +237,7 @@ test('the words beside calls are text before them, in each step; the answer afte
 test('JSON beside calls is not the output: what was shown of it is taken away, and is text', async () => {
   const early = JSON.stringify({ ...soup, steps: ['early'] })
   const { model } = heardModel([{ text: early, calls: call('a') }, { text }])
-  const cook = agent({ name: 'a', model, output: recipe, tools: [look] })
+  const cook = agent({ name: 'a', model, outputSchema: recipe, tools: [look] })
   const { result, log } = await play(cook, { log: { coalesceMs: 0 } }, { runId: 'r' })
   expect(result).toMatchObject({ status: 'completed', output: soup, text: early })
   expect(chunksOf(log, 'structured-data-invalidated')).toEqual([
@@ -249,14 +261,14 @@ test('words after a call are text too', async () => {
     },
     { text },
   ])
-  const { result } = await play(agent({ name: 'a', model, output: recipe, tools: [look] }))
+  const { result } = await play(agent({ name: 'a', model, outputSchema: recipe, tools: [look] }))
   expect(result).toMatchObject({ status: 'completed', output: soup, text: 'I have looked.' })
   expect(callsOf(result.message)).toHaveLength(1)
 })
 
 test('the next turn knows the output as what the model answered', async () => {
   const { model, heard } = heardModel(() => ({ text }))
-  const cook = agent({ name: 'cook', model, output: recipe })
+  const cook = agent({ name: 'cook', model, outputSchema: recipe })
   const { runtime } = await play(cook)
   const second = await (await runtime.start({ agent: cook, session: 's', input: 'Again.' })).result()
   expect(second.output).toEqual(soup)
@@ -265,7 +277,7 @@ test('the next turn knows the output as what the model answered', async () => {
 })
 
 test('a run without an output has none, though the one before it had', async () => {
-  const cook = agent({ name: 'cook', model: scriptedModel(() => ({ text })), output: recipe })
+  const cook = agent({ name: 'cook', model: scriptedModel(() => ({ text })), outputSchema: recipe })
   const talk = agent({ name: 'talk', model: scriptedModel(() => ({ text: 'Hello.' })) })
   const { runtime } = await play(cook, { agents: [cook, talk] })
   const result = await (await runtime.start({ agent: talk, session: 's', input: 'Hi.' })).result()

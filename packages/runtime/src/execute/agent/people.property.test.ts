@@ -49,12 +49,12 @@ function toolsOf({ ran, rules }: Ledger) {
     },
   })
   return [
-    tool({ name: 'free', input, execute }),
-    tool({ name: 'asked', input, approval: true, execute }),
-    tool({ name: 'client', input, client: true }),
-    tool({ name: 'askedClient', input, client: true, approval: true }),
-    tool({ name: 'allowed', input, approval: decide(true), execute }),
-    tool({ name: 'forbidden', input, approval: decide(false), execute }),
+    tool({ name: 'free', inputSchema: input, execute }),
+    tool({ name: 'asked', inputSchema: input, approval: true, execute }),
+    tool({ name: 'client', inputSchema: input, client: true }),
+    tool({ name: 'askedClient', inputSchema: input, client: true, approval: true }),
+    tool({ name: 'allowed', inputSchema: input, approval: decide(true), execute }),
+    tool({ name: 'forbidden', inputSchema: input, approval: decide(false), execute }),
   ]
 }
 
@@ -69,7 +69,7 @@ function agentOf(program: Program, place: string, ledger: Ledger): Agent {
       if (!('program' in one)) return { name: one.kind, input: { key }, id }
       const name = key.replaceAll('.', '_')
       const approval = one.kind === 'askedChild'
-      subAgents.push(subAgent(agentOf(one.program, key, ledger), { name, input, approval }))
+      subAgents.push(subAgent(agentOf(one.program, key, ledger), { name, inputSchema: input, approval }))
       return { name, input: { key }, id }
     }),
   )

@@ -43,7 +43,7 @@ describe.each(HOOKS)('%s', (name, hook) => {
     const seen: string[] = []
     const look = tool({
       name: 'look',
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute: async () => void seen.push(await thrownBy(hook)),
     })
     const model = scriptedModel([{ calls: [call('look', 'c1')] }, { text: 'Done.' }])

@@ -68,7 +68,7 @@ export function planOf(options: AnyReasonOptions): Plan {
       instructions: system,
       ...callablesOf(options, emit),
       output,
-      state: undefined,
+      stateSchema: undefined,
       initialState: undefined,
       stopWhen: undefined,
       budget: {

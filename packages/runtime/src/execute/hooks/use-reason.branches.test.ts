@@ -16,7 +16,7 @@ test('in branches, with ids of calls that collide, an approval each, cut off aft
   const ran: string[] = []
   const write = tool({
     name: 'write',
-    input: z.object({ by: z.string() }),
+    inputSchema: z.object({ by: z.string() }),
     approval: true,
     execute: ({ by }, { idempotencyKey }) => {
       ran.push(idempotencyKey)

@@ -19,7 +19,7 @@ test('cut off while a tool is at work: the tool is told, the node goes on, and t
   let isTold = false
   const slow = tool({
     name: 'slow',
-    input: z.object({}),
+    inputSchema: z.object({}),
     execute: (_, { abortSignal }) => {
       begun.open()
       return new Promise((_resolve, reject) => {
@@ -82,7 +82,7 @@ test('a node that is tried again after its model failed asks just that again', a
   const ran: string[] = []
   const look = tool({
     name: 'look',
-    input: z.object({}),
+    inputSchema: z.object({}),
     execute: (_, { toolCallId }) => {
       ran.push(toolCallId)
       return 'seen'
@@ -122,7 +122,7 @@ test('a node that is tried again after its model failed asks just that again', a
 })
 
 test('an attempt that broke off leaves nothing: no words, no thoughts, shown or hidden', async () => {
-  const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+  const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   let calls = 0
   const { model, heard } = heardModel(({ options }): ScriptedAnswer => {
     if (options.prompt.some(({ role }) => role === 'tool')) return { text: 'Done.' }
@@ -151,7 +151,7 @@ test('a call that fails for good is caught, and the node says why without it', a
 test.each(['中'.repeat(64), '\u{1F600}'.repeat(32), 'a/b:c.1', '__proto__', ' '])(
   'an id may be any text: %j',
   async id => {
-    const guarded = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+    const guarded = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
     const { given, view } = await asking(() =>
       useReason({
         id,

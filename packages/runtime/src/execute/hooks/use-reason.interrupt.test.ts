@@ -244,7 +244,7 @@ test('with tools, in both passes: what the first has called the second knows, an
   const ran: string[] = []
   const look = tool({
     name: 'look',
-    input: z.object({ at: z.string() }),
+    inputSchema: z.object({ at: z.string() }),
     execute: ({ at }) => {
       ran.push(at)
       return `seen ${at}`

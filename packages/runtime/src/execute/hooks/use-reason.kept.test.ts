@@ -118,7 +118,7 @@ test('a model call whose commit did not come is no step of the result', async ()
       tries++
       const look = tool({
         name: 'look',
-        input: z.object({}),
+        inputSchema: z.object({}),
         // Asked just before the commit.
         approval: () => {
           if (tries === 1) controller.abort()

@@ -11,11 +11,11 @@ import { useInterrupt } from './use-interrupt.ts'
 import { useReason } from './use-reason.ts'
 
 const none = z.object({})
-const danger = tool({ name: 'danger', input: none, approval: true, execute: () => 'done' })
-const where = tool({ name: 'where', input: none, client: true })
+const danger = tool({ name: 'danger', inputSchema: none, approval: true, execute: () => 'done' })
+const where = tool({ name: 'where', inputSchema: none, client: true })
 const slow = tool({
   name: 'slow',
-  input: none,
+  inputSchema: none,
   execute: async (_, { emit, abortSignal }) => {
     await emit('progress', { done: 1 })
     return new Promise((_resolve, reject) => abortSignal.addEventListener('abort', () => reject(abortSignal.reason)))
@@ -87,7 +87,7 @@ test('law 10: of a hidden call that was cut off readers see no end either', asyn
   const begun = gate()
   const hidden = tool({
     name: 'hidden',
-    input: none,
+    inputSchema: none,
     execute: () => {
       begun.open()
       return new Promise(() => {})

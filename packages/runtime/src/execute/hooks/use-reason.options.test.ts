@@ -98,7 +98,7 @@ test('a model is asked to stream; with stream: false for a whole answer, which i
 })
 
 test('emit: false leaves nothing of the answer for readers, and yet it counts', async () => {
-  const look = tool({ name: 'look', input: z.object({}), execute: () => 'secret-seen' })
+  const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'secret-seen' })
   const model = scriptedModel([
     {
       reasoning: 'secret-thought',
@@ -153,7 +153,7 @@ test('emit: false: what the provider says of its answer is for the node alone', 
 })
 
 test('includeThoughts: false hides what is thought, also where it is needed again for the next step', async () => {
-  const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+  const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   const signed = { type: 'reasoning-end', id: 'r', providerMetadata: { acme: { signature: 'sig' } } } as const
   const { model, heard } = heardModel([
     {
@@ -247,7 +247,7 @@ test('calls side by side have ids, parts and ids of calls of their own', async (
   const ran: number[] = []
   const look = tool({
     name: 'look',
-    input: z.object({ n: z.number() }),
+    inputSchema: z.object({ n: z.number() }),
     execute: ({ n }) => {
       ran.push(n)
       return `seen ${n}`

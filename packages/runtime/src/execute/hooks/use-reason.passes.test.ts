@@ -13,7 +13,7 @@ const interruptRequest = { kind: 'text', question: 'Go on?' }
 const draft = (output: object) => JSON.stringify({ output, interruptRequest })
 
 test('law 9: a second pass with tools takes the draft away once, also where it shows something beside its calls', async () => {
-  const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+  const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   const model = scriptedModel(({ options: { prompt } }) => {
     if (!JSON.stringify(prompt).includes('The person answered')) return { text: draft({ a: 'draft' }) }
     if (prompt.some(({ role }) => role === 'tool')) return { text: '{"a":"final"}' }
@@ -83,7 +83,7 @@ test('a question that the log does not take is asked of the model again', async 
 })
 
 test('a finishing tool would end the call without its object, or without the person: it is refused there', async () => {
-  const end = tool({ name: 'end', input: z.object({}), finish: true, execute: () => ({ decision: 'continue' }) })
+  const end = tool({ name: 'end', inputSchema: z.object({}), finish: true, execute: () => ({ decision: 'continue' }) })
   const model = scriptedModel([{ calls: [{ name: 'end', input: {} }] }])
   const options = { model, input: 'x', tools: [end] } as const
   const { given, result } = await asking(async () => {

@@ -54,7 +54,7 @@ describe.each(PROVIDERS)('$name', ({ model: modelAt }) => {
     const ran: string[] = []
     const look = tool({
       name: 'look',
-      input: z.object({ at: z.string() }),
+      inputSchema: z.object({ at: z.string() }),
       approval: true,
       execute: ({ at }) => {
         ran.push(at)
@@ -90,7 +90,7 @@ describe.each(PROVIDERS)('$name', ({ model: modelAt }) => {
   })
 
   test('thoughts that are not to be shown are not', async () => {
-    const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+    const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
     const { model } = await against(
       { reasoning: 'secret one', toolCalls: [{ name: 'look', arguments: '{}' }] },
       { reasoning: 'secret two', content: 'Done.' },

@@ -99,17 +99,17 @@ test('an object, field by field, with an answer that does not fit at first', asy
 test('tools, an approval and a client', async () => {
   const ran = new Map<string, number>()
   const count = (n: string) => ran.set(n, (ran.get(n) ?? 0) + 1)
-  const free = tool({ name: 'free', input: z.object({ n: z.string() }), execute: ({ n }) => `free ${n}` })
+  const free = tool({ name: 'free', inputSchema: z.object({ n: z.string() }), execute: ({ n }) => `free ${n}` })
   const guarded = tool({
     name: 'guarded',
-    input: z.object({ n: z.string() }),
+    inputSchema: z.object({ n: z.string() }),
     approval: true,
     execute: ({ n }) => {
       count(n)
       return `guarded ${n}`
     },
   })
-  const there = tool({ name: 'there', client: true, input: z.object({}) })
+  const there = tool({ name: 'there', client: true, inputSchema: z.object({}) })
   const { shape, kills, calls } = await cut(
     ({ turnAnswers }) =>
       [
@@ -145,7 +145,7 @@ test('tools, an approval and a client', async () => {
 })
 
 test('a model that asks a person, with tools and a draft', async () => {
-  const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+  const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   const { shape, kills, calls } = await cut(
     ({ options, lastText }) => {
       if (lastText.includes('The person answered')) return { text: '{"subject":"Final","body":"Well"}', pieceLength: 6 }
@@ -175,7 +175,7 @@ test('a model that asks a person, with tools and a draft', async () => {
 })
 
 test('what no reader sees, and thoughts that are hidden', async () => {
-  const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+  const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   const { shape, calls } = await cut(
     ({ options }) =>
       options.prompt.some(({ role }) => role === 'tool')

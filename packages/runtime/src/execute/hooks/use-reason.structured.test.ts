@@ -143,7 +143,7 @@ test('a partial object that does not fit is taken away before the next is shown'
 })
 
 test('with tools: what is said beside a call is no object, and the last answer is', async () => {
-  const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+  const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   const { log, view, given } = await asking(() =>
     useReason({
       model: scriptedModel([

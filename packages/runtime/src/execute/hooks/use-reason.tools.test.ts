@@ -16,7 +16,7 @@ function counted(name: string, more: object = {}) {
   const ran: number[] = []
   const own = tool({
     name,
-    input: z.object({ n: z.number() }),
+    inputSchema: z.object({ n: z.number() }),
     execute({ n }) {
       ran.push(n)
       return `${name} ${n}`
@@ -34,7 +34,7 @@ test('calls run side by side, as many as may; all steps come back, with what eac
   let most = 0
   const wait = tool({
     name: 'wait',
-    input: z.object({ n: z.number() }),
+    inputSchema: z.object({ n: z.number() }),
     async execute({ n }) {
       most = Math.max(most, ++atWork)
       if (atWork === 2) both.open()
@@ -73,7 +73,7 @@ test('what goes wrong is told to the model: a tool that throws, an input that do
   const { own, ran } = counted('count')
   const broken = tool({
     name: 'broken',
-    input: z.object({}),
+    inputSchema: z.object({}),
     execute: () => {
       throw new Error('no luck')
     },
@@ -162,7 +162,12 @@ test('toolExecution.approval is over what a tool says itself', async () => {
 })
 
 test('a client runs its tools, also when another process goes on', async () => {
-  const there = tool({ name: 'there', client: true, input: z.object({ n: z.number() }), output: z.string() })
+  const there = tool({
+    name: 'there',
+    client: true,
+    inputSchema: z.object({ n: z.number() }),
+    outputSchema: z.string(),
+  })
   const { model, heard } = heardModel([{ calls: [call('there', 1)] }, { text: 'Thanks.' }])
   const { own, came } = nodeOf(() => useReason({ model, input: 'x', tools: [there] }))
   const runtime = testRuntime({ workflows: [own] })
@@ -233,7 +238,9 @@ test('approvals of calls side by side wait each for itself', async () => {
 
 test.each(['approval', 'client'])('emit: false is refused where somebody has to see a call: %s', async kind => {
   const own =
-    kind === 'client' ? tool({ name: 'a', client: true, input: z.object({}) }) : counted('a', { approval: true }).own
+    kind === 'client'
+      ? tool({ name: 'a', client: true, inputSchema: z.object({}) })
+      : counted('a', { approval: true }).own
   const { given } = await asking(() =>
     useReason({ model: scriptedModel([{ text: 'x' }]), input: 'x', emit: false, tools: [own] }).catch(
       (why: unknown) => why,
@@ -248,7 +255,7 @@ test.each([true, false])(
     const seen: unknown[] = []
     const count = tool({
       name: 'count',
-      input: z.object({ n: z.number() }),
+      inputSchema: z.object({ n: z.number() }),
       execute: (_, { state, updateState }) => {
         seen.push(state)
         updateState(before => ({ n: ((before as { n?: number } | undefined)?.n ?? 0) + 1 }))

@@ -8,7 +8,7 @@ import { heardModel } from '../agent/play.fixture.ts'
 import { answered, asking, textIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'
 
-const look = tool({ name: 'look', input: z.object({}), execute: () => 'seen' })
+const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
 const openai = (itemId: string) => ({ providerMetadata: { openai: { itemId } } })
 const file = { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'aGk=' } } as const
 const parts: LanguageModelV4StreamPart[] = [

@@ -32,7 +32,7 @@ test('what is kept of an error is all that code can tell it by', () => {
   }
 })
 
-const nothing = tool({ name: 'nothing', input: z.object({}), execute: () => 1 })
+const nothing = tool({ name: 'nothing', inputSchema: z.object({}), execute: () => 1 })
 
 const FAILING: Readonly<Record<string, () => Promise<unknown>>> = {
   'an answer that never fits': () => {

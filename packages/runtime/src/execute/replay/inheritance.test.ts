@@ -103,8 +103,8 @@ describe('a run that goes on from one that was interrupted', () => {
       { text: 'Done.' },
     ])
     const input = z.object({ n: z.number() })
-    const look = tool({ name: 'look', input, execute: ({ n }) => ran.push(n) })
-    const pay = tool({ name: 'pay', input, approval: true, execute: ({ n }) => ran.push(n) })
+    const look = tool({ name: 'look', inputSchema: input, execute: ({ n }) => ran.push(n) })
+    const pay = tool({ name: 'pay', inputSchema: input, approval: true, execute: ({ n }) => ran.push(n) })
     const own = single(async () => {
       const { text, usage, toolResults, steps } = await useReason({ model, input: 'Go', tools: [look, pay] })
       return { data: { text, usage, toolResults, steps: steps.length } as unknown as Json }

@@ -132,7 +132,7 @@ describe('what is asked', () => {
     const seen: unknown[] = []
     const book = tool({
       name: 'book',
-      input: z.object({ day: z.string().transform(day => new Date(day)) }),
+      inputSchema: z.object({ day: z.string().transform(day => new Date(day)) }),
       approval(input, { sessionId, runId, agentId, agentType, step, toolCallId, toolName, context, state, data }) {
         seen.push({
           day: input.day.toISOString(),
@@ -219,7 +219,7 @@ describe('what is answered', () => {
 
   test('an answered call runs while a call of the same step is still at work', async () => {
     const held = gate()
-    const slow = tool({ name: 'slow', input: z.object({}), execute: () => held.opened.then(() => 'slowly') })
+    const slow = tool({ name: 'slow', inputSchema: z.object({}), execute: () => held.opened.then(() => 'slowly') })
     const { ran, tool: pay } = counted('pay', true)
     const { agent: own } = caller([slow, pay], [call('slow', 'c1'), call('pay', 'c2', { n: 2 })])
     const { runtime, run } = await begin(own)
@@ -252,7 +252,7 @@ describe('what is answered', () => {
   test('a finishing tool that was approved ends the run, and one that was denied does not', async () => {
     const submit = tool({
       name: 'submit',
-      input: z.object({}),
+      inputSchema: z.object({}),
       finish: true,
       approval: true,
       execute: () => ({ done: 1 }),
@@ -273,7 +273,7 @@ describe('what is answered', () => {
     const begun = gate()
     const pay = (approval: boolean, execute: () => unknown) =>
       scripted('payer', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: 'Done.' }], {
-        tools: [tool({ name: 'pay', input: z.object({ n: z.number() }), approval, execute })],
+        tools: [tool({ name: 'pay', inputSchema: z.object({ n: z.number() }), approval, execute })],
       }).agent
     const old = pay(false, () => {
       begun.open()
@@ -302,7 +302,12 @@ describe('what is answered', () => {
 
 describe('what has no room', () => {
   test('an input too large to be shown beside the others is refused, and the model is told; others are asked for', async () => {
-    const show = tool({ name: 'show', input: z.object({ text: z.string() }), approval: true, execute: () => 'shown' })
+    const show = tool({
+      name: 'show',
+      inputSchema: z.object({ text: z.string() }),
+      approval: true,
+      execute: () => 'shown',
+    })
     const texts = ['x'.repeat(30_000), 'y'.repeat(30_000), 'small']
     const { agent: own, heard } = caller(
       [show],
@@ -376,7 +381,7 @@ describe('what has no room', () => {
 
 test('a definition that could not work is refused at once', () => {
   const define = (approval: unknown) => () =>
-    tool({ name: 'pay', input: z.object({}), approval: approval as Approval, execute: () => 1 })
+    tool({ name: 'pay', inputSchema: z.object({}), approval: approval as Approval, execute: () => 1 })
   for (const wrong of [
     'yes',
     1,

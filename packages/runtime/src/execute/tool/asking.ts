@@ -102,7 +102,7 @@ export async function lateAskingOf(
 ): Promise<readonly Said[] | undefined> {
   const { tool, input } = call
   const taken = approvalOf(tool.approval as Approval)?.rule
-    ? await validate(tool.input, deepCopy(input))
+    ? await validate(tool.inputSchema, deepCopy(input))
     : { value: input }
   // What does not fit does not run.
   if ('problem' in taken) return undefined

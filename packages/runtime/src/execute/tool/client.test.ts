@@ -12,7 +12,7 @@ import { ProviderError } from '../../error/error.ts'
 import { scriptedModel } from '../../model/scripted.ts'
 import { caller, chunksOf, resultsIn } from '../agent/play.fixture.ts'
 
-const locate = tool({ name: 'locate', title: 'Where am I?', input: z.object({ n: z.number() }), client: true })
+const locate = tool({ name: 'locate', title: 'Where am I?', inputSchema: z.object({ n: z.number() }), client: true })
 
 /** An agent that asks a client for as many places as are named. */
 const asking = (...ids: string[]) =>
@@ -191,9 +191,9 @@ describe('a result', () => {
   test('is checked against the schema of its tool before it is in the log, also that of a sub-agent’s', async () => {
     const typed = tool({
       name: 'typed',
-      input: z.object({}),
+      inputSchema: z.object({}),
       client: true,
-      output: z.object({ city: z.string(), at: z.string().transform(at => new Date(at)) }),
+      outputSchema: z.object({ city: z.string(), at: z.string().transform(at => new Date(at)) }),
     })
     const { agent: child } = scripted('child', [{ calls: [call('typed', 'c2')] }, { text: 'ok' }], { tools: [typed] })
     const { agent: own } = scripted(
@@ -220,7 +220,7 @@ describe('a result', () => {
   test('is checked against the schema of the agent that asked, and not of another by the same name', async () => {
     const asks = (output: z.ZodType<unknown>, id: string) =>
       scripted('child', [{ calls: [call('typed', id)] }, { text: 'ok' }], {
-        tools: [tool({ name: 'typed', input: z.object({}), client: true, output })],
+        tools: [tool({ name: 'typed', inputSchema: z.object({}), client: true, outputSchema: output })],
       }).agent
     const { agent: own } = scripted(
       'parent',
@@ -297,7 +297,7 @@ test('of three hundred calls as many wait as a ticket holds, and the others are 
 
 describe('with an approval', () => {
   test('the result of a client’s tool is refused until the call is approved', async () => {
-    const locate = tool({ name: 'locate', input: z.object({}), client: true, approval: true })
+    const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true, approval: true })
     const { agent: own } = caller([locate], [call('locate', 'c1')])
     const { runtime, run } = await begin(own)
     const { pendings } = await run.result()
@@ -312,7 +312,7 @@ describe('with an approval', () => {
   })
 
   test('a client’s tool that was denied is settled, and no result counts', async () => {
-    const locate = tool({ name: 'locate', input: z.object({}), client: true, approval: true })
+    const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true, approval: true })
     const { agent: own, heard } = caller([locate], [call('locate', 'c1')])
     const { runtime, run } = await begin(own)
     await run.result()
@@ -327,7 +327,7 @@ describe('with an approval', () => {
   test('a rule may decide about a client’s tool by itself', async () => {
     const locate = tool({
       name: 'locate',
-      input: z.object({ n: z.number() }),
+      inputSchema: z.object({ n: z.number() }),
       client: true,
       approval: ({ n }) => ({ approved: n === 1 }),
     })

@@ -12,7 +12,7 @@ test('a call runs with its input as the schema has it, and with what it needs to
   const seen: unknown[] = []
   const look = tool({
     name: 'look',
-    input: z.object({ n: z.string().transform(Number), often: z.number().default(2) }),
+    inputSchema: z.object({ n: z.string().transform(Number), often: z.number().default(2) }),
     execute(input, context) {
       const { abortSignal, updateState, emit, ...ids } = context
       seen.push(input, ids, abortSignal.aborted, typeof updateState, typeof emit)
@@ -42,7 +42,7 @@ test('what a tool does after its call has ended is ignored: data, state, and wha
   const returned: string[] = []
   const early = tool({
     name: 'early',
-    input: none,
+    inputSchema: none,
     execute(_input, context) {
       contexts.push(context)
       return 'early'
@@ -50,7 +50,7 @@ test('what a tool does after its call has ended is ignored: data, state, and wha
   })
   const slow = tool({
     name: 'slow',
-    input: none,
+    inputSchema: none,
     timeout: 5,
     async *execute(_input, context) {
       contexts.push(context)
@@ -66,7 +66,7 @@ test('what a tool does after its call has ended is ignored: data, state, and wha
   })
   const check = tool({
     name: 'check',
-    input: none,
+    inputSchema: none,
     async execute() {
       late.open()
       await over.opened
@@ -99,7 +99,7 @@ test('what a tool does after its call has ended is ignored: data, state, and wha
 test('data that a tool shows stands under ids of its call; what is transient is in no view', async () => {
   const shows = tool({
     name: 'shows',
-    input: none,
+    inputSchema: none,
     execute(_input, { emit }) {
       emit('note', 'a')
       emit('bar', { at: 1 }, { id: 'x' })
@@ -132,7 +132,7 @@ test('ids and keys of one call are never those of another, whatever they are mad
   const keys: string[] = []
   const shows = tool({
     name: 'shows',
-    input: z.object({ id: z.string() }),
+    inputSchema: z.object({ id: z.string() }),
     execute({ id }, { emit, idempotencyKey }) {
       keys.push(idempotencyKey)
       emit('bar', id, { id })
@@ -166,7 +166,7 @@ test.each([
 ])('data of %s fails the call, not the run', async (_, name) => {
   const shows = tool({
     name: 'shows',
-    input: none,
+    inputSchema: none,
     execute: (_input, { emit }) => void emit(name, 1n as never),
   })
   const { result } = await play(caller([shows], [{ name: 'shows' }]).agent)
@@ -177,7 +177,7 @@ test.each([
 test('data cannot pass for content of a provider: the model is not sent it', async () => {
   const forges = tool({
     name: 'forges',
-    input: none,
+    inputSchema: none,
     execute: (_input, { emit }) => void emit('provider-content', { kind: 'maker.thing' }),
   })
   const { agent: forger, heard } = caller([forges], [{ name: 'forges' }])

@@ -105,7 +105,7 @@ describe('an approval', () => {
     let done = () => {}
     const slow = tool({
       name: 'slow',
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute: () => new Promise<string>(resolve => (done = () => resolve('slowly'))),
     })
     const own = caller([short.tool, slow], [call('short', 'c1', { n: 1 }), call('slow', 'c2')]).agent
@@ -142,7 +142,7 @@ describe('an approval', () => {
 describe('the result of a client’s tool', () => {
   const locating = (timeout: number, approval?: true | { timeout: number }) =>
     caller(
-      [tool({ name: 'locate', input: z.object({}), client: true, timeout, ...(approval && { approval }) })],
+      [tool({ name: 'locate', inputSchema: z.object({}), client: true, timeout, ...(approval && { approval }) })],
       [call('locate', 'c1')],
     )
 

@@ -46,7 +46,7 @@ describe('side by side', () => {
     const all = gate()
     const meet = tool({
       name: 'meet',
-      input: z.object({}),
+      inputSchema: z.object({}),
       async execute() {
         most = Math.max(most, ++active)
         if (active === 3) all.open()
@@ -231,7 +231,7 @@ describe('bounds', () => {
   test('of time: a child beyond its own fails, with all that works for it, and the run goes on', async () => {
     const world = new VirtualCluster()
     const { tool: pay } = counted('pay', true)
-    const hangs = tool({ name: 'hangs', input: z.object({}), execute: () => new Promise<never>(() => {}) })
+    const hangs = tool({ name: 'hangs', inputSchema: z.object({}), execute: () => new Promise<never>(() => {}) })
     const grandchild = scripted('grandchild', [{ calls: [call('pay', 'g1', { n: 1 })] }, { text: 'ok' }], {
       tools: [pay],
     })
@@ -283,7 +283,7 @@ describe('with their parents', () => {
     const aborted: string[] = []
     const hangs = tool({
       name: 'hangs',
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute: (_, { abortSignal, toolCallId }) => {
         abortSignal.addEventListener('abort', () => aborted.push(toolCallId))
         begun.open()
@@ -360,7 +360,7 @@ describe('with their parents', () => {
   })
 
   test('a child’s step is closed once, also where its last call was answered by a client', async () => {
-    const locate = tool({ name: 'locate', input: z.object({}), client: true })
+    const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
     const child = scripted('child', [{ calls: [call('locate', 'k1'), call('locate', 'k2')] }, { text: 'there' }], {
       tools: [locate],
     })

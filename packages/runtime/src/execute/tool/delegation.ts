@@ -150,7 +150,10 @@ async function begin(settings: CallSettings, sub: SubAgent, signal: AbortSignal,
 }
 
 /** What a sub-agent is told. */
-async function toldTo({ name, program, input: schema, prompt }: SubAgent, input: Json | undefined): Promise<Json> {
+async function toldTo(
+  { name, program, inputSchema: schema, prompt }: SubAgent,
+  input: Json | undefined,
+): Promise<Json> {
   const taken = await validate(schema, deepCopy(input))
   if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
   if (prompt === undefined) return deepCopy(input) ?? null

@@ -9,8 +9,8 @@ import { caller, callsOf, commitOf, play, resultsIn } from '../agent/play.fixtur
 const none = z.object({})
 
 test('every call says who executed it, also one that failed before it began', async () => {
-  const fine = tool({ name: 'fine', input: none, execute: () => 1 })
-  const picky = tool({ name: 'picky', input: z.object({ n: z.number() }), execute: () => 1 })
+  const fine = tool({ name: 'fine', inputSchema: none, execute: () => 1 })
+  const picky = tool({ name: 'picky', inputSchema: z.object({ n: z.number() }), execute: () => 1 })
   const calls = [{ name: 'fine' }, { name: 'picky', input: { n: 'x' } }, { name: 'unknown' }]
   const { result } = await play(caller([fine, picky], calls).agent)
   expect(callsOf(result.message).map(({ executor, state }) => [executor, state])).toEqual([
@@ -24,11 +24,11 @@ const small = { log: { maxEntryBytes: 4096, blobBytes: 2048, maxBlobBytes: 8192 
 
 test('law 6: an output that is too large is an error for the model, and the run goes on', async () => {
   const tools = [
-    tool({ name: 'fits', input: none, execute: () => 'x'.repeat(8000) }),
-    tool({ name: 'large', input: none, execute: () => 'x'.repeat(9000) }),
+    tool({ name: 'fits', inputSchema: none, execute: () => 'x'.repeat(8000) }),
+    tool({ name: 'large', inputSchema: none, execute: () => 'x'.repeat(9000) }),
     tool({
       name: 'yields',
-      input: none,
+      inputSchema: none,
       async *execute() {
         yield 'x'.repeat(9000)
         return 'small'
@@ -36,7 +36,7 @@ test('law 6: an output that is too large is an error for the model, and the run 
     }),
     tool({
       name: 'emits',
-      input: none,
+      inputSchema: none,
       execute(_input, { emit }) {
         emit('big', 'x'.repeat(9000))
         return 'small'
@@ -66,7 +66,7 @@ test('law 6: the words of an error are cut to what the smallest entry holds', as
   const loud = (name: string, text: string) =>
     tool({
       name,
-      input: none,
+      inputSchema: none,
       execute() {
         throw new ToolError(text)
       },
@@ -95,7 +95,7 @@ test('as many calls run at a time as the agent says, and no more', async () => {
   const all = gate()
   const busy = tool({
     name: 'busy',
-    input: none,
+    inputSchema: none,
     async execute() {
       most = Math.max(most, ++now)
       if (now === 3) all.open()
@@ -113,7 +113,7 @@ test('as many calls run at a time as the agent says, and no more', async () => {
 test('each outcome is a commit of its own, and the last closes the step', async () => {
   const order = tool({
     name: 'order',
-    input: z.object({ n: z.number() }),
+    inputSchema: z.object({ n: z.number() }),
     execute({ n }, { updateState }) {
       updateState(state => [...((state as Json[] | undefined) ?? []), n])
       return n

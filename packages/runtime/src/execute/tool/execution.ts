@@ -147,7 +147,7 @@ async function commit(settings: CallSettings, lane: Lane, outcome: Outcome): Pro
   }
   let patches: readonly Operation[]
   try {
-    patches = (await outcome.updates?.patches(agent.state)) ?? []
+    patches = (await outcome.updates?.patches(agent.stateSchema)) ?? []
   } catch (error) {
     return refuse(error)
   }

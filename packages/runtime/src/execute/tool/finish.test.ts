@@ -8,7 +8,7 @@ import { ToolError } from '../../error/error.ts'
 import { caller, callsOf, chunksOf, heardModel, play } from '../agent/play.fixture.ts'
 
 const input = z.object({ n: z.number() })
-const finish = tool({ name: 'finish', input, finish: true, execute: ({ n }) => ({ answer: n }) })
+const finish = tool({ name: 'finish', inputSchema: input, finish: true, execute: ({ n }) => ({ answer: n }) })
 
 test('a finishing tool ends the run, and its output is the run’s', async () => {
   const { agent: ending, heard } = caller([finish], [{ name: 'finish', input: { n: 42 } }])
@@ -31,7 +31,7 @@ test.each([
     const onlooker = testRuntime({ store, engine: false }).run('s', 'r')
     const end = tool({
       name: 'end',
-      input: z.object({ which: z.string() }),
+      inputSchema: z.object({ which: z.string() }),
       finish: true,
       async execute({ which }) {
         if (which !== early) await until(onlooker, 'output')
@@ -49,7 +49,7 @@ test('calls beside a finishing one run to their end, and then the run does', asy
   const rest = gate()
   const beside = tool({
     name: 'beside',
-    input,
+    inputSchema: input,
     async execute() {
       await rest.opened
       return 'too'
@@ -57,7 +57,7 @@ test('calls beside a finishing one run to their end, and then the run does', asy
   })
   const first = tool({
     name: 'first',
-    input,
+    inputSchema: input,
     finish: true,
     execute() {
       rest.open()
@@ -79,7 +79,7 @@ test('a finishing tool that fails ends nothing: the model is told, and goes on',
   let count = 0
   const once = tool({
     name: 'once',
-    input,
+    inputSchema: input,
     finish: true,
     execute() {
       if (++count === 1) throw new ToolError('not yet')
@@ -106,7 +106,7 @@ test('a finishing tool that is there in one step only ends the run all the same'
 })
 
 test('law 6: an output of a finishing tool that no entry holds is an error for the model', async () => {
-  const large = tool({ name: 'large', input, finish: true, execute: ({ n }) => 'x'.repeat(n) })
+  const large = tool({ name: 'large', inputSchema: input, finish: true, execute: ({ n }) => 'x'.repeat(n) })
   const { model } = heardModel([
     { calls: [{ name: 'large', input: { n: 6000 }, id: 'a' }] },
     { calls: [{ name: 'large', input: { n: 10 }, id: 'b' }] },

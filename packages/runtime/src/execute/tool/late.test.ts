@@ -15,7 +15,12 @@ describe('a call that was cut off, whose tool has another rule by now', () => {
   const payer = (approval: Approval<{ n: number }> | undefined, execute: (input: { n: number }) => unknown) =>
     scripted('payer', [{ calls: three('pay') }, { text: 'Done.' }], {
       tools: [
-        tool({ name: 'pay', input: z.object({ n: z.number() }), ...(approval !== undefined && { approval }), execute }),
+        tool({
+          name: 'pay',
+          inputSchema: z.object({ n: z.number() }),
+          ...(approval !== undefined && { approval }),
+          execute,
+        }),
       ],
       parallelCalls: 1,
     }).agent

@@ -11,7 +11,7 @@ test('an input that does not fit is told to the model, and the code never sees i
   let count = 0
   const picky = tool({
     name: 'picky',
-    input: z.object({ n: z.number() }),
+    inputSchema: z.object({ n: z.number() }),
     execute: () => ++count,
   })
   const { agent: asker, heard } = caller([picky], [{ name: 'picky', input: { n: 'x' }, id: 'c1' }])
@@ -29,7 +29,7 @@ test('an input that does not fit is told to the model, and the code never sees i
 test('what a generator yields is progress, and what it returns its output', async () => {
   const steps = tool({
     name: 'steps',
-    input: none,
+    inputSchema: none,
     async *execute() {
       yield 'one'
       yield { two: 2 }
@@ -75,7 +75,7 @@ test.each<[string, () => unknown, Json]>([
   ],
 ])('the output of a generator is %s', async (_, execute, output) => {
   const { result } = await play(
-    caller([tool({ name: 'g', input: none, execute: execute as () => unknown })], [{ name: 'g' }]).agent,
+    caller([tool({ name: 'g', inputSchema: none, execute: execute as () => unknown })], [{ name: 'g' }]).agent,
   )
   expect(callsOf(result.message)).toMatchObject([{ state: 'output-available', output }])
 })
@@ -126,7 +126,11 @@ test.each<[string, (onLeft: () => void) => AsyncGenerator | Generator]>([
   ],
 ])('a generator whose progress is refused is closed: %s', async (_, execute) => {
   let count = 0
-  const odd = tool({ name: 'odd', input: none, execute: () => execute(() => count++) as AsyncGenerator<unknown, null> })
+  const odd = tool({
+    name: 'odd',
+    inputSchema: none,
+    execute: () => execute(() => count++) as AsyncGenerator<unknown, null>,
+  })
   const { result } = await play(caller([odd], [{ name: 'odd' }]).agent)
   expect(count).toBe(1)
   expect(callsOf(result.message)).toMatchObject([
@@ -138,7 +142,7 @@ test('a call that takes too long fails, its signal is aborted, and it is not wai
   const aborted: unknown[] = []
   const forever = tool({
     name: 'forever',
-    input: none,
+    inputSchema: none,
     timeout: 5,
     execute(_input, { abortSignal }) {
       abortSignal.addEventListener('abort', () => aborted.push((abortSignal.reason as ToolError).code))
@@ -157,7 +161,7 @@ test('a call that takes too long fails, its signal is aborted, and it is not wai
 })
 
 test('a timeout of Infinity is none', async () => {
-  const calm = tool({ name: 'calm', input: none, timeout: Number.POSITIVE_INFINITY, execute: async () => 'calm' })
+  const calm = tool({ name: 'calm', inputSchema: none, timeout: Number.POSITIVE_INFINITY, execute: async () => 'calm' })
   const { result } = await play(caller([calm], [{ name: 'calm' }]).agent)
   expect(callsOf(result.message)).toMatchObject([{ output: 'calm' }])
 })
@@ -167,15 +171,15 @@ test('the words of a ToolError are shown; those of any other error go to the log
   const tools = [
     tool({
       name: 'shown',
-      input: none,
+      inputSchema: none,
       execute() {
         throw new ToolError('the shop is closed', { cause: secret })
       },
     }),
-    tool({ name: 'hidden', input: none, execute: () => Promise.reject(secret) }),
+    tool({ name: 'hidden', inputSchema: none, execute: () => Promise.reject(secret) }),
     tool({
       name: 'odd',
-      input: none,
+      inputSchema: none,
       async *execute() {
         yield 1
         throw 'a text'
@@ -214,7 +218,7 @@ test.each<[string, unknown]>([
   ],
   ['nothing', undefined],
 ])('a tool that throws %s fails its call, not the run', async (_, thrown) => {
-  const odd = tool({ name: 'odd', input: none, execute: () => Promise.reject(thrown) })
+  const odd = tool({ name: 'odd', inputSchema: none, execute: () => Promise.reject(thrown) })
   const cannotTell = {
     warn() {},
     error: (_message: string, fields: object) => void ('cause' in fields && refuse()),
@@ -228,8 +232,8 @@ test.each<[string, unknown]>([
 
 test('an output is as its schema has it; one that does not fit is no output', async () => {
   const output = z.object({ n: z.string().transform(Number) })
-  const good = tool({ name: 'good', input: none, output, execute: () => ({ n: '42' }) })
-  const bad = tool({ name: 'bad', input: none, output, execute: () => ({ n: 42 }) as never })
+  const good = tool({ name: 'good', inputSchema: none, outputSchema: output, execute: () => ({ n: '42' }) })
+  const bad = tool({ name: 'bad', inputSchema: none, outputSchema: output, execute: () => ({ n: 42 }) as never })
   const { result } = await play(caller([good, bad], [{ name: 'good' }, { name: 'bad' }]).agent)
   expect(callsOf(result.message)).toMatchObject([
     { state: 'output-available', output: { n: 42 } },
@@ -251,7 +255,7 @@ test.each<[string, unknown, Json | undefined]>([
   ['a function', () => 1, undefined],
   ['a symbol', Symbol('s'), undefined],
 ])('an output that is %s is JSON or an error, never the end of the run', async (_, returned, output) => {
-  const odd = tool({ name: 'odd', input: none, execute: async () => ({ value: returned }).value })
+  const odd = tool({ name: 'odd', inputSchema: none, execute: async () => ({ value: returned }).value })
   const { result } = await play(caller([odd], [{ name: 'odd' }]).agent)
   expect(result.status).toBe('completed')
   const [call] = callsOf(result.message)

@@ -99,7 +99,7 @@ function shortened(text: string): string {
 }
 
 async function run(tool: Tool, call: ToolPart, own: CallContext, lane: Lane, timers: Timers): Promise<Json> {
-  const { name, input, output } = tool
+  const { name, inputSchema: input, outputSchema: output } = tool
   // Schemas may give what they are given, and code may write into it: the model is told what it said.
   const taken = await validate(input, deepCopy(call.input))
   if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })

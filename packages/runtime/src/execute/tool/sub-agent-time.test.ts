@@ -20,7 +20,7 @@ function held(name: string) {
   const began: string[] = []
   const own = tool({
     name,
-    input,
+    inputSchema: input,
     async execute(_, { toolCallId }) {
       began.push(toolCallId)
       await opened
@@ -136,7 +136,7 @@ test('an initial state larger than the log takes fails its child, not the run', 
       agent({
         name: 'child',
         model: scripted('child', [{ text: 'ok' }]).agent.model,
-        state: z.object({ text: z.string() }),
+        stateSchema: z.object({ text: z.string() }),
         initialState: { text: 'x'.repeat(10_000) },
       }),
     ],

@@ -12,7 +12,7 @@ describe('what a sub-agent shares with its parent', () => {
   test('the session’s state, which it patches in turn', async () => {
     const add = tool({
       name: 'add',
-      input: z.object({ who: z.string() }),
+      inputSchema: z.object({ who: z.string() }),
       execute({ who }, { updateState, state }) {
         updateState(now => ({ ...(now as object), seen: [...(now as { seen: string[] }).seen, who] }))
         return state
@@ -57,7 +57,7 @@ describe('what a sub-agent shares with its parent', () => {
     const seen: Partial<ToolContext>[] = []
     const look = tool({
       name: 'look',
-      input: z.object({}),
+      inputSchema: z.object({}),
       execute(_, { sessionId, runId, agentId, agentType, step, toolCallId, idempotencyKey, context }) {
         seen.push({ sessionId, runId, agentId, agentType, step, toolCallId, idempotencyKey, context })
         return 'seen'
@@ -114,7 +114,7 @@ describe('what a sub-agent shares with its parent', () => {
 
   test('its approvals and client tools surface in the session, three deep', async () => {
     const { ran, tool: pay } = counted('pay', true)
-    const locate = tool({ name: 'locate', input: z.object({}), client: true })
+    const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
     const third = scripted(
       'third',
       [{ calls: [call('pay', 'k3', { n: 3 }), call('locate', 'l3')] }, { text: 'third' }],

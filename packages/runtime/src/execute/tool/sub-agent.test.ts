@@ -23,7 +23,7 @@ describe('a sub-agent', () => {
   test('is a tool of its parent, by its own name or another, with a description and a schema', async () => {
     const { agent: child } = scripted('child', [{ text: 'ok' }])
     const input = z.object({ topic: z.string() })
-    const expert = subAgent(child, { name: 'expert', description: 'Knows it all', title: 'Expert', input })
+    const expert = subAgent(child, { name: 'expert', description: 'Knows it all', title: 'Expert', inputSchema: input })
     const { model, heard } = heardModel([{ text: 'Done.' }])
     const { run } = await begin(agent({ name: 'parent', model, subAgents: [child, expert] }))
     await run.result()
@@ -41,10 +41,10 @@ describe('a sub-agent', () => {
     const { agent: child, prompts } = scripted('child', [{ text: 'ok' }])
     const expert = subAgent(child, {
       name: 'expert',
-      input: z.object({ topic: z.string(), depth: z.string().transform(Number) }),
+      inputSchema: z.object({ topic: z.string(), depth: z.string().transform(Number) }),
       prompt: ({ topic, depth }) => `Tell of ${topic}, ${depth + 1} deep.`,
     })
-    const plain = subAgent(child, { name: 'plain', input: z.object({ topic: z.string() }) })
+    const plain = subAgent(child, { name: 'plain', inputSchema: z.object({ topic: z.string() }) })
     const { agent: own } = scripted(
       'parent',
       [
@@ -164,7 +164,7 @@ describe('a sub-agent', () => {
 
 describe('what a sub-agent gives', () => {
   test('is null where its finishing tool gave that, whatever it said beside', async () => {
-    const submit = tool({ name: 'submit', input: z.object({}), finish: true, execute: () => null })
+    const submit = tool({ name: 'submit', inputSchema: z.object({}), finish: true, execute: () => null })
     const child = scripted('child', [{ text: 'words', calls: [call('submit', 'k1')] }], { tools: [submit] })
     const { agent: own } = scripted('parent', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], {
       subAgents: [child.agent],
@@ -176,7 +176,7 @@ describe('what a sub-agent gives', () => {
   })
 
   test('is its text, its output, or what its finishing tool gave; and the run’s output is the parent’s', async () => {
-    const submit = tool({ name: 'submit', input: z.object({}), finish: true, execute: () => ({ score: 7 }) })
+    const submit = tool({ name: 'submit', inputSchema: z.object({}), finish: true, execute: () => ({ score: 7 }) })
     const speaker = scripted(
       'speaker',
       [{ text: 'Well. ', calls: [call('note', 'k1', { n: 1 })] }, { text: 'Only this.' }],
@@ -230,7 +230,7 @@ describe('what a sub-agent gives', () => {
 test('a sub-agent begins only after its call was approved, and not at all where it was denied', async () => {
   const { agent: child, prompts } = scripted('child', [{ text: 'child done' }])
   const sub = subAgent(child, {
-    input: z.object({ topic: z.string() }),
+    inputSchema: z.object({ topic: z.string() }),
     approval: ({ topic }) => topic !== 'weather',
   })
   const { agent: own } = scripted(
@@ -283,7 +283,7 @@ test('an answer of a child that does not fit its output is corrected in its own 
   const { model, heard } = heardModel(({ options }) => ({
     text: options.prompt.length < 3 ? '{"n":"one"}' : '{"n":1}',
   }))
-  const child = agent({ name: 'child', model, output: z.object({ n: z.number() }) })
+  const child = agent({ name: 'child', model, outputSchema: z.object({ n: z.number() }) })
   const own = scripted('parent', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child] })
   const { runtime, run } = await begin(own.agent)
   expect(await run.result()).toMatchObject({ status: 'completed', output: undefined })
@@ -300,7 +300,7 @@ test('a definition that could not work is refused at once', () => {
   expect(() => subAgent(null as never)).toThrow(/expected what agent\(\) or workflow\(\) gives/)
   expect(() => subAgent(child, { prompt: 'x' as never })).toThrow(/prompt: expected a function/)
   expect(() => agent({ name: 'a', model: child.model, subAgents: [child, child] })).toThrow(/two by the name child/)
-  const same = tool({ name: 'child', input: z.object({}), execute: () => 1 })
+  const same = tool({ name: 'child', inputSchema: z.object({}), execute: () => 1 })
   expect(() => agent({ name: 'a', model: child.model, tools: [same], subAgents: [child] })).toThrow(
     /two by the name child/,
   )

@@ -71,7 +71,7 @@ describe('the bounds of an agent as a node', () => {
 
   test('time: it is cut off, and the node fails by its own rule', async () => {
     const held = gate()
-    const wait = tool({ name: 'wait', input: z.object({}), execute: () => held.opened.then(() => 'late') })
+    const wait = tool({ name: 'wait', inputSchema: z.object({}), execute: () => held.opened.then(() => 'late') })
     const { agent: own } = scripted('own', [{ calls: [call('wait', 'k1')] }], { tools: [wait], budget: { time: 30 } })
     const play = await Play.of(
       inRow({

@@ -64,7 +64,7 @@ describe('an agent as a node', () => {
     ])
     const { tool: count } = counted('count')
     const output = z.object({ title: z.string(), tags: z.array(z.string()) })
-    const editor = agent({ name: 'editor', model, output, tools: [count] }) as Agent
+    const editor = agent({ name: 'editor', model, outputSchema: output, tools: [count] }) as Agent
     const play = await Play.of(
       inRow({ edit: editor, last: ({ input }: NodeContext<{ title: string }>) => ({ data: input.title }) }),
     )
@@ -80,7 +80,7 @@ describe('an agent as a node', () => {
   })
 
   test('a finishing tool ends it, and not the run; what it gave is the data, null too', async () => {
-    const finish = tool({ name: 'finish', input: z.object({}), finish: true, execute: () => null })
+    const finish = tool({ name: 'finish', inputSchema: z.object({}), finish: true, execute: () => null })
     const own = scripted('own', [{ text: 'So', calls: [call('finish', 'k1')] }], { tools: [finish] }).agent
     const play = await Play.of(
       inRow({ own, last: ({ input }: NodeContext<unknown>) => ({ data: { input } as never }) }),
@@ -92,7 +92,7 @@ describe('an agent as a node', () => {
   test('it begins with its state, where the session has none, and its tools change it', async () => {
     const add = tool({
       name: 'add',
-      input: z.object({ n: z.number() }),
+      inputSchema: z.object({ n: z.number() }),
       execute({ n }, { updateState }) {
         updateState(state => ({ total: (state as { total: number }).total + n }))
         return 'added'
@@ -187,7 +187,7 @@ describe('an agent as a node, cut off after every append', () => {
         const { tool: careful } = counted('careful', true)
         const add = tool({
           name: 'add',
-          input: z.object({ n: z.number() }),
+          inputSchema: z.object({ n: z.number() }),
           execute({ n }, { updateState }) {
             updateState(state => ({ total: (state as { total: number }).total + n }))
             return 'added'

@@ -64,7 +64,7 @@ function waiting() {
   const { model } = heardModel([{ calls: [{ name: 'pay', input: { n: 1 }, id: 'call' }] }, { text: 'Paid.' }])
   const pay = tool({
     name: 'pay',
-    input: z.object({ n: z.number() }),
+    inputSchema: z.object({ n: z.number() }),
     approval: true,
     execute: () => void ran.push('pay'),
   })

@@ -107,7 +107,7 @@ describe('a workflow as a tool, wherever it is called', () => {
     const kept: string[] = []
     const look = tool({
       name: 'look',
-      input: z.object({}),
+      inputSchema: z.object({}),
       async execute(_, { sessionId }) {
         const { view } = await begun.runtime.manager.view(sessionId)
         kept.push(JSON.stringify(view.internal?.hooks ?? []))

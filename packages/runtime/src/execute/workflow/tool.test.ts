@@ -16,7 +16,7 @@ import { caller, parrot } from './tool.fixture.ts'
 
 const trip = workflow({
   id: 'trip',
-  input: z.object({ city: z.string(), days: z.string().transform(Number) }),
+  inputSchema: z.object({ city: z.string(), days: z.string().transform(Number) }),
   nodes: {
     plan: ({ input }: NodeContext<{ city: string; days: number }>) => ({
       data: { city: input.city, nights: input.days - 1 },
@@ -37,7 +37,7 @@ describe('a workflow as a tool', () => {
     const other = subAgent(trip, {
       name: 'weekend',
       description: 'Two days in a city',
-      input: z.object({ city: z.string() }),
+      inputSchema: z.object({ city: z.string() }),
       prompt: ({ city }) => ({ city, days: '2' }),
     })
     const { run } = await begin(agent({ name: 'parent', model, subAgents: [trip, parrot, other] }))
@@ -68,7 +68,7 @@ describe('a workflow as a tool', () => {
           parrot,
           subAgent(trip, {
             name: 'weekend',
-            input: z.object({ city: z.string() }),
+            inputSchema: z.object({ city: z.string() }),
             prompt: ({ city }) => ({ city, days: '2' }),
           }),
         ],
@@ -180,7 +180,7 @@ describe('a workflow as a tool', () => {
   })
 
   test('an input that does not fit is refused before it begins, also where only the workflow can tell', async () => {
-    const loose = subAgent(trip, { name: 'loose', input: z.object({ city: z.string() }) })
+    const loose = subAgent(trip, { name: 'loose', inputSchema: z.object({ city: z.string() }) })
     const own = scripted(
       'parent',
       [{ calls: [call('trip', 'c1', { city: 1 }), call('loose', 'c2', { city: 'Ulm' })] }, { text: 'Done.' }],

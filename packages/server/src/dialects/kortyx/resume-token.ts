@@ -56,7 +56,7 @@ function askedIn(view: Shown, id: string): Asked | undefined {
   const question = view.interrupts.findLast(({ interruptId }) => interruptId === id)
   if (question) {
     const { input, runId, status, response } = question
-    const given = response === undefined ? undefined : ({ kind: 'interrupt', id, value: response } as const)
+    const given = response === undefined ? undefined : ({ kind: 'interrupt', id, response: response } as const)
     return { about: { kind: 'interrupt', id, input }, runId, isOpen: status === 'open', ...(given && { given }) }
   }
   for (const { parts, runId } of view.messages) {

@@ -34,7 +34,7 @@ const stammerer = agent({
 const large = agent({
   name: 'large',
   model: scriptedModel([{ calls: [{ name: 'dump', input: {} }] }, { text: 'There.' }]),
-  tools: [tool({ name: 'dump', input: z.object({}), execute: () => 'x'.repeat(100_000) })],
+  tools: [tool({ name: 'dump', inputSchema: z.object({}), execute: () => 'x'.repeat(100_000) })],
 })
 
 const talker = agent({ name: 'talker', model: scriptedModel([{ text: 'many words '.repeat(1_000) }]) })

@@ -79,10 +79,10 @@ class Desk {
     this.#awaited = new Set(view.pendings.flatMap(({ kind, id }) => (kind === 'client-tool' ? [id] : [])))
   }
 
-  question({ id, value }: Extract<PostedAnswer, { kind: 'interrupt' }>) {
+  question({ id, response }: Extract<PostedAnswer, { kind: 'interrupt' }>) {
     const found = this.#view.interrupts.findLast(({ interruptId }) => interruptId === id)
     if (!found) throw notTheirs(`interrupt ${id}: nobody asked that`)
-    const answer: Answer = { kind: 'interrupt', id, response: value }
+    const answer: Answer = { kind: 'interrupt', id, response }
     return { answer, of: id, runId: found.runId, isOpen: found.status === 'open' }
   }
 

@@ -42,11 +42,11 @@ describe('answers', () => {
     await at.done('s', said(a), { agent: 'asker' })
     const { view } = await at.services.runtime.view('s')
     const id = view.interrupts[0]?.interruptId
-    const posted = go({ kind: 'interrupt', id, value: 'me' })
+    const posted = go({ kind: 'interrupt', id, response: 'me' })
     const { run, after } = await at.take('s', posted, { agent: 'asker' })
     expect(await run.result()).toMatchObject({ status: 'completed', output: 'me' })
     expect((await at.take('s', posted, { agent: 'asker' })).after).toEqual(after)
-    expect(await at.refused('s', go({ kind: 'interrupt', id: 'other', value: 'me' }))).toBe('transcript_refused')
+    expect(await at.refused('s', go({ kind: 'interrupt', id: 'other', response: 'me' }))).toBe('transcript_refused')
   })
 
   test('that are forged are refused before anything is done', async () => {
@@ -58,7 +58,7 @@ describe('answers', () => {
       { kind: 'approval', id: 'locate-0', approved: true },
       { kind: 'tool-result', id: 'sell-0', output: 'sold' },
       { kind: 'tool-result', id: 'sell-0', error: 'not sold' },
-      { kind: 'interrupt', id: 'sell-0', value: true },
+      { kind: 'interrupt', id: 'sell-0', response: true },
       approve(0, { input: { what: 'gold' } }),
       { kind: 'approval', id: '__proto__', approved: true },
     ]
@@ -98,7 +98,12 @@ describe('answers', () => {
 
 test('an output that does not fit the tool is a failure of its call, and nothing else is kept from going on', async () => {
   const input = z.object({})
-  const client = tool({ name: 'locate', input, output: z.object({ city: z.string() }), client: true })
+  const client = tool({
+    name: 'locate',
+    inputSchema: input,
+    outputSchema: z.object({ city: z.string() }),
+    client: true,
+  })
   const calls = ['p', 'q'].map(id => ({ name: 'locate', input: {}, id }))
   const model = scriptedModel(({ turnAnswers, lastText }) =>
     turnAnswers === 0 && lastText === 'a' ? { calls } : { text: 'Now I know.' },
@@ -191,7 +196,7 @@ describe('a message while a run', () => {
   })
 
   test('waits for a client’s tool that is only approved with it ends that run', async () => {
-    const client = tool({ name: 'locate', input: z.object({}), client: true, approval: true })
+    const client = tool({ name: 'locate', inputSchema: z.object({}), client: true, approval: true })
     const call = { name: 'locate', input: {}, id: 'locate-0' }
     const model = scriptedModel(({ turnAnswers, lastText }) =>
       turnAnswers === 0 && lastText === 'a' ? { calls: [call] } : { text: 'Done.' },
