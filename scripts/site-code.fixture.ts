@@ -76,8 +76,8 @@ export const page = `,
   'guide/client-tools': [
     {
       begins: 'chat.tools = ',
-      before: `import type { HttpChat } from '@millrace/client'
-declare const chat: HttpChat
+      before: `import type { Chat } from '@millrace/client'
+declare const chat: Chat
 declare const whereAmI: (precise: unknown) => Promise<string>
 `,
     },
@@ -111,7 +111,7 @@ declare const useChat: (options: { transport: { endpoint: string } }) => unknown
   'packages/adapter': [
     {
       begins: 'const adapter: ChatAdapter',
-      before: "import { AdapterChat, type ChatAdapter, fetchServerSentEvents } from '@millrace/client'\n",
+      before: "import { type ChatAdapter, createAdapterChat, fetchServerSentEvents } from '@millrace/client'\n",
     },
   ],
 }

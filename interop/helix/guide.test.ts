@@ -22,7 +22,7 @@ test('a client of Helix talks to the server of the page, and so does our own', a
   expect(await ask(api, 'mill', 'Sell some flour.')).toBe('Sold.')
   const chat = createChat({ connection: helix({ api }), session: 'other' })
   onTestFinished(chat.start())
-  await chat.send('Sell some flour.')
+  await chat.sendMessage('Sell some flour.')
   await expect.poll(() => chat.store.view().pendings.length).toBe(1)
   expect(blocks[2]).toContain("createChat({ connection: helix({ api: '/api/helix/miller' }) })")
 })

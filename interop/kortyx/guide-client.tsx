@@ -4,7 +4,7 @@ import { ChatProvider, useChat, usePending } from '@millrace/react'
 const connection = kortyx({ api: '/api/chat' })
 
 function Chat() {
-  const { messages, send } = useChat()
+  const { messages, sendMessage } = useChat()
   const { pendings, answer } = usePending()
   return (
     <>
@@ -24,7 +24,7 @@ function Chat() {
             ))
           : null,
       )}
-      <button type="button" onClick={() => send('ask')}>
+      <button type="button" onClick={() => sendMessage('ask')}>
         Ask
       </button>
     </>

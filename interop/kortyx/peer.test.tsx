@@ -10,12 +10,12 @@ import { openKortyx } from './kortyx-server.fixture.ts'
 test('our page talks to a server of Kortyx: text, a second turn, calls, errors', async () => {
   const server = await openKortyx()
   const page = new Page({ connection: kortyx({ api: server.url, workflowId: 'chat' }) })
-  await page.chat.send('hi')
+  await page.chat.sendMessage('hi')
   await page.shows('ready', 'user sent: hi', 'assistant sent: You said: hi')
-  await page.chat.send('call')
+  await page.chat.sendMessage('call')
   const called = 'assistant sent: [weigh output-available {"what":"rye"} {"kilos":4}]Four.'
   await page.shows('ready', 'user sent: hi', 'assistant sent: You said: hi', 'user sent: call', called)
-  await page.chat.send('fail')
+  await page.chat.sendMessage('fail')
   await expect.poll(() => page.status).toBe('error')
   expect(server.asked.map(({ workflowId, messages }) => [workflowId, messages.length])).toEqual([
     ['chat', 1],
@@ -33,7 +33,7 @@ test('structured objects of a server of Kortyx are ours', async () => {
   const server = await openKortyx()
   const chat = createChat({ connection: kortyx({ api: server.url }) })
   onTestFinished(chat.start())
-  await chat.send('draft')
+  await chat.sendMessage('draft')
   await expect
     .poll(() => chat.store.structured('draft'))
     .toMatchObject({
@@ -45,7 +45,7 @@ test('structured objects of a server of Kortyx are ours', async () => {
 test('a question of a server of Kortyx is answered with its token', async () => {
   const server = await openKortyx()
   const page = new Page({ connection: kortyx({ api: server.url }) })
-  await page.chat.send('ask')
+  await page.chat.sendMessage('ask')
   await expect.poll(() => page.status).toBe('paused')
   const [pending] = page.pending.pendings
   await page.chat.answer({ kind: 'interrupt', id: pending?.id ?? '', response: 'rye' })
@@ -60,19 +60,19 @@ test('our page over our own server in the words of Kortyx loses nothing: reasoni
   const open = (program: string, props: object = {}) =>
     new Page({ connection: kortyx({ api: `${backend.url}/api/kortyx/${program}` }), session: program, ...props })
   const teller = open('teller')
-  await teller.chat.send('hi')
+  await teller.chat.sendMessage('hi')
   await teller.shows('ready', 'user sent: hi', 'assistant sent: (What did they say?)You said: hi')
   const seller = open('seller')
-  await seller.chat.send('sell')
+  await seller.chat.sendMessage('sell')
   await expect.poll(() => seller.status).toBe('paused')
   const [approval] = seller.pending.pendings
   await seller.chat.answer({ kind: 'approval', id: approval?.id ?? '', approved: true })
   await expect.poll(() => seller.status).toBe('ready')
   const guide = open('guide', { tools: { locate: () => ({ city: 'Ulm' }) } })
-  await guide.chat.send('where?')
+  await guide.chat.sendMessage('where?')
   await expect.poll(() => guide.status).toBe('ready')
   const asker = open('asker')
-  await asker.chat.send('ask')
+  await asker.chat.sendMessage('ask')
   await expect.poll(() => asker.status).toBe('paused')
   const [question] = asker.pending.pendings
   await asker.chat.answer({ kind: 'interrupt', id: question?.id ?? '', response: 'oats' })

@@ -11,7 +11,7 @@ mixed({ open: openAgUi, connect: agUi })
 test('a question is answered by the page', async () => {
   const { server, url } = await openAgUi()
   const page = new Page({ connection: agUi({ api: url }) })
-  await page.chat.send('ask')
+  await page.chat.sendMessage('ask')
   await expect.poll(() => page.status).toBe('paused')
   const [pending] = page.pending.pendings
   expect(pending).toMatchObject({ kind: 'interrupt', interrupt: { input: { kind: 'text', question: 'Why?' } } })
@@ -30,12 +30,12 @@ test('the agent is told of the page’s tools, what it said goes by its own name
   const { server, url } = await openAgUi()
   const tools = [{ name: 'locate', description: 'Where the person is.', parameters: { type: 'object' } }]
   const page = new Page({ connection: agUi({ api: url, tools }), data: { page: 7 } })
-  await page.chat.send('count')
+  await page.chat.sendMessage('count')
   await expect.poll(() => page.status).toBe('ready')
-  await page.chat.send('hi')
+  await page.chat.sendMessage('hi')
   await expect.poll(() => page.lines.length).toBe(3)
   await expect.poll(() => page.status).toBe('ready')
-  await page.chat.send('bye')
+  await page.chat.sendMessage('bye')
   await expect.poll(() => server.asked.length).toBe(3)
   expect(server.asked[0]).toMatchObject({ tools, forwardedProps: { page: 7 }, threadId: page.chat.sessionId })
   expect(server.asked[0]?.state).toEqual({})
@@ -53,7 +53,7 @@ test('the agent is told of the page’s tools, what it said goes by its own name
 test('calls that the end of a run names are the page’s, and no others', async () => {
   const { url } = await openAgUi()
   const page = new Page({ connection: agUi({ api: url }) })
-  await page.chat.send('pending')
+  await page.chat.sendMessage('pending')
   await expect.poll(() => page.status).toBe('paused')
   expect(page.pending.pendings).toMatchObject([{ kind: 'client-tool', part: { toolName: 'locate' } }])
 })
@@ -71,9 +71,9 @@ test.each([
   async (verb, line) => {
     const { server, url } = await openAgUi()
     const page = new Page({ connection: agUi({ api: url }) })
-    await page.chat.send(verb)
+    await page.chat.sendMessage(verb)
     await page.shows('ready', `user sent: ${verb}`, line)
-    await page.chat.send('hi')
+    await page.chat.sendMessage('hi')
     await page.shows(
       'ready',
       `user sent: ${verb}`,
@@ -92,10 +92,10 @@ test.each([
 test('what was said before the page knew of the session stands before what it says, and goes along with the next turn', async () => {
   const { server, url } = await openAgUi()
   const page = new Page({ connection: agUi({ api: url }) })
-  const { messageId } = await page.chat.send('remember')
+  const { messageId } = await page.chat.sendMessage('remember')
   const before = ['user sent: before', WORKED]
   await page.shows('ready', ...before, 'user sent: remember', 'assistant sent: An answer.')
-  await page.chat.send('remember')
+  await page.chat.sendMessage('remember')
   const both = ['user sent: remember', 'assistant sent: An answer.']
   await page.shows('ready', ...before, ...both, ...both)
   expect(server.asked[1]?.messages.map(({ id, role }) => (role === 'user' ? id : role))).toEqual([

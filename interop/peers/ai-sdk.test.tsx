@@ -10,9 +10,9 @@ suite({ open: openAiSdk, connect: aiSdk })
 test('the server is asked as its own client would', async () => {
   const { server, url } = await openAiSdk()
   const page = new Page({ connection: aiSdk({ api: url, body: { locale: 'nl' } }), data: { page: 7 } })
-  const { messageId } = await page.chat.send('hi')
+  const { messageId } = await page.chat.sendMessage('hi')
   await expect.poll(() => page.status).toBe('ready')
-  await page.chat.send('again')
+  await page.chat.sendMessage('again')
   await expect.poll(() => page.lines.length).toBe(4)
   await expect.poll(() => page.status).toBe('ready')
   await page.chat.regenerate()
@@ -35,7 +35,7 @@ test('the server is asked as its own client would', async () => {
 test('a socket that is cut, on a server that keeps what it says: the answer goes on, and the model is asked once', async () => {
   const { cut, server, url } = await openAiSdk(true)
   const page = new Page({ connection: aiSdk({ api: url, resume: true }) })
-  await page.chat.send('hold')
+  await page.chat.sendMessage('hold')
   await page.shows('streaming', 'user sent: hold', 'assistant streaming: one two ')
   cut()
   await server.back.promise

@@ -83,7 +83,7 @@ describe.each(DIALECTS)('%s', (name, connect) => {
     const chat = createChat({ connection: connect(backend, agent) })
     onTestFinished(chat.start())
     for (const said of ONCE.has(agent) ? ['one'] : ['one', 'two']) {
-      await chat.send(said)
+      await chat.sendMessage(said)
       await converse(chat)
     }
     expect(chat.state.error).toBeUndefined()
@@ -102,8 +102,8 @@ describe.each(DIALECTS)('%s', (name, connect) => {
       await asked
       expect(await settled(chat)).toBe('ready')
     }
-    await said(chat.send('one'))
-    await said(chat.send('two'))
+    await said(chat.sendMessage('one'))
+    await said(chat.sendMessage('two'))
     await said(chat.regenerate())
     expect(backend.calls['teller']).toBe(3)
     const { messages } = chat.store
@@ -124,7 +124,7 @@ describe.each(DIALECTS)('%s', (name, connect) => {
     expect(textsOf(chat)).toEqual(['one', 'You said: one', 'Two', 'You said: Two'])
     if (!hasIds) return
     await said(chat.edit(messages[0]?.id ?? '', 'ONE'))
-    await said(chat.send('three'))
+    await said(chat.sendMessage('three'))
     expect(textsOf(chat)).toEqual(['ONE', 'You said: ONE', 'three', 'You said: three'])
     expect(plain(chat.store.messages)).toEqual(await view())
   })
@@ -136,7 +136,7 @@ test.each(DIALECTS.filter(([name]) => name !== 'kortyx' && name !== 'tanstack'))
     const backend = await openBackend()
     const chat = createChat({ connection: connect(backend, 'holder') })
     onTestFinished(chat.start())
-    await chat.send('hold')
+    await chat.sendMessage('hold')
     await backend.gate.reached
     await expect.poll(() => textsOf(chat)).toEqual(['hold', 'one two '])
     await chat.stop()

@@ -72,7 +72,7 @@ test.each(CUTS)('%s', async (name, connect) => {
     const finished = new Promise<boolean>(resolve => {
       chat.callbacks = { onFinish: ({ isError }) => resolve(isError) }
     })
-    await chat.send('hold')
+    await chat.sendMessage('hold')
     await backend.gate.reached
     const isWhole = expect.poll(() => textOf(chat)).toBe('one two ')
     const isCut = await Promise.race([cutting.cut.promise, isWhole.then(() => false)])

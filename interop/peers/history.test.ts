@@ -25,7 +25,7 @@ test.each(['teller', 'weigher', 'seller', 'guide', 'searcher', 'asker'])('%s', a
   const backend = await openBackend()
   const api = `${backend.url}/api/ai-sdk/${agent}`
   const first = open(api)
-  await first.send('well?')
+  await first.sendMessage('well?')
   await expect.poll(() => first.state.status).toMatch(/ready|paused|waiting/)
   await expect.poll(() => first.store.messages.length).toBe(2)
   const again = open(api)
@@ -55,7 +55,7 @@ test('an answer that ended while nobody listened is there all the same', async (
   }
   const chat = createChat({ connection: aiSdk({ api, resume: true, fetch: fetching }), session: 's' })
   onTestFinished(chat.start())
-  await chat.send('hold')
+  await chat.sendMessage('hold')
   await backend.gate.reached
   await expect
     .poll(() => shown(chat))
@@ -78,7 +78,7 @@ test('an answer that ended while nobody listened is there all the same', async (
 test('a session that nobody knows is empty', async () => {
   const backend = await openBackend()
   const chat = open(`${backend.url}/api/ai-sdk/teller`)
-  await chat.send('hello')
+  await chat.sendMessage('hello')
   await expect
     .poll(() => shown(chat))
     .toEqual([

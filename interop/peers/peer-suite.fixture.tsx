@@ -32,9 +32,9 @@ export function suite({ open, connect }: SuiteOptions): void {
 
   test('text and reasoning, a second turn, regenerate and edit', async () => {
     const { server, page } = await opened()
-    const { messageId } = await page.chat.send('hi')
+    const { messageId } = await page.chat.sendMessage('hi')
     await page.shows('ready', 'user sent: hi', ECHO('hi'))
-    await page.chat.send('again')
+    await page.chat.sendMessage('again')
     await page.shows('ready', 'user sent: hi', ECHO('hi'), 'user sent: again', ECHO('again'))
     await page.chat.regenerate()
     await expect.poll(() => server.calls).toBe(3)
@@ -46,7 +46,7 @@ export function suite({ open, connect }: SuiteOptions): void {
 
   test('a tool of the server’s, its step and the next', async () => {
     const { page } = await opened()
-    await page.chat.send('weigh rye')
+    await page.chat.sendMessage('weigh rye')
     const call = '[weigh output-available {"what":"rye"} {"what":"rye","kilos":4}]'
     await page.shows('ready', 'user sent: weigh rye', `assistant sent: I weigh. ${call}Then: yes.`)
   })
@@ -54,7 +54,7 @@ export function suite({ open, connect }: SuiteOptions): void {
   test.each([true, false])('an approval: %s, and another in the next turn', async approved => {
     const { page } = await opened()
     for (const _ of [1, 2]) {
-      await page.chat.send('sell flour')
+      await page.chat.sendMessage('sell flour')
       await expect.poll(() => page.status).toBe('paused')
       const [pending] = page.pending.pendings
       expect(pending).toMatchObject({ kind: 'approval', part: { toolName: 'sell', input: { what: 'flour' } } })
@@ -70,42 +70,42 @@ export function suite({ open, connect }: SuiteOptions): void {
   test('a client’s tool is run by the page, in each turn anew', async () => {
     const { page } = await opened({ tools: { locate: () => ({ city: 'Delft' }) } })
     const line = 'assistant sent: [locate output-available {"precise":true} {"city":"Delft"}]Then: yes.'
-    await page.chat.send('locate me')
+    await page.chat.sendMessage('locate me')
     await page.shows('ready', 'user sent: locate me', line)
-    await page.chat.send('locate me')
+    await page.chat.sendMessage('locate me')
     await page.shows('ready', 'user sent: locate me', line, 'user sent: locate me', line)
   })
 
   test('an error mid-answer: what was said stays', async () => {
     const { page } = await opened()
-    await page.chat.send('break')
+    await page.chat.sendMessage('break')
     await page.shows('error', 'user sent: break', 'assistant error: It began well')
     expect(page.chat.error).toMatchObject({ message: 'no more', source: 'stream' })
   })
 
   test('stop: what was said stays, the server hears of it, and the next turn goes', async () => {
     const { server, page } = await opened()
-    await page.chat.send('hold')
+    await page.chat.sendMessage('hold')
     await page.shows('streaming', 'user sent: hold', 'assistant streaming: one two ')
     await page.chat.stop()
     await page.shows('ready', 'user sent: hold', 'assistant cancelled: one two ')
     await server.left.promise
-    await page.chat.send('hi')
+    await page.chat.sendMessage('hi')
     await page.shows('ready', 'user sent: hold', 'assistant cancelled: one two ', 'user sent: hi', ECHO('hi'))
   })
 
   test('what is said meanwhile waits for its turn', async () => {
     const { server, page } = await opened()
-    await page.chat.send('hold')
+    await page.chat.sendMessage('hold')
     await page.shows('streaming', 'user sent: hold', 'assistant streaming: one two ')
-    await page.chat.send('hi')
+    await page.chat.sendMessage('hi')
     server.gate.open()
     await page.shows('ready', 'user sent: hold', 'assistant sent: one two three', 'user sent: hi', ECHO('hi'))
   })
 
   test('law 7: a socket that is cut is no end: the run failed, and may be tried again', async () => {
     const { cut, server, page } = await opened()
-    await page.chat.send('hold')
+    await page.chat.sendMessage('hold')
     await page.shows('streaming', 'user sent: hold', 'assistant streaming: one two ')
     cut()
     await page.shows('error', 'user sent: hold', 'assistant error: one two ')
@@ -118,7 +118,7 @@ export function suite({ open, connect }: SuiteOptions): void {
   test('a server that refuses is the run’s error', async () => {
     const refuse = async () => new Response('too many', { status: 429 })
     const page = new Page({ connection: connect({ api: 'http://localhost/', fetch: refuse }) })
-    await page.chat.send('hi')
+    await page.chat.sendMessage('hi')
     await page.shows('error', 'user sent: hi')
     expect(page.chat.error).toMatchObject({ code: 'http_429', message: 'too many', retryable: true })
   })
@@ -129,7 +129,7 @@ export function mixed({ open, connect }: SuiteOptions): void {
   test('at a pause only what is named is the page’s: a tool of the server’s is its own, and nobody else may answer it', async () => {
     const { url } = await open()
     const page = new Page({ connection: connect({ api: url }), tools: { locate: () => ({ city: 'Delft' }) } })
-    await page.chat.send('all')
+    await page.chat.sendMessage('all')
     await expect.poll(() => page.status).toBe('paused')
     const named = () => page.pending.pendings.map(one => `${one.kind} ${'part' in one ? one.part.toolName : ''}`)
     await expect.poll(named).toEqual(['approval sell'])

@@ -7,7 +7,7 @@ import { Page } from './peer-page.fixture.tsx'
 test('a session with a peer is the page’s: no tab remembers it', async () => {
   const { url } = await openAgUi()
   const page = new Page({ connection: agUi({ api: url }) })
-  await page.chat.send('hi')
+  await page.chat.sendMessage('hi')
   await expect.poll(() => page.status).toBe('ready')
   expect(sessionStorage.length).toBe(0)
 })
@@ -16,7 +16,7 @@ test('a connection that is made while rendering begins a new chat each time, whi
   const { url } = await openAgUi()
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
   const page = new Page({ connection: agUi({ api: url }) })
-  await page.chat.send('hi')
+  await page.chat.sendMessage('hi')
   await expect.poll(() => page.lines.length).toBe(2)
   page.render({ connection: agUi({ api: url }) })
   expect(page.lines).toEqual([])

@@ -12,7 +12,7 @@ mixed({ open: openTanstack, connect: tanstack })
 test('a socket that is cut, on a server that keeps what it says: the answer goes on, and the model is asked once', async () => {
   const { cut, server, url } = await openTanstack(true)
   const page = new Page({ connection: tanstack({ api: url }) })
-  await page.chat.send('hold')
+  await page.chat.sendMessage('hold')
   await page.shows('streaming', 'user sent: hold', 'assistant streaming: one two ')
   cut()
   await server.back.promise

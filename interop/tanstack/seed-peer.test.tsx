@@ -62,9 +62,9 @@ const open = () => new Page({ connection: tanstack({ api: 'http://seed.test', pr
 
 test('our hooks over a real server of 0.2: text and thinking, and a tool of the server', async () => {
   const page = open()
-  await page.chat.send('talk')
+  await page.chat.sendMessage('talk')
   await page.shows('ready', 'user sent: talk', 'assistant sent: (Hm.)You talk.')
-  await page.chat.send('weigh')
+  await page.chat.sendMessage('weigh')
   await expect
     .poll(() => page.lines.at(-1))
     .toBe('assistant sent: [weigh output-available {"kilos":4} {"heavy":true}](Hm.)It gave {"heavy":true}')
@@ -72,7 +72,7 @@ test('our hooks over a real server of 0.2: text and thinking, and a tool of the 
 
 test.each([true, false])('and an approval, which is in its transcript: %s', async approved => {
   const page = open()
-  await page.chat.send('sell')
+  await page.chat.sendMessage('sell')
   await expect.poll(() => page.pending.pendings.length).toBe(1)
   const [pending] = page.pending.pendings
   await page.pending.answer({ kind: 'approval', id: pending?.id ?? '', approved })

@@ -10,7 +10,7 @@ export type {
   ToolPart,
   View,
 } from '@millrace/protocol'
-export { AdapterChat, type AdapterChatOptions } from './adapter/adapter-chat.ts'
+export { type AdapterChat, type AdapterChatOptions, createAdapterChat } from './adapter/adapter-chat.ts'
 export { toChatMessage } from './adapter/shape.ts'
 export {
   createStream,
@@ -57,7 +57,7 @@ export type {
   SendResult,
   WhenBusy,
 } from './chat/chat.ts'
-export { createChat, HttpChat, type HttpChatOptions } from './chat/http-chat.ts'
+export { type ChatOptions, createChat } from './chat/http-chat.ts'
 export type { ClientTool, ClientToolContext, ClientTools } from './chat/tools.ts'
 export type { ApiOptions, Computed } from './connection/api.ts'
 export {

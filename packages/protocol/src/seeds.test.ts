@@ -260,7 +260,7 @@ describe('the account of the pages', () => {
       'server:App.glow',
       'server:Gate',
       'client:glow',
-      'client:HttpChat.glow',
+      'client:Chat.glow',
       'client:Line',
       'react:glow',
       'react:StructuredHook.glow',

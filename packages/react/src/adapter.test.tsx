@@ -64,10 +64,10 @@ test('an adapter is asked once, also in StrictMode, and its reply is shown', asy
       </ChatProvider>
     </StrictMode>,
   )
-  flushSync(() => void chat.send('Hello'))
+  flushSync(() => void chat.sendMessage('Hello'))
   expect(page.text).toContain('user sending: Hello')
   await seen(() => page.text === 'readyuser sent: Helloassistant sent: You said: Hello')
-  await chat.send('Again')
+  await chat.sendMessage('Again')
   await seen(() => page.text.endsWith('assistant sent: You said: Again'))
   expect(asked).toEqual([['Hello'], ['Hello', 'You said: Hello', 'Again']])
   expect(finished).toMatchObject([{ isError: false }, { isError: false }])
@@ -88,7 +88,7 @@ test('a stream that closes without an end is a disconnect: the latest onError an
   )
   const page = mount(app(false))
   page.render(app(true))
-  await chat.send('Hello')
+  await chat.sendMessage('Hello')
   await seen(() => page.text.includes('assistant error: Ha'))
   expect(told).toMatchObject([{ source: 'stream', recoverable: true }, { isDisconnect: true }])
 })
@@ -102,13 +102,13 @@ test('another adapter is another chat; the same stays, however often the parent 
     </ChatProvider>
   )
   const page = mount(app(one.adapter))
-  await chat.send('Hello')
+  await chat.sendMessage('Hello')
   await seen(() => page.text.endsWith('assistant sent: You said: Hello'))
   page.render(app(one.adapter))
   expect(page.text).toContain('You said: Hello')
   page.render(app(two.adapter))
   expect(page.text).toBe('ready')
-  await chat.send('Here')
+  await chat.sendMessage('Here')
   await seen(() => page.text.endsWith('assistant sent: You said: Here'))
   expect(two.asked).toEqual([['Here']])
 })
@@ -131,7 +131,7 @@ test('a page that is left stops the reply', async () => {
       <Lines />
     </ChatProvider>,
   )
-  void chat.send('Hello')
+  void chat.sendMessage('Hello')
   await seen(() => page.text.includes('assistant streaming: Ha'))
   page.unmount()
   await stopped.promise
@@ -154,7 +154,7 @@ test('messages to begin with are rendered on the server, taken over, and go alon
   expect(html).toContain('user sent: Before')
   const page = hydrate(html, app)
   await seen(() => page.element.querySelector('b')?.title === 'live')
-  await chat.send('More')
+  await chat.sendMessage('More')
   await seen(() => page.text.endsWith('assistant sent: You said: More'))
   expect(asked).toEqual([['Before', 'An answer', 'More']])
 })
@@ -183,9 +183,9 @@ test('messages that the parent keeps', async () => {
       <Parent adapter={adapter} />
     </StrictMode>,
   )
-  await chat.send('Hello')
+  await chat.sendMessage('Hello')
   await seen(() => page.text === 'readyuser sent: Helloassistant sent: You said: Hello2')
-  await chat.send('More')
+  await chat.sendMessage('More')
   await seen(() => page.text.endsWith('assistant sent: You said: More4'))
   expect(asked.at(-1)).toEqual(['Hello', 'You said: Hello', 'More'])
 })
@@ -193,7 +193,7 @@ test('messages that the parent keeps', async () => {
 test('what the parent says is the conversation: what it adds, removes and brings back', async () => {
   const { adapter, asked } = echoing()
   const page = mount(<Parent adapter={adapter} />)
-  await chat.send('Hello')
+  await chat.sendMessage('Hello')
   await seen(() => page.text.endsWith('assistant sent: You said: Hello2'))
   let before: ChatMessage[] = []
   flushSync(() =>
@@ -203,7 +203,7 @@ test('what the parent says is the conversation: what it adds, removes and brings
     }),
   )
   expect(page.text).toBe('readyuser sent: Beforeassistant sent: An answeruser sent: Hello3')
-  await chat.send('More')
+  await chat.sendMessage('More')
   await seen(() => page.text.endsWith('assistant sent: You said: More5'))
   expect(asked.at(-1)).toEqual(['Before', 'An answer', 'Hello', 'More'])
   flushSync(() => setMessages(before))
@@ -215,7 +215,7 @@ test('a parent that makes all messages anew, or keeps few, is no endless update 
   const copy: Keep = messages => messages.filter(({ role }) => role === 'user').map(message => ({ ...message }))
   const page = mount(<Parent adapter={adapter} keep={copy} />)
   for (const text of ['One', 'Two', 'Three']) {
-    await chat.send(text)
+    await chat.sendMessage(text)
     await seen(() => page.text.startsWith('ready') && page.text.endsWith(`user sent: ${text}${asked.length}`))
   }
   expect(asked.at(-1)).toEqual(['One', 'Two', 'Three'])
@@ -233,7 +233,7 @@ test('an adapter that is made while rendering is warned of, where something is l
   const page = mount(app())
   page.render(app())
   expect(console.warn).not.toHaveBeenCalled()
-  await chat.send('Hello')
+  await chat.sendMessage('Hello')
   await seen(() => page.text.endsWith('assistant sent: You said: Hello'))
   page.render(app())
   expect(vi.mocked(console.warn).mock.calls).toEqual([[expect.stringContaining('outside of the component')]])
@@ -249,6 +249,6 @@ test('a reply of a thousand chunks, each told by itself, is no endless update', 
       <Lines />
     </ChatProvider>,
   )
-  await chat.send('Go')
+  await chat.sendMessage('Go')
   await seen(() => page.text.endsWith(`assistant sent: ${words}`))
 })

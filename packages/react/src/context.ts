@@ -7,7 +7,7 @@ export type ChatSource = Pick<Chat, 'store' | 'state'>
 /** What a chat can do; each of these is the same function for as long as the chat is the same. */
 export type ChatActions = Pick<
   Chat,
-  'send' | 'stop' | 'regenerate' | 'retry' | 'edit' | 'answer' | 'loadOlder' | 'clearError'
+  'sendMessage' | 'stop' | 'regenerate' | 'retry' | 'edit' | 'answer' | 'loadOlder' | 'clearError'
 >
 
 /** A chat, as the provider holds it. */

@@ -1,5 +1,5 @@
 // @vitest-environment jsdom
-import type { HttpChat, Message } from '@millrace/client'
+import type { Chat, Message } from '@millrace/client'
 import { StrictMode, useState } from 'react'
 import { flushSync } from 'react-dom'
 import { renderToString } from 'react-dom/server'
@@ -60,7 +60,7 @@ describe('a provider with a chat that exists already', () => {
 })
 
 let tell: ((messages: readonly Message[]) => void) | undefined
-const Parent = ({ chat, isKept }: { chat: HttpChat; isKept: (message: Message) => boolean }) => {
+const Parent = ({ chat, isKept }: { chat: Chat; isKept: (message: Message) => boolean }) => {
   const [messages, setMessages] = useState<readonly Message[]>([])
   renders.count('parent')
   return (

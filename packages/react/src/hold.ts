@@ -1,12 +1,12 @@
 import {
-  AdapterChat,
   type AdapterChatOptions,
   type Chat,
   type ChatCallbacks,
   type ChatMessage,
+  type ChatOptions,
   type ClientTools,
-  HttpChat,
-  type HttpChatOptions,
+  createAdapterChat,
+  createChat,
   type Message,
   toChatMessage,
 } from '@millrace/client'
@@ -69,11 +69,11 @@ export function hold(given: Given): Held {
 function holdAdapter(given: Given, { messages, ...more }: Given & AdapterChatOptions<unknown>): Held {
   const initialMessages = (messages as readonly ChatMessage[] | undefined) ?? more.initialMessages
   const options = { ...more, initialMessages }
-  const chat = new AdapterChat(options)
+  const chat = createAdapterChat(options)
   const told = new WeakSet<object>()
   let last = messages
   return {
-    ...heldOf(chat, () => (typeof document === 'undefined' ? chat : new AdapterChat(options))),
+    ...heldOf(chat, () => (typeof document === 'undefined' ? chat : createAdapterChat(options))),
     given,
     update: now => {
       // The chat asks for it each time.
@@ -102,12 +102,12 @@ function holdHttp(given: Given): Held {
   const place = isNamed ? undefined : placeOf(api, agent ?? workflow)
   const found = place && recall(place)
   let { headers } = given
-  const options: HttpChatOptions = { ...given, session: session ?? found }
+  const options: ChatOptions = { ...given, session: session ?? found }
   if (typeof headers === 'function') {
     Object.assign(options, { headers: () => (typeof headers === 'function' ? headers() : {}) })
   }
   const make = () => {
-    const chat = new HttpChat(options)
+    const chat = createChat(options)
     showing(chat).show(messages)
     return chat
   }
@@ -158,7 +158,7 @@ function heldOf(chat: Chat, readFirst: () => ChatSource): HeldChat {
   return {
     chat,
     actions: {
-      send: chat.send.bind(chat),
+      sendMessage: chat.sendMessage.bind(chat),
       stop: chat.stop.bind(chat),
       regenerate: chat.regenerate.bind(chat),
       retry: chat.retry.bind(chat),

@@ -43,9 +43,9 @@ const Everything = () => {
 }
 
 const Sender = () => {
-  const { send } = useChatActions()
+  const { sendMessage } = useChatActions()
   return (
-    <button type="button" onClick={() => send('More')}>
+    <button type="button" onClick={() => sendMessage('More')}>
       Send
     </button>
   )

@@ -14,9 +14,9 @@ const Line = ({ id }: { id: string }) => {
 export const Lines = () => useMessageIds().map(id => <Line key={id} id={id} />)
 
 export const Sender = () => {
-  const { send } = useChatActions()
+  const { sendMessage } = useChatActions()
   return (
-    <button type="button" onClick={() => send('Hello')}>
+    <button type="button" onClick={() => sendMessage('Hello')}>
       Send
     </button>
   )

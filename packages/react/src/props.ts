@@ -4,7 +4,7 @@ import type {
   Chat,
   ChatCallbacks,
   ChatMessage,
-  HttpChatOptions,
+  ChatOptions,
   Message,
   WorkflowName,
 } from '@millrace/client'
@@ -13,7 +13,7 @@ import type { ReactNode } from 'react'
 /** What makes no sense beside the rest. */
 type Without<Names extends PropertyKey> = { readonly [Name in Names]?: undefined }
 
-type HttpName = keyof HttpChatOptions
+type HttpName = keyof ChatOptions
 type AdapterName = keyof AdapterChatOptions
 
 /** The parent keeps the messages, and is told what they should be. */
@@ -28,7 +28,7 @@ type Answering<A> =
   | { readonly workflow: WorkflowName<A>; readonly agent?: undefined }
 
 /** A chat with a server. Its log is the truth: `messages` says what of it is shown. */
-type ServerProps<A> = Omit<HttpChatOptions<A>, 'agent' | 'workflow'> &
+type ServerProps<A> = Omit<ChatOptions<A>, 'agent' | 'workflow'> &
   Answering<A> &
   Kept<Message, readonly Message[]> &
   Without<'chat' | Exclude<AdapterName, HttpName>>
@@ -48,7 +48,7 @@ export type ChatProviderProps<A = unknown> = (ServerProps<A> | AdapterProps<A> |
 }
 
 /** Any of them. */
-export interface Given extends HttpChatOptions, Omit<Partial<AdapterChatOptions<unknown>>, 'adapter'> {
+export interface Given extends ChatOptions, Omit<Partial<AdapterChatOptions<unknown>>, 'adapter'> {
   readonly chat?: Chat | undefined
   readonly adapter?: AdapterChatOptions<unknown>['adapter'] | undefined
   readonly messages?: readonly (Message | ChatMessage)[] | undefined

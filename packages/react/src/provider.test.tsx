@@ -85,16 +85,16 @@ describe('a provider with a server', () => {
     const { api, fetch } = serve(echo)
     const props = { api, fetch, agent: 'echo' }
     const shown = mount(page({ ...props, session: 'a' }))
-    const { send } = actions
+    const { sendMessage } = actions
     shown.element.querySelector('button')?.click()
     await seen(() => shown.text === ECHOED)
     shown.render(page({ ...props, session: 'b' }))
     expect(shown.text).toBe('Send')
-    expect(actions.send).not.toBe(send)
-    await actions.send('In b')
+    expect(actions.sendMessage).not.toBe(sendMessage)
+    await actions.sendMessage('In b')
     await seen(() => shown.text === 'user sent: In bassistant sent: You said: In bSend')
     // What was kept of the first goes to the first.
-    await send('Once more')
+    await sendMessage('Once more')
     shown.render(page({ ...props, session: 'a' }))
     await seen(() => shown.text.endsWith('You said: Once moreSend'))
     expect(shown.text).toContain('You said: Hello')
@@ -104,9 +104,9 @@ describe('a provider with a server', () => {
   test('another agent is another chat', () => {
     const { api, fetch } = serve(echo)
     const shown = mount(page({ api, fetch, agent: 'echo' }))
-    const { send } = actions
+    const { sendMessage } = actions
     shown.render(page({ api, fetch, agent: 'other' }))
-    expect(actions.send).not.toBe(send)
+    expect(actions.sendMessage).not.toBe(sendMessage)
   })
 
   test('what it can do is the same however often the parent renders, and the latest callbacks are called', async () => {
@@ -190,7 +190,7 @@ describe('a provider with a server', () => {
         <Counting />
       </ChatProvider>,
     )
-    await actions.send('Go')
+    await actions.sendMessage('Go')
     await seen(() => first.text !== '0')
     first.unmount()
     const count = renders.of('counting')
@@ -277,7 +277,7 @@ describe('a provider with a server', () => {
         <Lines />
       </ChatProvider>,
     )
-    await actions.send('Go')
+    await actions.sendMessage('Go')
     await seen(() => shown.text.endsWith(`assistant sent: ${words}`))
     expect(renders.of('counting')).toBeLessThan(1000)
   })
@@ -289,8 +289,8 @@ const Named = () => {
 }
 
 const AtOnce = () => {
-  const { send } = useChatActions()
-  useEffect(() => void send('At once'), [send])
+  const { sendMessage } = useChatActions()
+  useEffect(() => void sendMessage('At once'), [sendMessage])
   return null
 }
 

@@ -35,13 +35,13 @@ const List = () => {
 
 const Actions = () => {
   renders.count('actions')
-  const { send } = useChat()
-  return typeof send
+  const { sendMessage } = useChat()
+  return typeof sendMessage
 }
 
 const OnlyActions = () => {
   renders.count('only actions')
-  return typeof useChatActions().send
+  return typeof useChatActions().sendMessage
 }
 
 const Status = () => {

@@ -59,7 +59,7 @@ test('what waits is shown, answered from another page, and goes on in both', asy
     </ChatProvider>
   )
   const first = mount(page)
-  await chat.send('My money, please.')
+  await chat.sendMessage('My money, please.')
   const second = mount(page)
   const asked = 'pausedrefund {"euros":40}0nothing'
   await seen(() => first.text === asked && second.text === asked)
@@ -99,7 +99,7 @@ test('a tool of the client runs once, though it is looked for twice, and the lat
   )
   const shown = mount(page('old'))
   shown.render(page('new'))
-  await chat.send('Where am I?')
+  await chat.sendMessage('Where am I?')
   await seen(() => shown.text === 'readyWelcome.')
   expect(ran).toEqual(['new'])
 })
@@ -123,7 +123,7 @@ test('the connection is live when it is up to date, and idle when nobody follows
     </ChatProvider>,
   )
   expect(shown.text).toBe('readyidle')
-  await chat.send('Hello')
+  await chat.sendMessage('Hello')
   await seen(() => shown.text === 'readylive')
   // Idle, perhaps connecting and catching up, live: the run's status is nothing to it.
   expect(renders.of('connection')).toBeLessThanOrEqual(4)
@@ -142,7 +142,7 @@ test('a send that fails leaves the message and the error, and what is sent again
       <Failure />
     </ChatProvider>,
   )
-  const { error, messageId } = await chat.send('Hello')
+  const { error, messageId } = await chat.sendMessage('Hello')
   expect(error).toMatchObject({ code: 'full', source: 'send' })
   await seen(() => shown.text === 'errorfull error')
   isRefused = false

@@ -1,13 +1,13 @@
 // A chat whose log is written by hand: no server is asked for anything.
 
-import { HttpChat, type HttpChatOptions } from '@millrace/client'
+import { type ChatOptions, createChat } from '@millrace/client'
 import type { Chunk, Entry } from '@millrace/protocol'
 
 const never: typeof fetch = () => new Promise(() => {})
 
 /** A chat, and a hand to write its log with. */
-export function written(options: HttpChatOptions = {}) {
-  const chat = new HttpChat({ fetch: never, ...options })
+export function written(options: ChatOptions = {}) {
+  const chat = createChat({ fetch: never, ...options })
   const { store } = chat
   const entryOf = (chunk: Chunk, runId: string, sequence: number): Entry => ({
     sequence,

@@ -1,4 +1,4 @@
-import { type Chat, HttpChat } from '@millrace/client'
+import { type Chat, createChat } from '@millrace/client'
 import { useCallback, useEffect, useState } from 'react'
 import { callbacksOf } from '../inspect/callbacks/calls.ts'
 import { connection } from './connection.ts'
@@ -29,7 +29,7 @@ function placeOf({ pathname, search }: { readonly pathname: string; readonly sea
   }
   const session = new URLSearchParams(search).get('session') ?? undefined
   if (session !== undefined) return { page: 'chat', session }
-  const chat = new HttpChat({ tools, connection, ...callbacksOf() })
+  const chat = createChat({ tools, connection, ...callbacksOf() })
   return { page: 'chat', chat, session: chat.state.sessionId ?? '' }
 }
 

@@ -19,7 +19,7 @@ interface ComposerProps {
 export function Composer({ programs, program, onChoose, isFirst }: ComposerProps) {
   const [text, setText] = useState('')
   const [files, setFiles] = useState<readonly File[]>([])
-  const { send, stop } = useChatActions()
+  const { sendMessage, stop } = useChatActions()
   const runId = useSelector(({ state }) => state.runId)
   const sessionId = useSelector(({ state }) => state.sessionId)
   const said = text.trim()
@@ -30,7 +30,7 @@ export function Composer({ programs, program, onChoose, isFirst }: ComposerProps
     setText('')
     setFiles([])
     const by = program.kind === 'agent' ? { agent: program.name } : { workflow: program.name }
-    const { error } = await send({ ...(said !== '' && { text: said }), files }, by)
+    const { error } = await sendMessage({ ...(said !== '' && { text: said }), files }, by)
     if (isFirst && !error && sessionId !== undefined)
       name(sessionId, titleOf(program.name, said || `${files[0]?.name}`))
   }

@@ -1,11 +1,11 @@
-import { HttpChat } from '@millrace/client'
+import { createChat } from '@millrace/client'
 import { ChatProvider, useChat, useConnection } from '@millrace/react'
 import { useEffect, useState } from 'react'
 
 /** Many sessions on one page: all of them come over its one connection. */
 export function Many({ count }: { readonly count: number }) {
   const [isStarted, start] = useState(false)
-  const [chats] = useState(() => Array.from({ length: count }, () => new HttpChat({ agent: 'long' })))
+  const [chats] = useState(() => Array.from({ length: count }, () => createChat({ agent: 'long' })))
   return (
     <main className="many">
       <header>
@@ -28,11 +28,11 @@ export function Many({ count }: { readonly count: number }) {
 const words = (number: number) => 200 + number
 
 function Pane({ number, isStarted }: { readonly number: number; readonly isStarted: boolean }) {
-  const { messages, status, send } = useChat()
+  const { messages, status, sendMessage } = useChat()
   const { status: connection } = useConnection()
   useEffect(() => {
-    if (isStarted) void send(String(words(number)))
-  }, [isStarted, number, send])
+    if (isStarted) void sendMessage(String(words(number)))
+  }, [isStarted, number, sendMessage])
   const answer = messages.find(({ role }) => role === 'assistant')
   const text = (answer?.parts ?? []).map(part => (part.type === 'text' ? part.text : '')).join('')
   return (

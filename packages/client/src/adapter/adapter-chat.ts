@@ -139,7 +139,7 @@ export class AdapterChat<Cursor = string> implements Chat {
     this.#state.set({ error: undefined, ...(!this.#turns.runId && { status: 'ready' }) })
   }
 
-  async send(input: ChatInput, options: SendOptions = {}): Promise<SendResult> {
+  async sendMessage(input: ChatInput, options: SendOptions = {}): Promise<SendResult> {
     const { messageId = newId(), whenBusy = this.#options.whenBusy ?? 'queue' } = options
     if (isEmpty(input)) return { messageId, error: EMPTY }
     const isTaken = this.#conversation.has(messageId) || this.#queue.some(one => one.outgoing.messageId === messageId)
@@ -341,3 +341,7 @@ function outgoingOf(messageId: string, input: ChatInput): Outgoing {
   })
   return { messageId, parts: [...partsOf(input), ...shown], ...(metadata && { metadata }), attachments }
 }
+
+/** Creates a chat over a `ChatAdapter`, without a Millrace server. */
+export const createAdapterChat = <Cursor = string>(options: AdapterChatOptions<Cursor>): AdapterChat<Cursor> =>
+  new AdapterChat(options)

@@ -96,7 +96,7 @@ describe('again', () => {
     const { chat, until, messages, log, finished } = chatOver({
       sendMessage: async () => (++count === 1 ? stream : replyOf('a2', 'new')),
     })
-    await chat.send('one', { messageId: 'u1' })
+    await chat.sendMessage('one', { messageId: 'u1' })
     push(...hello.slice(0, 3))
     await until(() => chat.state.status === 'streaming')
     const stopped = finished()

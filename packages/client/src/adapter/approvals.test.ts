@@ -20,7 +20,7 @@ describe('approvals', () => {
       sendMessage: async () => stream,
       addToolApprovalResponse,
     })
-    await chat.send('hi')
+    await chat.sendMessage('hi')
     push(...request(more))
     await until(() => chat.state.status === 'paused')
     expect(chat.store.pendings).toMatchObject([{ kind: 'approval', messageId: 'a1' }])
@@ -48,7 +48,7 @@ describe('approvals', () => {
       sendMessage: async () => stream,
       addToolApprovalResponse: () => promise,
     })
-    await chat.send('hi')
+    await chat.sendMessage('hi')
     push(...request())
     await until(() => chat.state.status === 'paused')
     const answered = chat.answer({ kind: 'approval', id: 'c', approved: true })

@@ -69,7 +69,7 @@ describe('streams', () => {
     const { promise: taken, resolve } = Promise.withResolvers<void>()
     const options = { streamFlushInterval: 60_000, onData: () => resolve() }
     const { chat } = chatOver({ sendMessage: async () => stream }, options)
-    await chat.send('hi')
+    await chat.sendMessage('hi')
     push(...hello.slice(0, 4), { type: 'data-x', data: 1, transient: true })
     await taken
     expect(JSON.stringify(chat.store.messages)).not.toContain('Hello world')
@@ -118,10 +118,10 @@ describe('messages', () => {
         return signals.length === 1 ? stream : streamOf(hello)
       },
     })
-    await chat.send('one')
+    await chat.sendMessage('one')
     await chat.stop()
     const end = finished()
-    await chat.send('two')
+    await chat.sendMessage('two')
     await end
     expect(signals.map(({ aborted }) => aborted)).toEqual([true, false])
   })

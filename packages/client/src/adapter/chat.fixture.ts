@@ -109,7 +109,7 @@ export function chatOver(adapter: ChatAdapter, options: Partial<AdapterChatOptio
   /** Sends, and waits for the end of the turn. */
   const turn = async (text = 'hi', messageId = 'u1') => {
     const end = finished()
-    const sent = await chat.send(text, { messageId })
+    const sent = await chat.sendMessage(text, { messageId })
     if (!sent.error) await end
     return sent
   }

@@ -250,7 +250,7 @@ describe('asking for the rest', () => {
       { backoff: { first: 250, longest: 10_000 } },
     )
     const end = finished()
-    await chat.send('hi')
+    await chat.sendMessage('hi')
     await vi.advanceTimersByTimeAsync(1_000)
     expect(count).toBeGreaterThan(2)
     expect(count).toBeLessThan(10)
@@ -287,8 +287,8 @@ describe('asking for the rest', () => {
       },
     })
     const first = finished()
-    await chat.send('one')
-    const second = chat.send('two')
+    await chat.sendMessage('one')
+    const second = chat.sendMessage('two')
     await vi.advanceTimersByTimeAsync(3 * 20_000 + 10)
     await first
     await second
@@ -304,7 +304,7 @@ describe('asking for the rest', () => {
         streamOf([...hello.slice(0, 3), { type: 'tool-approval-request', toolCallId: 'c', toolName: 'rm', input: 1 }]),
       reconnectToStream: async () => rest.stream,
     })
-    await chat.send('hi')
+    await chat.sendMessage('hi')
     await until(() => chat.state.connection.status === 'offline')
     expect(chat.state).toMatchObject({ status: 'paused', error: { code: 'STREAM_ERROR' } })
     rest.push({ type: 'text-delta', id: 't1', delta: '!' })
@@ -321,7 +321,7 @@ describe('asking for the rest', () => {
       reconnectToStream: () => never,
     }
     const { chat, until, log, messages } = chatOver(adapter)
-    await chat.send('hi')
+    await chat.sendMessage('hi')
     await until(() => chat.state.connection.status === 'offline')
     // It is under way, and can be stopped.
     expect(chat.state).toMatchObject({
@@ -339,7 +339,7 @@ describe('asking for the rest', () => {
   test('a stream that comes after it was stopped is given back', async () => {
     const { promise, resolve } = Promise.withResolvers<ReturnType<typeof streamOf>>()
     const { chat, log } = chatOver({ sendMessage: () => promise })
-    const sent = chat.send('hi', { messageId: 'u1' })
+    const sent = chat.sendMessage('hi', { messageId: 'u1' })
     await chat.stop()
     expect(await sent).toMatchObject({ messageId: 'u1' })
     const late = controlled()

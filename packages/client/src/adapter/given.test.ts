@@ -34,7 +34,7 @@ test('what only leaves some out changes nothing of the others', async () => {
 test('a reply that is under way stays, and goes on, whatever is said of it', async () => {
   const { stream, push } = controlled()
   const { chat, until, finished, messages, textOf } = chatOver({ sendMessage: async () => stream })
-  await chat.send('hi', { messageId: 'u1' })
+  await chat.sendMessage('hi', { messageId: 'u1' })
   push({ type: 'start', messageId: 'a1' }, { type: 'text-delta', id: 't', delta: 'Hel' })
   await until(() => chat.store.messages.at(-1)?.parts.length === 1)
   const late = messages()

@@ -70,7 +70,7 @@ describe('the messages of before', () => {
     chat.start()
     await until(() => chat.state.hasOlder)
     expect(ids(messages())).toBe('u3 a3')
-    await chat.send('hi', { messageId: 'u4' })
+    await chat.sendMessage('hi', { messageId: 'u4' })
     push({ type: 'start', messageId: 'a4' }, { type: 'text-delta', id: 't', delta: 'Hel' })
     await until(() => chat.store.messages.at(-1)?.parts.length === 1)
     await chat.loadOlder()

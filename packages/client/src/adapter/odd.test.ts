@@ -122,7 +122,7 @@ describe('odd streams', () => {
       [hello[0], { type: 'data-x', data: 1 }, { type: 'tool-input-start', toolCallId: 'c', toolName: 'x' }, hello[5]],
       options,
     )
-    await chat.send('hi')
+    await chat.sendMessage('hi')
     await until(() => chat.state.status === 'ready')
     expect(messages()).toMatchObject([{ status: 'sent' }, { status: 'sent' }])
     expect(printed).toHaveBeenCalledTimes(3)
@@ -179,7 +179,7 @@ describe('odd streams', () => {
     })
     const { chat, finished } = chatOver({ sendMessage: async () => stream }, { streamFlushInterval: 16 })
     const end = finished()
-    await chat.send('hi')
+    await chat.sendMessage('hi')
     // A timer gets its turn while chunks keep coming: otherwise the stream would never end.
     const click = setInterval(() => {
       if (count > 100) void chat.stop()
@@ -217,14 +217,14 @@ test('a callback may send, stop or ask again: each is done once', async () => {
     },
     {
       onFinish: () => {
-        if (count === 1) void talk.chat.send('more', { messageId: 'u2' })
+        if (count === 1) void talk.chat.sendMessage('more', { messageId: 'u2' })
       },
       onData: ({ data }) => {
         if (data === 2) void talk.chat.stop()
       },
     },
   )
-  await talk.chat.send('hi', { messageId: 'u1' })
+  await talk.chat.sendMessage('hi', { messageId: 'u1' })
   await talk.until(() => talk.chat.store.message('a2')?.status === 'cancelled')
   expect(talk.messages().map(({ id, status }) => `${id} ${status}`)).toEqual([
     'u1 sent',

@@ -209,7 +209,7 @@ describe('every row of the chunk table', () => {
     chat.store.subscribe(['any'], () =>
       seen.push((chat.store.messages.map(toChatMessage)[1]?.parts[0] as never)?.['toolInvocation']),
     )
-    await chat.send('hi')
+    await chat.sendMessage('hi')
     await until(() => chat.state.status === 'ready')
     expect(seen).toContainEqual({
       toolCallId: 'c',

@@ -23,7 +23,7 @@ describe('sending', () => {
     const { asked, chat, finished } = counting()
     const end = finished()
     const file = new File(['x'], 'x.txt', { type: 'text/plain' })
-    await chat.send({ text: 'see', files: [file], metadata: { lang: 'en' } })
+    await chat.sendMessage({ text: 'see', files: [file], metadata: { lang: 'en' } })
     await end
     expect(asked[0]).toMatchObject({ attachments: [{ file }], metadata: { lang: 'en' } })
     expect(asked[0]?.message.parts).toMatchObject([
@@ -40,9 +40,9 @@ describe('sending', () => {
     const collect = runInNewContext('gc') as () => void
     const { chat } = chatOver({ sendMessage: async () => controlled().stream })
     const files = () => [new File(['x'], 'x.txt')]
-    await chat.send({ text: 'see', files: files() }, { messageId: 'u1' })
-    await chat.send({ files: files() }, { whenBusy: 'reject' })
-    await chat.send({ files: files() }, { messageId: 'u1' })
+    await chat.sendMessage({ text: 'see', files: files() }, { messageId: 'u1' })
+    await chat.sendMessage({ files: files() }, { whenBusy: 'reject' })
+    await chat.sendMessage({ files: files() }, { messageId: 'u1' })
     expect(made).toHaveBeenCalledTimes(1)
     const url = made.mock.results[0]?.value as string
     await chat.edit('u1', 'no')
@@ -58,7 +58,7 @@ describe('sending', () => {
   test('the states of a chat: submitted, streaming, ready', async () => {
     const { stream, push } = controlled()
     const { chat, until } = chatOver({ sendMessage: async () => stream })
-    const sent = chat.send('hi')
+    const sent = chat.sendMessage('hi')
     expect(chat.state).toMatchObject({ status: 'submitted', runId: expect.any(String) })
     await sent
     expect(chat.state.status).toBe('submitted')
@@ -150,7 +150,7 @@ describe('sending', () => {
     const { turn, chat, asked, messages } = counting()
     await turn()
     for (const input of ['', { text: '' }, { parts: [], files: [] }]) {
-      expect(await chat.send(input)).toMatchObject({ error: { code: 'message_empty' } })
+      expect(await chat.sendMessage(input)).toMatchObject({ error: { code: 'message_empty' } })
       expect(await chat.edit('u1', input)).toMatchObject({ error: { code: 'message_empty' } })
     }
     expect(asked).toHaveLength(1)
@@ -160,7 +160,7 @@ describe('sending', () => {
   test('an id that is taken is refused', async () => {
     const { turn, chat, messages } = counting()
     await turn()
-    expect(await chat.send('other', { messageId: 'u1' })).toMatchObject({ error: { code: 'SEND_ERROR' } })
+    expect(await chat.sendMessage('other', { messageId: 'u1' })).toMatchObject({ error: { code: 'SEND_ERROR' } })
     expect(messages()).toHaveLength(2)
   })
 
@@ -177,8 +177,8 @@ describe('while a reply is under way', () => {
     const streams = [controlled(), controlled()]
     let at = 0
     const { chat, until, messages, finished } = chatOver({ sendMessage: async () => streams[at++]?.stream as never })
-    await chat.send('one', { messageId: 'u1' })
-    const second = chat.send('two', { messageId: 'u2' })
+    await chat.sendMessage('one', { messageId: 'u1' })
+    const second = chat.sendMessage('two', { messageId: 'u2' })
     expect(messages()).toMatchObject([{ id: 'u1' }, { id: 'u2', status: 'sending' }])
     streams[0]?.push(...hello.slice(0, 3))
     await until(() => chat.store.messageIds.length === 3)
@@ -200,8 +200,10 @@ describe('while a reply is under way', () => {
   test('reject says so, and shows nothing', async () => {
     const { stream } = controlled()
     const { chat, messages } = chatOver({ sendMessage: async () => stream })
-    await chat.send('one')
-    expect(await chat.send('two', { whenBusy: 'reject' })).toMatchObject({ error: { code: 'busy', retryable: true } })
+    await chat.sendMessage('one')
+    expect(await chat.sendMessage('two', { whenBusy: 'reject' })).toMatchObject({
+      error: { code: 'busy', retryable: true },
+    })
     expect(messages()).toHaveLength(1)
     await chat.stop()
   })
@@ -212,11 +214,11 @@ describe('while a reply is under way', () => {
     const { chat, until, messages, log, finished } = chatOver({
       sendMessage: async () => (++count === 1 ? stream : replyOf('a2', 'new')),
     })
-    await chat.send('one', { messageId: 'u1' })
+    await chat.sendMessage('one', { messageId: 'u1' })
     push(...hello.slice(0, 3))
     await until(() => chat.state.status === 'streaming')
     const stopped = finished()
-    const sent = chat.send('two', { messageId: 'u2', whenBusy: 'interrupt-previous' })
+    const sent = chat.sendMessage('two', { messageId: 'u2', whenBusy: 'interrupt-previous' })
     await stopped
     const end = finished()
     await sent

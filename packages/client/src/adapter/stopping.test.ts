@@ -13,7 +13,7 @@ describe('stopping', () => {
       },
       stop,
     })
-    await chat.send('hi')
+    await chat.sendMessage('hi')
     push(...hello.slice(0, 3), { type: 'tool-input-start', toolCallId: 'c', toolName: 'x' })
     await until(() => chat.store.messages[1]?.parts.length === 2)
     const stopped = chat.stop()
@@ -39,7 +39,7 @@ describe('stopping', () => {
     const stop = vi.fn()
     const { chat, log } = chatOver({ sendMessage: async () => controlled().stream, stop })
     await chat.stop()
-    await chat.send('hi')
+    await chat.sendMessage('hi')
     await chat.stop({ runId: 'another' })
     expect(log).toEqual([])
     expect(stop).not.toHaveBeenCalled()
@@ -55,8 +55,8 @@ describe('stopping', () => {
     })
     const leave = chat.start()
     expect(chat.state.connection.status).toBe('live')
-    await chat.send('one', { messageId: 'u1' })
-    const waiting = chat.send('two', { messageId: 'u2' })
+    await chat.sendMessage('one', { messageId: 'u1' })
+    const waiting = chat.sendMessage('two', { messageId: 'u2' })
     leave()
     leave()
     expect((await waiting).error).toMatchObject({ code: 'SEND_ERROR' })
@@ -79,8 +79,8 @@ describe('stopping', () => {
       sendMessage: async () => (++count === 1 ? controlled().stream : replyOf('a2', 'ok')),
       stop: () => never,
     })
-    await chat.send('one', { messageId: 'u1' })
-    const waiting = chat.send('two', { messageId: 'u2' })
+    await chat.sendMessage('one', { messageId: 'u1' })
+    const waiting = chat.sendMessage('two', { messageId: 'u2' })
     const stopped = chat.stop()
     const end = finished()
     await vi.advanceTimersByTimeAsync(20_000)
@@ -95,7 +95,7 @@ describe('stopping', () => {
       sendMessage: async () => controlled().stream,
       stop: () => Promise.reject(new Error('cannot')),
     })
-    await chat.send('hi')
+    await chat.sendMessage('hi')
     await chat.stop()
     expect(log).toEqual(['finish abort', 'error STOP_ERROR'])
   })

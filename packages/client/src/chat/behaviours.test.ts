@@ -13,7 +13,7 @@ test('what goes along with one message goes along with no other', async () => {
   const chat = mill.chat({ data: { of: 'all' } })
   for (const data of [{ of: 'one' }, undefined]) {
     const end = finished(chat)
-    await chat.send('Hello', data && { data })
+    await chat.sendMessage('Hello', data && { data })
     await end
   }
   expect(mill.bodies('POST /runs')).toMatchObject([{ data: { of: 'one' } }, { data: { of: 'all' } }])
@@ -21,9 +21,9 @@ test('what goes along with one message goes along with no other', async () => {
 
 test('while something waits for a person, what is said waits too, and is answered after it', async () => {
   const chat = mill.chat()
-  await chat.send('Sell')
+  await chat.sendMessage('Sell')
   await until(chat, () => chat.state.status === 'paused' && chat.store.pendings.length === 1)
-  await chat.send('And now?')
+  await chat.sendMessage('And now?')
   expect(shown(chat).at(-1)).toBe('user sending: And now?')
   const [pending] = chat.store.pendings
   await chat.answer({ kind: 'approval', id: pending?.id ?? '', approved: true })

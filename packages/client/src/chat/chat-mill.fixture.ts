@@ -7,7 +7,7 @@ import { onTestFinished } from 'vitest'
 import { z } from 'zod'
 import { createConnection } from '../connection/connection.ts'
 import type { ChatFinish } from './callbacks.ts'
-import { HttpChat, type HttpChatOptions } from './http-chat.ts'
+import { type ChatOptions, HttpChat } from './http-chat.ts'
 
 const sell = tool({
   name: 'sell',
@@ -79,7 +79,7 @@ export class Mill {
   }
 
   /** A tab with one chat, left with its test. */
-  chat(options: Partial<HttpChatOptions> = {}): HttpChat {
+  chat(options: Partial<ChatOptions> = {}): HttpChat {
     const connection = createConnection({
       api: 'http://localhost:4400/api',
       fetch: this.fetch,

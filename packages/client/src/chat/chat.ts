@@ -75,7 +75,7 @@ export interface Chat {
   /** Begins to follow, until the returned function is called; may be called again then. Without it, what is sent is followed until it is done. */
   start(): () => void
   /** Says something; it is shown at once. */
-  send(input: ChatInput, options?: SendOptions): Promise<SendResult>
+  sendMessage(input: ChatInput, options?: SendOptions): Promise<SendResult>
   /** Stops the open run, wherever it is driven, or all that is on its way; what it said so far stays. */
   stop(options?: { readonly runId?: string; readonly mode?: 'interrupt' | 'abort' }): Promise<void>
   /** Answers a message anew: that of an agent's or a person's id, the last if none is named. */

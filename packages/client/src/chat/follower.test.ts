@@ -20,7 +20,7 @@ describe('a session in which nobody has spoken', () => {
     const before = mill.bodies('GET ').length
     await expect.poll(() => mill.bodies('GET ').length).toBeGreaterThanOrEqual(before + 2)
     expect(statuses).toEqual([])
-    await mill.chat({ session: 's' }).send('Hello')
+    await mill.chat({ session: 's' }).sendMessage('Hello')
     await until(one, () => shown(one).includes('assistant sent: You said: Hello'))
   })
 
@@ -31,7 +31,7 @@ describe('a session in which nobody has spoken', () => {
     const looked = mill.bodies('GET ').length
     const other = mill.chat({ connection, session: 's' })
     await until(other, () => !other.state.isLoading)
-    await other.send('Hello')
+    await other.sendMessage('Hello')
     const asked = () => mill.asked.map(({ what }) => what)
     // No timer was waited for: it asked before anything else could have come.
     const next = asked().indexOf('POST /runs') + 1
@@ -47,7 +47,7 @@ test('a session that cannot be followed any more is an error, told once, until i
   const errors: ChatError[] = []
   const finishes: ChatFinish[] = []
   chat.callbacks = { onError: error => void errors.push(error), onFinish: finish => void finishes.push(finish) }
-  await chat.send('Slowly')
+  await chat.sendMessage('Slowly')
   await until(chat, () => chat.state.status === 'streaming' && chat.state.connection.status === 'live')
   const error = { code: 'forbidden', message: 'Not yours.', retryable: false }
   let refused = 0
@@ -68,7 +68,7 @@ test('a session that cannot be followed any more is an error, told once, until i
   connection.wake()
   await expect.poll(() => refused >= 2 && chat.state.connection.status === 'offline').toBe(true)
   mill.meddle = () => undefined
-  await chat.send('Next')
+  await chat.sendMessage('Next')
   await until(chat, () => chat.state.connection.status === 'live')
   expect([chat.state.error, chat.state.status]).toEqual([undefined, 'streaming'])
   expect(errors).toHaveLength(1)

@@ -16,7 +16,7 @@ describe('send', () => {
   test('a message is shown at once, and its answer when it comes', async () => {
     const chat = mill.chat()
     const end = finished(chat)
-    const sent = chat.send('Hello')
+    const sent = chat.sendMessage('Hello')
     expect(shown(chat)).toEqual(['user sending: Hello'])
     expect(chat.state.status).toBe('submitted')
     expect(await sent).toEqual({ messageId: chat.store.messageIds[0], runId: expect.any(String) })
@@ -37,7 +37,7 @@ describe('send', () => {
       what === 'POST /runs'
         ? Response.json({ error: { code: 'too_much', message: 'No room.', retryable: false } }, { status: 413 })
         : undefined
-    const { messageId, error } = await chat.send('Hello')
+    const { messageId, error } = await chat.sendMessage('Hello')
     const told = { code: 'too_much', message: 'No room.', source: 'send', recoverable: true, retryable: false }
     expect(error).toEqual({ ...told, details: { messageId } })
     expect(chat.state).toMatchObject({ status: 'error', error: told })
@@ -62,7 +62,7 @@ describe('send', () => {
       return mill.app.fetch(new Request(url, { method: 'POST', headers, body: JSON.stringify(body) })).then(down)
     }
     const end = finished(chat)
-    await chat.send('Hello')
+    await chat.sendMessage('Hello')
     await end
     const bodies = mill.bodies('POST /runs') as { runId: string; messageId: string }[]
     expect(bodies).toHaveLength(2)
@@ -73,9 +73,9 @@ describe('send', () => {
 
   test.each(['queue', 'reject', 'interrupt-previous'] as const)('while a run is open: %s', async whenBusy => {
     const chat = mill.chat({ whenBusy })
-    await chat.send('Slowly')
+    await chat.sendMessage('Slowly')
     await until(chat, () => chat.state.status === 'streaming')
-    const { error } = await chat.send('Next')
+    const { error } = await chat.sendMessage('Next')
     expect(error?.code).toBe(whenBusy === 'reject' ? 'run_busy' : undefined)
     expect(mill.bodies('POST /runs')).toHaveLength(2)
     if (whenBusy === 'interrupt-previous') {
@@ -89,10 +89,10 @@ describe('send', () => {
 
   test('what waits is seen in another tab, and gone in both when it is stopped', async () => {
     const one = mill.chat()
-    await one.send('Slowly')
+    await one.sendMessage('Slowly')
     await until(one, () => one.state.status === 'streaming')
     const other = mill.chat({ session: one.state.sessionId })
-    const { runId } = await one.send('Next')
+    const { runId } = await one.sendMessage('Next')
     await until(other, () => shown(other).includes('user sending: Next'))
     await other.stop({ runId: runId as string })
     for (const chat of [one, other]) await until(chat, () => !shown(chat).includes('user sending: Next'))
@@ -104,7 +104,7 @@ describe('send', () => {
   test('files are given to the server first', async () => {
     const chat = mill.chat()
     const end = finished(chat)
-    await chat.send({ text: 'Look', files: [new File(['abc'], 'a b.txt', { type: 'text/plain' })] })
+    await chat.sendMessage({ text: 'Look', files: [new File(['abc'], 'a b.txt', { type: 'text/plain' })] })
     await end
     expect(chat.store.messages[0]?.parts).toMatchObject([
       { type: 'text', text: 'Look' },
@@ -117,7 +117,7 @@ describe('stop', () => {
   test('reaches the server, and what was said stays', async () => {
     const chat = mill.chat()
     const end = finished(chat)
-    await chat.send('Slowly')
+    await chat.sendMessage('Slowly')
     await until(chat, () => chat.state.status === 'streaming')
     await chat.stop()
     expect(await end).toMatchObject({ isAbort: true, isError: false })
@@ -128,7 +128,7 @@ describe('stop', () => {
     const end = finished(chat)
     const gate = Promise.withResolvers<undefined>()
     mill.meddle = what => (what === 'POST /runs' ? (gate.promise as never) : undefined)
-    const sent = chat.send('Slowly')
+    const sent = chat.sendMessage('Slowly')
     const stopped = chat.stop()
     gate.resolve(undefined)
     await Promise.all([sent, stopped])
@@ -155,7 +155,7 @@ describe('again', () => {
       await until(chat, () => chat.state.status === 'ready' && chat.store.messages.length === 2)
       return shown(chat)
     }
-    const first = await said(() => chat.send('Hello'))
+    const first = await said(() => chat.sendMessage('Hello'))
     expect(await said(() => chat.regenerate())).toEqual(first)
     expect(await said(() => chat.retry(chat.store.messageIds[1]))).toEqual(first)
     expect(await said(() => chat.edit(chat.store.messageIds[0] as string, 'Bye'))).toEqual([
@@ -168,7 +168,7 @@ describe('again', () => {
   test('what cannot be done is an error, not a throw', async () => {
     const chat = mill.chat()
     const end = finished(chat)
-    await chat.send('Hello')
+    await chat.sendMessage('Hello')
     await end
     const { error, messageId } = await chat.edit('nobody', 'Bye')
     expect([error?.code, chat.state.error]).toEqual(['run_unknown', error])
@@ -183,7 +183,7 @@ describe('answers', () => {
   test.each([true, false])('an approval (%s) carries what was shown', async approved => {
     const calls: string[] = []
     const chat = mill.chat({ onToolCall: ({ toolCall }) => void calls.push(toolCall.state) })
-    await chat.send('Sell')
+    await chat.sendMessage('Sell')
     await until(chat, () => chat.store.pendings.length > 0 && chat.state.status === 'paused')
     const end = finished(chat)
     await chat.answer({ kind: 'approval', id: chat.store.pendings[0]?.id as string, approved })
@@ -200,7 +200,7 @@ describe('answers', () => {
   test('an answer that is refused throws why', async () => {
     const chat = mill.chat()
     const end = finished(chat)
-    await chat.send('Hello')
+    await chat.sendMessage('Hello')
     await end
     const answer = chat.answer({ kind: 'tool-result', id: 'none', output: 1 })
     await expect(answer).rejects.toMatchObject({ code: 'answer_unknown' })
@@ -216,7 +216,7 @@ describe('answers', () => {
     }
     const one = mill.chat({ tools })
     const end = finished(one)
-    await one.send('Where am I, in many words?')
+    await one.sendMessage('Where am I, in many words?')
     mill.chat({ tools, session: one.state.sessionId })
     await end
     expect(inputs).toEqual([100_000])
@@ -231,7 +231,7 @@ describe('answers', () => {
     }
     const chat = mill.chat({ tools })
     const end = finished(chat)
-    await chat.send('Where')
+    await chat.sendMessage('Where')
     await end
     expect(mill.bodies('POST /answers')).toMatchObject([{ kind: 'claim' }, { kind: 'tool-result', error: 'lost' }])
     const part = chat.store.messages[1]?.parts.find(({ type }) => type === 'tool')
@@ -249,7 +249,7 @@ describe('answers', () => {
       },
     }
     const chat = mill.chat({ tools })
-    await chat.send('Where')
+    await chat.sendMessage('Where')
     await begun.promise
     await chat.stop()
     await aborted.promise
@@ -263,7 +263,7 @@ describe('what is there already', () => {
     const session = first.state.sessionId as string
     for (const word of ['one', 'two', 'three']) {
       const end = finished(first)
-      await first.send(word)
+      await first.sendMessage(word)
       await end
     }
     const finishes: ChatFinish[] = []
@@ -295,7 +295,7 @@ describe('what is there already', () => {
     const first = mill.chat()
     const session = first.state.sessionId as string
     const end = finished(first)
-    await first.send('Hello')
+    await first.sendMessage('Hello')
     await end
     const url = `http://localhost:4400/api/sessions/${session}`
     const snapshot = await (await mill.app.fetch(new Request(url))).json()
@@ -309,7 +309,7 @@ describe('what is there already', () => {
     const other = mill.chat()
     const session = other.state.sessionId as string
     const end = finished(other)
-    await other.send('Hello')
+    await other.sendMessage('Hello')
     await end
     const chat = mill.chat({ session })
     await until(chat, () => chat.state.connection.status === 'live')
@@ -318,10 +318,10 @@ describe('what is there already', () => {
     await mill.app.fetch(new Request(`http://localhost:4400/api/sessions/${session}`, { method: 'DELETE' }))
     const again = finished(other)
     await until(other, () => other.state.error !== undefined)
-    await other.send('Anew')
+    await other.sendMessage('Anew')
     await again
     await until(chat, () => chat.state.error !== undefined)
-    await chat.send('And I')
+    await chat.sendMessage('And I')
     expect((await told).messages.length).toBeGreaterThan(0)
     await until(chat, () => shown(chat).includes('assistant sent: You said: And I'))
     expect(shown(chat)[0]).toBe('user sent: Anew')
@@ -334,12 +334,12 @@ test('a callback that throws harms nothing, and all may be replaced', async () =
     throw new Error('broken')
   }
   const chat = mill.chat({ onFinish: broken, onError: broken, onToolCall: async () => broken(), onData: broken })
-  await chat.send('Hello')
+  await chat.sendMessage('Hello')
   await until(chat, () => shown(chat).includes('assistant sent: You said: Hello') && chat.state.status === 'ready')
   expect(printed).toHaveBeenCalled()
   printed.mockRestore()
   const end = finished(chat)
-  await chat.send('Again')
+  await chat.sendMessage('Again')
   await end
 })
 
@@ -347,7 +347,7 @@ test('a lost connection is reported once, as recovered, and nothing ends by it',
   const errors: ChatError[] = []
   const finishes: ChatFinish[] = []
   const chat = mill.chat({ onError: error => void errors.push(error), onFinish: end => void finishes.push(end) })
-  await chat.send('Slowly')
+  await chat.sendMessage('Slowly')
   await until(chat, () => chat.state.status === 'streaming' && chat.state.connection.status === 'live')
   let n = 0
   mill.meddle = what => (what.endsWith('/stream') && n++ < 3 ? down() : undefined)

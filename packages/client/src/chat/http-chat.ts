@@ -29,7 +29,7 @@ import { StateCell } from './state.ts'
 import { type ClientTools, ToolCalls } from './tools.ts'
 
 /** `A` is `typeof app`, where the compiler is to know what a server has. */
-export interface HttpChatOptions<A = unknown> extends ApiOptions, ChatCallbacks<A> {
+export interface ChatOptions<A = unknown> extends ApiOptions, ChatCallbacks<A> {
   /** Who answers: an agent, or a workflow, by its name. */
   readonly agent?: AgentName<A> | undefined
   readonly workflow?: WorkflowName<A> | undefined
@@ -55,7 +55,7 @@ const PAGE_SIZE = 100
 /** A conversation with a Millrace server, or with another that a connection makes look like one. */
 export class HttpChat<A = unknown> implements Chat {
   readonly store: Store
-  readonly #options: HttpChatOptions
+  readonly #options: ChatOptions
   readonly #api: SessionApi
   readonly #observer: Observer
   readonly #calls: ToolCalls
@@ -71,9 +71,9 @@ export class HttpChat<A = unknown> implements Chat {
   /** Why the session cannot be followed. */
   #broken: ChatError | undefined
 
-  constructor(given: HttpChatOptions<A>) {
+  constructor(given: ChatOptions<A>) {
     // What the compiler knows of an app nobody needs here.
-    const options = given as HttpChatOptions
+    const options = given as ChatOptions
     const { snapshot, session, streamFlushInterval, tools = {} } = options
     this.#options = options
     const connection = options.connection ?? sharedConnection(options)
@@ -226,7 +226,7 @@ export class HttpChat<A = unknown> implements Chat {
     this.#look()
   }
 
-  async send(input: ChatInput, options: SendOptions = {}): Promise<SendResult> {
+  async sendMessage(input: ChatInput, options: SendOptions = {}): Promise<SendResult> {
     const { messageId = newId() } = options
     const { agent, workflow } = options.agent || options.workflow ? options : this.#options
     return this.#say('/runs', messageId, input, async () => {
@@ -383,5 +383,5 @@ export class HttpChat<A = unknown> implements Chat {
   }
 }
 
-/** A chat: with the page's own server, or with the one that a connection leads to. */
-export const createChat = <A = unknown>(options: HttpChatOptions<A>): Chat => new HttpChat(options)
+/** Creates a chat with the server at `api` (the page's own by default) or with the one that `connection` leads to. */
+export const createChat = <A = unknown>(options: ChatOptions<A>): Chat => new HttpChat(options)

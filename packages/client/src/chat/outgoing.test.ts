@@ -19,7 +19,7 @@ async function chatWith(...words: string[]): Promise<HttpChat> {
   const chat = mill.chat()
   for (const word of words) {
     const end = finished(chat)
-    await chat.send(word)
+    await chat.sendMessage(word)
     await end
   }
   return chat
@@ -45,7 +45,7 @@ describe('sends', () => {
     const chat = mill.chat()
     let n = 0
     mill.meddle = what => (said(what) && n++ === 0 ? new Response('', { status: 503 }) : undefined)
-    await Promise.all([chat.send('one'), chat.send('two')])
+    await Promise.all([chat.sendMessage('one'), chat.sendMessage('two')])
     const texts = mill.bodies('POST /runs').map(body => (body as { input: { parts: { text: string }[] } }).input)
     expect(texts.map(({ parts }) => parts[0]?.text)).toEqual(['one', 'one', 'two'])
     await until(chat, () => shown(chat).includes('assistant sent: You said: two'))
@@ -56,7 +56,7 @@ describe('sends', () => {
     const chat = mill.chat()
     loseReplies(chat)
     const end = finished(chat)
-    const { messageId, error } = await chat.send('Hello')
+    const { messageId, error } = await chat.sendMessage('Hello')
     expect([error?.code, chat.state.error, shown(chat)]).toEqual(['http_504', error, ['user error: Hello']])
     await end
     await until(chat, () => chat.state.status === 'ready')
@@ -68,7 +68,7 @@ describe('sends', () => {
     const errors: ChatError[] = []
     chat.callbacks = { onError: error => void errors.push(error) }
     loseReplies(chat, () => until(chat, () => shown(chat).includes('assistant sent: You said: Again')))
-    expect(await chat.send('Again')).toMatchObject({ runId: expect.any(String) })
+    expect(await chat.sendMessage('Again')).toMatchObject({ runId: expect.any(String) })
     expect([errors, chat.state.error]).toEqual([[], undefined])
   })
 
@@ -77,7 +77,7 @@ describe('sends', () => {
     const chat = new HttpChat({ agent: 'echo', connection, streamFlushInterval: 0 })
     for (const word of ['one', 'two']) {
       const end = finished(chat)
-      await chat.send(word)
+      await chat.sendMessage(word)
       await end
       expect(shown(chat).at(-1)).toBe(`assistant sent: You said: ${word}`)
       await until(chat, () => chat.state.connection.status === 'idle')
@@ -88,7 +88,7 @@ describe('sends', () => {
   test('whoever starts a chat that follows by itself has it to leave', async () => {
     const connection = createConnection({ api: 'http://localhost:4400/api', fetch: mill.fetch })
     const chat = new HttpChat({ agent: 'echo', connection, streamFlushInterval: 0 })
-    await chat.send('Slowly')
+    await chat.sendMessage('Slowly')
     await until(chat, () => chat.state.status === 'streaming')
     const leave = chat.start()
     expect(connection.size).toBe(1)
@@ -107,7 +107,7 @@ describe('sends', () => {
       await mill.app.fetch(new Request(url, { method: 'DELETE' }))
       return undefined as never
     }
-    const { messageId } = await chat.send('Hello')
+    const { messageId } = await chat.sendMessage('Hello')
     await until(chat, () => chat.state.status === 'error')
     expect(chat.store.message(messageId)).toMatchObject({ status: 'error', error: { code: 'session_unknown' } })
     const end = finished(chat)
@@ -120,7 +120,7 @@ describe('sends', () => {
     const chat = mill.chat()
     const file = new File(['abc'], 'a.txt', { type: 'text/plain' })
     mill.meddle = what => (said(what) ? refuse() : undefined)
-    const sent = chat.send({ files: [file].values() })
+    const sent = chat.sendMessage({ files: [file].values() })
     const local = { type: 'file', filename: 'a.txt', mediaType: 'text/plain', url: expect.stringMatching(/^blob:/) }
     expect(chat.store.messages).toMatchObject([{ status: 'sending', parts: [local] }])
     const { messageId } = await sent
@@ -135,7 +135,7 @@ describe('sends', () => {
     let n = 0
     const chat = mill.chat({ data: () => ++n })
     mill.meddle = what => (said(what) ? LATER() : undefined)
-    const { messageId } = await chat.send('Hello')
+    const { messageId } = await chat.sendMessage('Hello')
     mill.meddle = () => undefined
     await chat.retry(messageId)
     expect(new Set(mill.bodies('POST /runs').map(body => JSON.stringify(body))).size).toBe(1)
@@ -147,7 +147,7 @@ describe('stop', () => {
     const chat = mill.chat()
     const gate = Promise.withResolvers<undefined>()
     mill.meddle = what => (said(what) ? (gate.promise as never) : undefined)
-    const sent = [chat.send('Slowly'), chat.send('Slowly')]
+    const sent = [chat.sendMessage('Slowly'), chat.sendMessage('Slowly')]
     const stopped = chat.stop()
     gate.resolve(undefined)
     const [one, two] = await Promise.all(sent)
@@ -176,7 +176,7 @@ describe('again', () => {
   test('of what is no turn nothing is done', async () => {
     const chat = await chatWith('one')
     mill.meddle = what => (said(what) ? refuse() : undefined)
-    const { messageId } = await chat.send('two')
+    const { messageId } = await chat.sendMessage('two')
     for (const id of [messageId, 'nobody']) {
       expect(await chat.regenerate(id)).toMatchObject({ messageId: id, error: { code: 'message_unknown' } })
     }

@@ -3,7 +3,7 @@ import type { Chunk, Message } from '@millrace/protocol'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { ChatFinish } from './callbacks.ts'
 import type { Chat } from './chat.ts'
-import { createChat, type HttpChatOptions } from './http-chat.ts'
+import { type ChatOptions, createChat } from './http-chat.ts'
 import { type PeerScript, type Script, ScriptedPeer, text } from './peer.fixture.ts'
 
 const textOf = (message: Message | undefined): string | undefined =>
@@ -23,7 +23,7 @@ const until = (chat: Chat, status: Chat['state']['status']) =>
     look()
   })
 
-function open(script: PeerScript | Script, options: Partial<HttpChatOptions> = {}) {
+function open(script: PeerScript | Script, options: Partial<ChatOptions> = {}) {
   const peer = new ScriptedPeer(script)
   const chat = createChat({ connection: peer.connection, ...options })
   onTestFinished(chat.start())
@@ -32,7 +32,7 @@ function open(script: PeerScript | Script, options: Partial<HttpChatOptions> = {
 
 /** Says something, and waits until it is answered. */
 async function talk(chat: Chat, said: string, status: Chat['state']['status'] = 'ready') {
-  const result = await chat.send(said)
+  const result = await chat.sendMessage(said)
   await until(chat, status)
   return result
 }
@@ -252,7 +252,7 @@ test('stop: what was said stays, the peer is told, and nothing comes after', asy
     say: [...text('one ').slice(0, 4), gate.promise, { type: 'text-delta', id: '0', delta: 'two' }],
     status: 'completed',
   }))
-  await chat.send('go')
+  await chat.sendMessage('go')
   await expect.poll(() => textsOf(chat)).toEqual(['go', 'one '])
   await until(chat, 'streaming')
   await chat.stop()
@@ -273,9 +273,9 @@ test('what is said meanwhile waits, is refused, or stops what is open', async ()
       status: 'completed',
     }
   })
-  await chat.send('first')
-  await chat.send('second')
-  expect((await chat.send('third', { whenBusy: 'reject' })).error).toMatchObject({ code: 'run_busy' })
+  await chat.sendMessage('first')
+  await chat.sendMessage('second')
+  expect((await chat.sendMessage('third', { whenBusy: 'reject' })).error).toMatchObject({ code: 'run_busy' })
   expect(textsOf(chat).slice(0, 1)).toEqual(['first'])
   gate.resolve()
   await expect.poll(() => textsOf(chat)).toEqual(['first', 'first!', 'second', 'second!', 'third'])
@@ -284,8 +284,8 @@ test('what is said meanwhile waits, is refused, or stops what is open', async ()
       ? { say: [{ type: 'start' }, new Promise(() => {})], status: 'completed' }
       : { say: text('here'), status: 'completed' },
   )
-  await stuck.chat.send('first')
-  await stuck.chat.send('now', { whenBusy: 'interrupt-previous' })
+  await stuck.chat.sendMessage('first')
+  await stuck.chat.sendMessage('now', { whenBusy: 'interrupt-previous' })
   await until(stuck.chat, 'ready')
   expect(textsOf(stuck.chat).at(-1)).toBe('here')
 })
@@ -338,7 +338,7 @@ test('structured data, state, data parts and sub-agents of a peer that has them'
 
 test('a file is given to the peer as what is said', async () => {
   const { peer, chat } = open(() => ({ say: text('ok'), status: 'completed' }))
-  await chat.send({ text: 'look', files: [new File(['abc'], 'a b.txt', { type: 'text/plain' })] })
+  await chat.sendMessage({ text: 'look', files: [new File(['abc'], 'a b.txt', { type: 'text/plain' })] })
   await until(chat, 'ready')
   expect(peer.asked[0]?.messages[0]?.parts[1]).toMatchObject({
     type: 'file',

@@ -146,7 +146,7 @@ test('a server that refuses results: one run, and an error of the chat', async (
   const chat = mill.chat({ tools: { locate }, onError: error => void errors.push(error) })
   mill.meddle = (what, body) =>
     what === 'POST /answers' && (body as Told).kind === 'tool-result' ? new Response('', { status: 403 }) : undefined
-  await chat.send('Where')
+  await chat.sendMessage('Where')
   await until(chat, () => chat.state.error !== undefined)
   expect(errors).toMatchObject([{ code: 'http_403', source: 'answer', details: { toolCallId: expect.any(String) } }])
   // Who claims again wakes who looks: nothing comes of it.
@@ -173,7 +173,7 @@ test.each([
   const errors: ChatError[] = []
   const chat = mill.chat({ tools: { locate }, onError: error => void errors.push(error) })
   const end = finished(chat)
-  await chat.send('Where')
+  await chat.sendMessage('Where')
   await end
   const call = chat.store.messages[1]?.parts.find(({ type }) => type === 'tool')
   expect(call).toMatchObject({ state: 'output-error', errorText: expect.stringMatching(words) })

@@ -65,7 +65,7 @@ export class TabScript extends SessionScript<Turn, TabScene> {
   protected async playTurn({ agent, deed, after }: Turn): Promise<void> {
     if (deed === 'remove') await this.#remove()
     const from = this.scene.observed
-    const runId = await this.#got(chat => chat.send(`Go on, ${agent}.`, { agent }))
+    const runId = await this.#got(chat => chat.sendMessage(`Go on, ${agent}.`, { agent }))
     if (runId === undefined) return
     const isTime = () => this.scene.observed >= from + after || this.isEnded(runId)
     switch (deed) {
@@ -77,7 +77,7 @@ export class TabScript extends SessionScript<Turn, TabScene> {
         return
       case 'interrupt':
         await this.scene.until('there is something to interrupt', isTime)
-        await this.#got(chat => chat.send('Rather this.', { agent: 'teller', whenBusy: 'interrupt-previous' }))
+        await this.#got(chat => chat.sendMessage('Rather this.', { agent: 'teller', whenBusy: 'interrupt-previous' }))
         break
       case 'regenerate':
         await this.ended()
@@ -123,7 +123,7 @@ export class TabScript extends SessionScript<Turn, TabScene> {
     notes.push(`${this.sessionId}: removed`)
     this.isRemoved = true
     this.runIds = new Set()
-    const runId = await this.#got(chat => chat.send('Is anybody there?', { agent: 'teller' }))
+    const runId = await this.#got(chat => chat.sendMessage('Is anybody there?', { agent: 'teller' }))
     // Tabs that were told that the session is gone connect again.
     for (const { connection } of this.scene.tabs) connection.wake()
     this.scene.notes.push(`${this.sessionId}: made anew by ${runId}`)

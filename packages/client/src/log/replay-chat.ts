@@ -39,7 +39,7 @@ export class ReplayChat implements Chat {
     return () => {}
   }
 
-  send = (): Promise<SendResult> => this.#refuse()
+  sendMessage = (): Promise<SendResult> => this.#refuse()
   regenerate = (): Promise<SendResult> => this.#refuse()
   retry = (): Promise<SendResult> => this.#refuse()
   edit = (): Promise<SendResult> => this.#refuse()

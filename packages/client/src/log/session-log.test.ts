@@ -29,14 +29,14 @@ test('each entry comes once, through cuts; and all of them amount to what the ch
   })
   const chat = mill.chat({ session: 's', connection })
   const said = finished(chat)
-  await chat.send('A long way to the mill')
+  await chat.sendMessage('A long way to the mill')
   await said
   const log = new SessionLog({ sessionId: 's', connection })
   const leave = log.start()
   await until(log, ({ status }) => status === 'live')
   mill.cut()
   const again = finished(chat)
-  await chat.send('And back')
+  await chat.sendMessage('And back')
   await again
   await until(log, ({ head, status }) => head === chat.store.head && status === 'live')
   const sequences = log.entries.map(({ sequence }) => sequence)
@@ -144,7 +144,7 @@ test('a recording is there at once, and nothing can be added to it', async () =>
   expect(log).toMatchObject({ isRecording: true, state: { count: 0, status: 'idle', reason: 'a recording' } })
   log.start()()
   const chat = new ReplayChat()
-  for (const act of [() => chat.send(), () => chat.retry(), () => chat.regenerate(), () => chat.edit()]) {
+  for (const act of [() => chat.sendMessage(), () => chat.retry(), () => chat.regenerate(), () => chat.edit()]) {
     expect(await act()).toMatchObject({ error: { code: 'read_only' } })
   }
   expect(chat.state.error).toMatchObject({ code: 'read_only' })

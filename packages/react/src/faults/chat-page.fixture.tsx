@@ -25,14 +25,14 @@ function Line({ id }: { readonly id: string }) {
 }
 
 function Conversation() {
-  const { send, stop, status } = useChat()
+  const { sendMessage, stop, status } = useChat()
   const { status: connection } = useConnection()
   return (
     <main data-status={status} data-connection={connection}>
       {useMessageIds().map(id => (
         <Line key={id} id={id} />
       ))}
-      <button type="button" id="send" onClick={() => send('Say it.')}>
+      <button type="button" id="send" onClick={() => sendMessage('Say it.')}>
         Send
       </button>
       <button type="button" id="stop" onClick={() => stop()}>

@@ -20,9 +20,9 @@ const Log = (of: Parameters<typeof useLog>[0]) => {
 }
 
 const Send = () => {
-  const { send, status } = useChat()
+  const { sendMessage, status } = useChat()
   return (
-    <button type="button" onClick={() => void send('One two three')}>
+    <button type="button" onClick={() => void sendMessage('One two three')}>
       {status}
     </button>
   )

@@ -1,4 +1,4 @@
-import { type ChatConnection, HttpChat } from '@millrace/client'
+import { type ChatConnection, createChat } from '@millrace/client'
 import { SessionLog } from '@millrace/client/log'
 import type { Entry } from '@millrace/protocol'
 import { expect, onTestFinished, test } from 'vitest'
@@ -12,7 +12,7 @@ async function readAfter(meddle: (connection: ChatConnection) => ChatConnection,
   const log = new SessionLog({ sessionId: 's', connection })
   onTestFinished(log.start())
   await expect.poll(() => endsOf(log).length).toBe(1)
-  const chat = new HttpChat({ session: 's', connection: meddle(connection) })
+  const chat = createChat({ session: 's', connection: meddle(connection) })
   onTestFinished(chat.start())
   const reading = new Reading(log, chat)
   onTestFinished(reading.start())
