@@ -326,7 +326,7 @@ export class HttpChat<A = unknown> implements Chat {
     if (messageId === undefined) return this.#redo(turn?.message?.messageId ?? '')
     const of = turn?.runId ?? this.#runAfter(messageId)
     if (of !== undefined) return this.#redo(messageId, of)
-    const message = `There is no turn of a message ${messageId}.`
+    const message = `No turn has the message ${messageId}.`
     const error = new RequestError({ code: 'message_unknown', message })
     return { messageId, error: this.#report(error, 'send', { messageId }) }
   }
@@ -353,7 +353,7 @@ export class HttpChat<A = unknown> implements Chat {
       // What was shown is what may run.
       const shown = pending && 'part' in pending && !pending.part.blobs ? { input: pending.part.input ?? null } : {}
       if (answer.kind === 'approval' && answer.approved && !pending)
-        throw new RequestError({ code: 'answer_unknown', message: `Nothing that is shown waits for ${answer.id}.` })
+        throw new RequestError({ code: 'answer_unknown', message: `No pending has the id ${answer.id}.` })
       await this.#api.answer(answer.kind === 'approval' ? { ...shown, ...answer } : answer)
     } catch (error) {
       this.#report(error, 'answer', { id: answer.id })

@@ -117,7 +117,7 @@ export class Api {
     } catch (error) {
       if ((error as Error).name !== 'SyntaxError') throw failureOf(error)
       const type = reply.headers.get('content-type') ?? 'something else'
-      const message = `What is at ${this.#base} answered with ${type} where JSON was asked for: is it a Millrace server?`
+      const message = `Expected JSON from ${this.#base}, got ${type}: is it a Millrace server?`
       // What says that it is JSON was cut short on its way.
       throw new RequestError({ code: 'reply_invalid', message, retryable: type.includes('json') }, reply.status)
     }

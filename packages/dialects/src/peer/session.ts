@@ -136,7 +136,7 @@ export class PeerSession {
     if (this.#isKnown(runId)) return
     const turn = this.#turns.findLast(({ message }) => message?.messageId === messageId)
     if (!turn) {
-      const message = `There is no turn of a message ${messageId}.`
+      const message = `No turn has the message ${messageId}.`
       throw new PeerError({ code: 'message_unknown', message }, NOT_FOUND)
     }
     this.#mustCut()
