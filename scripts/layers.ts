@@ -8,6 +8,13 @@ import { importsOf, isTest } from './imports.ts'
  * and no folder imports them.
  */
 export const layers: Record<string, string[][]> = {
+  log: [
+    ['store'],
+    ['contract', 'stores/memory', 'stores/postgres', 'stores/redis', 'stores/sqlite', 'ticket'],
+    ['read', 'stores', 'write'],
+    ['compat', 'retention'],
+    ['manager'],
+  ],
   millrace: [],
 }
 

@@ -1,10 +1,10 @@
 export type { Failure } from './compat/stream-lifecycle.ts'
-export type { ListedStream } from './manager/listing.ts'
 export { MOST_DUE } from './manager/manager-options.ts'
 export {
   type CreateWriterOptions,
   type CutRequest,
   type FoldedLog,
+  type ListedStream,
   type News,
   type Reach,
   type ReadEntry,

@@ -1,10 +1,12 @@
-// `cleanupToStep` of the Helix pages, by appending: drafts are discarded, and later turns are cut by a rewind that the next run begins with.
+// `cleanupToStep` of the Helix page. It appends and deletes nothing: drafts get a discard, later turns a rewind with which
+// the next run begins.
 
-import { isGuest, type WriterOrigin } from '@millrace/protocol'
+import { type Chunk, isGuest, type WriterOrigin } from '@millrace/protocol'
 import type { PastReader } from '../read/log-history.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Page } from '../store/log-store.ts'
 import { mustStop, ticketOf } from '../ticket/ticket.ts'
+import type { GuestOutcome } from '../write/guest-append.ts'
 import type { Writer } from '../write/writer.ts'
 
 /** How often a log is looked at that is written to meanwhile. */
@@ -46,6 +48,28 @@ export async function discardDrafts(
   )
 }
 
+/** A cut that was requested. The first batch of a writer of this run makes it. */
+export interface CutRequest {
+  readonly runId: string
+  readonly toSequence: number
+}
+
+/** Requests a run that cuts the session at the end of a step; undefined where nothing follows that step. */
+export async function requestCut(
+  past: PastReader,
+  append: (chunk: Chunk) => Promise<GuestOutcome>,
+  streamId: string,
+  step: number,
+  { runId: ofRun, nextRunId: runId }: { readonly runId: string | undefined; readonly nextRunId: string },
+): Promise<CutRequest | undefined> {
+  const { toSequence, program, head } = await endOfStep(past, streamId, step, ofRun)
+  if (toSequence === head) return undefined
+  const cut = { toSequence, reason: `cleanup to step ${step}` }
+  const done = await append({ type: 'run-requested', runId, program, cut })
+  if (done.outcome !== 'refused') return { runId, toSequence }
+  throw new LogError('refused', `the cut at ${toSequence} was refused: ${done.reason}`)
+}
+
 interface StepEnd {
   readonly toSequence: number
   readonly program: string
@@ -53,12 +77,7 @@ interface StepEnd {
 }
 
 /** Where a run's step ended on its main lane, and what drives that run; before the run for step 0. */
-export function endOfStep(
-  past: PastReader,
-  streamId: string,
-  step: number,
-  ofRun: string | undefined,
-): Promise<StepEnd> {
+function endOfStep(past: PastReader, streamId: string, step: number, ofRun: string | undefined): Promise<StepEnd> {
   return past.steadily(streamId, page => find(past, streamId, page, step, ofRun))
 }
 

@@ -1,28 +1,95 @@
-// How a run ends, as the batch that says so. An end is never refused (law 6): what is too large is left out and named, or cut short.
+// The verbs of the Helix page that end, pause and resume the open run of a log. An end is never refused (law 6): an output
+// that is too large is left out and reported, a text that is too long is shortened.
 
 import type { Chunk, Json, WriterOrigin } from '@millrace/protocol'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
-import type { LogStore } from '../store/log-store.ts'
-import { mustStop, stopStatus, type Ticket } from '../ticket/ticket.ts'
+import type { Accepted, LogStore } from '../store/log-store.ts'
+import { mustStop, pauseOf, pendingKey, stopStatus, type Ticket } from '../ticket/ticket.ts'
+import type { Claims } from '../write/claims.ts'
+import type { BatchLike } from '../write/lane.ts'
+import type { Writer } from '../write/writer.ts'
 
-/** What went wrong, for people and programs. */
+/** Why a run failed. */
 export type Failure = Omit<Extract<Chunk, { type: 'error' }>, 'type'>
 
-/** How large what is said at the end may be. */
-export interface EndBounds {
+/** Bounds of the batch that ends a run. */
+interface EndBounds {
   readonly store: Pick<LogStore, 'maxBatchBytes'>
   readonly maxEntryBytes: number
 }
 
-/** How a run that did not fail ended. */
+/** The status of a run that ends without failing. */
 export type EndStatus = 'completed' | 'interrupted' | 'aborted'
 
-/** How a run ends that did not fail: as it was asked to stop, where it was. */
-export const endStatus = (ticket: Ticket): EndStatus => (mustStop(ticket) ? stopStatus(ticket) : 'completed')
+/** Ends the open run: completed, or interrupted or aborted where it was asked to stop. Returns the status. */
+export async function endStream(
+  claims: Claims,
+  bounds: EndBounds,
+  streamId: string,
+  output: Json | undefined,
+): Promise<EndStatus> {
+  let status: EndStatus = 'completed'
+  await decide(claims, streamId, (_, writer) => {
+    // A run without any entry yet starts and ends in one batch.
+    const { begun } = writer
+    if (begun.run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to end`)
+    status = endStatus(begun)
+    return endOf(status, output, writer.main.origin, bounds)
+  })
+  return status
+}
 
-/** The end of a run that did not fail. */
-export function endOf(
+/** Ends the open run as failed. */
+export async function failStream(
+  claims: Claims,
+  { maxEntryBytes }: EndBounds,
+  streamId: string,
+  error: string | Failure,
+): Promise<void> {
+  const chunks = failureOf(error, maxEntryBytes)
+  await decide(claims, streamId, (_, { begun }) => {
+    if (begun.run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to fail`)
+    return chunks
+  })
+}
+
+/**
+ * Pauses the open run. Returns false where it is paused already, and where a pending that this process's writer still
+ * saw open was settled meanwhile.
+ */
+export async function pauseStream(claims: Claims, streamId: string, reason: string | undefined): Promise<boolean> {
+  const awaited = claims.own(streamId)?.ticket.pendings.map(pendingKey) ?? []
+  const done = await decide(claims, streamId, ({ run, pendings }) => {
+    if (run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to pause`)
+    const open = new Set(pendings.map(pendingKey))
+    if (!awaited.every(key => open.has(key))) return undefined
+    return run.paused ? undefined : [pauseOf(pendings, reason)]
+  })
+  return done !== undefined
+}
+
+/** Resumes the paused run. Returns false where it is not paused. */
+export async function resumeStream(claims: Claims, streamId: string): Promise<boolean> {
+  const done = await decide(claims, streamId, ({ run }) =>
+    run?.paused ? [{ type: 'run-resumed', mode: 'continue' }] : undefined,
+  )
+  return done !== undefined
+}
+
+function decide(
+  claims: Claims,
+  streamId: string,
+  build: (ticket: Ticket, writer: Writer) => BatchLike | undefined,
+): Promise<Accepted | undefined> {
+  return claims.with(streamId, writer => writer.decide(ticket => build(ticket, writer)))
+}
+
+/** The status with which a run ends now: a run that was asked to stop is not completed. */
+const endStatus = (ticket: Ticket): EndStatus => (mustStop(ticket) ? stopStatus(ticket) : 'completed')
+
+/** The chunks that end a run without a failure. */
+function endOf(
   status: EndStatus,
   output: Json | undefined,
   origin: WriterOrigin,
@@ -54,8 +121,8 @@ function bytesOf(entry: NewEntry): number {
   }
 }
 
-/** The end of a run that failed, with what is known of why: of an `Error` or whatever else has a message. */
-export function failureOf(failure: string | Failure, maxEntryBytes: number): Chunk[] {
+/** The chunks that end a run as failed. Takes an `Error` and everything else with a message. */
+function failureOf(failure: string | Failure, maxEntryBytes: number): Chunk[] {
   const said = (typeof failure === 'string' ? { message: failure } : (failure ?? {})) as {
     [K in keyof Failure]: unknown
   }

@@ -7,14 +7,15 @@ import { encodeBatch, type NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Fork, LogStore } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
+import type { StoreCall } from '../store/retry.ts'
+import { mainLaneOrigin } from '../ticket/main-lane.ts'
 import { advance, recordOf, type Ticket } from '../ticket/ticket.ts'
-import { rootOf } from '../write/root.ts'
 
 /** Makes a log from the beginning of another, up to a sequence. */
 export async function fork(
   store: LogStore,
   past: PastReader,
-  ask: <T>(ask: () => Promise<T>) => Promise<T>,
+  ask: StoreCall,
   source: string,
   at: number,
   target: string,
@@ -73,7 +74,7 @@ function closingOf({ run, requests, notices = [] }: Ticket, { runs, agents }: Vi
   const open = runs.filter(({ status }) => status === 'running' || status === 'paused')
   for (const { runId, program = '' } of open) {
     const isBegun = run?.runId === runId
-    const origin = rootOf({ runId, program })
+    const origin = mainLaneOrigin({ runId, program })
     const say = (chunk: Chunk): NewEntry => ({ origin, chunk })
     // Who works for nobody has ended, those that began last first.
     for (const agent of agents.filter(other => other.runId === runId && other.status === undefined).reverse()) {

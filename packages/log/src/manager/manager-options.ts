@@ -5,19 +5,7 @@ import type { LogStore } from '../store/log-store.ts'
 import { systemTimers, type Timers } from '../store/timers.ts'
 import { nameProblem } from '../ticket/name-problem.ts'
 import { MIN_ENTRY_BYTES } from '../write/slot.ts'
-
-/** What the writers of a manager have in common. */
-export interface WriterSettings {
-  readonly store: LogStore
-  readonly timers: Timers
-  readonly leaseMs: number
-  readonly coalesceMs: number
-  readonly patienceMs: number
-  readonly maxEntryBytes: number
-  readonly blobBytes: number
-  readonly maxBlobBytes: number
-  readonly queueBytes: number
-}
+import type { WriterSettings } from '../write/writer.ts'
 
 export interface StreamManagerOptions {
   readonly store: LogStore

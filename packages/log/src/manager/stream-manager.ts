@@ -1,6 +1,13 @@
 import { type Chunk, type Cursor, type Entry, Fold, type Json, type View, type WriterOrigin } from '@millrace/protocol'
-import { discardDrafts, endOfStep } from '../compat/cleanup-to-step.ts'
-import { type EndStatus, endOf, endStatus, type Failure, failureOf } from '../compat/stream-lifecycle.ts'
+import { type CutRequest, discardDrafts, requestCut } from '../compat/cleanup-to-step.ts'
+import {
+  type EndStatus,
+  endStream,
+  type Failure,
+  failStream,
+  pauseStream,
+  resumeStream,
+} from '../compat/stream-lifecycle.ts'
 import { BatchReader, type ReaderOptions } from '../read/batch-reader.ts'
 import { Tail } from '../read/live-fanout.ts'
 import { type News, type Past, PastReader } from '../read/log-history.ts'
@@ -9,18 +16,16 @@ import { isCut } from '../read/rewind-point.ts'
 import { type Retention, trim } from '../retention/trim.ts'
 import { resolve } from '../store/blobs.ts'
 import { LogError } from '../store/log-error.ts'
-import type { Accepted, LogHead, LogStore } from '../store/log-store.ts'
+import type { Listed, LogHead, LogStore } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
-import { pauseOf, pendingKey, type StreamStatus, statusOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
-import { patiently } from '../write/appender.ts'
+import { retryWhileUnavailable, type StoreCall } from '../store/retry.ts'
+import { MAIN_LANE } from '../ticket/main-lane.ts'
+import { type StreamStatus, statusOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { Claims } from '../write/claims.ts'
 import { appendAsGuest, type GuestOptions, type GuestOutcome, requestKey } from '../write/guest-append.ts'
-import type { BatchLike } from '../write/lane.ts'
 import { preambleOf } from '../write/preamble.ts'
-import { MAIN } from '../write/root.ts'
-import type { Writer } from '../write/writer.ts'
+import type { Writer, WriterSettings } from '../write/writer.ts'
 import { fork } from './fork-stream.ts'
-import { listedOf } from './listing.ts'
 import {
   checkId,
   checkNames,
@@ -29,9 +34,9 @@ import {
   MOST_LISTED,
   type StreamManagerOptions,
   settingsOf,
-  type WriterSettings,
 } from './manager-options.ts'
 
+export type { CutRequest } from '../compat/cleanup-to-step.ts'
 export type { News, Reach } from '../read/log-history.ts'
 export type { ReadEntry, ReadFrom } from '../read/reading.ts'
 export type { StreamManagerOptions } from './manager-options.ts'
@@ -59,14 +64,17 @@ export interface StreamInfo extends Omit<LogHead, 'ticket'> {
   readonly latestSequence: number
 }
 
+/** A log as a list shows it. */
+export interface ListedStream extends Omit<Listed, 'ticket'> {
+  readonly status: StreamStatus
+  /** What people call it, if anybody has said. */
+  readonly title?: string
+  /** The last line that was said there, if anything was. */
+  readonly line?: string
+}
+
 /** A log at one place, as a fold. */
 export type FoldedLog = Omit<Past, 'unsealed'>
-
-/** What a cut needs to become real: a writer of this run, whose first batch makes it. */
-export interface CutRequest {
-  readonly runId: string
-  readonly toSequence: number
-}
 
 /** Logs over a store: writers that claim them, guests that are checked, readers that miss nothing. */
 export class StreamManager {
@@ -83,7 +91,7 @@ export class StreamManager {
     this.owner = options.owner ?? randomName()
     this.#settings = settingsOf(options)
     this.#past = new PastReader(this.store, this.#ask)
-    this.#claims = new Claims(this.#settings, this.#past, this.owner, this.#ask)
+    this.#claims = new Claims(this.#settings, this.owner, this.#ask)
   }
 
   /** Makes an empty log for a principal; false if there is one already. */
@@ -98,7 +106,7 @@ export class StreamManager {
    * run goes on, unless the caller's own does.
    */
   async createWriter(streamId: string, options: CreateWriterOptions): Promise<Writer> {
-    const { runId, agentId = runId, agentType, program = `agent:${agentType}@1`, lane = MAIN, step = 0 } = options
+    const { runId, agentId = runId, agentType, program = `agent:${agentType}@1`, lane = MAIN_LANE, step = 0 } = options
     checkNames({ runId: runId ?? null, agentId, agentType: agentType ?? null, program, lane })
     checkWhole('step', step)
     if (agentId !== runId) {
@@ -157,49 +165,31 @@ export class StreamManager {
     return this.#reader(streamId, options)
   }
 
-  /** Ends the open run as completed, or as it was asked to stop where it was; tells which. */
+  /** Ends the open run: completed, or interrupted or aborted where it was asked to stop. Returns the status. */
   async endStream(streamId: string, output?: Json): Promise<EndStatus> {
-    let status: EndStatus = 'completed'
-    await this.#decide(streamId, (_, writer) => {
-      // A run of which nothing was said yet begins and ends at once.
-      const { begun } = writer
-      if (begun.run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to end`)
-      status = endStatus(begun)
-      return endOf(status, output, writer.main.origin, this.#settings)
-    })
-    return status
+    checkId(streamId)
+    return endStream(this.#claims, this.#settings, streamId, output)
   }
 
   /** Ends the open run as failed. */
   async failStream(streamId: string, error: string | Failure): Promise<void> {
-    const said = failureOf(error, this.#settings.maxEntryBytes)
-    await this.#decide(streamId, (_, { begun }) => {
-      if (begun.run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to fail`)
-      return said
-    })
+    checkId(streamId)
+    return failStream(this.#claims, this.#settings, streamId, error)
   }
 
   /**
-   * Says that the open run waits, for its pendings; one without any is paused by hand, and waits until `resumeStream`. False if it waits already, or if something
-   * that this process's writer still saw pending was settled meanwhile: look at that first.
+   * Pauses the open run, for its pendings; without pendings it waits until `resumeStream`. Returns false where it is
+   * paused already, and where a pending that this process's writer still saw open was settled meanwhile.
    */
   async pauseStream(streamId: string, reason?: string): Promise<boolean> {
-    const awaited = this.#claims.own(streamId)?.ticket.pendings.map(pendingKey) ?? []
-    const done = await this.#decide(streamId, ({ run, pendings }) => {
-      if (run === null) throw new LogError('refused', `no run of ${streamId} is open: there is nothing to pause`)
-      const open = new Set(pendings.map(pendingKey))
-      if (!awaited.every(key => open.has(key))) return undefined
-      return run.paused ? undefined : [pauseOf(pendings, reason)]
-    })
-    return done !== undefined
+    checkId(streamId)
+    return pauseStream(this.#claims, streamId, reason)
   }
 
-  /** Says that the paused run goes on; false if it was not paused. */
+  /** Resumes the paused run. Returns false where it is not paused. */
   async resumeStream(streamId: string): Promise<boolean> {
-    const done = await this.#decide(streamId, ({ run }) => {
-      return run?.paused ? [{ type: 'run-resumed', mode: 'continue' }] : undefined
-    })
-    return done !== undefined
+    checkId(streamId)
+    return resumeStream(this.#claims, streamId)
   }
 
   /**
@@ -222,9 +212,11 @@ export class StreamManager {
     checkNames({ runId, nextRunId })
     checkWhole('step', step)
     checkWhole('minSequence', minSequence ?? 0)
-    return minSequence === undefined
-      ? this.#requestCut(streamId, step, runId, nextRunId ?? `run-${randomName()}`)
-      : this.#claims.with(streamId, writer => discardDrafts(this.#past, writer, step, minSequence))
+    if (minSequence !== undefined) {
+      return this.#claims.with(streamId, writer => discardDrafts(this.#past, writer, step, minSequence))
+    }
+    const append = (chunk: Chunk) => this.append(streamId, this.owner, chunk)
+    return requestCut(this.#past, append, streamId, step, { runId, nextRunId: nextRunId ?? `run-${randomName()}` })
   }
 
   /** Makes a session of its own from the beginning of another, up to a sequence; what was open there is ended here. */
@@ -397,28 +389,6 @@ export class StreamManager {
     return tail
   }
 
-  async #decide(
-    streamId: string,
-    build: (ticket: Ticket, writer: Writer) => BatchLike | undefined,
-  ): Promise<Accepted | undefined> {
-    checkId(streamId)
-    return this.#claims.with(streamId, writer => writer.decide(ticket => build(ticket, writer)))
-  }
-
-  async #requestCut(
-    streamId: string,
-    step: number,
-    ofRun: string | undefined,
-    runId: string,
-  ): Promise<CutRequest | undefined> {
-    const { toSequence, program, head } = await endOfStep(this.#past, streamId, step, ofRun)
-    if (toSequence === head) return undefined
-    const cut = { toSequence, reason: `cleanup to step ${step}` }
-    const done = await this.append(streamId, this.owner, { type: 'run-requested', runId, program, cut })
-    if (done.outcome !== 'refused') return { runId, toSequence }
-    throw new LogError('refused', `the cut at ${toSequence} was refused: ${done.reason}`)
-  }
-
   #find(streamId: string, runId: string) {
     return this.#ask(() => this.store.find(streamId, requestKey(runId)))
   }
@@ -431,7 +401,17 @@ export class StreamManager {
     return said
   }
 
-  readonly #ask = <T>(ask: () => Promise<T>): Promise<T> => {
-    return patiently(this.#settings.timers, this.#settings.patienceMs, ask)
+  readonly #ask: StoreCall = call => retryWhileUnavailable(this.#settings.timers, this.#settings.patienceMs, call)
+}
+
+/** What a list shows of a log. */
+function listedOf({ ticket: state, ...listed }: Listed): ListedStream {
+  const ticket = ticketOf(state)
+  const { about: { title } = {}, line } = ticket
+  return {
+    ...listed,
+    status: statusOf(ticket),
+    ...(title !== undefined && { title }),
+    ...(line !== undefined && { line }),
   }
 }

@@ -4,9 +4,10 @@ import { type Cursor, coalesce, type Entry, encodeCursor, isData, type UnprovenC
 import { decodeBatch } from '../store/entry.ts'
 import { LogError, StreamTruncatedError, TruncatedError } from '../store/log-error.ts'
 import type { LogStore, StoredBatch } from '../store/log-store.ts'
+import { readHead } from '../store/read-head.ts'
+import { retryWhileUnavailable } from '../store/retry.ts'
 import type { Timers } from '../store/timers.ts'
 import { type StreamStatus, statusOf } from '../ticket/ticket.ts'
-import { patiently } from '../write/appender.ts'
 import { Leaving } from './cancellation.ts'
 import { isPlain, wireOf } from './entries-json.ts'
 import { decodeJoined } from './join-deltas.ts'
@@ -133,7 +134,7 @@ export class BatchReader {
     const { store, streamId } = this.#source
     this.#listen()
     try {
-      const page = await this.#ask(() => store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 }))
+      const page = await this.#ask(() => readHead(store, streamId))
       this.#known = page && knownOf(page)
       return page !== undefined
     } catch (error) {
@@ -417,7 +418,7 @@ export class BatchReader {
     return new Promise((resolve, reject) => {
       this.#leaving.mustBeHere()
       const done = this.#leaving.wait(reject)
-      patiently(timers, patienceMs, ask).then(resolve, reject).finally(done)
+      retryWhileUnavailable(timers, patienceMs, ask).then(resolve, reject).finally(done)
     })
   }
 

@@ -4,9 +4,9 @@
 import type { Cursor, Entry } from '@millrace/protocol'
 import { decodeBatch } from '../store/entry.ts'
 import type { LogHead, LogStore, StoredBatch } from '../store/log-store.ts'
+import { retryWhileUnavailable } from '../store/retry.ts'
 import type { Timers } from '../store/timers.ts'
 import { type Ticket, ticketOf } from '../ticket/ticket.ts'
-import { patiently } from '../write/appender.ts'
 
 /** A batch, decoded once for all who look into it; readers share it and leave it as it is. */
 export class TailBatch {
@@ -191,7 +191,9 @@ export class Tail {
     const cursor = this.#cursor
     // Nobody has been caught up yet: each reader looks for itself.
     if (cursor === undefined) return
-    const page = await patiently(this.#timers, this.#patienceMs, () => this.#store.read(this.#streamId, cursor, FRESH))
+    const page = await retryWhileUnavailable(this.#timers, this.#patienceMs, () =>
+      this.#store.read(this.#streamId, cursor, FRESH),
+    )
     if (this.#cursor !== cursor) return
     if (page === undefined || page.truncated !== null) {
       // Each reader finds out for itself what that means for its own place.

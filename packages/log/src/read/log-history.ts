@@ -14,6 +14,8 @@ import {
 import { decodeBatch } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { LogStore, Page, StoredBatch } from '../store/log-store.ts'
+import { readHead } from '../store/read-head.ts'
+import type { StoreCall } from '../store/retry.ts'
 import { advance, EMPTY_TICKET, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { PAGE } from './live-fanout.ts'
 import { Recent } from './lru-cache.ts'
@@ -81,17 +83,17 @@ const MOST_KEPT_BYTES = 16 * 1024 * 1024
 
 export class PastReader {
   readonly #store: LogStore
-  readonly #ask: <T>(ask: () => Promise<T>) => Promise<T>
+  readonly #ask: StoreCall
   readonly #warm = new Recent<Warm>(MOST_KEPT_BYTES)
 
-  constructor(store: LogStore, ask: <T>(ask: () => Promise<T>) => Promise<T>) {
+  constructor(store: LogStore, ask: StoreCall) {
     this.#store = store
     this.#ask = ask
   }
 
   /** The head of a log, without its entries. */
   head(streamId: string): Promise<Page | undefined> {
-    return this.#ask(() => this.#store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 }))
+    return this.#ask(() => readHead(this.#store, streamId))
   }
 
   /** Reads what somebody may trim meanwhile: again, from the new floor, for as long as it is the same log. */

@@ -4,7 +4,7 @@
 import { type Entry, type Fold, isGuest, isRewind, isRunStarted, type View } from '@millrace/protocol'
 import { LogError, type LogErrorCode } from '../store/log-error.ts'
 import type { Page } from '../store/log-store.ts'
-import { MAIN } from '../write/root.ts'
+import { MAIN_LANE } from '../ticket/main-lane.ts'
 import type { PastReader } from './log-history.ts'
 
 const SETTLED = new Set(['output-available', 'output-error', 'output-denied'])
@@ -41,10 +41,10 @@ async function isCutOf(past: PastReader, streamId: string, page: Page | undefine
 /** The lane on which a run was started; where that is trimmed, the one that most are. */
 async function mainLane(past: PastReader, streamId: string, { floor }: Page, { runs }: View, runId: string) {
   const start = runs.find(run => run.runId === runId)?.at ?? 0
-  let lane: string = MAIN
+  let lane: string = MAIN_LANE
   if (start > floor) {
     await past.each(streamId, start - 1, start, ([entry]) => {
-      lane = entry?.origin.lane ?? MAIN
+      lane = entry?.origin.lane ?? MAIN_LANE
     })
   }
   return lane

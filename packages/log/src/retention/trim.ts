@@ -4,6 +4,7 @@
 import { type Entry, isRewind, type View } from '@millrace/protocol'
 import type { PastReader } from '../read/log-history.ts'
 import type { LogStore } from '../store/log-store.ts'
+import type { StoreCall } from '../store/retry.ts'
 import type { Ticket } from '../ticket/ticket.ts'
 
 export interface Retention {
@@ -17,7 +18,7 @@ export interface Retention {
 export async function trim(
   store: LogStore,
   past: PastReader,
-  ask: <T>(ask: () => Promise<T>) => Promise<T>,
+  ask: StoreCall,
   streamId: string,
   { maxAgeMs, maxEntries }: Retention,
 ): Promise<number> {

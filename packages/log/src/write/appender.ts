@@ -6,26 +6,10 @@ import { encodeBatch, type NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { AppendResult, LogStore } from '../store/log-store.ts'
 import { versionOf } from '../store/names.ts'
-import { type Timers, wait } from '../store/timers.ts'
+import { retryWhileUnavailable } from '../store/retry.ts'
+import type { Timers } from '../store/timers.ts'
 import { recordOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { Lookout } from './ticket-watcher.ts'
-
-const FIRST_RETRY_MS = 20
-const LAST_RETRY_MS = 1000
-
-/** Asks a store until it answers, for as long as there is patience; what is not about reach is thrown at once. */
-export async function patiently<T>(timers: Timers, patienceMs: number, ask: () => Promise<T>): Promise<T> {
-  const until = timers.now() + patienceMs
-  for (let pause = FIRST_RETRY_MS; ; pause = Math.min(pause * 2, LAST_RETRY_MS)) {
-    try {
-      return await ask()
-    } catch (error) {
-      const isPassing = error instanceof LogError && error.code === 'unavailable'
-      if (!isPassing || timers.now() + pause > until) throw error
-      await wait(timers, pause)
-    }
-  }
-}
 
 /** What a claim gave, and what was read after it. */
 export interface Claimed {
@@ -109,6 +93,6 @@ export class Appender {
   }
 
   #ask<T>(ask: () => Promise<T>): Promise<T> {
-    return patiently(this.#timers, this.#patienceMs, ask)
+    return retryWhileUnavailable(this.#timers, this.#patienceMs, ask)
   }
 }

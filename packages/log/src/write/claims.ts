@@ -1,14 +1,14 @@
 // The logs that this process has claimed, one writer each.
 
 import type { Cursor, WriterOrigin } from '@millrace/protocol'
-import type { WriterSettings } from '../manager/manager-options.ts'
-import type { PastReader } from '../read/log-history.ts'
 import { LogError } from '../store/log-error.ts'
 import { randomName } from '../store/names.ts'
+import { readHead } from '../store/read-head.ts'
+import type { StoreCall } from '../store/retry.ts'
+import { mainLaneOrigin } from '../ticket/main-lane.ts'
 import { type Ticket, ticketOf } from '../ticket/ticket.ts'
 import type { Preamble } from './preamble.ts'
-import { rootOf } from './root.ts'
-import { Writer } from './writer.ts'
+import { Writer, type WriterSettings } from './writer.ts'
 
 /** What a writer says, and what its first batch begins with. */
 interface Beginning {
@@ -21,22 +21,15 @@ export type Begin = (ticket: Ticket, cursor: Cursor) => Beginning | Promise<Begi
 
 export class Claims {
   readonly #settings: WriterSettings
-  readonly #past: PastReader
   readonly #owner: string
-  readonly #ask: <T>(ask: () => Promise<T>) => Promise<T>
+  readonly #ask: StoreCall
   readonly #writers = new Map<string, Writer>()
   /** The claims under way. */
   readonly #claiming = new Set<Promise<unknown>>()
   #isClosed = false
 
-  constructor(
-    settings: WriterSettings,
-    past: PastReader,
-    owner: string,
-    ask: <T>(ask: () => Promise<T>) => Promise<T>,
-  ) {
+  constructor(settings: WriterSettings, owner: string, ask: StoreCall) {
     this.#settings = settings
-    this.#past = past
     this.#owner = owner
     this.#ask = ask
   }
@@ -73,7 +66,7 @@ export class Claims {
     }
     const { epoch } = claim
     try {
-      const page = await this.#past.head(streamId)
+      const page = await this.#ask(() => readHead(store, streamId))
       if (page === undefined) throw new LogError('absent', `the log ${streamId} was removed`)
       const cursor = { sequence: page.head, incarnation: page.incarnation, epoch: page.mark }
       const ticket = ticketOf(page.ticket)
@@ -95,10 +88,10 @@ export class Claims {
   async with<T>(streamId: string, work: (writer: Writer) => Promise<T>): Promise<T> {
     const own = this.own(streamId)
     if (own) return work(own)
-    const before = await this.#past.head(streamId)
+    const before = await this.#ask(() => readHead(this.#settings.store, streamId))
     if (before === undefined) throw new LogError('absent', `there is no log ${streamId}`)
     const writer = await this.claim(streamId, false, (ticket, { sequence }) => {
-      const origin = rootOf(ticket.run)
+      const origin = mainLaneOrigin(ticket.run)
       // Who let the log go is not superseded; whoever wrote since that was looked at may not have.
       const isFree = before.lease === null && before.head === sequence
       const preamble: Preamble = ({ run }) => {

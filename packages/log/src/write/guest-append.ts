@@ -7,6 +7,8 @@ import { encodeBatch, type NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Accepted, LogStore } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
+import { readHead } from '../store/read-head.ts'
+import type { StoreCall } from '../store/retry.ts'
 import { checkGuestChunk, placeOf, type Refusal, refusalOf } from '../ticket/admission.ts'
 import { nameProblem } from '../ticket/name-problem.ts'
 import { advance, recordOf, ticketOf } from '../ticket/ticket.ts'
@@ -23,8 +25,7 @@ export interface GuestSettings {
   readonly blobBytes: number
   readonly maxEntryBytes: number
   readonly maxBlobBytes: number
-  /** Asks the store until it answers. */
-  ask<T>(ask: () => Promise<T>): Promise<T>
+  readonly ask: StoreCall
   /** Whether the session can be cut there (law 3). */
   isCut(streamId: string, toSequence: number): Promise<boolean>
 }
@@ -59,7 +60,7 @@ export async function appendAsGuest(
   let key = keyOf(guest, chunk, nonce)
   let earlier: Accepted | undefined
   for (;;) {
-    const page = await ask(() => store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 }))
+    const page = await ask(() => readHead(store, streamId))
     // The version is that of this very log: one that somebody else makes meanwhile under its name has another.
     if (page === undefined || (principal !== undefined && page.principal !== principal)) {
       if (!isRequest) return { outcome: 'refused', reason: 'unknown' }

@@ -2,11 +2,11 @@
 // append, goes out together in the next (section 5 of the design). What changes the ticket goes out alone, on the ticket on which it was decided (law 5).
 
 import type { Chunk, Cursor, WriterOrigin } from '@millrace/protocol'
-import type { WriterSettings } from '../manager/manager-options.ts'
 import type { NewBlob } from '../store/blobs.ts'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
-import type { Accepted, AppendResult } from '../store/log-store.ts'
+import type { Accepted, AppendResult, LogStore } from '../store/log-store.ts'
+import type { Timers } from '../store/timers.ts'
 import { problemOf } from '../ticket/batch-problem.ts'
 import { advance, mustStop, openedBy, type Ticket } from '../ticket/ticket.ts'
 import { Appender, type Claimed } from './appender.ts'
@@ -32,6 +32,19 @@ import {
   writeSlots,
 } from './slot.ts'
 import { Outbox } from './write-queue.ts'
+
+/** Settings that all writers of a manager share. */
+export interface WriterSettings {
+  readonly store: LogStore
+  readonly timers: Timers
+  readonly leaseMs: number
+  readonly coalesceMs: number
+  readonly patienceMs: number
+  readonly maxEntryBytes: number
+  readonly blobBytes: number
+  readonly maxBlobBytes: number
+  readonly queueBytes: number
+}
 
 export class Writer {
   readonly streamId: string
