@@ -1,10 +1,10 @@
 // `node scripts/reference.ts [--check]`: writes docs/reference/chunks.md from the catalogue, or fails when the page there is another one.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { catalogue, dataRow, type Row } from '../packages/protocol/src/catalogue/table.ts'
-import { type Fields, type NamedType, types } from '../packages/protocol/src/catalogue/types.ts'
-import { entryFields, origins } from '../packages/protocol/src/entry.ts'
-import { frames } from '../packages/protocol/src/frame.ts'
+import { catalogue, dataRow, type Row } from '../packages/protocol/src/catalogue/catalogue.ts'
+import { type Fields, type NamedType, types } from '../packages/protocol/src/catalogue/field-types.ts'
+import { entryFields, origins } from '../packages/protocol/src/entry/entry.ts'
+import { frames } from '../packages/protocol/src/frame/frame.ts'
 import { root } from './command.ts'
 
 const page = 'docs/reference/chunks.md'
@@ -148,7 +148,7 @@ function contents(): string {
 
 const text = `${[
   '# The chunks',
-  '<!-- Written by scripts/reference.ts from the catalogue: change packages/protocol/src/catalogue/table.ts and run it again. -->',
+  '<!-- Written by scripts/reference.ts from the catalogue: change packages/protocol/src/catalogue/catalogue.ts and run it again. -->',
   `A chunk is one typed piece of payload: a plain JSON object, told apart by its \`type\`. There are ${Object.keys(catalogue).length} types and the open family \`data-*\`.`,
   'A type that is not on this page is legal everywhere: it is kept, passed on, and ignored by the fold. So are fields that are not listed.',
   contents(),

@@ -1,24 +1,31 @@
+export { catalogue, dataRow } from './catalogue/catalogue.ts'
 export * from './catalogue/chunk.ts'
 export * from './catalogue/guards.ts'
-export { catalogue, dataRow } from './catalogue/table.ts'
-export * from './catalogue/validate.ts'
-export { coalesce, targetOf } from './coalesce.ts'
-export * from './connection.ts'
-export { type BlobRef, type Entry, type GuestOrigin, isGuest, type Origin, type WriterOrigin } from './entry.ts'
-export * from './error.ts'
+export * from './connection/connection.ts'
+export { coalesce, targetOf } from './entry/coalesce.ts'
+export { type BlobRef, type Entry, type GuestOrigin, isGuest, type Origin, type WriterOrigin } from './entry/entry.ts'
+export * from './error/protocol-error.ts'
 export type { Change } from './fold/changes.ts'
 export { Fold, type FoldOptions, type Refold, type Report } from './fold/fold.ts'
-export type { Gained, Mark } from './fold/growth.ts'
+export { foldLog } from './fold/fold-log.ts'
+export type { Gained, Mark } from './fold/growing-text.ts'
 export { type LedgerView, messageIdOf } from './fold/ledger.ts'
-export { foldLog } from './fold/log.ts'
 export * from './fold/view.ts'
-export * from './frame.ts'
-export { type FieldKind, type Fields, type FieldUpdate, FieldWatcher } from './json/fields.ts'
-export { type JsonSegment, MAX_JSON_DEPTH } from './json/parser.ts'
-export { type JsonHandler, type JsonPath, type JsonStatus, JsonStream, type JsonStreamOptions } from './json/stream.ts'
-export type { Json, JsonContainer, JsonObject } from './json/value.ts'
-export { applyPatch, MAX_COPIED } from './state/patch.ts'
-export { collectAll, collectText } from './streams/collection.ts'
+export * from './frame/cursor.ts'
+export * from './frame/frame.ts'
+export * from './frame/frame-writer.ts'
+export type { Json, JsonContainer, JsonObject } from './json/json.ts'
+export { type JsonSegment, MAX_JSON_DEPTH } from './json/json-parser.ts'
+export {
+  type JsonHandler,
+  type JsonPath,
+  type JsonStatus,
+  JsonStream,
+  type JsonStreamOptions,
+} from './json/json-stream.ts'
+export { applyPatch, MAX_COPIED } from './state/apply-patch.ts'
+export { collectAll, collectText } from './streams/collect.ts'
+export { combineStreams } from './streams/combine-streams.ts'
 export {
   excludeTypes,
   filterByAgentId,
@@ -29,22 +36,21 @@ export {
   type StreamItem,
   type WithoutTypes,
 } from './streams/filter.ts'
-export { combineStreams } from './streams/merge.ts'
 export type { StreamOptions } from './streams/pipe.ts'
 export { skip, take } from './streams/slice.ts'
+export { type FieldKind, type Fields, type FieldUpdate, FieldWatcher } from './structured/field-watcher.ts'
+export { MAX_DEPTH, MAX_GAP, parsePath } from './structured/path.ts'
+export { applyStructuredChunk, reduceStructuredChunks } from './structured/reducer.ts'
 export {
   StructuredAccumulator,
   type StructuredDraft,
   type StructuredInverse,
   type StructuredSnapshot,
   type StructuredState,
-} from './structured/accumulator.ts'
-export { MAX_DEPTH, MAX_GAP, parsePath } from './structured/path.ts'
-export { applyStructuredChunk, reduceStructuredChunks } from './structured/reducer.ts'
-export * from './wire/cursor.ts'
-export { type DecoderOptions, FrameDecoder, MAX_FRAME_LENGTH } from './wire/decoder.ts'
-export * from './wire/frames.ts'
+} from './structured/structured-accumulator.ts'
+export * from './validate/validate.ts'
+export * from './wire/decode-stream.ts'
+export { type DecoderOptions, FrameDecoder, MAX_FRAME_LENGTH } from './wire/frame-decoder.ts'
 export { Lines } from './wire/lines.ts'
 export * from './wire/ndjson.ts'
 export * from './wire/sse.ts'
-export * from './wire/stream.ts'

@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
 import * as z from 'zod'
+import { catalogue } from './catalogue/catalogue.ts'
 import { arbitraryChunk, arbitraryEntry, arbitraryFrame } from './catalogue/chunk.fixture.ts'
-import { catalogue } from './catalogue/table.ts'
-import { checkChunk, checkEntry, checkFrame } from './catalogue/validate.ts'
 import { runs } from './property-runs.fixture.ts'
 import { ChunkSchema, EntrySchema, FrameSchema } from './schemas.ts'
+import { checkChunk, checkEntry, checkFrame } from './validate/validate.ts'
 
 // A shared machine may be slow; the work is bounded by the counts.
 vi.setConfig({ testTimeout: 60_000 })

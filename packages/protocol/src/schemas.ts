@@ -2,13 +2,13 @@
 // say of it; what a schema returns is zod's copy of the value, unknown fields included.
 
 import * as z from 'zod'
-import { type Check, checkOf } from './catalogue/check.ts'
+import { catalogue, dataRow, type Row } from './catalogue/catalogue.ts'
 import type { Chunk } from './catalogue/chunk.ts'
-import { catalogue, dataRow, type Row } from './catalogue/table.ts'
-import { type Fields, type Kinds, type NamedType, types } from './catalogue/types.ts'
-import { checkChunk } from './catalogue/validate.ts'
-import { type Entry, entryFields, origins } from './entry.ts'
-import { frames, type WireFrame } from './frame.ts'
+import { type Check, checkOf } from './catalogue/field-check.ts'
+import { type Fields, type Kinds, type NamedType, types } from './catalogue/field-types.ts'
+import { type Entry, entryFields, origins } from './entry/entry.ts'
+import { frames, type WireFrame } from './frame/frame.ts'
+import { checkChunk } from './validate/validate.ts'
 
 type Shape = { [name: string]: z.ZodType }
 type Options = readonly [z.core.$ZodTypeDiscriminable, ...z.core.$ZodTypeDiscriminable[]]

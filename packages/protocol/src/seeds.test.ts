@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
-import { catalogue, dataRow, type Row } from './catalogue/table.ts'
-import { type Fields, type NamedType, types } from './catalogue/types.ts'
-import { entryFields, origins } from './entry.ts'
-import { frames } from './frame.ts'
+import { catalogue, dataRow, type Row } from './catalogue/catalogue.ts'
+import { type Fields, type NamedType, types } from './catalogue/field-types.ts'
+import { entryFields, origins } from './entry/entry.ts'
+import { frames } from './frame/frame.ts'
 import * as exported from './index.ts'
 import * as schemas from './schemas.ts'
 import { names } from './seeds.fixture.ts'
@@ -138,7 +138,7 @@ function exportedBy(index: string) {
   }
 }
 
-const codes = read('./error.ts')
+const codes = read('./error/protocol-error.ts')
 const resolvers: Record<string, (name: string, field?: string, value?: string) => boolean> = {
   chunk: hasChunk,
   type: hasType,

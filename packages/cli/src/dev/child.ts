@@ -1,46 +1,71 @@
-// What the server and the worker of a dev host have in common: they are told to go, and go.
+// A child of the supervisor.
 
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
 import type { Asked, Start, Told } from './messages.ts'
-import { obstacleOf } from './obstacle.ts'
 
-/** How long one that is told to go may take, in milliseconds: nobody is left to end it. */
-const LEAVE_MS = 10_000
+export type Output = 'stdout' | 'stderr'
+export type ChildName = 'server' | 'worker'
 
-/** What a child was started with. */
-export const started = (): Start => JSON.parse(process.argv[2] ?? '{}')
+/** The programs run from the sources as well as from what is built of them. */
+const END = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
 
-/** Tells the supervisor, if it is still there. */
-export function tell(told: Told): void {
-  if (process.connected) process.send?.(told, undefined, undefined, () => {})
+const STDERR = 2
+
+export interface ChildOptions {
+  readonly name: ChildName
+  readonly start: Start
+  /** Where that goes which it prints. */
+  readonly output: Output
+  hear(told: Told): void
+  /** It has ended, and nobody had told it to: with this code or signal. */
+  ended(how: number | NodeJS.Signals): void
 }
 
-/** Tells the supervisor what stands in the way, and goes. */
-export function fail(error: unknown): void {
-  const told: Told = { type: 'failed', ...obstacleOf(error) }
-  if (process.connected) process.send?.(told, undefined, undefined, () => process.exit(1))
-  else process.exit(1)
-}
+/** The server or the worker, as a process. */
+export class Child {
+  readonly pid: number
+  readonly #process: ChildProcess
+  readonly #gone: Promise<unknown>
+  #isExpected = false
 
-/** Goes in good order when it is told to, or nobody is left to tell; hears what else the supervisor says. */
-export function obey(close: () => Promise<void>, hear: (asked: Asked) => void = () => {}): void {
-  let isLeaving = false
-  const leave = () => {
-    // Who told it to go is gone itself: nobody waits for good order any more.
-    if (isLeaving && !process.connected) process.exit(1)
-    if (isLeaving) return
-    isLeaving = true
-    setTimeout(() => process.exit(1), LEAVE_MS).unref()
-    close().then(
-      () => process.exit(0),
-      error => {
-        console.error(error)
-        process.exit(1)
-      },
-    )
+  constructor({ name, start, output, hear, ended }: ChildOptions) {
+    const program = fileURLToPath(new URL(`./${name}.${END}`, import.meta.url))
+    const stdio = ['ignore', output === 'stdout' ? 'inherit' : STDERR, 'inherit', 'ipc'] as const
+    const child = fork(program, [JSON.stringify(start)], { stdio: [...stdio] })
+    this.#process = child
+    this.pid = child.pid ?? 0
+    this.#gone = once(child, 'exit').catch(() => {})
+    child.on('message', (told: Told) => {
+      if (!this.#isExpected) hear(told)
+    })
+    child.on('error', () => {})
+    child.once('exit', (code, signal) => {
+      if (!this.#isExpected) ended(code ?? signal ?? 1)
+    })
   }
-  // A terminal sends Ctrl-C to all of its processes: who started this one says when it goes.
-  process.on('SIGINT', () => {})
-  process.on('SIGTERM', leave)
-  process.on('disconnect', leave)
-  process.on('message', (asked: Asked) => (asked.type === 'stop' ? leave() : hear(asked)))
+
+  tell(asked: Asked): void {
+    if (this.#process.connected) this.#process.send(asked, () => {})
+  }
+
+  /** From now on nothing of it is heard: it is about to go. */
+  forget(): void {
+    this.#isExpected = true
+  }
+
+  /** Ends it in good order, or without where that takes longer. */
+  async stop(ms: number): Promise<void> {
+    this.forget()
+    this.tell({ type: 'stop' })
+    const timer = setTimeout(() => this.kill(), ms)
+    await this.#gone
+    clearTimeout(timer)
+  }
+
+  /** Ends it at once: it does not get to know. */
+  kill(): void {
+    this.#process.kill('SIGKILL')
+  }
 }

@@ -1,11 +1,11 @@
 // Arbitrary chunks, entries and frames, valid by construction: they are made from the same table as the checks.
 
 import * as fc from 'fast-check'
-import { type Entry, entryFields, type Origin, origins } from '../entry.ts'
-import { type Frame, frames } from '../frame.ts'
+import { type Entry, entryFields, type Origin, origins } from '../entry/entry.ts'
+import { type Frame, frames } from '../frame/frame.ts'
+import { catalogue, dataRow, type Row } from './catalogue.ts'
 import type { Chunk, ChunkOf, ChunkType, DataChunk } from './chunk.ts'
-import { catalogue, dataRow, type Row } from './table.ts'
-import { type Fields, type NamedType, types } from './types.ts'
+import { type Fields, type NamedType, types } from './field-types.ts'
 
 type Values = { [name: string]: fc.Arbitrary<unknown> }
 

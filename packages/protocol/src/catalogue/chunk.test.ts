@@ -8,9 +8,9 @@ import {
   type Origin,
   type origins,
   type WriterOrigin,
-} from '../entry.ts'
-import type { EntriesFrame, Frame, frames } from '../frame.ts'
-import type { Json, JsonObject } from '../json/value.ts'
+} from '../entry/entry.ts'
+import type { EntriesFrame, Frame, frames } from '../frame/frame.ts'
+import type { Json, JsonObject } from '../json/json.ts'
 import type {
   Chunk,
   ChunkOf,

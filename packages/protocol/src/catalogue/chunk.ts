@@ -1,8 +1,8 @@
 // The types that the table stands for. Nothing here exists at run time but the guards, which are in guards.ts.
 
-import type { Json, JsonObject } from '../json/value.ts'
-import type { catalogue, dataRow } from './table.ts'
-import type { types } from './types.ts'
+import type { Json, JsonObject } from '../json/json.ts'
+import type { catalogue, dataRow } from './catalogue.ts'
+import type { types } from './field-types.ts'
 
 type Basic = {
   string: string

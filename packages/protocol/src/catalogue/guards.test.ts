@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { catalogue } from './catalogue.ts'
 import * as guards from './guards.ts'
-import { catalogue } from './table.ts'
 
 const types = Object.keys(catalogue)
 const pascal = (type: string): string => type.replace(/(?:^|-)(\w)/g, (_, letter: string) => letter.toUpperCase())

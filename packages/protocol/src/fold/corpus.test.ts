@@ -1,11 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { catalogue } from '../catalogue/table.ts'
-import { validateEntry } from '../catalogue/validate.ts'
-import type { Entry } from '../entry.ts'
+import { catalogue } from '../catalogue/catalogue.ts'
+import type { Entry } from '../entry/entry.ts'
+import { validateEntry } from '../validate/validate.ts'
 import { Fold } from './fold.ts'
-import { foldLog } from './log.ts'
+import { foldLog } from './fold-log.ts'
 import type { View } from './view.ts'
 
 const folder = join(import.meta.dirname, '../../corpus')

@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from 'vitest'
 import type { Chunk } from '../catalogue/chunk.ts'
-import { coalesce } from '../coalesce.ts'
-import type { Entry, Origin } from '../entry.ts'
+import { coalesce } from '../entry/coalesce.ts'
+import type { Entry, Origin } from '../entry/entry.ts'
 import { ADA, CHILD, commit, discard, MAIN, TOOL, writing } from './entries.fixture.ts'
 import { Fold } from './fold.ts'
-import { foldLog } from './log.ts'
+import { foldLog } from './fold-log.ts'
 
 const R2 = { ...MAIN, runId: 'r2', agentId: 'r2' }
 const at = (sequence: number, chunk: Chunk, origin: Origin = MAIN): Entry => ({ sequence, timestamp: 0, origin, chunk })

@@ -1,7 +1,7 @@
 // A small hand to write logs by: each call is the next entry of one log.
 
 import type { Chunk } from '../catalogue/chunk.ts'
-import type { Entry, Origin, WriterOrigin } from '../entry.ts'
+import type { Entry, Origin, WriterOrigin } from '../entry/entry.ts'
 import { Fold, type Report } from './fold.ts'
 
 export const MAIN: WriterOrigin = { runId: 'r1', lane: 'main', agentId: 'r1', agentType: 'assistant', step: 1 }

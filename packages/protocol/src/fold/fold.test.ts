@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import type { Entry } from '../entry.ts'
+import type { Entry } from '../entry/entry.ts'
 import { ADA, commit, discard, MAIN, TOOL, writing } from './entries.fixture.ts'
 import { Fold } from './fold.ts'
-import { foldLog } from './log.ts'
+import { foldLog } from './fold-log.ts'
 import type { ToolPart, View } from './view.ts'
 
 describe('drafts', () => {

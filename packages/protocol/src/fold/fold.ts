@@ -1,15 +1,15 @@
+import { catalogue } from '../catalogue/catalogue.ts'
 import type { Chunk, DataChunk } from '../catalogue/chunk.ts'
 import { isData } from '../catalogue/guards.ts'
-import { catalogue } from '../catalogue/table.ts'
-import { isGuestChunk } from '../catalogue/validate.ts'
-import { type Entry, isGuest, type Origin, type WriterOrigin } from '../entry.ts'
-import type { Json } from '../json/value.ts'
-import { mismatch } from '../mismatch.ts'
+import { type Entry, isGuest, type Origin, type WriterOrigin } from '../entry/entry.ts'
+import { mismatch } from '../error/mismatch.ts'
+import type { Json } from '../json/json.ts'
+import { isGuestChunk } from '../validate/validate.ts'
 import { type Change, Changes } from './changes.ts'
 import { Content, type Refusal, type Writer } from './content.ts'
-import type { Gained, Mark } from './growth.ts'
+import type { Gained, Mark } from './growing-text.ts'
 import { idOf, Ledger, type LedgerView } from './ledger.ts'
-import type { PartCell } from './part.ts'
+import type { PartCell } from './part-cell.ts'
 import {
   FOLD_VERSION,
   type Message,

@@ -2,11 +2,11 @@
 
 import { describe, expect, test } from 'vitest'
 import type { Chunk, Operation } from '../catalogue/chunk.ts'
-import type { Entry, Origin } from '../entry.ts'
-import type { Json, JsonObject } from '../json/value.ts'
+import type { Entry, Origin } from '../entry/entry.ts'
+import type { Json, JsonObject } from '../json/json.ts'
 import { ADA, CHILD, commit, discard, MAIN, TOOL, writing } from './entries.fixture.ts'
 import { Fold } from './fold.ts'
-import { foldLog } from './log.ts'
+import { foldLog } from './fold-log.ts'
 
 const odd = (chunk: object): Chunk => chunk as Chunk
 const call: Chunk = { type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: {}, executor: 'client' }

@@ -1,5 +1,5 @@
-import type { WriterOrigin } from '../entry.ts'
-import type { PartCell as GrowingCell } from './part.ts'
+import type { WriterOrigin } from '../entry/entry.ts'
+import type { PartCell as GrowingCell } from './part-cell.ts'
 import type { Undo } from './view.ts'
 
 /** One line of work, and what it drafted on since its last commit. */

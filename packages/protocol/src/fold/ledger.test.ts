@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Chunk } from '../catalogue/chunk.ts'
-import type { Entry } from '../entry.ts'
+import type { Entry } from '../entry/entry.ts'
 import { MAIN, writing } from './entries.fixture.ts'
 import { Fold } from './fold.ts'
 import { clone, folded, WRITERS } from './log.fixture.ts'

@@ -2,9 +2,9 @@
 // back (law 3).
 
 import type { Chunk, Usage } from '../catalogue/chunk.ts'
-import { types } from '../catalogue/types.ts'
-import { type Entry, isGuest, type WriterOrigin } from '../entry.ts'
-import { fieldsOf, joinNames, pick } from './body.ts'
+import { types } from '../catalogue/field-types.ts'
+import { type Entry, isGuest, type WriterOrigin } from '../entry/entry.ts'
+import { fieldsOf, joinNames, pick } from './fields.ts'
 import type { Agent, Hook, Interrupt, Run, RunRequest, View } from './view.ts'
 
 /** What only the ids of agents' messages hold, so that none that came whole can stand in an agent's place. */

@@ -2,8 +2,8 @@
 
 import fc from 'fast-check'
 import type { Chunk } from '../catalogue/chunk.ts'
-import { checkChunk, isWord } from '../catalogue/validate.ts'
-import type { Entry, Origin, WriterOrigin } from '../entry.ts'
+import type { Entry, Origin, WriterOrigin } from '../entry/entry.ts'
+import { checkChunk, isWord } from '../validate/validate.ts'
 import { Fold } from './fold.ts'
 import type { View } from './view.ts'
 

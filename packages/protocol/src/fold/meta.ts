@@ -1,7 +1,7 @@
 import type { Chunk } from '../catalogue/chunk.ts'
-import { MAX_JSON_DEPTH } from '../json/parser.ts'
-import { getOwn, isObject, type Json, type JsonObject, putOwn } from '../json/value.ts'
-import { pick } from './body.ts'
+import { getOwn, isObject, type Json, type JsonObject, putOwn } from '../json/json.ts'
+import { MAX_JSON_DEPTH } from '../json/json-parser.ts'
+import { pick } from './fields.ts'
 import type { Meta, PartBase } from './view.ts'
 
 /** Merges objects deeply; anything else, arrays and what lies too deep too, replaces what was there. */

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import type { Entry, WriterOrigin } from '../entry.ts'
+import type { Entry, WriterOrigin } from '../entry/entry.ts'
 import { Fold } from './fold.ts'
+import { foldLog } from './fold-log.ts'
 import { folded, GUEST, WRITERS, writtenLog } from './log.fixture.ts'
-import { foldLog } from './log.ts'
 import { check, seen } from './property.fixture.ts'
 import type { View } from './view.ts'
 

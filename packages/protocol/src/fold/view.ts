@@ -2,9 +2,9 @@
 
 import type { Content, Executor, FinishReason, PendingRef, Role, RunStatus, Usage } from '../catalogue/chunk.ts'
 import type { ErrorChunk, HookCompletedChunk, InterruptChunk, RunRequestedChunk } from '../catalogue/guards.ts'
-import type { Entry } from '../entry.ts'
-import type { Json, JsonObject } from '../json/value.ts'
-import type { StructuredDraft, StructuredState } from '../structured/accumulator.ts'
+import type { Entry } from '../entry/entry.ts'
+import type { Json, JsonObject } from '../json/json.ts'
+import type { StructuredDraft, StructuredState } from '../structured/structured-accumulator.ts'
 
 /** The version of the fold that made a view; another version folds again instead of going on from it (law 12). */
 export const FOLD_VERSION = 1

@@ -1,4 +1,4 @@
-import { getOwn, isContainer, type Json, type JsonContainer, putOwn } from './value.ts'
+import { getOwn, isContainer, type Json, type JsonContainer, putOwn } from './json.ts'
 
 /** What a value is, in the words of JSON; `nothing` where there is none. */
 export function kindOf(value: unknown): string {

@@ -1,4 +1,4 @@
-import { JsonStream, type JsonStreamOptions } from './stream.ts'
+import { JsonStream, type JsonStreamOptions } from './json-stream.ts'
 
 export const strict = { strict: true }
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import { isContainer, type Json, type JsonContainer } from './value.ts'
+import { isContainer, type Json, type JsonContainer } from './json.ts'
 
 /** The containers in a value, itself included. */
 export function* containers(value: Json | undefined): Generator<JsonContainer> {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { MAX_JSON_DEPTH } from './json-parser.ts'
 import { feed, story, strict } from './json-replay.fixture.ts'
-import { MAX_JSON_DEPTH } from './parser.ts'
-import { JsonStream } from './stream.ts'
+import { JsonStream } from './json-stream.ts'
 
 const units = (text: string) => text.split('')
 

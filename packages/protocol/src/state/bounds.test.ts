@@ -1,10 +1,10 @@
 import { expect, it } from 'vitest'
 import type { Operation } from '../catalogue/chunk.ts'
 import { startCpuTime } from '../cpu-time.fixture.ts'
-import { ProtocolError } from '../error.ts'
-import { MAX_JSON_DEPTH } from '../json/parser.ts'
-import type { Json } from '../json/value.ts'
-import { applyPatch, MAX_COPIED } from './patch.ts'
+import { ProtocolError } from '../error/protocol-error.ts'
+import type { Json } from '../json/json.ts'
+import { MAX_JSON_DEPTH } from '../json/json-parser.ts'
+import { applyPatch, MAX_COPIED } from './apply-patch.ts'
 
 const apply = (document: Json | undefined, ...operations: unknown[]) => applyPatch(document, operations as Operation[])
 const add = (path: string, value: Json) => ({ op: 'add', path, value })

@@ -1,5 +1,5 @@
 import type { Operation } from '../catalogue/chunk.ts'
-import type { Json } from '../json/value.ts'
+import type { Json } from '../json/json.ts'
 import { clone } from '../structured/structured-model.fixture.ts'
 
 /** RFC 6902 in the plainest way: clone all, find the holder of each place, assign; throws 'refused'. */

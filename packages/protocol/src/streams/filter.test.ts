@@ -1,9 +1,9 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import type { Chunk, ChunkOf, ChunkType, DataChunk } from '../catalogue/chunk.ts'
 import type { ErrorChunk, TextDeltaChunk } from '../catalogue/guards.ts'
-import type { Entry, Origin } from '../entry.ts'
-import type { Json } from '../json/value.ts'
-import { collectAll } from './collection.ts'
+import type { Entry, Origin } from '../entry/entry.ts'
+import type { Json } from '../json/json.ts'
+import { collectAll } from './collect.ts'
 import { excludeTypes, filterByAgentId, filterByAgentType, filterByType, filterWith } from './filter.ts'
 import { Source } from './source.fixture.ts'
 

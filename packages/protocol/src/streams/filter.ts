@@ -1,4 +1,4 @@
-import type { Entry, WriterOrigin } from '../entry.ts'
+import type { Entry, WriterOrigin } from '../entry/entry.ts'
 import { pipe, type StreamOptions } from './pipe.ts'
 
 type Typed = { readonly type: string }

@@ -2,10 +2,10 @@
 
 import { describe, expect, it } from 'vitest'
 import type { Chunk } from '../catalogue/chunk.ts'
-import type { Entry } from '../entry.ts'
-import { collectAll, collectText } from './collection.ts'
+import type { Entry } from '../entry/entry.ts'
+import { collectAll, collectText } from './collect.ts'
+import { combineStreams } from './combine-streams.ts'
 import { excludeTypes, filterByAgentId, filterByAgentType, filterByType, filterWith } from './filter.ts'
-import { combineStreams } from './merge.ts'
 import type { StreamOptions } from './pipe.ts'
 import { skip, take } from './slice.ts'
 import { Source } from './source.fixture.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, it } from 'vitest'
-import { collectAll } from './collection.ts'
+import { collectAll } from './collect.ts'
 import { skip, take } from './slice.ts'
 import { Source } from './source.fixture.ts'
 

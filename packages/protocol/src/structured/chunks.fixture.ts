@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
-import type { Json } from '../json/value.ts'
+import type { Json } from '../json/json.ts'
 import { freeze } from './structured-model.fixture.ts'
 
 const head = { type: 'structured-data', streamId: 's', dataType: 'd' } as const

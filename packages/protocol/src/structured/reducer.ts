@@ -1,7 +1,7 @@
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
-import { ProtocolError } from '../error.ts'
-import { cut } from '../mismatch.ts'
-import { StructuredAccumulator, type StructuredState } from './accumulator.ts'
+import { cut } from '../error/mismatch.ts'
+import { ProtocolError } from '../error/protocol-error.ts'
+import { StructuredAccumulator, type StructuredState } from './structured-accumulator.ts'
 
 /**
  * The state after a chunk, from the state before it, which stays as it is: copies only along the path. Throws a

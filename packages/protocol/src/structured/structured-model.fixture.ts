@@ -1,8 +1,8 @@
 // The rules of structured data in the plainest way: clone everything, walk, assign. Slow, and shares no code with the reducer.
 
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
-import type { Json } from '../json/value.ts'
-import type { StructuredState } from './accumulator.ts'
+import type { Json } from '../json/json.ts'
+import type { StructuredState } from './structured-accumulator.ts'
 
 export const clone = <T>(value: T): T => (value === undefined ? value : JSON.parse(JSON.stringify(value)))
 

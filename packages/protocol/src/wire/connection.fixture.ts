@@ -3,9 +3,9 @@
 import * as fc from 'fast-check'
 import { arbitraryChunk, arbitraryOrigin } from '../catalogue/chunk.fixture.ts'
 import type { Chunk } from '../catalogue/chunk.ts'
-import type { Entry, Origin } from '../entry.ts'
-import { type Frame, type OpenFrame, PROTOCOL_VERSION } from '../frame.ts'
-import { encodeCursor } from './cursor.ts'
+import type { Entry, Origin } from '../entry/entry.ts'
+import { encodeCursor } from '../frame/cursor.ts'
+import { type Frame, type OpenFrame, PROTOCOL_VERSION } from '../frame/frame.ts'
 
 /** Any text: of one to four bytes a character, line ends and halves of surrogate pairs included. */
 const arbitraryText = (): fc.Arbitrary<string> =>

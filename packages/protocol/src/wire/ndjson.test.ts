@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { Frame } from '../frame.ts'
+import type { Frame } from '../frame/frame.ts'
 import { open } from './connection.fixture.ts'
 import { encodeNdjson, NdjsonDecoder } from './ndjson.ts'
 

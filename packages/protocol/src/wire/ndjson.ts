@@ -1,9 +1,9 @@
 // Frames as NDJSON: one frame a line, a heartbeat as a blank line.
 
-import type { Frame } from '../frame.ts'
-import { parsed } from '../json/value.ts'
-import { FrameDecoder } from './decoder.ts'
-import { type FrameWriter, packFrame } from './frames.ts'
+import type { Frame } from '../frame/frame.ts'
+import { type FrameWriter, packFrame } from '../frame/frame-writer.ts'
+import { parsed } from '../json/json.ts'
+import { FrameDecoder } from './frame-decoder.ts'
 
 /** What keeps a silent connection open. */
 export const NDJSON_HEARTBEAT = '\n'

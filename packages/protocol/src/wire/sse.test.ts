@@ -1,7 +1,7 @@
 import { createParser } from 'eventsource-parser'
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Frame } from '../frame.ts'
+import type { Frame } from '../frame/frame.ts'
 import { runs } from '../property-runs.fixture.ts'
 import { encodeSse, SseDecoder } from './sse.ts'
 

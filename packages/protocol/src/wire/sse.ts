@@ -1,9 +1,9 @@
 // Frames as Server-Sent Events: the cursor as `id:`, the frame as one line of `data:`, a heartbeat as a comment.
 
-import { ProtocolError } from '../error.ts'
-import type { Frame } from '../frame.ts'
-import { FrameDecoder } from './decoder.ts'
-import { type FrameWriter, packFrame } from './frames.ts'
+import { ProtocolError } from '../error/protocol-error.ts'
+import type { Frame } from '../frame/frame.ts'
+import { type FrameWriter, packFrame } from '../frame/frame-writer.ts'
+import { FrameDecoder } from './frame-decoder.ts'
 
 /** What keeps a silent connection open. */
 export const SSE_HEARTBEAT = ':\n\n'

@@ -1,0 +1,158 @@
+import { describe, expect, it } from 'vitest'
+import { entryFields, origins } from '../entry/entry.ts'
+import { frames } from '../frame/frame.ts'
+import { isGuestChunk, isWord } from '../validate/validate.ts'
+import { catalogue, dataRow, type Row } from './catalogue.ts'
+import type { ChunkType } from './chunk.ts'
+import { type Fields, type NamedType, types } from './field-types.ts'
+
+const basic = ['string', 'number', 'count', 'sequence', 'boolean', 'true', '1', 'json', 'object']
+const known = new Set([...basic, ...Object.keys(types)])
+const rows: readonly (readonly [string, Row])[] = Object.entries({ ...catalogue, 'data-*': dataRow })
+const typesWhere = (test: (row: Row) => boolean): string[] => rows.filter(([, row]) => test(row)).map(([type]) => type)
+
+/** Every row of fields there is, with the place where it stands. */
+function* allFields(): Generator<[place: string, fields: Fields]> {
+  for (const [type, row] of rows) {
+    yield [type, row.fields]
+    for (const [kind, fields] of Object.entries(row.kinds ?? {})) yield [`${type} ${kind}`, fields]
+  }
+  for (const [name, type] of Object.entries<NamedType>(types)) {
+    if ('fields' in type) yield [name, type.fields]
+    if ('on' in type) for (const [kind, fields] of Object.entries(type.kinds)) yield [`${name} ${kind}`, fields]
+  }
+  yield* Object.entries(frames)
+  yield* Object.entries(origins)
+  yield ['entry', entryFields]
+}
+
+describe('the table', () => {
+  it.each([...allFields()])('names only types that exist: %s', (_place, fields) => {
+    for (const [name, type] of Object.entries(fields)) {
+      const [, item] = /^(\w+)(?:\[\]|\{\})?\??$/.exec(type) ?? []
+      expect(known.has(item ?? ''), `${name}: ${type}`).toBe(true)
+      expect(name).toMatch(/^[a-z][A-Za-z]*$/)
+    }
+  })
+
+  it('has no named type that nothing uses', () => {
+    const used = new Set(
+      [...allFields()].flatMap(([, fields]) => Object.values(fields).map(type => type.replace(/[[\]{}?]/g, ''))),
+    )
+    expect(Object.keys(types).filter(name => !used.has(name))).toEqual([])
+  })
+
+  it('spells every type in kebab case, and none as data', () => {
+    for (const type of Object.keys(catalogue)) expect(type).toMatch(/^(?!data-)[a-z]+(-[a-z]+)*$/)
+  })
+
+  it('never lets a field shadow the discriminator', () => {
+    for (const [type, row] of rows) {
+      expect(Object.keys(row.fields), type).not.toContain('type')
+      for (const fields of Object.values(row.kinds ?? {})) {
+        const names = [...Object.keys(row.fields), ...Object.keys(fields)]
+        expect(names, type).not.toContain('kind')
+        expect(new Set(names).size, type).toBe(names.length)
+      }
+    }
+    for (const type of Object.values<NamedType>(types)) {
+      if ('on' in type)
+        for (const fields of Object.values(type.kinds)) expect(Object.keys(fields)).not.toContain(type.on)
+    }
+  })
+
+  it('lists each value of a named type once', () => {
+    for (const type of Object.values<NamedType>(types)) {
+      if (!('on' in type || 'fields' in type)) expect(new Set(type).size).toBe(type.length)
+    }
+  })
+
+  it('holds the whole catalogue: every type of every group', () => {
+    const groups = [...new Set(rows.map(([, { group }]) => group))]
+    const typesOf = groups.map(group => [group, typesWhere(row => row.group === group)])
+    expect(Object.fromEntries(typesOf)).toEqual({
+      message: ['message', 'start', 'finish', 'abort', 'message-metadata'],
+      text: ['text-start', 'text-delta', 'text-end'],
+      reasoning: ['reasoning-start', 'reasoning-delta', 'reasoning-end'],
+      tool: [
+        ...['tool-input-start', 'tool-input-delta', 'tool-input-available', 'tool-input-error'],
+        ...['tool-approval-request', 'tool-approval-response', 'tool-claimed'],
+        ...['tool-output-available', 'tool-output-error', 'tool-output-denied'],
+      ],
+      content: ['source-url', 'source-document', 'file', 'data-*'],
+      structured: ['structured-data', 'structured-data-invalidated'],
+      state: ['state-snapshot', 'state-patch', 'output'],
+      step: ['step-start', 'step-finish', 'checkpoint-created', 'step-discarded'],
+      delegation: ['subagent-start', 'subagent-end'],
+      workflow: [
+        ...['session', 'session-info', 'status', 'transition'],
+        ...['interrupt', 'interrupt-response', 'hook-completed', 'run-context'],
+      ],
+      run: [
+        ...['run-requested', 'run-started', 'run-paused', 'run-resumed', 'stop-requested', 'run-finished'],
+        ...['run-notified', 'executor-superseded', 'rewind'],
+      ],
+      error: ['error'],
+    })
+  })
+})
+
+describe('a guest', () => {
+  const allowed = [
+    ...['tool-approval-response', 'tool-output-available', 'tool-output-error', 'interrupt-response'],
+    ...['tool-claimed', 'stop-requested', 'run-requested', 'run-notified', 'session-info'],
+  ]
+
+  it('may append answers, claims, requests to stop or to run, that somebody was told and what the session is called, and nothing else', () => {
+    expect(typesWhere(row => row.guest === true).sort()).toEqual(allowed.sort())
+    for (const [type] of rows) expect(isGuestChunk(type), type).toBe(allowed.includes(type))
+  })
+
+  it('may append no type that the catalogue does not know', () => {
+    for (const type of ['glow', 'data-x', 'toString', '__proto__', '']) expect(isGuestChunk(type)).toBe(false)
+  })
+})
+
+describe('a word', () => {
+  const words = [
+    ...['start', 'message-metadata', 'text-start', 'text-delta', 'text-end'],
+    ...['reasoning-start', 'reasoning-delta', 'reasoning-end'],
+    ...['tool-input-start', 'tool-input-delta', 'tool-input-available', 'tool-input-error'],
+    ...[
+      'source-url',
+      'source-document',
+      'file',
+      'data-*',
+      'structured-data',
+      'structured-data-invalidated',
+      'step-start',
+    ],
+  ]
+
+  it('is text, reasoning, tool input, data, structured updates, sources, files, metadata and the openings of messages and steps', () => {
+    expect(typesWhere(row => row.word === true).sort()).toEqual(words.sort())
+    for (const [type] of rows) expect(isWord({ type: type as ChunkType } as never), type).toBe(words.includes(type))
+  })
+
+  it('is a preliminary output, while a final one is a fact', () => {
+    expect(typesWhere(row => row.word === 'preliminary')).toEqual(['tool-output-available'])
+    const output = { type: 'tool-output-available', toolCallId: 'c', output: 1 } as const
+    expect(isWord(output)).toBe(false)
+    expect(isWord({ ...output, preliminary: false })).toBe(false)
+    expect(isWord({ ...output, preliminary: true })).toBe(true)
+  })
+
+  it('is never what a lane waits for, a commit, a discard, or the start or end of a lane', () => {
+    const facts = [
+      ...['tool-approval-request', 'interrupt', 'checkpoint-created', 'step-discarded', 'rewind'],
+      ...['subagent-start', 'subagent-end', 'run-started', 'run-finished', 'state-patch', 'state-snapshot', 'output'],
+    ] as const
+    for (const type of facts) expect(isWord({ type } as never), type).toBe(false)
+  })
+
+  it('is no type that the catalogue does not know, inherited names included', () => {
+    for (const type of ['glow', 'toString', '__proto__', 'constructor']) {
+      expect(isWord({ type } as never), type).toBe(false)
+    }
+  })
+})

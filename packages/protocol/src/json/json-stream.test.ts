@@ -1,0 +1,339 @@
+import { isDeepStrictEqual } from 'node:util'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { startCpuTime } from '../cpu-time.fixture.ts'
+import { runs } from '../property-runs.fixture.ts'
+import { accepted, refused } from './cases.fixture.ts'
+import { isContainer, type Json, type JsonContainer } from './json.ts'
+import { MAX_JSON_DEPTH } from './json-parser.ts'
+import { feed, story, strict } from './json-replay.fixture.ts'
+import { JsonStream } from './json-stream.ts'
+import { containers, grows } from './partial.fixture.ts'
+import { corruptedText, cutLengths, jsonText, splitAt, trickyKeys } from './text.fixture.ts'
+
+const anyText = jsonText(trickyKeys)
+const corrupted = corruptedText(anyText)
+const units = (text: string) => text.split('')
+
+function parsed(text: string): { value: Json } | undefined {
+  try {
+    return { value: JSON.parse(text) }
+  } catch {
+    return undefined
+  }
+}
+
+const hasRepeats = (text: string) =>
+  story([text]).reports.some(([kind, , , repeated]) => kind === 'complete' && repeated === 'true')
+
+describe('any split', () => {
+  test('invariants 4, 5: equals JSON.parse', () => {
+    fc.assert(
+      fc.property(anyText, cutLengths, (text, lengths) => {
+        const stream = feed(splitAt(text, lengths))
+        expect(stream.error).toBeUndefined()
+        expect(stream.status).toBe('done')
+        expect(JSON.stringify(stream.value)).toBe(JSON.stringify(JSON.parse(text)))
+        expect(isDeepStrictEqual(stream.value, JSON.parse(text))).toBe(true)
+      }),
+      { numRuns: runs(500) },
+    )
+  })
+
+  test('invariants 4, 5: at every two places of a text that has everything', () => {
+    const text = `\n{"a":[1,-0.5e+3,true , null,[],{}],"__proto__":{"":"\\u00e9\\ud83d\\ude00😀\\"\\ud83d"},"a":"b"}\t`
+    const whole = story([text])
+    expect(whole.value).toBe(JSON.stringify(JSON.parse(text)))
+    for (let i = 0; i <= text.length; i++) {
+      for (let j = i; j <= text.length; j++) {
+        expect(isDeepStrictEqual(story([text.slice(0, i), text.slice(i, j), text.slice(j)]), whole)).toBe(true)
+      }
+    }
+  })
+
+  test('invariant 4: tells the same of good texts and of bad ones, in either mode', () => {
+    fc.assert(
+      fc.property(corrupted, cutLengths, fc.boolean(), (text, lengths, strict) => {
+        expect(story(splitAt(text, lengths), { strict })).toEqual(story([text], { strict }))
+      }),
+      { numRuns: runs(400) },
+    )
+  })
+})
+
+describe('what is accepted', () => {
+  test('invariant 5: exactly what JSON.parse accepts', () => {
+    const seen = { done: 0, failed: 0 }
+    fc.assert(
+      fc.property(corrupted, cutLengths, (text, lengths) => {
+        const stream = feed(splitAt(text, lengths))
+        const expected = parsed(text)
+        const status = expected ? 'done' : 'failed'
+        seen[status]++
+        expect(stream.status).toBe(status)
+        expect(stream.error?.code).toBe(expected ? undefined : 'invalid-json')
+        if (expected) expect(isDeepStrictEqual(stream.value, expected.value)).toBe(true)
+      }),
+      { numRuns: runs(900) },
+    )
+    expect(Math.min(seen.done, seen.failed)).toBeGreaterThan(100)
+  })
+
+  test.each(accepted)('accepts %j', text => {
+    const expected = parsed(text)
+    expect(expected).toBeDefined()
+    for (const pieces of [[text], units(text)]) {
+      const stream = feed(pieces)
+      expect(stream.error).toBeUndefined()
+      expect(isDeepStrictEqual(stream.value, expected?.value)).toBe(true)
+      expect(JSON.stringify(stream.value)).toBe(JSON.stringify(expected?.value))
+    }
+  })
+
+  test.each(refused)('refuses %j', text => {
+    expect(parsed(text)).toBeUndefined()
+    for (const pieces of [[text], units(text)]) {
+      const stream = feed(pieces)
+      expect(stream.status).toBe('failed')
+      expect(stream.error?.message).toMatch(/^offset \d+: expected .+, found .+$/)
+    }
+  })
+
+  test('the error names the offset, what was expected and what was found', () => {
+    const message = (text: string) => feed([text]).error?.message
+    expect(message('[,1]')).toBe('offset 1: expected a value, found ","')
+    expect(message('{"a" 1}')).toBe('offset 5: expected ":", found "1"')
+    expect(message('[1, undefined]')).toBe('offset 4: expected a value, found "undefined"')
+    expect(message('["ab')).toBe('offset 4: expected more of a string, found the end')
+    expect(message('["\\x"]')).toBe('offset 3: expected an escape, found "x"')
+    expect(message('{} {}')).toBe('offset 3: expected the end, found "{"')
+    expect(feed(['no document'], {}).error?.message).toBe('offset 11: expected "{" or "[", found the end')
+  })
+
+  test('containers nest down to a bound, past which the failure is typed', () => {
+    const nested = (depth: number, inner = '1') => `${'['.repeat(depth)}${inner}${']'.repeat(depth)}`
+    expect(feed([nested(MAX_JSON_DEPTH, '"x"')]).status).toBe('done')
+    expect(JSON.stringify(feed([nested(MAX_JSON_DEPTH)]).value)).toBe(nested(MAX_JSON_DEPTH))
+    const deeper = feed([nested(MAX_JSON_DEPTH + 1)])
+    expect(deeper.error?.code).toBe('too-large')
+    expect(deeper.error?.message).toBe('offset 512: expected at most 512 levels, found "["')
+    expect(feed(['{"a":'.repeat(100_000)]).error?.code).toBe('too-large')
+  })
+})
+
+describe('the partial value', () => {
+  test('invariants 2, 3, 6: only grows, by whole characters and whole scalars', () => {
+    fc.assert(
+      fc.property(anyText, text => {
+        fc.pre(!hasRepeats(text))
+        const stream = new JsonStream(strict)
+        const end = JSON.parse(text)
+        let before: Json | undefined
+        for (const unit of units(text)) {
+          stream.push(unit)
+          expect(grows(before, stream.value, end)).toBe(true)
+          before = structuredClone(stream.value)
+        }
+      }),
+      { numRuns: runs(400) },
+    )
+  })
+
+  test('invariant 1: what was reported complete never changes, and stays in its place', () => {
+    fc.assert(
+      fc.property(anyText, cutLengths, (text, lengths) => {
+        const complete = new Map<string, { value: Json; was: string }>()
+        const stream = new JsonStream({
+          strict: true,
+          onComplete: (value, path) => complete.set(JSON.stringify(path), { value, was: JSON.stringify(value) ?? '' }),
+        })
+        const repeats = hasRepeats(text)
+        for (const piece of splitAt(text, lengths)) {
+          stream.push(piece)
+          for (const [path, { value, was }] of complete) {
+            expect(JSON.stringify(value)).toBe(was)
+            if (repeats) continue
+            const inPlace = JSON.parse(path).reduce(
+              (node: JsonContainer, key: string) => Object.getOwnPropertyDescriptor(node, key)?.value,
+              stream.value,
+            )
+            expect(Object.is(inPlace, value)).toBe(true)
+          }
+        }
+      }),
+      { numRuns: runs(300) },
+    )
+  })
+
+  test('invariants 1, 8: a repeated key keeps its old value until the new one is complete', () => {
+    const aside = '"a":{"b":["longer",2],"a":1,"a":{"z":[{"y":1}]}}'
+    const text = `{"a":{"b":["x"]},"c":1,${aside},"c":"text","d":{"e":[{"f":"g"}]}}`
+    const [first, second] = [{ b: ['x'] }, { b: ['longer', 2], a: { z: [{ y: 1 }] } }]
+    const stream = new JsonStream(strict)
+    const seen: unknown[] = []
+    const kept: [Json | undefined, string][] = []
+    for (const [i, unit] of units(text).entries()) {
+      const before = stream.snapshot()
+      stream.push(unit)
+      const { a, c } = structuredClone(stream.value ?? {}) as { a?: Json; c?: Json }
+      if (c !== undefined && !isDeepStrictEqual(seen.at(-1), [a, c])) seen.push([a, c])
+      expect(stream.snapshot()).toEqual(stream.value)
+      kept.push([stream.snapshot(), JSON.stringify(stream.value)])
+      const start = text.indexOf(aside)
+      if (i > start && i < start + aside.length - 1) expect(stream.snapshot()).toBe(before)
+    }
+    expect(seen).toEqual([
+      [first, 1],
+      [second, 1],
+      [second, 'text'],
+    ])
+    for (const [snapshot, was] of kept) expect(JSON.stringify(snapshot)).toBe(was)
+    expect(JSON.stringify(stream.value)).toBe(JSON.stringify(JSON.parse(text)))
+  })
+
+  test('invariant 3: neither half an escape nor half a pair shows, and a lone surrogate does in the end', () => {
+    const shown = (text: string) => {
+      const stream = new JsonStream(strict)
+      return units(text).map(unit => {
+        stream.push(unit)
+        return stream.value
+      })
+    }
+    expect(shown('"a\\n\\u00e9"').at(-1)).toBe('a\né')
+    expect(new Set(shown('"a\\n\\u00e9"'))).toEqual(new Set(['', 'a', 'a\n', 'a\né']))
+    expect(new Set(shown('"a\\ud83d\\ude00b"'))).toEqual(new Set(['', 'a', 'a😀', 'a😀b']))
+    expect(new Set(shown('"a😀b"'))).toEqual(new Set(['', 'a', 'a😀', 'a😀b']))
+    expect(new Set(shown('"\ud83dx\\ud83d"'))).toEqual(new Set(['', '\ud83dx', '\ud83dx\ud83d']))
+    expect(new Set(shown('"\\ud83d\\ud83d\ude00"'))).toEqual(new Set(['', '\ud83d', '\ud83d😀']))
+  })
+
+  test('invariant 6: a key appears with the start of its value, a scalar when it is whole', () => {
+    const shown = (text: string) => {
+      const stream = new JsonStream(strict)
+      stream.push(text)
+      return JSON.stringify(stream.value)
+    }
+    expect(['{"a', '{"a"', '{"a":', '{"a": '].map(shown)).toEqual(['{}', '{}', '{}', '{}'])
+    expect(['{"a":"', '{"a":{', '{"a":['].map(shown)).toEqual(['{"a":""}', '{"a":{}}', '{"a":[]}'])
+    expect(['[12', '[12,', '[tru', '[true]'].map(shown)).toEqual(['[]', '[12]', '[]', '[true]'])
+    expect(feed(['12']).value).toBe(12)
+    // A text that was cut off may have lost digits.
+    expect(feed(['[1, 12']).value).toEqual([1])
+  })
+
+  test('invariant 7: a failure keeps the value, and nothing after it counts', () => {
+    const reports: Json[] = []
+    const stream = new JsonStream({ onComplete: value => void reports.push(value) })
+    stream.push('{"a":[1,2,"te\\n')
+    stream.push('xt\u0001 more"]} {"b":1}')
+    const { error } = stream
+    expect(stream.status).toBe('failed')
+    expect(stream.value).toEqual({ a: [1, 2, 'te\nxt'] })
+    stream.push('"],"b":3}')
+    expect(stream.end()).toBe(false)
+    expect(stream.value).toEqual({ a: [1, 2, 'te\nxt'] })
+    expect(stream.snapshot()).toEqual({ a: [1, 2, 'te\nxt'] })
+    expect(stream.error).toBe(error)
+    expect(reports).toEqual([1, 2])
+  })
+
+  test('invariant 9: a megabyte in small deltas, read and kept after each, is a matter of a moment', () => {
+    const text = JSON.stringify({ text: 'lorem ipsum "dolor"\n'.repeat(25_000), list: [...Array(60_000).keys()] })
+    const grown: number[] = []
+    const stream = new JsonStream({ onGrow: delta => void grown.push(delta.length) })
+    const cpuTime = startCpuTime()
+    for (let i = 0; i < text.length; i += 4) {
+      stream.push(text.slice(i, i + 4))
+      if (!isContainer(stream.value)) throw new Error('no partial value')
+    }
+    expect(stream.end()).toBe(true)
+    expect(grown.reduce((a, b) => a + b)).toBe(25_000 * 20)
+    expect(isDeepStrictEqual(stream.value, JSON.parse(text))).toBe(true)
+    expect(cpuTime()).toBeLessThan(5_000)
+  })
+})
+
+describe('snapshots', () => {
+  test('invariant 8: never change, equal the value of their moment, and share what is complete', () => {
+    fc.assert(
+      fc.property(anyText, cutLengths, fc.boolean(), (text, lengths, inHandlers) => {
+        const repeats = hasRepeats(text)
+        const complete = new Set<Json>()
+        const kept: [Json | undefined, string | undefined][] = []
+        const keep = () => {
+          const snapshot = stream.snapshot()
+          const now = JSON.stringify(snapshot)
+          const [before, was] = kept.at(-1) ?? []
+          expect(isDeepStrictEqual(snapshot, stream.value)).toBe(true)
+          if (now === was && !repeats) expect(snapshot).toBe(before)
+          // What is copied are the open containers, which stand one in another.
+          const copies = [...containers(snapshot)].filter(one => !complete.has(one))
+          for (const [i, copy] of copies.slice(1).entries()) expect(Object.values(copies[i] ?? {})).toContain(copy)
+          kept.push([snapshot, now])
+        }
+        const stream = new JsonStream({
+          strict: true,
+          onComplete(value) {
+            for (const one of containers(value)) complete.add(one)
+            if (inHandlers) keep()
+          },
+          ...(inHandlers && { onGrow: keep }),
+        })
+        for (const piece of splitAt(text, lengths)) {
+          stream.push(piece)
+          keep()
+        }
+        for (const [snapshot, was] of kept) expect(JSON.stringify(snapshot)).toBe(was)
+      }),
+      { numRuns: runs(500) },
+    )
+  })
+
+  test('invariant 8: a held snapshot does not follow the live value', () => {
+    const stream = new JsonStream()
+    stream.push('{"a":{"b":[1,"te')
+    const held = stream.snapshot()
+    stream.push('xt"],"c":2},"a":{}}')
+    expect(held).toEqual({ a: { b: [1, 'te'] } })
+    expect(stream.snapshot()).toEqual({ a: {} })
+    const aside = new JsonStream()
+    aside.push('{"a":{"b":1},"a":{"c":[2,')
+    expect(aside.snapshot()).toEqual({ a: { b: 1 } })
+    expect(stream.snapshot()).toBe(stream.snapshot())
+  })
+})
+
+describe('reports', () => {
+  test('come in document order, with paths', () => {
+    const { reports } = story(['{"a":[1,{"b":"x', 'y"}],"":null}'])
+    expect(reports).toEqual([
+      ['complete', 'a,0', '1', 'false'],
+      ['grow', 'a,1,b', 'xy'],
+      ['complete', 'a,1,b', '"xy"', 'false'],
+      ['complete', 'a,1', '{"b":"xy"}', 'false'],
+      ['complete', 'a', '[1,{"b":"xy"}]', 'false'],
+      ['complete', '', 'null', 'false'],
+      ['complete', '', '{"a":[1,{"b":"xy"}],"":null}', 'false'],
+    ])
+  })
+
+  test('a repeated value is reported when it shows, which is when it is complete', () => {
+    const { reports } = story(['{"a":{"b":"x"},"a":{"b":"y","c":[1]},"d":2}'])
+    expect(reports).toEqual([
+      ['grow', 'a,b', 'x'],
+      ['complete', 'a,b', '"x"', 'false'],
+      ['complete', 'a', '{"b":"x"}', 'false'],
+      ['complete', 'a', '{"b":"y","c":[1]}', 'true'],
+      ['complete', 'd', '2', 'false'],
+      ['complete', '', '{"a":{"b":"y","c":[1]},"d":2}', 'false'],
+    ])
+  })
+
+  test('growth comes once a push and string, however many escapes it has', () => {
+    const deltas: string[] = []
+    const stream = new JsonStream({ onGrow: delta => void deltas.push(delta) })
+    stream.push('["a\\n\\u0062c","d')
+    stream.push('\\"e"')
+    expect(deltas).toEqual(['a\nbc', 'd', '"e'])
+  })
+})

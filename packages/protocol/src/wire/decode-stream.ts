@@ -1,0 +1,58 @@
+// The decoders over a response body. The decoders themselves know nothing of streams.
+
+import type { Frame } from '../frame/frame.ts'
+import { over, pipe, type StreamOptions } from '../streams/pipe.ts'
+import type { DecoderOptions, FrameDecoder } from './frame-decoder.ts'
+import { NdjsonDecoder } from './ndjson.ts'
+import { SseDecoder } from './sse.ts'
+
+export type DecodeOptions = StreamOptions & Omit<DecoderOptions, 'onFrame'>
+
+/** A body as an async iterable, through its reader: not every browser can iterate over one. */
+const chunks = (body: ReadableStream<Uint8Array>): AsyncIterable<Uint8Array> => ({
+  [Symbol.asyncIterator]() {
+    const reader = body.getReader()
+    return {
+      next: async () => {
+        const chunk = await reader.read()
+        if (chunk.done) reader.releaseLock()
+        return chunk as IteratorResult<Uint8Array, undefined>
+      },
+      return: async () => {
+        await reader.cancel()
+        reader.releaseLock()
+        return over
+      },
+    }
+  },
+})
+
+const decodeWith =
+  (Decoder: new (options: DecoderOptions) => FrameDecoder) =>
+  (body: ReadableStream<Uint8Array>, options: DecodeOptions = {}): AsyncIterableIterator<Frame, undefined> =>
+    pipe(
+      chunks(body),
+      async function* (pieces) {
+        const frames: Frame[] = []
+        const decoder = new Decoder({ ...options, onFrame: frame => frames.push(frame) })
+        function* after(work: () => void) {
+          try {
+            work()
+          } finally {
+            for (const frame of frames.splice(0)) {
+              options.signal?.throwIfAborted()
+              yield frame
+            }
+          }
+        }
+        for await (const piece of pieces) yield* after(() => decoder.push(piece))
+        yield* after(() => decoder.end())
+      },
+      options,
+    )
+
+/** The frames of an SSE body; leaving the loop or aborting cancels the body, a bad frame throws after the good ones before it. */
+export const decodeSseStream = /* @__PURE__ */ decodeWith(SseDecoder)
+
+/** The frames of an NDJSON body; leaving the loop or aborting cancels the body, a bad frame throws after the good ones before it. */
+export const decodeNdjsonStream = /* @__PURE__ */ decodeWith(NdjsonDecoder)
