@@ -4,11 +4,11 @@ import { delimiter, join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, test } from 'vitest'
 import { compileCache } from '../../../scripts/compile-cache.ts'
-import { COMMON } from './command/call.ts'
+import { COMMON } from './command/parse-call.ts'
+import { allCommands } from './commands/run.ts'
 import { PAGE } from './dev/dev-host.fixture.ts'
-import { exitCodes } from './error.ts'
+import { exitCodes } from './error/command-error.ts'
 import { MAIN, millraceCommand, place } from './millrace-command.fixture.ts'
-import { allCommands } from './run.ts'
 
 const guide = readFileSync(join(import.meta.dirname, '../../../docs/guide/command.md'), 'utf8')
 

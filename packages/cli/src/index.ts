@@ -1,3 +1,3 @@
 export { type DevHost, type DevOptions, dev } from './dev/dev.ts'
 export type { DevEvent } from './dev/supervisor.ts'
-export { CommandError, type ExitReason, exitCodes } from './error.ts'
+export { CommandError, type ExitReason, exitCodes } from './error/command-error.ts'

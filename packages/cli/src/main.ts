@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The `millrace` command.
 
-import { run } from './run.ts'
+import { run } from './commands/run.ts'
 
 // Whoever read what was written has read enough.
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1))

@@ -1,4 +1,4 @@
-import type { Terminal } from './terminal.ts'
+import type { Terminal } from '../terminal/terminal.ts'
 
 /** An option of a command: with a value if it names one, else it is there or not. */
 export interface Option {

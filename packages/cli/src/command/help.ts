@@ -1,6 +1,6 @@
-import { exitCodes } from '../error.ts'
-import { COMMON } from './call.ts'
+import { exitCodes } from '../error/command-error.ts'
 import type { Command } from './command.ts'
+import { COMMON } from './parse-call.ts'
 
 /** What `millrace` does, for who asks; as JSON for programs. */
 export function helpOf(commands: readonly Command[], isJson: boolean): string {

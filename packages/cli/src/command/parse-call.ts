@@ -1,7 +1,7 @@
 // What was written after `millrace <command>`, as the command takes it.
 
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
-import { CommandError } from '../error.ts'
+import { CommandError } from '../error/command-error.ts'
 import type { Call, Command, Option } from './command.ts'
 import { nearest } from './nearest.ts'
 

@@ -1,12 +1,12 @@
 import { convert } from '@millrace/dialects'
 import { ProtocolError } from '@millrace/protocol'
-import { misused, textOf } from '../command/call.ts'
 import type { Call, Command } from '../command/command.ts'
 import { nearest } from '../command/nearest.ts'
+import { misused, textOf } from '../command/parse-call.ts'
 import { dialectNames, dialectOf } from '../convert/dialects.ts'
-import { Input } from '../convert/input.ts'
-import { LogDecoder } from '../convert/millrace.ts'
-import { CommandError } from '../error.ts'
+import { Input } from '../convert/event-input.ts'
+import { LogDecoder } from '../convert/log-dialect.ts'
+import { CommandError } from '../error/command-error.ts'
 
 /** `millrace convert`: a stream of one dialect in another. */
 export const convertCommand: Command = {

@@ -1,7 +1,7 @@
-import { misused, textOf, wholeOf } from '../command/call.ts'
 import type { Command } from '../command/command.ts'
+import { misused, textOf, wholeOf } from '../command/parse-call.ts'
 import { dev } from '../dev/dev.ts'
-import { wordsOf } from '../dev/words.ts'
+import { wordsOf } from '../dev/event-text.ts'
 
 /** `millrace dev <file>`: an app, with reload and the studio. */
 export const devCommand: Command = {

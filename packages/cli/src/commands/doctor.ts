@@ -1,15 +1,15 @@
 import { DEFAULT_PORT, DEFAULT_STORE } from '@millrace/server'
-import { textOf, wholeOf } from '../command/call.ts'
 import type { Call, Command } from '../command/command.ts'
-import type { Terminal } from '../command/terminal.ts'
-import { checkFile } from '../doctor/file.ts'
+import { textOf, wholeOf } from '../command/parse-call.ts'
+import { checkFile } from '../doctor/check-file.ts'
+import { checkNode, checkPort } from '../doctor/check-machine.ts'
+import { checkProviders } from '../doctor/check-providers.ts'
+import { checkServer } from '../doctor/check-server.ts'
+import { checkStore } from '../doctor/check-store.ts'
 import type { Finding } from '../doctor/finding.ts'
-import { checkNode, checkPort } from '../doctor/machine.ts'
-import { checkProviders } from '../doctor/providers.ts'
-import { checkServer } from '../doctor/server.ts'
-import { checkStore } from '../doctor/store.ts'
-import { CommandError, exitCodes } from '../error.ts'
+import { CommandError, exitCodes } from '../error/command-error.ts'
 import { openSource } from '../source/source.ts'
+import type { Terminal } from '../terminal/terminal.ts'
 
 /** `millrace doctor`: whether all that it takes is there, and what to do where it is not. */
 export const doctorCommand: Command = {

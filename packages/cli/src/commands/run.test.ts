@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
-import { MAIN, place, ran } from './millrace-command.fixture.ts'
+import { MAIN, place, ran } from '../millrace-command.fixture.ts'
 
 const HOSTILE = '\u001b[2J\u009b31m\u0007\u202e'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there

@@ -1,21 +1,21 @@
 import { readFileSync } from 'node:fs'
 import { inspect } from 'node:util'
-import { callOf } from './command/call.ts'
-import type { Command } from './command/command.ts'
-import { helpOf, helpOfCommand } from './command/help.ts'
-import { nearest } from './command/nearest.ts'
-import { processTerminal } from './command/terminal.ts'
-import { CommandError } from './error.ts'
-import { safe } from './show/safe.ts'
+import type { Command } from '../command/command.ts'
+import { helpOf, helpOfCommand } from '../command/help.ts'
+import { nearest } from '../command/nearest.ts'
+import { callOf } from '../command/parse-call.ts'
+import { CommandError } from '../error/command-error.ts'
+import { safe } from '../terminal/escape-control.ts'
+import { processTerminal } from '../terminal/terminal.ts'
 
 /** The commands by their names. Each is loaded when it is wanted: who follows a session needs no server. */
 const loaders: Readonly<Record<string, () => Promise<Command>>> = {
-  dev: async () => (await import('./commands/dev.ts')).devCommand,
-  tail: async () => (await import('./commands/tail.ts')).tailCommand,
-  replay: async () => (await import('./commands/replay.ts')).replayCommand,
-  sessions: async () => (await import('./commands/sessions.ts')).sessionsCommand,
-  convert: async () => (await import('./commands/convert.ts')).convertCommand,
-  doctor: async () => (await import('./commands/doctor.ts')).doctorCommand,
+  dev: async () => (await import('./dev.ts')).devCommand,
+  tail: async () => (await import('./tail.ts')).tailCommand,
+  replay: async () => (await import('./replay.ts')).replayCommand,
+  sessions: async () => (await import('./sessions.ts')).sessionsCommand,
+  convert: async () => (await import('./convert.ts')).convertCommand,
+  doctor: async () => (await import('./doctor.ts')).doctorCommand,
 }
 
 /** Every command. */
@@ -70,5 +70,5 @@ async function commandOf(name: string): Promise<Command> {
 }
 
 function version(): string {
-  return JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')).version
+  return JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version
 }

@@ -1,13 +1,13 @@
 import { setTimeout } from 'node:timers/promises'
 import { createConnection, RequestError } from '@millrace/client'
 import type { Entry } from '@millrace/protocol'
-import { misused, wholeOf } from '../command/call.ts'
 import type { Command } from '../command/command.ts'
-import type { Terminal } from '../command/terminal.ts'
-import { lineOf } from '../show/line.ts'
-import { failureOf } from '../source/failure.ts'
-import { mustBeThere, readLog } from '../source/log.ts'
+import { misused, wholeOf } from '../command/parse-call.ts'
+import { lineOf } from '../show/entry-line.ts'
+import { mustBeThere, readLog } from '../source/read-log.ts'
+import { failureOf } from '../source/request-failure.ts'
 import { openSource, type Source, sourceOptions } from '../source/source.ts'
+import type { Terminal } from '../terminal/terminal.ts'
 
 /** How long a server that refuses for now is left alone, in milliseconds. */
 const AGAIN_MS = 1_000

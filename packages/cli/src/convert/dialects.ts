@@ -1,7 +1,7 @@
 // The dialects by their names. Each is loaded when it is named.
 
 import type { Decoder, Encoder } from '@millrace/dialects'
-import { LogDecoder, LogEncoder } from './millrace.ts'
+import { LogDecoder, LogEncoder } from './log-dialect.ts'
 
 /** A dialect whose events are whatever was read: its decoder looks at them. */
 export interface Spoken {

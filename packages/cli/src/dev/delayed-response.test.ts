@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { hold } from './held.ts'
+import { hold } from './delayed-response.ts'
 
 const PIECE = Buffer.alloc(16 * 1024)
 const ENOUGH = 256 * 1024

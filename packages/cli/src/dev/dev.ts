@@ -1,9 +1,9 @@
 import { statSync } from 'node:fs'
-import { CommandError } from '../error.ts'
-import { safe } from '../show/safe.ts'
+import { CommandError } from '../error/command-error.ts'
+import { safe } from '../terminal/escape-control.ts'
+import { wordsOf } from './event-text.ts'
 import { pageOf } from './page.ts'
 import { type DevEvent, Supervisor } from './supervisor.ts'
-import { wordsOf } from './words.ts'
 
 export interface DevOptions {
   /** A file that exports an app, by the name `app` or as its default. */

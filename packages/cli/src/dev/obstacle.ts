@@ -1,4 +1,4 @@
-import { LoadError } from './loading.ts'
+import { LoadError } from './load-app.ts'
 import type { Told } from './messages.ts'
 
 /** What stands in the way of a child, in words for who started it. */

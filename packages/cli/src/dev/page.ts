@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { CommandError } from '../error.ts'
+import { CommandError } from '../error/command-error.ts'
 
 /** Where the studio's page is in the published package. */
 const SHIPPED = fileURLToPath(new URL('../../page', import.meta.url))

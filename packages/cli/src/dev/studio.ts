@@ -1,7 +1,7 @@
 // What the studio's page asks of its host, beside the API of the app: how it stands, and that it fail.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { type Refused, refusalOf } from './guard.ts'
+import { type Refused, refusalOf } from './loopback-guard.ts'
 import type { Host, Told } from './messages.ts'
 import { isTab, type Tabs } from './tabs.ts'
 

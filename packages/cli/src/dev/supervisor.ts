@@ -1,8 +1,8 @@
 // Who starts the server and the worker of a dev host, and starts them again.
 
 import { dirname, resolve } from 'node:path'
-import { CommandError } from '../error.ts'
-import { Child, type ChildName, type Output } from './child-process.ts'
+import { CommandError } from '../error/command-error.ts'
+import { Child, type ChildName, type Output } from './child.ts'
 import type { Delays, Host, Told, WorkerState } from './messages.ts'
 import { Watcher } from './watcher.ts'
 

@@ -1,7 +1,7 @@
 // The tabs of the studio's page, and the replies that are on their way to each.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { hold } from './held.ts'
+import { hold } from './delayed-response.ts'
 import type { Delays } from './messages.ts'
 
 /** The header by which a page says which tab it is in. */

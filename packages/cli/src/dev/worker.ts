@@ -1,7 +1,7 @@
 // The process of a dev host that drives runs.
 
-import { fail, obey, started, tell } from './child.ts'
-import { loadApp, remade } from './loading.ts'
+import { fail, obey, started, tell } from './child-runtime.ts'
+import { loadApp, remade } from './load-app.ts'
 import { impatient } from './patience.ts'
 
 let close = async (): Promise<void> => {}

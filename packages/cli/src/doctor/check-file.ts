@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
+import type { Look, Seen } from './file-child.ts'
 import { type Finding, fail } from './finding.ts'
-import type { Look, Seen } from './look.ts'
 
 /** The program runs from the sources as well as from what is built of them. */
 const END = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
@@ -11,7 +11,7 @@ const STDERR = 2
 
 /** Whether a file has an app, and its store works; by a process of its own, so that the file can neither hold this one up nor write where it writes. */
 export async function checkFile(look: Look): Promise<readonly Finding[]> {
-  const program = fileURLToPath(new URL(`./look.${END}`, import.meta.url))
+  const program = fileURLToPath(new URL(`./file-child.${END}`, import.meta.url))
   const child = fork(program, [JSON.stringify(look)], { stdio: ['ignore', STDERR, STDERR, 'ipc'] })
   const { promise, resolve } = Promise.withResolvers<readonly Finding[]>()
   const late = setTimeout(() => {

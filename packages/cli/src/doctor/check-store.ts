@@ -4,8 +4,8 @@ import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { type LogStore, openStore, schemeOf } from '@millrace/log'
 import { isPlain, nameOf, WRITE_PLAINLY } from '../source/source.ts'
+import { checkDisk, checkFolder } from './check-machine.ts'
 import { type Finding, fail, note, ok, warn, wordsOf } from './finding.ts'
-import { checkDisk, checkFolder } from './machine.ts'
 
 /** Leases go by the store's clock alone; people compare its times with theirs. */
 const SKEW_MS = 2_000

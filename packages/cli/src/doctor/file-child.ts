@@ -1,9 +1,9 @@
 // The process that looks at a file for the doctor: what the file prints, keeps open or waits for is its own affair there.
 
 import { DEFAULT_STORE } from '@millrace/server'
-import { LoadError, loadApp } from '../dev/loading.ts'
+import { LoadError, loadApp } from '../dev/load-app.ts'
+import { checkOpen, checkStore } from './check-store.ts'
 import { type Finding, fail, ok } from './finding.ts'
-import { checkOpen, checkStore } from './store.ts'
 
 /** What is looked at: a file, and its store unless another is named. */
 export interface Look {

@@ -1,7 +1,7 @@
 // What an entry says, in a few words.
 
 import type { Chunk } from '@millrace/protocol'
-import { oneLine } from './safe.ts'
+import { oneLine } from '../terminal/escape-control.ts'
 
 const MOST = 100
 

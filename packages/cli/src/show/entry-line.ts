@@ -1,7 +1,7 @@
 import { type Entry, isGuest } from '@millrace/protocol'
-import type { Terminal } from '../command/terminal.ts'
-import { gistOf } from './gist.ts'
-import { oneLine } from './safe.ts'
+import { oneLine } from '../terminal/escape-control.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { gistOf } from './chunk-summary.ts'
 
 /** An entry as a line: sequence, time, lane, type, and what it says. */
 export function lineOf({ sequence, timestamp, origin, chunk }: Entry, { paint }: Pick<Terminal, 'paint'>): string {

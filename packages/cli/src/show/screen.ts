@@ -1,7 +1,7 @@
 // What was written to a terminal of late, so that it can be taken back.
 
-import type { Terminal } from '../command/terminal.ts'
-import { widthOf } from './width.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { widthOf } from '../terminal/text-width.ts'
 
 /** What somebody wrote: the words, and the same as they are shown. */
 interface Piece {

@@ -1,9 +1,9 @@
 // A session as it was: words as they came, calls, questions and answers, and what was taken back.
 
 import { type Entry, isGuest, isWord } from '@millrace/protocol'
-import type { Terminal } from '../command/terminal.ts'
-import { gistOf, jsonOf, textOf } from './gist.ts'
-import { oneLine, safe } from './safe.ts'
+import { oneLine, safe } from '../terminal/escape-control.ts'
+import type { Terminal } from '../terminal/terminal.ts'
+import { gistOf, jsonOf, textOf } from './chunk-summary.ts'
 import { Screen, SETTLED } from './screen.ts'
 
 type Style = Parameters<Terminal['paint']>[0]

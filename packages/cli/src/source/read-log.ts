@@ -2,8 +2,8 @@
 
 import { createConnection, type RequestError } from '@millrace/client'
 import { decodeNdjsonStream, type Entry } from '@millrace/protocol'
-import { CommandError } from '../error.ts'
-import { failureOf } from './failure.ts'
+import { CommandError } from '../error/command-error.ts'
+import { failureOf } from './request-failure.ts'
 import type { Source } from './source.ts'
 
 /** How often in a row a read that is cut off is taken up again. */

@@ -1,5 +1,5 @@
 import { RequestError } from '@millrace/client'
-import { CommandError } from '../error.ts'
+import { CommandError } from '../error/command-error.ts'
 import type { Source } from './source.ts'
 
 /** What a request did not work for, as a command ends with it. */

@@ -1,7 +1,7 @@
 import { RequestError } from '@millrace/client'
 import { expect, onTestFinished, test } from 'vitest'
 import { place, ran } from '../millrace-command.fixture.ts'
-import { failureOf } from './failure.ts'
+import { failureOf } from './request-failure.ts'
 import { nameOf, openSource } from './source.ts'
 
 test.each([

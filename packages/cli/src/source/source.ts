@@ -5,9 +5,9 @@ import type { ApiOptions } from '@millrace/client'
 import { schemeOf } from '@millrace/log'
 import type { View } from '@millrace/protocol'
 import type { App } from '@millrace/server'
-import { textOf } from '../command/call.ts'
 import type { Call, Option } from '../command/command.ts'
-import { CommandError } from '../error.ts'
+import { textOf } from '../command/parse-call.ts'
+import { CommandError } from '../error/command-error.ts'
 
 /** The server, if nothing is said: where `millrace dev` is. */
 const DEFAULT_SERVER = 'http://127.0.0.1:4400'

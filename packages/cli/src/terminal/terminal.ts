@@ -4,7 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { styleText } from 'node:util'
-import { safe } from '../show/safe.ts'
+import { safe } from './escape-control.ts'
 
 type Style = Parameters<typeof styleText>[0]
 
