@@ -16,6 +16,16 @@ export const layers: Record<string, string[][]> = {
     ['manager'],
   ],
   millrace: [],
+  protocol: [
+    ['error'],
+    ['json'],
+    ['catalogue'],
+    ['entry', 'state', 'structured'],
+    ['frame', 'streams'],
+    ['validate', 'fold'],
+    ['wire', 'connection'],
+  ],
+  cli: [['error', 'terminal'], ['command'], ['source', 'show', 'convert'], ['dev'], ['doctor'], ['commands']],
 }
 
 /** Every import between two folders of a package that goes against its layers, and every folder that has no layer. */

@@ -9,10 +9,10 @@ import { root } from './command.ts'
 
 const page = 'docs/reference/chunks.md'
 const source = (file: string): string => readFileSync(join(root, 'packages/protocol/src', file), 'utf8')
-const tableSource = source('catalogue/table.ts')
-const typesSource = source('catalogue/types.ts')
-const entrySource = source('entry.ts')
-const frameSource = source('frame.ts')
+const tableSource = source('catalogue/catalogue.ts')
+const typesSource = source('catalogue/field-types.ts')
+const entrySource = source('entry/entry.ts')
+const frameSource = source('frame/frame.ts')
 
 const groups: Record<Row['group'], [title: string, about: string]> = {
   message: ['Messages', 'A message as a whole: what a person said, and the frame around what an agent says.'],

@@ -1,29 +1,12 @@
-export { catalogue, dataRow } from './catalogue/catalogue.ts'
-export * from './catalogue/chunk.ts'
-export * from './catalogue/guards.ts'
-export * from './connection/connection.ts'
-export { coalesce, targetOf } from './entry/coalesce.ts'
-export { type BlobRef, type Entry, type GuestOrigin, isGuest, type Origin, type WriterOrigin } from './entry/entry.ts'
-export * from './error/protocol-error.ts'
-export type { Change } from './fold/changes.ts'
-export { Fold, type FoldOptions, type Refold, type Report } from './fold/fold.ts'
-export { foldLog } from './fold/fold-log.ts'
-export type { Gained, Mark } from './fold/growing-text.ts'
-export { type LedgerView, messageIdOf } from './fold/ledger.ts'
-export * from './fold/view.ts'
-export * from './frame/cursor.ts'
-export * from './frame/frame.ts'
-export * from './frame/frame-writer.ts'
-export type { Json, JsonContainer, JsonObject } from './json/json.ts'
-export { type JsonSegment, MAX_JSON_DEPTH } from './json/json-parser.ts'
-export {
-  type JsonHandler,
-  type JsonPath,
-  type JsonStatus,
-  JsonStream,
-  type JsonStreamOptions,
-} from './json/json-stream.ts'
-export { applyPatch, MAX_COPIED } from './state/apply-patch.ts'
+// The order of these groups is the order of the modules in a bundle, which changes its compressed size by up to 1 %. Measure a
+// change of the order with `npm run check -- sizes`.
+
+// Validation
+
+export * from './validate/validate.ts'
+
+// Streams and wire formats
+
 export { collectAll, collectText } from './streams/collect.ts'
 export { combineStreams } from './streams/combine-streams.ts'
 export {
@@ -38,6 +21,23 @@ export {
 } from './streams/filter.ts'
 export type { StreamOptions } from './streams/pipe.ts'
 export { skip, take } from './streams/slice.ts'
+export * from './wire/decode-stream.ts'
+export { type DecoderOptions, FrameDecoder, MAX_FRAME_LENGTH } from './wire/frame-decoder.ts'
+export { Lines } from './wire/lines.ts'
+export * from './wire/ndjson.ts'
+export * from './wire/sse.ts'
+
+// JSON and structured data
+
+export type { Json, JsonContainer, JsonObject } from './json/json.ts'
+export { type JsonSegment, MAX_JSON_DEPTH } from './json/json-parser.ts'
+export {
+  type JsonHandler,
+  type JsonPath,
+  type JsonStatus,
+  JsonStream,
+  type JsonStreamOptions,
+} from './json/json-stream.ts'
 export { type FieldKind, type Fields, type FieldUpdate, FieldWatcher } from './structured/field-watcher.ts'
 export { MAX_DEPTH, MAX_GAP, parsePath } from './structured/path.ts'
 export { applyStructuredChunk, reduceStructuredChunks } from './structured/reducer.ts'
@@ -48,9 +48,35 @@ export {
   type StructuredSnapshot,
   type StructuredState,
 } from './structured/structured-accumulator.ts'
-export * from './validate/validate.ts'
-export * from './wire/decode-stream.ts'
-export { type DecoderOptions, FrameDecoder, MAX_FRAME_LENGTH } from './wire/frame-decoder.ts'
-export { Lines } from './wire/lines.ts'
-export * from './wire/ndjson.ts'
-export * from './wire/sse.ts'
+
+// Errors
+
+export { ProtocolError, type ProtocolErrorCode } from './error/protocol-error.ts'
+
+// Chunks and state
+
+export { catalogue, dataRow, isGuestChunk, isWord } from './catalogue/catalogue.ts'
+export * from './catalogue/chunk.ts'
+export * from './catalogue/guards.ts'
+export { applyPatch, MAX_COPIED } from './state/apply-patch.ts'
+
+// Frames
+
+export * from './frame/cursor.ts'
+export * from './frame/frame.ts'
+export * from './frame/frame-writer.ts'
+
+// The fold
+
+export type { Change } from './fold/changes.ts'
+export { Fold, type FoldOptions, type Refold, type Report } from './fold/fold.ts'
+export { foldLog } from './fold/fold-log.ts'
+export type { Gained, Mark } from './fold/growing-text.ts'
+export { type LedgerView, messageIdOf } from './fold/ledger.ts'
+export * from './fold/view.ts'
+
+// Connections and entries
+
+export * from './connection/connection.ts'
+export { coalesce, targetOf } from './entry/coalesce.ts'
+export { type BlobRef, type Entry, type GuestOrigin, isGuest, type Origin, type WriterOrigin } from './entry/entry.ts'

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { entryFields, origins } from '../entry/entry.ts'
 import { frames } from '../frame/frame.ts'
-import { isGuestChunk, isWord } from '../validate/validate.ts'
-import { catalogue, dataRow, type Row } from './catalogue.ts'
+import { catalogue, dataRow, isGuestChunk, isWord, type Row } from './catalogue.ts'
 import type { ChunkType } from './chunk.ts'
 import { type Fields, type NamedType, types } from './field-types.ts'
 

@@ -1,7 +1,10 @@
 // One table of data defines every chunk type. Types, guards, validators, zod schemas and the reference page come from it. The doc line of
 // a row is its comment, so that it costs a browser nothing.
 
+import { getOwn } from '../json/json.ts'
+import type { Chunk } from './chunk.ts'
 import type { Fields } from './field-types.ts'
+import { isData } from './guards.ts'
 
 /** The groups of the catalogue, in reading order. */
 type Group =
@@ -353,3 +356,14 @@ export const dataRow = {
   word: true,
   fields: { data: 'json', id: 'string?', transient: 'boolean?' },
 } as const satisfies Row
+
+const rowOf = (type: string): Row | undefined => getOwn<Row>(catalogue, type)
+
+/** Whether a chunk is a word, which a discard takes back, and not a fact. */
+export function isWord(chunk: Chunk): boolean {
+  const word = isData(chunk) || rowOf(chunk.type)?.word
+  return word === 'preliminary' ? (chunk as { preliminary?: boolean }).preliminary === true : word === true
+}
+
+/** Whether a guest may append a chunk of this type. */
+export const isGuestChunk = (type: string): boolean => rowOf(type)?.guest === true

@@ -1,4 +1,4 @@
-/** What can be wrong with input to this package; each code is one kind of mistake, the message says where. */
+/** The kinds of invalid input. The message says where. */
 export type ProtocolErrorCode =
   | 'invalid-chunk'
   | 'invalid-cursor'
@@ -15,7 +15,7 @@ export type ProtocolErrorCode =
   | 'stream-mismatch'
   | 'too-large'
 
-/** A refusal of bad input: `code` is for programs, `message` names the place, what was expected and what was found. */
+/** Invalid input. `message` names the place, what was expected and what was found. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError'
   readonly code: ProtocolErrorCode
@@ -24,4 +24,19 @@ export class ProtocolError extends Error {
     super(message)
     this.code = code
   }
+}
+
+/** Shortens a name for an error message: the length of a message must not depend on its input. */
+export const shortened = (text: string): string => text.slice(0, 80)
+
+/** The error for a value that is not what was expected. */
+export const mismatch = (code: ProtocolErrorCode, where: string, expected: string, found: unknown): ProtocolError =>
+  new ProtocolError(code, `${shortened(where)}: expected ${shortened(expected)}, found ${shortened(`${found}`)}`)
+
+/** The beginning of a value, for an error message. Reads no more of the value than it shows. */
+export function show(value: unknown): string | undefined {
+  let room = 40
+  const brief = (_: string, one: unknown) =>
+    room-- < 0 ? '…' : typeof one === 'string' || Array.isArray(one) ? one.slice(0, 40) : one
+  return JSON.stringify(value, brief)?.slice(0, 40)
 }

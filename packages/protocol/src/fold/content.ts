@@ -1,13 +1,13 @@
 // The content of a view: messages, structured objects, state and output. A discard takes words of it back, a rewind all after a place.
 
+import { isWord } from '../catalogue/catalogue.ts'
 import type { Chunk } from '../catalogue/chunk.ts'
 import type { MessageChunk, StructuredDataChunk, StructuredDataInvalidatedChunk } from '../catalogue/guards.ts'
 import type { Entry, WriterOrigin } from '../entry/entry.ts'
-import { mismatch } from '../error/mismatch.ts'
+import { mismatch } from '../error/protocol-error.ts'
 import type { Json } from '../json/json.ts'
 import { applyPatch } from '../state/apply-patch.ts'
 import { StructuredAccumulator } from '../structured/structured-accumulator.ts'
-import { isWord } from '../validate/validate.ts'
 import type { Changes } from './changes.ts'
 import { bodyOf, pick } from './fields.ts'
 import { Lane } from './lane.ts'

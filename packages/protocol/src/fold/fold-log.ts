@@ -1,5 +1,5 @@
 import { type Entry, isGuest } from '../entry/entry.ts'
-import { mismatch } from '../error/mismatch.ts'
+import { mismatch } from '../error/protocol-error.ts'
 import { Fold, type FoldOptions, rewindOf } from './fold.ts'
 import { idOf, Ledger } from './ledger.ts'
 import type { View } from './view.ts'

@@ -1,9 +1,10 @@
 // Logs to fold: of any shape, dense enough that lanes collide, and of the shape that writers let through.
 
 import fc from 'fast-check'
+import { isWord } from '../catalogue/catalogue.ts'
 import type { Chunk } from '../catalogue/chunk.ts'
 import type { Entry, Origin, WriterOrigin } from '../entry/entry.ts'
-import { checkChunk, isWord } from '../validate/validate.ts'
+import { checkChunk } from '../validate/validate.ts'
 import { Fold } from './fold.ts'
 import type { View } from './view.ts'
 

@@ -1,14 +1,12 @@
-// What an entry makes of a part, whatever kind of part it is.
-
 import { catalogue } from '../catalogue/catalogue.ts'
 import type { Chunk } from '../catalogue/chunk.ts'
 import type { Entry } from '../entry/entry.ts'
-import { blobsOf, bodyOf, joinNames } from './fields.ts'
-import { type MetaChunk, nextMeta } from './meta.ts'
+import { getOwn, isObject, type Json, type JsonObject, putOwn } from '../json/json.ts'
+import { MAX_JSON_DEPTH } from '../json/json-parser.ts'
+import { blobsOf, bodyOf, joinNames, pick } from './fields.ts'
 import { nextTool, type ToolChunk } from './next-tool.ts'
 import type { AnyPart } from './part-cell.ts'
-import { nextText, type TextChunk } from './text.ts'
-import type { Meta, TextPart, ToolPart } from './view.ts'
+import type { Meta, PartBase, TextPart, ToolPart } from './view.ts'
 
 /** Tells a chunk about a tool call; one of a later version's is none that we know. */
 export const isCall = (chunk: Chunk): chunk is ToolChunk =>
@@ -43,4 +41,50 @@ export function nextPart(part: AnyPart | undefined, entry: Entry, key: string): 
   // What the chunk says anew is no longer where it was.
   const isKept = (pointer: string) => !Object.hasOwn(chunk, pointer.split('/')[1] ?? '')
   return { ...rest, ...blobsOf(next, isKept, entry.blobs) } as AnyPart
+}
+
+type TextChunk = Extract<Chunk, { type: `text-${string}` | `reasoning-${string}` }>
+
+/** The text part after a chunk, its growth apart, or undefined where the chunk does not fit: nothing follows the end of a part. */
+function nextText(part: TextPart | undefined, chunk: TextChunk, base: PartBase): TextPart | undefined {
+  const [type, verb] = chunk.type.split('-') as [TextPart['type'], string]
+  if (part ? verb === 'start' || part.state === 'done' : verb === 'end') return undefined
+  const { id, providerMetadata } = chunk
+  if (part && verb === 'delta' && !providerMetadata) return part
+  return {
+    type,
+    text: '',
+    ...part,
+    ...base,
+    id,
+    state: verb === 'end' ? 'done' : 'streaming',
+    ...(providerMetadata && { providerMetadata }),
+  }
+}
+
+/** Merges objects deeply; anything else, arrays and what lies too deep too, replaces what was there. */
+function merge(into: JsonObject | undefined, from: JsonObject, depth = 0): JsonObject {
+  const merged: JsonObject = { ...into }
+  for (const key of Object.keys(from)) {
+    const value = from[key] as Json
+    const old = getOwn(merged, key)
+    const deep = isObject(old) && isObject(value) && depth < MAX_JSON_DEPTH
+    putOwn(merged, key, deep ? merge(old, value, depth + 1) : value)
+  }
+  return merged
+}
+
+type MetaChunk = Extract<Chunk, { type: 'start' | 'finish' | 'abort' | 'message-metadata' }>
+
+/** What a message holds beside its parts, after a chunk. */
+function nextMeta(meta: Meta | undefined, chunk: MetaChunk, base: PartBase): Meta {
+  const metadata = chunk.type === 'abort' ? undefined : chunk.metadata
+  return {
+    type: 'meta',
+    ...meta,
+    ...base,
+    ...(metadata && { metadata: merge(meta?.metadata, metadata) }),
+    ...(chunk.type === 'finish' && pick(chunk, 'finishReason')),
+    ...(chunk.type === 'abort' && { aborted: true }),
+  }
 }

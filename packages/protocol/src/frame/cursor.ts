@@ -1,7 +1,7 @@
 // A cursor is written `sequence.incarnation.epoch`: the sequence first, so that a person can read it, and of letters, digits, `_`, `-` and
 // `.` alone, which need no escape in a URL, a header or an `id:` line. One cursor has one token, so that tokens can be compared as text.
 
-import { mismatch, show } from '../error/mismatch.ts'
+import { mismatch, show } from '../error/protocol-error.ts'
 
 /** A place in a log and the proof of what lies there; its two names are of letters, digits, `_` and `-`. */
 export interface Cursor {

@@ -2,7 +2,7 @@
 // sequence, and the origin that is the previous entry's. Writer and reader live here together so that they cannot drift.
 
 import { type Origin, sameFields } from '../entry/entry.ts'
-import { mismatch, show } from '../error/mismatch.ts'
+import { mismatch, show } from '../error/protocol-error.ts'
 import type { Frame, WireEntry, WireFrame } from './frame.ts'
 
 /** How a frame lies to what a client has: only the next one is applied; after a gap or an overlap the client asks again from its cursor. */

@@ -1,5 +1,4 @@
-import { mismatch, show } from '../error/mismatch.ts'
-import type { ProtocolError } from '../error/protocol-error.ts'
+import { mismatch, type ProtocolError, show } from '../error/protocol-error.ts'
 import type { Json } from './json.ts'
 import { ANYTHING, END, JsonParser, type JsonSegment, MAX_JSON_DEPTH, MORE_VALUE } from './json-parser.ts'
 

@@ -1,5 +1,5 @@
 import type { Operation } from '../catalogue/chunk.ts'
-import { mismatch, show } from '../error/mismatch.ts'
+import { mismatch, show } from '../error/protocol-error.ts'
 import { childOf, isIndex, kindOf, writable } from '../json/container.ts'
 import { isContainer, type Json, type JsonContainer, type JsonObject, putOwn } from '../json/json.ts'
 import { MAX_JSON_DEPTH } from '../json/json-parser.ts'

@@ -1,5 +1,4 @@
-import { mismatch, show } from '../error/mismatch.ts'
-import type { ProtocolError, ProtocolErrorCode } from '../error/protocol-error.ts'
+import { mismatch, type ProtocolError, type ProtocolErrorCode, show } from '../error/protocol-error.ts'
 import { isIndex, kindOf } from '../json/container.ts'
 import { isContainer, type Json, type JsonContainer, putOwn } from '../json/json.ts'
 import type { JsonSegment } from '../json/json-parser.ts'

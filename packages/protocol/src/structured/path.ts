@@ -1,4 +1,4 @@
-import { mismatch } from '../error/mismatch.ts'
+import { mismatch } from '../error/protocol-error.ts'
 
 /** A path has no more segments than this. */
 export const MAX_DEPTH = 64

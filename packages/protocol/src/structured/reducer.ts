@@ -1,6 +1,5 @@
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
-import { cut } from '../error/mismatch.ts'
-import { ProtocolError } from '../error/protocol-error.ts'
+import { ProtocolError, shortened } from '../error/protocol-error.ts'
 import { StructuredAccumulator, type StructuredState } from './structured-accumulator.ts'
 
 /**
@@ -28,7 +27,7 @@ export function reduceStructuredChunks(chunks: Iterable<StructuredDataChunk>): R
       accumulator.write(chunk)
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error
-      throw new ProtocolError(error.code, `chunk ${index} (stream '${cut(chunk.streamId)}'): ${error.message}`)
+      throw new ProtocolError(error.code, `chunk ${index} (stream '${shortened(chunk.streamId)}'): ${error.message}`)
     }
     index++
   }

@@ -1,6 +1,5 @@
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
-import { mismatch } from '../error/mismatch.ts'
-import type { ProtocolErrorCode } from '../error/protocol-error.ts'
+import { mismatch, type ProtocolErrorCode } from '../error/protocol-error.ts'
 import { childOf, isIndex, kindOf, put, writable } from '../json/container.ts'
 import { isContainer, type Json, type JsonObject } from '../json/json.ts'
 import { MAX_GAP, parsePath } from './path.ts'

@@ -1,12 +1,10 @@
-import { catalogue, dataRow, type Row } from '../catalogue/catalogue.ts'
+import { catalogue, dataRow } from '../catalogue/catalogue.ts'
 import type { Chunk } from '../catalogue/chunk.ts'
 import type { Check } from '../catalogue/field-check.ts'
 import { arrayOf, checkOf, fieldsCheck, optional, rowCheck } from '../catalogue/field-check.ts'
-import { isData } from '../catalogue/guards.ts'
 import type { Entry, GuestOrigin, WriterOrigin } from '../entry/entry.ts'
 import { ProtocolError, type ProtocolErrorCode } from '../error/protocol-error.ts'
 import { frames, type WireFrame } from '../frame/frame.ts'
-import { getOwn } from '../json/json.ts'
 
 type Unchecked<T> = { readonly [Key in keyof T]?: unknown }
 
@@ -107,14 +105,3 @@ export const validateChunk = /* @__PURE__ */ validator<Chunk>('invalid-chunk', '
 export const validateEntry = /* @__PURE__ */ validator<Entry>('invalid-chunk', 'entry', checkEntry)
 /** Returns the value as a frame as a connection carries it, or throws an `invalid-frame` that names the place. */
 export const validateFrame = /* @__PURE__ */ validator<WireFrame>('invalid-frame', 'frame', checkFrame)
-
-const rowOf = (type: string): Row | undefined => getOwn<Row>(catalogue, type)
-
-/** Tells a word, which a discard takes back, from a fact. */
-export function isWord(chunk: Chunk): boolean {
-  const word = isData(chunk) || rowOf(chunk.type)?.word
-  return word === 'preliminary' ? (chunk as { preliminary?: boolean }).preliminary === true : word === true
-}
-
-/** Tells whether a guest may append a chunk of this type. */
-export const isGuestChunk = (type: string): boolean => rowOf(type)?.guest === true
