@@ -1,7 +1,7 @@
 // `node scripts/reference.ts [--check]`: writes docs/reference/chunks.md from the catalogue, or fails when the page there is another one.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { catalogue, dataRow, type Row } from '../packages/protocol/src/catalogue/catalogue.ts'
+import { type ChunkGroup, catalogue, dataRow, groupOf, type Row } from '../packages/protocol/src/catalogue/catalogue.ts'
 import { type Fields, type NamedType, types } from '../packages/protocol/src/catalogue/field-types.ts'
 import { entryFields, origins } from '../packages/protocol/src/entry/entry.ts'
 import { frames } from '../packages/protocol/src/frame/frame.ts'
@@ -14,7 +14,7 @@ const typesSource = source('catalogue/field-types.ts')
 const entrySource = source('entry/entry.ts')
 const frameSource = source('frame/frame.ts')
 
-const groups: Record<Row['group'], [title: string, about: string]> = {
+const groups: Record<ChunkGroup, [title: string, about: string]> = {
   message: ['Messages', 'A message as a whole: what a person said, and the frame around what an agent says.'],
   text: ['Text', 'What the agent says, part by part.'],
   reasoning: ['Reasoning', 'What the model thinks before it speaks, part by part.'],
@@ -81,9 +81,9 @@ function chunkText(type: string, row: Row, doc: string): string {
 
 function groupText(group: string, [title, about]: [string, string]): string {
   const rows: [string, Row, string][] = Object.entries<Row>(catalogue)
-    .filter(([, row]) => row.group === group)
+    .filter(([type]) => groupOf(type) === group)
     .map(([type, row]) => [type, row, propertyDoc(section(tableSource, 'export const catalogue', '\n}'), type)])
-  if (dataRow.group === group) rows.push(['data-*', dataRow, docOf(tableSource, 'export const dataRow', 'dataRow')])
+  if (groupOf('data-*') === group) rows.push(['data-*', dataRow, docOf(tableSource, 'export const dataRow', 'dataRow')])
   return [`## ${title}`, about, ...rows.map(([type, row, doc]) => chunkText(type, row, doc))].join('\n\n')
 }
 
@@ -138,8 +138,8 @@ const framesText = (): string =>
 
 function contents(): string {
   const lines = Object.entries(groups).map(([group, [title]]) => {
-    const members = Object.entries<Row>(catalogue).filter(([, row]) => row.group === group)
-    const names = [...members.map(([type]) => type), ...(dataRow.group === group ? ['data-*'] : [])]
+    const members = Object.entries(catalogue).filter(([type]) => groupOf(type) === group)
+    const names = [...members.map(([type]) => type), ...(groupOf('data-*') === group ? ['data-*'] : [])]
     const anchor = (type: string): string => (type === 'data-*' ? 'data-' : type)
     return `| [${title}](#${title.toLowerCase().replace(' ', '-')}) | ${names.map(type => `[\`${type}\`](#${anchor(type)})`).join(' ')} |`
   })

@@ -55,7 +55,7 @@ export { ProtocolError, type ProtocolErrorCode } from './error/protocol-error.ts
 
 // Chunks and state
 
-export { catalogue, dataRow, isGuestChunk, isWord } from './catalogue/catalogue.ts'
+export { type ChunkGroup, catalogue, dataRow, groupOf, isGuestChunk, isWord } from './catalogue/catalogue.ts'
 export * from './catalogue/chunk.ts'
 export * from './catalogue/guards.ts'
 export { applyPatch, MAX_COPIED } from './state/apply-patch.ts'

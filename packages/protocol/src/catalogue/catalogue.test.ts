@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { entryFields, origins } from '../entry/entry.ts'
 import { frames } from '../frame/frame.ts'
-import { catalogue, dataRow, isGuestChunk, isWord, type Row } from './catalogue.ts'
+import { catalogue, dataRow, groupOf, isGuestChunk, isWord, type Row } from './catalogue.ts'
 import type { ChunkType } from './chunk.ts'
 import { type Fields, type NamedType, types } from './field-types.ts'
 
@@ -67,8 +67,9 @@ describe('the table', () => {
   })
 
   it('holds the whole catalogue: every type of every group', () => {
-    const groups = [...new Set(rows.map(([, { group }]) => group))]
-    const typesOf = groups.map(group => [group, typesWhere(row => row.group === group)])
+    const types = rows.map(([type]) => type)
+    const groups = [...new Set(types.map(groupOf))]
+    const typesOf = groups.map(group => [group, types.filter(type => groupOf(type) === group)])
     expect(Object.fromEntries(typesOf)).toEqual({
       message: ['message', 'start', 'finish', 'abort', 'message-metadata'],
       text: ['text-start', 'text-delta', 'text-end'],

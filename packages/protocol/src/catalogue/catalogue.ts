@@ -7,7 +7,7 @@ import type { Fields } from './field-types.ts'
 import { isData } from './guards.ts'
 
 /** The groups of the catalogue, in reading order. */
-type Group =
+export type ChunkGroup =
   | 'message'
   | 'text'
   | 'reasoning'
@@ -22,7 +22,8 @@ type Group =
   | 'error'
 
 export interface Row {
-  readonly group: Group
+  /** @default the first word of the type */
+  readonly group?: ChunkGroup
   readonly fields: Fields
   /** Fields that depend on `kind`. */
   readonly kinds?: { readonly [kind: string]: Fields }
@@ -36,7 +37,6 @@ export interface Row {
 export const catalogue = {
   /** A whole message, such as a user's; the first of a turn stands next to its `run-started`. Its id must not contain `::`, which marks the messages of agents. */
   message: {
-    group: 'message',
     fields: { messageId: 'string', role: 'role', parts: 'content[]', metadata: 'object?' },
   },
   /** Opens the agent's message of this run, before anything is in it. */
@@ -46,29 +46,27 @@ export const catalogue = {
   /** Closes the agent's message as cancelled, in the batch that ends its run. */
   abort: { group: 'message', fields: { reason: 'string?' } },
   /** Merges into the message's metadata: objects deeply, arrays replaced. */
-  'message-metadata': { group: 'message', word: true, fields: { metadata: 'object' } },
+  'message-metadata': { word: true, fields: { metadata: 'object' } },
 
   /** Opens a text part. */
-  'text-start': { group: 'text', word: true, fields: { id: 'string', providerMetadata: 'object?' } },
+  'text-start': { word: true, fields: { id: 'string', providerMetadata: 'object?' } },
   /** Appends to a text part, and opens it if need be. */
-  'text-delta': { group: 'text', word: true, fields: { id: 'string', delta: 'string', providerMetadata: 'object?' } },
+  'text-delta': { word: true, fields: { id: 'string', delta: 'string', providerMetadata: 'object?' } },
   /** Ends a text part; nothing follows under its id. */
-  'text-end': { group: 'text', word: true, fields: { id: 'string', providerMetadata: 'object?' } },
+  'text-end': { word: true, fields: { id: 'string', providerMetadata: 'object?' } },
 
   /** Opens a reasoning part. */
-  'reasoning-start': { group: 'reasoning', word: true, fields: { id: 'string', providerMetadata: 'object?' } },
+  'reasoning-start': { word: true, fields: { id: 'string', providerMetadata: 'object?' } },
   /** Appends to a reasoning part, and opens it if need be. */
   'reasoning-delta': {
-    group: 'reasoning',
     word: true,
     fields: { id: 'string', delta: 'string', providerMetadata: 'object?' },
   },
   /** Ends a reasoning part; its provider metadata may hold the signature that the next call needs. */
-  'reasoning-end': { group: 'reasoning', word: true, fields: { id: 'string', providerMetadata: 'object?' } },
+  'reasoning-end': { word: true, fields: { id: 'string', providerMetadata: 'object?' } },
 
   /** Opens a tool call whose input streams. */
   'tool-input-start': {
-    group: 'tool',
     word: true,
     fields: {
       toolCallId: 'string',
@@ -80,10 +78,9 @@ export const catalogue = {
     },
   },
   /** Appends to the JSON text of a call's input. */
-  'tool-input-delta': { group: 'tool', word: true, fields: { toolCallId: 'string', delta: 'string' } },
+  'tool-input-delta': { word: true, fields: { toolCallId: 'string', delta: 'string' } },
   /** The whole input of a call; that of a client’s tool stands in a commit, and says until when an answer counts. */
   'tool-input-available': {
-    group: 'tool',
     word: true,
     fields: {
       toolCallId: 'string',
@@ -98,13 +95,11 @@ export const catalogue = {
   },
   /** The input of a call could not be read; the call ends in `output-error` and keeps what had arrived. */
   'tool-input-error': {
-    group: 'tool',
     word: true,
     fields: { toolCallId: 'string', toolName: 'string?', errorText: 'string', partialInput: 'json?' },
   },
   /** Asks for approval of a call, showing the exact input that will run. */
   'tool-approval-request': {
-    group: 'tool',
     fields: {
       toolCallId: 'string',
       toolName: 'string?',
@@ -116,7 +111,6 @@ export const catalogue = {
   },
   /** Settles a request for approval. */
   'tool-approval-response': {
-    group: 'tool',
     guest: true,
     fields: {
       toolCallId: 'string',
@@ -127,10 +121,9 @@ export const catalogue = {
     },
   },
   /** A client takes a call upon itself until a stated time, so that two tabs do not both run it. */
-  'tool-claimed': { group: 'tool', guest: true, fields: { toolCallId: 'string', until: 'number', by: 'string?' } },
+  'tool-claimed': { guest: true, fields: { toolCallId: 'string', until: 'number', by: 'string?' } },
   /** The output of a call, and who executed it; a preliminary one is progress. */
   'tool-output-available': {
-    group: 'tool',
     word: 'preliminary',
     guest: true,
     fields: {
@@ -143,12 +136,11 @@ export const catalogue = {
   },
   /** A call failed. */
   'tool-output-error': {
-    group: 'tool',
     guest: true,
     fields: { toolCallId: 'string', errorText: 'string', code: 'string?', executor: 'executor?' },
   },
   /** A call was denied and will not run. */
-  'tool-output-denied': { group: 'tool', fields: { toolCallId: 'string', reason: 'string?' } },
+  'tool-output-denied': { fields: { toolCallId: 'string', reason: 'string?' } },
 
   /** A page that the answer rests on. */
   'source-url': {
@@ -184,7 +176,6 @@ export const catalogue = {
 
   /** One update of a structured object, by `kind`. */
   'structured-data': {
-    group: 'structured',
     word: true,
     fields: {
       streamId: 'string',
@@ -203,23 +194,21 @@ export const catalogue = {
   },
   /** Takes a structured object away, for instance because its final form did not validate. */
   'structured-data-invalidated': {
-    group: 'structured',
     word: true,
     fields: { streamId: 'string', reason: 'string?' },
   },
 
   /** The whole shared state. */
-  'state-snapshot': { group: 'state', fields: { state: 'json' } },
+  'state-snapshot': { fields: { state: 'json' } },
   /** A change of the shared state, by RFC 6902, applied whole or not at all. */
-  'state-patch': { group: 'state', fields: { patches: 'operation[]' } },
+  'state-patch': { fields: { patches: 'operation[]' } },
   /** The structured result of the run. */
   output: { group: 'state', fields: { output: 'json' } },
 
   /** A step begins: one model call with its tools, or one execution of a node. */
-  'step-start': { group: 'step', word: true, fields: { stepId: 'string?', attempt: 'count?' } },
+  'step-start': { word: true, fields: { stepId: 'string?', attempt: 'count?' } },
   /** A model call ended, with what it used and why it stopped. */
   'step-finish': {
-    group: 'step',
     fields: {
       stepId: 'string?',
       usage: 'usage?',
@@ -235,7 +224,6 @@ export const catalogue = {
   },
   /** Takes back the draft of its own lane; `usage` repeats what the `step-finish` of the discarded attempt had counted. */
   'step-discarded': {
-    group: 'step',
     fields: { reason: 'string', stepId: 'string?', attempt: 'count?', usage: 'usage?' },
   },
 
@@ -289,7 +277,6 @@ export const catalogue = {
 
   /** Asks for a run; every start is a request that was consumed. */
   'run-requested': {
-    group: 'run',
     guest: true,
     fields: {
       runId: 'string',
@@ -302,15 +289,13 @@ export const catalogue = {
     },
   },
   /** A run begins; `resumes` names an interrupted run that it goes on from. */
-  'run-started': { group: 'run', fields: { program: 'string', resumes: 'string?' } },
+  'run-started': { fields: { program: 'string', resumes: 'string?' } },
   /** No lane of the run can go on; says what each waits for, as far as an entry holds it, and from when on others than the writer are to tell the observers; `line` is the last line that was said, for lists. */
   'run-paused': {
-    group: 'run',
     fields: { reason: 'string?', awaits: 'awaited[]', notifyBy: 'number?', line: 'string?' },
   },
   /** A paused run goes on; or, next to its `run-started`, a run goes on from an interrupted one. */
   'run-resumed': {
-    group: 'run',
     fields: { mode: 'resumeMode', fromCheckpointId: 'string?', fromStepCount: 'count?' },
   },
   /** Asks the named run to stop, as interrupted if nothing else is said, or takes the named request back. */
@@ -321,7 +306,6 @@ export const catalogue = {
   },
   /** The one end of a run; seals every draft of it. Says from when on others than the writer are to tell the observers; `line` is the last line that was said, for lists. */
   'run-finished': {
-    group: 'run',
     fields: {
       status: 'runStatus',
       checkpointId: 'string?',
@@ -331,7 +315,7 @@ export const catalogue = {
     },
   },
   /** The observers were told of that pause or end; with `until`, somebody takes that upon itself, and others are to from then on. Internal. */
-  'run-notified': { group: 'run', guest: true, fields: { runId: 'string', notifyBy: 'number', until: 'number?' } },
+  'run-notified': { guest: true, fields: { runId: 'string', notifyBy: 'number', until: 'number?' } },
   /** Another writer took the run over. */
   'executor-superseded': { group: 'run', fields: { reason: 'string?' } },
   /** Takes the session back to an earlier place; only what it shows, never what was asked, answered or used. */
@@ -339,7 +323,6 @@ export const catalogue = {
 
   /** Something went wrong; says nothing about whether the run ends. */
   error: {
-    group: 'error',
     fields: {
       message: 'string',
       code: 'string?',
@@ -367,3 +350,9 @@ export function isWord(chunk: Chunk): boolean {
 
 /** Whether a guest may append a chunk of this type. */
 export const isGuestChunk = (type: string): boolean => rowOf(type)?.guest === true
+
+/** The group of a chunk type; undefined for a type that the catalogue does not list. */
+export function groupOf(type: string): ChunkGroup | undefined {
+  const row = type.startsWith('data-') ? dataRow : rowOf(type)
+  return row && (row.group ?? (type.split('-')[0] as ChunkGroup))
+}

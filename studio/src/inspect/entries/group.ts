@@ -1,4 +1,4 @@
-import { type Chunk, catalogue, isData } from '@millrace/protocol'
+import { type Chunk, type ChunkGroup, groupOf as groupOfType } from '@millrace/protocol'
 
 /** The groups of the catalogue, in reading order; `other` is what a later version may write. */
 export const groups = [
@@ -15,13 +15,9 @@ export const groups = [
   'content',
   'error',
   'other',
-] as const
+] as const satisfies readonly Group[]
 
-export type Group = (typeof groups)[number]
+export type Group = ChunkGroup | 'other'
 
 /** The group of the catalogue that a chunk belongs to. */
-export function groupOf(chunk: Chunk): Group {
-  const { type } = chunk
-  if (Object.hasOwn(catalogue, type)) return catalogue[type as keyof typeof catalogue].group
-  return isData(chunk) ? 'content' : 'other'
-}
+export const groupOf = ({ type }: Chunk): Group => groupOfType(type) ?? 'other'
