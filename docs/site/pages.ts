@@ -136,7 +136,7 @@ const all: readonly Group[] = [
       readme('log', '@millrace/log', 'The stream manager over a narrow store: memory, sqlite, redis, postgres'),
       readme('client', '@millrace/client', 'A connection that resumes, a store, a chat'),
       page(
-        'packages/client/src/adapter/README.md',
+        'packages/client/src/bridge/README.md',
         'packages/adapter',
         'Adapters',
         'How a chat is fed by a ChatAdapter',

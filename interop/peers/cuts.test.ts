@@ -2,8 +2,8 @@
 
 import { type Chat, createChat } from '@millrace/client'
 import { aiSdk } from '@millrace/dialects/ai-sdk'
+import type { PeerConnection } from '@millrace/dialects/foreign-server'
 import { helix } from '@millrace/dialects/helix'
-import type { PeerConnection } from '@millrace/dialects/peer'
 import { tanstack } from '@millrace/dialects/tanstack'
 import { expect, onTestFinished, test } from 'vitest'
 import { openBackend } from '../backend.fixture.ts'

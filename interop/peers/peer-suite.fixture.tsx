@@ -1,6 +1,6 @@
 // What a page with our hooks does over a server of another system's, whichever it is: the servers all do the same things when they are told the same words.
 
-import type { PeerConnection } from '@millrace/dialects/peer'
+import type { PeerConnection } from '@millrace/dialects/foreign-server'
 import { expect, test } from 'vitest'
 import type { Gate } from '../backend.fixture.ts'
 import type { Listening } from './listen.fixture.ts'

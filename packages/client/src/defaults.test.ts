@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { BACKOFF } from './connection/patience.ts'
-import { FLUSH_MS } from './store/flush.ts'
+import { FLUSH_MS } from './notify/flush-scheduler.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/reference/defaults.md'), 'utf8')
 
@@ -14,7 +14,7 @@ function constant(file: string, name: string): number {
   return factors.reduce((product, factor) => product * factor, 1)
 }
 
-const PEER = '../../dialects/src/peer/'
+const SERVER = '../../dialects/src/foreign-server/'
 
 const told = (value: number): string => value.toLocaleString('en')
 
@@ -22,35 +22,41 @@ test.each([
   ['`backoff.first` of a client', told(BACKOFF.first)],
   ['`backoff.longest` of a client', told(BACKOFF.longest)],
   ['`streamFlushInterval`', told(FLUSH_MS)],
-  ['silence, before the server has said how long it may last', told(constant('connection/line.ts', 'SILENCE_MS'))],
-  ['sessions on one request', told(constant('connection/line.ts', 'MOST_ON_A_LINE'))],
-  ['the address of a request', `${told(constant('connection/line.ts', 'MOST_CHARACTERS'))} characters`],
-  ['frames that wait for one before them', told(constant('connection/followed.ts', 'MOST_HELD'))],
+  [
+    'silence, before the server has said how long it may last',
+    told(constant('connection/multiplexed-stream.ts', 'SILENCE_MS')),
+  ],
+  ['sessions on one request', told(constant('connection/multiplexed-stream.ts', 'MOST_ON_A_LINE'))],
+  ['the address of a request', `${told(constant('connection/multiplexed-stream.ts', 'MOST_CHARACTERS'))} characters`],
+  ['frames that wait for one before them', told(constant('connection/followed-session.ts', 'MOST_HELD'))],
   ['a reply to a request', told(constant('connection/api.ts', 'LATE_MS'))],
   ['what a server may ask for by `Retry-After`', told(constant('connection/api.ts', 'MOST_AFTER_MS'))],
   ['a request that does not get there', `${constant('chat/session-api.ts', 'ATTEMPTS')} attempts`],
   ['a session in which nobody has spoken', `${told(BACKOFF.first)} to ${told(BACKOFF.longest)}`],
-  ["a claim of a client's tool", told(constant('chat/tools.ts', 'CLAIM_MS'))],
-  ['a reply that broke off is asked for again', `${constant('adapter/reading.ts', 'ATTEMPTS')} times`],
-  ['the rest of a reply, and a stop', told(constant('adapter/reading.ts', 'LATE_MS'))],
-  ['messages that wait for their turn', told(constant('adapter/adapter-chat.ts', 'QUEUE'))],
-  ['chunks ahead of one that is missing', told(constant('adapter/order.ts', 'AHEAD'))],
+  ["a claim of a client's tool", told(constant('chat/tool-calls.ts', 'CLAIM_MS'))],
+  ['a reply that broke off is asked for again', `${constant('bridge/reply-reader.ts', 'ATTEMPTS')} times`],
+  ['the rest of a reply, and a stop', told(constant('bridge/reply-reader.ts', 'LATE_MS'))],
+  ['messages that wait for their turn', told(constant('bridge/adapter-chat.ts', 'QUEUE'))],
+  ['chunks ahead of one that is missing', told(constant('bridge/chunk-order.ts', 'AHEAD'))],
   [
     'chunks that are held until it is known where a stream begins',
-    `${constant('adapter/order.ts', 'BEFORE_BASE')} | or ${constant('adapter/reading.ts', 'HOLD_MS')} ms`,
+    `${constant('bridge/chunk-order.ts', 'BEFORE_BASE')} | or ${constant('bridge/reply-reader.ts', 'HOLD_MS')} ms`,
   ],
-  ['a reply of a peer that broke off is asked for again', `${constant(`${PEER}patience.ts`, 'ATTEMPTS')} times`],
-  ['what a peer is asked beside that, a stop or what was said', told(constant(`${PEER}session.ts`, 'LATE_MS'))],
-  ['messages that wait for their turn with a peer', told(constant(`${PEER}session.ts`, 'MOST_WAITING'))],
-  ['events that are known again', told(constant('adapter/order.ts', 'EVENTS'))],
+  ['a reply of a peer that broke off is asked for again', `${constant(`${SERVER}patience.ts`, 'ATTEMPTS')} times`],
+  [
+    'what a peer is asked beside that, a stop or what was said',
+    told(constant(`${SERVER}foreign-session.ts`, 'LATE_MS')),
+  ],
+  ['messages that wait for their turn with a peer', told(constant(`${SERVER}foreign-session.ts`, 'MOST_WAITING'))],
+  ['events that are known again', told(constant('bridge/chunk-order.ts', 'EVENTS'))],
   [
     'one event or line of `fetchServerSentEvents`, `fetchNdjson`',
-    `${constant('adapter/streams.ts', 'MAX_LENGTH') / 2 ** 20} Mi characters`,
+    `${constant('bridge/streams.ts', 'MAX_LENGTH') / 2 ** 20} Mi characters`,
   ],
 ])('the table of defaults says what %s is', (name, value) => {
   expect(page).toContain(`| ${name} | ${value} |`)
 })
 
 test('a constant that is not there is noticed', () => {
-  expect(constant('adapter/order.ts', 'NOTHING')).toBe(0)
+  expect(constant('bridge/chunk-order.ts', 'NOTHING')).toBe(0)
 })

@@ -10,15 +10,15 @@ export type {
   ToolPart,
   View,
 } from '@millrace/protocol'
-export { type AdapterChat, type AdapterChatOptions, createAdapterChat } from './adapter/adapter-chat.ts'
-export { toChatMessage } from './adapter/shape.ts'
+export { type AdapterChat, type AdapterChatOptions, createAdapterChat } from './bridge/adapter-chat.ts'
+export { toChatMessage } from './bridge/chat-message.ts'
 export {
   createStream,
   type FetchStreamInit,
   fetchNdjson,
   fetchServerSentEvents,
   fromAsyncIterable,
-} from './adapter/streams.ts'
+} from './bridge/streams.ts'
 export type {
   ChatAdapter,
   ChatAttachment,
@@ -44,7 +44,7 @@ export type {
   ChatToolInvocation,
   ChatToolMessagePart,
   ChatUser,
-} from './adapter/types.ts'
+} from './bridge/types.ts'
 export type { ChatCallbacks, ChatData, ChatFinish } from './chat/callbacks.ts'
 export type {
   Chat,
@@ -58,7 +58,7 @@ export type {
   WhenBusy,
 } from './chat/chat.ts'
 export { type ChatOptions, createChat } from './chat/http-chat.ts'
-export type { ClientTool, ClientToolContext, ClientTools } from './chat/tools.ts'
+export type { ClientTool, ClientToolContext, ClientTools } from './chat/tool-calls.ts'
 export type { ApiOptions, Computed } from './connection/api.ts'
 export {
   type ChatConnection,
@@ -66,10 +66,15 @@ export {
   createConnection,
   type PageConnection,
   type SessionEntry,
-} from './connection/connection.ts'
+} from './connection/page-connection.ts'
 export type { Backoff } from './connection/patience.ts'
-export { sharedConnection } from './connection/shared.ts'
-export { type ChatError, type ErrorSource, RequestError } from './error.ts'
+export { sharedConnection } from './connection/shared-connection.ts'
+export { type ChatError, type ErrorSource, RequestError } from './error/request-error.ts'
 export { Store, type StoreOptions, type Topic } from './store/store.ts'
-export { itemsOf, type StructuredChunk, type StructuredItems, StructuredStreams } from './structured/streams.ts'
+export {
+  itemsOf,
+  type StructuredChunk,
+  type StructuredItems,
+  StructuredStreams,
+} from './structured/structured-streams.ts'
 export type * from './types/index.ts'

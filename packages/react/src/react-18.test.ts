@@ -5,13 +5,13 @@ import { version as domVersion } from 'react-dom'
 import { expect, test } from 'vitest'
 
 // All of them once more.
-import './adapter.test.tsx'
-import './handed.test.tsx'
-import './hydration.test.tsx'
-import './provider.test.tsx'
-import './renders.test.tsx'
-import './session.test.tsx'
-import './structured.test.tsx'
+import './provider/adapter.test.tsx'
+import './provider/chat-prop.test.tsx'
+import './provider/hydration.test.tsx'
+import './provider/chat-provider.test.tsx'
+import './hooks/renders.test.tsx'
+import './hooks/use-session.test.tsx'
+import './hooks/use-structured.test.tsx'
 
 test('this is React 18', () => {
   expect([version, domVersion].map(one => one.split('.')[0])).toEqual(['18', '18'])

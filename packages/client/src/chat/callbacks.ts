@@ -1,5 +1,5 @@
 import type { Json } from '@millrace/protocol'
-import type { ChatError } from '../error.ts'
+import type { ChatError } from '../error/request-error.ts'
 import type { ChatDataOf, MessageOf, ToolPartOf } from '../types/index.ts'
 
 /** An application's data, as it came. */

@@ -5,7 +5,7 @@ import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { type App, millrace } from '@millrace/server'
 import { onTestFinished } from 'vitest'
 import { z } from 'zod'
-import { createConnection } from '../connection/connection.ts'
+import { createConnection } from '../connection/page-connection.ts'
 import type { ChatFinish } from './callbacks.ts'
 import { type ChatOptions, HttpChat } from './http-chat.ts'
 

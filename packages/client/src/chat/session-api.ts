@@ -1,9 +1,9 @@
 import type { Json, ToolPart } from '@millrace/protocol'
 import { onAbort } from '../connection/abort.ts'
 import { LATE_MS, sessionPath } from '../connection/api.ts'
-import type { ChatConnection } from '../connection/connection.ts'
+import type { ChatConnection } from '../connection/page-connection.ts'
 import { BACKOFF, Patience } from '../connection/patience.ts'
-import { failureOf } from '../error.ts'
+import { failureOf } from '../error/request-error.ts'
 import type { SaidPart } from './chat.ts'
 
 /** How often a request is tried that did not get there. */

@@ -1,4 +1,4 @@
-import { CLIENT_FAILED, failureOf, RequestError } from '../error.ts'
+import { CLIENT_FAILED, failureOf, RequestError } from '../error/request-error.ts'
 import { onAbort } from './abort.ts'
 
 /** A value, or what gives it, each time it is needed. */

@@ -1,7 +1,7 @@
 import type { Entry, Failure, Follower, Following, Snapshot } from '@millrace/protocol'
 import { expect, onTestFinished } from 'vitest'
-import { type ConnectionOptions, createConnection, type PageConnection } from './connection.ts'
 import type { FakeStreamServer } from './fake-stream-server.fixture.ts'
+import { type ConnectionOptions, createConnection, type PageConnection } from './page-connection.ts'
 
 /** What a follower was told, in order. */
 export class RecordingFollower implements Follower {

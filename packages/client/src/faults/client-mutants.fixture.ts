@@ -2,8 +2,8 @@ import { decodeCursor, type Frame, type Message } from '@millrace/protocol'
 import { vi } from 'vitest'
 import { type Mutant, onceIn } from '../../../../scripts/faults/sessions/mutant-search.fixture.ts'
 import { Api } from '../connection/api.ts'
-import { Followed } from '../connection/followed.ts'
-import { Flush } from '../store/flush.ts'
+import { Followed } from '../connection/followed-session.ts'
+import { Flush } from '../notify/flush-scheduler.ts'
 import { Store } from '../store/store.ts'
 
 /** Changes the frames before a session takes them. A frame changed to undefined is dropped. */

@@ -1,10 +1,10 @@
 import type { View } from '@millrace/protocol'
 import type { ChatCallbacks } from '../chat/callbacks.ts'
 import type { Chat, ChatState, SendResult } from '../chat/chat.ts'
-import { StateCell } from '../chat/state.ts'
-import type { ClientTools } from '../chat/tools.ts'
-import { chatErrorOf, RequestError } from '../error.ts'
-import { newId } from '../id.ts'
+import { StateCell } from '../chat/observable-state.ts'
+import type { ClientTools } from '../chat/tool-calls.ts'
+import { newId } from '../error/new-id.ts'
+import { chatErrorOf, RequestError } from '../error/request-error.ts'
 import { Store } from '../store/store.ts'
 
 const READ_ONLY = { code: 'read_only', message: 'This shows what was: nothing can be added to it.' }

@@ -1,7 +1,7 @@
 import type { ConnectionStatus, Entry, Failure, View } from '@millrace/protocol'
-import type { ChatConnection } from '../connection/connection.ts'
-import { FLUSH_MS, Flush } from '../store/flush.ts'
-import { Topics } from '../store/topics.ts'
+import type { ChatConnection } from '../connection/page-connection.ts'
+import { FLUSH_MS, Flush } from '../notify/flush-scheduler.ts'
+import { Topics } from '../notify/listeners.ts'
 import { History } from './history.ts'
 
 export interface SessionLogOptions {

@@ -1,6 +1,6 @@
 import { type Entry, Fold, type Message, type View } from '@millrace/protocol'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { sendingOf } from './local.ts'
+import { sendingOf } from './local-messages.ts'
 import { Store, type Topic } from './store.ts'
 
 const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'teller', step: 1 }

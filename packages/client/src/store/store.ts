@@ -14,11 +14,11 @@ import {
   type ToolPart,
   type View,
 } from '@millrace/protocol'
-import { FLUSH_MS, Flush } from './flush.ts'
-import { Local, waitingOf } from './local.ts'
+import { FLUSH_MS, Flush } from '../notify/flush-scheduler.ts'
+import { Topics } from '../notify/listeners.ts'
+import { Local, waitingOf } from './local-messages.ts'
 import { reuse } from './reuse.ts'
 import { Shown, STALE } from './shown.ts'
-import { Topics } from './topics.ts'
 
 export interface StoreOptions {
   /** How often those who show something are told of changes at most, in milliseconds; 16, if nothing is said. */

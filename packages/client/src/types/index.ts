@@ -10,7 +10,7 @@ export type {
   ToolOutput,
   TypesOf,
   WorkflowName,
-} from './app.ts'
+} from './app-types.ts'
 export type {
   ChatDataOf,
   DataPartOf,

@@ -3,7 +3,7 @@
 
 import type { Json, Message, Part, StructuredObject, ToolPart, ToolState } from '@millrace/protocol'
 import type { ChatData } from '../chat/callbacks.ts'
-import type { NamedTool, OrJson, ToolInput, ToolName, ToolOutput, TypesOf } from './app.ts'
+import type { NamedTool, OrJson, ToolInput, ToolName, ToolOutput, TypesOf } from './app-types.ts'
 
 declare const unnamed: unique symbol
 

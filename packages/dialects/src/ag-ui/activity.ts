@@ -1,5 +1,5 @@
 import { applyPatch, type Chunk, type Json } from '@millrace/protocol'
-import { textIn } from '../sound.ts'
+import { textIn } from '../dialect/validate.ts'
 import type { EventOf } from './event.ts'
 
 /** What another server shows of what it is doing: each activity is data of its kind, which is replaced as it goes on. */

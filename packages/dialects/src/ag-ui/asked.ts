@@ -1,7 +1,7 @@
 // What other servers ask for, as we do.
 
 import type { Chunk, JsonObject, PendingRef, Question } from '@millrace/protocol'
-import { listIn, objectIn, textIn } from '../sound.ts'
+import { listIn, objectIn, textIn } from '../dialect/validate.ts'
 import type { AgUiInterrupt, EventOf } from './event.ts'
 
 /** Tells what people are asked from calls that are the client's to run: those stay open, which says it. */

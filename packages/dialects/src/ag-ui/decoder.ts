@@ -1,12 +1,12 @@
 import { type Chunk, messageIdOf, type Origin, type PendingRef, ProtocolError } from '@millrace/protocol'
-import { meantBy } from '../aside.ts'
-import type { Decoder, EndStatus, Told } from '../dialect.ts'
-import { originOf, sound, textIn } from '../sound.ts'
+import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
+import { meantBy } from '../dialect/supplement.ts'
+import { originOf, sound, textIn } from '../dialect/validate.ts'
 import { Activities } from './activity.ts'
 import { askedBy, asksPeople, callsIn, clientCall, deadlineOf, interruptsIn, questionOf } from './asked.ts'
 import { type AgUiEvent, type AgUiInterrupt, type AgUiMessage, type EventOf, EXTENSION } from './event.ts'
-import { jsonOf, type Known, outputOf, plainOf } from './plain.ts'
-import { chunksOf, Heard, newsOf, pastChunksOf } from './snapshot.ts'
+import { jsonOf, type Known, outputOf, plainOf } from './event-to-chunk.ts'
+import { chunksOf, Heard, newsOf, pastChunksOf } from './snapshot-diff.ts'
 
 const NONE: readonly Told[] = []
 

@@ -1,6 +1,5 @@
 import { type Chunk, type ChunkOf, type Json, messageIdOf, type Origin, type RunStatus } from '@millrace/protocol'
-import type { Encoder, EndStatus, Told } from '../dialect.ts'
-import { Calls, type Speaker } from './calls.ts'
+import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
 import {
   type AgUiEvent,
   type AgUiMessage,
@@ -14,7 +13,8 @@ import {
 } from './event.ts'
 import { Waiting } from './interrupts.ts'
 import { ending, meaning } from './meaning.ts'
-import { Open } from './open.ts'
+import { Open } from './open-parts.ts'
+import { Calls, type Speaker } from './tool-calls.ts'
 import { messageOf, Transcript } from './transcript.ts'
 import { Used } from './usage.ts'
 

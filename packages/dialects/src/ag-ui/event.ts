@@ -2,7 +2,7 @@
 // may have `metadata`, which is anybody's: what goes along beside an event is in `metadata.millrace`.
 
 import type { Chunk, GuestOrigin, Json, JsonObject, Operation, Origin } from '@millrace/protocol'
-import type { Aside } from '../aside.ts'
+import type { Aside } from '../dialect/supplement.ts'
 
 /** The version of AG-UI that is spoken. */
 export const PROTOCOL_VERSION = '1.0'

@@ -1,4 +1,4 @@
-import type { Dialect } from '../dialect.ts'
+import type { Dialect } from '../dialect/dialect.ts'
 import { AgUiDecoder } from './decoder.ts'
 import { AgUiEncoder, type AgUiEncoderOptions } from './encoder.ts'
 import type { AgUiEvent } from './event.ts'
@@ -18,8 +18,8 @@ export {
 } from './event.ts'
 export { type AgUiResume, answerOf, questionIn } from './interrupts.ts'
 export { aguiMessagesOf } from './messages.ts'
-export { type AgUiOptions, AgUiPeer, type AgUiTool, agUi } from './peer.ts'
 export { type Resumable, type ResumableOptions, resumable } from './resumable.ts'
+export { type AgUiOptions, AgUiPeer, type AgUiTool, agUi } from './server.ts'
 
 /** The events of AG-UI. */
 export const agUiDialect: Dialect<AgUiEvent, AgUiEncoderOptions> = {

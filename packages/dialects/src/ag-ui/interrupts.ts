@@ -1,9 +1,9 @@
 // What a run waits for, as interrupts. Their ids tell what they ask for, so that an answer needs no more than the id.
 
 import type { Chunk, ChunkOf, Json, JsonObject, Question } from '@millrace/protocol'
-import { defined } from '../fields.ts'
-import type { PostedAnswer } from '../posted.ts'
-import { isSettling } from '../settling.ts'
+import { defined } from '../dialect/fields.ts'
+import type { PostedAnswer } from '../dialect/posted.ts'
+import { isSettling } from '../dialect/settling.ts'
 import type { AgUiInterrupt } from './event.ts'
 
 const APPROVAL = 'approval:'

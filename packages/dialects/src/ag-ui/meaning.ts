@@ -1,7 +1,7 @@
 import type { Chunk } from '@millrace/protocol'
-import { asideOf } from '../aside.ts'
+import { asideOf } from '../dialect/supplement.ts'
 import { type AgUiEvent, beside } from './event.ts'
-import { type Known, plainOf } from './plain.ts'
+import { type Known, plainOf } from './event-to-chunk.ts'
 
 /** An event that stands for a chunk, with what it does not say of it. */
 export const meaning = (event: AgUiEvent, chunk: Chunk, known: Partial<Known> = {}): AgUiEvent =>

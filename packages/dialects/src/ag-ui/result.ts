@@ -1,5 +1,5 @@
 import type { Chunk } from '@millrace/protocol'
-import { textOf } from './plain.ts'
+import { textOf } from './event-to-chunk.ts'
 
 /** What came of a call. */
 export type ResultChunk = Extract<

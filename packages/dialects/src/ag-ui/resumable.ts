@@ -1,8 +1,8 @@
 // Clients of AG-UI take the end of a connection for the end of a run, and know no way back. Our server marks how far it has told: `resumable(HttpAgent)` holds what comes
 // between marks until it is whole, and goes on from the last one where a connection breaks.
 
-import { Patience } from '../peer/patience.ts'
-import { type Ask, lasting } from './lasting.ts'
+import { Patience } from '../foreign-server/patience.ts'
+import { type Ask, lasting } from './resumable-response.ts'
 
 /** What is needed of `HttpAgent`. */
 interface Agent {

@@ -1,10 +1,10 @@
 // What a client of AG-UI sends, and what of it is a person's to say.
 
 import * as z from 'zod'
-import type { Posted, PostedAnswer, PostedMessage, SaidPart } from '../posted.ts'
-import { anyJson, anyObject } from '../schemas.ts'
+import type { Posted, PostedAnswer, PostedMessage, SaidPart } from '../dialect/posted.ts'
+import { anyJson, anyObject } from '../dialect/schemas.ts'
+import { outputOf } from './event-to-chunk.ts'
 import { answerOf } from './interrupts.ts'
-import { outputOf } from './plain.ts'
 
 const source = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('data'), value: z.string(), mimeType: z.string() }),

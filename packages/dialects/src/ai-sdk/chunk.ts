@@ -1,8 +1,8 @@
 // The chunks of the AI SDK's UI message stream (`ai` 7), as its clients take them. Their schemas let other fields pass: what goes along beside a chunk is in `millrace`.
 
 import type { Chunk, ChunkOf, Json, JsonObject } from '@millrace/protocol'
-import type { Aside, Signed } from '../aside.ts'
-import { defined, finishReasonOf } from '../fields.ts'
+import { defined, finishReasonOf } from '../dialect/fields.ts'
+import type { Aside, Signed } from '../dialect/supplement.ts'
 import { EXTENSION } from './extension.ts'
 
 interface Beside extends Signed {

@@ -1,7 +1,7 @@
 // Events that stand for no chunk of their own, and yet have to be said to clients.
 
 import type { Chunk } from '@millrace/protocol'
-import type { Aside } from '../aside.ts'
+import type { Aside } from '../dialect/supplement.ts'
 import type { UIMessageChunk } from './chunk.ts'
 import { EXTENSION } from './extension.ts'
 

@@ -1,12 +1,12 @@
 import { type Chunk, isWord, messageIdOf, type Origin } from '@millrace/protocol'
-import { asideOf, signed } from '../aside.ts'
-import type { Encoder, EndStatus, Told } from '../dialect.ts'
-import { Blocks } from './blocks.ts'
-import { Calls } from './calls.ts'
+import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
+import { asideOf, signed } from '../dialect/supplement.ts'
 import { eventOf, plainOf, type UIMessageChunk } from './chunk.ts'
 import { derived, isAnswer, quietly, unanswered, unansweredBy } from './derived.ts'
 import { extension, isChild, nameOf } from './extension.ts'
+import { Blocks } from './open-parts.ts'
 import { Step } from './step.ts'
+import { Calls } from './tool-calls.ts'
 
 export interface AiSdkEncoderOptions {
   /** The run, where it is known before anything of it is said. */

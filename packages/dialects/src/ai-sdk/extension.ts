@@ -1,5 +1,5 @@
 import type { Origin } from '@millrace/protocol'
-import type { Told } from '../dialect.ts'
+import type { Told } from '../dialect/dialect.ts'
 import type { UIMessageChunk } from './chunk.ts'
 
 /** The type under which goes what the AI SDK has no chunk for: `data` is the chunk, and whose it is where it is a sub-agent's. */

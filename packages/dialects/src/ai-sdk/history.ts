@@ -1,7 +1,7 @@
 // Messages that a page of the AI SDK has, as they were said: what a server gives who opens a session again.
 
 import { type MessageChunk, ProtocolError } from '@millrace/protocol'
-import type { Told } from '../dialect.ts'
+import type { Told } from '../dialect/dialect.ts'
 import type { UIMessageChunk } from './chunk.ts'
 import { AiSdkDecoder } from './decoder.ts'
 import type { UIMessage, UIMessagePart } from './message.ts'

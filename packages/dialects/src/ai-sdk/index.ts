@@ -1,4 +1,4 @@
-import type { Dialect } from '../dialect.ts'
+import type { Dialect } from '../dialect/dialect.ts'
 import type { UIMessageChunk } from './chunk.ts'
 import { AiSdkDecoder } from './decoder.ts'
 import { AiSdkEncoder, type AiSdkEncoderOptions } from './encoder.ts'
@@ -7,7 +7,7 @@ export type { UIMessageChunk } from './chunk.ts'
 export type { AiSdkEncoderOptions } from './encoder.ts'
 export { EXTENSION, type Extension } from './extension.ts'
 export { type Shown, type UIMessage, type UIMessagePart, uiMessagesOf } from './message.ts'
-export { type AiSdkOptions, aiSdk } from './peer.ts'
+export { type AiSdkOptions, aiSdk } from './server.ts'
 
 export {
   type ChunkStream,

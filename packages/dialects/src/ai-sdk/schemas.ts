@@ -2,8 +2,8 @@
 
 import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
-import type { Posted, PostedAnswer, PostedMessage, SaidPart } from '../posted.ts'
-import { AnswersSchema, anyObject } from '../schemas.ts'
+import type { Posted, PostedAnswer, PostedMessage, SaidPart } from '../dialect/posted.ts'
+import { AnswersSchema, anyObject } from '../dialect/schemas.ts'
 import { EXTENSION } from './extension.ts'
 
 const part = z.looseObject({ type: z.string() })

@@ -2,10 +2,10 @@
 // same reply, and who stops stops the run, too.
 
 import { ProtocolError } from '@millrace/protocol'
-import { EventReader, type WireEvent } from '../events.ts'
-import { type HttpPeerOptions, jsonEventOf, request } from '../peer/http.ts'
-import { Patience, Places } from '../peer/patience.ts'
-import { PeerError } from '../peer/peer.ts'
+import { PeerError } from '../foreign-server/foreign-server.ts'
+import { type HttpPeerOptions, jsonEventOf, request } from '../foreign-server/http-reply.ts'
+import { Patience, Places } from '../foreign-server/patience.ts'
+import { EventReader, type WireEvent } from '../http/event-reader.ts'
 
 export interface MillraceTransportOptions extends HttpPeerOptions {
   /** Goes along with each message. */

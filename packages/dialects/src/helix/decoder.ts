@@ -1,10 +1,10 @@
 import { type Chunk, type Origin, type PendingRef, ProtocolError } from '@millrace/protocol'
-import { meantBy } from '../aside.ts'
-import type { Decoder, EndStatus, Told } from '../dialect.ts'
-import { listIn, objectIn, originOf, sound, textIn, textOrNone } from '../sound.ts'
+import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
+import { meantBy } from '../dialect/supplement.ts'
+import { listIn, objectIn, originOf, sound, textIn, textOrNone } from '../dialect/validate.ts'
 import type { RunPausedChunk, StreamChunk, StreamMessage, StreamResyncChunk, SuspensionMarkerChunk } from './chunk.ts'
 import type { StreamChunkEvent, StreamEvent } from './event.ts'
-import { EXTENSION, plainOf } from './plain.ts'
+import { EXTENSION, plainOf } from './translate.ts'
 
 /** What somebody is in the middle of saying, where Helix does not say which part it is. */
 interface Block {

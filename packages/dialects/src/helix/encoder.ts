@@ -1,9 +1,9 @@
 import { type Chunk, type ChunkOf, isWord, type Json, type Origin } from '@millrace/protocol'
-import { type Aside, asideOf } from '../aside.ts'
-import type { Encoder, EndStatus, Told } from '../dialect.ts'
+import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
+import { type Aside, asideOf } from '../dialect/supplement.ts'
 import type { BaseChunk, ResyncReason, StreamChunk } from './chunk.ts'
 import type { StreamChunkEvent, StreamEvent } from './event.ts'
-import { type About, EXTENSION, helixOf, plainOf } from './plain.ts'
+import { type About, EXTENSION, helixOf, plainOf } from './translate.ts'
 
 /** How a session stood at a place: what Helix wants to tell of where somebody is taken back to. */
 export interface ResyncPlace {

@@ -1,7 +1,7 @@
 // The events in which a connection carries chunks.
 
 import type { Origin } from '@millrace/protocol'
-import type { Aside } from '../aside.ts'
+import type { Aside } from '../dialect/supplement.ts'
 import type { StreamChunk } from './chunk.ts'
 
 /** A chunk and where it stands. What it does not say of what it stands for goes along beside it, so that the chunk itself is just as its page has it. */

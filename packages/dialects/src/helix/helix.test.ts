@@ -1,7 +1,7 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, expectTypeOf, it } from 'vitest'
 import type { z } from 'zod'
-import { EventReader } from '../events.ts'
+import { EventReader } from '../http/event-reader.ts'
 import type { StreamChunk, StreamEvent, StreamMessage } from './index.ts'
 import * as helix from './index.ts'
 import { page } from './page.fixture.ts'

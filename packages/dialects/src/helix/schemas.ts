@@ -2,7 +2,7 @@
 
 import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
-import { anyJson } from '../schemas.ts'
+import { anyJson } from '../dialect/schemas.ts'
 
 export const BaseChunkSchema = z.object({
   agentId: z.string(),

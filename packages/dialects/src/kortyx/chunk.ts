@@ -1,9 +1,9 @@
 // The chunks of a Kortyx stream, as its clients take them. They look at the fields that they know, and let others pass: what goes along beside a chunk is in `millrace`.
 
 import type { Chunk, ChunkOf, Json, JsonObject } from '@millrace/protocol'
-import type { Aside, Signed } from '../aside.ts'
-import type { EndStatus, Told } from '../dialect.ts'
-import { defined } from '../fields.ts'
+import type { EndStatus, Told } from '../dialect/dialect.ts'
+import { defined } from '../dialect/fields.ts'
+import type { Aside, Signed } from '../dialect/supplement.ts'
 
 interface Beside extends Signed {
   /** What the chunk does not say of what it stands for. */

@@ -1,7 +1,7 @@
 import { type Chunk, type Origin, ProtocolError } from '@millrace/protocol'
-import { meantBy } from '../aside.ts'
-import type { Decoder, EndStatus, Told } from '../dialect.ts'
-import { objectIn, originOf, sound, textIn, textOrNone } from '../sound.ts'
+import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
+import { meantBy } from '../dialect/supplement.ts'
+import { objectIn, originOf, sound, textIn, textOrNone } from '../dialect/validate.ts'
 import { type DoneData, EXTENSION, type Extension, plainOf, type StreamChunk } from './chunk.ts'
 
 const NONE: readonly Told[] = []

@@ -1,11 +1,11 @@
 import type { Chunk, Origin } from '@millrace/protocol'
-import { type Aside, asideOf, signed } from '../aside.ts'
-import type { Encoder, EndStatus, Told } from '../dialect.ts'
-import { isSettling } from '../settling.ts'
+import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
+import { isSettling } from '../dialect/settling.ts'
+import { type Aside, asideOf, signed } from '../dialect/supplement.ts'
 import { type DoneData, EXTENSION, type Extension, plainOf, type StreamChunk, textOf } from './chunk.ts'
-import { Desk } from './desk.ts'
 import { Drafts } from './draft.ts'
 import { interruptOf } from './interrupt.ts'
+import { Desk } from './pendings.ts'
 
 export interface KortyxEncoderOptions {
   /** The session, where clients are told of it. */

@@ -1,4 +1,4 @@
-import type { Dialect } from '../dialect.ts'
+import type { Dialect } from '../dialect/dialect.ts'
 import type { StreamChunk } from './chunk.ts'
 import { KortyxDecoder } from './decoder.ts'
 import { KortyxEncoder, type KortyxEncoderOptions } from './encoder.ts'
@@ -6,7 +6,7 @@ import { KortyxEncoder, type KortyxEncoderOptions } from './encoder.ts'
 export { EXTENSION, type Extension, type InterruptInput, type StreamChunk, type StructuredDataChunk } from './chunk.ts'
 export type { KortyxEncoderOptions } from './encoder.ts'
 export { type Answered, answerOf } from './interrupt.ts'
-export { type KortyxOptions, kortyx } from './peer.ts'
+export { type KortyxOptions, kortyx } from './server.ts'
 export { type BufferedStreamResult, summarizeStreamChunks } from './summary.ts'
 
 /** The chunk stream of Kortyx. */

@@ -1,7 +1,7 @@
 // Kortyx asks people in one way alone, by interrupts. So whatever waits for somebody here is asked for by one, and answered by what was selected.
 
 import type { ChunkOf, Json, JsonObject, Question } from '@millrace/protocol'
-import type { PostedAnswer } from '../posted.ts'
+import type { PostedAnswer } from '../dialect/posted.ts'
 import type { InterruptChunk, InterruptInput } from './chunk.ts'
 
 /** Something that waits for a person. */

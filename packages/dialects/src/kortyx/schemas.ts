@@ -2,8 +2,8 @@
 
 import type { JsonObject } from '@millrace/protocol'
 import * as z from 'zod'
-import type { Posted, PostedMessage } from '../posted.ts'
-import { anyObject } from '../schemas.ts'
+import type { Posted, PostedMessage } from '../dialect/posted.ts'
+import { anyObject } from '../dialect/schemas.ts'
 
 const text = z.string().optional()
 const anything = z.unknown()

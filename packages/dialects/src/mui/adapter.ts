@@ -1,11 +1,11 @@
 // The adapter that a page gives to MUI X Chat, in place of its own: replies that outlive their connections, history, conversations, approvals.
 
-import { type HttpPeerOptions, request } from '../peer/http.ts'
-import { PeerError } from '../peer/peer.ts'
-import type { PostedAnswer } from '../posted.ts'
-import { Follower } from './follower.ts'
-import { asked, type Backoff, type Server, sessionUrl } from './line.ts'
+import type { PostedAnswer } from '../dialect/posted.ts'
+import { PeerError } from '../foreign-server/foreign-server.ts'
+import { type HttpPeerOptions, request } from '../foreign-server/http-reply.ts'
 import { Reply } from './reply.ts'
+import { Follower } from './reply-follower.ts'
+import { asked, type Backoff, type Server, sessionUrl } from './reply-stream.ts'
 import type { ChatAttachment, ChatConversation, ChatRealtimeEvent, ChatReplyChunk, ChatThreadMessage } from './types.ts'
 import { uploaded } from './upload.ts'
 

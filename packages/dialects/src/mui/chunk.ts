@@ -2,8 +2,8 @@
 // and what it has no chunk for has a type of its own.
 
 import type { Chunk, GuestOrigin, Json, JsonObject, Origin } from '@millrace/protocol'
-import type { Aside } from '../aside.ts'
-import { defined, finishReasonOf } from '../fields.ts'
+import { defined, finishReasonOf } from '../dialect/fields.ts'
+import type { Aside } from '../dialect/supplement.ts'
 import type { ChatDataChunk, ChatMessageChunk } from './types.ts'
 
 /** The type of a data part that holds what MUI X Chat has nothing for and a page is to show: questions, answers, and structured objects that are done. */

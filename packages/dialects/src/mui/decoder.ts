@@ -1,8 +1,8 @@
 import { type Chunk, type Origin, ProtocolError } from '@millrace/protocol'
-import { meantBy } from '../aside.ts'
-import type { Decoder, EndStatus, Told } from '../dialect.ts'
-import { objectIn, originOf, sound, textIn } from '../sound.ts'
-import { standingAfter } from '../standing.ts'
+import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
+import { standingAfter } from '../dialect/status-after.ts'
+import { meantBy } from '../dialect/supplement.ts'
+import { objectIn, originOf, sound, textIn } from '../dialect/validate.ts'
 import { type Extension, isExtension, type MuiEvent, plainOf, type WireOrigin } from './chunk.ts'
 import type { ChatStreamEnvelope } from './types.ts'
 

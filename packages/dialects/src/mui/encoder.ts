@@ -1,6 +1,6 @@
 import { type Chunk, messageIdOf, type Origin } from '@millrace/protocol'
-import { type Aside, asideOf } from '../aside.ts'
-import type { Encoder, EndStatus, Told } from '../dialect.ts'
+import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
+import { type Aside, asideOf } from '../dialect/supplement.ts'
 import { EXTENSION, eventOf, keptAs, type MuiEvent, PASSED, plainOf, type WireOrigin } from './chunk.ts'
 
 export interface MuiEncoderOptions {

@@ -1,13 +1,13 @@
-import type { Dialect } from '../dialect.ts'
+import type { Dialect } from '../dialect/dialect.ts'
 import type { MuiEvent } from './chunk.ts'
 import { MuiDecoder } from './decoder.ts'
 import { MuiEncoder, type MuiEncoderOptions } from './encoder.ts'
 import type { ChatStreamEnvelope } from './types.ts'
 
 export { createMuiAdapter, type MuiAdapter, type MuiAdapterOptions } from './adapter.ts'
+export { chatMessagesOf, chatPartOf } from './chat-message.ts'
 export { EXTENSION, type Extension, type MuiEvent, PASSED, type WireOrigin } from './chunk.ts'
 export type { MuiEncoderOptions } from './encoder.ts'
-export { chatMessagesOf, chatPartOf } from './shape.ts'
 export type * from './types.ts'
 
 /** The chunks of MUI X Chat. */

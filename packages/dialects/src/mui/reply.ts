@@ -3,11 +3,11 @@
 // queue is asked for the next chunk only then.
 
 import type { Chunk } from '@millrace/protocol'
-import { PeerError } from '../peer/peer.ts'
+import { PeerError } from '../foreign-server/foreign-server.ts'
+import type { PlacedPart } from './chat-message.ts'
 import { isExtension, type MuiEvent, PASSED } from './chunk.ts'
-import { Line, type LineOptions, type PlacedEvent } from './line.ts'
-import { Mirror } from './mirror.ts'
-import type { PlacedPart } from './shape.ts'
+import { Mirror } from './folded-reply.ts'
+import { Line, type LineOptions, type PlacedEvent } from './reply-stream.ts'
 import type { ChatRealtimeEvent, ChatReplyChunk } from './types.ts'
 
 export interface ReplyOptions extends Omit<LineOptions, 'signal' | 'status'> {

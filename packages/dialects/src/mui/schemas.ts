@@ -1,8 +1,8 @@
 // The chunks of MUI X Chat, under its names, and what an adapter of its pages asks the server for.
 
 import * as z from 'zod'
-import type { Posted, SaidPart } from '../posted.ts'
-import { AnswersSchema, anyObject } from '../schemas.ts'
+import type { Posted, SaidPart } from '../dialect/posted.ts'
+import { AnswersSchema, anyObject } from '../dialect/schemas.ts'
 import { EXTENSION } from './chunk.ts'
 
 const id = z.string()

@@ -1,4 +1,4 @@
-import { type Server, sessionUrl } from './line.ts'
+import { type Server, sessionUrl } from './reply-stream.ts'
 import type { ChatMessagePart } from './types.ts'
 
 /** Gives a file to a session; the part by which a message names it. Throws where the server does not take it. */

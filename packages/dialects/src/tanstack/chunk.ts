@@ -2,8 +2,8 @@
 // do not know: what goes along beside a chunk is in `millrace`, and what it has no chunk for is a chunk of that type.
 
 import type { Json } from '@millrace/protocol'
-import type { Aside, Signed } from '../aside.ts'
-import type { Told } from '../dialect.ts'
+import type { Told } from '../dialect/dialect.ts'
+import type { Aside, Signed } from '../dialect/supplement.ts'
 
 export type StreamChunkType =
   | 'content'

@@ -1,9 +1,9 @@
 import { type Chunk, type Json, type Origin, ProtocolError } from '@millrace/protocol'
-import { meantBy } from '../aside.ts'
-import type { Decoder, EndStatus, Told } from '../dialect.ts'
-import { objectIn, originOf, sound, textIn } from '../sound.ts'
+import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
+import { meantBy } from '../dialect/supplement.ts'
+import { objectIn, originOf, sound, textIn } from '../dialect/validate.ts'
 import { EXTENSION, type MillraceStreamChunk, type StreamChunk, type TanstackChunk } from './chunk.ts'
-import { Reading } from './reading.ts'
+import { Reading } from './chunk-reader.ts'
 
 const NONE: readonly Told[] = []
 

@@ -1,10 +1,10 @@
 import type { Chunk, ChunkOf, Json, Origin } from '@millrace/protocol'
-import { asideOf, signed } from '../aside.ts'
-import type { Encoder, EndStatus, Told } from '../dialect.ts'
+import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
+import { asideOf, signed } from '../dialect/supplement.ts'
 import { type DoneStreamChunk, EXTENSION, type FinishReason, type StreamChunk, type TanstackChunk } from './chunk.ts'
-import { jsonOf, Reading, resultOf } from './reading.ts'
-import { Screen } from './screen.ts'
-import { Waiting } from './waiting.ts'
+import { jsonOf, Reading, resultOf } from './chunk-reader.ts'
+import { Screen } from './client-message.ts'
+import { Waiting } from './pendings.ts'
 
 export interface TanstackEncoderOptions {
   /** What stands in `content`: all of the text so far, or nothing where clients can do without, so that a long answer costs no more than its length. */

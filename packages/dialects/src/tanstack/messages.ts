@@ -2,7 +2,7 @@ import type { Chunk, Json, Message, Pending, ToolPart, View } from '@millrace/pr
 import type { AgUiInterrupt } from '../ag-ui/event.ts'
 import { Waiting } from '../ag-ui/interrupts.ts'
 import { resultText } from '../ag-ui/result.ts'
-import { boundTo } from './current.ts'
+import { boundTo } from './ag-ui-encoder.ts'
 
 /** A message as clients of TanStack AI keep it. */
 export interface TanstackMessage {

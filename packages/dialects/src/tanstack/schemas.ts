@@ -3,9 +3,9 @@
 import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
 import { postedOf as postedOfAgUi, type RunAgentInput, RunAgentInputSchema } from '../ag-ui/schemas.ts'
-import type { Posted, PostedAnswer, PostedMessage, SaidPart } from '../posted.ts'
-import { AnswersSchema, anyJson, anyObject } from '../schemas.ts'
-import { jsonOf } from './reading.ts'
+import type { Posted, PostedAnswer, PostedMessage, SaidPart } from '../dialect/posted.ts'
+import { AnswersSchema, anyJson, anyObject } from '../dialect/schemas.ts'
+import { jsonOf } from './chunk-reader.ts'
 
 const base = { id: z.string(), model: z.string(), timestamp: z.number() }
 

@@ -1,0 +1,143 @@
+import type { Entry, Message, MessageStatus } from '@millrace/protocol'
+import type { ChatCallbacks } from '../chat/callbacks.ts'
+import { newId } from '../error/new-id.ts'
+import type { ChatError } from '../error/request-error.ts'
+import type { Sent } from '../store/local-messages.ts'
+import type { Store } from '../store/store.ts'
+import { again, behind, isShape, only, toChatMessage, toldOf } from './chat-message.ts'
+import { Reply } from './reply.ts'
+import type { ChatMessage } from './types.ts'
+
+/** The messages of a chat over an adapter: a log of its own, folded into the store as it is written. */
+export class Conversation {
+  readonly #store: Store
+  readonly #callbacks: () => ChatCallbacks
+  #replies = new Map<string, Reply>()
+  /** The messages there are, each reply with its run: to look for one costs the same however many there are. */
+  #runOf = new Map<string, string | undefined>()
+  readonly #taken = new Set<string>()
+  readonly #runs = new Set<string>()
+
+  constructor(store: Store, callbacks: () => ChatCallbacks) {
+    this.#store = store
+    this.#callbacks = callbacks
+  }
+
+  /** All messages, those that wait for their turn too, as they are by now. */
+  get messages(): readonly Message[] {
+    this.#store.flush()
+    return this.#store.ownMessages
+  }
+
+  /** All messages but those that wait for their turn. */
+  get said(): readonly Message[] {
+    return this.messages.filter(({ at }) => at !== Number.MAX_SAFE_INTEGER)
+  }
+
+  has(id: string): boolean {
+    return this.#runOf.has(id)
+  }
+
+  /** Shows messages before all others; those that are there already stay as they are. */
+  load(given: readonly ChatMessage[]): void {
+    const known = new Set<string>()
+    const added = given.filter(({ id }) => !this.has(id) && !known.has(id) && known.add(id))
+    if (added.length === 0) return
+    const view = this.#store.view()
+    const callIdOf = (id: string, by: string) => {
+      const own = this.#taken.has(id) ? again(id, by) : id
+      this.#taken.add(own)
+      return own
+    }
+    const { messages, runs, shown } = toldOf(added, view.messages[0]?.at ?? 1, callIdOf)
+    shown.forEach(({ id, patch }, i) => {
+      const { id: own, runId } = messages[i] as Message
+      this.#runOf.set(id, runId)
+      if (own !== id) this.#store.rename(own, id)
+      this.#store.patch(id, patch)
+    })
+    this.#store.restore({ ...view, messages: [...messages, ...view.messages], runs: [...runs, ...view.runs] })
+  }
+
+  /** Has just these messages, as whoever keeps them says; one that is named stays, and what came of it, behind all others. */
+  replace(given: readonly ChatMessage[], from?: string): void {
+    const said = this.said
+    const at = said.findIndex(({ id }) => id === from) >>> 0
+    const stays = new Set(said.slice(at).map(({ id }) => id))
+    const own = new Map(said.slice(0, at).map(message => [message.id, toChatMessage(message)]))
+    const wanted = new Map(given.filter(({ id }) => !stays.has(id)).map(message => [message.id, message]))
+    // What is only shown a little late is as it is by now.
+    for (const [id, message] of wanted) wanted.set(id, (isShape(message) && own.get(id)) || message)
+    const left = [...own.values()].filter(({ id }) => wanted.has(id))
+    const isCut = [...wanted.values()].every((message, i) => message === left[i])
+    if (isCut && left.length === own.size) return
+    this.keep(id => stays.has(id) || (isCut && wanted.has(id)))
+    this.load([...wanted.values()])
+  }
+
+  /** Shows what a person says, on its way. */
+  say(said: Sent, runId: string): void {
+    const { messageId: id, parts, metadata } = said
+    const own = id.includes('::') ? newId() : id
+    if (own !== id) this.#store.rename(own, id)
+    const entry: Entry = {
+      sequence: this.#store.head + 1,
+      timestamp: Date.now(),
+      origin: { runId, lane: 'main', agentId: runId, agentType: 'assistant', step: 0 },
+      chunk: { type: 'message', messageId: own, role: 'user', parts, ...(metadata && { metadata }) },
+    }
+    this.#store.fold([entry])
+    this.#runOf.set(id, undefined)
+    this.mark(id, 'sending')
+  }
+
+  /** Shows how a message stands. */
+  mark(id: string, status: MessageStatus, error?: ChatError): void {
+    const { code, message, retryable } = error ?? {}
+    this.#store.patch(id, { status, error: error && { code, message, retryable } } as Partial<Message>)
+  }
+
+  /** The reply of an id, to go on with if it is there; a new one of that run otherwise. No reply goes where a person spoke. */
+  reply(id: string | undefined, runId: string): Reply {
+    const known = id === undefined ? undefined : this.#replies.get(id)
+    if (known) return known
+    const isPersons = id !== undefined && this.has(id) && this.#runOf.get(id) === undefined
+    const run = id === undefined ? undefined : this.#runOf.get(id)
+    const existing = run === undefined ? undefined : this.messages.find(message => message.id === id)
+    const own = run ?? (this.#runs.has(runId) ? newId() : runId)
+    this.#runs.add(own)
+    const options = { store: this.#store, runId: own, taken: this.#taken, callbacks: this.#callbacks }
+    const reply = new Reply(options, isPersons ? newId() : id, existing)
+    this.#replies.set(reply.id, reply)
+    this.#runOf.set(reply.id, own)
+    return reply
+  }
+
+  /** A reply goes by another id from now on. */
+  rename(reply: Reply, id: string): void {
+    this.#replies.delete(reply.id)
+    this.#runOf.delete(reply.id)
+    reply.rename(id)
+    this.#replies.set(id, reply)
+    this.#runOf.set(id, reply.runId)
+  }
+
+  /** Shows just some of the messages, one of them behind all others if it is named; what takes that back is returned. */
+  keep(isKept: (id: string) => boolean, last?: string): () => void {
+    const ids = this.messages.map(({ id }) => id)
+    const kept = new Set(ids.filter(isKept))
+    const before = this.#store.view()
+    const replies = this.#replies
+    const runOf = this.#runOf
+    const messages = before.messages.filter((_, i) => kept.has(ids[i] as string))
+    const moved = last === undefined ? undefined : before.messages[ids.indexOf(last)]
+    this.#replies = new Map([...replies].filter(([id]) => kept.has(id)))
+    this.#runOf = new Map([...runOf].filter(([id]) => kept.has(id)))
+    this.#store.restore(moved ? behind(only(before, messages), moved) : only(before, messages))
+    return () => {
+      this.#replies = replies
+      this.#runOf = runOf
+      this.#store.restore({ ...before, head: this.#store.head })
+    }
+  }
+}

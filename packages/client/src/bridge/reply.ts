@@ -1,0 +1,340 @@
+import {
+  type Chunk,
+  type Entry,
+  type FinishReason,
+  type JsonObject,
+  messageIdOf,
+  ProtocolError,
+  type ToolPart,
+  type ToolState,
+} from '@millrace/protocol'
+import { type ChatCallbacks, tell } from '../chat/callbacks.ts'
+import { newId } from '../error/new-id.ts'
+import type { Store } from '../store/store.ts'
+import { type AuthoredMessage, again, givenId, withPart } from './chat-message.ts'
+import { Texts } from './text-parts.ts'
+import { type ChatDataChunk, type ChatMessageChunk, type ChatUser, jsonOf } from './types.ts'
+
+/** The fields that a chunk cannot do without, all of them strings. */
+const REQUIRED = new Map<string, readonly string[]>(
+  Object.entries({
+    'text-start': ['id'],
+    'text-delta': ['id', 'delta'],
+    'text-end': ['id'],
+    'reasoning-start': ['id'],
+    'reasoning-delta': ['id', 'delta'],
+    'reasoning-end': ['id'],
+    'tool-input-start': ['toolCallId', 'toolName'],
+    'tool-input-delta': ['toolCallId', 'inputTextDelta'],
+    'tool-input-available': ['toolCallId', 'toolName'],
+    'tool-input-error': ['toolCallId', 'errorText'],
+    'tool-approval-request': ['toolCallId', 'toolName'],
+    'tool-output-available': ['toolCallId'],
+    'tool-output-error': ['toolCallId', 'errorText'],
+    'tool-output-denied': ['toolCallId'],
+    'source-url': ['sourceId', 'url'],
+    'source-document': ['sourceId'],
+    file: ['mediaType', 'url'],
+  }),
+)
+
+const FINISH_REASONS: readonly string[] = ['stop', 'length', 'tool-calls', 'content-filter', 'error', 'other']
+
+const isData = (chunk: ChatMessageChunk): chunk is ChatDataChunk => chunk.type.startsWith('data-')
+
+type CallChunk = Extract<ChatMessageChunk, { toolCallId: string }>
+
+interface Call {
+  /** As the fold knows it. */
+  readonly id: string
+  state: ToolState
+  /** As it stood when the reply ended before it did. */
+  before?: ToolPart
+}
+
+export interface ReplyOptions {
+  readonly store: Store
+  readonly runId: string
+  /** The calls of all messages, as the fold knows them: it has one name space for all of them. */
+  readonly taken: Set<string>
+  readonly callbacks: () => ChatCallbacks
+}
+
+/**
+ * One reply: turns the chunks of an adapter into entries and folds them, as the one writer of a run that nobody ends, because a later
+ * stream may go on with it.
+ */
+export class Reply {
+  readonly runId: string
+  /** The id that it is shown under. */
+  id: string
+  /** Whether the id was made up here, so that the adapter may still say another. */
+  isUnnamed: boolean
+  readonly #options: ReplyOptions
+  readonly #origin: Entry['origin']
+  readonly #texts: Texts
+  readonly #calls = new Map<string, Call>()
+  #waiting = 0
+
+  constructor(options: ReplyOptions, id: string | undefined, existing?: AuthoredMessage) {
+    const { store, runId } = options
+    this.#options = options
+    this.runId = runId
+    this.isUnnamed = id === undefined
+    this.id = id ?? newId()
+    this.#origin = { runId, lane: 'main', agentId: runId, agentType: 'assistant', step: 0 }
+    this.#texts = new Texts(chunk => this.#fold(chunk))
+    for (const part of existing?.parts ?? []) {
+      if ('toolCallId' in part) this.#calls.set(givenId(part.toolCallId), { id: part.toolCallId, state: part.state })
+      else if ('state' in part) this.#texts.use(part.type, part.id)
+    }
+    store.rename(this.#own, this.id)
+  }
+
+  get #own(): string {
+    return messageIdOf(this.runId, this.runId)
+  }
+
+  /** Whether a call of it waits for a person. */
+  get isWaiting(): boolean {
+    return this.#waiting > 0
+  }
+
+  /** Goes by another id from now on. */
+  rename(id: string): void {
+    this.isUnnamed = false
+    this.id = id
+    this.#options.store.rename(this.#own, id)
+  }
+
+  /** The stream says that it begins, or that it goes on. */
+  begin(author?: ChatUser): void {
+    this.show({ status: 'streaming', ...(author && { author }) })
+    this.#fold({ type: 'start' })
+  }
+
+  /** Shows some fields otherwise than the fold has them. */
+  show(patch: Partial<AuthoredMessage>): void {
+    this.#options.store.patch(this.id, patch)
+  }
+
+  /**
+   * Takes the next chunk of it; throws a `ProtocolError` for one that lacks something. Says whether it was news for sure: a text that got
+   * longer, or a call that went on. Of the rest nobody knows whether it was told before.
+   */
+  write(chunk: ChatMessageChunk): boolean {
+    for (const name of REQUIRED.get(chunk.type) ?? []) demand(chunk, name)
+    switch (chunk.type) {
+      case 'text-delta':
+      case 'reasoning-delta':
+        return this.#texts.grow(chunk.type === 'text-delta' ? 'text' : 'reasoning', chunk)
+      case 'text-start':
+      case 'reasoning-start':
+        this.#texts.start(chunk.type === 'text-start' ? 'text' : 'reasoning', chunk.id)
+        break
+      case 'text-end':
+      case 'reasoning-end':
+        this.#texts.end(chunk.type === 'text-end' ? 'text' : 'reasoning', chunk.id)
+        break
+      case 'start-step':
+        this.#fold({ type: 'step-start' })
+        break
+      case 'message-metadata':
+        this.#fold({ type: 'message-metadata', metadata: metadataOf(chunk) })
+        break
+      case 'source-url':
+      case 'source-document':
+      case 'file':
+        this.#fold(known(chunk) as Chunk)
+        break
+      default:
+        if (isData(chunk)) this.#data(chunk)
+        else if (chunk.type.startsWith('tool-') && REQUIRED.has(chunk.type)) return this.#call(chunk as CallChunk)
+    }
+    return false
+  }
+
+  /** Another stream goes on with it: one that may begin with what the one before told. */
+  resume(): void {
+    this.#texts.resume(key => this.#options.store.gained(this.id, key)?.text)
+  }
+
+  #data({ type, data, id, transient }: ChatDataChunk): void {
+    const value = { type, data: jsonOf(data), ...(id !== undefined && { id }) }
+    if (!transient) this.#fold(value)
+    tell(this.#options.callbacks().onData, { ...value, ...(transient && { transient }) })
+  }
+
+  #call(chunk: CallChunk): boolean {
+    const isOpening = /^tool-(input-(start|available)|approval-request)$/.test(chunk.type)
+    const call = this.#calls.get(chunk.toolCallId) ?? (isOpening ? this.#newCall(chunk.toolCallId) : undefined)
+    // What is said of a call that nobody made is nothing.
+    if (!call) return false
+    if (chunk.type === 'tool-input-delta') {
+      if (call.state === 'input-streaming')
+        this.#fold({ type: chunk.type, toolCallId: call.id, delta: chunk.inputTextDelta })
+      return false
+    }
+    if (call.before && chunk.type.startsWith('tool-output-')) this.#reopen(call)
+    const chunks = this.#told(chunk, call)
+    return chunks.length > 0 && this.#transition(call, chunks)
+  }
+
+  #newCall(given: string): Call {
+    const { taken } = this.#options
+    const id = taken.has(given) ? again(given, this.runId) : given
+    const call: Call = { id, state: 'input-streaming' }
+    taken.add(id)
+    this.#calls.set(given, call)
+    return call
+  }
+
+  /** What a chunk says of a call, with all that has to come before it and did not: a call only goes forward. */
+  #told(chunk: CallChunk, call: Call): Chunk[] {
+    const { id: toolCallId, state } = call
+    const part = this.#part(call)
+    const { toolName = part?.toolName ?? '', dynamic } = chunk as { toolName?: string; dynamic?: boolean }
+    const available = (input: unknown): Chunk[] =>
+      state === 'input-streaming'
+        ? [{ type: 'tool-input-available', toolCallId, toolName, input: jsonOf(input), ...(dynamic && { dynamic }) }]
+        : []
+    const approvalId = part?.approval?.id ?? toolCallId
+    switch (chunk.type) {
+      case 'tool-input-start':
+        return part ? [] : [{ type: chunk.type, toolCallId, toolName, ...(dynamic && { dynamic }) }]
+      case 'tool-input-available':
+        return available(chunk.input)
+      case 'tool-approval-request': {
+        const { approvalId = toolCallId } = chunk
+        const request = { type: chunk.type, toolCallId, approvalId, input: jsonOf(chunk.input) }
+        return [...available(chunk.input), request, this.#checkpoint()]
+      }
+      case 'tool-output-available': {
+        const { output, preliminary } = chunk
+        const given: Chunk = {
+          type: chunk.type,
+          toolCallId,
+          output: jsonOf(output),
+          ...(preliminary && { preliminary }),
+        }
+        // It ran, so somebody approved of it.
+        const approved: Chunk = { type: 'tool-approval-response', toolCallId, approvalId, approved: true }
+        return [...available(part?.input), ...(state === 'approval-requested' ? [approved] : []), given]
+      }
+      case 'tool-input-error':
+      case 'tool-output-error':
+        return [{ type: 'tool-output-error', toolCallId, errorText: chunk.errorText }]
+      case 'tool-output-denied': {
+        const { reason } = chunk
+        const errorText = reason ?? 'The call was denied.'
+        if (part?.approval?.approved) return [{ type: 'tool-output-error', toolCallId, errorText }]
+        const request: Chunk = { type: 'tool-approval-request', toolCallId, approvalId, input: part?.input ?? null }
+        const denied: Chunk = { type: chunk.type, toolCallId, ...(reason !== undefined && { reason }) }
+        return [...available(part?.input), ...(part?.approval ? [] : [request]), denied]
+      }
+      default:
+        return []
+    }
+  }
+
+  /** Writes what moves a call, and tells of it if it did. */
+  #transition(call: Call, chunks: readonly Chunk[], isTold = true): boolean {
+    const { store, callbacks } = this.#options
+    for (const chunk of chunks) store.fold([this.#entry(chunk)])
+    store.apply([])
+    const toolCall = this.#part(call)
+    if (!toolCall) return false
+    const isNew = toolCall.state !== call.state || chunks[0]?.type === 'tool-input-start'
+    this.#waiting += Number(toolCall.state === 'approval-requested') - Number(call.state === 'approval-requested')
+    call.state = toolCall.state
+    if (isNew && isTold) tell(callbacks().onToolCall, { toolCall, messageId: this.id })
+    return isNew
+  }
+
+  #part({ id }: Call): ToolPart | undefined {
+    return this.#options.store.call(this.id, id)
+  }
+
+  /** A person answers a request for approval; what takes that back again, and nothing else, is returned. */
+  answer(toolCallId: string, approved: boolean, reason?: string): (() => void) | undefined {
+    const call = this.#calls.get(givenId(toolCallId))
+    const part = call && this.#part(call)
+    if (!call || part?.state !== 'approval-requested' || !part.approval) return undefined
+    const said = { approved, ...(reason !== undefined && { reason }) }
+    const response: Chunk = {
+      type: 'tool-approval-response',
+      toolCallId: call.id,
+      approvalId: part.approval.id,
+      ...said,
+    }
+    this.#transition(call, [response])
+    return () => {
+      if (call.state === 'approval-responded') this.#put(call, part)
+    }
+  }
+
+  /** Goes on with a call that was taken for ended. */
+  #reopen(call: Call): void {
+    const { before } = call
+    delete call.before
+    if (before) this.#put(call, before)
+  }
+
+  #put(call: Call, part: ToolPart): void {
+    const { store } = this.#options
+    store.restore(withPart(store.view(), this.#own, part))
+    this.#waiting += Number(part.state === 'approval-requested') - Number(call.state === 'approval-requested')
+    call.state = part.state
+  }
+
+  /**
+   * Nothing comes any more, as far as one can see: no part goes on streaming, and no call looks as if it were at work. What waits for
+   * a person goes on waiting where the reply came to its end by itself.
+   */
+  end(isWhole: boolean, finishReason?: string): void {
+    this.#texts.endAll()
+    for (const call of this.#calls.values()) {
+      const part = call.state.startsWith('output-') ? undefined : this.#part(call)
+      if (!part || (isWhole && part.state === 'approval-requested')) continue
+      call.before = part
+      const { id: toolCallId } = call
+      const errorText = 'The reply ended before this call did.'
+      this.#transition(call, [{ type: 'tool-output-error', toolCallId, errorText, code: 'interrupted' }], false)
+    }
+    if (finishReason !== undefined) {
+      const isKnown = FINISH_REASONS.includes(finishReason)
+      this.#fold({ type: 'finish', finishReason: (isKnown ? finishReason : 'other') as FinishReason })
+    }
+    this.#fold(this.#checkpoint())
+  }
+
+  #checkpoint(): Chunk {
+    return { type: 'checkpoint-created', checkpointId: `${this.#options.store.head}` }
+  }
+
+  #fold(chunk: Chunk): void {
+    this.#options.store.apply([this.#entry(chunk)])
+  }
+
+  #entry(chunk: Chunk): Entry {
+    return { sequence: this.#options.store.head + 1, timestamp: Date.now(), origin: this.#origin, chunk }
+  }
+}
+
+/** Refuses a chunk of which a field is no string. */
+export function demand(chunk: ChatMessageChunk, name: string): void {
+  const value = (chunk as unknown as Record<string, unknown>)[name]
+  if (typeof value !== 'string')
+    throw new ProtocolError('invalid-chunk', `chunk ${chunk.type}.${name}: expected a string, found ${typeof value}`)
+}
+
+/** An object without the fields that say nothing. */
+function known(chunk: object): object {
+  return Object.fromEntries(Object.entries(chunk).filter(([, value]) => value !== undefined)) as JsonObject
+}
+
+function metadataOf({ metadata }: { readonly metadata: unknown }): JsonObject {
+  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata))
+    throw new ProtocolError('invalid-chunk', 'chunk message-metadata.metadata: expected an object')
+  return metadata as JsonObject
+}

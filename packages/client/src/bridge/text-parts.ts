@@ -1,0 +1,88 @@
+import type { Chunk } from '@millrace/protocol'
+import { again, givenId } from './chat-message.ts'
+import { Replay } from './replay.ts'
+
+type Kind = 'text' | 'reasoning'
+
+/** The text and reasoning parts of one reply, by the ids that the adapter gives them: nothing follows the end of a part under its id. */
+export class Texts {
+  readonly #fold: (chunk: Chunk) => void
+  /** The parts that are open, as the fold knows them. */
+  readonly #open = { text: new Map<string, string>(), reasoning: new Map<string, string>() }
+  readonly #used = new Set<string>()
+  /** What a stream that goes on may tell again, and what it is telling again. */
+  readonly #repeatable = new Map<string, string>()
+  readonly #replays = new Map<string, Replay>()
+
+  constructor(fold: (chunk: Chunk) => void) {
+    this.#fold = fold
+  }
+
+  /** There is such a part, and it has ended. */
+  use(kind: Kind, id: string): void {
+    this.#used.add(`${kind}:${id}`)
+  }
+
+  /** A part gets longer, and opens if need be; false where that was told before. */
+  grow(kind: Kind, chunk: { readonly type: string; readonly id: string; readonly delta: string }): boolean {
+    const replay = this.#replays.size > 0 ? this.#replays.get(`${kind}:${chunk.id}`) : undefined
+    if (replay && !replay.isOver) {
+      const delta = replay.take(chunk.delta)
+      return delta !== '' && this.grow(kind, { ...chunk, delta })
+    }
+    const id = this.#open[kind].get(chunk.id) ?? this.#begin(kind, chunk.id)
+    this.#fold((id === chunk.id ? chunk : { ...chunk, id }) as Chunk)
+    return chunk.delta !== ''
+  }
+
+  /** A part begins: maybe again, in a stream that goes on. */
+  start(kind: Kind, given: string): void {
+    const key = `${kind}:${given}`
+    const text = this.#repeatable.get(key)
+    this.#repeatable.delete(key)
+    if (text === undefined) this.#begin(kind, given)
+    else this.#replays.set(key, new Replay(text))
+  }
+
+  /** Opens a part, unless it is open; under an id that had its end, another one. */
+  #begin(kind: Kind, given: string): string {
+    const open = this.#open[kind]
+    const known = open.get(given)
+    if (known !== undefined) return known
+    const id = this.#used.has(`${kind}:${given}`) ? again(given, this.#used.size) : given
+    this.use(kind, id)
+    open.set(given, id)
+    this.#fold({ type: `${kind}-start`, id })
+    return id
+  }
+
+  end(kind: Kind, given: string): void {
+    const replay = this.#replays.get(`${kind}:${given}`)
+    this.#replays.delete(`${kind}:${given}`)
+    const news = replay?.end() ?? ''
+    if (news !== '') this.grow(kind, { type: `${kind}-delta`, id: given, delta: news })
+    const id = this.#open[kind].get(given)
+    if (id === undefined) return
+    this.#open[kind].delete(given)
+    this.#fold({ type: `${kind}-end`, id })
+  }
+
+  /** Ends all that are open. */
+  endAll(): void {
+    this.#repeatable.clear()
+    for (const kind of ['text', 'reasoning'] as const) {
+      for (const given of [...this.#open[kind].keys()]) this.end(kind, given)
+    }
+    this.#replays.clear()
+  }
+
+  /** Another stream goes on: one that may begin with what the one before told. */
+  resume(textOf: (key: string) => string | undefined): void {
+    this.#replays.clear()
+    for (const key of this.#used) {
+      // Of several under one id the first may come again; nothing tells the others apart.
+      const text = givenId(key) === key ? textOf(key) : undefined
+      if (text !== undefined && text !== '') this.#repeatable.set(key, text)
+    }
+  }
+}

@@ -1,0 +1,387 @@
+import { PeerError } from '@millrace/dialects/foreign-server'
+import type { Chunk, Message } from '@millrace/protocol'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import type { ChatFinish } from './callbacks.ts'
+import type { Chat } from './chat.ts'
+import { type PeerScript, type Script, ScriptedPeer, text } from './foreign-server.fixture.ts'
+import { type ChatOptions, createChat } from './http-chat.ts'
+
+const textOf = (message: Message | undefined): string | undefined =>
+  message?.parts.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('|')
+
+const textsOf = (chat: Chat) => chat.store.messages.map(textOf)
+
+const until = (chat: Chat, status: Chat['state']['status']) =>
+  new Promise<void>(resolve => {
+    const look = () => {
+      if (chat.state.status !== status) return
+      leave()
+      chat.store.flush()
+      resolve()
+    }
+    const leave = chat.subscribe(look)
+    look()
+  })
+
+function open(script: PeerScript | Script, options: Partial<ChatOptions> = {}) {
+  const peer = new ScriptedPeer(script)
+  const chat = createChat({ connection: peer.connection, ...options })
+  onTestFinished(chat.start())
+  return { peer, chat }
+}
+
+/** Says something, and waits until it is answered. */
+async function talk(chat: Chat, said: string, status: Chat['state']['status'] = 'ready') {
+  const result = await chat.sendMessage(said)
+  await until(chat, status)
+  return result
+}
+
+const CALL: Chunk[] = [
+  { type: 'start' },
+  { type: 'step-start' },
+  { type: 'tool-input-start', toolCallId: 'call-1', toolName: 'locate' },
+  { type: 'tool-input-available', toolCallId: 'call-1', toolName: 'locate', input: { precise: true } },
+]
+
+const ASKED: Chunk = {
+  type: 'tool-approval-request',
+  toolCallId: 'call-1',
+  approvalId: 'a-1',
+  input: { precise: true },
+}
+
+test('a turn, and another, with parts of the same names', async () => {
+  const finished: ChatFinish[] = []
+  const { peer, chat } = open(({ messages }) => ({
+    say: text('You said: ', textOf(messages.at(-1)) ?? ''),
+    status: 'completed',
+  }))
+  chat.callbacks = { onFinish: finish => finished.push(finish) }
+  await talk(chat, 'hi')
+  await talk(chat, 'again')
+  expect(textsOf(chat)).toEqual(['hi', 'You said: hi', 'again', 'You said: again'])
+  expect(chat.store.messages.map(({ status }) => status)).toEqual(['sent', 'sent', 'sent', 'sent'])
+  expect(peer.asked.map(({ kind }) => kind)).toEqual(['say', 'say'])
+  expect(finished.map(({ finishReason, isError }) => ({ finishReason, isError }))).toEqual([
+    { finishReason: 'stop', isError: false },
+    { finishReason: 'stop', isError: false },
+  ])
+})
+
+test('a client’s tool that the peer leaves open is run here, and the run goes on in the same message', async () => {
+  const seen: unknown[] = []
+  const { peer, chat } = open(
+    ({ kind, messages }) =>
+      kind === 'say'
+        ? { say: [...CALL, { type: 'finish', finishReason: 'tool-calls' }], status: 'paused', messageId: 'm-1' }
+        : {
+            say: text(JSON.stringify(messages.at(-1)?.parts.flatMap(p => ('output' in p ? [p.output] : [])))),
+            status: 'completed',
+          },
+    {
+      tools: {
+        locate: ((input: unknown) => {
+          seen.push(input)
+          return { city: 'Delft' }
+        }) as never,
+      },
+    },
+  )
+  await talk(chat, 'where?')
+  expect(seen).toEqual([{ precise: true }])
+  expect(textsOf(chat)).toEqual(['where?', '[{"city":"Delft"}]'])
+  expect(peer.asked.map(({ kind }) => kind)).toEqual(['say', 'continue'])
+  expect(peer.asked[1]?.answers).toEqual([{ kind: 'tool-result', id: 'call-1', output: { city: 'Delft' } }])
+  expect([...(peer.asked[1]?.foreignIds.values() ?? [])]).toEqual(['m-1'])
+})
+
+test('calls of the same name in two turns are two', async () => {
+  const { peer, chat } = open(
+    ({ kind }) => (kind === 'say' ? { say: CALL, status: 'paused' } : { say: text('thanks'), status: 'completed' }),
+    { tools: { locate: (() => 'here') as never } },
+  )
+  await talk(chat, 'one')
+  await talk(chat, 'two')
+  expect(textsOf(chat)).toEqual(['one', 'thanks', 'two', 'thanks'])
+  // The peer knows them by the names that it gave.
+  expect(peer.asked.at(-1)?.answers).toEqual([{ kind: 'tool-result', id: 'call-1', output: 'here' }])
+  const calls = peer.asked
+    .at(-1)
+    ?.messages.flatMap(({ parts }) => parts.flatMap(p => ('toolCallId' in p ? [p.toolCallId] : [])))
+  expect(calls).toEqual(['call-1', 'call-1'])
+})
+
+test.each([true, false])('an approval: %s', async approved => {
+  const { peer, chat } = open(({ kind }) =>
+    kind === 'say'
+      ? { say: [...CALL, ASKED], status: 'paused' }
+      : {
+          say: approved
+            ? [{ type: 'tool-output-available', toolCallId: 'call-1', output: 'sold' }, ...text('done')]
+            : text('never mind'),
+          status: 'completed',
+        },
+  )
+  await talk(chat, 'sell', 'paused')
+  const [pending] = chat.store.pendings
+  expect(pending).toMatchObject({ kind: 'approval', id: 'a-1' })
+  await chat.answer({ kind: 'approval', id: 'a-1', approved, reason: 'so' })
+  await until(chat, 'ready')
+  expect(peer.asked[1]?.answers).toMatchObject([{ kind: 'approval', id: 'a-1', approved, reason: 'so' }])
+  const part = chat.store.messages[1]?.parts.find(one => one.type === 'tool')
+  expect(part).toMatchObject({ state: approved ? 'output-available' : 'output-denied' })
+  expect(chat.store.messages.length).toBe(2)
+})
+
+test('a question, answered; and what nobody asked, refused', async () => {
+  const { peer, chat } = open(({ kind, answers }) =>
+    kind === 'say'
+      ? {
+          say: [{ type: 'interrupt', interruptId: 'q', input: { kind: 'text', question: 'Why?' } } as Chunk],
+          status: 'paused',
+        }
+      : { say: text(JSON.stringify(answers)), status: 'completed' },
+  )
+  await talk(chat, 'ask me', 'paused')
+  await expect(chat.answer({ kind: 'interrupt', id: 'other', response: 1 })).rejects.toMatchObject({
+    code: 'answer_unknown',
+  })
+  chat.clearError()
+  await chat.answer({ kind: 'interrupt', id: 'q', response: 'because' })
+  await until(chat, 'ready')
+  expect(peer.asked[1]?.answers).toEqual([{ kind: 'interrupt', id: 'q', response: 'because' }])
+})
+
+test('law 7: a reply that breaks off is a failed run that may be tried again, never a success', async () => {
+  const finished: ChatFinish[] = []
+  const { chat } = open((_, nth) =>
+    nth === 1
+      ? { say: [...text('half').slice(0, 4), new TypeError('terminated')] }
+      : { say: text('whole'), status: 'completed' },
+  )
+  chat.callbacks = { onFinish: finish => finished.push(finish) }
+  await talk(chat, 'hi', 'error')
+  expect(chat.state.error).toMatchObject({ code: 'connection_lost', retryable: true, source: 'stream' })
+  expect(finished).toMatchObject([{ isError: true }])
+  expect(textsOf(chat)).toEqual(['hi', 'half'])
+  expect(chat.store.messages[1]).toMatchObject({ status: 'error' })
+  await chat.retry()
+  await until(chat, 'ready')
+  expect(textsOf(chat)).toEqual(['hi', 'whole'])
+})
+
+test('law 7: one that closes cleanly without an end has broken off, too', async () => {
+  const { chat } = open(() => ({ say: text('half').slice(0, 4) }))
+  await talk(chat, 'hi', 'error')
+  expect(chat.state.error).toMatchObject({ code: 'connection_lost' })
+})
+
+test('a reply that breaks off goes on where the peer can: by what follows, or told again in other pieces', async () => {
+  const errors: unknown[] = []
+  for (const isReplay of [false, true]) {
+    const gate = Promise.withResolvers<void>()
+    const { peer, chat } = open({
+      ask: () => ({ say: [...text('one ', 'two ').slice(0, 5), gate.promise, new TypeError('terminated')] }),
+      resume: () => ({
+        say: isReplay ? text('o', 'ne two three') : text('three').slice(3),
+        status: 'completed',
+        isReplay,
+      }),
+    })
+    chat.callbacks = { onError: error => errors.push(error) }
+    await talk(chat, 'hi', 'streaming')
+    gate.resolve()
+    await until(chat, 'ready')
+    expect(textsOf(chat)).toEqual(['hi', 'one two three'])
+    expect(peer.resumed).toBe(1)
+    expect(peer.asked.length).toBe(1)
+  }
+  expect(errors).toMatchObject([{ code: 'disconnected', details: { recovered: true } }, { code: 'disconnected' }])
+})
+
+test('what is told again otherwise takes the place of what was told', async () => {
+  const { chat } = open({
+    ask: () => ({ say: [...text('one ', 'two ').slice(0, 5), new TypeError('terminated')] }),
+    resume: () => ({ say: text('Something else.'), status: 'completed', isReplay: true }),
+  })
+  await talk(chat, 'hi')
+  expect(textsOf(chat)).toEqual(['hi', 'Something else.'])
+})
+
+test('a peer that cannot find the rest leaves a failed run', async () => {
+  const { peer, chat } = open({ ask: () => ({ say: text('half').slice(0, 4) }), resume: () => undefined })
+  await talk(chat, 'hi', 'error')
+  expect(peer.resumed).toBe(1)
+  expect(chat.state.error).toMatchObject({ code: 'connection_lost', retryable: true })
+})
+
+test('a refusal is the run’s error, and what was never heard is said again, not anew', async () => {
+  const { peer, chat } = open((_, nth) => {
+    if (nth === 1) throw new PeerError({ code: 'rate_limited', message: 'Slowly.', retryable: true }, 429)
+    return { say: text('now'), status: 'completed' }
+  })
+  const { messageId } = await talk(chat, 'hi', 'error')
+  expect(chat.state.error).toMatchObject({ code: 'rate_limited', message: 'Slowly.', retryable: true })
+  await chat.retry()
+  await until(chat, 'ready')
+  expect(textsOf(chat)).toEqual(['hi', 'now'])
+  expect(peer.asked.map(({ kind }) => kind)).toEqual(['say', 'say'])
+  expect(peer.asked[1]?.messages.map(({ id }) => id)).toEqual([messageId])
+})
+
+test('an error mid-answer ends the run as failed; what was said stays', async () => {
+  const { chat } = open(() => ({
+    say: [...text('It began').slice(0, 4), { type: 'error', message: 'no more' }],
+    status: 'failed',
+  }))
+  await talk(chat, 'hi', 'error')
+  expect(chat.state.error).toMatchObject({ code: 'run_failed', message: 'no more' })
+  expect(textsOf(chat)).toEqual(['hi', 'It began'])
+})
+
+test('what is no chunk at all ends the run as failed', async () => {
+  const { chat } = open(() => ({ say: [{ type: 'text-delta', id: 5 } as unknown as Chunk], status: 'completed' }))
+  await talk(chat, 'hi', 'error')
+  expect(chat.state.error).toMatchObject({ code: 'invalid-chunk', retryable: false })
+})
+
+test('stop: what was said stays, the peer is told, and nothing comes after', async () => {
+  const gate = Promise.withResolvers<void>()
+  const { peer, chat } = open(() => ({
+    say: [...text('one ').slice(0, 4), gate.promise, { type: 'text-delta', id: '0', delta: 'two' }],
+    status: 'completed',
+  }))
+  await chat.sendMessage('go')
+  await expect.poll(() => textsOf(chat)).toEqual(['go', 'one '])
+  await until(chat, 'streaming')
+  await chat.stop()
+  await until(chat, 'ready')
+  gate.resolve()
+  expect(textsOf(chat)).toEqual(['go', 'one '])
+  expect(chat.store.messages[1]).toMatchObject({ status: 'cancelled' })
+  expect(peer.stopped).toEqual([peer.asked[0]?.runId])
+  expect(peer.asked[0]?.signal.aborted).toBe(true)
+})
+
+test('what is said meanwhile waits, is refused, or stops what is open', async () => {
+  const gate = Promise.withResolvers<void>()
+  const { chat } = open(({ messages }) => {
+    const said = textOf(messages.at(-1)) ?? ''
+    return {
+      say: said === 'first' ? [{ type: 'start' }, gate.promise, ...text('first!')] : text(`${said}!`),
+      status: 'completed',
+    }
+  })
+  await chat.sendMessage('first')
+  await chat.sendMessage('second')
+  expect((await chat.sendMessage('third', { whenBusy: 'reject' })).error).toMatchObject({ code: 'run_busy' })
+  expect(textsOf(chat).slice(0, 1)).toEqual(['first'])
+  gate.resolve()
+  await expect.poll(() => textsOf(chat)).toEqual(['first', 'first!', 'second', 'second!', 'third'])
+  const stuck = open(({ messages }) =>
+    textOf(messages.at(-1)) === 'first'
+      ? { say: [{ type: 'start' }, new Promise(() => {})], status: 'completed' }
+      : { say: text('here'), status: 'completed' },
+  )
+  await stuck.chat.sendMessage('first')
+  await stuck.chat.sendMessage('now', { whenBusy: 'interrupt-previous' })
+  await until(stuck.chat, 'ready')
+  expect(textsOf(stuck.chat).at(-1)).toBe('here')
+})
+
+test('regenerate and edit take the place of what was there', async () => {
+  const { peer, chat } = open(({ messages }, nth) => ({
+    say: text(`${textOf(messages.at(-1))} ${nth}`),
+    status: 'completed',
+    messageId: `m-${nth}`,
+  }))
+  const { messageId } = await talk(chat, 'one')
+  await talk(chat, 'two')
+  await chat.regenerate()
+  await until(chat, 'ready')
+  expect(textsOf(chat)).toEqual(['one', 'one 1', 'two', 'two 3'])
+  expect(peer.asked[2]).toMatchObject({ kind: 'regenerate', replaces: 'm-2' })
+  expect(peer.asked[2]?.messages.map(textOf)).toEqual(['one', 'one 1', 'two'])
+  await chat.regenerate(chat.store.messages[1]?.id)
+  await until(chat, 'ready')
+  expect(textsOf(chat)).toEqual(['one', 'one 4'])
+  const edited = await chat.edit(messageId, 'ONE')
+  await until(chat, 'ready')
+  expect(textsOf(chat)).toEqual(['ONE', 'ONE 5'])
+  expect(chat.store.messages[0]?.id).toBe(edited.messageId)
+  expect(peer.asked[4]).toMatchObject({ kind: 'say', replaces: messageId })
+  expect(peer.asked[4]?.messages.map(textOf)).toEqual(['ONE'])
+})
+
+test('structured data, state, data parts and sub-agents of a peer that has them', async () => {
+  const data: unknown[] = []
+  const { chat } = open(() => ({
+    say: [
+      { type: 'start' },
+      { type: 'data-scale', id: 's', data: { kilos: 1 } },
+      { type: 'data-creak', data: 1, transient: true },
+      { type: 'structured-data', streamId: 'p', dataType: 'picture', kind: 'set', path: 'title', value: 'Mill' },
+      { type: 'state-snapshot', state: { sacks: 3 } },
+    ],
+    status: 'completed',
+  }))
+  chat.callbacks = { onData: one => data.push(one) }
+  await talk(chat, 'go')
+  expect(data).toEqual([
+    { type: 'data-scale', id: 's', data: { kilos: 1 } },
+    { type: 'data-creak', data: 1, transient: true },
+  ])
+  expect(chat.store.structured('p')).toMatchObject({ data: { title: 'Mill' } })
+  expect(chat.store.state).toEqual({ sacks: 3 })
+})
+
+test('a file is given to the peer as what is said', async () => {
+  const { peer, chat } = open(() => ({ say: text('ok'), status: 'completed' }))
+  await chat.sendMessage({ text: 'look', files: [new File(['abc'], 'a b.txt', { type: 'text/plain' })] })
+  await until(chat, 'ready')
+  expect(peer.asked[0]?.messages[0]?.parts[1]).toMatchObject({
+    type: 'file',
+    url: 'data:text/plain;base64,YWJj',
+    mediaType: 'text/plain',
+    filename: 'a b.txt',
+  })
+})
+
+test('a session that is opened again: what was said, what waits, what is under way', async () => {
+  const history = vi.fn(async () => [
+    { chunk: { type: 'message', messageId: 'u', role: 'user', parts: [{ type: 'text', text: 'hello' }] } as Chunk },
+    ...text('before').map(chunk => ({ chunk, messageId: 'm-0' })),
+  ])
+  const { peer, chat } = open({ history, ask: () => ({ say: text('after'), status: 'completed' }) }, { session: 's' })
+  await expect.poll(() => textsOf(chat)).toEqual(['hello', 'before'])
+  await talk(chat, 'more')
+  expect(textsOf(chat)).toEqual(['hello', 'before', 'more', 'after'])
+  expect(peer.asked[0]?.messages.map(textOf)).toEqual(['hello', 'before', 'more'])
+  expect(history).toHaveBeenCalledTimes(1)
+  await chat.regenerate('u')
+  await until(chat, 'ready')
+  expect(textsOf(chat)).toEqual(['hello', 'after'])
+
+  const waiting = open(
+    {
+      history: async () => [...CALL, ASKED].map(chunk => ({ chunk })),
+      ask: () => ({ say: text('went on'), status: 'completed' }),
+    },
+    { session: 's' },
+  )
+  await until(waiting.chat, 'paused')
+  await waiting.chat.answer({ kind: 'approval', id: 'a-1', approved: false })
+  await until(waiting.chat, 'ready')
+  expect(waiting.peer.asked).toMatchObject([{ kind: 'continue' }])
+
+  const under = open(
+    {
+      history: async () => (await history()).slice(0, 1),
+      resume: () => ({ say: text('still at it'), status: 'completed', isReplay: true }),
+      ask: () => ({ say: [], status: 'completed' }),
+    },
+    { session: 's' },
+  )
+  await expect.poll(() => textsOf(under.chat)).toEqual(['hello', 'still at it'])
+})

@@ -1,0 +1,74 @@
+import type { Message } from '@millrace/protocol'
+import type { ChatError } from '../error/request-error.ts'
+import type { SessionApi } from './session-api.ts'
+
+/** A run that was asked for, until the log has it: enough to ask again, for the same. */
+export interface Outgoing {
+  readonly runId: string
+  /** The message that it says, or is about. */
+  readonly messageId: string
+  readonly path: string
+  /** What it says, as it is shown until then. */
+  readonly shown?: Message | undefined
+  readonly make: () => Promise<object>
+  /** What is asked for: made once, since only the same again is the same run. */
+  body?: object | undefined
+  /** Nothing, while it is on its way. */
+  fate?: 'accepted' | ChatError | undefined
+}
+
+/** Whether it may still come to something by itself. */
+export const isOnItsWay = ({ fate }: Outgoing): boolean => typeof fate !== 'object'
+
+/** What a chat has asked for, and the log does not have yet: one after the other, so that nothing is overtaken. */
+export class Outbox {
+  readonly #api: SessionApi
+  readonly #all = new Map<string, Outgoing>()
+  #turn: Promise<unknown> = Promise.resolve()
+
+  constructor(api: SessionApi) {
+    this.#api = api
+  }
+
+  get all(): readonly Outgoing[] {
+    return [...this.#all.values()]
+  }
+
+  /** Settled when nothing is on its way any more, of what was up to now. */
+  get turn(): Promise<unknown> {
+    return this.#turn
+  }
+
+  has({ runId }: Outgoing): boolean {
+    return this.#all.has(runId)
+  }
+
+  /** What could not be sent: that message, or the last. */
+  failed(messageId?: string): Outgoing | undefined {
+    return this.all.findLast(one => one.shown && !isOnItsWay(one) && one.messageId === (messageId ?? one.messageId))
+  }
+
+  /** Asks, after all that was asked before. */
+  ask(outgoing: Outgoing): Promise<void> {
+    const { runId, path, make } = outgoing
+    outgoing.fate = undefined
+    // The last, if it is not the first time.
+    this.#all.delete(runId)
+    this.#all.set(runId, outgoing)
+    const asked = this.#turn.then(async () => {
+      outgoing.body ??= await make()
+      await this.#api.insist('POST', path, outgoing.body)
+      outgoing.fate = 'accepted'
+    })
+    this.#turn = asked.catch(() => {})
+    return asked
+  }
+
+  /** The log has it, or nobody wants it any more. */
+  delete(runId: string): Outgoing | undefined {
+    const outgoing = this.#all.get(runId)
+    this.#all.delete(runId)
+    for (const part of outgoing?.shown?.parts ?? []) if (part.type === 'file') URL.revokeObjectURL?.(part.url)
+    return outgoing
+  }
+}

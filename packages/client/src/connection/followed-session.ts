@@ -1,0 +1,262 @@
+import {
+  type ConnectionStatus,
+  continuityOf,
+  decodeCursor,
+  type EntriesFrame,
+  type Failure,
+  type Follower,
+  type Following,
+  type Frame,
+  type Snapshot,
+} from '@millrace/protocol'
+import { failureOf, RequestError } from '../error/request-error.ts'
+import { type Api, sessionPath } from './api.ts'
+import type { Line } from './multiplexed-stream.ts'
+import { type Backoff, Patience } from './patience.ts'
+
+/** How many frames wait for one before them. */
+const MOST_HELD = 64
+
+/** What a session that is followed needs of its connection. */
+export interface Home {
+  readonly api: Api
+  readonly backoff: Backoff
+  /** What its lines say of all sessions. */
+  readonly query: string
+  /** What has room for it. */
+  lineFor(followed: Followed): Line
+  left(followed: Followed): void
+  changed(): void
+}
+
+/** One session, and how far whoever follows it has got. A frame is applied whole or not at all, and only where it is the next. */
+export class Followed implements Following {
+  readonly sessionId: string
+  readonly #follower: Follower
+  readonly #home: Home
+  readonly #patience: Patience
+  readonly #held = new Map<number, EntriesFrame>()
+  #line: Line | undefined
+  #status: ConnectionStatus = 'idle'
+  #reason = ''
+  #cursor: string | undefined
+  #position = 0
+  #loading: AbortController | undefined
+  #isClosed = false
+  #hasFailed = false
+
+  constructor(sessionId: string, follower: Follower, after: string | undefined, home: Home) {
+    this.sessionId = sessionId
+    this.#follower = follower
+    this.#home = home
+    this.#patience = new Patience(home.backoff)
+    if (after !== undefined) this.#go(after)
+  }
+
+  get status(): ConnectionStatus {
+    return this.#status
+  }
+
+  get reason(): string {
+    return this.#reason
+  }
+
+  get cursor(): string | undefined {
+    return this.#cursor
+  }
+
+  /** How a line asks for it. */
+  get place(): string {
+    return `session=${encodeURIComponent(this.sessionId)}&after=${encodeURIComponent(this.cursor ?? '')}`
+  }
+
+  /** What carries it; nothing, before there was a place to go on from. */
+  get line(): Line | undefined {
+    return this.#line
+  }
+
+  /** Whether it is to be carried. */
+  get isReady(): boolean {
+    return this.#cursor !== undefined && !this.#isClosed && !this.#hasFailed
+  }
+
+  /** Begins to follow. */
+  start(): void {
+    if (this.isReady) this.#join()
+    else void this.#load()
+  }
+
+  #join(): void {
+    this.#line ??= this.#home.lineFor(this)
+    this.#line.join(this)
+  }
+
+  refresh(): void {
+    if (this.#isClosed) return
+    this.#hasFailed = false
+    this.#cursor = undefined
+    this.#held.clear()
+    void this.#load()
+  }
+
+  wake(): void {
+    if (this.#isClosed) return
+    this.#patience.wake()
+    if (this.#hasFailed) {
+      this.#hasFailed = false
+      this.start()
+    } else this.#line?.wake()
+  }
+
+  close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#loading?.abort()
+    this.#patience.wake()
+    this.#status = 'idle'
+    this.#reason = 'nobody follows'
+    this.#line?.leave(this)
+    this.#home.left(this)
+  }
+
+  say(status: ConnectionStatus, reason: string): void {
+    if (this.#isClosed || (status === this.#status && reason === this.#reason)) return
+    this.#status = status
+    this.#reason = reason
+    this.#tell(() => this.#follower.status?.(status, reason))
+    this.#home.changed()
+  }
+
+  /** It cannot be followed; what may do the next time is tried again all the same. */
+  fail({ code, message, retryable = false }: Failure): void {
+    if (this.#isClosed) return
+    this.#hasFailed = !retryable
+    this.say('offline', message)
+    this.#tell(() => this.#follower.fail?.({ code, message, retryable }))
+  }
+
+  /** What a follower throws concerns nobody else on its line. */
+  #tell(work: () => void): void {
+    try {
+      work()
+    } catch (error) {
+      console.error(error)
+    }
+  }
+
+  /** Takes a frame of this session; a promise where the follower wants nothing more until then. */
+  take(frame: Frame): void | Promise<void> {
+    if (!this.isReady) return undefined
+    switch (frame.type) {
+      case 'open':
+        return this.say('catching-up', 'reading what was missed')
+      case 'entries':
+        return this.#entries(frame)
+      case 'caught-up':
+        if (continuityOf(frame, this.#position) === 'gap') return this.#line?.break('something was left out')
+        return this.say('live', 'up to date')
+      case 'truncated':
+        return this.refresh()
+      case 'fail': {
+        const { error, recoverable } = frame
+        // Who was let in, and is put out, may have another credential by now.
+        const isLetIn = error.code === 'unauthorized' && this.#status !== 'connecting'
+        return recoverable || isLetIn ? this.#line?.break(error.message) : this.fail(error)
+      }
+      case 'end':
+        return this.#line?.break('the server closed the session')
+      case 'status':
+        return undefined
+    }
+  }
+
+  #entries(frame: EntriesFrame): void | Promise<void> {
+    switch (continuityOf(frame, this.#position)) {
+      case 'next':
+        return this.#apply(frame)
+      case 'gap':
+        this.#held.set(frame.after, frame)
+        // What fills a gap is never far behind: where it is, it is lost.
+        if (this.#held.size > MOST_HELD) this.#line?.break('something was left out')
+        return undefined
+      case 'overlap':
+        return this.#line?.break('what came overlaps what is there')
+      case 'duplicate':
+        return undefined
+    }
+  }
+
+  #apply(frame: EntriesFrame): void | Promise<void> {
+    this.#position = frame.sequence
+    this.#cursor = frame.cursor
+    let held: void | Promise<void>
+    try {
+      held = this.#follower.entries(frame.entries, frame.sequence)
+    } catch (error) {
+      return this.#harmed(error)
+    }
+    if (held) held = held.catch(error => this.#harmed(error))
+    const next = this.#held.get(frame.sequence)
+    if (next === undefined) return held
+    this.#held.delete(frame.sequence)
+    // It may have left, or taken a snapshot, meanwhile.
+    return held ? held.then(() => this.take(next)) : this.take(next)
+  }
+
+  /** The follower itself could not go on: who knows what it has. */
+  #harmed(error: unknown): void {
+    this.#cursor = undefined
+    this.fail(error instanceof RequestError ? error : { code: 'follower_failed', message: String(error) })
+  }
+
+  /** Whether something waits for what has not come. */
+  get isHolding(): boolean {
+    return this.#held.size > 0
+  }
+
+  /** Asks again from the cursor: what was held will come again. */
+  forget(): void {
+    this.#held.clear()
+  }
+
+  #go(cursor: string): void {
+    this.#position = decodeCursor(cursor).sequence
+    this.#cursor = cursor
+  }
+
+  #begin(snapshot: Snapshot): void {
+    try {
+      this.#go(snapshot.cursor)
+      this.#follower.snapshot(snapshot)
+    } catch (error) {
+      this.#harmed(error)
+    }
+    if (this.isReady) this.#join()
+  }
+
+  /** Takes a snapshot, however long it takes to get one. */
+  async #load(): Promise<void> {
+    this.#loading?.abort()
+    const loading = new AbortController()
+    const { signal } = loading
+    this.#loading = loading
+    const { api } = this.#home
+    const { messages } = this.#follower
+    const query = messages === undefined ? '' : `?messages=last:${messages}`
+    this.say('connecting', 'reading the session')
+    while (!signal.aborted) {
+      try {
+        const snapshot = await api.ask<Snapshot>('GET', sessionPath(this.sessionId, query), undefined, signal)
+        if (signal.aborted) return
+        this.#patience.reset()
+        return this.#begin(snapshot)
+      } catch (error) {
+        if (signal.aborted) return
+        const failure = failureOf(error)
+        if (!failure.retryable) return this.fail(failure)
+        this.say('offline', failure.message)
+        await this.#patience.wait(failure.retryAfter)
+      }
+    }
+  }
+}

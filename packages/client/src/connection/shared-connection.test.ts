@@ -1,0 +1,44 @@
+import { expect, test } from 'vitest'
+import { FakeStreamServer } from './fake-stream-server.fixture.ts'
+import { followed } from './recording-follower.fixture.ts'
+import { sharedConnection } from './shared-connection.ts'
+
+test.each([
+  ['headers that say the same', { headers: { A: '1', b: '2' } }, { headers: new Headers({ B: '2', a: '1' }) }],
+  ['an address with a stroke at its end', { api: '/api/' }, { api: '/api' }],
+  ['what is usual', {}, { api: '/api', headers: {}, credentials: 'same-origin' }],
+] as const)('one connection for %s', (_, one, other) => {
+  const { fetch } = new FakeStreamServer()
+  const connection = sharedConnection({ ...one, fetch })
+  expect(sharedConnection({ ...other, fetch })).toBe(connection)
+})
+
+test.each([
+  ['other headers', { headers: { a: '1' } }, { headers: { a: '2' } }],
+  ['another server', { api: '/api' }, { api: '/other' }],
+  ['other credentials', { credentials: 'omit' }, { credentials: 'include' }],
+  ['another function', { headers: () => ({}) }, { headers: () => ({}) }],
+] as const)('another connection for %s', (_, one, other) => {
+  const { fetch } = new FakeStreamServer()
+  expect(sharedConnection({ ...one, fetch })).not.toBe(sharedConnection({ ...other, fetch }))
+})
+
+test('one that nobody follows anything on yet is not forgotten when another is made', async () => {
+  const { fetch } = new FakeStreamServer()
+  const x = sharedConnection({ api: '/x', fetch })
+  const y = sharedConnection({ api: '/y', fetch })
+  expect([sharedConnection({ api: '/x', fetch }), sharedConnection({ api: '/y', fetch })]).toEqual([x, y])
+  followed(x).following.close()
+  sharedConnection({ api: '/z', fetch })
+  expect(sharedConnection({ api: '/x', fetch })).toBe(x)
+})
+
+test('what it is asked with is what it asks with', async () => {
+  const server = new FakeStreamServer()
+  const connection = sharedConnection({ api: '/here/', headers: { a: '1' }, fetch: server.fetch })
+  const { following } = followed(connection)
+  await server.stream(1)
+  expect(server.asked[0]).toMatchObject({ path: '/here/stream?session=s&after=0' })
+  expect(server.asked[0]?.headers.get('a')).toBe('1')
+  following.close()
+})

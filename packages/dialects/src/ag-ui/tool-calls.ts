@@ -1,0 +1,125 @@
+import type { Chunk, Origin } from '@millrace/protocol'
+import { type AgUiEvent, derived, extension } from './event.ts'
+import { isToldByText, textOf } from './event-to-chunk.ts'
+import { meaning } from './meaning.ts'
+import type { Open } from './open-parts.ts'
+import { type ResultChunk, resultText, UNSETTLED } from './result.ts'
+import type { Transcript } from './transcript.ts'
+
+/** One of the agents of a run. */
+export interface Speaker {
+  /** What the ids of its messages begin with. */
+  readonly prefix: string
+  readonly tag: { readonly subagentRunId?: string }
+  /** The message that its next call belongs to. */
+  parent: string | undefined
+  /** Its part that was spoken of last: mostly the next is the same. */
+  named: { readonly id: string; readonly messageId: string } | undefined
+}
+
+type Inputs = Extract<Chunk, { type: `tool-input-${string}` }>
+
+const NONE: readonly AgUiEvent[] = []
+
+/** Says the calls of a run, and what came of them. */
+export class Calls {
+  readonly #open: Open
+  readonly #results: ReadonlySet<string> | undefined
+  /** The calls that have no result yet, and those who made them. */
+  readonly #unsettled = new Map<string, Speaker>()
+  /** The calls that each lane made since its last commit. */
+  readonly #drafted = new Map<string, Set<string>>()
+  /** Results that people gave since the run waits: who goes on has not been told of them. */
+  given: AgUiEvent[] = []
+  transcript: Transcript | undefined
+
+  /** `results` are the calls whose results the client has. */
+  constructor(open: Open, results?: ReadonlySet<string>) {
+    this.#open = open
+    this.#results = results
+  }
+
+  input(chunk: Inputs, speaker: Speaker, lane: string): readonly AgUiEvent[] {
+    const { toolCallId, type } = chunk
+    const { tag } = speaker
+    const call = this.#open.call(toolCallId)
+    const isNew = call === undefined && !this.#unsettled.has(toolCallId)
+    if (type === 'tool-input-start')
+      return [isNew ? meaning(this.#start(chunk, speaker, lane), chunk) : extension(chunk, tag)]
+    if (type === 'tool-input-delta') {
+      const { delta } = chunk
+      if (!call) return [extension(chunk, tag)]
+      call.text += delta
+      this.transcript?.args(toolCallId, delta)
+      return [meaning({ type: 'TOOL_CALL_ARGS', toolCallId, delta, ...tag }, chunk)]
+    }
+    const { toolName = '' } = chunk
+    const events = isNew ? [derived(this.#start({ toolCallId, toolName }, speaker, lane))] : []
+    const opened = this.#open.call(toolCallId)
+    if (type === 'tool-input-error') return [...events, ...this.result(chunk, speaker, undefined)]
+    if (!opened) return [extension(chunk, tag)]
+    if (opened.text === '') {
+      const delta = textOf(chunk.input)
+      opened.text = delta
+      this.transcript?.args(toolCallId, delta)
+      events.push(derived({ type: 'TOOL_CALL_ARGS', toolCallId, delta, ...tag }))
+    }
+    const known = { toolName: opened.name, input: opened.reads(chunk.input) }
+    return [...events, ...this.#open.endCall(toolCallId, event => meaning(event, chunk, known))]
+  }
+
+  result(chunk: ResultChunk, speaker: Speaker, origin: Origin | undefined): readonly AgUiEvent[] {
+    const { toolCallId } = chunk
+    const owner = this.#unsettled.get(toolCallId)
+    const closing = owner ? this.#open.endCall(toolCallId, derived) : NONE
+    this.#unsettled.delete(toolCallId)
+    // What the client itself has said of a call it has already; and of a call that nobody made, or that is settled, there is nothing to tell.
+    if (!owner || this.#results?.has(toolCallId)) return [...closing, extension(chunk, speaker.tag)]
+    const content = resultText(chunk)
+    const event = this.#result(toolCallId, content, owner)
+    if (origin?.guest !== undefined) this.given.push(derived(event))
+    const output = 'output' in chunk && isToldByText(chunk.output) ? chunk.output : content
+    return [...closing, meaning(event, chunk, { output })]
+  }
+
+  /** A lane commits: its calls stay. */
+  seal(lane: string): void {
+    this.#drafted.delete(lane)
+  }
+
+  /** Forgets the calls that a lane made since its last commit; tells which. */
+  discard(lane: string): Iterable<string> {
+    const drafted = this.#drafted.get(lane) ?? []
+    this.#drafted.delete(lane)
+    for (const toolCallId of drafted) this.#unsettled.delete(toolCallId)
+    return drafted
+  }
+
+  /** The run is over: what has no result has none to come. */
+  end(): AgUiEvent[] {
+    const left = [...this.#unsettled].filter(([toolCallId]) => !this.#results?.has(toolCallId))
+    this.#unsettled.clear()
+    return left.map(([toolCallId, speaker]) => derived(this.#result(toolCallId, UNSETTLED, speaker)))
+  }
+
+  #start(
+    { toolCallId, toolName }: { readonly toolCallId: string; readonly toolName: string },
+    speaker: Speaker,
+    lane: string,
+  ): AgUiEvent {
+    speaker.parent ??= `${speaker.prefix}call:${toolCallId}`
+    const { parent, tag } = speaker
+    this.#unsettled.set(toolCallId, speaker)
+    const drafted = this.#drafted.get(lane)
+    if (drafted) drafted.add(toolCallId)
+    else this.#drafted.set(lane, new Set([toolCallId]))
+    this.transcript?.call(parent, toolCallId, toolName, lane, tag.subagentRunId)
+    return this.#open.startCall({ toolCallId, toolName, parent, lane, tag })
+  }
+
+  #result(toolCallId: string, content: string, { prefix, tag }: Speaker): AgUiEvent {
+    const messageId = `${prefix}result:${toolCallId}`
+    this.transcript?.result(toolCallId, { id: messageId, role: 'tool', toolCallId, content, ...tag })
+    return { type: 'TOOL_CALL_RESULT', messageId, toolCallId, content, role: 'tool', ...tag }
+  }
+}

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import type { Decoder } from '../dialect/dialect.ts'
+import { HttpReply, request } from './http-reply.ts'
+
+const asked: Request[] = []
+const answering =
+  (...responses: Response[]): typeof fetch =>
+  async (url, init) => {
+    asked.push(new Request(url as string, init))
+    return responses.shift() as Response
+  }
+
+test('a request has what it needs, and a credential that has run out is asked for once more', async () => {
+  asked.length = 0
+  let tokens = 0
+  const headers = () => ({ authorization: `token ${++tokens}` })
+  const fetch = answering(new Response('', { status: 401 }), new Response('ok'))
+  const options = { api: 'http://peer.test/api', headers, fetch }
+  await request(options, { body: { a: 1 }, headers: { accept: 'text/event-stream' } })
+  expect(asked.map(({ method, headers }) => [method, headers.get('authorization'), headers.get('accept')])).toEqual([
+    ['POST', 'token 1', 'text/event-stream'],
+    ['POST', 'token 2', 'text/event-stream'],
+  ])
+  expect(await asked[1]?.json()).toEqual({ a: 1 })
+})
+
+test.each([
+  [new Response('{"error":{"code":"full","message":"No room."}}', { status: 503 }), 'full', 'No room.', true],
+  [new Response('{"error":"nope"}', { status: 400 }), 'http_400', 'nope', false],
+  [new Response('slowly', { status: 429 }), 'http_429', 'slowly', true],
+  [new Response('<html>x', { status: 502 }), 'http_502', 'The server answered with status 502.', true],
+  [new Response('null', { status: 404 }), 'http_404', 'The server answered with status 404.', false],
+])('what is refused is typed', async (response, code, message, retryable) => {
+  const { status } = response
+  const refused = request({ api: 'http://peer.test', fetch: answering(response) }, { body: {} })
+  await expect(refused).rejects.toMatchObject({ code, message, retryable, status })
+})
+
+test('no response, and no headers, may be better the next time', async () => {
+  const down = request({ api: 'http://peer.test', fetch: () => Promise.reject(new TypeError('fetch failed')) }, {})
+  await expect(down).rejects.toMatchObject({ code: 'network_error', message: 'fetch failed', retryable: true })
+  const headers = () => Promise.reject(new Error('no token'))
+  const nobody = request({ api: 'http://peer.test', headers, fetch: answering(new Response('')) }, {})
+  await expect(nobody).rejects.toMatchObject({ code: 'headers_failed', message: 'no token', retryable: true })
+})
+
+test('a reply tells what came whole before what is none, and knows its last event', async () => {
+  const decoder: Decoder<{ text: string }> = {
+    status: undefined,
+    decode: ({ text }) => [{ chunk: { type: 'text-delta', id: 't', delta: text } }],
+  }
+  const body = 'id: 1\ndata: {"text":"a"}\n\nid: 2\ndata: {"text":"b"}\n\ndata: [DONE]\n\ndata: {no\n\n'
+  const reply = new HttpReply(new Response(body, { headers: { 'content-type': 'text/event-stream' } }), decoder)
+  const told: unknown[] = []
+  const read = async () => {
+    for await (const batch of reply) told.push(...batch.map(({ chunk }) => chunk))
+  }
+  await expect(read()).rejects.toMatchObject({ code: 'invalid-json' })
+  expect(told).toMatchObject([{ delta: 'a' }, { delta: 'b' }])
+  expect(reply.lastId).toBe('2')
+})

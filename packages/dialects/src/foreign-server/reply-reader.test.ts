@@ -1,0 +1,146 @@
+// Servers that drop every connection: how often they are asked, and what is shown.
+
+import type { View } from '@millrace/protocol'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { aiSdk } from '../ai-sdk/server.ts'
+import { helix } from '../helix/server.ts'
+import { tanstack } from '../tanstack/server.ts'
+import type { PeerConnection } from './foreign-connection.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+type Serve = (request: Request, nth: number) => Response
+
+/** A fetch that goes to a server, and keeps what it was asked. */
+function serving(serve: Serve) {
+  const asked: string[] = []
+  const fetch: typeof globalThis.fetch = async (url, init) => {
+    const request = new Request(url as string, init)
+    asked.push(`${request.method} ${new URL(request.url).pathname}`)
+    return serve(request, asked.length)
+  }
+  return { asked, options: { api: 'http://peer.test/api', fetch } }
+}
+
+const sse = (...events: readonly (object | string)[]): Response =>
+  new Response(events.map(one => (typeof one === 'string' ? one : `data: ${JSON.stringify(one)}\n\n`)).join(''), {
+    headers: { 'content-type': 'text/event-stream' },
+  })
+
+/** Says something, waits for as long as anybody would, and gives the view. */
+async function said(connection: PeerConnection, ms = 600_000): Promise<View> {
+  const input = { parts: [{ type: 'text', text: 'Hi' }] }
+  await connection.api.ask('POST', '/sessions/s/runs', { runId: 'r', messageId: 'm', input })
+  await vi.advanceTimersByTimeAsync(ms)
+  return new Promise(resolve => {
+    connection.follow('s', { snapshot: ({ view }) => resolve(view), entries: () => {} })
+  })
+}
+
+const endOf = ({ runs, messages }: View) => ({
+  status: runs.at(-1)?.status,
+  code: runs.at(-1)?.error?.code,
+  text: messages
+    .filter(({ role }) => role === 'assistant')
+    .flatMap(({ parts }) => parts.flatMap(part => (part.type === 'text' ? [part.text] : [])))
+    .join('|'),
+})
+
+const LOST = { status: 'failed', code: 'connection_lost' }
+
+const helixDelta = (delta: string, sequence?: number) => ({
+  type: 'chunk',
+  ...(sequence !== undefined && { sequence }),
+  chunk: { type: 'text_delta', delta, agentId: 'a', agentType: 'a', timestamp: 1 },
+})
+
+test('Helix: what has no place is not asked for again, since that would be another run', async () => {
+  const { asked, options } = serving(() => sse(helixDelta('x')))
+  expect(endOf(await said(helix(options)))).toEqual({ ...LOST, text: 'x' })
+  expect(asked).toEqual(['POST /api/start'])
+})
+
+test('Helix: nor is what nothing was heard of', async () => {
+  const { asked, options } = serving(() => sse())
+  expect(endOf(await said(helix(options)))).toEqual({ ...LOST, text: '' })
+  expect(asked).toEqual(['POST /api/start'])
+})
+
+test('Helix: the sequence of an event is a place, too', async () => {
+  const places: (string | null)[] = []
+  const { asked, options } = serving(({ headers }, nth) => {
+    places.push(headers.get('x-resume-from-sequence'))
+    return nth === 1 ? sse(helixDelta('one ', 1)) : sse(helixDelta('two', 2), { type: 'end' })
+  })
+  expect(endOf(await said(helix(options)))).toMatchObject({ status: 'completed', text: 'one two' })
+  expect(asked).toEqual(['POST /api/start', 'GET /api/sse'])
+  expect(places).toEqual([null, '1'])
+})
+
+test('Helix: a server that goes back to the start each time is asked a few times, and its words are shown once', async () => {
+  const { asked, options } = serving(() => sse(helixDelta('one '), helixDelta('two', 1)))
+  expect(endOf(await said(helix(options)))).toEqual({ ...LOST, text: 'one two' })
+  expect(asked.length).toBeLessThan(12)
+  expect(asked.filter(one => one.startsWith('POST'))).toHaveLength(1)
+})
+
+/** The events of AG-UI up to a text, each with an id. */
+const agUiEvents = (words: string, id: (i: number) => string): string =>
+  [
+    { type: 'RUN_STARTED', threadId: 't', runId: 'r' },
+    { type: 'TEXT_MESSAGE_START', messageId: 'm', role: 'assistant' },
+    ...words.split(/(?<= )/).map(delta => ({ type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta })),
+  ]
+    .map((event, i) => `${id(i)}data: ${JSON.stringify(event)}\n\n`)
+    .join('')
+
+test('TanStack AI: without ids nothing is asked for again', async () => {
+  const { asked, options } = serving(() => sse(agUiEvents('x', () => '')))
+  expect(endOf(await said(tanstack(options)))).toEqual({ ...LOST, text: 'x' })
+  expect(asked).toHaveLength(1)
+})
+
+test.each([
+  ['the same words under the same ids', () => 'x y', (i: number) => `id: a${i}\n`, 'x y'],
+  ['other words under the same ids', (nth: number) => `try ${nth}`, (i: number) => `id: a${i}\n`, 'try 2'],
+  ['the same words under other ids', () => 'x y', (i: number, nth: number) => `id: ${nth}-${i}\n`, 'x y'],
+])(
+  'TanStack AI: a server that begins anew with %s is asked no more than once again, and no text is shown twice',
+  async (_, words, id, text) => {
+    const { asked, options } = serving((_, nth) => sse(agUiEvents(words(nth), i => id(i, nth))))
+    expect(endOf(await said(tanstack(options)))).toEqual({ ...LOST, text })
+    expect(asked).toHaveLength(2)
+  },
+)
+
+test('TanStack AI: a server that goes on a little before the place says it once', async () => {
+  const all = agUiEvents('one two three', i => `id: a${i}\n`).split(/(?<=\n\n)/)
+  const end = `id: z\ndata: ${JSON.stringify({ type: 'RUN_FINISHED', threadId: 't', runId: 'r' })}\n\n`
+  const { asked, options } = serving((_, nth) => sse(...(nth === 1 ? all.slice(0, 4) : [...all.slice(2), end])))
+  expect(endOf(await said(tanstack(options)))).toMatchObject({ status: 'completed', text: 'one two three' })
+  expect(asked).toHaveLength(2)
+})
+
+test('the AI SDK: a server that says something else each time is given up', async () => {
+  const { asked, options } = serving((_, nth) =>
+    sse({ type: 'start' }, { type: 'text-start', id: '0' }, { type: 'text-delta', id: '0', delta: `try ${nth}` }),
+  )
+  expect(endOf(await said(aiSdk({ ...options, resume: true })))).toMatchObject(LOST)
+  expect(asked.filter(one => one.startsWith('POST'))).toHaveLength(1)
+  expect(asked.length).toBeLessThan(25)
+})
+
+test('the AI SDK: a server that says one word more each time is asked at intervals', async () => {
+  const { asked, options } = serving((_, nth) =>
+    sse(
+      { type: 'start' },
+      { type: 'text-start', id: '0' },
+      ...Array.from({ length: nth }, (_, i) => ({ type: 'text-delta', id: '0', delta: `${i} ` })),
+    ),
+  )
+  const view = await said(aiSdk({ ...options, resume: true }), 10_000)
+  expect(asked.length).toBeGreaterThan(8)
+  expect(asked.length).toBeLessThan(32)
+  expect(endOf(view).text).toBe(Array.from({ length: asked.length }, (_, i) => `${i} `).join(''))
+})

@@ -1,0 +1,133 @@
+// One reply, over as many connections as it takes.
+
+import { ProtocolError } from '@millrace/protocol'
+import type { EndStatus, Told } from '../dialect/dialect.ts'
+import { type Peer, PeerError, type PeerReply, type PeerRequest } from './foreign-server.ts'
+import { Patience } from './patience.ts'
+import { Replay, Said } from './replay-filter.ts'
+
+/** Who wants to know what comes of it. */
+export interface Hearing {
+  /** More was said. */
+  told(told: readonly Told[]): void
+  /** All that was said so far was not so: what comes now begins anew. */
+  anew(): void
+  /** It broke off, and is asked for again. */
+  broke(reason: string): void
+  /** There is another connection. */
+  resumed(): void
+}
+
+/** Reads a reply to its end; one that closes without saying how it ends has broken off (law 7), and is asked for again if the peer can. */
+export class Reading {
+  readonly #peer: Peer
+  readonly #request: PeerRequest
+  readonly #hearing: Hearing
+  readonly #said = new Said()
+  #reply: PeerReply | undefined
+  readonly #patience = new Patience()
+  /** The most that was ever said: what begins anew brings nothing before it has come as far. */
+  #furthest = 0
+
+  constructor(peer: Peer, request: PeerRequest, hearing: Hearing) {
+    this.#peer = peer
+    this.#request = request
+    this.#hearing = hearing
+  }
+
+  get reply(): PeerReply | undefined {
+    return this.#reply
+  }
+
+  /** Tries again at once, where it waits. */
+  wake(): void {
+    this.#patience.wake()
+  }
+
+  /** How it ended; undefined where it was left. Throws where it was refused, or broke off for good. */
+  async run(first: () => Promise<PeerReply> | PeerReply): Promise<EndStatus | undefined> {
+    const { signal } = this.#request
+    try {
+      let reply = await first()
+      for (;;) {
+        this.#reply = reply
+        const lost = await this.#read(reply)
+        if (signal.aborted) return undefined
+        if (reply.status !== undefined) return reply.status
+        this.#hearing.broke(lost.message)
+        reply = await this.#resume(reply, lost)
+        this.#hearing.resumed()
+      }
+    } catch (error) {
+      if (signal.aborted) return undefined
+      throw error
+    }
+  }
+
+  /** Reads one connection until it ends, and tells why it did. */
+  async #read(reply: PeerReply): Promise<PeerError> {
+    const { signal } = this.#request
+    let replay: Replay | undefined
+    let isFirst = true
+    let again: Told[] = []
+    try {
+      for await (const told of reply) {
+        if (signal.aborted) return LOST
+        let news: readonly Told[] | undefined = told
+        if (isFirst && reply.isReplay) replay = new Replay(this.#said)
+        isFirst = false
+        if (replay) {
+          again.push(...told)
+          news = replay.take(told)
+          if (news === undefined) {
+            this.#hearing.anew()
+            this.#said.clear()
+            news = again
+            replay = undefined
+            again = []
+          } else if (news.length > 0) {
+            // It has come to where the one before was cut off.
+            replay = undefined
+            again = []
+          }
+        }
+        if (news.length === 0) continue
+        if (this.#peer.resume) this.#hear(news)
+        this.#hearing.told(news)
+      }
+      return LOST
+    } catch (error) {
+      // What is wrong stays wrong.
+      if (error instanceof ProtocolError) throw new PeerError({ code: error.code, message: error.message })
+      return LOST
+    }
+  }
+
+  #hear(news: readonly Told[]): void {
+    this.#said.add(news)
+    if (this.#said.size <= this.#furthest) return
+    this.#furthest = this.#said.size
+    this.#patience.progressed()
+  }
+
+  async #resume(dropped: PeerReply, lost: PeerError): Promise<PeerReply> {
+    const { signal } = this.#request
+    while (this.#peer.resume && (await this.#patience.again(signal))) {
+      try {
+        const reply = await this.#peer.resume(this.#request, dropped)
+        if (reply === undefined) throw lost
+        return reply
+      } catch (error) {
+        // Why it broke off is what counts, not why it cannot be had now.
+        if (error === lost || (error instanceof PeerError && !error.retryable)) throw lost
+      }
+    }
+    throw lost
+  }
+}
+
+const LOST = new PeerError({
+  code: 'connection_lost',
+  message: 'The connection was lost before the server said how the run ends.',
+  retryable: true,
+})

@@ -1,0 +1,42 @@
+import type { Message, StructuredObject } from '@millrace/protocol'
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { multiplied } from '../../../../scripts/faults/campaign.ts'
+import { Past, type Shown } from './turn-snapshots.ts'
+
+const runs = multiplied(200)
+
+/** What a turn does: says some messages, writes to an object, or sets the state; or goes back to an earlier one first. */
+const turn = fc.record({
+  back: fc.option(fc.nat(), { freq: 3 }),
+  messages: fc.nat(3),
+  objects: fc.array(fc.nat(4), { maxLength: 3 }),
+  state: fc.option(fc.nat()),
+})
+
+test('before each turn all was as it was, however often something is taken back', () => {
+  const check = (turns: readonly (typeof turn extends fc.Arbitrary<infer T> ? T : never)[]) => {
+    const past = new Past()
+    // What the past is to say, kept whole.
+    const whole: Shown[] = []
+    let now: Shown = { messages: [], structured: [] }
+    turns.forEach(({ back, messages, objects, state }, nth) => {
+      if (back !== null && whole.length > 0) {
+        const at = back % whole.length
+        now = past.back(at, now)
+        expect(now).toEqual(whole[at])
+        whole.length = at
+      }
+      past.begin(now)
+      whole.push(now)
+      const structured = [...now.structured]
+      for (const at of objects) {
+        const i = Math.min(at, structured.length)
+        structured[i] = { streamId: `${i}`, at: i, value: nth } as unknown as StructuredObject
+      }
+      const said = Array.from({ length: messages }, (_, i) => ({ id: `${nth}-${i}` }) as Message)
+      now = { ...now, messages: [...now.messages, ...said], structured, ...(state !== null && { state }) }
+    })
+  }
+  fc.assert(fc.property(fc.array(turn, { maxLength: 12 }), check), { numRuns: runs })
+})

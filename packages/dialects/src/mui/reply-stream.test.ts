@@ -1,0 +1,90 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
+import { Line } from './reply-stream.ts'
+
+beforeEach(() => void vi.useFakeTimers())
+afterEach(() => void vi.useRealTimers())
+
+const event = (eventId: string, chunk: object): string => `data: ${JSON.stringify({ eventId, chunk })}\n\n`
+const delta = (eventId: string, words: string) => event(eventId, { type: 'text-delta', id: '0', delta: words })
+const mark = (place: string) => event(place, { type: 'millrace' })
+
+/** What a line gives in a time, by which everybody else has gone, and what it asks. */
+async function read(serve: (nth: number) => Response, status: () => string | undefined, ms = 600_000) {
+  const asked: string[] = []
+  const fetch: typeof globalThis.fetch = async url => {
+    const { pathname, searchParams } = new URL(url as string)
+    asked.push(`${pathname} ${searchParams.get('after') ?? ''}`.trim())
+    return serve(asked.length)
+  }
+  const server = { api: 'http://peer.test/api/mui/a', root: 'http://peer.test/api', fetch }
+  const leaving = new AbortController()
+  const line = new Line({ server, sessionId: 's', runId: 'r', signal: leaving.signal, status })
+  const heard: unknown[] = []
+  const end = (async () => {
+    for await (const piece of line.pieces())
+      heard.push(...piece.map(({ event }) => (event as { delta?: unknown }).delta))
+    return 'done'
+  })().catch((error: unknown) => error)
+  await vi.advanceTimersByTimeAsync(ms)
+  const found = await Promise.race([end, 'open'])
+  leaving.abort()
+  return { asked, heard, end: found }
+}
+
+test('a server that passes the same place again and again is given up, and what it says is given once', async () => {
+  const said = event('0', { type: 'start', millrace: null }) + delta('5.a.b.0', 'x') + mark('5.a.b')
+  const { asked, heard, end } = await read(
+    () => new Response(said),
+    () => undefined,
+  )
+  expect(end).toMatchObject({ code: 'dropped', retryable: true })
+  expect(heard.filter(Boolean)).toEqual(['x'])
+  expect(new Set(asked)).toEqual(new Set(['/api/mui/a/s/stream', '/api/mui/a/s/stream 5.a.b']))
+  expect(asked.length).toBeLessThan(12)
+})
+
+test('a server that says at once that a wait is over, and waits again, is asked at intervals', async () => {
+  const frames = (nth: number) =>
+    [
+      {
+        type: 'open',
+        protocol: 1,
+        sessionId: 's',
+        incarnation: 'i',
+        head: nth,
+        heartbeatMs: 1000,
+        cursor: `${nth}.i.e`,
+      },
+      { type: 'entries', after: nth, sequence: nth + 1, entries: [ENTRY(nth + 1)], cursor: `${nth + 1}.i.e` },
+    ]
+      .map(frame => `data: ${JSON.stringify(frame)}\n\n`)
+      .join('')
+  const { asked, end } = await read(
+    nth => new Response(nth % 2 === 1 ? mark('1.i.e') : frames(nth)),
+    () => 'paused',
+    10_000,
+  )
+  expect(end).toBe('open')
+  expect(asked.filter(one => one.startsWith('/api/sessions/s/stream ')).length).toBeGreaterThan(5)
+  expect(asked.length).toBeLessThan(70)
+})
+
+const ENTRY = (sequence: number) => ({
+  sequence,
+  timestamp: 1,
+  origin: { guest: 'user' },
+  chunk: { type: 'stop-requested', runId: 'x' },
+})
+
+test('what is no event is said to be none', async () => {
+  const { end } = await read(
+    () => new Response('data: {no\n\n'),
+    () => undefined,
+  )
+  expect(end).toMatchObject({ code: 'invalid-json' })
+  const { end: other } = await read(
+    () => new Response('data: 5\n\n'),
+    () => undefined,
+  )
+  expect(other).toMatchObject({ code: 'invalid-frame' })
+})

@@ -1,0 +1,154 @@
+// One reply over as many connections as it takes: through drops, by the place up to which everything came, and through pauses, until somebody has answered.
+
+import { decodeSseStream, ProtocolError } from '@millrace/protocol'
+import { PeerError } from '../foreign-server/foreign-server.ts'
+import { type HttpPeerOptions, jsonEventOf, request } from '../foreign-server/http-reply.ts'
+import { Patience, type PatienceOptions, Places } from '../foreign-server/patience.ts'
+import { readEvents, type WireEvent } from '../http/event-reader.ts'
+import type { MuiEvent } from './chunk.ts'
+import { PASSED } from './chunk.ts'
+
+/** How long it is waited before a connection is tried again: at first, and at most, in milliseconds. */
+export type Backoff = Pick<PatienceOptions, 'first' | 'longest'>
+
+export interface Server extends HttpPeerOptions {
+  /** Where Millrace's own routes are. */
+  readonly root: string
+  readonly backoff?: Backoff | undefined
+}
+
+/** An event and the sequence of the entry that it is of. */
+export interface PlacedEvent {
+  readonly event: MuiEvent
+  readonly sequence: number
+}
+
+/** What is asked of a server, again for as long as that may help. */
+export async function asked(server: Server, signal: AbortSignal, ask: () => Promise<Response>): Promise<Response> {
+  const patience = new Patience(server.backoff)
+  for (;;) {
+    try {
+      return await ask()
+    } catch (error) {
+      const isHopeless = !(error instanceof PeerError) || !error.retryable
+      if (isHopeless || !(await patience.again(signal))) throw error
+    }
+  }
+}
+
+/** Where the routes of a session are. */
+export const sessionUrl = ({ root }: Server, sessionId: string, rest = ''): string =>
+  `${root}/sessions/${encodeURIComponent(sessionId)}${rest}`
+
+export interface LineOptions {
+  readonly server: Server
+  readonly sessionId: string
+  readonly runId: string
+  readonly signal: AbortSignal
+  /** How the run stands, by what was given so far. */
+  readonly status: () => string | undefined
+  /** The first connection, where there is one. */
+  readonly first?: Response | undefined
+}
+
+/** Reads a reply, all that is said of an entry at once, and each once. */
+export class Line {
+  readonly #options: LineOptions
+  readonly #patience: Patience
+  /** Up to where everything came. */
+  readonly #places = new Places()
+  /** Up to where it is known that nothing but this came: a place, or a cursor of the session. */
+  #seen: string | undefined
+  /** How many events there were: what is given is given once, and in order. */
+  #count = 0
+
+  constructor(options: LineOptions) {
+    this.#options = options
+    this.#patience = new Patience(options.server.backoff)
+  }
+
+  /** What is said until the run is over, piece by piece; throws where it cannot be had any more. */
+  async *pieces(): AsyncGenerator<readonly PlacedEvent[], void, undefined> {
+    const { first, status, signal } = this.#options
+    let response: Response | undefined = first
+    do {
+      try {
+        response ??= await this.#reopen()
+        yield* this.#read(response)
+        if (status() === 'paused') await this.#answered()
+        else if (status() !== undefined) return
+      } catch (error) {
+        signal.throwIfAborted()
+        if (status() !== undefined && status() !== 'paused') return
+        const isRefused = error instanceof PeerError && !error.retryable
+        if (isRefused || error instanceof ProtocolError) throw error
+        // A person takes the time that it takes.
+        if (status() === 'paused' && this.#patience.isSteady) this.#patience.progressed()
+      }
+      response = undefined
+    } while (await this.#patience.again(signal))
+    signal.throwIfAborted()
+    throw dropped()
+  }
+
+  #reopen(): Promise<Response> {
+    const { server, sessionId, runId, signal } = this.#options
+    const { last: after } = this.#places
+    const query = new URLSearchParams({ run: runId, ...(after !== undefined && { after }) })
+    const url = `${server.api}/${encodeURIComponent(sessionId)}/stream?${query}`
+    return request(server, { method: 'GET', url, signal })
+  }
+
+  async *#read({ body }: Response): AsyncGenerator<readonly PlacedEvent[], void, undefined> {
+    if (body === null) return
+    let held: PlacedEvent[] = []
+    for await (const events of readEvents(body)) {
+      const piece: PlacedEvent[] = []
+      for (const wire of events) {
+        const { eventId, event } = eventIn(wire)
+        if (event.type === PASSED && event.data === undefined) {
+          // A mark: what was held is whole, and new unless this was passed before.
+          if (this.#passes(eventId)) piece.push(...held)
+          held = []
+        } else if (event.millrace === null && held.length === 0) {
+          // It stands for nothing in the log, and may come again.
+          piece.push({ event, sequence: 0 })
+        } else held.push({ event, sequence: ++this.#count })
+      }
+      if (piece.length > 0) yield piece
+    }
+  }
+
+  #passes(place: string): boolean {
+    if (!this.#places.pass(place)) return false
+    this.#seen = place
+    this.#patience.progressed()
+    return true
+  }
+
+  /** Waits until something happens in the session: somebody answered, or stopped it. */
+  async #answered(): Promise<void> {
+    const { server, sessionId, signal } = this.#options
+    const url = sessionUrl(server, sessionId, `/stream?after=${encodeURIComponent(this.#seen ?? '0')}`)
+    const response = await request(server, { method: 'GET', url, headers: { accept: 'text/event-stream' }, signal })
+    if (response.body === null) return
+    for await (const frame of decodeSseStream(response.body, { signal })) {
+      if (frame.type === 'truncated') return
+      if (frame.type !== 'entries' || frame.entries.length === 0) continue
+      if (frame.cursor !== this.#seen) this.#patience.progressed()
+      this.#seen = frame.cursor
+      return
+    }
+    throw dropped()
+  }
+}
+
+const dropped = (): PeerError =>
+  new PeerError({ code: 'dropped', message: 'The connection was lost, and could not be made again.', retryable: true })
+
+/** What an event on the wire says. */
+function eventIn(wire: WireEvent): { readonly eventId: string; readonly event: MuiEvent } {
+  const { eventId, chunk } = Object(jsonEventOf(wire)) as { readonly eventId?: unknown; readonly chunk?: MuiEvent }
+  if (typeof eventId === 'string' && typeof chunk?.type === 'string') return { eventId, event: chunk }
+  throw new ProtocolError('invalid-frame', 'event: expected an eventId and a chunk')
+}

@@ -1,0 +1,181 @@
+// A server of TanStack AI, as our client asks it: what its own clients post, of either protocol, and what answers them.
+
+import type { Json, JsonObject, Message, ToolPart } from '@millrace/protocol'
+import type { AgUiDecoder } from '../ag-ui/decoder.ts'
+import type { AgUiEvent } from '../ag-ui/event.ts'
+import { type AgUiOptions, AgUiPeer, decoderFor } from '../ag-ui/server.ts'
+import { PeerConnection } from '../foreign-server/foreign-connection.ts'
+import type { Peer, PeerReply, PeerRequest } from '../foreign-server/foreign-server.ts'
+import { type HttpPeerOptions, HttpReply, jsonEventOf, request } from '../foreign-server/http-reply.ts'
+import type { WireEvent } from '../http/event-reader.ts'
+import type { TanstackChunk } from './chunk.ts'
+import { TanstackDecoder } from './decoder.ts'
+
+export interface TanstackOptions extends AgUiOptions {
+  /** What the server speaks: the events of AG-UI, as TanStack AI does since 0.3, or its own chunks of before. */
+  readonly protocol?: 'ag-ui' | 'chunks' | undefined
+}
+
+/** A run that was asked for, over all of its connections. */
+class Asked {
+  readonly body: JsonObject
+  decoder: AgUiDecoder
+  /** Whether the server, asked to go on, began from the start: it is not asked again, since each time may be another run. */
+  isDeaf = false
+  /** The ids that came, and on which connection each did. */
+  readonly #ids = new Map<string, number>()
+  #firstId: string | undefined
+  #connection = 0
+  /** Whether it is still to be seen where this connection begins. */
+  #isOpen = false
+  #lastType: string | undefined
+
+  constructor(body: JsonObject) {
+    this.body = body
+    this.decoder = decoderFor(body)
+  }
+
+  /** There is another connection. */
+  connect(): void {
+    this.#isOpen = this.#connection++ > 0
+  }
+
+  /** Tells whether an event was there before, is the first of all once more, or is another. */
+  hear({ id }: WireEvent, event: AgUiEvent | undefined): 'known' | 'again' | 'new' {
+    const isFirst = id !== undefined && id === this.#firstId
+    // In a reply of several runs, the next begins where one has ended.
+    const isBegun = event?.type === 'RUN_STARTED' && this.#lastType !== 'RUN_FINISHED'
+    const isAgain = this.#isOpen && (isFirst || isBegun)
+    if (isAgain) {
+      this.isDeaf = true
+      this.decoder = decoderFor(this.body)
+      this.#ids.clear()
+    }
+    if (isAgain || !isAccepted(event)) this.#isOpen = false
+    this.#lastType = event?.type
+    if (id === undefined) return isAgain ? 'again' : 'new'
+    this.#firstId ??= id
+    const on = this.#ids.get(id) ?? this.#connection
+    this.#ids.set(id, on)
+    if (isAgain) return 'again'
+    return on < this.#connection ? 'known' : 'new'
+  }
+}
+
+/** That the server keeps a run is nothing to show. */
+const isAccepted = (event: AgUiEvent | undefined): boolean => event?.type === 'CUSTOM' && event.name === 'run.accepted'
+
+/** A server since 0.3; where it gives ids to its events, a reply goes on after the last. */
+class TanstackPeer extends AgUiPeer {
+  override readonly name = 'tanstack'
+  readonly #asked = new WeakMap<PeerReply, Asked>()
+
+  override async ask(asking: PeerRequest): Promise<PeerReply> {
+    return this.#post(new Asked(this.bodyOf(asking)), asking.signal)
+  }
+
+  async resume({ signal }: PeerRequest, dropped?: PeerReply): Promise<PeerReply | undefined> {
+    const asked = dropped && this.#asked.get(dropped)
+    const lastId = (dropped as HttpReply<AgUiEvent> | undefined)?.lastId
+    return !asked || asked.isDeaf || lastId === undefined ? undefined : this.#post(asked, signal, lastId)
+  }
+
+  async #post(asked: Asked, signal: AbortSignal, lastId?: string): Promise<PeerReply> {
+    const headers = {
+      accept: 'text/event-stream',
+      'x-run-id': String(asked.body['runId']),
+      ...(lastId !== undefined && { 'last-event-id': lastId }),
+    }
+    const response = await request(this.options, { body: asked.body, headers, signal })
+    asked.connect()
+    const eventOf = (wire: WireEvent): AgUiEvent | undefined => {
+      const event = jsonEventOf(wire) as AgUiEvent | undefined
+      const what = asked.hear(wire, event)
+      if (what === 'again') reply.restart(asked.decoder)
+      return what === 'known' ? undefined : this.noted(event)
+    }
+    const reply = new HttpReply<AgUiEvent>(response, asked.decoder, { eventOf })
+    // Who hears nothing this time is where it was.
+    reply.lastId = lastId
+    this.#asked.set(reply, asked)
+    return reply
+  }
+
+  /** A run that ends with calls and asks for nothing is only one of several in the reply. */
+  protected override noted(given: AgUiEvent | undefined): AgUiEvent | undefined {
+    const event = super.noted(given)
+    if (isAccepted(event)) return undefined
+    if (event?.type !== 'RUN_FINISHED' || event.outcome) return event
+    const { finishReason } = Object(event.metadata?.['tanstack']) as { finishReason?: unknown }
+    return finishReason === 'tool_calls' ? undefined : event
+  }
+}
+
+/** A server up to 0.2: it has no way to go on with a reply that broke off. */
+class ChunksPeer implements Peer {
+  readonly name = 'tanstack'
+  readonly #options: HttpPeerOptions & Pick<AgUiOptions, 'forwardedProps'>
+
+  constructor(options: TanstackOptions) {
+    this.#options = options
+  }
+
+  async ask({ sessionId, messages, answers, data, signal }: PeerRequest): Promise<PeerReply> {
+    const decided = answers.flatMap(answer =>
+      answer.kind === 'approval' ? [[answer.id, answer.approved] as const] : [],
+    )
+    const questions = answers.filter(({ kind }) => kind === 'interrupt')
+    const body = {
+      messages: messages.flatMap(modelMessagesOf),
+      data: { ...this.#options.forwardedProps, ...Object(data), conversationId: sessionId },
+      // What its transcript has no place for.
+      ...(decided.length > 0 && { approvals: Object.fromEntries(decided) }),
+      ...(questions.length > 0 && { answers: questions }),
+    }
+    return new HttpReply<TanstackChunk>(await request(this.#options, { body, signal }), new TanstackDecoder())
+  }
+}
+
+/** A message as the first protocol has it: a call with its input, and a message for what came of it. Its servers look for decisions in `parts`. */
+function modelMessagesOf({ role, parts }: Message): JsonObject[] {
+  const content = parts.flatMap(part => (part.type === 'text' && 'text' in part ? [part.text as string] : [])).join('')
+  if (role !== 'assistant') return [{ role, content }]
+  const calls = parts.filter(
+    (part): part is ToolPart => (part.type === 'tool' || part.type === 'dynamic-tool') && 'toolCallId' in part,
+  )
+  if (calls.length === 0) return [{ role, content }]
+  const toolCalls = calls.map(({ toolCallId: id, toolName: name, input }) => ({
+    id,
+    type: 'function',
+    function: { name, arguments: JSON.stringify(input ?? {}) },
+  }))
+  const said = { role, content: content === '' ? null : content, toolCalls, parts: calls.map(partOf) }
+  return [said as JsonObject, ...calls.flatMap(resultsOf)]
+}
+
+function partOf({ toolCallId: id, toolName: name, input = {}, output, approval }: ToolPart): JsonObject {
+  const decided = approval?.approved === undefined ? {} : { approved: approval.approved }
+  const state = approval?.approved === undefined ? 'input-complete' : 'approval-responded'
+  return {
+    type: 'tool-call',
+    id,
+    name,
+    arguments: JSON.stringify(input),
+    state,
+    ...(output !== undefined && { output }),
+    ...(approval && { approval: { id: approval.id, needsApproval: true, ...decided } }),
+  }
+}
+
+function resultsOf({ toolCallId, state, output, errorText, approval }: ToolPart): JsonObject[] {
+  const result = (content: Json): JsonObject[] => [
+    { role: 'tool', toolCallId, content: typeof content === 'string' ? content : JSON.stringify(content) },
+  ]
+  if (state === 'output-available') return result(output ?? null)
+  if (state === 'output-error') return result({ error: errorText ?? '' })
+  return state === 'output-denied' ? result({ error: approval?.reason ?? 'The call was denied.' }) : []
+}
+
+/** A connection to a server of TanStack AI: what answers with `toServerSentEventsResponse()`. */
+export const tanstack = (options: TanstackOptions): PeerConnection =>
+  new PeerConnection(options.protocol === 'chunks' ? new ChunksPeer(options) : new TanstackPeer(options))

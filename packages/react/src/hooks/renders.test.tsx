@@ -1,0 +1,262 @@
+// @vitest-environment jsdom
+import type { Part } from '@millrace/client'
+import { memo, Profiler, StrictMode, startTransition, useEffect, useState } from 'react'
+import { flushSync } from 'react-dom'
+import { describe, expect, test } from 'vitest'
+import { mount, renders, seen } from '../dom.fixture.tsx'
+import {
+  ChatProvider,
+  useAgentState,
+  useChat,
+  useChatActions,
+  useConnection,
+  useMessage,
+  useMessageIds,
+  usePart,
+  usePending,
+  useSelector,
+  useStructured,
+  useStructuredStreams,
+} from '../index.ts'
+import { written } from '../written-chat.fixture.ts'
+
+const words = (text: string) => ({ type: 'text-delta', id: 't', delta: text }) as const
+const textOf = (part: Part | undefined): string => (part && 'text' in part ? part.text : '')
+
+const Row = memo(({ id }: { id: string }) => {
+  renders.count(id)
+  return <p>{useMessage(id)?.parts.map(textOf)}</p>
+})
+
+const List = () => {
+  renders.count('list')
+  return useMessageIds().map(id => <Row key={id} id={id} />)
+}
+
+const Actions = () => {
+  renders.count('actions')
+  const { sendMessage } = useChat()
+  return typeof sendMessage
+}
+
+const OnlyActions = () => {
+  renders.count('only actions')
+  return typeof useChatActions().sendMessage
+}
+
+const Status = () => {
+  renders.count('status')
+  return useChat().status
+}
+
+const All = () => {
+  renders.count('all')
+  return useChat().messages.flatMap(({ parts }) => parts.map(textOf))
+}
+
+const Selected = () => {
+  renders.count('selected')
+  return useSelector(({ store }) => store.messages.length)
+}
+
+const Compared = () => {
+  renders.count('compared')
+  // Another array each time, of the same numbers.
+  const lengths = useSelector(
+    ({ store }) => store.messages.map(({ parts }) => parts.length),
+    (a, b) => a.join() === b.join(),
+  )
+  return `${lengths.length} lengths`
+}
+
+const Fresh = () => {
+  renders.count('fresh')
+  return useSelector(({ store, state }) => ({ count: store.messages.length, status: state.status })).status
+}
+
+const OnePart = () => {
+  renders.count('part')
+  return `[${textOf(usePart('run-1::run-1', 'text:t'))}]`
+}
+
+const Others = () => {
+  renders.count('others')
+  usePending()
+  usePending('approval')
+  useConnection()
+  useStructuredStreams()
+  const state = useAgentState<{ mood: string }>()
+  return `${state?.mood} ${JSON.stringify(useStructured('draft')?.data)}`
+}
+
+describe('200 words come into a conversation of 30 messages, each told by itself', () => {
+  const TURNS = 15
+  const DELTAS = 200
+
+  function stream(more: React.ReactNode) {
+    const { chat, turn, write } = written({ streamFlushInterval: 0 })
+    for (let n = 1; n <= TURNS; n++) turn(n)
+    const page = mount(
+      <ChatProvider chat={chat}>
+        <List />
+        {more}
+      </ChatProvider>,
+    )
+    flushSync(() => write('run', { type: 'run-started', program: 'agent:writer@1' }, { type: 'text-start', id: 't' }))
+    for (let n = 0; n < DELTAS; n++) flushSync(() => write('run', words('x')))
+    expect(page.text).toContain('x'.repeat(DELTAS))
+    return { page, write }
+  }
+
+  test('a row that nothing was said in is rendered once, the list once for each message that came', () => {
+    stream(undefined)
+    for (let n = 1; n <= TURNS; n++) {
+      expect(renders.of(`user-${n}`)).toBe(1)
+      expect(renders.of(`run-${n}::run-${n}`)).toBe(1)
+    }
+    expect(renders.of('list')).toBe(2)
+    // As it came, and once for each word.
+    expect(renders.of('run::run')).toBe(1 + DELTAS)
+  })
+
+  test('of useChat, only what was read counts', () => {
+    stream([<Actions key="1" />, <OnlyActions key="2" />, <Status key="3" />, <All key="4" />])
+    expect(renders.of('actions')).toBe(1)
+    expect(renders.of('only actions')).toBe(1)
+    // Ready, then streaming.
+    expect(renders.of('status')).toBe(2)
+    expect(renders.of('all')).toBe(1 + 1 + DELTAS)
+  })
+
+  test('what is selected renders when it is another, by the function that compares', () => {
+    const { page } = stream([<Selected key="1" />, <Compared key="2" />, <Fresh key="3" />])
+    expect(renders.of('selected')).toBe(2)
+    expect(renders.of('compared')).toBe(2)
+    expect(page.text).toContain(`${2 * TURNS + 1} lengths`)
+    // A new object is another each time: it is told once for each, and there is no loop.
+    expect(renders.of('fresh')).toBeGreaterThanOrEqual(DELTAS)
+    expect(renders.of('fresh')).toBeLessThanOrEqual(DELTAS + 3)
+  })
+
+  test('a part, what waits, the state, the connection and structured objects are no words', () => {
+    const { page, write } = stream([<OnePart key="1" />, <Others key="2" />])
+    expect(page.text).toContain('[Answer 1]')
+    expect(renders.of('part')).toBe(1)
+    expect(renders.of('others')).toBe(1)
+    flushSync(() => write('run', { type: 'state-snapshot', state: { mood: 'calm' } }))
+    expect(page.text).toContain('calm')
+    expect(renders.of('others')).toBe(2)
+    const chunk = { type: 'structured-data', streamId: 'draft', dataType: 'd', kind: 'set', path: 'a' } as const
+    flushSync(() => write('run', { ...chunk, value: 1 }))
+    expect(page.text).toContain('calm {"a":1}')
+    expect(renders.of('others')).toBe(3)
+    flushSync(() => write('run', { ...chunk, value: 2 }))
+    expect(renders.of('others')).toBe(4)
+    expect(renders.of('part')).toBe(1)
+  })
+})
+
+test('thousands of entries in one frame are one render, and thousands of frames no endless update', async () => {
+  const { chat, write, turn } = written({ streamFlushInterval: 0 })
+  const page = mount(
+    <ChatProvider chat={chat}>
+      <All />
+      <List />
+    </ChatProvider>,
+  )
+  turn(1)
+  write('run', ...Array.from({ length: 5000 }, () => words('x')))
+  await seen(() => page.text.endsWith('x'.repeat(5000)))
+  expect(renders.of('all')).toBeLessThanOrEqual(3)
+  for (let n = 0; n < 3000; n++) {
+    write('run', words('y'))
+    // As a replay does it that is read frame by frame.
+    if (n % 10 === 0) await null
+  }
+  await seen(() => page.text.endsWith('y'.repeat(3000)))
+})
+
+let show = () => {}
+const Later = () => {
+  const chat = useChat()
+  const [isShown, setShown] = useState(false)
+  useEffect(() => {
+    show = () => setShown(true)
+  })
+  return isShown ? `${chat.messages.length} messages` : 'nothing'
+}
+
+test('a component that begins to read what it did not is rendered by it from then on', () => {
+  const { chat, turn } = written({ streamFlushInterval: 0 })
+  const page = mount(
+    <ChatProvider chat={chat}>
+      <Later />
+    </ChatProvider>,
+  )
+  flushSync(() => turn(1))
+  expect(page.text).toBe('nothing')
+  flushSync(() => show())
+  expect(page.text).toBe('2 messages')
+  flushSync(() => turn(2))
+  expect(page.text).toBe('4 messages')
+})
+
+const ROWS = Array.from({ length: 60 }, (_, n) => `row ${n}`)
+
+const Slow = () => {
+  const length = useSelector(({ store }) => textOf(store.messages.at(-1)?.parts[0]).length)
+  const end = performance.now() + 1
+  while (performance.now() < end);
+  return <i>{length}</i>
+}
+
+let begin = () => {}
+const Many = () => {
+  const [isShown, setShown] = useState(false)
+  useEffect(() => {
+    begin = () => startTransition(() => setShown(true))
+  })
+  return isShown ? ROWS.map(name => <Slow key={name} />) : 'nothing'
+}
+
+test('who reads in a transition sees one moment: no two components show different ones', async () => {
+  const { chat, write } = written({ streamFlushInterval: 0 })
+  write('run', words('x'))
+  const commits: string[][] = []
+  const page = mount(
+    <ChatProvider chat={chat}>
+      <Profiler id="page" onRender={() => queueMicrotask(() => commits.push(shown()))}>
+        <Many />
+      </Profiler>
+    </ChatProvider>,
+  )
+  const shown = () => [...new Set([...page.element.querySelectorAll('i')].map(({ textContent }) => textContent ?? ''))]
+  // React rests every few milliseconds: then something comes.
+  let came = 0
+  const timer = setInterval(() => {
+    if (came++ < 20) write('run', words('x'))
+  })
+  begin()
+  await seen(() => page.element.querySelectorAll('i').length === ROWS.length)
+  clearInterval(timer)
+  await Promise.resolve()
+  expect(came).toBeGreaterThan(0)
+  expect(commits.length).toBeGreaterThan(0)
+  for (const commit of commits) expect(commit.length).toBeLessThanOrEqual(1)
+})
+
+test('StrictMode has nothing to say of the hooks', () => {
+  const { chat, turn } = written({ streamFlushInterval: 0 })
+  const page = mount(
+    <StrictMode>
+      <ChatProvider chat={chat}>
+        <Status />
+        <Selected />
+        <Compared />
+        <Others />
+      </ChatProvider>
+    </StrictMode>,
+  )
+  flushSync(() => turn(1))
+  expect(page.text).toBe('ready22 lengthsundefined undefined')
+})

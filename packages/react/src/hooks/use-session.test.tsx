@@ -1,0 +1,156 @@
+// @vitest-environment jsdom
+import { agent, scriptedModel, tool } from '@millrace/runtime'
+import { StrictMode, useEffect } from 'react'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { mount, renders, seen } from '../dom.fixture.tsx'
+import { echo, serve } from '../in-process-server.fixture.ts'
+import { type ChatActions, ChatProvider, useAgentState, useChat, useConnection, usePending } from '../index.ts'
+
+let chat: ChatActions & { readonly status: string }
+const Chat = () => {
+  const given = useChat()
+  useEffect(() => {
+    chat = given
+  })
+  return <b>{given.status}</b>
+}
+
+const refund = tool({
+  name: 'refund',
+  inputSchema: z.object({ euros: z.number() }),
+  approval: true,
+  execute: ({ euros }, { updateState }) => {
+    updateState(() => ({ paid: euros }))
+    return `${euros} euros`
+  },
+})
+
+const clerk = agent({
+  name: 'clerk',
+  model: scriptedModel([{ calls: [{ name: 'refund', input: { euros: 40 } }] }, { text: 'It is paid back.' }]),
+  tools: [refund],
+})
+
+const Approvals = () => {
+  const { pendings, answer } = usePending('approval')
+  return pendings.map(({ kind, id, part }) => (
+    <button type="button" key={id} onClick={() => answer({ kind, id, approved: true })}>
+      {part.toolName} {JSON.stringify(part.input)}
+    </button>
+  ))
+}
+
+const Interrupts = () => {
+  renders.count('interrupts')
+  return usePending('interrupt').pendings.length
+}
+
+const Paid = () => <i>{useAgentState<{ paid: number }>()?.paid ?? 'nothing'}</i>
+
+test('what waits is shown, answered from another page, and goes on in both', async () => {
+  const { api, fetch } = serve(clerk)
+  const page = (
+    <ChatProvider api={api} fetch={fetch} agent="clerk" session="shop">
+      <Chat />
+      <Approvals />
+      <Interrupts />
+      <Paid />
+    </ChatProvider>
+  )
+  const first = mount(page)
+  await chat.sendMessage('My money, please.')
+  const second = mount(page)
+  const asked = 'pausedrefund {"euros":40}0nothing'
+  await seen(() => first.text === asked && second.text === asked)
+  // It was told of no interrupt.
+  expect(renders.of('interrupts')).toBe(2)
+  second.element.querySelector('button')?.click()
+  await seen(() => first.text === 'ready040' && second.text === 'ready040')
+})
+
+test('a tool of the client runs once, though it is looked for twice, and the latest is taken', async () => {
+  const locate = tool({
+    name: 'locate',
+    inputSchema: z.object({}),
+    outputSchema: z.object({ city: z.string() }),
+    client: true,
+  })
+  const model = scriptedModel([{ calls: [{ name: 'locate', input: {} }] }, { text: 'Welcome.' }])
+  const { api, fetch } = serve(agent({ name: 'guide', model, tools: [locate] }))
+  const ran: string[] = []
+  const page = (name: string) => (
+    <StrictMode>
+      <ChatProvider
+        api={api}
+        fetch={fetch}
+        agent="guide"
+        tools={{
+          locate: () => {
+            ran.push(name)
+            return { city: 'Ulm' }
+          },
+        }}
+      >
+        <Chat />
+        <Said />
+      </ChatProvider>
+    </StrictMode>
+  )
+  const shown = mount(page('old'))
+  shown.render(page('new'))
+  await chat.sendMessage('Where am I?')
+  await seen(() => shown.text === 'readyWelcome.')
+  expect(ran).toEqual(['new'])
+})
+
+const Said = () =>
+  useChat().messages.flatMap(({ role, parts }) =>
+    parts.map(part => (role === 'assistant' && 'text' in part ? part.text : '')),
+  )
+
+const Connection = () => {
+  renders.count('connection')
+  return useConnection().status
+}
+
+test('the connection is live when it is up to date, and idle when nobody follows', async () => {
+  const { api, fetch } = serve(echo)
+  const shown = mount(
+    <ChatProvider api={api} fetch={fetch} agent="echo">
+      <Chat />
+      <Connection />
+    </ChatProvider>,
+  )
+  expect(shown.text).toBe('readyidle')
+  await chat.sendMessage('Hello')
+  await seen(() => shown.text === 'readylive')
+  // Idle, perhaps connecting and catching up, live: the run's status is nothing to it.
+  expect(renders.of('connection')).toBeLessThanOrEqual(4)
+})
+
+test('a send that fails leaves the message and the error, and what is sent again gets there', async () => {
+  const { api, fetch } = serve(echo)
+  let isRefused = true
+  const failing: typeof fetch = (input, init) =>
+    isRefused && init?.method === 'POST'
+      ? Promise.resolve(Response.json({ error: { code: 'full', message: 'Not now.' } }, { status: 403 }))
+      : fetch(input, init)
+  const shown = mount(
+    <ChatProvider api={api} fetch={failing} agent="echo">
+      <Chat />
+      <Failure />
+    </ChatProvider>,
+  )
+  const { error, messageId } = await chat.sendMessage('Hello')
+  expect(error).toMatchObject({ code: 'full', source: 'send' })
+  await seen(() => shown.text === 'errorfull error')
+  isRefused = false
+  await chat.retry(messageId)
+  await seen(() => shown.text === 'readynone sent sent')
+})
+
+const Failure = () => {
+  const { error, messages } = useChat()
+  return [error?.code ?? 'none', ...messages.map(({ status }) => status)].join(' ')
+}

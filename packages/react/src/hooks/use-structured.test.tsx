@@ -1,0 +1,154 @@
+// @vitest-environment jsdom
+import { StrictMode, useEffect } from 'react'
+import { flushSync } from 'react-dom'
+import { expect, test } from 'vitest'
+import { mount, renders, seen } from '../dom.fixture.tsx'
+import { ChatProvider, type StructuredHook, useChat, useStructured, useStructuredStreams } from '../index.ts'
+import { written } from '../written-chat.fixture.ts'
+
+const set = (streamId: string, value: number) =>
+  ({ type: 'structured-data', streamId, dataType: 'number', kind: 'set', path: 'n', value }) as const
+
+let hook: StructuredHook
+const given = new Set<unknown>()
+const Streams = () => {
+  renders.count('streams')
+  const streams = useStructuredStreams()
+  useEffect(() => {
+    hook = streams
+    given.add(streams.get).add(streams.clear).add(streams.apply).add(streams.consume)
+  })
+  return streams.items.map(({ streamId, status, data }) => (
+    <p key={streamId}>
+      {streamId} {status} {JSON.stringify(data)}
+    </p>
+  ))
+}
+
+test('without a chat, chunks are fed one by one', async () => {
+  given.clear()
+  const page = mount(<Streams />)
+  hook.apply(set('a', 1))
+  hook.apply({ type: 'text-delta', id: 't', delta: 'no object' })
+  hook.apply(set('b', 2))
+  hook.apply(set('a', 3))
+  await seen(() => page.text === 'a streaming {"n":3}b streaming {"n":2}')
+  expect(hook.byStreamId['b']?.data).toEqual({ n: 2 })
+  expect(hook.get('a')).toBe(hook.items[0])
+  expect(hook.get('toString')).toBeUndefined()
+  const before = hook.get('b')
+  hook.apply({ type: 'structured-data', streamId: 'a', dataType: 'number', kind: 'final', data: { n: 4 } })
+  await seen(() => page.text === 'a done {"n":4}b streaming {"n":2}')
+  // What did not change is the same, and so are the functions.
+  expect(hook.get('b')).toBe(before)
+  expect(given.size).toBe(4)
+  expect(() => hook.apply(set('a', 5))).toThrow()
+  flushSync(() => hook.clear())
+  expect(page.text).toBe('')
+  hook.apply(set('a', 6))
+  await seen(() => page.text === 'a streaming {"n":6}')
+})
+
+test('without a chat, a stream is taken whole: chunks, entries and envelopes', async () => {
+  const page = mount(
+    <StrictMode>
+      <Streams />
+    </StrictMode>,
+  )
+  const chunks = async function* () {
+    yield set('a', 1)
+    yield { type: 'text-delta', id: 't', delta: 'x' }
+    yield { sequence: 2, timestamp: 1, origin: {}, chunk: set('a', 2) }
+    yield { eventId: 'e', chunk: set('b', 3) }
+  }
+  await hook.consume(chunks())
+  await seen(() => page.text === 'a streaming {"n":2}b streaming {"n":3}')
+})
+
+test('what is consumed is left when the component goes, or when somebody says so', async () => {
+  const page = mount(
+    <StrictMode>
+      <Streams />
+    </StrictMode>,
+  )
+  const ended = { a: Promise.withResolvers<void>(), b: Promise.withResolvers<void>() }
+  const endless = async function* (id: 'a' | 'b', more: Promise<void>) {
+    try {
+      for (let n = 0; ; n++) {
+        yield set(id, n)
+        await more
+      }
+    } finally {
+      ended[id].resolve()
+    }
+  }
+  const leaving = new AbortController()
+  const [first, second] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  const consumed = hook.consume(endless('a', first.promise), leaving.signal)
+  const other = hook.consume(endless('b', second.promise))
+  await seen(() => page.text === 'a streaming {"n":0}b streaming {"n":0}')
+  leaving.abort()
+  await consumed
+  page.unmount()
+  await other
+  first.resolve()
+  second.resolve()
+  await Promise.all([ended.a.promise, ended.b.promise])
+  expect(hook.get('a')?.data).toEqual({ n: 0 })
+})
+
+const One = () => {
+  renders.count('one')
+  return <b>{JSON.stringify(useStructured('a')?.data)}</b>
+}
+
+const Text = () => useChat().messages.flatMap(({ parts }) => parts.map(part => ('text' in part ? part.text : '')))
+
+test('with a chat, text and objects are shown together, and words render no object', async () => {
+  const { chat, write } = written({ streamFlushInterval: 0 })
+  const page = mount(
+    <ChatProvider chat={chat}>
+      <Text />
+      <Streams />
+      <One />
+    </ChatProvider>,
+  )
+  flushSync(() => write('run', set('a', 1)))
+  flushSync(() => write('run', set('b', 2)))
+  for (let n = 0; n < 20; n++) flushSync(() => write('run', { type: 'text-delta', id: 't', delta: 'x' }))
+  expect(page.text).toBe(`${'x'.repeat(20)}a streaming {"n":1}b streaming {"n":2}{"n":1}`)
+  expect(renders.of('streams')).toBe(3)
+  expect(renders.of('one')).toBe(2)
+  flushSync(() => write('run', set('b', 3)))
+  expect(renders.of('streams')).toBe(4)
+  expect(renders.of('one')).toBe(2)
+  // What is fed beside it comes after it.
+  hook.apply(set('c', 4))
+  await seen(() => page.text.includes('c streaming'))
+  flushSync(() => hook.clear())
+  expect(page.text).toBe(`${'x'.repeat(20)}{"n":1}`)
+  flushSync(() => write('run', set('d', 5)))
+  expect(page.text).toContain('d streaming {"n":5}')
+  expect(page.text).not.toContain('b streaming')
+})
+
+test('another chat shows its own objects', () => {
+  const [one, two] = [written({ streamFlushInterval: 0 }), written({ streamFlushInterval: 0 })]
+  one.write('run', set('a', 1))
+  two.write('run', set('b', 2))
+  const page = mount(
+    <ChatProvider chat={one.chat}>
+      <Streams />
+    </ChatProvider>,
+  )
+  expect(page.text).toBe('a streaming {"n":1}')
+  page.render(
+    <ChatProvider chat={two.chat}>
+      <Streams />
+    </ChatProvider>,
+  )
+  expect(page.text).toBe('b streaming {"n":2}')
+  flushSync(() => one.write('run', set('a', 9)))
+  flushSync(() => two.write('run', set('b', 3)))
+  expect(page.text).toBe('b streaming {"n":3}')
+})

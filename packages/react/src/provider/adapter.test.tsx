@@ -1,0 +1,254 @@
+// @vitest-environment jsdom
+import {
+  type ChatAdapter,
+  type ChatError,
+  type ChatFinish,
+  type ChatMessage,
+  type ChatMessageChunk,
+  createStream,
+} from '@millrace/client'
+import { type Dispatch, type SetStateAction, StrictMode, useEffect, useState } from 'react'
+import { flushSync } from 'react-dom'
+import { renderToString } from 'react-dom/server'
+import { expect, test, vi } from 'vitest'
+import { hydrate, mount, renders, seen } from '../dom.fixture.tsx'
+import { type ChatHook, ChatProvider, useChat, useMessage, useMessageIds } from '../index.ts'
+
+let chat: ChatHook
+const Chat = () => {
+  const given = useChat()
+  useEffect(() => {
+    chat = given
+  })
+  return <b title={given.connection.status}>{given.status}</b>
+}
+
+const Line = ({ id }: { id: string }) => {
+  const message = useMessage(id)
+  return (
+    <p>{`${message?.role} ${message?.status}: ${message?.parts.map(part => ('text' in part ? part.text : '')).join('|')}`}</p>
+  )
+}
+
+const Lines = () => useMessageIds().map(id => <Line key={id} id={id} />)
+
+const reply = (messageId: string, text: string): ChatMessageChunk[] => [
+  { type: 'start', messageId },
+  { type: 'text-start', id: 't' },
+  ...[...text].map(delta => ({ type: 'text-delta', id: 't', delta }) as const),
+  { type: 'text-end', id: 't' },
+  { type: 'finish', messageId },
+]
+
+/** An adapter that answers each message with its words, and what it was asked. */
+function echoing() {
+  const asked: string[][] = []
+  const adapter: ChatAdapter = {
+    async sendMessage({ message, messages }) {
+      asked.push(messages.map(({ parts }) => parts.map(part => (part.type === 'text' ? part.text : '')).join('')))
+      const [part] = message.parts
+      return createStream(reply(`reply-${asked.length}`, `You said: ${part?.type === 'text' && part.text}`))
+    },
+  }
+  return { adapter, asked }
+}
+
+test('an adapter is asked once, also in StrictMode, and its reply is shown', async () => {
+  const { adapter, asked } = echoing()
+  const finished: ChatFinish[] = []
+  const page = mount(
+    <StrictMode>
+      <ChatProvider adapter={adapter} onFinish={finish => finished.push(finish)}>
+        <Chat />
+        <Lines />
+      </ChatProvider>
+    </StrictMode>,
+  )
+  flushSync(() => void chat.sendMessage('Hello'))
+  expect(page.text).toContain('user sending: Hello')
+  await seen(() => page.text === 'readyuser sent: Helloassistant sent: You said: Hello')
+  await chat.sendMessage('Again')
+  await seen(() => page.text.endsWith('assistant sent: You said: Again'))
+  expect(asked).toEqual([['Hello'], ['Hello', 'You said: Hello', 'Again']])
+  expect(finished).toMatchObject([{ isError: false }, { isError: false }])
+})
+
+test('a stream that closes without an end is a disconnect: the latest onError and onFinish are told, and the text stays', async () => {
+  const adapter: ChatAdapter = { sendMessage: async () => createStream(reply('r', 'Half').slice(0, 4)) }
+  const told: (ChatError | ChatFinish)[] = []
+  const app = (isLatest: boolean) => (
+    <ChatProvider
+      adapter={adapter}
+      onError={error => isLatest && told.push(error)}
+      onFinish={finish => isLatest && told.push(finish)}
+    >
+      <Chat />
+      <Lines />
+    </ChatProvider>
+  )
+  const page = mount(app(false))
+  page.render(app(true))
+  await chat.sendMessage('Hello')
+  await seen(() => page.text.includes('assistant error: Ha'))
+  expect(told).toMatchObject([{ source: 'stream', recoverable: true }, { isDisconnect: true }])
+})
+
+test('another adapter is another chat; the same stays, however often the parent renders', async () => {
+  const [one, two] = [echoing(), echoing()]
+  const app = (adapter: ChatAdapter) => (
+    <ChatProvider adapter={adapter} conversationId={adapter === one.adapter ? 'one' : 'two'}>
+      <Chat />
+      <Lines />
+    </ChatProvider>
+  )
+  const page = mount(app(one.adapter))
+  await chat.sendMessage('Hello')
+  await seen(() => page.text.endsWith('assistant sent: You said: Hello'))
+  page.render(app(one.adapter))
+  expect(page.text).toContain('You said: Hello')
+  page.render(app(two.adapter))
+  expect(page.text).toBe('ready')
+  await chat.sendMessage('Here')
+  await seen(() => page.text.endsWith('assistant sent: You said: Here'))
+  expect(two.asked).toEqual([['Here']])
+})
+
+test('a page that is left stops the reply', async () => {
+  const stopped = Promise.withResolvers<void>()
+  const adapter: ChatAdapter = {
+    sendMessage: async ({ signal }) => {
+      signal.addEventListener('abort', () => stopped.resolve())
+      return new ReadableStream({
+        start: controller => {
+          for (const chunk of reply('r', 'Half').slice(0, 4)) controller.enqueue(chunk)
+        },
+      })
+    },
+  }
+  const page = mount(
+    <ChatProvider adapter={adapter}>
+      <Chat />
+      <Lines />
+    </ChatProvider>,
+  )
+  void chat.sendMessage('Hello')
+  await seen(() => page.text.includes('assistant streaming: Ha'))
+  page.unmount()
+  await stopped.promise
+})
+
+const INITIAL = [
+  { id: 'u', role: 'user', parts: [{ type: 'text', text: 'Before' }] },
+  { id: 'a', role: 'assistant', parts: [{ type: 'text', text: 'An answer' }] },
+] as const
+
+test('messages to begin with are rendered on the server, taken over, and go along', async () => {
+  const { adapter, asked } = echoing()
+  const app = (
+    <ChatProvider adapter={adapter} initialMessages={INITIAL}>
+      <Chat />
+      <Lines />
+    </ChatProvider>
+  )
+  const html = renderToString(app)
+  expect(html).toContain('user sent: Before')
+  const page = hydrate(html, app)
+  await seen(() => page.element.querySelector('b')?.title === 'live')
+  await chat.sendMessage('More')
+  await seen(() => page.text.endsWith('assistant sent: You said: More'))
+  expect(asked).toEqual([['Before', 'An answer', 'More']])
+})
+
+let setMessages: Dispatch<SetStateAction<ChatMessage[]>>
+const Parent = ({ adapter, keep = messages => messages }: { adapter: ChatAdapter; keep?: Keep }) => {
+  const [messages, set] = useState<ChatMessage[]>([])
+  renders.count('parent')
+  useEffect(() => {
+    setMessages = set
+  })
+  return (
+    <ChatProvider adapter={adapter} messages={messages} onMessagesChange={next => set(keep(next))}>
+      <Chat />
+      <Lines />
+      <i>{messages.length}</i>
+    </ChatProvider>
+  )
+}
+type Keep = (messages: ChatMessage[]) => ChatMessage[]
+
+test('messages that the parent keeps', async () => {
+  const { adapter, asked } = echoing()
+  const page = mount(
+    <StrictMode>
+      <Parent adapter={adapter} />
+    </StrictMode>,
+  )
+  await chat.sendMessage('Hello')
+  await seen(() => page.text === 'readyuser sent: Helloassistant sent: You said: Hello2')
+  await chat.sendMessage('More')
+  await seen(() => page.text.endsWith('assistant sent: You said: More4'))
+  expect(asked.at(-1)).toEqual(['Hello', 'You said: Hello', 'More'])
+})
+
+test('what the parent says is the conversation: what it adds, removes and brings back', async () => {
+  const { adapter, asked } = echoing()
+  const page = mount(<Parent adapter={adapter} />)
+  await chat.sendMessage('Hello')
+  await seen(() => page.text.endsWith('assistant sent: You said: Hello2'))
+  let before: ChatMessage[] = []
+  flushSync(() =>
+    setMessages(messages => {
+      before = messages
+      return [...INITIAL, ...messages.slice(0, 1)]
+    }),
+  )
+  expect(page.text).toBe('readyuser sent: Beforeassistant sent: An answeruser sent: Hello3')
+  await chat.sendMessage('More')
+  await seen(() => page.text.endsWith('assistant sent: You said: More5'))
+  expect(asked.at(-1)).toEqual(['Before', 'An answer', 'Hello', 'More'])
+  flushSync(() => setMessages(before))
+  expect(page.text).toBe('readyuser sent: Helloassistant sent: You said: Hello2')
+})
+
+test('a parent that makes all messages anew, or keeps few, is no endless update and harms no reply', async () => {
+  const { adapter, asked } = echoing()
+  const copy: Keep = messages => messages.filter(({ role }) => role === 'user').map(message => ({ ...message }))
+  const page = mount(<Parent adapter={adapter} keep={copy} />)
+  for (const text of ['One', 'Two', 'Three']) {
+    await chat.sendMessage(text)
+    await seen(() => page.text.startsWith('ready') && page.text.endsWith(`user sent: ${text}${asked.length}`))
+  }
+  expect(asked.at(-1)).toEqual(['One', 'Two', 'Three'])
+  expect(renders.of('parent')).toBeLessThan(60)
+})
+
+test('an adapter that is made while rendering is warned of, where something is lost', async () => {
+  const { adapter } = echoing()
+  const app = () => (
+    <ChatProvider adapter={{ ...adapter }}>
+      <Chat />
+      <Lines />
+    </ChatProvider>
+  )
+  const page = mount(app())
+  page.render(app())
+  expect(console.warn).not.toHaveBeenCalled()
+  await chat.sendMessage('Hello')
+  await seen(() => page.text.endsWith('assistant sent: You said: Hello'))
+  page.render(app())
+  expect(vi.mocked(console.warn).mock.calls).toEqual([[expect.stringContaining('outside of the component')]])
+  vi.mocked(console.warn).mockClear()
+})
+
+test('a reply of a thousand chunks, each told by itself, is no endless update', async () => {
+  const words = 'word '.repeat(200).trim()
+  const adapter: ChatAdapter = { sendMessage: async () => createStream(reply('r', words)) }
+  const page = mount(
+    <ChatProvider adapter={adapter} streamFlushInterval={0}>
+      <Chat />
+      <Lines />
+    </ChatProvider>,
+  )
+  await chat.sendMessage('Go')
+  await seen(() => page.text.endsWith(`assistant sent: ${words}`))
+})

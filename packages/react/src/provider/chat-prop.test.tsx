@@ -1,0 +1,129 @@
+// @vitest-environment jsdom
+import type { Chat, Message } from '@millrace/client'
+import { StrictMode, useState } from 'react'
+import { flushSync } from 'react-dom'
+import { renderToString } from 'react-dom/server'
+import { describe, expect, test, vi } from 'vitest'
+import { mount, renders } from '../dom.fixture.tsx'
+import { ChatProvider, type ChatProviderProps, useChat } from '../index.ts'
+import { Lines, Sender } from '../message-lines.fixture.tsx'
+import { written } from '../written-chat.fixture.ts'
+
+const page = (props: ChatProviderProps) => (
+  <ChatProvider {...props}>
+    <Lines />
+    <Sender />
+  </ChatProvider>
+)
+
+const Count = () => useChat().messages.length
+
+describe('a provider with a chat that exists already', () => {
+  test('leaves alone what it tells and what it runs, however many providers it has', () => {
+    const onError = () => {}
+    const { chat } = written({ onError })
+    const two = (
+      <StrictMode>
+        {page({ chat })}
+        {page({ chat })}
+      </StrictMode>
+    )
+    const shown = mount(two)
+    const callbacks = { onFinish: () => {} }
+    const tools = { locate: () => 'Ulm' }
+    Object.assign(chat, { callbacks, tools })
+    shown.render(two)
+    shown.unmount()
+    expect(chat.callbacks).toBe(callbacks)
+    expect(chat.tools).toBe(tools)
+  })
+
+  test('that is undefined says what to do, unless something else says whose chat it is', () => {
+    const absent = { chat: undefined, adapter: undefined }
+    expect(() => renderToString(page(absent))).toThrow('The chat of this <ChatProvider> is undefined')
+    expect(() => renderToString(page({ adapter: undefined }))).toThrow('The adapter of this')
+    expect(renderToString(page({ ...absent, session: 's' }))).toContain('Send')
+  })
+
+  test('another chat is shown at once', () => {
+    const one = written({ streamFlushInterval: 0 })
+    const two = written({ streamFlushInterval: 0 })
+    one.turn(1)
+    two.turn(2)
+    const shown = mount(page({ chat: one.chat }))
+    expect(shown.text).toContain('Answer 1')
+    shown.render(page({ chat: two.chat }))
+    expect(shown.text).toBe('user sent: Question 2assistant sent: Answer 2Send')
+    flushSync(() => two.turn(3))
+    expect(shown.text).toContain('Answer 3')
+  })
+})
+
+let tell: ((messages: readonly Message[]) => void) | undefined
+const Parent = ({ chat, isKept }: { chat: Chat; isKept: (message: Message) => boolean }) => {
+  const [messages, setMessages] = useState<readonly Message[]>([])
+  renders.count('parent')
+  return (
+    <ChatProvider
+      chat={chat}
+      messages={messages}
+      onMessagesChange={next => {
+        tell?.(next)
+        setMessages(next.filter(isKept))
+      }}
+    >
+      <Lines />
+      <Count />
+    </ChatProvider>
+  )
+}
+
+describe('messages that the parent keeps', () => {
+  test('are shown as it says, each change is told once, and there is no loop', async () => {
+    const { chat, turn, write } = written({ streamFlushInterval: 0 })
+    const told: number[] = []
+    tell = messages => told.push(messages.length)
+    const shown = mount(<Parent chat={chat} isKept={({ role }) => role === 'assistant'} />)
+    expect(shown.text).toBe('0')
+    flushSync(() => turn(1))
+    expect(shown.text).toBe('assistant sent: Answer 11')
+    expect(told).toEqual([2])
+    flushSync(() => write('run-2', { type: 'text-delta', id: 't', delta: 'More' }))
+    expect(told).toEqual([2, 3])
+    expect(shown.text).toContain('assistant streaming: More')
+    flushSync(() => write('run-2', { type: 'state-snapshot', state: 1 }))
+    // That is no message.
+    expect(told).toEqual([2, 3])
+    expect(renders.of('parent')).toBe(3)
+    tell = undefined
+  })
+
+  test('are what is shown, and no longer when it says no more', () => {
+    const { chat, turn } = written({ streamFlushInterval: 0 })
+    turn(1)
+    const told = vi.fn()
+    const only = (messages?: readonly Message[]) => page({ chat, messages, onMessagesChange: told })
+    const shown = mount(only([]))
+    expect(shown.text).toBe('Send')
+    shown.render(only(chat.store.ownMessages.slice(1)))
+    expect(shown.text).toBe('assistant sent: Answer 1Send')
+    shown.render(only())
+    expect(shown.text).toBe('user sent: Question 1assistant sent: Answer 1Send')
+    shown.render(only([]))
+    shown.unmount()
+    expect(chat.store.messages).toHaveLength(2)
+    // The log said nothing new.
+    expect(told).not.toHaveBeenCalled()
+  })
+
+  test('in StrictMode, too', () => {
+    const { chat, turn } = written({ streamFlushInterval: 0 })
+    const shown = mount(
+      <StrictMode>
+        <Parent chat={chat} isKept={() => true} />
+      </StrictMode>,
+    )
+    flushSync(() => turn(1))
+    expect(shown.text).toBe('user sent: Question 1assistant sent: Answer 12')
+  })
+})

@@ -1,0 +1,304 @@
+// @vitest-environment jsdom
+import type { ChatFinish } from '@millrace/client'
+import { agent, scriptedModel } from '@millrace/runtime'
+import { StrictMode, useEffect } from 'react'
+import { flushSync } from 'react-dom'
+import { renderToString } from 'react-dom/server'
+import { describe, expect, test } from 'vitest'
+import { mount, renders, seen } from '../dom.fixture.tsx'
+import { echo, serve } from '../in-process-server.fixture.ts'
+import { type ChatActions, ChatProvider, type ChatProviderProps, useChat, useChatActions } from '../index.ts'
+import { Lines, Sender } from '../message-lines.fixture.tsx'
+
+/** What the page can do, as the component below it was given it last. */
+let actions: ChatActions
+const Actions = () => {
+  const given = useChatActions()
+  useEffect(() => {
+    actions = given
+  })
+  return null
+}
+
+const page = (props: ChatProviderProps) => (
+  <ChatProvider {...props}>
+    <Lines />
+    <Actions />
+    <Sender />
+  </ChatProvider>
+)
+
+const ECHOED = 'user sent: Helloassistant sent: You said: HelloSend'
+
+describe('a provider with a server', () => {
+  test('shows what is said at once, and the answer as it comes', async () => {
+    const { api, fetch } = serve(echo)
+    const { element, ...shown } = mount(page({ api, fetch, agent: 'echo' }))
+    flushSync(() => element.querySelector('button')?.click())
+    expect(element.textContent).toBe('user sending: HelloSend')
+    await seen(() => element.textContent === ECHOED)
+    shown.unmount()
+  })
+
+  test('in StrictMode what is sent is asked for once, followed once, and shown', async () => {
+    const { api, fetch, count } = serve(echo)
+    const { element } = mount(<StrictMode>{page({ api, fetch, agent: 'echo' })}</StrictMode>)
+    element.querySelector('button')?.click()
+    await seen(() => element.textContent === ECHOED)
+    expect(count('POST')).toBe(1)
+    expect(count('GET', /stream/)).toBe(1)
+  })
+
+  test('in StrictMode a known session is read once and followed once', async () => {
+    const { api, fetch, asked } = serve(echo)
+    const first = mount(page({ api, fetch, agent: 'echo', session: 's' }))
+    first.element.querySelector('button')?.click()
+    await seen(() => first.element.textContent === ECHOED)
+    first.unmount()
+    asked.length = 0
+    const { element } = mount(
+      <StrictMode>
+        <ChatProvider api={api} fetch={fetch} agent="echo" session="s">
+          <Lines />
+          <Named />
+        </ChatProvider>
+      </StrictMode>,
+    )
+    await seen(() => element.querySelector('i')?.lang === 'live')
+    expect(element.textContent).toBe(ECHOED.replace('Send', ''))
+    expect(asked).toEqual(['GET /sessions/s', 'GET /stream'])
+  })
+
+  test('what is sent from an effect of the first render is not lost', async () => {
+    const { api, fetch, count } = serve(echo)
+    const { element } = mount(
+      <ChatProvider api={api} fetch={fetch} agent="echo">
+        <Lines />
+        <AtOnce />
+      </ChatProvider>,
+    )
+    await seen(() => element.textContent === 'user sent: At onceassistant sent: You said: At once')
+    expect(count('POST')).toBe(1)
+  })
+
+  test('another session is another chat, with all that is in it, and nothing of the one before', async () => {
+    const { api, fetch } = serve(echo)
+    const props = { api, fetch, agent: 'echo' }
+    const shown = mount(page({ ...props, session: 'a' }))
+    const { sendMessage } = actions
+    shown.element.querySelector('button')?.click()
+    await seen(() => shown.text === ECHOED)
+    shown.render(page({ ...props, session: 'b' }))
+    expect(shown.text).toBe('Send')
+    expect(actions.sendMessage).not.toBe(sendMessage)
+    await actions.sendMessage('In b')
+    await seen(() => shown.text === 'user sent: In bassistant sent: You said: In bSend')
+    // What was kept of the first goes to the first.
+    await sendMessage('Once more')
+    shown.render(page({ ...props, session: 'a' }))
+    await seen(() => shown.text.endsWith('You said: Once moreSend'))
+    expect(shown.text).toContain('You said: Hello')
+    expect(shown.text).not.toContain('In b')
+  })
+
+  test('another agent is another chat', () => {
+    const { api, fetch } = serve(echo)
+    const shown = mount(page({ api, fetch, agent: 'echo' }))
+    const { sendMessage } = actions
+    shown.render(page({ api, fetch, agent: 'other' }))
+    expect(actions.sendMessage).not.toBe(sendMessage)
+  })
+
+  test('what it can do is the same however often the parent renders, and the latest callbacks are called', async () => {
+    const { api, fetch } = serve(echo)
+    const called: string[] = []
+    const props = { api, fetch, agent: 'echo' }
+    const shown = mount(page({ ...props, onFinish: () => called.push('first') }))
+    const before = actions
+    shown.render(page({ ...props, onFinish: () => called.push('second'), whenBusy: 'reject' }))
+    expect(actions).toBe(before)
+    shown.element.querySelector('button')?.click()
+    await seen(() => shown.text === ECHOED)
+    expect(called).toEqual(['second'])
+  })
+
+  /** A server, and the token and data that each run was asked for with. */
+  const guarded = () => {
+    const asked: { token: string | null; data: unknown }[] = []
+    const followed: string[][] = []
+    const served = serve(echo)
+    const spying: typeof fetch = async (input, init) => {
+      const request = new Request(input, init)
+      if (request.method === 'POST') {
+        const { data } = (await request.clone().json()) as { data?: unknown }
+        asked.push({ token: request.headers.get('x-token'), data })
+      }
+      const { pathname, searchParams } = new URL(request.url)
+      if (pathname.endsWith('/stream')) followed.push(searchParams.getAll('session'))
+      return served.fetch(request)
+    }
+    return { ...served, fetch: spying, runs: asked, followed }
+  }
+
+  test('the latest headers of a function and the latest data go along', async () => {
+    const { api, fetch, runs } = guarded()
+    const props = { api, fetch, agent: 'echo' }
+    const app = (token: string) => page({ ...props, headers: () => ({ 'x-token': token }), data: { token } })
+    const shown = mount(app('one'))
+    const before = actions
+    shown.render(app('two'))
+    expect(actions).toBe(before)
+    shown.element.querySelector('button')?.click()
+    await seen(() => shown.text === ECHOED)
+    expect(runs).toEqual([{ token: 'two', data: { token: 'two' } }])
+  })
+
+  test('who gives headers that say the same shares a connection; who gives others asks as somebody else, alone', async () => {
+    const { api, fetch, runs, followed } = guarded()
+    const two = (first: string, second: string) => {
+      const props = { api, fetch, agent: 'echo' }
+      return (
+        <>
+          {page({ ...props, session: 'a', headers: { 'x-token': first } })}
+          {page({ ...props, session: 'b', headers: { 'x-token': second } })}
+        </>
+      )
+    }
+    const shown = mount(two('one', 'one'))
+    for (const button of shown.element.querySelectorAll('button')) button.click()
+    await seen(() => shown.text === ECHOED + ECHOED)
+    expect(followed.at(-1)).toEqual(['a', 'b'])
+    shown.render(two('two', 'one'))
+    await seen(() => shown.text === ECHOED + ECHOED)
+    for (const button of shown.element.querySelectorAll('button')) button.click()
+    await seen(() => shown.text.split('You said: Hello').length === 5)
+    expect(runs.map(({ token }) => token).sort()).toEqual(['one', 'one', 'one', 'two'])
+  })
+
+  test('nothing is rendered and nobody is told after it is gone, and the run goes on without it', async () => {
+    const { promise: isGone, resolve: go } = Promise.withResolvers<void>()
+    const model = scriptedModel(async () => {
+      await isGone
+      return { text: 'Done.' }
+    })
+    const { api, fetch } = serve(agent({ name: 'slow', model }))
+    const finished: ChatFinish[] = []
+    const props = { api, fetch, agent: 'slow', session: 's' }
+    const first = mount(
+      <ChatProvider {...props} onFinish={finish => finished.push(finish)}>
+        <Actions />
+        <Counting />
+      </ChatProvider>,
+    )
+    await actions.sendMessage('Go')
+    await seen(() => first.text !== '0')
+    first.unmount()
+    const count = renders.of('counting')
+    const second = mount(page(props))
+    go()
+    await seen(() => second.text.includes('assistant sent: Done.'))
+    expect(renders.of('counting')).toBe(count)
+    expect(finished).toEqual([])
+  })
+
+  test('a session that was not named is remembered by the tab', async () => {
+    const { api, fetch } = serve(echo)
+    const first = mount(page({ api, fetch, agent: 'echo' }))
+    first.element.querySelector('button')?.click()
+    await seen(() => first.text === ECHOED)
+    first.unmount()
+    const second = mount(page({ api, fetch, agent: 'echo' }))
+    await seen(() => second.text === ECHOED)
+    // Named ones are the application's affair.
+    const third = mount(page({ api, fetch, agent: 'echo', session: 'new' }))
+    expect(third.text).toBe('Send')
+  })
+
+  test('two chats on a page know nothing of each other, also after a reload', async () => {
+    const { api, fetch } = serve(echo)
+    const one = page({ api, fetch, agent: 'echo' })
+    const both = mount([<section key="a">{one}</section>, <section key="b">{one}</section>])
+    const texts = () => [...both.element.querySelectorAll('section')].map(({ textContent }) => textContent)
+    both.element.querySelector('button')?.click()
+    await seen(() => texts()[0] === ECHOED)
+    expect(texts()[1]).toBe('Send')
+    both.unmount()
+    const again = mount(one)
+    expect(again.text).toBe('Send')
+    // One that comes later is not the first, either.
+    again.element.querySelector('button')?.click()
+    await seen(() => again.text === ECHOED)
+    expect(mount(one).text).toBe('Send')
+  })
+
+  test('of two that find the same session only one has it', async () => {
+    const { api, fetch } = serve(echo)
+    const one = page({ api, fetch, agent: 'echo' })
+    const alone = mount(one)
+    alone.element.querySelector('button')?.click()
+    await seen(() => alone.text === ECHOED)
+    alone.unmount()
+    const both = mount([<section key="a">{one}</section>, <section key="b">{one}</section>])
+    await seen(() => both.text === `${ECHOED}Send`)
+  })
+
+  test.each([404, 403])('a remembered session that is refused with %s gives way to a new one', async status => {
+    const { api, fetch } = serve(echo)
+    const refusing: typeof fetch = (input, init) => {
+      if (!new Request(input, init).url.includes('/not-theirs')) return fetch(input, init)
+      const error = { code: status === 404 ? 'session_unknown' : 'forbidden', message: 'No.' }
+      return Promise.resolve(Response.json({ error }, { status }))
+    }
+    const place = `millrace ${api} echo`
+    sessionStorage.setItem(place, 'not-theirs')
+    const shown = mount(
+      <ChatProvider api={api} fetch={refusing} agent="echo">
+        <Lines />
+        <Sender />
+        <Named />
+      </ChatProvider>,
+    )
+    expect(shown.element.querySelector('i')?.title).toBe('not-theirs')
+    await seen(() => shown.element.querySelector('i')?.title !== 'not-theirs')
+    expect(sessionStorage.getItem(place)).toBeNull()
+    shown.element.querySelector('button')?.click()
+    await seen(() => shown.text === ECHOED)
+    expect(sessionStorage.getItem(place)).toBe(shown.element.querySelector('i')?.title)
+  })
+
+  test('a long answer of many words is shown whole, and in few renders', async () => {
+    const words = Array.from({ length: 2000 }, (_, n) => `w${n}`).join(' ')
+    const long = agent({ name: 'long', model: scriptedModel([{ text: words }]) })
+    const { api, fetch } = serve(long)
+    const shown = mount(
+      <ChatProvider api={api} fetch={fetch} agent="long">
+        <Actions />
+        <Counting />
+        <Lines />
+      </ChatProvider>,
+    )
+    await actions.sendMessage('Go')
+    await seen(() => shown.text.endsWith(`assistant sent: ${words}`))
+    expect(renders.of('counting')).toBeLessThan(1000)
+  })
+})
+
+const Named = () => {
+  const { sessionId, connection } = useChat()
+  return <i title={sessionId} lang={connection.status} />
+}
+
+const AtOnce = () => {
+  const { sendMessage } = useChatActions()
+  useEffect(() => void sendMessage('At once'), [sendMessage])
+  return null
+}
+
+const Counting = () => {
+  renders.count('counting')
+  return useChat().messages.length
+}
+
+test('hooks outside of a provider say what to do', () => {
+  expect(() => renderToString(<Lines />)).toThrow('put a <ChatProvider> around this component')
+})
