@@ -16,7 +16,7 @@ import { workflow } from './define/workflow.ts'
 import { ProviderError } from './error/error.ts'
 import { useInterrupt } from './execute/hooks/use-interrupt.ts'
 import { useReason } from './execute/hooks/use-reason.ts'
-import { scriptedModel } from './model/scripted.ts'
+import { scriptedModel } from './model/scripted-model.ts'
 
 /** The types of a session's log; those of `data-*` as that. */
 const written = async (runtime: Runtime, sessionId: string): Promise<string[]> =>

@@ -29,7 +29,7 @@ import {
   REASON_STEPS,
   workflow,
 } from './index.ts'
-import { DEEPEST_FORM, FORM_CHECK_MS, LONGEST_FORM } from './schema/form.ts'
+import { DEEPEST_FORM, FORM_CHECK_MS, LONGEST_FORM } from './schema/form-response.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/reference/defaults.md'), 'utf8')
 

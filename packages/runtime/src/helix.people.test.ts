@@ -9,7 +9,7 @@ import { tool } from './define/tool.ts'
 import { settled } from './drive/clock.fixture.ts'
 import { expectOneEnd, LEASE_MS, VirtualCluster } from './drive/virtual-processes.fixture.ts'
 import { caller, chunksOf, resultsIn } from './execute/agent/play.fixture.ts'
-import { scriptedModel } from './model/scripted.ts'
+import { scriptedModel } from './model/scripted-model.ts'
 
 const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true, timeout: 60_000 })
 

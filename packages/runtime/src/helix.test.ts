@@ -24,7 +24,7 @@ import {
 } from './api/test-runtime.fixture.ts'
 import { agent } from './define/agent.ts'
 import { tool } from './define/tool.ts'
-import { scriptedModel } from './model/scripted.ts'
+import { scriptedModel } from './model/scripted-model.ts'
 
 /** Lets something happen just after the runtime has next looked at a session, and before it asks. */
 function afterNextLook(runtime: Runtime, happen: () => Promise<unknown>): void {

@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { gate, logOf, quiet, testRuntime, typesOf } from './api/test-runtime.fixture.ts'
 import { agent } from './define/agent.ts'
 import { type ToolContext, tool } from './define/tool.ts'
-import { scriptedModel } from './model/scripted.ts'
+import { scriptedModel } from './model/scripted-model.ts'
 
 /** An agent that calls a tool once and answers; it tells how often the model was called, and with what at last. */
 function calling(execute: (input: object, context: ToolContext) => unknown, more: object = {}) {

@@ -101,8 +101,8 @@ export {
   type Observer,
   type PausedRun,
 } from './drive/notices.ts'
-export { CLIENT_TOOL_ERROR_CODES, categoryOf, type ErrorCode, errorCodes } from './error/code.ts'
 export * from './error/error.ts'
+export { CLIENT_TOOL_ERROR_CODES, categoryOf, type ErrorCode, errorCodes } from './error/error-codes.ts'
 export type { ReasonInput, ReasonMessage, ReasonPart } from './execute/hooks/input.ts'
 export type { ReasonInterrupt } from './execute/hooks/interrupt-pass.ts'
 export type { ReasonStep } from './execute/hooks/reason.ts'
@@ -127,8 +127,8 @@ export { type SetState, useNodeState, useWorkflowState } from './execute/hooks/u
 export { type StepContext, useStep } from './execute/hooks/use-step.ts'
 export { type StructuredAbout, type StructuredUpdate, useStructuredData } from './execute/hooks/use-structured-data.ts'
 export { MAX_STATE, MAX_STATE_VALUE } from './execute/replay/state.ts'
+export { type Backoff, DEFAULT_BACKOFF } from './model/backoff.ts'
 export type { Model, ModelSettings } from './model/model.ts'
-export { type Backoff, DEFAULT_BACKOFF } from './model/retry.ts'
 export {
   type Script,
   type ScriptedAnswer,
@@ -136,9 +136,9 @@ export {
   type ScriptedOptions,
   type ScriptedPrompt,
   scriptedModel,
-} from './model/scripted.ts'
+} from './model/scripted-model.ts'
 export type { Jsonified } from './schema/json.ts'
 export type { InputOf, JsonSchema, OutputOf, Schema } from './schema/schema.ts'
 export { type KeptUpload, type NewUpload, uploadIn, uploadUnknown, uploadUrlOf } from './session/upload.ts'
 export { consoleLogger, guarded, type Logger } from './telemetry/logger.ts'
-export type { SpanAbout, TelemetryOptions } from './telemetry/options.ts'
+export type { SpanAbout, TelemetryOptions } from './telemetry/telemetry-options.ts'

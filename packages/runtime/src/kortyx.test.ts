@@ -10,7 +10,7 @@ import { agent } from './define/agent.ts'
 import { tool } from './define/tool.ts'
 import { ToolError } from './error/error.ts'
 import { caller, chunksOf, resultsIn } from './execute/agent/play.fixture.ts'
-import { scriptedModel } from './model/scripted.ts'
+import { scriptedModel } from './model/scripted-model.ts'
 import type { Logger } from './telemetry/logger.ts'
 
 describe('approvals', () => {

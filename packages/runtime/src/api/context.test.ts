@@ -2,7 +2,7 @@ import { Memory, memoryStore } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
 import { expect, test } from 'vitest'
 import { agent } from '../define/agent.ts'
-import { scriptedModel } from '../model/scripted.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
 import type { Runtime } from './runtime.ts'
 import { codeOf, gate, patient, testRuntime, until } from './test-runtime.fixture.ts'
 

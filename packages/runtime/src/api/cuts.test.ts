@@ -7,7 +7,7 @@ import { type AgentContext, agent } from '../define/agent.ts'
 import { tool } from '../define/tool.ts'
 import { ProviderError } from '../error/error.ts'
 import type { Model } from '../model/model.ts'
-import { type ScriptedAnswer, scriptedModel } from '../model/scripted.ts'
+import { type ScriptedAnswer, scriptedModel } from '../model/scripted-model.ts'
 import { cutsOf, resyncsOf } from './cuts.fixture.ts'
 import { echo, gate, logOf, patient, testRuntime, typesOf, until } from './test-runtime.fixture.ts'
 

@@ -11,7 +11,7 @@ import { workflow } from '../define/workflow.ts'
 import { ProviderError } from '../error/error.ts'
 import { useInterrupt } from '../execute/hooks/use-interrupt.ts'
 import { useReason } from '../execute/hooks/use-reason.ts'
-import { scriptedModel } from '../model/scripted.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
 import type { Runtime } from './runtime.ts'
 import { codeOf, echo, gate, logOf, patient, testRuntime, until } from './test-runtime.fixture.ts'
 

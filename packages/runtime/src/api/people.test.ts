@@ -7,7 +7,7 @@ import { agent } from '../define/agent.ts'
 import { subAgent } from '../define/sub-agent.ts'
 import { tool } from '../define/tool.ts'
 import { settled } from '../drive/clock.fixture.ts'
-import { scriptedModel } from '../model/scripted.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
 import { codeOf, testRuntime } from './test-runtime.fixture.ts'
 
 const ran: string[] = []

@@ -1,8 +1,8 @@
 // What the log refuses, as what a caller is told.
 
 import { LogError, type Refusal } from '@millrace/log'
-import type { ErrorCode } from '../error/code.ts'
 import { MillraceError, RunError, ValidationError } from '../error/error.ts'
+import type { ErrorCode } from '../error/error-codes.ts'
 
 const WHY: Partial<Record<Refusal, readonly [ErrorCode, string]>> = {
   busy: ['run_busy', 'another run is open or asked for: wait, or say whenBusy'],

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../define/agent.ts'
 import { tool } from '../define/tool.ts'
-import { scriptedModel } from '../model/scripted.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
 import type { Runtime } from './runtime.ts'
 import {
   codeOf,

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { agent } from '../define/agent.ts'
 import type { NodeContext } from '../define/node.ts'
 import { workflow } from '../define/workflow.ts'
-import { scriptedModel } from '../model/scripted.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
 import { codeOf, echo, gate, logOf, patient, testRuntime, textsOf, typesOf, until } from './test-runtime.fixture.ts'
 
 /** A session of some turns, each answered. */

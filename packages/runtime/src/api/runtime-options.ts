@@ -7,9 +7,9 @@ import type { Engine, InProcessOptions } from '../drive/engine.ts'
 import type { Observer } from '../drive/notices.ts'
 import { checkObject, describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import type { Backoff } from '../model/retry.ts'
+import type { Backoff } from '../model/backoff.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import type { TelemetryOptions } from '../telemetry/options.ts'
+import type { TelemetryOptions } from '../telemetry/telemetry-options.ts'
 
 export interface RuntimeOptions {
   /** Where the logs are. */

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../define/agent.ts'
 import { tool } from '../define/tool.ts'
-import { type ScriptedCall, scriptedModel } from '../model/scripted.ts'
+import { type ScriptedCall, scriptedModel } from '../model/scripted-model.ts'
 import { approve, ask, begin, call, counted, give, scripted, soundLog } from './people.fixture.ts'
 import { echo, testRuntime } from './test-runtime.fixture.ts'
 

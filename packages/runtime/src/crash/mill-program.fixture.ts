@@ -11,7 +11,7 @@ import type { Runtime } from '../api/runtime.ts'
 import { type Agent, agent } from '../define/agent.ts'
 import { subAgent } from '../define/sub-agent.ts'
 import { type AnyTool, tool } from '../define/tool.ts'
-import { type ScriptedAnswer, type ScriptedPrompt, scriptedModel } from '../model/scripted.ts'
+import { type ScriptedAnswer, type ScriptedPrompt, scriptedModel } from '../model/scripted-model.ts'
 import type { Note } from './ledger.fixture.ts'
 import {
   attemptOf,

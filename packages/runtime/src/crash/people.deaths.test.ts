@@ -1,6 +1,6 @@
 import type { Entry } from '@millrace/protocol'
 import { beforeAll, describe, expect, test } from 'vitest'
-import type { ErrorCode } from '../error/code.ts'
+import type { ErrorCode } from '../error/error-codes.ts'
 import { everyNth } from '../every-nth.fixture.ts'
 import { keyOf } from '../session/key.ts'
 import { atEach, type CrowdPlan, FAST, type Fault, type Plan, PROMPT, UNDISTURBED } from './fault-plan.fixture.ts'

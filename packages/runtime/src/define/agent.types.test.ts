@@ -7,7 +7,7 @@ import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import type { Run } from '../api/run.ts'
 import type { Runtime } from '../api/runtime.ts'
-import { scriptedModel } from '../model/scripted.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
 import { type AgentContext, agent, type ToolNames } from './agent.ts'
 import { providerTool, tool } from './tool.ts'
 

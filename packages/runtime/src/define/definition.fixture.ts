@@ -2,7 +2,7 @@
 
 import { expect } from 'vitest'
 import { ValidationError } from '../error/error.ts'
-import { scriptedModel } from '../model/scripted.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
 import { agent } from './agent.ts'
 import { workflow } from './workflow.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
-import { scriptedModel } from '../model/scripted.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
 import { agent } from './agent.ts'
 import type { NodeContext } from './node.ts'
 import { workflow } from './workflow.ts'

@@ -1,5 +1,5 @@
 import type { Json, Message, Usage } from '@millrace/protocol'
-import type { Backoff } from '../model/retry.ts'
+import type { Backoff } from '../model/backoff.ts'
 import type { Agent } from './agent.ts'
 import { checkNode, jsonOf } from './workflow-checks.ts'
 

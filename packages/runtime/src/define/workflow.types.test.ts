@@ -3,7 +3,7 @@
 import type { Json } from '@millrace/protocol'
 import { expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
-import { scriptedModel } from '../model/scripted.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
 import { agent } from './agent.ts'
 import type { EdgeDefinition } from './edge.ts'
 import type { NodeContext, NodeFailure, NodeResult } from './node.ts'

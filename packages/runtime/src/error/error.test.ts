@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { categoryOf, errorCodes } from './code.ts'
 import { BudgetError, MillraceError, ProviderError, RunError, ToolError, ValidationError } from './error.ts'
+import { categoryOf, errorCodes } from './error-codes.ts'
 
 test('every error has a code, a category and a name, and keeps its cause', () => {
   const cause = new Error('why')

@@ -1,4 +1,4 @@
-import { categoryOf, type ErrorCode } from './code.ts'
+import { categoryOf, type ErrorCode } from './error-codes.ts'
 
 const MARK = Symbol.for('millrace.error')
 

@@ -3,10 +3,10 @@
 import { Client, SdkHttpError, type Transport, type VersionNegotiationOptions } from '@modelcontextprotocol/client'
 import { unlessAborted } from '../async/unless-aborted.ts'
 import { ToolError } from '../error/error.ts'
-import { failureOf, isTooLarge, isUnconnected, LONGEST_MS, lostByOther, unanswered, unreachedOf } from './failure.ts'
-import { HttpTransport } from './http.ts'
-import { validator } from './schema.ts'
-import type { Server } from './server.ts'
+import type { Server } from './endpoint.ts'
+import { HttpTransport } from './http-transport.ts'
+import { failureOf, isTooLarge, isUnconnected, LONGEST_MS, lostByOther, unanswered, unreachedOf } from './mcp-error.ts'
+import { validator } from './server-schema.ts'
 
 /** How long a server may take to let go of its connection. */
 const CLOSE_MS = 6000

@@ -8,8 +8,8 @@ import { onTestFinished } from 'vitest'
 import { quiet } from '../api/test-runtime.fixture.ts'
 import { cachedEnv, NODE_COMPILE_CACHE } from '../child-env.fixture.ts'
 import type { ToolContext } from '../define/tool.ts'
-import { connectMcp, type Mcp, type McpOptions } from './mcp.ts'
-import type { McpStdio } from './server.ts'
+import { connectMcp, type Mcp, type McpOptions } from './connect-mcp.ts'
+import type { McpStdio } from './endpoint.ts'
 
 const fileOf = (name: string) => new URL(`${name}.fixture.ts`, import.meta.url).pathname
 

@@ -1,6 +1,6 @@
 import type { LanguageModelV3, LanguageModelV4, LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { ValidationError } from '../error/error.ts'
-import { fromV3 } from './v3.ts'
+import { fromV3 } from './from-v3.ts'
 
 /** A model of any provider of the AI SDK. */
 export type Model = LanguageModelV4 | LanguageModelV3

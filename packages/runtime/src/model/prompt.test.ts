@@ -3,10 +3,10 @@ import type { Message, Part } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../define/tool.ts'
+import { finish, partsModel, Stage, streamOf, words } from './model-run.fixture.ts'
 import { problemsOf } from './prompt.fixture.ts'
 import { promptOf } from './prompt.ts'
-import { finish, partsModel, Stage, streamOf, words } from './run.fixture.ts'
-import { scriptedModel } from './scripted.ts'
+import { scriptedModel } from './scripted-model.ts'
 
 const message = (role: Message['role'], ...parts: object[]): Message => ({
   id: 'm',

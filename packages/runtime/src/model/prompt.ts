@@ -11,7 +11,7 @@ import type {
   SharedV4ProviderOptions,
 } from '@ai-sdk/provider'
 import type { Json, Message, Part, ToolPart } from '@millrace/protocol'
-import { PROVIDER_CONTENT } from './answer.ts'
+import { PROVIDER_CONTENT } from './model-answer.ts'
 
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content']

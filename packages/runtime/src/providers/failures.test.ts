@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
-import { chunksOf, Stage } from '../model/run.fixture.ts'
+import { chunksOf, Stage } from '../model/model-run.fixture.ts'
 import { PROVIDERS } from './providers.fixture.ts'
 import { type Reply, rawServer } from './server.fixture.ts'
 

@@ -2,7 +2,7 @@ import type { FixtureResponse } from '@copilotkit/aimock'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../define/tool.ts'
-import { chunksOf, Stage, type Trial } from '../model/run.fixture.ts'
+import { chunksOf, Stage, type Trial } from '../model/model-run.fixture.ts'
 import { mockServer } from './mock.fixture.ts'
 import { PROVIDERS } from './providers.fixture.ts'
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { providerTool, tool } from '../define/tool.ts'
-import { chunksOf, Stage } from '../model/run.fixture.ts'
+import { chunksOf, Stage } from '../model/model-run.fixture.ts'
 import { anthropicProvider, openaiProvider } from './providers.fixture.ts'
 import { anthropic, rawServer } from './server.fixture.ts'
 

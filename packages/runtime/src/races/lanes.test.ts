@@ -9,7 +9,7 @@ import type { Runtime } from '../api/runtime.ts'
 import { type Gate, gate, logOf, testRuntime, typesOf } from '../api/test-runtime.fixture.ts'
 import { type Agent, agent } from '../define/agent.ts'
 import { tool } from '../define/tool.ts'
-import { scriptedModel } from '../model/scripted.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
 
 /** A team: one that pays where that is approved, one that works until a gate opens, and their parent. */
 function team(ran: string[], { opened }: Gate) {

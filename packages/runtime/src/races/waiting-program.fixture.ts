@@ -4,7 +4,7 @@ import type { Timers } from '@millrace/log'
 import { z } from 'zod'
 import { type Agent, agent } from '../define/agent.ts'
 import { type ClientTool, type Tool, tool } from '../define/tool.ts'
-import { scriptedModel } from '../model/scripted.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
 import type { Kind } from './race-plan.fixture.ts'
 
 export const SESSION = 'session'

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test, vi } from 'vitest'
 import { agent } from '../define/agent.ts'
 import { VirtualCluster } from '../drive/virtual-processes.fixture.ts'
-import { scriptedModel } from '../model/scripted.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
 import { Session } from './session.ts'
 import { Sessions } from './sessions.ts'
 

@@ -6,7 +6,7 @@ import { agent } from '../define/agent.ts'
 import { type ToolContext, tool } from '../define/tool.ts'
 import { RunError, ToolError } from '../error/error.ts'
 import { caller, callsOf, chunksOf, play, resultsIn } from '../execute/agent/play.fixture.ts'
-import { scriptedModel } from '../model/scripted.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
 
 const none = z.object({})
 const calls = (name: string, count: number) => Array.from({ length: count }, (_, i) => ({ name, id: `c${i}` }))

@@ -2,7 +2,7 @@ import { memoryStore } from '@millrace/log'
 import { afterEach, expect, test } from 'vitest'
 import { createRuntime, type Runtime } from '../api/runtime.ts'
 import { agent } from '../define/agent.ts'
-import { scriptedModel } from '../model/scripted.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
 
 const prompts: unknown[] = []
 const model = scriptedModel(({ options }) => {

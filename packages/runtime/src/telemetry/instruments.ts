@@ -7,7 +7,7 @@ import {
   metrics,
 } from '@opentelemetry/api'
 import type { Guard } from './guard.ts'
-import { counter, histogram, SCHEMA_URL, SCOPE } from './names.ts'
+import { counter, histogram, SCHEMA_URL, SCOPE } from './semantic-conventions.ts'
 
 interface Made {
   readonly provider: MeterProvider

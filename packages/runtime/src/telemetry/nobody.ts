@@ -1,10 +1,10 @@
 // What is told where nobody listens: nothing, at no cost.
 
 import { ROOT_CONTEXT } from '@opentelemetry/api'
-import type { AgentWork } from './agent.ts'
-import type { ModelCall } from './model.ts'
+import type { AgentWork } from './agent-span.ts'
+import type { ModelCall } from './model-span.ts'
 import type { DriveWork } from './telemetry.ts'
-import type { ToolCall } from './tool.ts'
+import type { ToolCall } from './tool-span.ts'
 
 const ignore = (): void => {}
 const within = <T>(code: () => T): T => code()

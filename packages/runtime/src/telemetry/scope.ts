@@ -8,11 +8,11 @@ import {
   trace,
 } from '@opentelemetry/api'
 import { Guard } from './guard.ts'
+import { GuardedSpan } from './guarded-span.ts'
 import { Instruments } from './instruments.ts'
 import type { Logger } from './logger.ts'
-import { attribute, type Operation, SCHEMA_URL, SCOPE } from './names.ts'
-import type { SpanAbout, TelemetryOptions } from './options.ts'
-import { GuardedSpan } from './span.ts'
+import { attribute, type Operation, SCHEMA_URL, SCOPE } from './semantic-conventions.ts'
+import type { SpanAbout, TelemetryOptions } from './telemetry-options.ts'
 
 /** Where something happens: what it is told under, and whose it is. */
 export interface Place {

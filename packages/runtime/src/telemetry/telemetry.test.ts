@@ -8,8 +8,8 @@ import { quiet } from '../api/test-runtime.fixture.ts'
 import { agent } from '../define/agent.ts'
 import { tool } from '../define/tool.ts'
 import { ProviderError } from '../error/error.ts'
-import { scriptedModel } from '../model/scripted.ts'
-import type { AgentWork } from './agent.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
+import type { AgentWork } from './agent-span.ts'
 import {
   collector,
   driveOf,

@@ -2,14 +2,14 @@
 
 import type { BatchLike, Writer } from '@millrace/log'
 import { type Attributes, type SpanContext, trace } from '@opentelemetry/api'
-import { AgentSpan, type AgentStatus, type AgentWork, programHeading, type TracedAgent } from './agent.ts'
+import { AgentSpan, type AgentStatus, type AgentWork, programHeading, type TracedAgent } from './agent-span.ts'
+import { spanContextOf, under } from './guarded-span.ts'
 import type { Logger } from './logger.ts'
-import { attribute, OTHER_ERROR } from './names.ts'
 import { unwatched } from './nobody.ts'
-import type { TelemetryOptions } from './options.ts'
 import { Recent } from './recent.ts'
 import { Scope } from './scope.ts'
-import { spanContextOf, under } from './span.ts'
+import { attribute, OTHER_ERROR } from './semantic-conventions.ts'
+import type { TelemetryOptions } from './telemetry-options.ts'
 
 /** Of how many runs it is known where they were asked for or driven before. */
 const KNOWN_RUNS = 1000

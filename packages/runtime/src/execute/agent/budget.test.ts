@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { agent } from '../../define/agent.ts'
 import { tool } from '../../define/tool.ts'
 import { textOf, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
-import { scriptedModel } from '../../model/scripted.ts'
+import { scriptedModel } from '../../model/scripted-model.ts'
 import { callsOf, heardModel, play } from './play.fixture.ts'
 
 const again = tool({ name: 'again', inputSchema: z.object({}), execute: () => 'more' })

@@ -5,7 +5,7 @@ import { type AgentContext, agent } from '../../define/agent.ts'
 import { type AnyTool, type ToolContext, tool } from '../../define/tool.ts'
 import { VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
 import { ProviderError } from '../../error/error.ts'
-import { scriptedModel } from '../../model/scripted.ts'
+import { scriptedModel } from '../../model/scripted-model.ts'
 import { callsOf, chunksOf, heardModel, play, resultsIn } from './play.fixture.ts'
 
 const input = z.object({})

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { agent } from '../../define/agent.ts'
 import { tool } from '../../define/tool.ts'
-import { scriptedModel } from '../../model/scripted.ts'
+import { scriptedModel } from '../../model/scripted-model.ts'
 import { outputStreamId } from '../output.ts'
 import { callsOf, chunksOf, commitOf, heardModel, play } from './play.fixture.ts'
 

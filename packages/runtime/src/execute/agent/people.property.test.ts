@@ -10,7 +10,7 @@ import { begin, closedIn, soundLog } from '../../api/people.fixture.ts'
 import { type Agent, agent } from '../../define/agent.ts'
 import { type SubAgent, subAgent } from '../../define/sub-agent.ts'
 import { tool } from '../../define/tool.ts'
-import { scriptedModel } from '../../model/scripted.ts'
+import { scriptedModel } from '../../model/scripted-model.ts'
 import { chunksOf } from './play.fixture.ts'
 
 type Kind = 'free' | 'asked' | 'client' | 'askedClient' | 'allowed' | 'forbidden'

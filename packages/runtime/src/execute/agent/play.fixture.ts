@@ -9,7 +9,12 @@ import type { RuntimeOptions } from '../../api/runtime-options.ts'
 import { logOf, testRuntime } from '../../api/test-runtime.fixture.ts'
 import { type Agent, agent, type OutputOfAgent } from '../../define/agent.ts'
 import type { AnyTool } from '../../define/tool.ts'
-import { type ScriptedAnswer, type ScriptedOptions, type ScriptedPrompt, scriptedModel } from '../../model/scripted.ts'
+import {
+  type ScriptedAnswer,
+  type ScriptedOptions,
+  type ScriptedPrompt,
+  scriptedModel,
+} from '../../model/scripted-model.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 
 export interface Told {

@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject, Message, Part } from '@millrace/protocol'
 import { ValidationError } from '../../error/error.ts'
-import { embedded } from '../../schema/embedded.ts'
+import { embedded } from '../../schema/embed-schema.ts'
 import { type JsonSchema, jsonSchemaOf, type Schema, validate } from '../../schema/schema.ts'
 import { messagesOf } from './input.ts'
 import type { Reasoned } from './reason.ts'

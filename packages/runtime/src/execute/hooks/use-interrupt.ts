@@ -5,7 +5,7 @@ import type { InterruptChunk, Json } from '@millrace/protocol'
 import { describeType } from '../../error/check-object.ts'
 import { MillraceError, ValidationError } from '../../error/error.ts'
 import { logErrorCode } from '../../error/log-error.ts'
-import { checkForm } from '../../schema/form.ts'
+import { checkForm } from '../../schema/form-response.ts'
 import type { Jsonified } from '../../schema/json.ts'
 import {
   checkSchema,

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Model } from '../../model/model.ts'
-import { type ScriptedAnswer, scriptedModel } from '../../model/scripted.ts'
+import { type ScriptedAnswer, scriptedModel } from '../../model/scripted-model.ts'
 import { heardModel } from '../agent/play.fixture.ts'
 import { asking, structuredIn, textIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'

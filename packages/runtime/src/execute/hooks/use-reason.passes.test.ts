@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
-import { scriptedModel } from '../../model/scripted.ts'
+import { scriptedModel } from '../../model/scripted-model.ts'
 import { heardModel } from '../agent/play.fixture.ts'
 import { answered, asking, structuredIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'

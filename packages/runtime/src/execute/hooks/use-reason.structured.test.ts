@@ -5,7 +5,7 @@ import { applyStructuredChunk } from '@millrace/protocol'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
-import { type ScriptedAnswer, scriptedModel } from '../../model/scripted.ts'
+import { type ScriptedAnswer, scriptedModel } from '../../model/scripted-model.ts'
 import { asking, structuredIn, textIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'
 

@@ -1,6 +1,6 @@
 import type { Lane, Said } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
-import type { AgentWork } from '../../telemetry/agent.ts'
+import type { AgentWork } from '../../telemetry/agent-span.ts'
 import type { Execution } from './execution.ts'
 import type { Given } from './record.ts'
 

@@ -1,8 +1,8 @@
 // Why a hook failed: as its node is told, as the log keeps it, and as the node is told again from there.
 
 import { LogError } from '@millrace/log'
-import type { ErrorCode } from '../../error/code.ts'
 import { BudgetError, MillraceError, ProviderError, RunError, ToolError, ValidationError } from '../../error/error.ts'
+import type { ErrorCode } from '../../error/error-codes.ts'
 import { excerpt } from '../../error/excerpt.ts'
 import { logErrorCode } from '../../error/log-error.ts'
 import type { Given } from './record.ts'

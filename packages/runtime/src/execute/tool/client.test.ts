@@ -7,9 +7,9 @@ import { codeOf } from '../../api/test-runtime.fixture.ts'
 import { agent } from '../../define/agent.ts'
 import { subAgent } from '../../define/sub-agent.ts'
 import { tool } from '../../define/tool.ts'
-import { CLIENT_TOOL_ERROR_CODES } from '../../error/code.ts'
 import { ProviderError } from '../../error/error.ts'
-import { scriptedModel } from '../../model/scripted.ts'
+import { CLIENT_TOOL_ERROR_CODES } from '../../error/error-codes.ts'
+import { scriptedModel } from '../../model/scripted-model.ts'
 import { caller, chunksOf, resultsIn } from '../agent/play.fixture.ts'
 
 const locate = tool({ name: 'locate', title: 'Where am I?', inputSchema: z.object({ n: z.number() }), client: true })

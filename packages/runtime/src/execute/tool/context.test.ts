@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { gate } from '../../api/test-runtime.fixture.ts'
 import { agent } from '../../define/agent.ts'
 import { type ToolContext, tool } from '../../define/tool.ts'
-import { scriptedModel } from '../../model/scripted.ts'
+import { scriptedModel } from '../../model/scripted-model.ts'
 import { caller, callsOf, chunksOf, play, resultsIn } from '../agent/play.fixture.ts'
 
 const none = z.object({})

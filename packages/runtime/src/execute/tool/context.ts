@@ -3,7 +3,7 @@
 import { type Lane, LogError } from '@millrace/log'
 import type { ToolContext } from '../../define/tool.ts'
 import { ToolError } from '../../error/error.ts'
-import { PROVIDER_CONTENT } from '../../model/answer.ts'
+import { PROVIDER_CONTENT } from '../../model/model-answer.ts'
 import { keyOf } from '../../session/key.ts'
 import { Updates } from '../../session/state-updates.ts'
 import type { Work } from '../work.ts'

@@ -9,7 +9,7 @@ import { type Agent, agent } from '../../define/agent.ts'
 import { tool } from '../../define/tool.ts'
 import { settled } from '../../drive/clock.fixture.ts'
 import { callsOf, expectOneEnd, type Process, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
-import { scriptedModel } from '../../model/scripted.ts'
+import { scriptedModel } from '../../model/scripted-model.ts'
 import { caller, reportsOf, resultsIn } from '../agent/play.fixture.ts'
 
 /** A run that is paused, in a time that stands still. */

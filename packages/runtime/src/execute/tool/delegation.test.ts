@@ -19,7 +19,7 @@ import { type Agent, agent } from '../../define/agent.ts'
 import { tool } from '../../define/tool.ts'
 import { expectOneEnd, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
 import { ProviderError } from '../../error/error.ts'
-import { scriptedModel } from '../../model/scripted.ts'
+import { scriptedModel } from '../../model/scripted-model.ts'
 import { chunksOf, reportsOf } from '../agent/play.fixture.ts'
 
 const overloaded = () => new ProviderError('provider_overloaded', 'too much', { retryable: true })

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { approve, ask, begin, call, closedIn, counted, give, scripted, soundLog } from '../../api/people.fixture.ts'
 import { agent } from '../../define/agent.ts'
 import { type ToolContext, tool } from '../../define/tool.ts'
-import { scriptedModel } from '../../model/scripted.ts'
+import { scriptedModel } from '../../model/scripted-model.ts'
 import { chunksOf } from '../agent/play.fixture.ts'
 
 describe('what a sub-agent shares with its parent', () => {

@@ -6,7 +6,7 @@ import { call, counted, scripted } from '../../api/people.fixture.ts'
 import { gate } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
-import { scriptedModel } from '../../model/scripted.ts'
+import { scriptedModel } from '../../model/scripted-model.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { inRow, Play } from './play.fixture.ts'
 

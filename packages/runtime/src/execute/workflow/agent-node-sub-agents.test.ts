@@ -5,7 +5,7 @@ import { ask, call, counted, saidIn, scripted } from '../../api/people.fixture.t
 import { gate, patient } from '../../api/test-runtime.fixture.ts'
 import type { Agent } from '../../define/agent.ts'
 import type { NodeContext } from '../../define/node.ts'
-import { scriptedModel } from '../../model/scripted.ts'
+import { scriptedModel } from '../../model/scripted-model.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useStep } from '../hooks/use-step.ts'

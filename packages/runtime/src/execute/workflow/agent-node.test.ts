@@ -6,7 +6,7 @@ import { approve, ask, call, callsIn, counted, saidIn, scripted } from '../../ap
 import { type Agent, agent } from '../../define/agent.ts'
 import type { NodeContext } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
-import { scriptedModel } from '../../model/scripted.ts'
+import { scriptedModel } from '../../model/scripted-model.ts'
 import { chunksOf, heardModel, resultsIn } from '../agent/play.fixture.ts'
 import { cutEverywhere } from './cut.fixture.ts'
 import { inRow, Play, publicOf, single } from './play.fixture.ts'

@@ -8,7 +8,7 @@ import type { Node, NodeContext, NodeFailure, NodeResult } from '../../define/no
 import { isRecord } from '../../define/workflow-checks.ts'
 import { describeType } from '../../error/check-object.ts'
 import { MillraceError, ValidationError } from '../../error/error.ts'
-import { DEFAULT_BACKOFF } from '../../model/retry.ts'
+import { DEFAULT_BACKOFF } from '../../model/backoff.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { jsonOr } from '../../schema/json.ts'
 import { askAgent } from '../hooks/ask-agent.ts'

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { logOf, until } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
-import { scriptedModel } from '../../model/scripted.ts'
+import { scriptedModel } from '../../model/scripted-model.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'

@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { ask, call, counted, scripted } from '../../api/people.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
-import { scriptedModel } from '../../model/scripted.ts'
+import { scriptedModel } from '../../model/scripted-model.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useWorkflowState } from '../hooks/use-state.ts'

@@ -1,0 +1,8 @@
+export { CALL_TIMEOUT_MS, CONNECT_TIMEOUT_MS, connectMcp, type Mcp, type McpOptions } from './mcp/connect-mcp.ts'
+export type { McpHttp, McpServer, McpStdio, McpTransport } from './mcp/endpoint.ts'
+export type { McpHeaders } from './mcp/http-transport.ts'
+export type { McpAnnotations, McpSkipped, McpToolInfo } from './mcp/list-tools.ts'
+export type { McpApproval, McpApprovalContext, McpApprovalRule } from './mcp/mcp-approval.ts'
+export { MAX_MESSAGE_BYTES } from './mcp/mcp-error.ts'
+export { IDEMPOTENCY_KEY } from './mcp/mcp-tool.ts'
+export { type McpProgress, PROGRESS_INTERVAL_MS } from './mcp/with-progress.ts'

@@ -1,0 +1,235 @@
+import { readFileSync } from 'node:fs'
+import { InMemoryTransport, McpServer } from '@modelcontextprotocol/server'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
+import { codeOf, quiet } from '../api/test-runtime.fixture.ts'
+import {
+  CALL_TIMEOUT_MS,
+  CONNECT_TIMEOUT_MS,
+  connectMcp,
+  LONGEST_PREFIX,
+  type Mcp,
+  type McpOptions,
+} from './connect-mcp.ts'
+import { INFO } from './connection.ts'
+import { CANCEL_MS } from './http-transport.ts'
+import { LONGEST_DESCRIPTION, MOST_PAGES, MOST_TOOLS } from './list-tools.ts'
+import {
+  call,
+  connect,
+  failure,
+  type HttpServer,
+  overHttp,
+  sdkServer,
+  startHttpServer,
+} from './mcp-connections.fixture.ts'
+import { LONGEST_TEXT, MAX_MESSAGE_BYTES } from './mcp-error.ts'
+import { IDEMPOTENCY_KEY } from './mcp-tool.ts'
+import { CHECK_MS, DEEPEST_SCHEMA, LONGEST_SCHEMA } from './server-schema.ts'
+import { PROGRESS_INTERVAL_MS } from './with-progress.ts'
+
+let server: HttpServer
+beforeAll(async () => {
+  server = await startHttpServer()
+})
+afterAll(() => server.kill())
+
+/** The ways to the same server. */
+const ways: readonly [string, () => McpOptions][] = [
+  ['stdio', () => sdkServer],
+  ['streamable HTTP with sessions', () => ({ url: server.url })],
+  ['streamable HTTP of the newer protocol', () => ({ url: server.modern, versionNegotiation: { mode: 'auto' } })],
+]
+
+describe.each(ways)('over %s', (_, optionsOf) => {
+  /** For the tests that leave the connection as it is. */
+  let mcp: Mcp
+  beforeAll(async () => {
+    mcp = await connectMcp({ logger: quiet, ...optionsOf() })
+  })
+  afterAll(() => mcp.close())
+
+  test('tools are what the server says, and give what it gives', async () => {
+    expect(mcp.skipped).toEqual([])
+    expect(mcp.tools.find(({ name }) => name === 'add')).toMatchObject({
+      executor: 'server',
+      description: 'Adds two numbers',
+      title: 'Adding',
+      timeout: 60_000,
+      jsonSchema: { type: 'object', properties: { a: { type: 'number' } }, required: ['a', 'b'] },
+    })
+    expect(await call(mcp, 'add', { a: 1, b: 2 }).output).toEqual({ sum: 3 })
+    expect(await call(mcp, 'lines').output).toBe('one\ntwo')
+    // Not undefined: of a generator that would be its last progress.
+    expect(await call(mcp, 'nothing').output).toBeNull()
+    expect(await call(mcp, 'mixed').output).toEqual([
+      { type: 'text', text: 'a dot' },
+      { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+      { type: 'resource', resource: { uri: 'memo:1', text: 'a memo' } },
+    ])
+    const meta = await call(mcp, 'meta', {}, { idempotencyKey: 's/r/c' }).output
+    expect(JSON.parse(meta as string)).toMatchObject({ [IDEMPOTENCY_KEY]: 's/r/c' })
+  })
+
+  test('what the tool itself says of its failure is told, and no more than fits', async () => {
+    expect(await failure(call(mcp, 'fail', { text: 'no such city' }).output)).toMatchObject({
+      name: 'ToolError',
+      code: 'tool_execution_failed',
+      message: 'no such city',
+    })
+    const long = await failure(call(mcp, 'fail', { text: 'x'.repeat(100_000) }).output)
+    expect(long.message).toHaveLength(1001)
+  })
+
+  test('progress is yielded while the call goes on', async () => {
+    const held = call(mcp, 'hold', { id: 'a' })
+    await held.begun
+    expect(held.progress).toEqual([{ progress: 1, total: 2, message: 'half of it' }])
+    await call(mcp, 'release', { id: 'a' }).output
+    expect(await held.output).toBe('a was let go')
+  })
+
+  test('a flood of progress is a trickle here', async () => {
+    const started = performance.now()
+    const flooded = call(mcp, 'flood', { times: 2000 })
+    expect(await flooded.output).toBe('flooded')
+    expect(flooded.progress.length).toBeLessThan(3 + (performance.now() - started) / 100)
+    expect(flooded.progress.length).toBeGreaterThan(0)
+  })
+
+  test('a call that is given up is cancelled at the server, and others go on', async () => {
+    const stop = new AbortController()
+    const held = call(mcp, 'hold', { id: 'b' }, { abortSignal: stop.signal })
+    await held.begun
+    const reason = new Error('stopped')
+    stop.abort(reason)
+    expect(await failure(held.output)).toBe(reason)
+    expect(await call(mcp, 'cancelled', { id: 'b' }).output).toBe('yes')
+    // Nothing is held open for it, nor for anything else.
+    expect(await call(mcp, 'alone').output).toBe('alone')
+  })
+
+  test('closing ends what is under way and what comes later, typed, however often it is asked for', async () => {
+    const mcp = await connect(optionsOf())
+    const held = call(mcp, 'hold', { id: 'c' })
+    await held.begun
+    const closing = mcp.close()
+    expect(await codeOf(held.output)).toBe('mcp_closed')
+    await closing
+    await mcp[Symbol.asyncDispose]()
+    expect(await codeOf(call(mcp, 'pid').output)).toBe('mcp_closed')
+    expect(await codeOf(mcp.refresh())).toBe('mcp_closed')
+  })
+
+  test('an output larger than the bound is refused by name, and the next call works', async () => {
+    const mcp = await connect(optionsOf())
+    expect(await codeOf(call(mcp, 'big', { bytes: 11 * 1024 * 1024 }).output)).toBe('tool_output_too_large')
+    expect(await call(mcp, 'big', { bytes: 10 }).output).toBe('x'.repeat(10))
+  })
+})
+
+test('a session over HTTP is ended at the server too', async () => {
+  const { url } = await overHttp()
+  const [first, second] = [await connect({ url }), await connect({ url })]
+  expect(await call(second, 'sessions').output).toBe('2')
+  await first.close()
+  expect(await call(second, 'sessions').output).toBe('1')
+})
+
+test('headers go with each request, and may be other ones each time', async () => {
+  const { url } = server
+  let token = 'right'
+  const mcp = await connect({ url, headers: async () => ({ authorization: `Bearer ${token}` }) })
+  expect(await call(mcp, 'lines').output).toBe('one\ntwo')
+  token = 'wrong'
+  expect(await codeOf(call(mcp, 'lines').output)).toBe('mcp_unauthorized')
+})
+
+test('only those that are wanted are there, under names of their own', async () => {
+  const mcp = await connect({ ...sdkServer, include: ['add', 'fail', 'gone'], prefix: 'calc_' })
+  expect(mcp.tools.map(({ name }) => name)).toEqual(['calc_add', 'calc_fail'])
+  expect(mcp.skipped).toEqual([{ name: 'gone', reason: 'the server has no such tool' }])
+  expect(await call(mcp, 'calc_add', { a: 2, b: 2 }).output).toEqual({ sum: 4 })
+  const harmless = await connect({ ...sdkServer, include: ({ annotations }) => annotations.readOnlyHint === true })
+  expect(harmless.tools.map(({ name }) => name)).toEqual(['add'])
+})
+
+test('tools are those of the last look, until somebody looks again', async () => {
+  const mcp = await connect(sdkServer)
+  const before = mcp.tools
+  expect(before.map(({ name }) => name)).not.toContain('late')
+  await call(mcp, 'grow').output
+  expect(mcp.tools).toBe(before)
+  expect((await mcp.refresh()).map(({ name }) => name)).toContain('late')
+  expect(mcp.tools).not.toBe(before)
+  expect(await call(mcp, 'late').output).toBe('late')
+})
+
+test('a process gets the environment that it is given, and not this one', async () => {
+  process.env['GREETING'] = 'of the parent'
+  onTestFinished(() => void delete process.env['GREETING'])
+  expect(await call(await connect(sdkServer), 'greeting').output).toBe('none')
+  expect(await call(await connect({ ...sdkServer, env: { GREETING: 'hello' } }), 'greeting').output).toBe('hello')
+})
+
+test('a transport of one’s own is used as it is; what makes them is asked again', async () => {
+  const ends: { close(): Promise<void> }[] = []
+  const make = () => {
+    const server = new McpServer({ name: 'near', version: '1' })
+    server.registerTool('where', {}, () => ({ content: [{ type: 'text', text: `here ${ends.length}` }] }))
+    const [near, far] = InMemoryTransport.createLinkedPair()
+    ends.push(far)
+    void server.connect(far)
+    return near
+  }
+  const [bare, end] = InMemoryTransport.createLinkedPair()
+  void new McpServer({ name: 'bare', version: '1' }).connect(end)
+  expect((await connect({ transport: bare })).tools).toEqual([])
+  const once = await connect({ transport: make() })
+  expect(await call(once, 'where').output).toBe('here 1')
+  await ends[0]?.close()
+  expect(await codeOf(call(once, 'where').output)).toBe('mcp_connection_lost')
+  const often = await connect({ transport: make })
+  expect(await call(often, 'where').output).toBe('here 2')
+  await ends[1]?.close()
+  expect(await call(often, 'where').output).toBe('here 3')
+})
+
+test.each<[string, object, RegExp]>([
+  ['nothing', {}, /expected one of command, url and transport/],
+  ['two at once', { command: 'node', url: 'http://localhost' }, /expected one of/],
+  ['no program', { command: '' }, /command/],
+  ['an address of another kind', { url: 'ftp://localhost' }, /url: expected/],
+  ['a password in the address', { url: 'http://ann:hunter2@localhost/mcp' }, /give them as headers/],
+  ['no transport', { transport: 5 }, /transport/],
+  ['no time', { command: 'node', timeoutMs: 0 }, /timeoutMs/],
+  ['no number', { command: 'node', connectTimeoutMs: 'x' }, /connectTimeoutMs/],
+  ['a prefix that no name has', { command: 'node', prefix: 'a.b' }, /prefix/],
+  ['no names', { command: 'node', include: 'add' }, /include/],
+])('options that name %s are refused, without what they hold', async (_, options, message) => {
+  const error = await failure(connectMcp(options as McpOptions))
+  expect(error).toMatchObject({ code: 'validation_failed', message: expect.stringMatching(message) })
+  expect(error.message).not.toContain('hunter2')
+})
+
+const page = readFileSync(new URL('../../../../docs/reference/defaults.md', import.meta.url), 'utf8')
+
+test.each([
+  ['`timeoutMs`', CALL_TIMEOUT_MS.toLocaleString('en')],
+  ['`connectTimeoutMs`', CONNECT_TIMEOUT_MS.toLocaleString('en')],
+  ['progress of a call', `${PROGRESS_INTERVAL_MS}`],
+  ['a message, or an answer over HTTP', `${MAX_MESSAGE_BYTES / 2 ** 20} MiB`],
+  ['a server’s own words', `${LONGEST_TEXT.toLocaleString('en')} characters`],
+  ['a list of tools', `${MOST_TOOLS.toLocaleString('en')} tools, ${MOST_PAGES} pages`],
+  ['the description of a tool', `${LONGEST_DESCRIPTION / 1024} KiB`],
+  ['a schema of a tool', `${LONGEST_SCHEMA / 1024} KiB, ${DEEPEST_SCHEMA} levels`],
+  ['a check by a schema', CHECK_MS.toLocaleString('en')],
+  ['`prefix`', `${LONGEST_PREFIX} characters`],
+  ['a cancelled call', CANCEL_MS.toLocaleString('en')],
+])('the table of defaults says what %s is', (name, value) => {
+  expect(page).toContain(`| ${name} | ${value} |`)
+})
+
+test('servers are told this package and its version', () => {
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
+  expect(INFO).toEqual({ name: 'millrace', version })
+})

@@ -1,0 +1,112 @@
+// Which server is meant, and how a connection to it is opened; also again, where it was lost.
+
+import type { Transport } from '@modelcontextprotocol/client'
+import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
+import { checkObject, describeType } from '../error/check-object.ts'
+import { ToolError, ValidationError } from '../error/error.ts'
+import { HttpTransport, type McpHeaders } from './http-transport.ts'
+import { MAX_MESSAGE_BYTES } from './mcp-error.ts'
+
+/** A server that is a process of its own, started here and spoken to over its standard input and output. */
+export interface McpStdio {
+  readonly command: string
+  readonly args?: readonly string[]
+  /** What it finds in its environment, beside what the SDK hands on by itself, such as PATH and HOME. */
+  readonly env?: Readonly<Record<string, string>>
+  readonly cwd?: string
+  /** Where its standard error goes: to that of this process, if nothing is said. */
+  readonly stderr?: 'inherit' | 'ignore'
+}
+
+/** A server that is reached over streamable HTTP. */
+export interface McpHttp {
+  readonly url: string | URL
+  /** Sent with each request; a function is asked for each. */
+  readonly headers?: McpHeaders
+}
+
+/** A server that is reached by a transport of one's own; only what makes transports can be asked again after a connection was lost. */
+export interface McpTransport {
+  readonly transport: Transport | (() => Transport | PromiseLike<Transport>)
+}
+
+type KeyOf<T> = T extends unknown ? keyof T : never
+/** One kind, and nothing that belongs to the others. */
+type Only<Own, Others> = Own & { readonly [Key in Exclude<KeyOf<Others>, keyof Own>]?: never }
+
+export type McpServer =
+  | Only<McpStdio, McpHttp | McpTransport>
+  | Only<McpHttp, McpStdio | McpTransport>
+  | Only<McpTransport, McpStdio | McpHttp>
+
+export interface Server {
+  /** What people are told it is: without a path, arguments or credentials. */
+  readonly label: string
+  open(): Transport | PromiseLike<Transport>
+}
+
+/** The server that options name; throws where they name none. */
+export function serverOf(options: McpServer): Server {
+  checkObject('connectMcp', options)
+  const { command, url, transport } = options as Partial<McpStdio & McpHttp & McpTransport>
+  if ([command, url, transport].filter(given => given !== undefined).length !== 1) {
+    throw new ValidationError('connectMcp: expected one of command, url and transport')
+  }
+  if (url !== undefined) return overHttp(options as McpHttp)
+  if (command !== undefined) return overStdio(options as McpStdio)
+  return byTransport(options as McpTransport)
+}
+
+function overStdio({ command, args = [], env, cwd, stderr = 'inherit' }: McpStdio): Server {
+  if (typeof command !== 'string' || command === '')
+    throw new ValidationError('connectMcp: command: expected a program')
+  if (!Array.isArray(args))
+    throw new ValidationError(`connectMcp: args: expected an array, found ${describeType(args)}`)
+  return {
+    label: `the MCP server ${command.split(/[\\/]/).at(-1)}`,
+    open: () =>
+      new StdioClientTransport({
+        command,
+        args: [...args],
+        stderr,
+        maxBufferSize: MAX_MESSAGE_BYTES,
+        ...(env !== undefined && { env: { ...env } }),
+        ...(cwd !== undefined && { cwd }),
+      }),
+  }
+}
+
+function overHttp({ url, headers }: McpHttp): Server {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined
+  if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
+    throw new ValidationError('connectMcp: url: expected an address of http or https')
+  }
+  if (parsed.username !== '' || parsed.password !== '') {
+    throw new ValidationError('connectMcp: url: credentials do not belong there: give them as headers')
+  }
+  return { label: `the MCP server at ${parsed.host}`, open: () => new HttpTransport(parsed, headers) }
+}
+
+function byTransport({ transport }: McpTransport): Server {
+  const label = 'the MCP server'
+  if (typeof transport === 'function') return { label, open: transport }
+  if (typeof transport?.start !== 'function') {
+    throw new ValidationError(`connectMcp: transport: expected one of the SDK, found ${describeType(transport)}`)
+  }
+  let isUsed = false
+  return {
+    label,
+    open() {
+      if (!isUsed) {
+        isUsed = true
+        return transport
+      }
+      throw new ToolError(
+        'the connection to the MCP server was lost: only a function could make it another transport',
+        {
+          code: 'mcp_connection_lost',
+        },
+      )
+    },
+  }
+}

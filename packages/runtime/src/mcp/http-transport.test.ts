@@ -1,0 +1,152 @@
+// Servers over HTTP that answer wrongly, not at all, or too much.
+
+import { expect, test } from 'vitest'
+import { codeOf } from '../api/test-runtime.fixture.ts'
+import { connectMcp } from './connect-mcp.ts'
+import { type Behaviour, json, result, wire } from './http-server.fixture.ts'
+import { call, connect, failure } from './mcp-connections.fixture.ts'
+
+const onCall =
+  (behave: Behaviour): Behaviour =>
+  (asked, response, request) =>
+    asked.method === 'tools/call' && behave(asked, response, request)
+
+const refusal = (id: unknown, message: string, code = -32602) => ({ jsonrpc: '2.0', id, error: { code, message } })
+
+test.each([400, 404, 500])(
+  'a call that is answered with status %i and the server’s own words is not repeated',
+  async status => {
+    const server = await wire(
+      onCall(({ id }, response) => json(response, refusal(id, 'half done, then refused'), status)),
+    )
+    const mcp = await connect({ url: server.url })
+    expect(await failure(call(mcp, 'work').output)).toMatchObject({
+      code: 'mcp_protocol_error',
+      message: expect.stringMatching(/refused: .*half done, then refused$/),
+    })
+    expect(server.asked.filter(method => method === 'tools/call')).toHaveLength(1)
+  },
+)
+
+test.each([
+  ['404', 404, 'there is no such path: /secret?token=abc', 'mcp_protocol_error'],
+  ['400', 400, 'the session of the database is over', 'mcp_protocol_error'],
+  ['429', 429, 'later', 'mcp_unreachable'],
+  ['500', 500, 'at /home/secret', 'mcp_connection_lost'],
+])('a call that is answered with %s in a session that lives is not repeated', async (_, status, body, code) => {
+  const server = await wire(onCall((_asked, response) => Boolean(response.writeHead(status).end(body))))
+  const mcp = await connect({ url: server.url })
+  const error = await failure(call(mcp, 'work').output)
+  expect(error).toMatchObject({ code, message: expect.stringContaining(`answered with status ${status}`) })
+  expect(error.message).not.toMatch(/secret|database/)
+  expect(server.asked.filter(method => method === 'tools/call')).toHaveLength(1)
+})
+
+test.each([
+  ['404', 404, 'there is no such session'],
+  ['400 and an answer to nobody', 400, JSON.stringify(refusal(null, 'Bad Request', -32000))],
+  ['400 and a word of the session', 400, 'Invalid session'],
+])('a session that is forgotten with %s is opened again for the call', async (_, status, body) => {
+  let isForgotten = false
+  const server = await wire(({ method }, response) => {
+    if (method === 'initialize') isForgotten = false
+    return isForgotten && Boolean(response.writeHead(status).end(body))
+  })
+  const mcp = await connect({ url: server.url })
+  isForgotten = true
+  expect(await call(mcp, 'work').output).toBe('done')
+})
+
+test.each([404, 500])('a server that takes nobody in with status %i is not reached', async status => {
+  const server = await wire((_asked, response) => Boolean(response.writeHead(status).end('secret')))
+  expect(await failure(connectMcp({ url: server.url }))).toMatchObject({
+    code: 'mcp_unreachable',
+    message: expect.stringMatching(`answered with status ${status}$`),
+  })
+})
+
+test('a connection that breaks before the answer begins is a call that may have been done', async () => {
+  const server = await wire(onCall((_asked, response) => Boolean(response.destroy())))
+  const mcp = await connect({ url: server.url })
+  expect(await failure(call(mcp, 'work').output)).toMatchObject({
+    code: 'mcp_connection_lost',
+    message: expect.stringMatching(/it may have done the call/),
+  })
+  expect(server.asked.filter(method => method === 'tools/call')).toHaveLength(1)
+})
+
+test('so is one that breaks in the middle of an answer', async () => {
+  const server = await wire(
+    onCall((_asked, response) => {
+      response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' })
+      response.write('{"jsonrpc":', () => response.destroy())
+      return true
+    }),
+  )
+  const mcp = await connect({ url: server.url })
+  expect(await codeOf(call(mcp, 'work').output)).toBe('mcp_connection_lost')
+})
+
+test.each<[string, string, string]>([
+  ['cut JSON', 'application/json', '{"jsonrpc":"2.0","id":'],
+  ['no result', 'application/json', '{"jsonrpc":"2.0","id":2,"result":null}'],
+  ['a page', 'text/html', '<html>secret'],
+])('an answer of %s is one against the protocol', async (_, type, body) => {
+  const server = await wire(
+    onCall((_asked, response) => Boolean(response.writeHead(200, { 'content-type': type }).end(body))),
+  )
+  const error = await failure(call(await connect({ url: server.url }), 'work').output)
+  expect(error).toMatchObject({
+    code: 'mcp_protocol_error',
+    message: expect.stringMatching(/did not answer as the protocol says$/),
+  })
+})
+
+test('a list of tools without end is an error of connecting, by its name', async () => {
+  const server = await wire(
+    (asked, response) => asked.method === 'tools/list' && result(response, asked, { tools: Array(1_500_000).fill(0) }),
+  )
+  expect(await failure(connectMcp({ url: server.url }))).toMatchObject({
+    code: 'mcp_protocol_error',
+    message: expect.stringMatching(/more than 1000 tools$/),
+  })
+})
+
+test.each<[string, Behaviour]>([
+  ['hangs', () => true],
+  ['fails', (_asked, response) => Boolean(response.writeHead(500).end())],
+])('a call that is given up holds no connection, though its cancellation %s', async (_, cancelled) => {
+  const begun = Promise.withResolvers<void>()
+  const server = await wire((asked, response, request) => {
+    if (asked.method === 'notifications/cancelled') return cancelled(asked, response, request)
+    if (asked.method === 'tools/call') begun.resolve()
+    return asked.method === 'tools/call'
+  })
+  const mcp = await connect({ url: server.url })
+  const stop = new AbortController()
+  const given = call(mcp, 'work', {}, { abortSignal: stop.signal })
+  await begun.promise
+  stop.abort(new Error('stopped'))
+  expect((await failure(given.output)).message).toBe('stopped')
+  await server.idle()
+})
+
+test('an answer that is too large names its own call, and none beside or after it', async () => {
+  const event = (body: unknown) => `data: ${JSON.stringify(body)}\n\n`
+  const cut = Promise.withResolvers<void>()
+  const server = await wire(
+    onCall(({ id, params }, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      const text = 'x'.repeat(11 * 2 ** 20)
+      if (Object(params?.['arguments']).isHuge)
+        response.end(event({ jsonrpc: '2.0', id, result: { content: [{ type: 'text', text }] } }))
+      else cut.promise.then(() => response.end(event({ jsonrpc: '2.0', method: 'notifications/unheard' })))
+      return true
+    }),
+  )
+  const mcp = await connect({ url: server.url })
+  const other = call(mcp, 'work')
+  expect(await codeOf(call(mcp, 'work', { isHuge: true }).output)).toBe('tool_output_too_large')
+  cut.resolve()
+  expect(await codeOf(other.output)).toBe('mcp_connection_lost')
+})

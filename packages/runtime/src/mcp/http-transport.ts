@@ -1,0 +1,130 @@
+// Streamable HTTP, by the SDK's own transport, with what that one leaves open: an answer that is cut off is told at once instead of waited for, a call that is
+// given up lets go of its connection, and no answer grows without bound.
+
+import {
+  isJSONRPCRequest,
+  type JSONRPCMessage,
+  type MessageExtraInfo,
+  StreamableHTTPClientTransport,
+  type Transport,
+  type TransportSendOptions,
+} from '@modelcontextprotocol/client'
+import { MAX_MESSAGE_BYTES, STREAM_ENDED, TOO_LARGE, tooLarge } from './mcp-error.ts'
+
+/** Headers of requests, or what gives them for each request. */
+export type McpHeaders =
+  | Readonly<Record<string, string>>
+  | (() => Readonly<Record<string, string>> | PromiseLike<Readonly<Record<string, string>>>)
+
+type RequestId = string | number
+
+/** How long a server may take to hear that a call was given up, in milliseconds. */
+export const CANCEL_MS = 1000
+
+export class HttpTransport implements Transport {
+  readonly hasPerRequestStream = true
+  onclose?: (() => void) | undefined
+  onerror?: ((error: Error) => void) | undefined
+  onmessage?: ((message: JSONRPCMessage, extra?: MessageExtraInfo) => void) | undefined
+  readonly #inner: Transport & { setProtocolVersion(version: string): void; terminateSession(): Promise<void> }
+  /** Requests without an answer, and what lets go of their connections. */
+  readonly #open = new Map<RequestId, AbortController>()
+  /** Requests whose answers grew too large. */
+  readonly #tooLarge = new Set<RequestId>()
+
+  constructor(url: URL, headers: McpHeaders = {}) {
+    const grown = (id: RequestId) => {
+      if (this.#open.has(id)) this.#tooLarge.add(id)
+    }
+    this.#inner = new StreamableHTTPClientTransport(url, {
+      fetch: (input, init) => bounded(input, init, headers, grown),
+    })
+    this.#inner.onclose = () => this.onclose?.()
+    this.#inner.onerror = error => this.onerror?.(error)
+    this.#inner.onmessage = message => {
+      if ('id' in message && !('method' in message) && message.id !== undefined) this.#open.delete(message.id)
+      this.onmessage?.(message)
+    }
+  }
+
+  get sessionId(): string | undefined {
+    return this.#inner.sessionId
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#inner.setProtocolVersion(version)
+  }
+
+  start(): Promise<void> {
+    return this.#inner.start()
+  }
+
+  async send(message: JSONRPCMessage, options: TransportSendOptions = {}): Promise<void> {
+    if (isJSONRPCRequest(message)) return this.#ask(message.id, message, options)
+    if (!('method' in message) || message.method !== 'notifications/cancelled') {
+      return this.#inner.send(message, options)
+    }
+    // Whether or not the server takes the news, nothing is held for the call any more.
+    const { requestId } = (message.params ?? {}) as { readonly requestId?: RequestId }
+    if (requestId !== undefined) {
+      this.#open.get(requestId)?.abort()
+      this.#open.delete(requestId)
+    }
+    await this.#inner.send(message, { ...options, requestSignal: AbortSignal.timeout(CANCEL_MS) })
+  }
+
+  async #ask(id: RequestId, message: JSONRPCMessage, options: TransportSendOptions): Promise<void> {
+    const letGo = new AbortController()
+    this.#open.set(id, letGo)
+    const { requestSignal = letGo.signal } = options
+    const onRequestStreamEnd = () => {
+      const code = this.#tooLarge.delete(id) ? TOO_LARGE : STREAM_ENDED
+      if (!this.#open.delete(id) || requestSignal.aborted) return
+      const error = { code, message: 'the answer was cut off' }
+      this.onmessage?.({ jsonrpc: '2.0', id, error })
+    }
+    try {
+      await this.#inner.send(message, { ...options, requestSignal, onRequestStreamEnd })
+    } catch (error) {
+      this.#open.delete(id)
+      this.#tooLarge.delete(id)
+      throw error
+    }
+  }
+
+  /** Tells the server that the session is over. */
+  terminateSession(): Promise<void> {
+    return this.#inner.terminateSession()
+  }
+
+  close(): Promise<void> {
+    this.#open.clear()
+    return this.#inner.close()
+  }
+}
+
+async function bounded(
+  input: string | URL,
+  init: RequestInit = {},
+  given: McpHeaders,
+  grown: (id: RequestId) => void,
+): Promise<Response> {
+  const headers = new Headers(init.headers)
+  // Nothing is waited for that no request asked for: a connection held open for it is saved.
+  if (init.method === 'GET' && !headers.has('last-event-id')) return new Response(null, { status: 405 })
+  const own = typeof given === 'function' ? await given() : given
+  for (const [name, value] of Object.entries(own)) headers.set(name, value)
+  const response = await fetch(input, { ...init, headers })
+  if (response.body === null) return response
+  let bytes = 0
+  const counted = new TransformStream<Uint8Array<ArrayBuffer>, Uint8Array<ArrayBuffer>>({
+    transform(chunk, controller) {
+      bytes += chunk.byteLength
+      if (bytes <= MAX_MESSAGE_BYTES) return controller.enqueue(chunk)
+      if (typeof init.body === 'string') grown(JSON.parse(init.body).id)
+      controller.error(tooLarge())
+    },
+  })
+  const { status, statusText } = response
+  return new Response(response.body.pipeThrough(counted), { status, statusText, headers: response.headers })
+}

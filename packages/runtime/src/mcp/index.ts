@@ -1,8 +1,0 @@
-export type { McpApproval, McpApprovalContext, McpApprovalRule } from './approval.ts'
-export { IDEMPOTENCY_KEY } from './call.ts'
-export { MAX_MESSAGE_BYTES } from './failure.ts'
-export type { McpHeaders } from './http.ts'
-export type { McpAnnotations, McpSkipped, McpToolInfo } from './listing.ts'
-export { CALL_TIMEOUT_MS, CONNECT_TIMEOUT_MS, connectMcp, type Mcp, type McpOptions } from './mcp.ts'
-export { type McpProgress, PROGRESS_INTERVAL_MS } from './progress.ts'
-export type { McpHttp, McpServer, McpStdio, McpTransport } from './server.ts'

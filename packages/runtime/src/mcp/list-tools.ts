@@ -1,0 +1,168 @@
+// The tools of a server, as it tells them. One that is told wrongly is left out, and said to be; it does not take the others with it.
+
+import { setImmediate } from 'node:timers/promises'
+import type { Client } from '@modelcontextprotocol/client'
+import { ToolError } from '../error/error.ts'
+import type { JsonSchema, Schema } from '../schema/schema.ts'
+import { LONGEST_MS } from './mcp-error.ts'
+import { schemaOf } from './server-schema.ts'
+
+/** What a server says of a tool's ways: hints, as far as the server is trusted. */
+export interface McpAnnotations {
+  readonly title?: string
+  readonly readOnlyHint?: boolean
+  readonly destructiveHint?: boolean
+  readonly idempotentHint?: boolean
+  readonly openWorldHint?: boolean
+}
+
+/** A tool as its server tells it. */
+export interface McpToolInfo {
+  /** Its name at the server. */
+  readonly name: string
+  readonly title?: string
+  readonly description?: string
+  readonly annotations: McpAnnotations
+}
+
+/** A tool that can be called. */
+export interface Listed {
+  readonly info: McpToolInfo
+  readonly jsonSchema: JsonSchema
+  readonly input: Schema
+  readonly output: Schema | undefined
+}
+
+/** A tool that was left out, and why. */
+export interface McpSkipped {
+  readonly name: string
+  readonly reason: string
+}
+
+export interface Listing {
+  readonly listed: readonly Listed[]
+  readonly skipped: readonly McpSkipped[]
+}
+
+/** A list of more pages than this does not end. */
+export const MOST_PAGES = 64
+/** No model could be told more than this. */
+export const MOST_TOOLS = 1000
+export const LONGEST_DESCRIPTION = 32 * 1024
+
+interface Page {
+  readonly tools: readonly unknown[]
+  readonly nextCursor: string | undefined
+}
+
+/** A page of tools, whatever they are: the SDK would refuse all for one that is wrong. */
+const page: Schema<Page> = {
+  '~standard': {
+    version: 1,
+    vendor: 'millrace',
+    validate(value) {
+      const { tools, nextCursor } = Object(value) as { tools?: unknown; nextCursor?: unknown }
+      if (!Array.isArray(tools)) return { issues: [{ message: 'tools: expected an array' }] }
+      return { value: { tools, nextCursor: typeof nextCursor === 'string' ? nextCursor : undefined } }
+    },
+  },
+}
+
+/** All tools of a server. */
+export async function listingOf(client: Client, signal: AbortSignal): Promise<Listing> {
+  const told: unknown[] = []
+  if (client.getServerCapabilities()?.tools !== undefined) {
+    let cursor: string | undefined
+    let pages = 0
+    do {
+      if (++pages > MOST_PAGES) throw tooMany(`${MOST_PAGES} pages`)
+      const request = { method: 'tools/list', ...(cursor !== undefined && { params: { cursor } }) }
+      const { tools, nextCursor } = await client.request(request, page, { signal, timeout: LONGEST_MS })
+      if (told.length + tools.length > MOST_TOOLS) throw tooMany(`${MOST_TOOLS} tools`)
+      told.push(...tools)
+      cursor = nextCursor
+    } while (cursor !== undefined)
+  }
+  const listed = new Map<string, Listed>()
+  const skipped: McpSkipped[] = []
+  for (const tool of told) {
+    // Others have their turn in between: schemas take a while to compile.
+    await setImmediate()
+    signal.throwIfAborted()
+    const name = nameOf(tool)
+    try {
+      if (listed.has(name)) throw new ToolError('there is another by its name')
+      listed.set(name, read(name, Object(tool) as Told))
+    } catch (error) {
+      skipped.push({ name: name.slice(0, 100), reason: (error as Error).message.slice(0, 200) })
+    }
+  }
+  return { listed: [...listed.values()], skipped }
+}
+
+const tooMany = (what: string) =>
+  new ToolError(`the server’s list of tools has more than ${what}`, { code: 'mcp_protocol_error' })
+
+interface Told {
+  readonly title?: unknown
+  readonly description?: unknown
+  readonly inputSchema?: unknown
+  readonly outputSchema?: unknown
+  readonly annotations?: unknown
+}
+
+const nameOf = (tool: unknown): string => {
+  const { name } = Object(tool) as { name?: unknown }
+  return typeof name === 'string' ? name : ''
+}
+
+function read(name: string, { title, description, inputSchema = {}, outputSchema, annotations }: Told): Listed {
+  if (name === '') throw new ToolError('it has no name')
+  if (description !== undefined && typeof description !== 'string') throw new ToolError('its description is no text')
+  if (description !== undefined && description.length > LONGEST_DESCRIPTION) {
+    throw new ToolError('its description is too long')
+  }
+  const given = objectOf(inputSchema, 'its input schema')
+  const { type = 'object' } = given
+  if (type !== 'object') throw new ToolError('its input is no object')
+  const jsonSchema = { type, ...given }
+  const hints = hintsOf(annotations)
+  const shown = typeof title === 'string' ? title : hints.title
+  return {
+    info: {
+      name,
+      ...(shown !== undefined && { title: shown }),
+      ...(description !== undefined && { description }),
+      annotations: hints,
+    },
+    jsonSchema,
+    input: compiled(jsonSchema, 'its input schema'),
+    output:
+      outputSchema === undefined
+        ? undefined
+        : compiled(objectOf(outputSchema, 'its output schema'), 'its output schema'),
+  }
+}
+
+function objectOf(value: unknown, what: string): JsonSchema {
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as JsonSchema
+  throw new ToolError(`${what} is no object`)
+}
+
+function compiled(jsonSchema: JsonSchema, what: string): Schema {
+  try {
+    return schemaOf(jsonSchema)
+  } catch (error) {
+    throw new ToolError(`${what} cannot be used: ${(error as Error).message}`)
+  }
+}
+
+const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const
+
+function hintsOf(annotations: unknown): McpAnnotations {
+  const given = Object(annotations) as Readonly<Record<string, unknown>>
+  const hints: Record<string, unknown> = {}
+  for (const hint of HINTS) if (typeof given[hint] === 'boolean') hints[hint] = given[hint]
+  const { title } = given as { readonly title?: unknown }
+  return typeof title === 'string' ? { ...hints, title } : hints
+}

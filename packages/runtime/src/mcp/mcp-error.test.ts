@@ -1,0 +1,253 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { codeOf } from '../api/test-runtime.fixture.ts'
+import { connectMcp } from './connect-mcp.ts'
+import {
+  brokenServer,
+  call,
+  connect,
+  failure,
+  overHttp,
+  sdkServer,
+  startedProcesses,
+} from './mcp-connections.fixture.ts'
+
+const isAlive = (pid: number): boolean => {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+test('a server that is killed in the middle of a call fails it by name, and the next call starts another', async () => {
+  const mcp = await connect(sdkServer)
+  const pid = Number(await call(mcp, 'pid').output)
+  const held = call(mcp, 'hold', { id: 'a' })
+  await held.begun
+  process.kill(pid, 'SIGKILL')
+  expect(await failure(held.output)).toMatchObject({
+    code: 'mcp_connection_lost',
+    message: 'the connection to the MCP server node was lost: it may have done the call',
+  })
+  // Many at once share one new process.
+  const pids = await Promise.all([1, 2, 3].map(() => call(mcp, 'pid').output))
+  expect(new Set(pids).size).toBe(1)
+  expect(Number(pids[0])).not.toBe(pid)
+})
+
+test('a server over HTTP that is killed in the middle of a call fails it at once, and works when it is back', async () => {
+  const server = await overHttp()
+  const mcp = await connect({ url: server.url })
+  const held = call(mcp, 'hold', { id: 'a' })
+  await held.begun
+  await server.kill()
+  expect(await codeOf(held.output)).toBe('mcp_connection_lost')
+  expect(await failure(call(mcp, 'pid').output)).toMatchObject({
+    code: 'mcp_unreachable',
+    message: `the MCP server at ${new URL(server.url).host} could not be reached`,
+  })
+  await server.restart()
+  // The session is gone with the process: the call is made again in another.
+  expect(await call(mcp, 'add', { a: 1, b: 1 }).output).toEqual({ sum: 2 })
+})
+
+test('the newer protocol over HTTP: a cut answer is told at once, and the next call works', async () => {
+  const server = await overHttp()
+  const mcp = await connect({ url: server.modern, versionNegotiation: { mode: 'auto' } })
+  const held = call(mcp, 'hold', { id: 'a' })
+  await held.begun
+  await server.kill()
+  expect(await codeOf(held.output)).toBe('mcp_connection_lost')
+  await server.restart()
+  expect(await call(mcp, 'add', { a: 1, b: 1 }).output).toEqual({ sum: 2 })
+})
+
+test('closing ends the process, also one that does not want to', async () => {
+  const willing = await connect(sdkServer)
+  const pid = Number(await call(willing, 'pid').output)
+  await willing.close()
+  expect(isAlive(pid)).toBe(false)
+  const stubborn = await connect(brokenServer('stubborn'))
+  const other = Number(await call(stubborn, 'pid').output)
+  await stubborn.close()
+  await expect.poll(() => isAlive(other)).toBe(false)
+})
+
+test.each(['mute', 'unlisted'])('a server that is %s is not waited for, nor is its end', async how => {
+  const processes = startedProcesses()
+  expect(await failure(connectMcp({ ...brokenServer(how), connectTimeoutMs: 700 }))).toMatchObject({
+    code: 'mcp_unreachable',
+    retryable: true,
+    message: 'the MCP server node did not answer within 700 ms',
+  })
+  // It ignores that it is asked to end, and is killed seconds later.
+  const [server] = processes
+  expect([processes.length, server?.exitCode, server?.signalCode]).toEqual([1, null, null])
+  server?.kill('SIGKILL')
+})
+
+test('an address that takes connections and says nothing is not waited for', async () => {
+  const http = createServer(() => {})
+  await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    http.closeAllConnections()
+    http.close()
+  })
+  const { port } = http.address() as AddressInfo
+  const url = `http://127.0.0.1:${port}/`
+  expect(await failure(connectMcp({ url, connectTimeoutMs: 100 }))).toMatchObject({ code: 'mcp_unreachable' })
+})
+
+test('what cannot be started or found says so, without arguments, paths or bodies', async () => {
+  const nowhere = await failure(connectMcp({ command: '/opt/nowhere/tool', args: ['--key', 'hunter2'] }))
+  expect(nowhere).toMatchObject({ code: 'mcp_unreachable', message: 'the MCP server tool could not be reached' })
+  const gone = await failure(connectMcp({ command: process.execPath, args: ['-e', '0'] }))
+  expect(gone).toMatchObject({
+    code: 'mcp_unreachable',
+    message: 'the MCP server node could not be started or reached',
+  })
+  const server = await overHttp()
+  const refused = await failure(
+    connectMcp({ url: `${server.url}?key=hunter2`, headers: () => ({ authorization: 'Bearer wrong' }) }),
+  )
+  expect(refused.code).toBe('mcp_unauthorized')
+  expect(refused.message).not.toMatch(/hunter2|secret-body|\/mcp/)
+})
+
+test.each([
+  ['endless', 'mcp_protocol_error', /more than 64 pages/],
+  ['listless', 'mcp_protocol_error', /did not answer as the protocol says/],
+])('a list of tools that is %s is an error of connecting', async (how, code, message) => {
+  expect(await failure(connectMcp(brokenServer(how)))).toMatchObject({ code, message: expect.stringMatching(message) })
+})
+
+test('tools that cannot be used are left out and named; the others work, whatever they are called', async () => {
+  const told: unknown[] = []
+  const logger = { warn: (_: string, fields: object) => void told.push(fields), error() {} }
+  const mcp = await connect({ ...brokenServer(), logger })
+  const names = mcp.tools.map(({ name }) => name)
+  expect(names).toEqual([
+    'bare',
+    'twice',
+    '__proto__',
+    'constructor',
+    'read_file_1214148e',
+    'read_file_dd32cdf5',
+    '_ber',
+    'same',
+    'other',
+    'liar',
+    'silent',
+    'refuse',
+    'odd',
+    'chatty',
+    'huge',
+    'die',
+    'pid',
+    'hasty',
+    'evil',
+  ])
+  expect(mcp.skipped).toMatchObject([
+    { name: 'twice', reason: 'there is another by its name' },
+    { name: '', reason: 'it has no name' },
+    { name: '', reason: 'it has no name' },
+    { name: 'unresolved', reason: expect.stringMatching(/its input schema cannot be used: can't resolve/) },
+    { name: 'mistyped', reason: 'its input is no object' },
+    { name: 'listed', reason: 'its input is no object' },
+    { name: 'later', reason: 'its input schema cannot be used: $async is not allowed' },
+    { name: 'vast', reason: 'its input schema cannot be used: it is too large' },
+  ])
+  expect(told).toEqual(mcp.skipped)
+  for (const [name, own] of [
+    ['bare', 'bare'],
+    ['__proto__', '__proto__'],
+    ['constructor', 'constructor'],
+    ['read_file_1214148e', 'read file'],
+    ['_ber', 'über'],
+  ] as const) {
+    expect(await call(mcp, name, { a: 1 }).output).toBe(`${own} {"a":1}`)
+  }
+})
+
+test('schemas of one id are two schemas', async () => {
+  const { tools } = await connect(brokenServer())
+  const problem = (name: string) => {
+    const { inputSchema: input } = tools.find(tool => tool.name === name) as (typeof tools)[number]
+    return input['~standard'].validate({})
+  }
+  expect(problem('same')).toMatchObject({ issues: [{ message: expect.stringMatching(/'a'/) }] })
+  expect(problem('other')).toMatchObject({ issues: [{ message: expect.stringMatching(/'b'/) }] })
+})
+
+test('answers that are wrong fail the call, typed; the connection goes on', async () => {
+  const mcp = await connect(brokenServer())
+  const refused = await failure(call(mcp, 'refuse').output)
+  expect(refused.code).toBe('mcp_protocol_error')
+  expect(refused.message).toMatch(/^the MCP server node refused: .*no !{900,1000}.*…$/)
+  expect(await failure(call(mcp, 'odd').output)).toMatchObject({
+    code: 'mcp_protocol_error',
+    message: 'the MCP server node did not answer as the protocol says',
+  })
+  expect(await failure(call(mcp, 'liar').output)).toMatchObject({
+    code: 'tool_output_invalid',
+    message: expect.stringMatching(/^the output does not fit what the server promised: .*number/),
+  })
+  expect(await call(mcp, 'twice').output).toBe('first')
+  expect(await call(mcp, 'chatty').output).toBe('chatted')
+  expect(await call(mcp, 'bare').output).toBe('bare {}')
+})
+
+test('progress that comes in one breath with the answer is shown before it', async () => {
+  const hasty = call(await connect(brokenServer()), 'hasty')
+  expect(await hasty.output).toBe('done')
+  expect(hasty.progress).toEqual([{ progress: 1 }])
+})
+
+test('closing ends a connection that is just being opened again', async () => {
+  const mcp = await connect(sdkServer)
+  const held = call(mcp, 'hold', { id: 'a' })
+  await held.begun
+  process.kill(Number(await call(mcp, 'pid').output), 'SIGKILL')
+  expect(await codeOf(held.output)).toBe('mcp_connection_lost')
+  const next = call(mcp, 'pid')
+  await mcp.close()
+  expect(await codeOf(next.output)).toBe('mcp_closed')
+})
+
+test('a message without end, and a server that dies of a call, cost that call and a new process', async () => {
+  const mcp = await connect(brokenServer())
+  expect(await codeOf(call(mcp, 'huge').output)).toBe('tool_output_too_large')
+  expect(await call(mcp, 'bare').output).toBe('bare {}')
+  expect(await codeOf(call(mcp, 'die').output)).toBe('mcp_connection_lost')
+  expect(await call(mcp, 'bare').output).toBe('bare {}')
+})
+
+test('a message without end beside other calls: all are told at once that the connection is lost, and why', async () => {
+  const mcp = await connect(brokenServer('stubborn'))
+  const pid = await call(mcp, 'pid').output
+  const silent = call(mcp, 'silent')
+  const huge = call(mcp, 'huge')
+  for (const { output } of [silent, huge]) {
+    expect(await failure(output)).toMatchObject({
+      code: 'mcp_connection_lost',
+      message: expect.stringMatching(/sent more than 10485760 bytes .*: it may have done the call$/),
+    })
+  }
+  // The process that does not want to go is still there, and asked nothing any more.
+  expect(isAlive(Number(pid))).toBe(true)
+  const other = await call(mcp, 'pid').output
+  expect(other).not.toBe(pid)
+  for (const each of [pid, other]) process.kill(Number(each), 'SIGKILL')
+})
+
+test('regular expressions of a server are told to the model, and never run', async () => {
+  const mcp = await connect(brokenServer())
+  const evil = mcp.tools.find(({ name }) => name === 'evil')
+  expect(evil).toMatchObject({ jsonSchema: { properties: { x: { type: 'string', pattern: '^(a+)+$' } } } })
+  const x = `${'a'.repeat(60)}!`
+  expect(evil?.inputSchema['~standard'].validate({ x })).toEqual({ value: { x } })
+  expect(evil?.inputSchema['~standard'].validate({ x: 1 })).toMatchObject({ issues: [{}] })
+  expect(await call(mcp, 'evil', { x }).output).toEqual({ x })
+})

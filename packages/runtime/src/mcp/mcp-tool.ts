@@ -1,0 +1,77 @@
+// One call of a server's tool, as a tool of ours.
+
+import type { Json } from '@millrace/protocol'
+import type { CallToolResult, Tool as SdkTool } from '@modelcontextprotocol/client'
+import { type Tool, tool } from '../define/tool.ts'
+import { ToolError } from '../error/error.ts'
+import { type Schema, validate } from '../schema/schema.ts'
+import type { Connection } from './connection.ts'
+import type { Listed } from './list-tools.ts'
+import { approvalFor, type McpApproval } from './mcp-approval.ts'
+import { LONGEST_MS, shortened } from './mcp-error.ts'
+import { withProgress } from './with-progress.ts'
+
+/** Under this name a call's idempotency key goes to the server, in `_meta`. */
+export const IDEMPOTENCY_KEY = 'millrace/idempotencyKey'
+
+export interface CallSettings {
+  readonly connection: Connection
+  /** What the model is told as its name. */
+  readonly name: string
+  readonly timeoutMs: number
+  readonly approval: McpApproval | undefined
+}
+
+/** A tool that is done by a server. */
+export function toolOf({ connection, name, timeoutMs, approval }: CallSettings, listed: Listed): Tool {
+  const { info, jsonSchema, input, output } = listed
+  // The output is checked here, where it can be told from what the server refused.
+  const toolDefinition = { name: info.name, inputSchema: jsonSchema } as SdkTool
+  return tool({
+    name,
+    ...(info.description !== undefined && { description: info.description }),
+    ...(info.title !== undefined && { title: info.title }),
+    inputSchema: input,
+    jsonSchema,
+    timeout: timeoutMs,
+    ...(approval !== undefined && { approval: approvalFor(info, approval) }),
+    async *execute(given, { abortSignal, idempotencyKey }) {
+      const params = {
+        name: info.name,
+        arguments: given as Record<string, unknown>,
+        _meta: { [IDEMPOTENCY_KEY]: idempotencyKey },
+      }
+      const result = yield* withProgress(onprogress =>
+        connection.ask(
+          (client, signal) => client.callTool(params, { signal, onprogress, timeout: LONGEST_MS, toolDefinition }),
+          abortSignal,
+        ),
+      )
+      return outputOf(result, output)
+    },
+  })
+}
+
+/** What a call gave: what is structured, else its text, else all of its content. */
+async function outputOf(result: CallToolResult, schema: Schema | undefined): Promise<Json> {
+  const { content, structuredContent, isError } = result
+  if (isError) throw new ToolError(shortened(textOf(content) || wordsOf(structuredContent)))
+  if (schema !== undefined) {
+    const checked = await validate(schema, structuredContent)
+    if ('problem' in checked) {
+      const problem = structuredContent === undefined ? 'there is none' : checked.problem
+      throw new ToolError(`the output does not fit what the server promised: ${problem}`, {
+        code: 'tool_output_invalid',
+      })
+    }
+  }
+  if (structuredContent !== undefined) return structuredContent as Json
+  if (content.length === 0) return null
+  return content.every(({ type }) => type === 'text') ? textOf(content) : (content as unknown as Json)
+}
+
+const textOf = (content: CallToolResult['content']): string =>
+  content.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('\n')
+
+const wordsOf = (structured: unknown): string =>
+  structured === undefined ? 'the tool failed without a word' : JSON.stringify(structured)

@@ -1,0 +1,126 @@
+import { expect, test } from 'vitest'
+import { loosened } from '../schema/relax-schema.ts'
+import type { JsonSchema } from '../schema/schema.ts'
+import { CHECK_MS, DEEPEST_SCHEMA, LONGEST_SCHEMA, schemaOf } from './server-schema.ts'
+
+const EVIL = '^(a+)+$'
+const BAIT = `${'a'.repeat(60)}!`
+
+const takes = (schema: JsonSchema, value: unknown): boolean =>
+  !('issues' in Object(schemaOf(schema)['~standard'].validate(value)))
+
+test.each<[string, JsonSchema, unknown]>([
+  ['a pattern', { properties: { x: { pattern: EVIL } } }, { x: BAIT }],
+  ['a name', { patternProperties: { [EVIL]: {} }, additionalProperties: false }, { [BAIT]: 1 }],
+  ['the names', { propertyNames: { pattern: EVIL } }, { [BAIT]: 1 }],
+  ['a reference', { properties: { x: { $ref: '#/$defs/s' } }, $defs: { s: { pattern: EVIL } } }, { x: BAIT }],
+  [
+    'a reference to what is no schema',
+    { properties: { x: { $ref: '#/x-hidden' } }, 'x-hidden': { pattern: EVIL }, format: 'x' },
+    { x: BAIT },
+  ],
+  [
+    'a reference to a value',
+    { properties: { x: { $ref: '#/properties/y/const' }, y: { const: { pattern: EVIL } } } },
+    { x: BAIT },
+  ],
+  [
+    'a reference to a list of values',
+    { properties: { x: { $ref: '#/enum/0' } }, enum: [{ pattern: EVIL }] },
+    { x: BAIT },
+  ],
+  ['the older dialect', { $schema: 'http://json-schema.org/draft-07/schema#', items: [{ pattern: EVIL }] }, [BAIT]],
+])('a regular expression in %s is not run', (_, schema, value) => {
+  expect(takes(schema, value)).toBe(true)
+})
+
+test.each<[string, JsonSchema]>([
+  ['a name of properties', { properties: { pattern: 'x' }, $ref: '#/properties' }],
+  ['a number', { multipleOf: { pattern: 'x' } }],
+  ['an anchor', { $anchor: { pattern: 'x' } }],
+  ['a reference to what is not there', { $ref: '#/x-hidden', 'x-hidden': { pattern: EVIL } }],
+])('%s that is a schema in disguise is none', (_, schema) => {
+  expect(() => schemaOf(schema)).toThrow()
+})
+
+test('all else is checked, also where properties are called like keywords', () => {
+  const schema = {
+    type: 'object',
+    properties: { pattern: { type: 'number' }, format: { enum: ['a', 'b'] }, tags: { pattern: 'x', minLength: 2 } },
+    required: ['pattern'],
+  }
+  expect(takes(schema, { pattern: 1, format: 'a', tags: 'yy' })).toBe(true)
+  expect(takes(schema, { pattern: 'one' })).toBe(false)
+  expect(takes(schema, { pattern: 1, format: 'c' })).toBe(false)
+  expect(takes(schema, { pattern: 1, tags: 'y' })).toBe(false)
+  expect(takes(schema, {})).toBe(false)
+})
+
+test('a schema that holds nothing of the kind is checked as it stands', () => {
+  const schema = { oneOf: [{ type: 'number' }, { multipleOf: 2 }], not: { const: 7 }, maxItems: 3 }
+  expect(loosened({ ...schema, title: 'A number' })).toEqual({ schema, isLooser: false })
+})
+
+test.each<[string, JsonSchema, unknown]>([
+  ['not', { not: { pattern: 'x' } }, 'y'],
+  [
+    'one of',
+    {
+      oneOf: [
+        { type: 'string', format: 'email' },
+        { type: 'string', format: 'uri' },
+      ],
+    },
+    'a@b.de',
+  ],
+  ['one of, and any of', { oneOf: [{ pattern: 'a' }, { pattern: 'b' }], anyOf: [{ type: 'string' }] }, 'a'],
+  [
+    'one of what is elsewhere',
+    { oneOf: [{ $ref: '#/$defs/a' }, { $ref: '#/$defs/b' }], $defs: { a: { pattern: 'a' }, b: { pattern: 'b' } } },
+    'a',
+  ],
+  [
+    'what is referred to by its place',
+    { properties: { a: { oneOf: [{ pattern: 'a' }, {}] }, b: { $ref: '#/properties/a/oneOf/0' } } },
+    { b: 'a' },
+  ],
+  ['if', { if: { not: { pattern: 'x' } }, else: { type: 'number' } }, 'y'],
+  ['how many', { contains: { pattern: 'x' }, maxContains: 1 }, ['x', 'y']],
+  ['what is left', { patternProperties: { '^x': { type: 'number' } }, unevaluatedProperties: false }, { x1: 1 }],
+])('what the whole schema takes is not refused for what is left out: %s', (_, schema, value) => {
+  expect(takes(schema, value)).toBe(true)
+})
+
+test('what refers to itself without end, or doubles with each word, is given up in time', () => {
+  const $defs = Object.fromEntries(
+    Array.from({ length: 40 }, (_, at) => [
+      `d${at}`,
+      { allOf: [{ $ref: `#/$defs/d${at + 1}` }, { $ref: `#/$defs/d${at + 1}` }] },
+    ]),
+  )
+  const doubling = schemaOf({ $ref: '#/$defs/d0', $defs: { ...$defs, d40: { type: 'object' } } })
+  expect(() => doubling['~standard'].validate({})).toThrow(`it cannot be checked within ${CHECK_MS} ms`)
+  expect(() => schemaOf({ $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } })).toThrow()
+  const endless = schemaOf({ allOf: [{ $ref: '#' }] })
+  expect(() => endless['~standard'].validate({})).toThrow()
+})
+
+test('a great list is not compared with itself', () => {
+  const value = Array.from({ length: 100_000 }, (_, at) => ({ at }))
+  expect(takes({ type: 'array', uniqueItems: true }, value)).toBe(true)
+})
+
+test('schemas that are too large or too deep are none', () => {
+  expect(() => schemaOf({ description: 'x'.repeat(LONGEST_SCHEMA) })).toThrow('it is too large')
+  let deep: JsonSchema = {}
+  for (let level = 0; level < 100_000; level++) deep = { not: deep }
+  expect(() => schemaOf(deep)).toThrow('it goes too deep')
+  let fine: JsonSchema = {}
+  for (let level = 1; level < DEEPEST_SCHEMA; level++) fine = { not: fine }
+  expect(() => schemaOf(fine)).not.toThrow()
+})
+
+test('no more of what is wrong is told than fits', () => {
+  const checked = schemaOf({ items: { type: 'number' } })['~standard'].validate(Array(100_000).fill('x'))
+  expect(checked).toMatchObject({ issues: [{ message: expect.stringMatching(/^.{1000}…$/) }] })
+})

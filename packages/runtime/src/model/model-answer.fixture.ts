@@ -1,0 +1,36 @@
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { Chunk } from '@millrace/protocol'
+import { z } from 'zod'
+import { type AnyTool, providerTool, tool } from '../define/tool.ts'
+import { Answer, type AnswerOptions } from './model-answer.ts'
+
+const look = tool({
+  name: 'look',
+  title: 'Look it up',
+  inputSchema: z.object({ city: z.string() }),
+  execute: () => null,
+})
+const note = tool({ name: 'note', inputSchema: z.string(), execute: () => null })
+const search = providerTool({ name: 'search', id: 'maker.search' })
+const TOOLS = new Map<string, AnyTool>([look, note, search].map(each => [each.name, each]))
+
+/** What an answer of these parts says, and the answer. */
+export async function hear(parts: readonly LanguageModelV4StreamPart[], options: Partial<AnswerOptions> = {}) {
+  const chunks: Chunk[] = []
+  const answer = new Answer({
+    step: 2,
+    tools: TOOLS,
+    isTaken: () => false,
+    reserve: id => !(options.isTaken?.(id) ?? false),
+    longestId: 256,
+    rewinds: 0,
+    write: async chunk => void chunks.push(chunk),
+    fits: () => true,
+    ...options,
+  })
+  for (const part of parts) await answer.take(part)
+  return { chunks, answer, types: chunks.map(({ type }) => type) }
+}
+
+/** What a provider says with a part. */
+export const signed = (signature: string) => ({ providerMetadata: { maker: { signature } } })

@@ -1,0 +1,277 @@
+import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from '@ai-sdk/provider'
+import { LogError } from '@millrace/log'
+import type { Chunk } from '@millrace/protocol'
+import { describe, expect, test } from 'vitest'
+import { hear, signed } from './model-answer.fixture.ts'
+import { finish, words } from './model-run.fixture.ts'
+
+describe('text and reasoning', () => {
+  test('each part has an id of its own in the message, the same whenever the step is tried again', async () => {
+    const parts = [
+      { type: 'reasoning-start', id: '0' },
+      { type: 'reasoning-delta', id: '0', delta: 'hm' },
+      { type: 'reasoning-end', id: '0' },
+      ...words('a'),
+      ...words('b'),
+    ] satisfies LanguageModelV4StreamPart[]
+    const { chunks, answer } = await hear(parts)
+    expect(chunks).toEqual([
+      { type: 'reasoning-start', id: '2.1' },
+      { type: 'reasoning-delta', id: '2.1', delta: 'hm' },
+      { type: 'reasoning-end', id: '2.1' },
+      { type: 'text-start', id: '2.2' },
+      { type: 'text-delta', id: '2.2', delta: 'a' },
+      { type: 'text-end', id: '2.2' },
+      { type: 'text-start', id: '2.3' },
+      { type: 'text-delta', id: '2.3', delta: 'b' },
+      { type: 'text-end', id: '2.3' },
+    ])
+    expect(answer.text).toBe('ab')
+    expect((await hear(parts)).chunks).toEqual(chunks)
+  })
+
+  test('what a provider says with a part is kept, wherever in the part it says it', async () => {
+    const { chunks } = await hear([
+      { type: 'reasoning-start', id: 'r', ...signed('1') },
+      { type: 'reasoning-delta', id: 'r', delta: '', ...signed('2') },
+      { type: 'reasoning-end', id: 'r', ...signed('3') },
+      { type: 'text-start', id: 't', ...signed('4') },
+      { type: 'text-end', id: 't', ...signed('5') },
+    ])
+    expect(chunks.map(chunk => (chunk as { providerMetadata?: unknown }).providerMetadata)).toEqual(
+      ['1', '2', '3', '4', '5'].map(signature => signed(signature).providerMetadata),
+    )
+  })
+
+  test('parts may be interleaved', async () => {
+    const { chunks } = await hear([
+      { type: 'text-start', id: 'a' },
+      { type: 'text-start', id: 'b' },
+      { type: 'text-delta', id: 'a', delta: '1' },
+      { type: 'text-delta', id: 'b', delta: '2' },
+    ])
+    expect(chunks.slice(2)).toMatchObject([
+      { id: '2.1', delta: '1' },
+      { id: '2.2', delta: '2' },
+    ])
+  })
+
+  test('a delta without a start opens its part, an end without one is nothing, a start ends the part before it', async () => {
+    const { chunks } = await hear([
+      { type: 'text-end', id: 'x' },
+      { type: 'text-delta', id: 'a', delta: '1' },
+      { type: 'text-start', id: 'a' },
+      { type: 'text-delta', id: 'a', delta: '2' },
+    ])
+    expect(chunks).toEqual([
+      { type: 'text-delta', id: '2.1', delta: '1' },
+      { type: 'text-end', id: '2.1' },
+      { type: 'text-start', id: '2.2' },
+      { type: 'text-delta', id: '2.2', delta: '2' },
+    ])
+  })
+
+  test('what is still open at the end of the answer ends there', async () => {
+    const { types } = await hear([
+      { type: 'text-delta', id: 'a', delta: '1' },
+      { type: 'reasoning-start', id: 'a' },
+      finish(),
+    ])
+    expect(types).toEqual(['text-delta', 'reasoning-start', 'text-end', 'reasoning-end'])
+  })
+
+  test('text that is a document goes where it is read, reasoning does not', async () => {
+    const pushed: string[] = []
+    const sink = {
+      push: (delta: string) => {
+        pushed.push(delta)
+        return [{ type: 'data-x', data: delta } satisfies Chunk]
+      },
+    }
+    const { types, answer } = await hear(
+      [{ type: 'reasoning-delta', id: 'r', delta: 'hm' }, ...words('{}'), finish()],
+      { sink },
+    )
+    expect(pushed).toEqual(['{}'])
+    expect(types).toEqual(['reasoning-delta', 'data-x', 'reasoning-end'])
+    expect(answer.text).toBe('{}')
+  })
+})
+
+describe('all else', () => {
+  test('sources, once each, also those that a text cites', async () => {
+    const url = { type: 'source', sourceType: 'url', id: 's', url: 'https://example.org', title: 'Mills' } as const
+    const document = { type: 'source', sourceType: 'document', id: 'd', mediaType: 'text/plain', title: 'T' } as const
+    const { chunks } = await hear([
+      { ...url, ...signed('1') },
+      { ...document, filename: 'a.txt' },
+      { type: 'text-delta', id: 't', delta: 'so' },
+      { type: 'text-end', id: 't', citations: [{ source: url }, { source: { ...url, id: 'e' }, startIndex: 0 }] },
+    ])
+    expect(chunks).toEqual([
+      { type: 'source-url', sourceId: '2.1', url: 'https://example.org', title: 'Mills', ...signed('1') },
+      { type: 'source-document', sourceId: '2.2', mediaType: 'text/plain', title: 'T', filename: 'a.txt' },
+      { type: 'text-delta', id: '2.3', delta: 'so' },
+      { type: 'source-url', sourceId: '2.4', url: 'https://example.org', title: 'Mills' },
+      { type: 'text-end', id: '2.3' },
+    ])
+  })
+
+  test('files: bytes, base64, addresses; those of reasoning too', async () => {
+    const mediaType = 'image/png'
+    const { chunks } = await hear([
+      { type: 'file', mediaType, data: { type: 'data', data: new Uint8Array([1, 2, 3]) } },
+      { type: 'file', mediaType, data: { type: 'data', data: 'AQID' }, ...signed('1') },
+      { type: 'file', mediaType, data: { type: 'url', url: new URL('https://example.org/a.png') } },
+      { type: 'reasoning-file', mediaType, data: { type: 'url', url: new URL('gs://b/a'), originalUrl: 'gs://b/A' } },
+    ])
+    expect(chunks).toEqual([
+      { type: 'file', mediaType, url: 'data:image/png;base64,AQID' },
+      { type: 'file', mediaType, url: 'data:image/png;base64,AQID', ...signed('1') },
+      { type: 'file', mediaType, url: 'https://example.org/a.png' },
+      { type: 'file', mediaType, url: 'gs://b/A' },
+    ])
+  })
+
+  test('content that only its provider understands is kept', async () => {
+    const { chunks } = await hear([{ type: 'custom', kind: 'maker.compaction', ...signed('1') }])
+    expect(chunks).toEqual([
+      { type: 'data-provider-content', id: '2.1', data: { kind: 'maker.compaction', ...signed('1') } },
+    ])
+  })
+
+  test('what an answer uses from its start on counts until more is known', async () => {
+    const usage = { input_tokens: 12, cache_read_input_tokens: 8, cache_creation_input_tokens: 3, output_tokens: 1 }
+    const start = {
+      type: 'custom',
+      kind: 'anthropic.message_start',
+      providerMetadata: { anthropic: { usage } },
+    } as const
+    const cut = await hear([start, ...words('half')])
+    expect(cut.answer.usage).toEqual({
+      inputTokens: 23,
+      outputTokens: 1,
+      totalTokens: 24,
+      cachedTokens: 8,
+      cacheWriteTokens: 3,
+    })
+    expect(cut.types).toEqual(['text-start', 'text-delta', 'text-end'])
+    expect((await hear([start, finish('interrupted')])).answer.usage).toEqual(cut.answer.usage)
+    expect((await hear([start, finish('stop', [23, 9])])).answer.usage).toMatchObject({ outputTokens: 9 })
+    const bare = { type: 'custom', kind: 'anthropic.message_start' } as const
+    expect((await hear([bare])).answer.usage).toBeUndefined()
+  })
+
+  test('what the log does not take and the answer can do without is left out, and said', async () => {
+    const write = () => Promise.reject(new LogError('too-large', 'no'))
+    const { answer } = await hear(
+      [
+        { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'AQID' } },
+        { type: 'source', sourceType: 'url', id: 's', url: 'https://example.org' },
+        { type: 'custom', kind: 'maker.thing' },
+        { type: 'response-metadata', id: 'x' },
+        finish(),
+      ],
+      { write },
+    )
+    expect(answer.warnings.map(warning => (warning as { message: string }).message)).toEqual([
+      'a file was left out: it is larger than the log takes',
+      'a source was left out: it is larger than the log takes',
+      'content of the kind maker.thing was left out: it is larger than the log takes',
+      'what the provider says of its answer was left out: it is larger than the log takes',
+    ])
+    expect(answer.isWhole).toBe(true)
+  })
+
+  test('what the provider says of its answer', async () => {
+    const { chunks } = await hear([
+      { type: 'response-metadata' },
+      { type: 'response-metadata', id: 'x', modelId: 'm', timestamp: new Date(0) },
+    ])
+    expect(chunks).toEqual([{ type: 'message-metadata', metadata: { response: { id: 'x', modelId: 'm' } } }])
+  })
+
+  test('raw parts, pings and what nobody knows yet are passed over', async () => {
+    const { chunks, answer } = await hear([
+      { type: 'raw', rawValue: {} },
+      { type: 'ping' },
+      { type: 'of-tomorrow' } as never,
+      finish(),
+    ])
+    expect(chunks).toEqual([])
+    expect(answer.isWhole).toBe(true)
+  })
+
+  test('warnings, and what is not supported', async () => {
+    const warning = { type: 'unsupported', feature: 'seed' } as const
+    const { answer } = await hear([
+      { type: 'stream-start', warnings: [warning] },
+      { type: 'tool-approval-request', approvalId: 'a', toolCallId: 'c' },
+    ])
+    expect(answer.warnings).toEqual([
+      warning,
+      { type: 'unsupported', feature: 'approval of calls that the provider runs' },
+    ])
+  })
+})
+
+describe('the end', () => {
+  test('what was used, with what was read from and written to a cache', async () => {
+    const usage: LanguageModelV4Usage = {
+      inputTokens: { total: 100, noCache: 30, cacheRead: 60, cacheWrite: 10 },
+      outputTokens: { total: 20, text: 15, reasoning: 5 },
+    }
+    const { answer } = await hear([
+      { type: 'finish', usage, finishReason: { unified: 'stop', raw: 'end_turn' }, ...signed('1') },
+    ])
+    expect(answer.usage).toEqual({
+      inputTokens: 100,
+      outputTokens: 20,
+      totalTokens: 120,
+      reasoningTokens: 5,
+      cachedTokens: 60,
+      cacheWriteTokens: 10,
+    })
+    expect(answer.providerMetadata).toEqual(signed('1').providerMetadata)
+  })
+
+  test('what is not told, or makes no sense, is missing', async () => {
+    expect((await hear([finish('stop', [undefined, 3])])).answer.usage).toEqual({ outputTokens: 3 })
+    expect((await hear([finish('stop', [Number.NaN, -1])])).answer.usage).toBeUndefined()
+    expect((await hear([finish()])).answer.usage).toBeUndefined()
+  })
+
+  test('every reason to finish', async () => {
+    for (const reason of ['stop', 'length', 'content-filter', 'tool-calls', 'other'] as const) {
+      expect((await hear([finish(reason)])).answer.finishReason).toBe(reason)
+    }
+    expect((await hear([finish('of-tomorrow' as never)])).answer.finishReason).toBe('other')
+  })
+
+  test('law 7: an answer that was cut off or broken off has no end, and what it used is known', async () => {
+    for (const [reason, code] of [
+      ['interrupted', 'provider_stream_cut'],
+      ['error', 'provider_error'],
+    ] as const) {
+      const { answer } = await hear([...words('half'), finish(reason, [5, 1])])
+      expect(answer.isWhole).toBe(false)
+      expect(answer.failure).toMatchObject({ code, retryable: true })
+      expect(answer.usage).toMatchObject({ inputTokens: 5 })
+    }
+    expect((await hear(words('half'))).answer).toMatchObject({ isWhole: false, failure: undefined })
+  })
+
+  test('after an error nothing is said any more, but what was used is heard', async () => {
+    const error = { type: 'overloaded_error' }
+    const { answer, types } = await hear([
+      { type: 'error', error },
+      { type: 'error', error: 'another' },
+      ...words('more'),
+      finish('error', [7, 2]),
+    ])
+    expect(types).toEqual([])
+    expect(answer.failure).toBe(error)
+    expect(answer.usage).toMatchObject({ inputTokens: 7, outputTokens: 2 })
+    expect((await hear([{ type: 'error', error: undefined }])).answer.failure).toMatchObject({ code: 'provider_error' })
+  })
+})

@@ -1,0 +1,226 @@
+import { APICallError, type LanguageModelV4, type LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { systemTimers, type Timers } from '@millrace/log'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { providerTool, tool } from '../define/tool.ts'
+import { chunksOf, finish, type Outcome, partsModel, Stage, streamOf, words } from './model-run.fixture.ts'
+
+const error = (type: string): LanguageModelV4StreamPart => ({ type: 'error', error: { type, message: 'sk-secret' } })
+const whole = [...words('It is warm.'), finish('stop', [10, 4])]
+
+/** What happened to the attempts of the first step. */
+const attemptsOf = ({ entries }: Outcome) => ({
+  starts: chunksOf(entries, 'step-start').map(({ attempt = 1 }) => attempt),
+  discards: chunksOf(entries, 'step-discarded').map(({ reason, attempt, usage }) => ({ reason, attempt, usage })),
+})
+
+describe('law 7: an answer that has no end is not taken for one', () => {
+  const CUT: readonly (readonly [string, LanguageModelV4StreamPart[], string, object | undefined])[] = [
+    ['a stream that just ends', words('It is'), 'provider_stream_cut', undefined],
+    [
+      'a stream that ends as interrupted',
+      [...words('It is'), finish('interrupted', [7])],
+      'provider_stream_cut',
+      { inputTokens: 7 },
+    ],
+    ['a stream that ends as an error', [...words('It is'), finish('error', [7])], 'provider_error', { inputTokens: 7 }],
+    ['an error in the stream', [...words('It is'), error('overloaded_error')], 'provider_overloaded', undefined],
+    [
+      'an error in the stream, after which it says what was used',
+      [...words('It is'), error('rate_limit_error'), finish('error', [7])],
+      'provider_rate_limited',
+      { inputTokens: 7 },
+    ],
+  ]
+  for (const [name, parts, reason, usage] of CUT) {
+    test(`${name}: it is taken back and tried again, and what it used is counted`, async () => {
+      const model = partsModel(parts, whole)
+      const stage = new Stage(model)
+      const outcome = await stage.run()
+      expect(outcome.result).toMatchObject({ status: 'completed', text: 'It is warm.' })
+      expect(attemptsOf(outcome)).toEqual({ starts: [1, 2], discards: [{ reason, attempt: 1, usage }] })
+      expect(outcome.result.usage.inputTokens).toBe(usage ? 17 : 10)
+      expect(outcome.view.runs[0]?.discarded).toEqual(usage ?? {})
+      expect(model.calls.map(({ providerOptions }) => providerOptions?.['millrace'])).toEqual([
+        { key: expect.any(String), attempt: 1 },
+        { key: model.calls[0]?.providerOptions?.['millrace']?.['key'], attempt: 2 },
+      ])
+      await stage.close()
+    })
+  }
+
+  test('an error after which the stream stays open is not waited for', async () => {
+    // A second of waiting for last words takes no time here.
+    const timers: Timers = {
+      ...systemTimers,
+      after: (ms, ...rest) => systemTimers.after(ms === 1000 ? 0 : ms, ...rest),
+    }
+    let isCancelled = false
+    let calls = 0
+    const model: LanguageModelV4 = {
+      ...partsModel(),
+      async doStream() {
+        if (++calls > 1) return { stream: streamOf(whole) }
+        const start = (controller: ReadableStreamDefaultController) => controller.enqueue(error('api_error'))
+        const cancel = () => {
+          isCancelled = true
+        }
+        return { stream: new ReadableStream({ start, cancel }) }
+      },
+    }
+    const stage = new Stage(model, {}, { timers })
+    expect((await stage.run()).result.status).toBe('completed')
+    expect({ isCancelled, calls }).toEqual({ isCancelled: true, calls: 2 })
+    await stage.close()
+  })
+})
+
+describe('a model call that fails', () => {
+  const refused = (statusCode: number, headers: Record<string, string> = {}) =>
+    new APICallError({
+      message: 'sk-secret',
+      url: 'https://maker.example',
+      requestBodyValues: {},
+      statusCode,
+      responseHeaders: headers,
+      responseBody: 'sk-secret',
+    })
+  const failing = (failure: unknown, times = Number.POSITIVE_INFINITY) => {
+    let calls = 0
+    const model: LanguageModelV4 = {
+      ...partsModel(),
+      async doStream() {
+        if (++calls <= times) throw failure
+        return { stream: streamOf(whole) }
+      },
+    }
+    return { model, calls: () => calls }
+  }
+
+  test('before it says anything leaves nothing to take back', async () => {
+    const { model } = failing(refused(503), 2)
+    const stage = new Stage(model)
+    const outcome = await stage.run()
+    expect(outcome.result.text).toBe('It is warm.')
+    expect(attemptsOf(outcome)).toEqual({ starts: [3], discards: [] })
+    await stage.close()
+  })
+
+  test('is tried as often as is said, and then the run fails, with a message fit to show', async () => {
+    const failure = refused(503)
+    const { model, calls } = failing(failure)
+    const stage = new Stage(model, { maxRetries: 2 })
+    const { result, entries } = await stage.run()
+    expect(calls()).toBe(3)
+    expect(result).toMatchObject({
+      status: 'failed',
+      error: { code: 'provider_overloaded', category: 'provider', retryable: true },
+    })
+    expect(JSON.stringify(entries)).not.toMatch(/sk-secret|maker\.example/)
+    expect(stage.logged.filter(({ fields }) => fields['cause'] === failure)).toHaveLength(3)
+    await stage.close()
+  })
+
+  test('for good is not tried again', async () => {
+    const { model, calls } = failing(refused(401))
+    const stage = new Stage(model)
+    expect((await stage.run()).result).toMatchObject({ status: 'failed', error: { code: 'provider_unauthorized' } })
+    expect(calls()).toBe(1)
+    await stage.close()
+  })
+
+  test('with what cannot even be looked at is one like any other: its words are taken back', async () => {
+    const throwing = () => {
+      throw new Error('sk-secret')
+    }
+    const failure = new Proxy({}, { get: throwing, has: throwing, getPrototypeOf: throwing })
+    const model: LanguageModelV4 = {
+      ...partsModel(),
+      async doStream() {
+        const parts = words('It is')
+        const pull = (controller: ReadableStreamDefaultController) => {
+          const part = parts.shift()
+          if (part) controller.enqueue(part)
+          else controller.error(failure)
+        }
+        return { stream: new ReadableStream({ pull }, { highWaterMark: 0 }) }
+      },
+    }
+    const stage = new Stage(model)
+    const outcome = await stage.run()
+    expect(outcome.result).toMatchObject({ status: 'failed', error: { code: 'provider_error' } })
+    expect(attemptsOf(outcome)).toEqual({
+      starts: [1],
+      discards: [{ reason: 'provider_error', attempt: 1, usage: undefined }],
+    })
+    expect(stage.logged.some(({ fields }) => fields['cause'] === failure)).toBe(true)
+    await stage.close()
+  })
+
+  test('waits as long as the provider asks, up to a bound', async () => {
+    const waits: number[] = []
+    const timers: Timers = {
+      ...systemTimers,
+      after(ms, call, isIdle) {
+        const isLong = ms === 7000 || ms === 60_000
+        if (isLong) waits.push(ms)
+        return systemTimers.after(isLong ? 0 : ms, call, isIdle)
+      },
+    }
+    for (const headers of [{ 'retry-after': '7' }, { 'retry-after': '90000' }]) {
+      const stage = new Stage(failing(refused(429, headers), 1).model, {}, { timers })
+      expect((await stage.run()).result.status).toBe('completed')
+      await stage.close()
+    }
+    expect(waits).toEqual([7000, 60_000])
+  })
+})
+
+test('results of tools that the provider ran are committed when the call ends; a discard takes back words alone', async () => {
+  const search = providerTool({ name: 'search', id: 'maker.search' })
+  const found: LanguageModelV4StreamPart[] = [
+    { type: 'tool-call', toolCallId: 'a', toolName: 'search', input: '{"q":1}', providerExecuted: true },
+    { type: 'tool-result', toolCallId: 'a', toolName: 'search', result: ['half'], preliminary: true },
+    { type: 'tool-result', toolCallId: 'a', toolName: 'search', result: ['whole'] },
+  ]
+  const stage = new Stage(partsModel([...found, ...words('It')], [...found, ...whole]), { tools: [search] })
+  const outcome = await stage.run()
+  expect(attemptsOf(outcome).discards).toHaveLength(1)
+  const outputs = outcome.entries.filter(({ chunk }) => chunk.type === 'tool-output-available')
+  // Of the attempt that was taken back there was only the word.
+  expect(outputs.map(({ chunk }) => 'preliminary' in chunk)).toEqual([true, true, false])
+  const at = outcome.entries.findIndex(
+    ({ chunk }) => chunk.type === 'tool-output-available' && !('preliminary' in chunk),
+  )
+  expect(outcome.entries.slice(at).map(({ chunk }) => chunk.type)).toEqual([
+    'tool-output-available',
+    'step-finish',
+    'checkpoint-created',
+    'finish',
+    'run-finished',
+  ])
+  expect(outcome.view.messages[1]?.parts).toContainEqual(
+    expect.objectContaining({ toolCallId: 'a', state: 'output-available', executor: 'provider', output: ['whole'] }),
+  )
+  await stage.close()
+})
+
+test('ids that a provider uses again and again are calls of their own in the session', async () => {
+  const look = tool({ name: 'look', inputSchema: z.object({}), execute: (_, { toolCallId }) => toolCallId })
+  const calling: LanguageModelV4StreamPart[] = ['', 'x', 'x'].map(toolCallId => ({
+    type: 'tool-call',
+    toolCallId,
+    toolName: 'look',
+    input: '{}',
+  }))
+  const answer = [...calling, finish('tool-calls')]
+  const stage = new Stage(partsModel(answer, answer, whole, answer, whole), { tools: [look] })
+  expect((await stage.run()).result.status).toBe('completed')
+  const { view } = await stage.run('Again?')
+  const calls = view.messages.flatMap(({ parts }) => parts.flatMap(part => ('toolCallId' in part ? part : [])))
+  expect(new Set(calls.map(({ toolCallId }) => toolCallId)).size).toBe(9)
+  for (const { state, output, toolCallId } of calls) {
+    expect({ state, output }).toEqual({ state: 'output-available', output: toolCallId })
+  }
+  await stage.close()
+})

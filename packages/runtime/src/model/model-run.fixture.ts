@@ -1,0 +1,141 @@
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { memoryStore, type StreamManagerOptions, type Timers } from '@millrace/log'
+import type { Chunk, Entry, View } from '@millrace/protocol'
+import type { RunResult } from '../api/result.ts'
+import type { Run } from '../api/run.ts'
+import { createRuntime, type Runtime } from '../api/runtime.ts'
+import { type AgentDefinition, agent } from '../define/agent.ts'
+import type { AnyTool } from '../define/tool.ts'
+import type { Schema } from '../schema/schema.ts'
+import type { Backoff } from './backoff.ts'
+
+/** One thing that the logger was told. */
+export interface Logged {
+  readonly message: string
+  readonly fields: Readonly<Record<string, unknown>>
+}
+
+/** What an agent under test is, but for its name. */
+export type Trial = Partial<
+  Omit<AgentDefinition<string, readonly AnyTool[], Schema | undefined, Schema | undefined>, 'model' | 'name'>
+>
+
+export interface StageOptions {
+  readonly log?: Omit<StreamManagerOptions, 'store' | 'timers'>
+  readonly timers?: Timers
+  readonly backoff?: Partial<Backoff>
+}
+
+/** A runtime with one agent on a store of its own, its attempts close together. */
+export class Stage {
+  readonly runtime: Runtime
+  readonly logged: Logged[] = []
+  readonly #agent
+
+  constructor(
+    model: AgentDefinition<string, [], undefined, undefined>['model'],
+    trial: Trial = {},
+    { log = {}, timers, backoff = { first: 1 } }: StageOptions = {},
+  ) {
+    this.#agent = agent({ name: 'helper', model, ...trial } as AgentDefinition<
+      string,
+      readonly AnyTool[],
+      undefined,
+      undefined
+    >)
+    const keep = (message: string, fields: Logged['fields']) => void this.logged.push({ message, fields })
+    this.runtime = createRuntime({
+      store: memoryStore(),
+      agents: [this.#agent],
+      backoff,
+      engine: { pollMs: 20 },
+      logger: { warn: keep, error: keep },
+      log,
+      ...(timers && { timers }),
+    })
+  }
+
+  start(input = 'Hello?', session = 's'): Promise<Run> {
+    return this.runtime.start({ agent: this.#agent, input, session })
+  }
+
+  /** Runs to the end: what came of it, and what of it is in the log. */
+  async run(input?: string): Promise<Outcome> {
+    const run = await this.start(input)
+    const result = await run.result()
+    const { view } = await this.runtime.view('s')
+    return { result, view, entries: await this.entries(run.runId), stage: this }
+  }
+
+  /** The whole log, or what a run has in it. */
+  async entries(runId?: string): Promise<Entry[]> {
+    const { head } = (await this.runtime.manager.getInfo('s')) ?? { head: 0 }
+    const entries = await this.runtime.manager.entries('s', 0, head)
+    return entries.filter(({ origin }) => runId === undefined || origin.runId === runId)
+  }
+
+  close(): Promise<void> {
+    return this.runtime.close()
+  }
+}
+
+export interface Outcome {
+  readonly result: RunResult
+  readonly view: Omit<View, 'internal'>
+  readonly entries: readonly Entry[]
+  readonly stage: Stage
+}
+
+/** The chunks of a type among entries. */
+export const chunksOf = <Type extends Chunk['type']>(entries: readonly Entry[], type: Type) =>
+  entries.map(({ chunk }) => chunk).filter((chunk): chunk is Extract<Chunk, { type: Type }> => chunk.type === type)
+
+/** A model that answers each call with the next of these parts, and keeps what it was asked. */
+export function partsModel(
+  ...answers: readonly (readonly LanguageModelV4StreamPart[])[]
+): LanguageModelV4 & { readonly calls: LanguageModelV4CallOptions[] } {
+  const calls: LanguageModelV4CallOptions[] = []
+  return {
+    specificationVersion: 'v4',
+    provider: 'test',
+    modelId: 'parts',
+    supportedUrls: {},
+    calls,
+    async doGenerate() {
+      throw new Error('not used')
+    },
+    async doStream(options) {
+      const parts = answers[calls.push(options) - 1] ?? []
+      return { stream: streamOf(parts) }
+    },
+  }
+}
+
+/** A stream that gives these and ends. */
+export const streamOf = <T>(parts: readonly T[]): ReadableStream<T> =>
+  new ReadableStream({
+    start(controller) {
+      for (const part of parts) controller.enqueue(part)
+      controller.close()
+    },
+  })
+
+/** The end of an answer. */
+export const finish = (
+  unified: Extract<LanguageModelV4StreamPart, { type: 'finish' }>['finishReason']['unified'] = 'stop',
+  [input, output]: readonly [(number | undefined)?, number?] = [],
+): LanguageModelV4StreamPart => ({
+  type: 'finish',
+  finishReason: { unified, raw: undefined },
+  usage: {
+    inputTokens: { total: input, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
+    outputTokens: { total: output, text: undefined, reasoning: undefined },
+  },
+})
+
+/** A part of text, whole. */
+export const words = (text: string, id = '0'): LanguageModelV4StreamPart[] => [
+  { type: 'text-start', id },
+  { type: 'text-delta', id, delta: text },
+  { type: 'text-end', id },
+]

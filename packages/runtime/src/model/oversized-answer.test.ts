@@ -1,0 +1,186 @@
+import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { providerTool, tool } from '../define/tool.ts'
+import { chunksOf, finish, partsModel, Stage, words } from './model-run.fixture.ts'
+
+const whole = [...words('It is warm.'), finish('stop', [10, 4])]
+
+describe('law 6: what is too large for the log is no end of the run', () => {
+  const look = tool({ name: 'look', inputSchema: z.object({ city: z.string() }), execute: ({ city }) => city.length })
+
+  test('an input becomes a failure that the model is told', async () => {
+    const large = JSON.stringify({ city: 'x'.repeat(10_000) })
+    const model = partsModel(
+      [
+        { type: 'tool-input-start', id: 'a', toolName: 'look' },
+        { type: 'tool-input-delta', id: 'a', delta: large },
+        { type: 'tool-call', toolCallId: 'a', toolName: 'look', input: large },
+        { type: 'tool-call', toolCallId: 'b', toolName: 'look', input: '{"city":"Ulm"}' },
+        finish('tool-calls'),
+      ],
+      whole,
+    )
+    const stage = new Stage(model, { tools: [look] }, { log: { maxEntryBytes: 4096 } })
+    const { result, entries } = await stage.run()
+    expect(result).toMatchObject({ status: 'completed', text: 'It is warm.' })
+    expect(chunksOf(entries, 'tool-input-error')).toMatchObject([{ toolCallId: 'a' }])
+    expect(chunksOf(entries, 'tool-output-available')).toMatchObject([{ toolCallId: 'b', output: 3 }])
+    const [called, told] = model.calls[1]?.prompt.slice(1) ?? []
+    // What the model said is not repeated to it in full length.
+    expect(JSON.stringify(called).length).toBeLessThan(2000)
+    expect(told?.content).toMatchObject([
+      { toolCallId: 'a', output: { type: 'error-text', value: expect.stringContaining('larger than the log takes') } },
+      { toolCallId: 'b', output: { type: 'json', value: 3 } },
+    ])
+    await stage.close()
+  })
+
+  test('a result of the provider’s becomes a failure of its call, a file is left out', async () => {
+    const search = providerTool({ name: 'search', id: 'maker.search' })
+    const model = partsModel([
+      { type: 'tool-call', toolCallId: 'a', toolName: 'search', input: '{}', providerExecuted: true },
+      { type: 'tool-result', toolCallId: 'a', toolName: 'search', result: 'x'.repeat(300_000) },
+      { type: 'file', mediaType: 'image/png', data: { type: 'data', data: 'A'.repeat(300_000) } },
+      ...whole,
+    ])
+    const stage = new Stage(model, { tools: [search] }, { log: { maxBlobBytes: 200_000 } })
+    const { result, entries } = await stage.run()
+    expect(result.status).toBe('completed')
+    expect(chunksOf(entries, 'tool-output-error')).toMatchObject([{ code: 'tool_output_too_large' }])
+    expect(chunksOf(entries, 'step-finish')[0]?.warnings).toMatchObject([{ type: 'other' }])
+    await stage.close()
+  })
+
+  test('what a provider says with a word is left out, and a warning says so', async () => {
+    const providerMetadata = { maker: { signature: 'x'.repeat(10_000) } }
+    const start: LanguageModelV4StreamPart = { type: 'reasoning-start', id: 'r', providerMetadata }
+    const said: LanguageModelV4StreamPart = { type: 'reasoning-delta', id: 'r', delta: 'So.', providerMetadata }
+    const model = partsModel([start, said, ...whole])
+    const stage = new Stage(model, {}, { log: { maxEntryBytes: 4096 } })
+    const { result, entries } = await stage.run()
+    expect(result).toMatchObject({ status: 'completed', text: 'It is warm.' })
+    expect(model.calls).toHaveLength(1)
+    expect(result.message?.parts).toContainEqual(expect.objectContaining({ type: 'reasoning', text: 'So.' }))
+    expect(chunksOf(entries, 'step-finish')[0]?.warnings).toEqual([
+      { type: 'other', message: expect.stringContaining('left out') },
+    ])
+    await stage.close()
+  })
+
+  const HUGE = 'x'.repeat(3_000_000)
+  const strict = tool({ name: 'strict', inputSchema: z.strictObject({ city: z.string() }), execute: () => null })
+  const call = (toolName: string, input = '{}'): LanguageModelV4StreamPart => ({
+    type: 'tool-call',
+    toolCallId: 'a',
+    toolName,
+    input,
+  })
+
+  const CALLS: Record<string, LanguageModelV4StreamPart[]> = {
+    'a name of a field that is not there': [call('strict', JSON.stringify({ city: '', [HUGE]: 1 }))],
+    'a tool’s name': [call(HUGE)],
+    'a tool’s name, and its input streams': [{ type: 'tool-input-start', id: 'a', toolName: HUGE }, call(HUGE)],
+    'a title': [{ type: 'tool-input-start', id: 'a', toolName: 'none', title: HUGE }, call('none')],
+  }
+  for (const [name, parts] of Object.entries(CALLS)) {
+    test(`${name}: the model is told, in bounded words`, async () => {
+      const model = partsModel([...parts, finish('tool-calls')], whole)
+      const stage = new Stage(model, { tools: [strict] })
+      const { result, entries } = await stage.run()
+      expect(result).toMatchObject({ status: 'completed', text: 'It is warm.' })
+      expect(chunksOf(entries, 'tool-input-error')).toMatchObject([{ toolCallId: 'a' }])
+      expect(JSON.stringify(model.calls[1]?.prompt).length).toBeLessThan(5000)
+      await stage.close()
+    })
+  }
+
+  test('a name of a field that an output does not have: the model is told, in bounded words', async () => {
+    const odd = words(JSON.stringify({ city: 'Ulm', [HUGE.slice(0, 100_000)]: 1 }))
+    const model = partsModel([...odd, finish()], [...words('{"city":"Ulm"}'), finish()])
+    const stage = new Stage(model, { outputSchema: z.strictObject({ city: z.string() }) })
+    expect((await stage.run()).result).toMatchObject({ status: 'completed', output: { city: 'Ulm' } })
+    expect(JSON.stringify(model.calls[1]?.prompt.at(-1)).length).toBeLessThan(2000)
+    await stage.close()
+  })
+
+  const huge = { providerMetadata: { maker: { huge: HUGE } } }
+  const search = providerTool({ name: 'search', id: 'maker.search' })
+  const BESIDE: Record<string, LanguageModelV4StreamPart[]> = {
+    'metadata of the end': [...words('It is warm.'), { ...finish(), ...huge } as LanguageModelV4StreamPart],
+    'metadata of the end that is no JSON': [
+      ...words('It is warm.'),
+      { ...finish(), providerMetadata: { maker: { big: 1n } } } as never,
+    ],
+    'metadata of a text': [{ type: 'text-start', id: '0', ...huge }, ...whole.slice(1)],
+    'metadata of a text that is no JSON': [
+      { type: 'text-start', id: '0', providerMetadata: { maker: { big: 1n } } } as never,
+      ...whole.slice(1),
+    ],
+    'metadata of a provider’s result': [
+      { type: 'tool-call', toolCallId: 'a', toolName: 'search', input: '{}', providerExecuted: true },
+      { type: 'tool-result', toolCallId: 'a', toolName: 'search', result: 1, ...huge },
+      ...whole,
+    ],
+    'a warning': [{ type: 'stream-start', warnings: [{ type: 'other', message: HUGE }] }, ...whole],
+    'a warning of another type': [
+      { type: 'stream-start', warnings: [{ type: 'unsupported', feature: 'f', details: HUGE }] },
+      ...whole,
+    ],
+    'a warning that is no JSON': [
+      { type: 'stream-start', warnings: [{ type: 'other', message: 'm', big: 1n } as never] },
+      ...whole,
+    ],
+    'a great many warnings': [
+      {
+        type: 'stream-start',
+        warnings: Array.from({ length: 2000 }, (_, n) => ({ type: 'other', message: `${n}${'x'.repeat(1500)}` })),
+      },
+      ...whole,
+    ],
+  }
+  for (const [name, parts] of Object.entries(BESIDE)) {
+    test(`${name}: it is left out, and a warning says so`, async () => {
+      const model = partsModel(parts)
+      const stage = new Stage(model, { tools: [search] })
+      const { result, entries } = await stage.run()
+      expect(result).toMatchObject({ status: 'completed', text: 'It is warm.' })
+      expect(model.calls).toHaveLength(1)
+      const [{ warnings = [] } = {}] = chunksOf(entries, 'step-finish')
+      expect(warnings.length).toBeGreaterThan(0)
+      expect(warnings.length).toBeLessThan(40)
+      expect(JSON.stringify(entries).length).toBeLessThan(200_000)
+      await stage.close()
+    })
+  }
+})
+
+describe('an answer that cannot be read is one that failed: taken back, and tried again', () => {
+  const ODD: Record<string, unknown> = {
+    'no part at all': null,
+    'a piece of text without text': { type: 'text-delta', id: '1' },
+    'a piece of text that is a number': { type: 'text-delta', id: '1', delta: 5 },
+    'a piece of an input that is a number': { type: 'tool-input-delta', id: 'c', delta: 5 },
+    'a tool without a name': { type: 'tool-call', toolCallId: 'd', input: '{}' },
+    'a result that is no JSON': { type: 'tool-result', toolCallId: 'c', toolName: 'look', result: 1n },
+    'an end without a reason': { type: 'finish' },
+  }
+  const begun: LanguageModelV4StreamPart[] = [
+    ...words('It is'),
+    { type: 'tool-input-start', id: 'c', toolName: 'look' },
+  ]
+  for (const [name, part] of Object.entries(ODD)) {
+    for (const output of [undefined, z.object({ city: z.string() })]) {
+      test(`${name}${output ? ', of an output' : ''}`, async () => {
+        const good = [...words('{"city":"Ulm"}'), finish()]
+        const model = partsModel([...begun, part as LanguageModelV4StreamPart, finish()], good)
+        const stage = new Stage(model, { ...(output && { outputSchema: output }) })
+        const outcome = await stage.run()
+        expect(outcome.result).toMatchObject({ status: 'completed', text: output ? '' : '{"city":"Ulm"}' })
+        expect(chunksOf(outcome.entries, 'step-start')).toMatchObject([{}, { attempt: 2 }])
+        expect(chunksOf(outcome.entries, 'step-discarded')).toMatchObject([{ reason: 'provider_error', attempt: 1 }])
+        await stage.close()
+      })
+    }
+  }
+})

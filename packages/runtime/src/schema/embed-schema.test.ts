@@ -1,0 +1,85 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { embedded } from './embed-schema.ts'
+import { formProblem } from './form-response.ts'
+import { type JsonSchema, jsonSchemaOf } from './schema.ts'
+
+/** Whether a value fits a schema, alone and within another one, that has definitions of the same names. */
+function fits(given: JsonSchema, value: unknown): readonly [alone: boolean, within: boolean] {
+  const own = embedded(given, 'own')
+  const other = embedded({ $defs: { kid: { type: 'null' } }, $ref: '#/$defs/kid' }, 'other')
+  const whole = {
+    type: 'object',
+    properties: { own: own.schema, other: { anyOf: [other.schema] } },
+    required: ['own', 'other'],
+    $defs: { ...own.definitions, ...other.definitions },
+  }
+  return [formProblem(given, value) === undefined, formProblem(whole, { own: value, other: null }) === undefined]
+}
+
+const node = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }
+const kids = (ref: string) => ({
+  ...node,
+  properties: { ...node.properties, kids: { type: 'array', items: { $ref: ref } } },
+})
+
+describe('a schema means the same within another', () => {
+  test.each<[string, JsonSchema]>([
+    ['by its root', kids('#')],
+    ['by a definition', { ...kids('#/$defs/kid'), $defs: { kid: kids('#/$defs/kid') } }],
+    ['by an older definition', { ...kids('#/definitions/kid'), definitions: { kid: kids('#') } }],
+    [
+      'by definitions of one name',
+      { ...kids('#/$defs/kid'), $defs: { kid: kids('#/definitions/kid') }, definitions: { kid: node } },
+    ],
+    [
+      'by a place in a definition',
+      { ...kids('#/$defs/all/properties/kid'), $defs: { all: { properties: { kid: node } } } },
+    ],
+    [
+      'by another place',
+      { ...kids('#/properties/one'), properties: { ...kids('#/properties/one').properties, one: node } },
+    ],
+    ['within a choice', { anyOf: [{ type: 'null' }, kids('#')] }],
+  ])('that refers to itself %s', (_, schema) => {
+    expect(fits(schema, { name: 'a', kids: [{ name: 'b', kids: [{ name: 'c' }] }] })).toEqual([true, true])
+    expect(fits(schema, { name: 'a', kids: [{ name: 1 }] })).toEqual([false, false])
+  })
+
+  test('that zod made of a recursive one; its description stays', () => {
+    const Tree = z
+      .object({
+        name: z.string(),
+        get kids() {
+          return z.array(Tree)
+        },
+      })
+      .describe('A family')
+    const schema = jsonSchemaOf(Tree, 'Tree')
+    expect(fits(schema, { name: 'a', kids: [{ name: 'b', kids: [] }] })).toEqual([true, true])
+    expect(fits(schema, { name: 'a', kids: [{ name: 'b' }] })).toEqual([false, false])
+    expect(embedded(schema, 'tree').definitions['tree']).toMatchObject({ description: 'A family' })
+  })
+})
+
+test('one that refers to nothing stays as it is, but for the word which draft it is of', () => {
+  const schema = { ...node, description: 'Somebody' }
+  expect(embedded({ $schema: 'https://json-schema.org/draft/2020-12/schema', ...schema }, 'own')).toEqual({
+    schema,
+    definitions: {},
+  })
+})
+
+test('values, fields of that name, addresses of others and documents of their own are no references', () => {
+  const schema = {
+    properties: {
+      $ref: { const: { $ref: '#' } },
+      other: { $ref: 'https://example.com/other.json#/$defs/kid' },
+      own: { $id: 'https://example.com/own.json', properties: { again: { $ref: '#' } } },
+    },
+    default: { $ref: '#' },
+  }
+  expect(embedded(schema, 'own')).toEqual({ schema, definitions: {} })
+  const { own } = schema.properties
+  expect(embedded(own, 'own')).toEqual({ schema: own, definitions: {} })
+})

@@ -1,0 +1,125 @@
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import { checkForm, DEEPEST_FORM, formProblem, LONGEST_FORM } from './form-response.ts'
+import { type JsonSchema, jsonSchemaOf } from './schema.ts'
+
+const EVIL = '^(a+)+$'
+const BAIT = `${'a'.repeat(60)}!`
+const nested = (levels: number): JsonSchema => (levels === 0 ? {} : { not: nested(levels - 1) })
+
+/** Definitions each of which asks for the one before it twice. */
+function doubled(times: number): JsonSchema {
+  const $defs: Record<string, JsonSchema> = { d0: { type: 'string' } }
+  for (let n = 1; n <= times; n++) {
+    const below = { $ref: `#/$defs/d${n - 1}` }
+    $defs[`d${n}`] = { allOf: [below, below] }
+  }
+  return { $defs, $ref: `#/$defs/d${times}` }
+}
+
+const order = jsonSchemaOf(
+  z.object({
+    name: z.string().min(2),
+    lines: z.array(z.object({ price: z.number().min(1), 'a/b c': z.literal('x').optional() })).min(1),
+    size: z.enum(['s', 'm']).optional(),
+  }),
+  'order',
+)
+
+describe('an answer to a form', () => {
+  test.each<[string, JsonSchema, unknown]>([
+    ['an object', order, { name: 'Ann', lines: [{ price: 1, 'a/b c': 'x' }], size: 's' }],
+    ['what need not be there', order, { name: 'Ann', lines: [{ price: 1 }] }],
+    ['a pattern with escapes that need not be', { pattern: '^\\d{3}\\-[\\-\\d]{4}\\@$' }, '123-45-6@'],
+    ['names by a pattern', { patternProperties: { '^a\\-': { type: 'number' } } }, { 'a-b': 1 }],
+    ['a format, which is not the same everywhere', { format: 'time' }, '12:00'],
+    [
+      'a property of that name',
+      { properties: { format: { type: 'string' }, pattern: { type: 'string' } } },
+      { format: '(' },
+    ],
+    ['a recursion that ends', { properties: { next: { $ref: '#' } }, type: 'object' }, { next: { next: {} } }],
+    [
+      'draft-07: nothing beside a reference',
+      {
+        $schema: 'http://json-schema.org/draft-07/schema#',
+        properties: { a: { $ref: '#/definitions/a', minLength: 9 } },
+        definitions: { a: { type: 'string' } },
+      },
+      { a: 'x' },
+    ],
+  ])('fits: %s', (_, schema, response) => {
+    expect(formProblem(schema, response)).toBeUndefined()
+    checkForm(schema, 'form')
+  })
+
+  test.each<[string, JsonSchema, unknown, string]>([
+    ['what is missing', order, { lines: [{ price: 2 }] }, 'Instance does not have required property "name"'],
+    ['a kind', order, 'x', 'expected object'],
+    ['one of several kinds', { type: ['string', 'null'] }, 1, 'expected string or null'],
+    [
+      'deep within',
+      order,
+      { name: 'Ann', lines: [{ price: 1, 'a/b c': 'y' }] },
+      'lines.0.a/b c: Instance does not match "x"',
+    ],
+    ['a number, without it', order, { name: 'Ann', lines: [{ price: 0.25 }] }, 'lines.0.price: is less than 1'],
+    ['a text, without it', { pattern: '^a$' }, 'secret', 'String does not match pattern'],
+    ['what was not asked for', { additionalProperties: false }, { b: 'secret' }, 'b: nothing is expected here'],
+    ['none of several', { anyOf: [{ type: 'string' }, { type: 'number' }] }, true, 'expected string; expected number'],
+    ['more than one of several', { oneOf: [{}, {}] }, 1, 'Instance does not match exactly one subschema (2 matches)'],
+    [
+      'beside a reference',
+      { properties: { a: { $ref: '#/$defs/a', minLength: 9 } }, $defs: { a: { type: 'string' } } },
+      { a: 'x' },
+      'a: String is too short (1 < 9)',
+    ],
+    ['a pattern with escapes', { pattern: '^\\d\\-\\@$' }, '1-', 'String does not match pattern'],
+  ])('does not fit, by place: %s', (_, schema, response, problem) => {
+    expect(formProblem(schema, response)).toBe(`the answer does not fit the form: ${problem}`)
+  })
+
+  test('no more is told than can be read', () => {
+    const names = Array.from({ length: 50 }, (_, n) => `${'x'.repeat(1000)}${n}`)
+    const problem = formProblem({ required: names, enum: ['y'.repeat(10_000)] }, {})
+    expect(problem?.length).toBeLessThan(3000)
+  })
+
+  test('is not harmed by a pattern that is none, and what else there is is checked', () => {
+    const schema = { type: 'object', properties: { a: { pattern: '(' }, n: { type: 'number' } }, required: ['n'] }
+    checkForm(schema, 'form')
+    expect(formProblem(schema, { a: 'x', n: 1 })).toBeUndefined()
+    expect(formProblem(schema, { a: 'x', n: 'one' })).toContain('n: expected number')
+    // Nothing is refused that the whole schema would take.
+    expect(formProblem({ not: { pattern: '(' } }, 'x')).toBeUndefined()
+  })
+
+  test('leaves the schema as it was', () => {
+    const schema = Object.freeze({ properties: Object.freeze({ a: Object.freeze({ $ref: '#' }) }) })
+    expect(formProblem(schema, { a: {} })).toBeUndefined()
+    expect(JSON.stringify(schema)).toBe('{"properties":{"a":{"$ref":"#"}}}')
+  })
+})
+
+describe('a schema that asks for too much', () => {
+  test.each<[string, unknown, string]>([
+    ['no object', true, 'it is no object'],
+    ['too large', { enum: ['x'.repeat(LONGEST_FORM)] }, 'it is too large'],
+    ['too deep', nested(DEEPEST_FORM + 1), 'it goes too deep'],
+    ['itself', { allOf: [{ $ref: '#' }] }, 'it refers to itself'],
+    ['the same, ever more often', doubled(40), 'it cannot be checked'],
+    ['another place', { $ref: 'https://user:secret@example.com/schema' }, 'a reference in it leads nowhere'],
+    ['no list', { required: 7 }, 'a reference in it leads nowhere, or it is no JSON Schema'],
+    ['no URL', { $id: 'http://[', type: 'object' }, 'a reference in it leads nowhere, or it is no JSON Schema'],
+  ])('is not asked, and refuses every answer: %s', (_, schema, why) => {
+    expect(() => checkForm(schema, 'form')).toThrow(why)
+    const problem = formProblem(schema, {})
+    expect(problem).toContain(why)
+    expect(problem).not.toContain('secret')
+  })
+
+  test('a pattern that backtracks without end is given up', () => {
+    expect(formProblem({ pattern: EVIL }, BAIT)).toContain('it cannot be checked within')
+    expect(formProblem({ pattern: EVIL }, 'aaa')).toBeUndefined()
+  })
+})

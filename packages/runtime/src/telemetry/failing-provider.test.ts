@@ -1,0 +1,154 @@
+import { type Attributes, context, type MeterProvider, type Span, type TracerProvider } from '@opentelemetry/api'
+import { expect, onTestFinished, test } from 'vitest'
+import { agent } from '../define/agent.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
+import { collector, driveOf, gave } from './collector.fixture.ts'
+import type { Logger } from './logger.ts'
+import { Telemetry } from './telemetry.ts'
+import type { TelemetryOptions } from './telemetry-options.ts'
+
+const model = scriptedModel([])
+const helper = agent({ name: 'helper', model })
+
+/** All that telemetry is asked for, some of it twice; gives what it told the logger of. */
+function exercise(options: TelemetryOptions): string[] {
+  const told: string[] = []
+  const take: Logger['warn'] = (_, { what }) => void told.push(String(what))
+  const telemetry = new Telemetry(options, { warn: take, error: take })
+  for (let run = 1; run <= 2; run++) {
+    telemetry.asked('r')
+    const { work, end } = driveOf(telemetry, helper, { isTakeover: true })
+    const call = work.modelCall({ model, options: { prompt: [] }, step: 1, attempt: 1 })
+    expect(call.within(() => 'called')).toBe('called')
+    expect(() => call.within(() => { throw new RangeError('its own') })).toThrow('its own') // biome-ignore format: one line
+    call.heard({ type: 'text-delta', id: 't', delta: 'a' })
+    call.heard({ type: 'response-metadata', id: 'x', modelId: 'y' })
+    call.end()
+    const tool = work.toolCall({
+      call: { toolCallId: 'c', toolName: 'look', input: {} } as never,
+      tool: undefined,
+      step: 1,
+    })
+    expect(tool.within(() => 1)).toBe(1)
+    work.agent(helper, 'child', tool).end('completed')
+    tool.settle(gave({}))
+    work.within(() => {})
+    end({ status: 'paused' })
+    driveOf(telemetry, helper, { isTakeover: true }).end({ status: 'failed', code: 'x', ms: 1 })
+  }
+  return told
+}
+
+const hostile = (): never => {
+  throw new Error('I am hostile')
+}
+
+/** Providers of which one method throws. */
+function throwing(method: string): TelemetryOptions {
+  const wrap = <T extends object>(target: T): T =>
+    new Proxy(target, {
+      get(inner, key) {
+        if (key === method) return hostile
+        const value = Reflect.get(inner, key)
+        if (typeof value !== 'function') return value
+        return (...args: unknown[]) => {
+          const given: unknown = value.apply(inner, args)
+          return typeof given === 'object' && given !== null && given !== inner ? wrap(given) : given
+        }
+      },
+    })
+  const { tracerProvider, meterProvider } = collector()
+  return { tracerProvider: wrap<TracerProvider>(tracerProvider), meterProvider: wrap<MeterProvider>(meterProvider) }
+}
+
+test.each([
+  'getTracer',
+  'startSpan',
+  'isRecording',
+  'spanContext',
+  'setAttributes',
+  'setStatus',
+  'end',
+  'getMeter',
+  'createHistogram',
+  'createCounter',
+  'record',
+  'add',
+])('%s throws: nothing else does, and it is said once', method => {
+  const told = exercise({ content: true, ...throwing(method) })
+  expect(told).toContain(method)
+  expect(new Set(told).size).toBe(told.length)
+})
+
+test('a tracer that gives no span, or something else, does no harm', () => {
+  for (const span of [undefined, null, 7, {}, { isRecording: () => true }]) {
+    const tracerProvider = {
+      getTracer: () => ({ startSpan: () => span as unknown as Span }),
+    } as unknown as TracerProvider
+    expect(() => exercise({ tracerProvider, content: true })).not.toThrow()
+  }
+})
+
+test('a meter that gives nothing does no harm', () => {
+  const meterProvider = { getMeter: () => ({ createHistogram: () => undefined, createCounter: () => null }) }
+  expect(exercise({ meterProvider: meterProvider as unknown as MeterProvider })).toEqual([])
+})
+
+test.each<[string, () => unknown]>([
+  ['throws', hostile],
+  ['gives a promise that fails', () => Promise.reject(new Error('later'))],
+  ['gives what throws when it is looked at', () => new Proxy({}, { ownKeys: hostile })],
+])('attributes() %s: that is said once', (_, attributes) => {
+  const { tracerProvider } = collector()
+  const told = exercise({ tracerProvider, attributes: attributes as () => Attributes })
+  expect(told).toHaveLength(1)
+})
+
+test('attributes() that gives nothing, or no attributes, does no harm', () => {
+  const { tracerProvider } = collector()
+  for (const own of [undefined, null, 'text', 7]) {
+    expect(exercise({ tracerProvider, attributes: () => own as unknown as Attributes })).toEqual([])
+  }
+})
+
+const managers: Record<string, (run: () => unknown) => unknown> = {
+  'throws before it runs the code': hostile,
+  'throws after it has run the code': run => {
+    run()
+    hostile()
+  },
+  'runs the code twice': run => {
+    run()
+    return run()
+  },
+  'never runs the code': () => undefined,
+  'gives something else': run => {
+    run()
+    return 'something else'
+  },
+}
+
+test.each(Object.entries(managers))('a context manager that %s: the code runs exactly once', (_, run) => {
+  context.setGlobalContextManager({
+    active: () => ({ getValue: () => undefined }) as never,
+    with: (_context, code, self, ...args) => run(() => code.apply(self as never, args as never)) as never,
+    bind: (_context, target) => target,
+    enable: () => undefined as never,
+    disable: () => undefined as never,
+  })
+  onTestFinished(() => context.disable())
+  const { work } = driveOf(new Telemetry(collector(), { warn() {}, error() {} }), helper)
+  let runs = 0
+  expect(work.within(() => ++runs)).toBe(1)
+  expect(() => work.within(hostile)).toThrow('I am hostile')
+  expect(runs).toBe(1)
+})
+
+test('an answer that is no answer is not told, and does no harm', () => {
+  const { work } = driveOf(new Telemetry(collector(), { warn() {}, error() {} }), helper)
+  const call = work.modelCall({ model, options: { prompt: [] }, step: 1, attempt: 1 })
+  for (const part of [undefined, null, {}, { type: 'finish' }, { type: 'response-metadata', id: {} }]) {
+    expect(() => call.heard(part as never)).not.toThrow()
+  }
+  expect(() => call.end(new Proxy(new Error('x'), { get: hostile }))).not.toThrow()
+})

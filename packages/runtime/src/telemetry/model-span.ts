@@ -1,0 +1,195 @@
+// One attempt of a model call: `chat {model}`.
+
+import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
+import type { Usage } from '@millrace/protocol'
+import { type Attributes, SpanKind } from '@opentelemetry/api'
+import { usageOf } from '../model/usage.ts'
+import type { GuardedSpan } from './guarded-span.ts'
+import { Gathered, inputOf } from './message-content.ts'
+import type { Place, Scope } from './scope.ts'
+import { attribute, finishReasonName, providerName } from './semantic-conventions.ts'
+import { CUT_OFF, failureOf } from './span-error.ts'
+import type { Shortened } from './truncate-json.ts'
+
+export interface ModelCallAbout {
+  readonly model: LanguageModelV4
+  readonly options: LanguageModelV4CallOptions
+  readonly step: number
+  readonly attempt: number
+}
+
+/** What a call came to, for the agent that made it. */
+export interface Heard {
+  readonly usage: Usage | undefined
+  readonly finishReason: string | undefined
+}
+
+/** One attempt of a model call, for who makes it. */
+export interface ModelCall {
+  /** Runs the call so that the spans that the provider's code begins are under its own. */
+  within<T>(code: () => T): T
+  /** Notes a part of the answer. */
+  heard(part: LanguageModelV4StreamPart): void
+  /** Says how the attempt ended: well, if no failure is named. */
+  end(failure?: unknown): void
+}
+
+export class ModelSpan implements ModelCall {
+  readonly #scope: Scope
+  readonly #span: GuardedSpan
+  readonly #labels: Attributes
+  readonly #isWatched: boolean
+  readonly #onEnd: (heard: Heard) => void
+  readonly #startedAt = performance.now()
+  readonly #gathered: Gathered | undefined
+  #latestAt = 0
+  #usage: Usage | undefined
+  #finishReason: string | undefined
+  #isEnded = false
+
+  constructor(scope: Scope, place: Place, about: ModelCallAbout, onEnd: (heard: Heard) => void) {
+    const { model, options, step, attempt } = about
+    this.#scope = scope
+    this.#onEnd = onEnd
+    this.#labels = {
+      [attribute.operation]: 'chat',
+      [attribute.provider]: providerName(model.provider),
+      [attribute.requestModel]: model.modelId,
+    }
+    this.#span = scope.begin(`chat ${model.modelId}`, SpanKind.CLIENT, place, {
+      operation: 'chat',
+      attributes: { ...this.#labels, ...requestOf(options), [attribute.step]: step, [attribute.attempt]: attempt },
+      about: { step, attempt, model: model.modelId },
+    })
+    this.#isWatched = this.#span.isRecording || scope.instruments.isActive
+    if (!scope.content || !this.#span.isRecording) return
+    this.#gathered = new Gathered()
+    scope.guard.attempt('content', () => this.#tellInput(options))
+  }
+
+  within<T>(code: () => T): T {
+    return this.#span.within(code)
+  }
+
+  heard(part: LanguageModelV4StreamPart): void {
+    if (!this.#isWatched) return
+    try {
+      this.#hear(part)
+    } catch (error) {
+      this.#scope.guard.tell('heard', error)
+    }
+  }
+
+  end(failure?: unknown): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#onEnd({ usage: this.#usage, finishReason: this.#finishReason })
+    const failed = failureOf(failure)
+    const reason = this.#finishReason
+    this.#span.set({
+      ...usageAttributes(this.#usage),
+      ...(reason !== undefined && { [attribute.finishReasons]: [finishReasonName(reason)] }),
+    })
+    const { content, guard } = this.#scope
+    const gathered = this.#gathered
+    if (gathered) guard.attempt('content', () => this.#tellOutput(gathered, failed ? 'error' : (reason ?? 'other')))
+    this.#span.end(failed?.name, content ? failed?.words : undefined)
+    this.#measure(failed?.name)
+  }
+
+  /** Ends it because what it belongs to has ended. */
+  cut(): void {
+    this.end(CUT_OFF)
+  }
+
+  #measure(errorType: string | undefined): void {
+    const { instruments } = this.#scope
+    if (!instruments.isActive) return
+    const { inputTokens, outputTokens } = this.#usage ?? {}
+    for (const [type, count] of [['input', inputTokens] as const, ['output', outputTokens] as const]) {
+      if (count !== undefined) instruments.record('tokens', count, { ...this.#labels, [attribute.tokenType]: type })
+    }
+    const seconds = (performance.now() - this.#startedAt) / 1000
+    const error = errorType !== undefined && { [attribute.errorType]: errorType }
+    instruments.record('operation', seconds, { ...this.#labels, ...error })
+  }
+
+  #hear(part: LanguageModelV4StreamPart): void {
+    const { type } = part
+    // The provider's package says it by itself, before anything has come.
+    if (type === 'stream-start') return
+    if (this.#latestAt === 0) this.#hearFirst()
+    else if (type.endsWith('-delta')) this.#hearNext()
+    if (type === 'finish') {
+      this.#usage = usageOf(part.usage)
+      this.#finishReason = part.finishReason.unified
+    } else if (type === 'response-metadata') this.#hearResponse(part)
+    this.#gathered?.take(part)
+  }
+
+  #hearFirst(): void {
+    this.#latestAt = performance.now()
+    const seconds = (this.#latestAt - this.#startedAt) / 1000
+    this.#span.set({ [attribute.timeToFirstChunk]: seconds })
+    this.#scope.instruments.record('firstChunk', seconds, this.#labels)
+  }
+
+  #hearNext(): void {
+    const { instruments } = this.#scope
+    if (!instruments.isActive) return
+    const now = performance.now()
+    instruments.record('nextChunk', (now - this.#latestAt) / 1000, this.#labels)
+    this.#latestAt = now
+  }
+
+  #hearResponse({ id, modelId }: Extract<LanguageModelV4StreamPart, { type: 'response-metadata' }>): void {
+    if (id !== undefined) this.#span.set({ [attribute.responseId]: id })
+    if (modelId === undefined) return
+    this.#labels[attribute.responseModel] = modelId
+    this.#span.set({ [attribute.responseModel]: modelId })
+  }
+
+  #tellInput({ prompt }: LanguageModelV4CallOptions): void {
+    const { instructions, messages } = inputOf(prompt)
+    if (instructions) this.#tell(attribute.systemInstructions, instructions)
+    this.#tell(attribute.inputMessages, messages)
+  }
+
+  #tellOutput(gathered: Gathered, reason: string): void {
+    this.#tell(attribute.outputMessages, gathered.message(finishReasonName(reason)))
+  }
+
+  #tell(name: string, { json, isShortened }: Shortened): void {
+    this.#span.set({ [name]: json, ...(isShortened && { [attribute.isShortened]: true }) })
+  }
+}
+
+function requestOf(options: LanguageModelV4CallOptions): Attributes {
+  const { maxOutputTokens, temperature, topP, topK, presencePenalty, frequencyPenalty, seed, stopSequences } = options
+  const asked: Attributes = {
+    [attribute.requestStream]: true,
+    [attribute.maxTokens]: maxOutputTokens,
+    [attribute.temperature]: temperature,
+    [attribute.topP]: topP,
+    [attribute.topK]: topK,
+    [attribute.presencePenalty]: presencePenalty,
+    [attribute.frequencyPenalty]: frequencyPenalty,
+    [attribute.seed]: seed,
+    [attribute.stopSequences]: stopSequences,
+    [attribute.outputType]: options.responseFormat?.type === 'json' ? 'json' : undefined,
+  }
+  for (const name in asked) if (asked[name] === undefined) delete asked[name]
+  return asked
+}
+
+/** What was used, as far as it is known. */
+export function usageAttributes(usage: Usage | undefined): Attributes {
+  const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens, reasoningTokens } = usage ?? {}
+  const used: Attributes = {}
+  if (inputTokens !== undefined) used[attribute.inputTokens] = inputTokens
+  if (outputTokens !== undefined) used[attribute.outputTokens] = outputTokens
+  if (cachedTokens !== undefined) used[attribute.cachedTokens] = cachedTokens
+  if (cacheWriteTokens !== undefined) used[attribute.cacheWriteTokens] = cacheWriteTokens
+  if (reasoningTokens !== undefined) used[attribute.reasoningTokens] = reasoningTokens
+  return used
+}

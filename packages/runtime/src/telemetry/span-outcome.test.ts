@@ -1,0 +1,293 @@
+// What is told of calls and agents is what the log says of them.
+
+import { memoryStore } from '@millrace/log'
+import type { ToolPart } from '@millrace/protocol'
+import { SpanStatusCode, trace } from '@opentelemetry/api'
+import { expect, test } from 'vitest'
+import { z } from 'zod'
+import { approve, ask, begin, call, callsIn, counted, scripted } from '../api/people.fixture.ts'
+import type { RuntimeOptions } from '../api/runtime-options.ts'
+import { echo, gate, quiet, testRuntime, until } from '../api/test-runtime.fixture.ts'
+import { type Agent, agent } from '../define/agent.ts'
+import { type AnyTool, tool } from '../define/tool.ts'
+import { MillraceError, ToolError } from '../error/error.ts'
+import { type ErrorCode, errorCodes } from '../error/error-codes.ts'
+import { scriptedModel } from '../model/scripted-model.ts'
+import {
+  type Collector,
+  collector,
+  driveOf,
+  followContexts,
+  gave,
+  register,
+  spanOf,
+  textOf,
+  treeOf,
+} from './collector.fixture.ts'
+import { errorTypeOf } from './span-error.ts'
+import { Telemetry } from './telemetry.ts'
+
+const watched = (told: Collector, own: Agent, options: Partial<RuntimeOptions> = {}) =>
+  begin(own, { telemetry: told, ...options })
+
+/** The calls that were measured: the tool, what it failed with, and how often. */
+async function measuredBy(told: Collector): Promise<[unknown, unknown, number][]> {
+  const { points = [] } = (await told.measures())['gen_ai.execute_tool.duration'] ?? {}
+  return points.map(({ attributes, count }) => [attributes['gen_ai.tool.name'], attributes['error.type'], count])
+}
+
+/** A parent that lets a child pay, which has to be approved, and does something else beside it. */
+function family(beside: AnyTool): Agent {
+  const pay = counted('pay', true)
+  const payer = scripted('payer', [{ calls: [call('pay', 'p1', { n: 1 })] }, { text: 'Paid.' }], { tools: [pay.tool] })
+  const middle = scripted('middle', [{ calls: [ask('payer', 'm1')] }, { text: 'So it is.' }], {
+    subAgents: [payer.agent],
+  })
+  const parent = scripted(
+    'parent',
+    [{ calls: [ask('middle', 'c1'), call(beside.name, 'c2', { n: 1 })] }, { text: 'Done.' }],
+    {
+      subAgents: [middle.agent],
+      tools: [beside],
+    },
+  )
+  return parent.agent
+}
+
+const chat = { 'chat scripted': {} }
+
+test('a call is told and measured by what was committed, where the log does not take what the tool gave', async () => {
+  const told = collector()
+  const large = 'large '.repeat(50_000)
+  const tools = [
+    tool({ name: 'fine', inputSchema: z.object({}), execute: () => 'secret' }),
+    tool({ name: 'huge', inputSchema: z.object({}), execute: () => large }),
+    tool({
+      name: 'state',
+      inputSchema: z.object({}),
+      execute(_, { updateState }) {
+        updateState(() => ({ n: 'no number' }) as never)
+        return 'secret'
+      },
+    }),
+  ]
+  const child = scripted('child', [{ text: large }])
+  const calls = [...tools.map(({ name }) => call(name, name)), ask('child', 'child')]
+  const own = scripted('own', [{ calls }, { text: 'Done.' }], {
+    tools,
+    subAgents: [child.agent],
+    state: z.object({ n: z.number() }),
+    initialState: { n: 1 },
+  })
+  const { runtime, run } = await watched(told, own.agent, { log: { maxBlobBytes: 200_000 } })
+  expect((await run.result()).status).toBe('completed')
+  const committed = Object.values(await callsIn(runtime)).map(({ toolName, code }: ToolPart) => [toolName, code])
+  await runtime.close()
+  expect(committed).toEqual([
+    ['fine', undefined],
+    ['huge', 'tool_output_too_large'],
+    ['state', 'tool_state_refused'],
+    ['child', 'tool_output_too_large'],
+  ])
+  const spans = told.spans()
+  for (const [name, code] of committed) {
+    expect(spanOf(spans, `execute_tool ${name}`)).toMatchObject({
+      status: { code: code === undefined ? SpanStatusCode.UNSET : SpanStatusCode.ERROR },
+      attributes: code === undefined ? {} : { 'error.type': code },
+    })
+  }
+  expect(spanOf(spans, 'invoke_agent child').attributes).toMatchObject({
+    'millrace.status': 'failed',
+    'error.type': 'tool_output_too_large',
+  })
+  expect(await measuredBy(told)).toEqual(expect.arrayContaining(committed.map(of => [...of, 1])))
+  expect(await measuredBy(told)).toHaveLength(committed.length)
+})
+
+test('a call takes as long as the code of its tool, not as long as its commit', async () => {
+  const told = collector()
+  const look = { toolCallId: 'c1', toolName: 'look', input: {} } as ToolPart
+  const drive = driveOf(new Telemetry(told, quiet), echo)
+  const before = performance.now()
+  const tool = drive.work.toolCall({ call: look, tool: undefined, step: 1 })
+  tool.executed()
+  const longest = performance.now() - before
+  const after = performance.now()
+  while (performance.now() - after < longest + 10);
+  tool.settle(gave(1))
+  drive.end({ status: 'completed' })
+  const [seconds = 0, nanoseconds = 0] = spanOf(told.spans(), 'execute_tool look').duration
+  // Times of spans are rounded.
+  expect(seconds * 1000 + nanoseconds / 1e6).toBeLessThanOrEqual(longest + 1)
+  const [measured] = (await told.measures())['gen_ai.execute_tool.duration']?.points ?? []
+  expect((measured?.sum ?? Number.NaN) * 1000).toBeLessThanOrEqual(longest)
+})
+
+test('a sub-agent that still waits when it is looked at again is not told again, and measured once it is done', async () => {
+  const told = collector()
+  const opened = gate()
+  const slow = tool({ name: 'slow', inputSchema: z.object({}), execute: () => opened.opened })
+  const { runtime, run } = await watched(told, family(slow))
+  // The others wait by now, and are looked at again when this one is done.
+  await until(run, 'tool-approval-request')
+  opened.open()
+  expect(await run.result()).toMatchObject({ status: 'paused' })
+  await approve(runtime, 'p1')
+  expect(await run.result()).toMatchObject({ status: 'completed' })
+  await runtime.close()
+  const spans = told.spans()
+  expect(treeOf(spans)).toEqual({
+    'invoke_agent parent': {
+      'step 1': {
+        ...chat,
+        'execute_tool slow': {},
+        'execute_tool middle': {
+          'invoke_agent middle': {
+            'step 1': { ...chat, 'execute_tool payer': { 'invoke_agent payer': { 'step 1': chat } } },
+          },
+        },
+      },
+    },
+    'invoke_agent parent (2)': {
+      'step 1': {
+        'execute_tool middle': {
+          'invoke_agent middle': {
+            'step 1': {
+              'execute_tool payer': { 'invoke_agent payer': { 'step 1': { 'execute_tool pay': {} }, 'step 2': chat } },
+            },
+            'step 2': chat,
+          },
+        },
+      },
+      'step 2': chat,
+    },
+  })
+  const statuses = spans
+    .filter(({ name }) => name === 'execute_tool middle' || name === 'execute_tool payer')
+    .map(({ attributes }) => attributes['millrace.status'])
+  expect(statuses).toEqual(['paused', 'paused', undefined, undefined])
+  expect((await measuredBy(told)).sort()).toEqual([
+    ['middle', undefined, 1],
+    ['pay', undefined, 1],
+    ['payer', undefined, 1],
+    ['slow', undefined, 1],
+  ])
+})
+
+test('a drive for something else tells nothing of a sub-agent that waits', async () => {
+  const told = collector()
+  const other = counted('other', true)
+  const { runtime, run } = await watched(told, family(other.tool))
+  expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{}, {}] })
+  await approve(runtime, 'c2', false)
+  let result = await run.result()
+  while (result.status === 'paused' && result.pendings.length === 2) result = await run.result()
+  expect(result).toMatchObject({ status: 'paused', pendings: [{ id: 'r::p1' }] })
+  await runtime.close()
+  const { 'invoke_agent parent (2)': second } = treeOf(told.spans())
+  expect(second).toEqual({})
+})
+
+test('a sub-agent that is answered while its parent goes on has a span for each time it is at work, and is measured once', async () => {
+  const told = collector()
+  const opened = gate()
+  const slow = tool({ name: 'slow', inputSchema: z.object({}), execute: () => opened.opened })
+  const { runtime, run } = await watched(told, family(slow))
+  await until(run, 'tool-approval-request')
+  await approve(runtime, 'p1')
+  await until(run, 'subagent-end')
+  opened.open()
+  expect(await run.result()).toMatchObject({ status: 'completed' })
+  await runtime.close()
+  const spans = told.spans().filter(({ name }) => name === 'execute_tool middle')
+  // It may have been answered before it waited.
+  expect(spans.map(({ attributes }) => attributes['millrace.status'])).toEqual([
+    ...spans.slice(1).map(() => 'paused'),
+    undefined,
+  ])
+  expect(spans.length).toBeLessThanOrEqual(2)
+  expect(await measuredBy(told)).toContainEqual(['middle', undefined, 1])
+})
+
+test('a drive that goes on names the one before it, and stands under who asked for it', () => {
+  followContexts()
+  const told = collector()
+  register(told)
+  const telemetry = new Telemetry({}, quiet)
+  trace.getTracer('app').startActiveSpan('POST /runs', request => {
+    telemetry.asked('r')
+    request.end()
+  })
+  driveOf(telemetry, echo).end({ status: 'paused' })
+  driveOf(telemetry, echo).end({ status: 'completed' })
+  driveOf(telemetry, echo, { runId: 'other' }).end({ status: 'completed' })
+  driveOf(telemetry, echo).end({ status: 'completed' })
+  const [request, first, second, other, again] = told.spans()
+  expect(first?.parentSpanContext?.spanId).toBe(request?.spanContext().spanId)
+  expect(first?.links).toEqual([])
+  expect(second?.parentSpanContext).toBe(undefined)
+  expect(second?.links.map(({ context }) => context.spanId)).toEqual([first?.spanContext().spanId])
+  for (const span of [other, again]) expect(span?.links).toEqual([])
+})
+
+test('an answer is told with the run that it was for, not with later ones of the session', async () => {
+  followContexts()
+  const told = collector()
+  const store = memoryStore()
+  const pay = counted('pay', true)
+  const own = scripted('own', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: 'Done.' }], { tools: [pay.tool] })
+  // Who drives the run that is answered, and who takes the answer and drives others.
+  const driver = testRuntime({ store, agents: [own.agent] })
+  const desk = testRuntime({ store, agents: [echo], telemetry: told })
+  const run = await driver.start({ agent: own.agent, input: 'go', session: 's', runId: 'r' })
+  expect(await run.result()).toMatchObject({ status: 'paused' })
+  await told.tracerProvider
+    .getTracer('app')
+    .startActiveSpan('POST /answers', span => approve(desk, 'c1').finally(() => span.end()))
+  expect(await run.result()).toMatchObject({ status: 'completed' })
+  const later = await driver.start({ agent: echo.program, input: 'something else', session: 's' })
+  expect(await later.result()).toMatchObject({ status: 'completed' })
+  await desk.close()
+  expect(treeOf(told.spans())).toEqual({
+    'POST /answers': {},
+    'invoke_agent echo': { 'step 1': chat },
+  })
+})
+
+test('an error is told by one of our codes, or as another: code that is not checked may put anything there', async () => {
+  for (const code of Object.values(errorCodes)) expect(errorTypeOf(code)).toBe(code)
+  for (const code of ['secret', 'tool_secret', '', undefined, 'toString']) expect(errorTypeOf(code)).toBe('_OTHER')
+  const told = collector()
+  const code = 'tool_secret' as ErrorCode
+  const careless = tool({
+    name: 'careless',
+    inputSchema: z.object({}),
+    execute() {
+      throw new ToolError('secret', { code })
+    },
+  })
+  const calls = [call('careless', 'c1')]
+  const own = agent({
+    name: 'own',
+    tools: [careless],
+    maxRetries: 0,
+    model: scriptedModel(({ turnAnswers }) => {
+      if (turnAnswers === 0) return { calls }
+      throw new MillraceError(code, 'secret')
+    }),
+  }) as Agent
+  const { runtime, run } = await watched(told, own)
+  expect(await run.result()).toMatchObject({ status: 'failed' })
+  // The log has it as it is.
+  expect((await callsIn(runtime))['c1']).toMatchObject({ code })
+  await runtime.close()
+  const spans = told.spans()
+  const types = spans.flatMap(({ name, attributes: { 'error.type': type } }) => (type ? [[name, type]] : []))
+  expect(types).toEqual([
+    ['invoke_agent own', '_OTHER'],
+    ['execute_tool careless', '_OTHER'],
+    ['chat scripted', '_OTHER'],
+  ])
+  expect(textOf(spans)).not.toContain('secret')
+  expect(JSON.stringify(await told.measures())).not.toContain('secret')
+})

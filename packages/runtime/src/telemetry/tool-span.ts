@@ -1,0 +1,117 @@
+// One execution of a tool: `execute_tool {name}`.
+
+import type { Chunk, ToolPart } from '@millrace/protocol'
+import { type Attributes, type Context, SpanKind } from '@opentelemetry/api'
+import type { GuardedSpan } from './guarded-span.ts'
+import type { Place, Scope } from './scope.ts'
+import { attribute } from './semantic-conventions.ts'
+import { CUT_OFF, errorTypeOf } from './span-error.ts'
+import { shortened } from './truncate-json.ts'
+
+export interface ToolCallAbout {
+  readonly call: ToolPart
+  /** What is called, if there is any by the name. */
+  readonly tool: { readonly description?: string } | object | undefined
+  readonly step: number
+}
+
+/** One execution of a tool, for who executes it. */
+export interface ToolCall {
+  /** What is told under the call. */
+  readonly context: Context
+  /** Runs the tool's code so that the spans that it begins are under its own. */
+  within<T>(code: () => T): T
+  /** Says that the tool's code has come to its end: what follows is not the tool's time. */
+  executed(): void
+  /** Says what came of it, by what was committed: the log may not have taken what the tool gave. */
+  settle(committed: Chunk): void
+  /** Says that nothing came of it yet: it goes on later, or elsewhere. */
+  halt(status: 'paused' | 'left'): void
+}
+
+export class ToolSpan implements ToolCall {
+  readonly #scope: Scope
+  readonly #span: GuardedSpan
+  readonly #labels: Attributes
+  readonly #startedAt = performance.now()
+  readonly #onEnd: () => void
+  #executedAt: number | undefined
+  #isEnded = false
+
+  constructor(scope: Scope, place: Place, { call, tool, step }: ToolCallAbout, onEnd: () => void) {
+    const { toolName, toolCallId } = call
+    const description = tool && 'description' in tool ? (tool.description as string | undefined) : undefined
+    this.#scope = scope
+    this.#onEnd = onEnd
+    this.#labels = { [attribute.toolName]: toolName, [attribute.toolType]: 'function' }
+    this.#span = scope.begin(`execute_tool ${toolName}`, SpanKind.INTERNAL, place, {
+      operation: 'execute_tool',
+      attributes: {
+        [attribute.operation]: 'execute_tool',
+        ...this.#labels,
+        [attribute.toolCallId]: toolCallId,
+        ...(description !== undefined && { [attribute.toolDescription]: description }),
+        [attribute.step]: step,
+      },
+      about: { step, toolName, toolCallId },
+    })
+    this.#labels[attribute.agentName] = place.agentType
+    this.#tell(attribute.toolArguments, call.input)
+  }
+
+  get context(): Context {
+    return this.#span.context
+  }
+
+  within<T>(code: () => T): T {
+    return this.#span.within(code)
+  }
+
+  executed(): void {
+    this.#executedAt = performance.now()
+  }
+
+  settle(committed: Chunk): void {
+    if (this.#isEnded) return
+    if (committed.type === 'tool-output-available') {
+      this.#tell(attribute.toolResult, committed.output)
+      this.#measure()
+    }
+    if (committed.type === 'tool-output-error') this.#measure(errorTypeOf(committed.code), committed.errorText)
+  }
+
+  halt(status: 'paused' | 'left'): void {
+    if (this.#isEnded) return
+    this.#span.set({ [attribute.status]: status })
+    this.#end()
+  }
+
+  /** Ends it because what it belongs to has ended. */
+  cut(): void {
+    if (!this.#isEnded) this.#measure(CUT_OFF)
+  }
+
+  #measure(errorType?: string, errorText?: string): void {
+    const { instruments } = this.#scope
+    const ms = (this.#executedAt ?? performance.now()) - this.#startedAt
+    this.#end(errorType, errorText)
+    instruments.record('tool', ms / 1000, {
+      ...this.#labels,
+      ...(errorType !== undefined && { [attribute.errorType]: errorType }),
+    })
+  }
+
+  #end(errorType?: string, errorText?: string): void {
+    this.#isEnded = true
+    this.#onEnd()
+    this.#span.end(errorType, this.#scope.content ? errorText : undefined, this.#executedAt)
+  }
+
+  #tell(name: string, value: unknown): void {
+    if (!this.#scope.content || !this.#span.isRecording || value === undefined) return
+    this.#scope.guard.attempt('content', () => {
+      const { json, isShortened } = shortened(value)
+      this.#span.set({ [name]: json, ...(isShortened && { [attribute.isShortened]: true }) })
+    })
+  }
+}
