@@ -29,7 +29,7 @@ import {
   REASON_STEPS,
   workflow,
 } from './index.ts'
-import { DEEPEST_FORM, FORM_CHECK_MS, LONGEST_FORM } from './schema/form-response.ts'
+import { FORM_CHECK_TIMEOUT_MS, MAX_FORM_DEPTH, MAX_FORM_LENGTH } from './schema/form-response.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/reference/defaults.md'), 'utf8')
 
@@ -72,8 +72,8 @@ test.each([
   ['the `id` of a hook', `${LONGEST_ID} characters`],
   ['a value of `useNodeState` or `useWorkflowState`', `${MAX_STATE_VALUE / 1024} KiB`],
   ['all state of a run', `${MAX_STATE / 1024 / 1024} MiB`],
-  ['the schema of a form', `${LONGEST_FORM / 1024} KiB, ${DEEPEST_FORM} levels`],
-  ['a check by the schema of a form', `${FORM_CHECK_MS}`],
+  ['the schema of a form', `${MAX_FORM_LENGTH / 1024} KiB, ${MAX_FORM_DEPTH} levels`],
+  ['a check by the schema of a form', `${FORM_CHECK_TIMEOUT_MS}`],
 ])('the table of defaults says what bounds %s', (name, value) => {
   expect(page).toContain(`| ${name} | ${value} |`)
 })

@@ -6,7 +6,7 @@ import { checkObject, describeType } from '../error/check-object.ts'
 import { RunError, ValidationError } from '../error/error.ts'
 import type { ErrorCode } from '../error/error-codes.ts'
 import { excerpt } from '../error/excerpt.ts'
-import { formProblem } from '../schema/form-response.ts'
+import { formResponseProblem } from '../schema/form-response.ts'
 import { type Schema, validate } from '../schema/schema.ts'
 import { largeValue } from '../session/large-value.ts'
 import { isSame } from '../session/state-diff.ts'
@@ -229,7 +229,7 @@ function misfit({ input }: Interrupt, response: Json): string | undefined {
       return `expected ${isMany ? 'some' : 'one'} of ${offered.join(', ')}`
     }
     case 'form':
-      return formProblem(input.schema, response)
+      return formResponseProblem(input.schema, response)
     default:
       return response === null ? 'expected an answer, found null' : undefined
   }

@@ -3,7 +3,7 @@
 import type { JsonObject } from '@millrace/protocol'
 import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import { checkSchema, type JsonSchema, type Schema, validateNow } from '../schema/schema.ts'
+import { checkSchema, type JsonSchema, type Schema, validateSync } from '../schema/schema.ts'
 import type { Callable } from './tool.ts'
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/
@@ -57,7 +57,7 @@ export function checkCount(name: string, what: string, value: number, least: num
 export function checkState(name: string, state: Schema | undefined, initialState: JsonObject | undefined): void {
   if (state === undefined) return
   checkSchema(state, `agent ${name}: stateSchema`)
-  const checked = initialState && validateNow(state, initialState)
+  const checked = initialState && validateSync(state, initialState)
   if (!checked || !('problem' in checked)) return
   throw new ValidationError(`agent ${name}: initialState: it does not fit the state: ${checked.problem}`)
 }

@@ -4,7 +4,7 @@
 import type { Json } from '@millrace/protocol'
 import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import { jsonOr } from '../schema/json.ts'
+import { toJson } from '../schema/json.ts'
 
 /** Throws where something is no node: `place` names the workflow and the node. */
 export function checkNode(place: string, definition: unknown): void {
@@ -58,7 +58,7 @@ function checkPolicy(place: string, policy: unknown): void {
 
 /** A value as JSON has it; throws where it is none. */
 export function jsonOf(place: string, value: unknown): Json {
-  return jsonOr(value, cause => {
+  return toJson(value, cause => {
     const found = cause === undefined ? `, found ${describeType(value)}` : ''
     return new ValidationError(`${place}: expected what JSON can say${found}`, { cause })
   })

@@ -32,7 +32,7 @@ import type { Sessions } from '../session/sessions.ts'
 import { SNAPSHOT_EVERY, type Snapshots } from '../session/snapshots.ts'
 import type { StoreClock } from '../session/store-clock.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import type { DriveWork, Telemetry } from '../telemetry/telemetry.ts'
+import type { RunTelemetry, Telemetry } from '../telemetry/telemetry.ts'
 import type { Notices } from './notices.ts'
 import { canPause, pauseOf } from './pause.ts'
 
@@ -81,7 +81,7 @@ export class Drive {
   readonly #runId: string
   readonly #controller = new AbortController()
   readonly #moved = new Bell()
-  readonly #told: DriveWork
+  readonly #told: RunTelemetry
   #work: Working | undefined
   #session: Session | undefined
   /** How far the latest snapshot reaches, as far as this drive knows. */
@@ -103,7 +103,7 @@ export class Drive {
     signal.addEventListener('abort', abort)
     if (signal.aborted) abort()
     try {
-      return await this.#told.work.within(() => this.#run())
+      return await this.#told.agent.within(() => this.#run())
     } catch (error) {
       this.#told.lose(error)
       throw error
@@ -261,7 +261,7 @@ export class Drive {
       timers,
       backoff,
       logger,
-      telemetry: this.#told.work,
+      telemetry: this.#told.agent,
       moved: this.#moved,
       clock: this.#options.clock.now,
       turn: inTurn(),

@@ -9,7 +9,7 @@ import {
   UnsupportedFunctionalityError,
 } from '@ai-sdk/provider'
 import { describe, expect, test } from 'vitest'
-import { classify } from './classify-provider-error.ts'
+import { classifyProviderError } from './classify-provider-error.ts'
 import { ProviderError, ToolError } from './error.ts'
 
 const SECRET = 'sk-live-1234 in https://provider.example/v1?key=sk-live-1234'
@@ -153,10 +153,10 @@ const CASES: readonly (readonly [name: string, error: unknown, code: string, ret
   ],
 ]
 
-describe('a provider’s failure', () => {
+describe('classifyProviderError', () => {
   for (const [name, error, code, retryable] of CASES) {
-    test(`${name}: ${code}${retryable ? ', to be tried again' : ''}`, () => {
-      const found = classify(error)
+    test(`${name}: ${code}${retryable ? ', retryable' : ''}`, () => {
+      const found = classifyProviderError(error)
       expect(found).toBeInstanceOf(ProviderError)
       expect({ code: found.code, retryable: found.retryable }).toEqual({ code, retryable })
       expect(found.category).toBe('provider')
@@ -164,29 +164,29 @@ describe('a provider’s failure', () => {
     })
   }
 
-  test('says nothing of what the provider said, of its address or of the key', () => {
+  test('keeps the provider’s text, URL and key out of the message', () => {
     for (const [name, error] of CASES) {
-      const { message, name: title } = classify(error)
+      const { message, name: title } = classifyProviderError(error)
       for (const text of [message, title]) {
         expect(text, name).not.toMatch(/sk-live|https?:|example|own words/)
       }
-      expect(JSON.stringify(classify(error)), name).not.toContain('sk-live')
+      expect(JSON.stringify(classifyProviderError(error)), name).not.toContain('sk-live')
     }
   })
 
-  test('tells the status of the reply', () => {
-    expect(classify(reply(529))).toMatchObject({ statusCode: 529 })
-    expect(classify(inStream('overloaded_error', 529))).toMatchObject({ statusCode: 529 })
-    expect(classify(new Error('x'))).toMatchObject({ statusCode: undefined })
+  test('keeps the HTTP status of the reply', () => {
+    expect(classifyProviderError(reply(529))).toMatchObject({ statusCode: 529 })
+    expect(classifyProviderError(inStream('overloaded_error', 529))).toMatchObject({ statusCode: 529 })
+    expect(classifyProviderError(new Error('x'))).toMatchObject({ statusCode: undefined })
   })
 
-  test('that has a name already keeps it', () => {
+  test('returns a typed error unchanged', () => {
     const known = new ToolError('no')
-    expect(classify(known)).toBe(known)
+    expect(classifyProviderError(known)).toBe(known)
   })
 })
 
-describe('whatever is thrown is a provider’s failure', () => {
+describe('converts any thrown value to a ProviderError', () => {
   const MARK = Symbol.for('millrace.error')
   const throwing = () => {
     throw new Error(SECRET)
@@ -217,7 +217,7 @@ describe('whatever is thrown is a provider’s failure', () => {
   }
   for (const [name, error] of Object.entries(HOSTILE)) {
     test(name, () => {
-      const found = classify(error)
+      const found = classifyProviderError(error)
       expect(found).toBeInstanceOf(ProviderError)
       expect({ code: found.code, retryable: found.retryable }).toEqual({ code: 'provider_error', retryable: false })
       expect(found.cause === error).toBe(true)
@@ -225,19 +225,20 @@ describe('whatever is thrown is a provider’s failure', () => {
     })
   }
 
-  test('an error in an error is looked for only so deep', () => {
+  test('searches nested errors only to a maximum depth', () => {
     const nested = (depth: number): unknown =>
       depth === 0 ? { type: 'overloaded_error' } : { error: nested(depth - 1) }
-    expect(classify(nested(4)).code).toBe('provider_overloaded')
-    expect(classify(nested(1000)).code).toBe('provider_error')
+    expect(classifyProviderError(nested(4)).code).toBe('provider_overloaded')
+    expect(classifyProviderError(nested(1000)).code).toBe('provider_error')
   })
 })
 
-describe('how long a provider asks to wait', () => {
-  const asked = (headers: Record<string, string>) => (classify(reply(429, {}, headers)) as ProviderError).retryAfterMs
+describe('retryAfterMs', () => {
+  const asked = (headers: Record<string, string>) =>
+    (classifyProviderError(reply(429, {}, headers)) as ProviderError).retryAfterMs
   const DAY = 86_400_000
 
-  test('in seconds, in milliseconds, of which those are more exact', () => {
+  test('reads seconds and milliseconds, and prefers milliseconds', () => {
     expect(asked({ 'retry-after': '3' })).toBe(3000)
     expect(asked({ 'retry-after': '0.5' })).toBe(500)
     expect(asked({ 'retry-after': '0' })).toBe(0)
@@ -245,20 +246,20 @@ describe('how long a provider asks to wait', () => {
     expect(asked({ 'retry-after-ms': '250', 'retry-after': '3' })).toBe(250)
   })
 
-  test('until a date; one that has passed is now', () => {
+  test('reads a date, and a past date as 0', () => {
     const soon = asked({ 'retry-after': new Date(Date.now() + 60_000).toUTCString() }) ?? 0
     expect(soon).toBeGreaterThan(50_000)
     expect(soon).toBeLessThanOrEqual(60_000)
     expect(asked({ 'retry-after': 'Wed, 21 Oct 2015 07:28:00 GMT' })).toBe(0)
   })
 
-  test('is bounded', () => {
+  test('has an upper limit', () => {
     expect(asked({ 'retry-after': '1e12' })).toBe(DAY)
     expect(asked({ 'retry-after': 'Infinity' })).toBe(DAY)
     expect(asked({ 'retry-after': 'Fri, 31 Dec 9999 23:59:59 GMT' })).toBe(DAY)
   })
 
-  test('what makes no sense is not asked', () => {
+  test('ignores malformed values', () => {
     for (const text of ['', ' ', '-5', 'soon', '5s', 'NaN'])
       expect(asked({ 'retry-after': text }), text).toBeUndefined()
     expect(asked({})).toBeUndefined()

@@ -1,60 +1,81 @@
-// What a provider's failure is, in our words. Its own text may hold keys, urls and prompts: it goes to the log of the process, as the cause.
+// Maps the errors of providers to error codes. A provider's own text may contain keys, URLs and prompts, so it goes only to
+// the logger, as the cause.
 
 import { APICallError } from '@ai-sdk/provider'
 import { MillraceError, ProviderError } from './error.ts'
 import type { ErrorCode } from './error-codes.ts'
 
-interface Kind {
+interface ProviderFailure {
   readonly code: ErrorCode
   readonly message: string
   readonly retryable: boolean
 }
 
-const OVERLOADED: Kind = { code: 'provider_overloaded', message: 'the provider is overloaded', retryable: true }
-const RATE_LIMITED: Kind = {
-  code: 'provider_rate_limited',
-  message: 'the provider limits the rate of calls',
+const OVERLOADED: ProviderFailure = {
+  code: 'provider_overloaded',
+  message: 'the provider is overloaded',
   retryable: true,
 }
-const USED_UP: Kind = {
+const RATE_LIMITED: ProviderFailure = {
   code: 'provider_rate_limited',
-  message: 'what may be used of the provider is used up: look at its account',
+  message: 'the provider’s rate limit is exceeded',
+  retryable: true,
+}
+const USED_UP: ProviderFailure = {
+  code: 'provider_rate_limited',
+  message: 'the quota of the provider account is used up: check its billing',
   retryable: false,
 }
-const UNREACHABLE: Kind = {
+const UNREACHABLE: ProviderFailure = {
   code: 'provider_unreachable',
   message: 'the provider could not be reached',
   retryable: true,
 }
-const TIMEOUT: Kind = { code: 'provider_timeout', message: 'the provider took too long', retryable: true }
-const UNAUTHORIZED: Kind = {
+const TIMEOUT: ProviderFailure = {
+  code: 'provider_timeout',
+  message: 'the provider did not answer in time',
+  retryable: true,
+}
+const UNAUTHORIZED: ProviderFailure = {
   code: 'provider_unauthorized',
-  message: 'the provider did not accept the key',
+  message: 'the provider rejected the API key: check the key',
   retryable: false,
 }
-const NOT_FOUND: Kind = {
+const NOT_FOUND: ProviderFailure = {
   code: 'provider_model_not_found',
-  message: 'the provider has no such model',
+  message: 'the provider does not have this model: check the model id',
   retryable: false,
 }
-const TOO_LONG: Kind = {
+const TOO_LONG: ProviderFailure = {
   code: 'provider_context_exceeded',
-  message: 'the conversation is longer than the model can read: trim the history',
+  message: 'the conversation exceeds the model’s context window: trim the history',
   retryable: false,
 }
-const INVALID: Kind = { code: 'provider_invalid_request', message: 'the provider refused the call', retryable: false }
-const CUT: Kind = { code: 'provider_stream_cut', message: 'the provider’s answer was cut off', retryable: true }
-const UNREADABLE: Kind = { code: 'provider_error', message: 'the provider’s answer could not be read', retryable: true }
-const NO_KEY: Kind = {
+const INVALID: ProviderFailure = {
+  code: 'provider_invalid_request',
+  message: 'the provider rejected the request as invalid',
+  retryable: false,
+}
+const CUT: ProviderFailure = {
+  code: 'provider_stream_cut',
+  message: 'the provider’s answer was cut off',
+  retryable: true,
+}
+const UNREADABLE: ProviderFailure = {
+  code: 'provider_error',
+  message: 'the provider’s answer could not be read',
+  retryable: true,
+}
+const NO_KEY: ProviderFailure = {
   code: 'provider_unauthorized',
-  message: 'the provider’s package found no key: set it where that package looks for it',
+  message: 'the provider’s package found no API key: set the key in its environment variable or option',
   retryable: false,
 }
-const FAILED: Kind = { code: 'provider_error', message: 'the provider failed', retryable: true }
-const OTHER: Kind = { code: 'provider_error', message: 'the provider failed', retryable: false }
+const FAILED: ProviderFailure = { code: 'provider_error', message: 'the provider failed', retryable: true }
+const OTHER: ProviderFailure = { code: 'provider_error', message: 'the provider failed', retryable: false }
 
-/** The words in which providers name what went wrong, wherever in the error they stand. */
-const WORDS: readonly (readonly [RegExp, Kind])[] = [
+/** Patterns in the texts of errors. The first match wins. */
+const TEXT_PATTERNS: readonly (readonly [RegExp, ProviderFailure])[] = [
   [/overloaded/i, OVERLOADED],
   [/insufficient.?(quota|balance|credit)|billing_(error|limit|hard)|credit balance/i, USED_UP],
   [/rate.?limit|too.?many.?requests/i, RATE_LIMITED],
@@ -65,8 +86,8 @@ const WORDS: readonly (readonly [RegExp, Kind])[] = [
   [/invalid_request/i, INVALID],
 ]
 
-/** The errors of the AI SDK, by name, that say more than their text. */
-const NAMES: ReadonlyMap<unknown, Kind> = new Map([
+/** Names of errors of the AI SDK that identify the failure better than their text. */
+const ERROR_NAMES: ReadonlyMap<unknown, ProviderFailure> = new Map([
   ['AI_LoadAPIKeyError', NO_KEY],
   ['AI_LoadSettingError', INVALID],
   ['AI_NoSuchModelError', NOT_FOUND],
@@ -76,7 +97,7 @@ const NAMES: ReadonlyMap<unknown, Kind> = new Map([
   ['AI_EmptyResponseBodyError', CUT],
 ])
 
-/** What is thrown where an answer is not as it should be; what the provider said in it may say why. */
+/** Names of errors for malformed answers. The text of the error is checked first. */
 const UNREADABLE_NAMES: ReadonlySet<unknown> = new Set([
   'AI_JSONParseError',
   'AI_TypeValidationError',
@@ -85,45 +106,45 @@ const UNREADABLE_NAMES: ReadonlySet<unknown> = new Set([
 ])
 
 const TIMED_OUT = /^(ETIMEDOUT|UND_ERR_\w*TIMEOUT)$/
-const NETWORK =
+const NETWORK_CODE =
   /^(ECONNRESET|ECONNREFUSED|ENOTFOUND|EPIPE|EAI_AGAIN|UND_ERR_\w*|ConnectionRefused|ConnectionClosed|FailedToOpenSocket)$/
-const NETWORK_WORDS = /fetch failed|failed to fetch|socket hang up|network error|other side closed/i
+const NETWORK_TEXT = /fetch failed|failed to fetch|socket hang up|network error|other side closed/i
 
-/** The longest that a provider may ask to wait; who waits has a bound of its own. */
-const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000
+/** Upper limit of `retryAfterMs`. The backoff has a lower limit of its own. */
+const MAX_RETRY_AFTER_MS = 24 * 60 * 60 * 1000
 
-/** As deep an error is looked into for what it says; some hold themselves. */
-const DEEPEST = 5
+/** Maximum depth of nested causes that are searched. Some errors contain themselves. */
+const MAX_CAUSE_DEPTH = 5
 
-/** A failure of a model call as a typed error, whatever was thrown. */
-export function classify(error: unknown): MillraceError {
+/** Converts any value that a model call threw to a typed error. */
+export function classifyProviderError(error: unknown): MillraceError {
   try {
     if (isTyped(error)) return error
     const statusCode = statusOf(error)
     const retryAfterMs = APICallError.isInstance(error) ? retryAfterOf(error.responseHeaders) : undefined
-    return errorOf(kindOf(error, statusCode), { statusCode, retryAfterMs, cause: error })
+    return errorOf(failureFor(error, statusCode), { statusCode, retryAfterMs, cause: error })
   } catch {
-    // What cannot even be looked at says nothing of its kind.
+    // A proxy or a getter may throw.
     return errorOf(OTHER, { cause: error })
   }
 }
 
-/** Why an answer that is not as it should be is worth nothing; the next may be. */
-export const unreadable = (cause: unknown): ProviderError => errorOf(UNREADABLE, { cause })
+/** The error for a malformed answer. Retryable. */
+export const unreadableError = (cause: unknown): ProviderError => errorOf(UNREADABLE, { cause })
 
 const errorOf = (
-  { code, message, retryable }: Kind,
-  about: { readonly statusCode?: number | undefined; readonly retryAfterMs?: number | undefined; cause: unknown },
-): ProviderError => new ProviderError(code, message, { retryable, ...about })
+  { code, message, retryable }: ProviderFailure,
+  details: { readonly statusCode?: number | undefined; readonly retryAfterMs?: number | undefined; cause: unknown },
+): ProviderError => new ProviderError(code, message, { retryable, ...details })
 
-/** Whether an error has a name already; anybody can make an object that only looks so. */
+/** Whether an error is typed already. Checks the fields, because any object can carry the mark. */
 const isTyped = (error: unknown): error is MillraceError =>
   MillraceError.isInstance(error) &&
   typeof error.code === 'string' &&
   typeof error.message === 'string' &&
   typeof error.retryable === 'boolean'
 
-/** The status of the reply, or the one that an error in the middle of a stream stands for. */
+/** The HTTP status of the reply, or the numeric code of an error inside the stream. */
 function statusOf(error: unknown): number | undefined {
   const { statusCode, code } = Object(error) as { statusCode?: unknown; code?: unknown }
   return [statusCode, code].find(
@@ -131,64 +152,65 @@ function statusOf(error: unknown): number | undefined {
   )
 }
 
-function kindOf(error: unknown, status: number | undefined): Kind {
+function failureFor(error: unknown, status: number | undefined): ProviderFailure {
   const text = textOf(error)
-  if (status !== undefined) return ofStatus(status, text)
+  if (status !== undefined) return failureForStatus(status, text)
   const { name } = Object(error) as { name?: unknown }
-  const named = NAMES.get(name) ?? networkOf(error)
+  const named = ERROR_NAMES.get(name) ?? networkFailure(error)
   if (named) return named
   if (/ended without a finish reason/i.test(text)) return CUT
-  const said = saidIn(text)
-  if (said) return said
+  const matched = failureInText(text)
+  if (matched) return matched
   if (UNREADABLE_NAMES.has(name)) return UNREADABLE
   return (Object(error) as { isRetryable?: unknown }).isRetryable === true ? FAILED : OTHER
 }
 
-const saidIn = (text: string): Kind | undefined => WORDS.find(([words]) => words.test(text))?.[1]
+const failureInText = (text: string): ProviderFailure | undefined =>
+  TEXT_PATTERNS.find(([pattern]) => pattern.test(text))?.[1]
 
-function ofStatus(status: number, text: string): Kind {
-  const said = saidIn(text)
-  if (status === 402 || (said === USED_UP && status < 500)) return USED_UP
+function failureForStatus(status: number, text: string): ProviderFailure {
+  const matched = failureInText(text)
+  if (status === 402 || (matched === USED_UP && status < 500)) return USED_UP
   if (status === 429) return RATE_LIMITED
   if (status === 529 || status === 503) return OVERLOADED
   if (status === 401 || status === 403) return UNAUTHORIZED
   if (status === 404) return NOT_FOUND
   if (status === 408 || status === 504) return TIMEOUT
-  if (status === 413 || (said === TOO_LONG && status < 500)) return TOO_LONG
-  if (status >= 500) return said === OVERLOADED || said === RATE_LIMITED ? said : FAILED
+  if (status === 413 || (matched === TOO_LONG && status < 500)) return TOO_LONG
+  if (status >= 500) return matched === OVERLOADED || matched === RATE_LIMITED ? matched : FAILED
   return status === 409 ? FAILED : INVALID
 }
 
-function networkOf(error: unknown): Kind | undefined {
-  for (let at = error, depth = 0; at instanceof Error && depth < DEEPEST; at = at.cause, depth++) {
+function networkFailure(error: unknown): ProviderFailure | undefined {
+  for (let at = error, depth = 0; at instanceof Error && depth < MAX_CAUSE_DEPTH; at = at.cause, depth++) {
     const { code } = at as { code?: unknown }
-    // So the fetch of Node says that a reply ended before its end.
+    // The message of Node's fetch for a truncated body.
     if (at.message === 'terminated') return CUT
     if (/^(Timeout|Abort)Error$/.test(at.name) || TIMED_OUT.test(String(code))) return TIMEOUT
-    if (NETWORK.test(String(code)) || NETWORK_WORDS.test(at.message)) return UNREACHABLE
+    if (NETWORK_CODE.test(String(code)) || NETWORK_TEXT.test(at.message)) return UNREACHABLE
   }
   return undefined
 }
 
-/** What an error says of itself, as far as it is of use to tell its kind. */
+/** The text of an error and of nested ones, for matching patterns. */
 function textOf(error: unknown, depth = 1): string {
   if (typeof error === 'string') return error.slice(0, 4000)
   if (APICallError.isInstance(error)) return `${error.message} ${error.responseBody ?? ''}`.slice(0, 4000)
   const { message, type, code, error: nested } = Object(error) as Record<string, unknown>
-  return [message, type, code, nested && depth < DEEPEST ? textOf(nested, depth + 1) : '']
+  return [message, type, code, nested && depth < MAX_CAUSE_DEPTH ? textOf(nested, depth + 1) : '']
     .filter(text => typeof text === 'string')
     .join(' ')
     .slice(0, 4000)
 }
 
-/** How long a provider asks to wait: in milliseconds, in seconds, or until a date. */
+/** The delay of `retry-after-ms` (ms) or `retry-after` (seconds or a date), in ms. */
 function retryAfterOf(headers: Record<string, string> | undefined): number | undefined {
   const [ms, other] = [headers?.['retry-after-ms'], headers?.['retry-after']]
-  const asked = numberOf(ms) ?? (numberOf(other) ?? Number.NaN) * 1000
-  if (!Number.isNaN(asked)) return Math.min(asked, LONGEST_WAIT_MS)
-  // A date has letters; what else a number that makes no sense may look like is none.
+  const delayMs = numberOf(ms) ?? (numberOf(other) ?? Number.NaN) * 1000
+  if (!Number.isNaN(delayMs)) return Math.min(delayMs, MAX_RETRY_AFTER_MS)
+  // Only a text with letters is a date: `Date.parse` also accepts malformed numbers.
   const date = /[a-z]/i.test(other ?? '') ? Date.parse(other as string) : Number.NaN
-  return Number.isNaN(date) ? undefined : Math.min(Math.max(0, date - Date.now()), LONGEST_WAIT_MS)
+  return Number.isNaN(date) ? undefined : Math.min(Math.max(0, date - Date.now()), MAX_RETRY_AFTER_MS)
 }
 
 const numberOf = (text: string | undefined): number | undefined =>

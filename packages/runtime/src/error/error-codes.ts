@@ -1,147 +1,150 @@
-// What can go wrong, by name. The part before the first underscore is the category.
+// Error codes. The part before the first underscore is the category.
 
-/** The codes of all errors that a run, a tool or a caller can meet. */
+/** The codes of all errors that a run, a tool or a caller can get. */
 export const errorCodes = {
-  /** The provider has too much to do; later it may do better. */
+  /** The provider is overloaded. Retryable. */
   providerOverloaded: 'provider_overloaded',
-  /** The provider wants fewer calls. */
+  /** The provider limits the rate of calls, or the quota of the account is used up. */
   providerRateLimited: 'provider_rate_limited',
-  /** The provider could not be reached, or went away before it had answered. */
+  /** The provider could not be reached, or the connection broke before the answer. Retryable. */
   providerUnreachable: 'provider_unreachable',
-  /** The provider's stream ended before its end was said. */
+  /** The provider's stream ended without a finish part. Retryable. */
   providerStreamCut: 'provider_stream_cut',
-  /** The provider took too long. */
+  /** The provider did not answer in time. Retryable. */
   providerTimeout: 'provider_timeout',
-  /** The provider did not accept the key. */
+  /** The provider rejected the API key, or there is none. */
   providerUnauthorized: 'provider_unauthorized',
-  /** The provider has no such model. */
+  /** The provider does not have the model. */
   providerModelNotFound: 'provider_model_not_found',
-  /** The conversation is longer than the model can read. */
+  /** The conversation does not fit the model's context window. */
   providerContextExceeded: 'provider_context_exceeded',
-  /** The provider refused the call as it was made. */
+  /** The provider rejected the request as invalid. */
   providerInvalidRequest: 'provider_invalid_request',
-  /** Something else went wrong at the provider. */
+  /** Any other failure of the provider. */
   providerError: 'provider_error',
-  /** A tool threw. */
+  /** The tool threw an error. */
   toolExecutionFailed: 'tool_execution_failed',
-  /** A tool took too long. */
+  /** The tool exceeded its timeout. */
   toolTimeout: 'tool_timeout',
-  /** What a tool returned does not fit its schema, or is no JSON. */
+  /** The tool's output does not match its schema, or is not JSON. */
   toolOutputInvalid: 'tool_output_invalid',
-  /** What a tool returned is larger than the log takes. */
+  /** The tool's output exceeds the size limit of the log. */
   toolOutputTooLarge: 'tool_output_too_large',
-  /** What a tool made of the state does not fit its schema, or is larger than the log takes. */
+  /** The tool's state update does not match the schema, or exceeds the size limit of the log. */
   toolStateRefused: 'tool_state_refused',
-  /** The input of a call is larger than can be shown. */
+  /** The input of a call is too large to show for approval. */
   toolInputTooLarge: 'tool_input_too_large',
-  /** More calls would wait for somebody than a run may wait for. */
+  /** The run would have more open pendings than the limit allows. */
   toolTooManyPendings: 'tool_too_many_pendings',
-  /** The call was cut off by the end of its run. */
+  /** The run ended while the call was open. */
   toolInterrupted: 'interrupted',
-  /** No client gave the result of a call in time. */
+  /** No client sent the result of a call before its deadline. */
   clientToolTimeout: 'client_tool_timeout',
-  /** A client failed to run a call. */
+  /** A client reported that its tool failed. */
   clientToolFailed: 'client_tool_failed',
-  /** A client, or its user, gave a call up. */
+  /** A client, or its user, aborted the call. */
   clientToolAborted: 'aborted',
-  /** A sub-agent failed; the reason of its end says why. */
+  /** A sub-agent failed. The reason is in its `subagent-end`. */
   subAgentFailed: 'subagent_failed',
-  /** An MCP server could not be started or reached, or does not answer. */
+  /** An MCP server could not be started or reached, or did not answer. Retryable. */
   mcpUnreachable: 'mcp_unreachable',
-  /** An MCP server went away in the middle of a call, which may have been done or not. */
+  /** The connection to an MCP server was lost during a call, which the server may have executed. Retryable. */
   mcpConnectionLost: 'mcp_connection_lost',
-  /** An MCP server wants other credentials. */
+  /** An MCP server rejected the credentials. */
   mcpUnauthorized: 'mcp_unauthorized',
-  /** An MCP server refused a call, or answered as the protocol does not allow. */
+  /** An MCP server refused a call, or its reply violates the protocol. */
   mcpProtocolError: 'mcp_protocol_error',
-  /** The connection to an MCP server was closed by who opened it. */
+  /** The application closed the connection to an MCP server. */
   mcpClosed: 'mcp_closed',
-  /** The model's answer does not fit the agent's output. */
+  /** The model's answer does not match the agent's output schema. */
   outputInvalid: 'output_invalid',
+  /** The run reached its limit of steps. */
   budgetSteps: 'budget_steps',
+  /** The run reached its limit of tokens. */
   budgetTokens: 'budget_tokens',
+  /** The run reached its time limit. */
   budgetTime: 'budget_time',
-  /** The run was taken over again and again without getting any further. */
+  /** The run was taken over too many times without progress. */
   runCrashed: 'run_crashed',
-  /** Another run is open or asked for in the session. */
+  /** Another run is open or requested in the session. */
   runBusy: 'run_busy',
-  /** Too many requests wait in the session. */
+  /** The queue of requests of the session is full. */
   runQueueFull: 'run_queue_full',
-  /** A run of that id was there before: another that is asked for needs another id. */
+  /** A run with this id has ended. Use a new id for a new run. */
   runEnded: 'run_ended',
-  /** There is no such run. */
+  /** There is no run with this id. */
   runUnknown: 'run_unknown',
-  /** The request for the run was taken back before it started. */
+  /** The request for the run was withdrawn before it started. */
   runTakenBack: 'run_taken_back',
-  /** Another run came between the look at the session and what was asked for on it: look again. */
+  /** Another run started after the session was read. Read it again. */
   runOvertaken: 'run_overtaken',
-  /** The run is not one that was interrupted, or another came after it. */
+  /** The run was not interrupted, or is not the latest one. */
   runNotResumable: 'run_not_resumable',
-  /** The session cannot be taken back to there. */
+  /** The session cannot be rewound to this position. */
   runCutRefused: 'run_cut_refused',
-  /** Somebody was first with an answer, or the run has ended. */
+  /** The pending already has an answer, or its run has ended. */
   answerAlreadySettled: 'answer_already_settled',
-  /** The time for an answer is over. */
+  /** The answer came after the deadline. */
   answerLate: 'answer_late',
-  /** Nobody waits for that in the session. */
+  /** The session has no such pending. */
   answerUnknown: 'answer_unknown',
-  /** What waits there wants another kind of answer. */
+  /** The pending expects another kind of answer. */
   answerWrongKind: 'answer_wrong_kind',
-  /** The call still waits for its approval. */
+  /** The call still waits for approval. */
   answerUnapproved: 'answer_unapproved',
-  /** Another client has taken the call upon itself. */
+  /** Another client has claimed the call. */
   answerClaimed: 'answer_claimed',
-  /** The answer is none that was offered, does not fit, or is to another input than the one that would run. */
+  /** The answer is not one of the options, does not match the schema, or is for another input. */
   answerInvalid: 'answer_invalid',
-  /** The session is somebody else's. */
+  /** The session belongs to another principal. */
   answerForbidden: 'answer_forbidden',
-  /** There is no such session. */
+  /** There is no session with this id. */
   sessionUnknown: 'session_unknown',
-  /** There is a session of that id already. */
+  /** A session with this id exists. */
   sessionExists: 'session_exists',
-  /** The session does not hold that place any more: take a snapshot, and read on from there. */
+  /** The log no longer holds this position. Take a snapshot and continue from it. */
   sessionTrimmed: 'session_trimmed',
-  /** A message names a file that the session does not keep. */
+  /** A message names a file that is not stored in the session. */
   uploadUnknown: 'upload_unknown',
-  /** The store is out of reach; later it may not be. */
+  /** The store cannot be reached. Retryable. */
   storeUnavailable: 'store_unavailable',
-  /** The runtime was closed. */
+  /** The runtime is closed. */
   runtimeClosed: 'runtime_closed',
-  /** Nobody here knows the program. */
+  /** This runtime does not have the program. */
   programUnknown: 'program_unknown',
-  /** What was asked for or defined is not valid. */
+  /** An argument, an option or a definition is not valid. */
   validationFailed: 'validation_failed',
   /** A node of a workflow failed. */
   workflowNodeFailed: 'workflow_node_failed',
-  /** What a node returned leads nowhere: there is no edge for its condition, or no such workflow to go on with. */
+  /** There is no edge for the condition that a node returned, or no workflow to continue with. */
   workflowNoWay: 'workflow_no_way',
-  /** An edge was taken as often as it may be. */
+  /** An edge was taken more times than its limit allows. */
   workflowLoop: 'workflow_loop',
-  /** What a workflow was given does not fit its input. */
+  /** The input of a workflow does not match its schema. */
   workflowInputInvalid: 'workflow_input_invalid',
-  /** The code of a workflow is not what it was when the run came to where it stands. */
+  /** The workflow's code differs from the code that wrote the log, so that hooks cannot be replayed. */
   workflowChanged: 'workflow_changed',
-  /** The state of a workflow is larger than may be kept. */
+  /** The state of a workflow exceeds the size limit. */
   workflowStateTooLarge: 'workflow_state_too_large',
-  /** A hook failed, and the node went on without it. */
+  /** A hook failed and the node continued without it. */
   hookFailed: 'hook_failed',
-  /** The code of a node cut a hook off that it had called. */
+  /** The node aborted a hook that it had called. */
   hookAborted: 'hook_aborted',
-  /** What a hook gives is larger than the log takes. */
+  /** The result of a hook exceeds the size limit of the log. */
   hookResultTooLarge: 'hook_result_too_large',
-  /** Nobody answered a question in time. */
+  /** An interrupt got no answer before its deadline. */
   interruptTimeout: 'interrupt_timeout',
-  /** A node asks more at a time than a run may wait for. */
+  /** A node opened more interrupts than a run may have open. */
   interruptTooMany: 'interrupt_too_many',
-  /** The program's own code threw. */
+  /** The code of the program threw an error. */
   agentFailed: 'agent_failed',
-  /** Something went wrong that no other code names; the log of the process knows more. */
+  /** Any other failure. The logger has its cause. */
   internalError: 'internal_error',
 } as const
 
 export type ErrorCode = (typeof errorCodes)[keyof typeof errorCodes]
 
-/** The codes with which the call of a client's tool fails, for those who look for them. */
+/** The codes of failed calls of client tools. */
 export const CLIENT_TOOL_ERROR_CODES = [
   errorCodes.clientToolTimeout,
   errorCodes.clientToolFailed,
@@ -149,5 +152,5 @@ export const CLIENT_TOOL_ERROR_CODES = [
   errorCodes.toolInterrupted,
 ] as const
 
-/** The category of a code: what stands before its first underscore. */
+/** The category of a code: its part before the first underscore. */
 export const categoryOf = (code: string): string => code.split('_', 1)[0] as string

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { BudgetError, MillraceError, ProviderError, RunError, ToolError, ValidationError } from './error.ts'
 import { categoryOf, errorCodes } from './error-codes.ts'
 
-test('every error has a code, a category and a name, and keeps its cause', () => {
+test('has a code, a category and a name, and keeps its cause', () => {
   const cause = new Error('why')
   const error = new ProviderError('provider_overloaded', 'the provider is overloaded', { retryable: true, cause })
   expect(error).toMatchObject({
@@ -22,7 +22,7 @@ test('every error has a code, a category and a name, and keeps its cause', () =>
   for (const Kind of [BudgetError, RunError]) expect(new Kind('run_busy', 'x').name).toBe(Kind.name)
 })
 
-test('an error of another copy of the package is told as one', () => {
+test('recognizes an error of another copy of the package', () => {
   const other = Object.assign(new Error('x'), { [Symbol.for('millrace.error')]: true, code: 'run_busy' })
   expect(MillraceError.isInstance(other)).toBe(true)
   for (const value of [new Error('x'), null, undefined, 'x', {}]) expect(MillraceError.isInstance(value)).toBe(false)
@@ -39,11 +39,11 @@ test.each<[string, object]>([
   ['no words', Object.assign(Object.create(null), { [MARK]: true, code: 'run_busy' })],
   ['a code that cannot be read', Object.defineProperty({ [MARK]: true, message: 'x' }, 'code', { get: refuse })],
   ['no answer to any question', new Proxy({}, { has: refuse, get: refuse, getPrototypeOf: refuse })],
-])('what has %s is no such error, and asking does not throw', (_, value) => {
+])('isInstance returns false for a value with %s and does not throw', (_, value) => {
   expect(MillraceError.isInstance(value)).toBe(false)
 })
 
-test('codes are constants, each once, and name their category', () => {
+test('codes are unique and start with their category', () => {
   const codes = Object.values(errorCodes)
   expect(new Set(codes).size).toBe(codes.length)
   expect(errorCodes.providerOverloaded).toBe('provider_overloaded')

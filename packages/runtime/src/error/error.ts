@@ -3,12 +3,12 @@ import { categoryOf, type ErrorCode } from './error-codes.ts'
 const MARK = Symbol.for('millrace.error')
 
 export interface ErrorOptions {
-  /** Whether the same may work later. */
+  /** Whether a retry may succeed. @default false */
   readonly retryable?: boolean
   readonly cause?: unknown
 }
 
-/** Something that went wrong, with a message fit to show to people; its cause is for the log of the process. */
+/** Base class of all errors. The message is safe to show to users; the cause is only for the logger. */
 export class MillraceError extends Error {
   readonly code: ErrorCode
   readonly category: string
@@ -23,14 +23,14 @@ export class MillraceError extends Error {
     this.retryable = retryable
   }
 
-  /** Tells such an error, also one from another copy of this package; never throws, whatever it is asked about. */
+  /** Whether a value is a `MillraceError`, also one of another copy of this package. Never throws. */
   static isInstance(error: unknown): error is MillraceError {
     try {
       if (typeof error !== 'object' || error === null || !(MARK in error)) return false
       const { code, message } = error as Partial<MillraceError>
       return typeof code === 'string' && typeof message === 'string'
     } catch {
-      // What cannot be looked at is nobody's error of ours.
+      // A proxy or a getter may throw.
       return false
     }
   }
@@ -39,7 +39,7 @@ export class MillraceError extends Error {
 /** A model call failed. */
 export class ProviderError extends MillraceError {
   readonly statusCode: number | undefined
-  /** How long the provider asks to wait, in milliseconds. */
+  /** The delay that the provider asks for before a retry, in ms. */
   readonly retryAfterMs: number | undefined
 
   constructor(
@@ -56,20 +56,20 @@ export class ProviderError extends MillraceError {
   }
 }
 
-/** A tool call failed; thrown by a tool's own code, its message reaches the model and whoever looks on. */
+/** A tool call failed. A tool may throw it: the model and all readers see its message. */
 export class ToolError extends MillraceError {
   constructor(message: string, options: ErrorOptions & { readonly code?: ErrorCode } = {}) {
     super(options.code ?? 'tool_execution_failed', message, options)
   }
 }
 
-/** A run was not allowed to go further. */
+/** A run exceeded its budget. */
 export class BudgetError extends MillraceError {}
 
-/** A run cannot start, go on or end as was asked. */
+/** A run cannot start, continue or end as requested. */
 export class RunError extends MillraceError {}
 
-/** What was given is not valid. */
+/** An argument, an option or a definition is not valid. */
 export class ValidationError extends MillraceError {
   constructor(message: string, options: ErrorOptions = {}) {
     super('validation_failed', message, options)

@@ -11,7 +11,7 @@ import type { Workflow } from '../define/workflow.ts'
 import type { Backoff } from '../model/backoff.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
 import type { Session } from '../session/session.ts'
-import type { AgentWork } from '../telemetry/agent-span.ts'
+import type { AgentTelemetry } from '../telemetry/agent-span.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Spoken } from './agent/step.ts'
 import type { AnswerSink } from './output.ts'
@@ -37,7 +37,7 @@ export interface Working {
   readonly backoff: Backoff
   readonly logger: Logger
   /** To whom it is told what the agent does. */
-  readonly telemetry: AgentWork
+  readonly telemetry: AgentTelemetry
   /** Rings when somebody else has moved the ticket: an answer may have come. */
   readonly moved: Bell
   /** The store's clock now. */

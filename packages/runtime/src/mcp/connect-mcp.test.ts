@@ -6,13 +6,13 @@ import {
   CALL_TIMEOUT_MS,
   CONNECT_TIMEOUT_MS,
   connectMcp,
-  LONGEST_PREFIX,
+  MAX_PREFIX_LENGTH,
   type Mcp,
   type McpOptions,
 } from './connect-mcp.ts'
-import { INFO } from './connection.ts'
-import { CANCEL_MS } from './http-transport.ts'
-import { LONGEST_DESCRIPTION, MOST_PAGES, MOST_TOOLS } from './list-tools.ts'
+import { CLIENT_INFO } from './connection.ts'
+import { CANCEL_TIMEOUT_MS } from './http-transport.ts'
+import { MAX_DESCRIPTION_LENGTH, MAX_PAGES, MAX_TOOLS } from './list-tools.ts'
 import {
   call,
   connect,
@@ -22,9 +22,9 @@ import {
   sdkServer,
   startHttpServer,
 } from './mcp-connections.fixture.ts'
-import { LONGEST_TEXT, MAX_MESSAGE_BYTES } from './mcp-error.ts'
+import { MAX_MESSAGE_BYTES, MAX_TEXT_LENGTH } from './mcp-error.ts'
 import { IDEMPOTENCY_KEY } from './mcp-tool.ts'
-import { CHECK_MS, DEEPEST_SCHEMA, LONGEST_SCHEMA } from './server-schema.ts'
+import { CHECK_TIMEOUT_MS, MAX_SCHEMA_DEPTH, MAX_SCHEMA_LENGTH } from './server-schema.ts'
 import { PROGRESS_INTERVAL_MS } from './with-progress.ts'
 
 let server: HttpServer
@@ -218,18 +218,18 @@ test.each([
   ['`connectTimeoutMs`', CONNECT_TIMEOUT_MS.toLocaleString('en')],
   ['progress of a call', `${PROGRESS_INTERVAL_MS}`],
   ['a message, or an answer over HTTP', `${MAX_MESSAGE_BYTES / 2 ** 20} MiB`],
-  ['a server’s own words', `${LONGEST_TEXT.toLocaleString('en')} characters`],
-  ['a list of tools', `${MOST_TOOLS.toLocaleString('en')} tools, ${MOST_PAGES} pages`],
-  ['the description of a tool', `${LONGEST_DESCRIPTION / 1024} KiB`],
-  ['a schema of a tool', `${LONGEST_SCHEMA / 1024} KiB, ${DEEPEST_SCHEMA} levels`],
-  ['a check by a schema', CHECK_MS.toLocaleString('en')],
-  ['`prefix`', `${LONGEST_PREFIX} characters`],
-  ['a cancelled call', CANCEL_MS.toLocaleString('en')],
+  ['a server’s own words', `${MAX_TEXT_LENGTH.toLocaleString('en')} characters`],
+  ['a list of tools', `${MAX_TOOLS.toLocaleString('en')} tools, ${MAX_PAGES} pages`],
+  ['the description of a tool', `${MAX_DESCRIPTION_LENGTH / 1024} KiB`],
+  ['a schema of a tool', `${MAX_SCHEMA_LENGTH / 1024} KiB, ${MAX_SCHEMA_DEPTH} levels`],
+  ['a check by a schema', CHECK_TIMEOUT_MS.toLocaleString('en')],
+  ['`prefix`', `${MAX_PREFIX_LENGTH} characters`],
+  ['a cancelled call', CANCEL_TIMEOUT_MS.toLocaleString('en')],
 ])('the table of defaults says what %s is', (name, value) => {
   expect(page).toContain(`| ${name} | ${value} |`)
 })
 
 test('servers are told this package and its version', () => {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
-  expect(INFO).toEqual({ name: 'millrace', version })
+  expect(CLIENT_INFO).toEqual({ name: 'millrace', version })
 })

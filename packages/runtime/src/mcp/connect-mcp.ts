@@ -4,12 +4,12 @@ import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import { consoleLogger, guarded, type Logger } from '../telemetry/logger.ts'
 import { Connection } from './connection.ts'
-import { type McpServer, serverOf } from './endpoint.ts'
-import { legalNames } from './legal-tool-names.ts'
-import { type Listing, listingOf, type McpSkipped, type McpToolInfo } from './list-tools.ts'
+import { endpointOf, type McpServer } from './endpoint.ts'
+import { legalToolNames } from './legal-tool-names.ts'
+import { listTools, type McpSkipped, type McpToolInfo, type ToolList } from './list-tools.ts'
 import type { McpApproval } from './mcp-approval.ts'
-import { LONGEST_MS, unanswered } from './mcp-error.ts'
-import { toolOf } from './mcp-tool.ts'
+import { connectTimeoutError, MAX_TIMER_MS } from './mcp-error.ts'
+import { mcpTool } from './mcp-tool.ts'
 
 export type McpOptions = McpServer & {
   /** Which tools are wanted, by their names at the server or by a rule; all, if nothing is said. */
@@ -43,18 +43,18 @@ export interface Mcp extends AsyncDisposable {
 export const CALL_TIMEOUT_MS = 60_000
 /** How long opening a connection may take, if nothing is said. */
 export const CONNECT_TIMEOUT_MS = 30_000
-export const LONGEST_PREFIX = 32
-const PREFIX = new RegExp(`^[A-Za-z0-9_-]{0,${LONGEST_PREFIX}}$`)
+export const MAX_PREFIX_LENGTH = 32
+const PREFIX = new RegExp(`^[A-Za-z0-9_-]{0,${MAX_PREFIX_LENGTH}}$`)
 
 /** Connects to an MCP server and gives its tools; fails typed where the server cannot be reached or does not answer. */
 export async function connectMcp(options: McpOptions): Promise<Mcp> {
-  const server = serverOf(options)
+  const server = endpointOf(options)
   const { include, prefix = '', timeoutMs = CALL_TIMEOUT_MS, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options
   const { approval, logger: given = consoleLogger } = options
   checkTime('timeoutMs', timeoutMs)
   checkTime('connectTimeoutMs', connectTimeoutMs)
   if (typeof prefix !== 'string' || !PREFIX.test(prefix)) {
-    throw new ValidationError(`connectMcp: prefix: expected up to ${LONGEST_PREFIX} letters, digits, _ and -`)
+    throw new ValidationError(`connectMcp: prefix: expected up to ${MAX_PREFIX_LENGTH} letters, digits, _ and -`)
   }
   if (include !== undefined && typeof include !== 'function' && !Array.isArray(include)) {
     throw new ValidationError(`connectMcp: include: expected names or a function, found ${describeType(include)}`)
@@ -65,7 +65,7 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
   // Opening a connection takes of the same time.
   const inTime = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
     const late = new AbortController()
-    const timer = setTimeout(() => late.abort(unanswered(server.label, connectTimeoutMs)), connectTimeoutMs)
+    const timer = setTimeout(() => late.abort(connectTimeoutError(server.label, connectTimeoutMs)), connectTimeoutMs)
     try {
       return await work(late.signal)
     } finally {
@@ -73,18 +73,18 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
     }
   }
   const list = async () => {
-    const listing = await inTime(signal => connection.ask(listingOf, signal))
-    const names = legalNames(
+    const listing = await inTime(signal => connection.ask(listTools, signal))
+    const names = legalToolNames(
       listing.listed.map(({ info }) => info.name),
       prefix,
     )
-    const { listed, skipped } = wanted(listing, include)
+    const { listed, skipped } = selectTools(listing, include)
     for (const { name, reason } of skipped) {
       const isKnown = current.skipped.some(known => known.name === name && known.reason === reason)
       if (!isKnown) logger.warn('a tool of an MCP server is left out', { name, reason })
     }
     const tools = listed.map(tool =>
-      toolOf({ connection, timeoutMs, approval, name: names.get(tool.info.name) as string }, tool),
+      mcpTool({ connection, timeoutMs, approval, name: names.get(tool.info.name) as string }, tool),
     )
     return { tools, skipped }
   }
@@ -111,7 +111,7 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
   }
 }
 
-function wanted({ listed, skipped }: Listing, include: McpOptions['include']): Listing {
+function selectTools({ listed, skipped }: ToolList, include: McpOptions['include']): ToolList {
   if (include === undefined) return { listed, skipped }
   if (typeof include === 'function') return { listed: listed.filter(({ info }) => include(info)), skipped }
   const names = new Set(include)
@@ -127,6 +127,6 @@ function wanted({ listed, skipped }: Listing, include: McpOptions['include']): L
 }
 
 function checkTime(what: string, value: unknown): void {
-  if (typeof value === 'number' && value > 0 && value <= LONGEST_MS) return
-  throw new ValidationError(`connectMcp: ${what}: expected milliseconds from above 0 to ${LONGEST_MS}`)
+  if (typeof value === 'number' && value > 0 && value <= MAX_TIMER_MS) return
+  throw new ValidationError(`connectMcp: ${what}: expected milliseconds from above 0 to ${MAX_TIMER_MS}`)
 }

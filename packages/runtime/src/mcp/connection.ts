@@ -3,20 +3,28 @@
 import { Client, SdkHttpError, type Transport, type VersionNegotiationOptions } from '@modelcontextprotocol/client'
 import { unlessAborted } from '../async/unless-aborted.ts'
 import { ToolError } from '../error/error.ts'
-import type { Server } from './endpoint.ts'
+import type { McpEndpoint } from './endpoint.ts'
 import { HttpTransport } from './http-transport.ts'
-import { failureOf, isTooLarge, isUnconnected, LONGEST_MS, lostByOther, unanswered, unreachedOf } from './mcp-error.ts'
-import { validator } from './server-schema.ts'
+import {
+  connectTimeoutError,
+  isSessionGone,
+  isTooLarge,
+  lostWithOthersError,
+  MAX_TIMER_MS,
+  toConnectError,
+  toMcpError,
+} from './mcp-error.ts'
+import { serverSchemaValidator } from './server-schema.ts'
 
 /** How long a server may take to let go of its connection. */
-const CLOSE_MS = 6000
+const CLOSE_TIMEOUT_MS = 6000
 /** What servers are told of a call that is given up: why is nobody's business but ours. */
-const GIVEN_UP = 'the caller has given it up'
+const CANCELLED = 'the caller has given it up'
 
 /** Who servers are told is there. */
-export const INFO = { name: 'millrace', version: '0.1.0' }
+export const CLIENT_INFO = { name: 'millrace', version: '0.1.0' }
 
-interface Session {
+interface ClientSession {
   readonly client: Client
   readonly transport: Transport
   /** What the connection last complained of. */
@@ -28,7 +36,7 @@ interface Session {
 }
 
 export interface ConnectionSettings {
-  readonly server: Server
+  readonly server: McpEndpoint
   readonly connectTimeoutMs: number
   readonly versionNegotiation: VersionNegotiationOptions | undefined
 }
@@ -37,9 +45,9 @@ export class Connection {
   readonly #settings: ConnectionSettings
   readonly #closed = new AbortController()
   /** The connection, from when it is opened. */
-  #opening: Promise<Session> | undefined
+  #opening: Promise<ClientSession> | undefined
   /** The same, from when it is open. */
-  #session: Session | undefined
+  #session: ClientSession | undefined
   #closing: Promise<void> | undefined
   /** Connections that are let go of, which nobody waits for but who closes. */
   readonly #endings = new Set<Promise<void>>()
@@ -52,7 +60,7 @@ export class Connection {
   async ask<T>(request: (client: Client, signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
     for (const each of [this.#closed.signal, signal]) each?.throwIfAborted()
     const controller = new AbortController()
-    const giveUp = () => controller.abort(GIVEN_UP)
+    const giveUp = () => controller.abort(CANCELLED)
     const signals = signal === undefined ? [this.#closed.signal] : [this.#closed.signal, signal]
     for (const each of signals) each.addEventListener('abort', giveUp, { once: true })
     try {
@@ -85,7 +93,7 @@ export class Connection {
         const isGone = await this.#isGone(session, error, signal)
         // Other calls may still wait there for their answers: it is left to them.
         if (isGone) this.#lose(session)
-        if (!isGone || attempt > 1) throw failureOf(error, label, complaint.last)
+        if (!isGone || attempt > 1) throw toMcpError(error, label, complaint.last)
       } finally {
         session.waiting--
       }
@@ -93,8 +101,8 @@ export class Connection {
   }
 
   /** Whether a request was surely not begun because there was no connection for it any more: on another it may be. */
-  async #isGone({ client, transport }: Session, error: unknown, signal: AbortSignal): Promise<boolean> {
-    if (!isUnconnected(error, transport.sessionId)) return false
+  async #isGone({ client, transport }: ClientSession, error: unknown, signal: AbortSignal): Promise<boolean> {
+    if (!isSessionGone(error, transport.sessionId)) return false
     if (!(error instanceof SdkHttpError)) return true
     // A server that means the session has no ear for anything else there; one that means the call has, and may have done it.
     const { connectTimeoutMs } = this.#settings
@@ -103,10 +111,10 @@ export class Connection {
       (reason: unknown) => reason,
     )
     signal.throwIfAborted()
-    return isUnconnected(refusal, transport.sessionId)
+    return isSessionGone(refusal, transport.sessionId)
   }
 
-  #open(): Promise<Session> {
+  #open(): Promise<ClientSession> {
     if (this.#opening === undefined) {
       const opening = this.#connect()
       this.#opening = opening
@@ -118,62 +126,62 @@ export class Connection {
   }
 
   /** Gives up a session that is gone: the next call opens another. */
-  #lose(session: Session): void {
+  #lose(session: ClientSession): void {
     if (this.#session !== session) return
     this.#session = undefined
     this.#opening = undefined
   }
 
   /** Over stdio a message that does not end takes the connection with it, whose end may take long; whose answer it was is known only where one is waited for. */
-  #break(session: Session, error: Error): void {
+  #break(session: ClientSession, error: Error): void {
     const { label } = this.#settings.server
     this.#lose(session)
-    session.broken.abort(session.waiting > 1 ? lostByOther(label, error) : failureOf(error, label))
+    session.broken.abort(session.waiting > 1 ? lostWithOthersError(label, error) : toMcpError(error, label))
     this.#end(session)
   }
 
-  #end(session: Session): void {
-    const ending = ended(session).finally(() => this.#endings.delete(ending))
+  #end(session: ClientSession): void {
+    const ending = closeSession(session).finally(() => this.#endings.delete(ending))
     this.#endings.add(ending)
   }
 
-  async #connect(): Promise<Session> {
+  async #connect(): Promise<ClientSession> {
     const { server, connectTimeoutMs } = this.#settings
     const late = new AbortController()
-    const giveUp = () => late.abort(GIVEN_UP)
+    const giveUp = () => late.abort(CANCELLED)
     const timer = setTimeout(giveUp, connectTimeoutMs)
     this.#closed.signal.addEventListener('abort', giveUp, { once: true })
     if (this.#closed.signal.aborted) giveUp()
     const client = this.#client()
-    const complaint: Session['complaint'] = { last: undefined }
+    const complaint: ClientSession['complaint'] = { last: undefined }
     const broken = new AbortController()
-    let session: Session | undefined
+    let session: ClientSession | undefined
     client.onerror = error => {
       complaint.last = error
       const isOfAll = session !== undefined && !(session.transport instanceof HttpTransport)
-      if (isOfAll && isTooLarge(error) && !broken.signal.aborted) this.#break(session as Session, error)
+      if (isOfAll && isTooLarge(error) && !broken.signal.aborted) this.#break(session as ClientSession, error)
     }
     try {
-      const opened: Session = {
+      const opened: ClientSession = {
         client,
         complaint,
         broken,
         waiting: 0,
-        transport: await transportOf(server, late.signal),
+        transport: await openTransport(server, late.signal),
       }
       session = opened
-      const connecting = client.connect(opened.transport, { timeout: LONGEST_MS, signal: late.signal })
+      const connecting = client.connect(opened.transport, { timeout: MAX_TIMER_MS, signal: late.signal })
       await unlessAborted(unlessAborted(connecting, late.signal), broken.signal)
       client.onclose = () => this.#lose(opened)
-      inOrder(opened.transport)
+      deliverInOrder(opened.transport)
       this.#session = opened
       return opened
     } catch (error) {
       if (session !== undefined && !broken.signal.aborted) this.#end(session)
       if (this.#closed.signal.aborted) throw this.#closed.signal.reason
       throw late.signal.aborted
-        ? unanswered(server.label, connectTimeoutMs, complaint.last)
-        : unreachedOf(error, server.label, complaint.last)
+        ? connectTimeoutError(server.label, connectTimeoutMs, complaint.last)
+        : toConnectError(error, server.label, complaint.last)
     } finally {
       clearTimeout(timer)
       this.#closed.signal.removeEventListener('abort', giveUp)
@@ -182,11 +190,11 @@ export class Connection {
 
   #client(): Client {
     const { connectTimeoutMs, versionNegotiation } = this.#settings
-    const options = { jsonSchemaValidator: validator }
-    if (versionNegotiation === undefined) return new Client(INFO, options)
+    const options = { jsonSchemaValidator: serverSchemaValidator }
+    if (versionNegotiation === undefined) return new Client(CLIENT_INFO, options)
     // A server that does not know the question is asked the older one while there is time.
     const probe = { timeoutMs: Math.ceil(connectTimeoutMs / 3), ...versionNegotiation.probe }
-    return new Client(INFO, { ...options, versionNegotiation: { ...versionNegotiation, probe } })
+    return new Client(CLIENT_INFO, { ...options, versionNegotiation: { ...versionNegotiation, probe } })
   }
 
   async #close(): Promise<void> {
@@ -199,7 +207,7 @@ export class Connection {
 }
 
 /** Another transport to a server. One that comes too late is closed by itself. */
-function transportOf(server: Server, signal: AbortSignal): Promise<Transport> {
+function openTransport(server: McpEndpoint, signal: AbortSignal): Promise<Transport> {
   const making = (async () => server.open())()
   making.then(
     transport => (signal.aborted ? transport.close() : undefined),
@@ -209,7 +217,7 @@ function transportOf(server: Server, signal: AbortSignal): Promise<Transport> {
 }
 
 /** The SDK looks at an answer before what was told of its progress in the same breath, which is then lost: the answer waits for its turn. */
-function inOrder(transport: Transport): void {
+function deliverInOrder(transport: Transport): void {
   const { onmessage } = transport
   transport.onmessage = (message, extra) => {
     if ('method' in message) onmessage?.(message, extra)
@@ -218,9 +226,9 @@ function inOrder(transport: Transport): void {
 }
 
 /** Lets go of a connection, and of the process behind it; never fails, and never waits for long. */
-async function ended({ client, transport }: Session): Promise<void> {
+async function closeSession({ client, transport }: ClientSession): Promise<void> {
   const late = new AbortController()
-  const timer = setTimeout(() => late.abort(), CLOSE_MS)
+  const timer = setTimeout(() => late.abort(), CLOSE_TIMEOUT_MS)
   const quietly = (going: Promise<unknown>) => unlessAborted(going, late.signal).catch(() => {})
   if ('terminateSession' in transport && typeof transport.terminateSession === 'function') {
     await quietly(transport.terminateSession())

@@ -39,25 +39,25 @@ export type McpServer =
   | Only<McpHttp, McpStdio | McpTransport>
   | Only<McpTransport, McpStdio | McpHttp>
 
-export interface Server {
+export interface McpEndpoint {
   /** What people are told it is: without a path, arguments or credentials. */
   readonly label: string
   open(): Transport | PromiseLike<Transport>
 }
 
 /** The server that options name; throws where they name none. */
-export function serverOf(options: McpServer): Server {
+export function endpointOf(options: McpServer): McpEndpoint {
   checkObject('connectMcp', options)
   const { command, url, transport } = options as Partial<McpStdio & McpHttp & McpTransport>
   if ([command, url, transport].filter(given => given !== undefined).length !== 1) {
     throw new ValidationError('connectMcp: expected one of command, url and transport')
   }
-  if (url !== undefined) return overHttp(options as McpHttp)
-  if (command !== undefined) return overStdio(options as McpStdio)
-  return byTransport(options as McpTransport)
+  if (url !== undefined) return httpEndpoint(options as McpHttp)
+  if (command !== undefined) return stdioEndpoint(options as McpStdio)
+  return transportEndpoint(options as McpTransport)
 }
 
-function overStdio({ command, args = [], env, cwd, stderr = 'inherit' }: McpStdio): Server {
+function stdioEndpoint({ command, args = [], env, cwd, stderr = 'inherit' }: McpStdio): McpEndpoint {
   if (typeof command !== 'string' || command === '')
     throw new ValidationError('connectMcp: command: expected a program')
   if (!Array.isArray(args))
@@ -76,7 +76,7 @@ function overStdio({ command, args = [], env, cwd, stderr = 'inherit' }: McpStdi
   }
 }
 
-function overHttp({ url, headers }: McpHttp): Server {
+function httpEndpoint({ url, headers }: McpHttp): McpEndpoint {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
     throw new ValidationError('connectMcp: url: expected an address of http or https')
@@ -87,7 +87,7 @@ function overHttp({ url, headers }: McpHttp): Server {
   return { label: `the MCP server at ${parsed.host}`, open: () => new HttpTransport(parsed, headers) }
 }
 
-function byTransport({ transport }: McpTransport): Server {
+function transportEndpoint({ transport }: McpTransport): McpEndpoint {
   const label = 'the MCP server'
   if (typeof transport === 'function') return { label, open: transport }
   if (typeof transport?.start !== 'function') {

@@ -9,7 +9,7 @@ import {
   type Transport,
   type TransportSendOptions,
 } from '@modelcontextprotocol/client'
-import { MAX_MESSAGE_BYTES, STREAM_ENDED, TOO_LARGE, tooLarge } from './mcp-error.ts'
+import { MAX_MESSAGE_BYTES, STREAM_ENDED, TOO_LARGE, tooLargeError } from './mcp-error.ts'
 
 /** Headers of requests, or what gives them for each request. */
 export type McpHeaders =
@@ -19,7 +19,7 @@ export type McpHeaders =
 type RequestId = string | number
 
 /** How long a server may take to hear that a call was given up, in milliseconds. */
-export const CANCEL_MS = 1000
+export const CANCEL_TIMEOUT_MS = 1000
 
 export class HttpTransport implements Transport {
   readonly hasPerRequestStream = true
@@ -37,7 +37,7 @@ export class HttpTransport implements Transport {
       if (this.#open.has(id)) this.#tooLarge.add(id)
     }
     this.#inner = new StreamableHTTPClientTransport(url, {
-      fetch: (input, init) => bounded(input, init, headers, grown),
+      fetch: (input, init) => boundedFetch(input, init, headers, grown),
     })
     this.#inner.onclose = () => this.onclose?.()
     this.#inner.onerror = error => this.onerror?.(error)
@@ -70,7 +70,7 @@ export class HttpTransport implements Transport {
       this.#open.get(requestId)?.abort()
       this.#open.delete(requestId)
     }
-    await this.#inner.send(message, { ...options, requestSignal: AbortSignal.timeout(CANCEL_MS) })
+    await this.#inner.send(message, { ...options, requestSignal: AbortSignal.timeout(CANCEL_TIMEOUT_MS) })
   }
 
   async #ask(id: RequestId, message: JSONRPCMessage, options: TransportSendOptions): Promise<void> {
@@ -103,7 +103,7 @@ export class HttpTransport implements Transport {
   }
 }
 
-async function bounded(
+async function boundedFetch(
   input: string | URL,
   init: RequestInit = {},
   given: McpHeaders,
@@ -122,7 +122,7 @@ async function bounded(
       bytes += chunk.byteLength
       if (bytes <= MAX_MESSAGE_BYTES) return controller.enqueue(chunk)
       if (typeof init.body === 'string') grown(JSON.parse(init.body).id)
-      controller.error(tooLarge())
+      controller.error(tooLargeError())
     },
   })
   const { status, statusText } = response

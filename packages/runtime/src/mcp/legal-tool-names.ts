@@ -3,12 +3,12 @@
 
 import { createHash } from 'node:crypto'
 
-const LONGEST_NAME = 64
+const MAX_NAME_LENGTH = 64
 const ILLEGAL = /[^A-Za-z0-9_-]/g
 
 /** The names by which a model is told tools, by the names that the server has for them: no two are the same, and none that is legal is changed. */
-export function legalNames(names: Iterable<string>, prefix: string): ReadonlyMap<string, string> {
-  const wanted = new Map([...new Set(names)].map(name => [name, legal(`${prefix}${name}`)]))
+export function legalToolNames(names: Iterable<string>, prefix: string): ReadonlyMap<string, string> {
+  const wanted = new Map([...new Set(names)].map(name => [name, toLegalName(`${prefix}${name}`)]))
   const times = new Map<string, number>()
   for (const name of wanted.values()) times.set(name, (times.get(name) ?? 0) + 1)
   const isKept = (name: string, own: string) => own === `${prefix}${name}` || times.get(own) === 1
@@ -18,19 +18,19 @@ export function legalNames(names: Iterable<string>, prefix: string): ReadonlyMap
     if (isKept(name, own)) continue
     // A server may well have a tool that is called like the mark of another.
     let mark = own
-    for (let turn = 0; taken.has(mark) || turn === 0; turn++) mark = withMark(own, name, turn)
+    for (let turn = 0; taken.has(mark) || turn === 0; turn++) mark = withHash(own, name, turn)
     taken.add(mark)
     marked.set(name, mark)
   }
   return new Map([...wanted].map(([name, own]) => [name, marked.get(name) ?? own]))
 }
 
-function withMark(own: string, name: string, turn: number): string {
+function withHash(own: string, name: string, turn: number): string {
   const hash = createHash('sha256')
     .update(turn === 0 ? name : `${turn} ${name}`)
     .digest('hex')
     .slice(0, 8)
-  return `${own.slice(0, LONGEST_NAME - hash.length - 1)}_${hash}`
+  return `${own.slice(0, MAX_NAME_LENGTH - hash.length - 1)}_${hash}`
 }
 
-const legal = (name: string): string => name.replace(ILLEGAL, '_').slice(0, LONGEST_NAME)
+const toLegalName = (name: string): string => name.replace(ILLEGAL, '_').slice(0, MAX_NAME_LENGTH)

@@ -4,8 +4,8 @@ import { setImmediate } from 'node:timers/promises'
 import type { Client } from '@modelcontextprotocol/client'
 import { ToolError } from '../error/error.ts'
 import type { JsonSchema, Schema } from '../schema/schema.ts'
-import { LONGEST_MS } from './mcp-error.ts'
-import { schemaOf } from './server-schema.ts'
+import { MAX_TIMER_MS } from './mcp-error.ts'
+import { serverSchema } from './server-schema.ts'
 
 /** What a server says of a tool's ways: hints, as far as the server is trusted. */
 export interface McpAnnotations {
@@ -26,7 +26,7 @@ export interface McpToolInfo {
 }
 
 /** A tool that can be called. */
-export interface Listed {
+export interface ListedTool {
   readonly info: McpToolInfo
   readonly jsonSchema: JsonSchema
   readonly input: Schema
@@ -39,16 +39,16 @@ export interface McpSkipped {
   readonly reason: string
 }
 
-export interface Listing {
-  readonly listed: readonly Listed[]
+export interface ToolList {
+  readonly listed: readonly ListedTool[]
   readonly skipped: readonly McpSkipped[]
 }
 
 /** A list of more pages than this does not end. */
-export const MOST_PAGES = 64
+export const MAX_PAGES = 64
 /** No model could be told more than this. */
-export const MOST_TOOLS = 1000
-export const LONGEST_DESCRIPTION = 32 * 1024
+export const MAX_TOOLS = 1000
+export const MAX_DESCRIPTION_LENGTH = 32 * 1024
 
 interface Page {
   readonly tools: readonly unknown[]
@@ -56,7 +56,7 @@ interface Page {
 }
 
 /** A page of tools, whatever they are: the SDK would refuse all for one that is wrong. */
-const page: Schema<Page> = {
+const pageSchema: Schema<Page> = {
   '~standard': {
     version: 1,
     vendor: 'millrace',
@@ -69,21 +69,21 @@ const page: Schema<Page> = {
 }
 
 /** All tools of a server. */
-export async function listingOf(client: Client, signal: AbortSignal): Promise<Listing> {
+export async function listTools(client: Client, signal: AbortSignal): Promise<ToolList> {
   const told: unknown[] = []
   if (client.getServerCapabilities()?.tools !== undefined) {
     let cursor: string | undefined
     let pages = 0
     do {
-      if (++pages > MOST_PAGES) throw tooMany(`${MOST_PAGES} pages`)
+      if (++pages > MAX_PAGES) throw tooManyError(`${MAX_PAGES} pages`)
       const request = { method: 'tools/list', ...(cursor !== undefined && { params: { cursor } }) }
-      const { tools, nextCursor } = await client.request(request, page, { signal, timeout: LONGEST_MS })
-      if (told.length + tools.length > MOST_TOOLS) throw tooMany(`${MOST_TOOLS} tools`)
+      const { tools, nextCursor } = await client.request(request, pageSchema, { signal, timeout: MAX_TIMER_MS })
+      if (told.length + tools.length > MAX_TOOLS) throw tooManyError(`${MAX_TOOLS} tools`)
       told.push(...tools)
       cursor = nextCursor
     } while (cursor !== undefined)
   }
-  const listed = new Map<string, Listed>()
+  const listed = new Map<string, ListedTool>()
   const skipped: McpSkipped[] = []
   for (const tool of told) {
     // Others have their turn in between: schemas take a while to compile.
@@ -92,7 +92,7 @@ export async function listingOf(client: Client, signal: AbortSignal): Promise<Li
     const name = nameOf(tool)
     try {
       if (listed.has(name)) throw new ToolError('there is another by its name')
-      listed.set(name, read(name, Object(tool) as Told))
+      listed.set(name, toListedTool(name, Object(tool) as RawTool))
     } catch (error) {
       skipped.push({ name: name.slice(0, 100), reason: (error as Error).message.slice(0, 200) })
     }
@@ -100,10 +100,10 @@ export async function listingOf(client: Client, signal: AbortSignal): Promise<Li
   return { listed: [...listed.values()], skipped }
 }
 
-const tooMany = (what: string) =>
+const tooManyError = (what: string) =>
   new ToolError(`the server’s list of tools has more than ${what}`, { code: 'mcp_protocol_error' })
 
-interface Told {
+interface RawTool {
   readonly title?: unknown
   readonly description?: unknown
   readonly inputSchema?: unknown
@@ -116,10 +116,13 @@ const nameOf = (tool: unknown): string => {
   return typeof name === 'string' ? name : ''
 }
 
-function read(name: string, { title, description, inputSchema = {}, outputSchema, annotations }: Told): Listed {
+function toListedTool(
+  name: string,
+  { title, description, inputSchema = {}, outputSchema, annotations }: RawTool,
+): ListedTool {
   if (name === '') throw new ToolError('it has no name')
   if (description !== undefined && typeof description !== 'string') throw new ToolError('its description is no text')
-  if (description !== undefined && description.length > LONGEST_DESCRIPTION) {
+  if (description !== undefined && description.length > MAX_DESCRIPTION_LENGTH) {
     throw new ToolError('its description is too long')
   }
   const given = objectOf(inputSchema, 'its input schema')
@@ -151,7 +154,7 @@ function objectOf(value: unknown, what: string): JsonSchema {
 
 function compiled(jsonSchema: JsonSchema, what: string): Schema {
   try {
-    return schemaOf(jsonSchema)
+    return serverSchema(jsonSchema)
   } catch (error) {
     throw new ToolError(`${what} cannot be used: ${(error as Error).message}`)
   }

@@ -6,15 +6,15 @@ import { type Tool, tool } from '../define/tool.ts'
 import { ToolError } from '../error/error.ts'
 import { type Schema, validate } from '../schema/schema.ts'
 import type { Connection } from './connection.ts'
-import type { Listed } from './list-tools.ts'
+import type { ListedTool } from './list-tools.ts'
 import { approvalFor, type McpApproval } from './mcp-approval.ts'
-import { LONGEST_MS, shortened } from './mcp-error.ts'
+import { MAX_TIMER_MS, shortened } from './mcp-error.ts'
 import { withProgress } from './with-progress.ts'
 
 /** Under this name a call's idempotency key goes to the server, in `_meta`. */
 export const IDEMPOTENCY_KEY = 'millrace/idempotencyKey'
 
-export interface CallSettings {
+export interface McpToolSettings {
   readonly connection: Connection
   /** What the model is told as its name. */
   readonly name: string
@@ -23,7 +23,7 @@ export interface CallSettings {
 }
 
 /** A tool that is done by a server. */
-export function toolOf({ connection, name, timeoutMs, approval }: CallSettings, listed: Listed): Tool {
+export function mcpTool({ connection, name, timeoutMs, approval }: McpToolSettings, listed: ListedTool): Tool {
   const { info, jsonSchema, input, output } = listed
   // The output is checked here, where it can be told from what the server refused.
   const toolDefinition = { name: info.name, inputSchema: jsonSchema } as SdkTool
@@ -43,7 +43,7 @@ export function toolOf({ connection, name, timeoutMs, approval }: CallSettings, 
       }
       const result = yield* withProgress(onprogress =>
         connection.ask(
-          (client, signal) => client.callTool(params, { signal, onprogress, timeout: LONGEST_MS, toolDefinition }),
+          (client, signal) => client.callTool(params, { signal, onprogress, timeout: MAX_TIMER_MS, toolDefinition }),
           abortSignal,
         ),
       )

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import { loosened } from '../schema/relax-schema.ts'
+import { relaxSchema } from '../schema/relax-schema.ts'
 import type { JsonSchema } from '../schema/schema.ts'
-import { CHECK_MS, DEEPEST_SCHEMA, LONGEST_SCHEMA, schemaOf } from './server-schema.ts'
+import { CHECK_TIMEOUT_MS, MAX_SCHEMA_DEPTH, MAX_SCHEMA_LENGTH, serverSchema } from './server-schema.ts'
 
 const EVIL = '^(a+)+$'
 const BAIT = `${'a'.repeat(60)}!`
 
 const takes = (schema: JsonSchema, value: unknown): boolean =>
-  !('issues' in Object(schemaOf(schema)['~standard'].validate(value)))
+  !('issues' in Object(serverSchema(schema)['~standard'].validate(value)))
 
 test.each<[string, JsonSchema, unknown]>([
   ['a pattern', { properties: { x: { pattern: EVIL } } }, { x: BAIT }],
@@ -40,7 +40,7 @@ test.each<[string, JsonSchema]>([
   ['an anchor', { $anchor: { pattern: 'x' } }],
   ['a reference to what is not there', { $ref: '#/x-hidden', 'x-hidden': { pattern: EVIL } }],
 ])('%s that is a schema in disguise is none', (_, schema) => {
-  expect(() => schemaOf(schema)).toThrow()
+  expect(() => serverSchema(schema)).toThrow()
 })
 
 test('all else is checked, also where properties are called like keywords', () => {
@@ -58,7 +58,7 @@ test('all else is checked, also where properties are called like keywords', () =
 
 test('a schema that holds nothing of the kind is checked as it stands', () => {
   const schema = { oneOf: [{ type: 'number' }, { multipleOf: 2 }], not: { const: 7 }, maxItems: 3 }
-  expect(loosened({ ...schema, title: 'A number' })).toEqual({ schema, isLooser: false })
+  expect(relaxSchema({ ...schema, title: 'A number' })).toEqual({ schema, isRelaxed: false })
 })
 
 test.each<[string, JsonSchema, unknown]>([
@@ -98,10 +98,10 @@ test('what refers to itself without end, or doubles with each word, is given up 
       { allOf: [{ $ref: `#/$defs/d${at + 1}` }, { $ref: `#/$defs/d${at + 1}` }] },
     ]),
   )
-  const doubling = schemaOf({ $ref: '#/$defs/d0', $defs: { ...$defs, d40: { type: 'object' } } })
-  expect(() => doubling['~standard'].validate({})).toThrow(`it cannot be checked within ${CHECK_MS} ms`)
-  expect(() => schemaOf({ $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } })).toThrow()
-  const endless = schemaOf({ allOf: [{ $ref: '#' }] })
+  const doubling = serverSchema({ $ref: '#/$defs/d0', $defs: { ...$defs, d40: { type: 'object' } } })
+  expect(() => doubling['~standard'].validate({})).toThrow(`it cannot be checked within ${CHECK_TIMEOUT_MS} ms`)
+  expect(() => serverSchema({ $ref: '#/$defs/a', $defs: { a: { $ref: '#/$defs/a' } } })).toThrow()
+  const endless = serverSchema({ allOf: [{ $ref: '#' }] })
   expect(() => endless['~standard'].validate({})).toThrow()
 })
 
@@ -111,16 +111,16 @@ test('a great list is not compared with itself', () => {
 })
 
 test('schemas that are too large or too deep are none', () => {
-  expect(() => schemaOf({ description: 'x'.repeat(LONGEST_SCHEMA) })).toThrow('it is too large')
+  expect(() => serverSchema({ description: 'x'.repeat(MAX_SCHEMA_LENGTH) })).toThrow('it is too large')
   let deep: JsonSchema = {}
   for (let level = 0; level < 100_000; level++) deep = { not: deep }
-  expect(() => schemaOf(deep)).toThrow('it goes too deep')
+  expect(() => serverSchema(deep)).toThrow('it goes too deep')
   let fine: JsonSchema = {}
-  for (let level = 1; level < DEEPEST_SCHEMA; level++) fine = { not: fine }
-  expect(() => schemaOf(fine)).not.toThrow()
+  for (let level = 1; level < MAX_SCHEMA_DEPTH; level++) fine = { not: fine }
+  expect(() => serverSchema(fine)).not.toThrow()
 })
 
 test('no more of what is wrong is told than fits', () => {
-  const checked = schemaOf({ items: { type: 'number' } })['~standard'].validate(Array(100_000).fill('x'))
+  const checked = serverSchema({ items: { type: 'number' } })['~standard'].validate(Array(100_000).fill('x'))
   expect(checked).toMatchObject({ issues: [{ message: expect.stringMatching(/^.{1000}…$/) }] })
 })

@@ -19,7 +19,7 @@ export async function* withProgress<T>(
   let isDone = false
   let wake = () => {}
   const tell = (progress: Progress) => {
-    latest = read(progress)
+    latest = toProgress(progress)
     wake()
   }
   const running = start(tell).finally(() => {
@@ -54,7 +54,7 @@ export async function* withProgress<T>(
   return value
 }
 
-const read = ({ progress, total, message }: Progress): McpProgress => ({
+const toProgress = ({ progress, total, message }: Progress): McpProgress => ({
   progress,
   ...(total !== undefined && { total }),
   ...(message !== undefined && { message: shortened(message) }),

@@ -10,7 +10,7 @@ import { expect, test } from 'vitest'
 import { MillraceError } from '../error/error.ts'
 import { anthropicProvider, openaiProvider } from '../providers/providers.fixture.ts'
 import { anthropic, openaiWire, rawServer } from '../providers/server.fixture.ts'
-import { generated } from './generate-result.ts'
+import { generateAsStream } from './generate-result.ts'
 import { hear } from './model-answer.fixture.ts'
 
 const usage = {
@@ -46,7 +46,7 @@ async function read(stream: ReadableStream<LanguageModelV4StreamPart>) {
 }
 
 async function partsOf(result: object, options: Partial<LanguageModelV4CallOptions> = {}) {
-  const { stream } = await generated(wholeModel(result).model, { prompt, ...options })
+  const { stream } = await generateAsStream(wholeModel(result).model, { prompt, ...options })
   return read(stream)
 }
 
@@ -99,7 +99,7 @@ test('everything that was generated comes as a part, in its order', async () => 
 test('the model is asked once, with exactly these options', async () => {
   const { model, calls } = wholeModel({ ...end, content: [] })
   const options = { prompt, temperature: 0.5, abortSignal: new AbortController().signal }
-  await read((await generated(model, options)).stream)
+  await read((await generateAsStream(model, options)).stream)
   expect(calls).toEqual([options])
   expect(calls[0]?.abortSignal).toBe(options.abortSignal)
 })
@@ -129,7 +129,7 @@ test('a failure to ask is thrown as it is', async () => {
   const { model } = wholeModel({})
   const error = new Error('overloaded')
   model.doGenerate = () => Promise.reject(error)
-  await expect(generated(model, { prompt })).rejects.toBe(error)
+  await expect(generateAsStream(model, { prompt })).rejects.toBe(error)
 })
 
 test.each([
@@ -169,7 +169,7 @@ test('a model of version v3 is asked in its own words, and what it cannot be ask
     }
   }
   const data = { type: 'url', url: new URL('https://example.org/a.png') } as const
-  const { stream } = await generated(new Old(), {
+  const { stream } = await generateAsStream(new Old(), {
     prompt: [{ role: 'user', content: [{ type: 'file', mediaType: 'image/png', data }] }],
     reasoning: 'high',
   })
@@ -225,7 +225,7 @@ test('what a provider’s package generates and what it streams are one answer',
     const server = await rawServer({ body: stream }, { body: JSON.stringify(whole) })
     const model = provider.model(server.url)
     const streamed = await hear(await read((await model.doStream({ prompt })).stream))
-    const given = await hear(await read((await generated(model, { prompt })).stream))
+    const given = await hear(await read((await generateAsStream(model, { prompt })).stream))
     const told = ({ answer }: typeof given) => ({
       text: answer.text,
       usage: answer.usage,

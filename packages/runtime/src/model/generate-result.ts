@@ -7,26 +7,31 @@ import type {
   LanguageModelV4CallOptions,
   LanguageModelV4Content,
   LanguageModelV4GenerateResult,
+  LanguageModelV4Reasoning,
   LanguageModelV4StreamPart,
+  LanguageModelV4Text,
 } from '@ai-sdk/provider'
-import { unreadable } from '../error/classify-provider-error.ts'
+import { unreadableError } from '../error/classify-provider-error.ts'
 import { fromV3 } from './from-v3.ts'
 import { asV4, type Model } from './model.ts'
 
-type Stream = ReadableStream<LanguageModelV4StreamPart>
+type PartStream = ReadableStream<LanguageModelV4StreamPart>
 
 /** Asks for a whole answer, and gives it as the parts that a stream of it would have; takes a model as its provider gave it, not an adapted one, which only streams. */
-export async function generated(model: Model, options: LanguageModelV4CallOptions): Promise<{ stream: Stream }> {
-  if (model.specificationVersion === 'v3') return fromV3(wholeV3(model)).doStream(options)
+export async function generateAsStream(
+  model: Model,
+  options: LanguageModelV4CallOptions,
+): Promise<{ stream: PartStream }> {
+  if (model.specificationVersion === 'v3') return fromV3(nonStreamingV3(model)).doStream(options)
   return { stream: streamOf(await model.doGenerate(options), options.responseFormat?.type === 'json') }
 }
 
 /** Models that answer whole, by those that could stream: what is known of one is known of it whenever it is asked for. */
-const whole = new WeakMap<Model, Model>()
+const nonStreamingModels = new WeakMap<Model, Model>()
 
 /** The same model, asked for whole answers. */
-export function unstreamed(model: Model): Model {
-  const known = whole.get(model)
+export function nonStreamingModel(model: Model): Model {
+  const known = nonStreamingModels.get(model)
   if (known) return known
   const { provider, modelId, supportedUrls } = asV4(model)
   const { supportsStructuredOutputs } = model as { readonly supportsStructuredOutputs?: unknown }
@@ -36,16 +41,16 @@ export function unstreamed(model: Model): Model {
     modelId,
     supportedUrls,
     doGenerate: options => asV4(model).doGenerate(options),
-    doStream: options => generated(model, options),
+    doStream: options => generateAsStream(model, options),
     // What some say of themselves beyond the interface.
     ...(supportsStructuredOutputs !== undefined && { supportsStructuredOutputs }),
   }
-  whole.set(model, made)
+  nonStreamingModels.set(model, made)
   return made
 }
 
 /** A model of version v3 whose streams are whole answers, so that there is one way to speak to it. */
-const wholeV3 = (model: LanguageModelV3): LanguageModelV3 => ({
+const nonStreamingV3 = (model: LanguageModelV3): LanguageModelV3 => ({
   specificationVersion: 'v3',
   provider: model.provider,
   modelId: model.modelId,
@@ -59,7 +64,7 @@ const wholeV3 = (model: LanguageModelV3): LanguageModelV3 => ({
   },
 })
 
-function streamOf(result: LanguageModelV4GenerateResult, isJson: boolean): Stream {
+function streamOf(result: LanguageModelV4GenerateResult, isJson: boolean): PartStream {
   const parts = partsOf(result, isJson)
   return new ReadableStream(
     {
@@ -69,7 +74,7 @@ function streamOf(result: LanguageModelV4GenerateResult, isJson: boolean): Strea
           if (done) controller.close()
           else controller.enqueue(value)
         } catch (error) {
-          controller.error(unreadable(error))
+          controller.error(unreadableError(error))
         }
       },
     },
@@ -106,4 +111,71 @@ function* contentOf(item: LanguageModelV4Content, id: string): Generator<Languag
   if (text !== '') yield { type: `${type}-delta`, id, delta: text }
   const citations = item.type === 'text' && item.citations ? { citations: item.citations } : {}
   yield { type: `${type}-end`, id, ...citations, ...(providerMetadata && { providerMetadata }) }
+}
+
+type FinishFields = Pick<LanguageModelV4GenerateResult, 'usage' | 'finishReason' | 'providerMetadata'>
+
+/** Hears a stream to its end, and gives all that it said at once; throws what it fails with, and where it has no end. */
+export async function collectStream(
+  stream: ReadableStream<LanguageModelV4StreamPart>,
+): Promise<LanguageModelV4GenerateResult> {
+  const content: LanguageModelV4Content[] = []
+  const warnings: LanguageModelV4GenerateResult['warnings'] = []
+  const open = new Map<string, LanguageModelV4Text | LanguageModelV4Reasoning>()
+  let response: LanguageModelV4GenerateResult['response']
+  let end: FinishFields | undefined
+  /** The text that a part belongs to; one that was not begun begins with it. */
+  const textOf = (type: 'text' | 'reasoning', id: string, isNew: boolean) => {
+    const known = isNew ? undefined : open.get(`${type}:${id}`)
+    if (known) return known
+    const text: LanguageModelV4Text | LanguageModelV4Reasoning = { type, text: '' }
+    open.set(`${type}:${id}`, text)
+    content.push(text)
+    return text
+  }
+  const reader = stream.getReader()
+  for (let next = await reader.read(); !next.done; next = await reader.read()) {
+    const part = next.value
+    switch (part.type) {
+      case 'text-start':
+      case 'text-delta':
+      case 'text-end':
+      case 'reasoning-start':
+      case 'reasoning-delta':
+      case 'reasoning-end': {
+        const [type, verb] = part.type.split('-') as ['text' | 'reasoning', string]
+        const text = textOf(type, part.id, verb === 'start')
+        if ('delta' in part) text.text += part.delta
+        if ('citations' in part && part.citations) Object.assign(text, { citations: part.citations })
+        if (part.providerMetadata) text.providerMetadata = part.providerMetadata
+        break
+      }
+      case 'stream-start':
+        warnings.push(...part.warnings)
+        break
+      case 'response-metadata': {
+        const { type, ...about } = part
+        response = about
+        break
+      }
+      case 'finish': {
+        const { type, ...about } = part
+        end = about
+        break
+      }
+      case 'error':
+        throw part.error
+      case 'tool-input-start':
+      case 'tool-input-delta':
+      case 'tool-input-end':
+      case 'ping':
+      case 'raw':
+        // The call says its input, and the rest is for who listens.
+        break
+      default:
+        content.push(part)
+    }
+  }
+  if (!end) throw new Error('the stream came to no end')
+  return { content, warnings, ...end, ...(response && { response }) }
 }

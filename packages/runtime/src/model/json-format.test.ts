@@ -3,7 +3,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, SharedV4Warning } fro
 import { describe, expect, test } from 'vitest'
 import { anthropicProvider, openaiProvider } from '../providers/providers.fixture.ts'
 import { anthropicWire, openaiWire, rawServer } from '../providers/server.fixture.ts'
-import { jsonFormatOf, noteWarnings } from './json-format.ts'
+import { jsonFormatOf, learnFromWarnings } from './json-format.ts'
 
 const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
 const request = { schema, name: 'draft' }
@@ -11,7 +11,7 @@ const refused: SharedV4Warning = { type: 'unsupported', feature: 'responseFormat
 /** Asks as is known by now, and hears these warnings. */
 const ask = (model: object, ...warnings: readonly unknown[]) => {
   const format = jsonFormatOf(model, request)
-  return { format, isNews: noteWarnings(model, warnings, format) }
+  return { format, isNews: learnFromWarnings(model, warnings, format) }
 }
 
 test('a model is first asked by the format of its answer and told, and no more told once it has answered without a warning', () => {
@@ -19,9 +19,9 @@ test('a model is first asked by the format of its answer and told, and no more t
   const format = jsonFormatOf(model, request)
   expect(format.responseFormat).toEqual({ type: 'json', schema, name: 'draft' })
   expect(format.instructions).toMatch(/\bJSON\b.*"city"/s)
-  expect(noteWarnings(model, [], format, false)).toBe(false)
+  expect(learnFromWarnings(model, [], format, false)).toBe(false)
   expect(jsonFormatOf(model, request)).toEqual(format)
-  expect(noteWarnings(model, [], format)).toBe(false)
+  expect(learnFromWarnings(model, [], format)).toBe(false)
   expect(jsonFormatOf(model, request)).toEqual({ responseFormat: format.responseFormat })
 })
 
@@ -56,12 +56,12 @@ test('one that has no JSON at all is only told', () => {
 test('calls that were asked at once say the same, whenever they end', () => {
   const model = {}
   const first = jsonFormatOf(model, request)
-  expect(noteWarnings(model, [refused], first)).toBe(true)
-  expect(noteWarnings(model, [refused], first)).toBe(false)
+  expect(learnFromWarnings(model, [refused], first)).toBe(true)
+  expect(learnFromWarnings(model, [refused], first)).toBe(false)
   const second = jsonFormatOf(model, request)
   expect(second.responseFormat).toEqual({ type: 'json' })
-  expect(noteWarnings(model, [refused], second)).toBe(true)
-  expect(noteWarnings(model, [refused], first)).toBe(false)
+  expect(learnFromWarnings(model, [refused], second)).toBe(true)
+  expect(learnFromWarnings(model, [refused], first)).toBe(false)
   expect(jsonFormatOf(model, request)).not.toHaveProperty('responseFormat')
 })
 
@@ -91,7 +91,7 @@ describe('a warning', () => {
   })
 
   test('says nothing of it where no format was asked for', () => {
-    expect(noteWarnings({}, [refused], {})).toBe(false)
+    expect(learnFromWarnings({}, [refused], {})).toBe(false)
   })
 })
 
@@ -117,7 +117,7 @@ describe('the packages', () => {
         ...options,
       })
       const { value } = await stream.getReader().read()
-      news.push(noteWarnings(model, value?.type === 'stream-start' ? value.warnings : [], format))
+      news.push(learnFromWarnings(model, value?.type === 'stream-start' ? value.warnings : [], format))
     }
     await server.close()
     return { news, bodies: server.asked.map(({ body }) => body) }

@@ -2,7 +2,7 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Chunk } from '@millrace/protocol'
 import { z } from 'zod'
 import { type AnyTool, providerTool, tool } from '../define/tool.ts'
-import { Answer, type AnswerOptions } from './model-answer.ts'
+import { ModelAnswer, type ModelAnswerOptions } from './model-answer.ts'
 
 const look = tool({
   name: 'look',
@@ -15,9 +15,9 @@ const search = providerTool({ name: 'search', id: 'maker.search' })
 const TOOLS = new Map<string, AnyTool>([look, note, search].map(each => [each.name, each]))
 
 /** What an answer of these parts says, and the answer. */
-export async function hear(parts: readonly LanguageModelV4StreamPart[], options: Partial<AnswerOptions> = {}) {
+export async function hear(parts: readonly LanguageModelV4StreamPart[], options: Partial<ModelAnswerOptions> = {}) {
   const chunks: Chunk[] = []
-  const answer = new Answer({
+  const answer = new ModelAnswer({
     step: 2,
     tools: TOOLS,
     isTaken: () => false,

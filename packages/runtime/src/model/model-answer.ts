@@ -2,20 +2,21 @@
 
 import type { LanguageModelV4StreamPart, SharedV4Warning } from '@ai-sdk/provider'
 import type { Chunk, FinishReason, Json, JsonObject, Usage } from '@millrace/protocol'
-import { unreadable } from '../error/classify-provider-error.ts'
+import { unreadableError } from '../error/classify-provider-error.ts'
 import { ProviderError } from '../error/error.ts'
+import { excerpt } from '../error/excerpt.ts'
 import { isAccepted, logErrorCode } from '../error/log-error.ts'
-import { keptMetadata, metadataOf, sayWord } from './provider-metadata.ts'
-import { type AnswerTool, Calls, type Made } from './tool-calls.ts'
-import { finishReasonOf, startUsageOf, usageOf } from './usage.ts'
-import { Warnings } from './warnings.ts'
+import { jsonLength } from '../schema/json.ts'
+import { boundedMetadata, metadataOf, writeWithMetadata } from './provider-metadata.ts'
+import { type AnswerTool, type RequestedCall, ToolCalls } from './tool-calls.ts'
+import { anthropicStartUsage, finishReasonOf, usageOf } from './usage.ts'
 
 /** What takes the text of an answer that is a JSON document. */
 interface TextSink {
   push(delta: string): Iterable<Chunk>
 }
 
-export interface AnswerOptions<Tool extends AnswerTool = AnswerTool> {
+export interface ModelAnswerOptions<Tool extends AnswerTool = AnswerTool> {
   readonly step: number
   /** What the ids of parts begin with, where others write into the same message: then nothing is said of the message as a whole. */
   readonly prefix?: string | undefined
@@ -39,10 +40,10 @@ export interface AnswerOptions<Tool extends AnswerTool = AnswerTool> {
 /** A part of content that only its provider understands, and gets back with the history. */
 export const PROVIDER_CONTENT = 'data-provider-content'
 
-type Part<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
-type Kind = 'text' | 'reasoning'
+type StreamPart<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
+type TextKind = 'text' | 'reasoning'
 
-export class Answer<Tool extends AnswerTool = AnswerTool> {
+export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
   usage: Usage | undefined
   finishReason: FinishReason | undefined
   providerMetadata: JsonObject | undefined
@@ -55,17 +56,17 @@ export class Answer<Tool extends AnswerTool = AnswerTool> {
   /** Where in it the next part begins, and the last one that says something. */
   #nextAt = 0
   #lastAt = 0
-  readonly #options: AnswerOptions<Tool>
-  readonly #calls: Calls<Tool>
-  readonly #warnings = new Warnings()
+  readonly #options: ModelAnswerOptions<Tool>
+  readonly #calls: ToolCalls<Tool>
+  readonly #warnings = new WarningList()
   /** The parts of text and reasoning that are open, by what the provider calls them. */
-  readonly #open = new Map<string, { readonly kind: Kind; readonly id: string }>()
+  readonly #open = new Map<string, { readonly kind: TextKind; readonly id: string }>()
   readonly #sources = new Set<string>()
   #count = 0
 
-  constructor(options: AnswerOptions<Tool>) {
+  constructor(options: ModelAnswerOptions<Tool>) {
     this.#options = options
-    this.#calls = new Calls({ ...options, write: this.#write, warn: this.#warn })
+    this.#calls = new ToolCalls({ ...options, write: this.#write, warn: this.#warn })
   }
 
   /** What people should know, and no part says. */
@@ -84,7 +85,7 @@ export class Answer<Tool extends AnswerTool = AnswerTool> {
   }
 
   /** Those of them that have to run for that. */
-  get made(): readonly Made<Tool>[] {
+  get made(): readonly RequestedCall<Tool>[] {
     return this.#calls.made
   }
 
@@ -109,7 +110,7 @@ export class Answer<Tool extends AnswerTool = AnswerTool> {
     try {
       await this.#take(part)
     } catch (error) {
-      throw isOdd(error) ? unreadable(error) : error
+      throw isMalformedPart(error) ? unreadableError(error) : error
     }
   }
 
@@ -160,7 +161,7 @@ export class Answer<Tool extends AnswerTool = AnswerTool> {
     }
   }
 
-  async #takeText(part: Part<'text-start'> | Part<'text-delta'> | Part<'text-end'>): Promise<void> {
+  async #takeText(part: StreamPart<'text-start'> | StreamPart<'text-delta'> | StreamPart<'text-end'>): Promise<void> {
     const { sink } = this.#options
     if (part.type === 'text-end') {
       for (const { source } of part.citations ?? []) await this.#source(source)
@@ -175,7 +176,7 @@ export class Answer<Tool extends AnswerTool = AnswerTool> {
     for (const chunk of sink.push(part.delta)) await this.#write(chunk)
   }
 
-  async #start(kind: Kind, part: { readonly id: string; readonly providerMetadata?: unknown }): Promise<void> {
+  async #start(kind: TextKind, part: { readonly id: string; readonly providerMetadata?: unknown }): Promise<void> {
     // A provider that gives one id to parts in a row means another part each time.
     await this.#end(kind, { id: part.id })
     const id = this.#nextId()
@@ -183,14 +184,14 @@ export class Answer<Tool extends AnswerTool = AnswerTool> {
     await this.#write({ type: `${kind}-start`, id, ...metadataOf(part) })
   }
 
-  async #delta(kind: Kind, part: Part<'text-delta'> | Part<'reasoning-delta'>): Promise<void> {
+  async #delta(kind: TextKind, part: StreamPart<'text-delta'> | StreamPart<'reasoning-delta'>): Promise<void> {
     const given = `${kind}:${part.id}`
     if (!this.#open.has(given)) this.#open.set(given, { kind, id: this.#nextId() })
     const { id } = this.#open.get(given) as { id: string }
     await this.#write({ type: `${kind}-delta`, id, delta: part.delta, ...metadataOf(part) })
   }
 
-  async #end(kind: Kind, part: { readonly id: string; readonly providerMetadata?: unknown }): Promise<void> {
+  async #end(kind: TextKind, part: { readonly id: string; readonly providerMetadata?: unknown }): Promise<void> {
     const given = `${kind}:${part.id}`
     const open = this.#open.get(given)
     if (!open) return
@@ -205,7 +206,7 @@ export class Answer<Tool extends AnswerTool = AnswerTool> {
   }
 
   /** A source is said once, whether it was found, cited or both. */
-  async #source(part: Part<'source'>): Promise<void> {
+  async #source(part: StreamPart<'source'>): Promise<void> {
     if (part.id && this.#sources.has(part.id)) return
     this.#sources.add(part.id)
     const sourceId = this.#nextId()
@@ -217,22 +218,22 @@ export class Answer<Tool extends AnswerTool = AnswerTool> {
     return this.#offer({ type: 'source-document', ...named, ...about }, 'a source')
   }
 
-  async #file(part: Part<'file'> | Part<'reasoning-file'>): Promise<void> {
+  async #file(part: StreamPart<'file'> | StreamPart<'reasoning-file'>): Promise<void> {
     // Where several write one message, a part is known by its id.
     const named = this.#options.prefix !== undefined && { id: this.#nextId() }
     const { mediaType } = part
     await this.#offer({ type: 'file', ...named, url: urlOf(part), mediaType, ...metadataOf(part) }, 'a file')
   }
 
-  async #custom(part: Part<'custom'>): Promise<void> {
-    this.usage = startUsageOf(part) ?? this.usage
+  async #custom(part: StreamPart<'custom'>): Promise<void> {
+    this.usage = anthropicStartUsage(part) ?? this.usage
     // That an answer begins is no content.
     if (part.kind.endsWith('.message_start')) return
     const data = { kind: part.kind, ...metadataOf(part) }
     await this.#offer({ type: PROVIDER_CONTENT, id: this.#nextId(), data }, `content of the kind ${part.kind}`)
   }
 
-  async #response({ id, modelId }: Part<'response-metadata'>): Promise<void> {
+  async #response({ id, modelId }: StreamPart<'response-metadata'>): Promise<void> {
     if (id === undefined && modelId === undefined) return
     const response = { ...(id !== undefined && { id }), ...(modelId !== undefined && { modelId }) }
     this.raw = { ...this.raw, response }
@@ -246,19 +247,19 @@ export class Answer<Tool extends AnswerTool = AnswerTool> {
     this.#warn(`${what} was left out: it is larger than the log takes`)
   }
 
-  readonly #write = (chunk: Chunk): PromiseLike<void> => sayWord(chunk, this.#options.write, this.#warn)
+  readonly #write = (chunk: Chunk): PromiseLike<void> => writeWithMetadata(chunk, this.#options.write, this.#warn)
 
   readonly #warn = (message: string): void => this.#warnings.add({ type: 'other', message })
 
-  async #finish({ usage, finishReason, providerMetadata }: Part<'finish'>): Promise<void> {
+  async #finish({ usage, finishReason, providerMetadata }: StreamPart<'finish'>): Promise<void> {
     this.usage = usageOf(usage) ?? this.usage
-    this.providerMetadata = keptMetadata(providerMetadata, this.#warn).providerMetadata
+    this.providerMetadata = boundedMetadata(providerMetadata, this.#warn).providerMetadata
     if (this.failure !== undefined) return
     const { unified, raw } = finishReason
     if (raw !== undefined) this.raw = { ...this.raw, finishReason: raw }
     // What is no end must not look like one (law 7).
-    if (unified === 'interrupted') this.failure = cutOff()
-    else if (unified === 'error') this.failure = brokenOff()
+    if (unified === 'interrupted') this.failure = streamCutError()
+    else if (unified === 'error') this.failure = providerStoppedError()
     else {
       for (const [given, { kind }] of this.#open) await this.#end(kind, { id: given.slice(kind.length + 1) })
       await this.#calls.close()
@@ -268,19 +269,46 @@ export class Answer<Tool extends AnswerTool = AnswerTool> {
 }
 
 /** Whether an error says that a part is not what it should be: the log refuses it, or it has not what it must have. */
-function isOdd(error: unknown): boolean {
+function isMalformedPart(error: unknown): boolean {
   return logErrorCode(error) === 'invalid' || error instanceof TypeError || error instanceof RangeError
 }
 
 /** The provider's stream ended before its end was said. */
-export const cutOff = (): ProviderError =>
+export const streamCutError = (): ProviderError =>
   new ProviderError('provider_stream_cut', 'the provider’s answer was cut off', { retryable: true })
 
-const brokenOff = (): ProviderError =>
+const providerStoppedError = (): ProviderError =>
   new ProviderError('provider_error', 'the provider broke its answer off', { retryable: true })
 
-function urlOf({ data, mediaType }: Part<'file'> | Part<'reasoning-file'>): string {
+function urlOf({ data, mediaType }: StreamPart<'file'> | StreamPart<'reasoning-file'>): string {
   if (data.type === 'url') return data.originalUrl ?? data.url.href
   const base64 = typeof data.data === 'string' ? data.data : Buffer.from(data.data).toString('base64')
   return `data:${mediaType};base64,${base64}`
+}
+
+/** Maximum number of warnings that an answer keeps. One more says that there were more. */
+const MAX_WARNINGS = 32
+/** Maximum length of a warning as JSON, in characters. A longer one becomes an excerpt. */
+const MAX_WARNING_LENGTH = 2000
+
+/** The warnings of an answer, without repeats. Bounded, because the commit that contains them must fit the log. */
+class WarningList {
+  readonly list: SharedV4Warning[] = []
+  readonly #known = new Set<string>()
+
+  add(warning: SharedV4Warning): void {
+    const kept = boundedWarning(warning)
+    const text = JSON.stringify(kept)
+    if (this.#known.has(text) || this.list.length > MAX_WARNINGS) return
+    this.#known.add(text)
+    const isLast = this.list.length === MAX_WARNINGS
+    this.list.push(isLast ? { type: 'other', message: 'there were more warnings' } : kept)
+  }
+}
+
+function boundedWarning(warning: SharedV4Warning): SharedV4Warning {
+  const length = jsonLength(warning)
+  if (length <= MAX_WARNING_LENGTH) return warning
+  if (length === Number.POSITIVE_INFINITY) return { type: 'other', message: 'a warning that is no JSON' }
+  return { type: 'other', message: excerpt(warning.type === 'other' ? warning.message : JSON.stringify(warning)) }
 }

@@ -29,11 +29,11 @@ export function asV4(model: unknown, what = 'model'): LanguageModelV4 {
   if (typeof doStream === 'function' && version === 'v4') return model as LanguageModelV4
   if (typeof doStream === 'function' && version === 'v3') return fromV3(model as LanguageModelV3)
   throw new ValidationError(
-    `${what}: expected a model of version v4 or v3 of the AI SDK’s interface, found ${whatIs(model)}`,
+    `${what}: expected a model of version v4 or v3 of the AI SDK’s interface, found ${describeModel(model)}`,
   )
 }
 
-function whatIs(model: unknown): string {
+function describeModel(model: unknown): string {
   if (typeof model === 'string') return 'a text: give the model itself, made by its provider’s package'
   if (typeof model !== 'object' || model === null) return model === null ? 'null' : typeof model
   const { specificationVersion: version, provider, modelId } = model as Record<string, unknown>

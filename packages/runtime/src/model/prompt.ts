@@ -17,49 +17,49 @@ type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['
 type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content']
 
 /** What a model is told by nobody: it stands where a person's words would. */
-export const added = (text: string): LanguageModelV4Message => ({
+export const syntheticMessage = (text: string): LanguageModelV4Message => ({
   role: 'user',
   content: [{ type: 'text', text }],
   providerOptions: { millrace: { isAdded: true } },
 })
 
 /** Stands where a model must be asked and nobody has said anything, such as after an answer that was cut off. */
-const GO_ON = added('Go on.')
+const CONTINUE = syntheticMessage('Go on.')
 
 /** Whether no person said this. */
-export const isAdded = ({ providerOptions }: LanguageModelV4Message): boolean =>
+export const isSynthetic = ({ providerOptions }: LanguageModelV4Message): boolean =>
   providerOptions?.['millrace']?.['isAdded'] === true
 
 /** The prompt that says all of this: the instructions, then message after message. */
 export function promptOf(messages: readonly Message[], instructions?: string): LanguageModelV4Prompt {
   const prompt: LanguageModelV4Prompt = []
   const rules = messages.filter(({ role }) => role === 'system').map(({ parts }) => textOf(parts))
-  const content = [instructions ?? '', ...rules].filter(isSaid).join('\n\n')
+  const content = [instructions ?? '', ...rules].filter(isNotBlank).join('\n\n')
   if (content) prompt.push({ role: 'system', content })
   for (const message of messages) {
-    if (message.role === 'assistant') for (const said of replyOf(message)) add(prompt, said)
+    if (message.role === 'assistant') for (const said of replyOf(message)) addMessage(prompt, said)
     else if (message.role === 'user') {
       const content = message.parts.flatMap(userContentOf)
-      if (content.length > 0) add(prompt, { role: 'user', content })
+      if (content.length > 0) addMessage(prompt, { role: 'user', content })
     }
   }
-  if (isModelsTurnOver(prompt)) prompt.push(GO_ON)
+  if (needsUserMessage(prompt)) prompt.push(CONTINUE)
   return prompt
 }
 
 /** Adds a message where the roles allow it. */
-function add(prompt: LanguageModelV4Message[], message: LanguageModelV4Message): void {
+function addMessage(prompt: LanguageModelV4Message[], message: LanguageModelV4Message): void {
   const last = prompt.at(-1)
   if (message.role === 'user' && last?.role === 'user') {
     prompt[prompt.length - 1] = { ...last, content: [...last.content, ...message.content] }
     return
   }
-  if (message.role === 'assistant' && isModelsTurnOver(prompt)) prompt.push(GO_ON)
+  if (message.role === 'assistant' && needsUserMessage(prompt)) prompt.push(CONTINUE)
   prompt.push(message)
 }
 
 /** Whether somebody else than the model has to speak next. */
-function isModelsTurnOver(prompt: LanguageModelV4Prompt): boolean {
+function needsUserMessage(prompt: LanguageModelV4Prompt): boolean {
   const role = prompt.at(-1)?.role
   return role !== 'user' && role !== 'tool'
 }
@@ -68,10 +68,10 @@ const textOf = (parts: readonly Part[]): string =>
   parts.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
 
 /** Text of spaces alone is refused as if there were none. */
-const isSaid = (text: string): boolean => text.trim() !== ''
+const isNotBlank = (text: string): boolean => text.trim() !== ''
 
 function userContentOf(part: Part): UserContent {
-  if (part.type === 'text' && 'text' in part) return isSaid(part.text) ? [{ type: 'text', text: part.text }] : []
+  if (part.type === 'text' && 'text' in part) return isNotBlank(part.text) ? [{ type: 'text', text: part.text }] : []
   if (part.type === 'file' && 'url' in part) return [fileOf(part)]
   return []
 }
@@ -95,7 +95,7 @@ function replyOf({ parts }: Message): LanguageModelV4Message[] {
 
 /** What a message is made of for every provider: reasoning alone, which some leave out, would leave it empty. */
 const isSubstance = (part: AssistantContent[number]): boolean =>
-  part.type === 'tool-call' || (part.type === 'text' && isSaid(part.text))
+  part.type === 'tool-call' || (part.type === 'text' && isNotBlank(part.text))
 
 function assistantContentOf(part: Part): AssistantContent {
   if (isCall(part)) return callOf(part)
@@ -103,7 +103,7 @@ function assistantContentOf(part: Part): AssistantContent {
     case 'text':
     case 'reasoning':
       // Without words it may still carry the signature that the next call needs.
-      if (!('text' in part) || (!isSaid(part.text) && !('providerMetadata' in part))) return []
+      if (!('text' in part) || (!isNotBlank(part.text) && !('providerMetadata' in part))) return []
       return [{ type: part.type, text: part.text, ...optionsOf(part) }]
     case 'file':
       // Not every provider reads a file of a model's: that there was one is said to all.
@@ -165,16 +165,16 @@ function outcomeOf({ state, output, errorText, approval }: ToolPart): LanguageMo
   }
 }
 
-interface File {
+interface FilePart {
   readonly url: string
   readonly mediaType: string
   readonly filename?: string
 }
 
-const nameOf = ({ mediaType, filename }: File): string => `[file ${filename ? `${filename}, ` : ''}${mediaType}]`
+const nameOf = ({ mediaType, filename }: FilePart): string => `[file ${filename ? `${filename}, ` : ''}${mediaType}]`
 
 /** A file, by its bytes or its address; one that has neither is only named. */
-function fileOf(part: File): LanguageModelV4FilePart | LanguageModelV4TextPart {
+function fileOf(part: FilePart): LanguageModelV4FilePart | LanguageModelV4TextPart {
   const { url, mediaType, filename } = part
   const data = dataOf(url)
   if (data === undefined) return { type: 'text', text: `${nameOf(part)} cannot be read` }
@@ -185,11 +185,11 @@ function dataOf(url: string): LanguageModelV4FilePart['data'] | undefined {
   const inline = /^data:[^,]*?(;base64)?,/i.exec(url)
   const rest = inline ? url.slice(inline[0].length) : ''
   if (inline?.[1]) return { type: 'data', data: rest }
-  if (inline) return { type: 'data', data: Buffer.from(unescaped(rest)).toString('base64') }
+  if (inline) return { type: 'data', data: Buffer.from(decodePercent(rest)).toString('base64') }
   return URL.canParse(url) ? { type: 'url', url: new URL(url) } : undefined
 }
 
-function unescaped(text: string): string {
+function decodePercent(text: string): string {
   try {
     return decodeURIComponent(text)
   } catch {

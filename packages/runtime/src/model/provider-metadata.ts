@@ -3,29 +3,29 @@ import { isAccepted } from '../error/log-error.ts'
 import { jsonLength } from '../schema/json.ts'
 
 /** As many characters of it, as JSON, go into a commit: with what else stands there, less than an entry may be. */
-const MOST = 128 * 1024
-const LEFT_OUT = 'what the provider said with a part was left out: it is larger than the log takes, or no JSON'
+const MAX_METADATA_LENGTH = 128 * 1024
+const METADATA_DROPPED = 'what the provider said with a part was left out: it is larger than the log takes, or no JSON'
 
 /** Says a word; without what the provider said with it, where the log does not take that. */
-export function sayWord(
+export function writeWithMetadata(
   chunk: Chunk,
   write: (chunk: Chunk) => PromiseLike<void>,
   warn: (message: string) => void,
 ): PromiseLike<void> {
-  return 'providerMetadata' in chunk && chunk.providerMetadata ? sayAlone(chunk, write, warn) : write(chunk)
+  return 'providerMetadata' in chunk && chunk.providerMetadata ? writeOrDropMetadata(chunk, write, warn) : write(chunk)
 }
 
-async function sayAlone(...[chunk, write, warn]: Parameters<typeof sayWord>): Promise<void> {
+async function writeOrDropMetadata(...[chunk, write, warn]: Parameters<typeof writeWithMetadata>): Promise<void> {
   if (await isAccepted(() => write(chunk))) return
   const { providerMetadata, ...word } = chunk as Chunk & { readonly providerMetadata?: unknown }
   await write(word as Chunk)
-  warn(LEFT_OUT)
+  warn(METADATA_DROPPED)
 }
 
 /** What a provider said, as a field of a fact; no field where a commit may not take it: that would be the end of the run. */
-export function keptMetadata(said: unknown, warn: (message: string) => void): { providerMetadata?: JsonObject } {
-  if (jsonLength(said) <= MOST) return metadataOf({ providerMetadata: said })
-  warn(LEFT_OUT)
+export function boundedMetadata(said: unknown, warn: (message: string) => void): { providerMetadata?: JsonObject } {
+  if (jsonLength(said) <= MAX_METADATA_LENGTH) return metadataOf({ providerMetadata: said })
+  warn(METADATA_DROPPED)
   return {}
 }
 
@@ -34,7 +34,7 @@ export const metadataOf = (part: { readonly providerMetadata?: unknown }): { pro
   part.providerMetadata ? { providerMetadata: part.providerMetadata as JsonObject } : {}
 
 /** What a provider said with a call and with its result, by provider, the later over the earlier. */
-export function mergedMetadata(before: JsonObject | undefined, after: unknown): { providerMetadata?: JsonObject } {
+export function mergeMetadata(before: JsonObject | undefined, after: unknown): { providerMetadata?: JsonObject } {
   if (!before || !after) return metadataOf({ providerMetadata: after ?? before })
   const merged: JsonObject = { ...before }
   for (const [provider, said] of Object.entries(after as JsonObject)) {

@@ -30,7 +30,7 @@ export const EFFORTS: readonly Effort[] = [
 ]
 
 /** In which words a provider's package is told. */
-interface Wording {
+interface ProviderReasoning {
   readonly provider: RegExp
   /** Where its options stand: under the first that is in use, else under the last, which every version of it reads. */
   readonly keys: readonly [string, ...string[]]
@@ -42,17 +42,17 @@ interface Wording {
   readonly thoughts?: ((isShown: boolean) => JSONObject | undefined) | 'always'
 }
 
-const GOOGLE: Pick<Wording, 'budget' | 'thoughts'> = {
+const GOOGLE: Pick<ProviderReasoning, 'budget' | 'thoughts'> = {
   budget: tokens => ({ thinkingConfig: { thinkingBudget: tokens } }),
   thoughts: isShown => ({ thinkingConfig: { includeThoughts: isShown } }),
 }
 
-const OPENAI: Pick<Wording, 'thoughts'> = {
+const OPENAI: Pick<ProviderReasoning, 'thoughts'> = {
   // With an effort it would be shown unasked: only null says no.
   thoughts: isShown => ({ reasoningSummary: isShown ? 'auto' : null }),
 }
 
-const WORDINGS: readonly Wording[] = [
+const PROVIDERS: readonly ProviderReasoning[] = [
   {
     provider: /(^|\.)anthropic(-aws)?\.messages$/,
     keys: ['anthropic'],
@@ -94,7 +94,7 @@ const WORDINGS: readonly Wording[] = [
 ]
 
 /** The providers behind a gateway, by what its ids of models begin with. */
-const BEHIND: ReadonlyMap<string | undefined, string> = new Map([
+const GATEWAY_PROVIDERS: ReadonlyMap<string | undefined, string> = new Map([
   ['anthropic', 'anthropic.messages'],
   ['google', 'google.generative-ai'],
   ['openai', 'openai.responses'],
@@ -107,11 +107,11 @@ export function reasoningOf(
   asked: Reasoning,
   providerOptions: SharedV4ProviderOptions = {},
 ): { settings: Pick<ModelSettings, 'reasoning' | 'providerOptions'>; warnings: SharedV4Warning[] } {
-  const { effort, maxTokens, includeThoughts } = checked(asked)
+  const { effort, maxTokens, includeThoughts } = checkReasoning(asked)
   const warnings: SharedV4Warning[] = []
   const warn = (option: keyof Reasoning, details: string) =>
     warnings.push({ type: 'unsupported', feature: `reasoning.${option}`, details })
-  const wording = wordingOf(model)
+  const wording = providerReasoningOf(model)
   const options: JSONObject[] = []
 
   const budget = maxTokens === undefined ? undefined : wording?.budget?.(maxTokens)
@@ -142,7 +142,7 @@ export function reasoningOf(
   }
 }
 
-function checked(asked: Reasoning): Reasoning {
+function checkReasoning(asked: Reasoning): Reasoning {
   const { effort, maxTokens, includeThoughts } = asked
   const refuse = (option: keyof Reasoning, expected: string, found: string): never => {
     throw new ValidationError(`reasoning.${option}: expected ${expected}, found ${found}`)
@@ -163,14 +163,17 @@ function checked(asked: Reasoning): Reasoning {
 
 const isEffort = (effort: string): effort is Effort => (EFFORTS as readonly string[]).includes(effort)
 
-function wordingOf({ provider, modelId }: Pick<Model, 'provider' | 'modelId'>): Wording | undefined {
-  const name = provider === 'gateway' ? BEHIND.get(modelId.split('/')[0]) : provider
-  return WORDINGS.find(wording => name !== undefined && wording.provider.test(name))
+function providerReasoningOf({
+  provider,
+  modelId,
+}: Pick<Model, 'provider' | 'modelId'>): ProviderReasoning | undefined {
+  const name = provider === 'gateway' ? GATEWAY_PROVIDERS.get(modelId.split('/')[0]) : provider
+  return PROVIDERS.find(wording => name !== undefined && wording.provider.test(name))
 }
 
 /** The options that show or hide thoughts, or why there are none; nothing where it is so anyway. */
 function thoughtsOf(
-  wording: Wording | undefined,
+  wording: ProviderReasoning | undefined,
   isShown: boolean,
   isThinking: boolean,
 ): JSONObject | string | undefined {
@@ -184,16 +187,16 @@ function thoughtsOf(
 
 /** The options of all providers, those of this one with more; what was there stays. */
 function withOptions(
-  { keys }: Wording,
+  { keys }: ProviderReasoning,
   given: SharedV4ProviderOptions,
   options: readonly JSONObject[],
 ): SharedV4ProviderOptions {
   const key = keys.find(name => given[name] !== undefined) ?? (keys.at(-1) as string)
-  return { ...given, [key]: [...options, given[key] ?? {}].reduce(merged, {}) }
+  return { ...given, [key]: [...options, given[key] ?? {}].reduce(mergeOptions, {}) }
 }
 
 /** The later over the earlier, and so within each option that has fields. */
-function merged(before: JSONObject, after: JSONObject): JSONObject {
+function mergeOptions(before: JSONObject, after: JSONObject): JSONObject {
   const all = { ...before, ...after }
   for (const [name, value] of Object.entries(after)) {
     const old = before[name]

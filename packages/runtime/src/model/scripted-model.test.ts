@@ -3,11 +3,11 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../define/tool.ts'
 import { Clock, settled } from '../drive/clock.fixture.ts'
-import { generated } from './generate-result.ts'
+import { generateAsStream } from './generate-result.ts'
 import { asV4 } from './model.ts'
 import { hear } from './model-answer.fixture.ts'
 import { finish, Stage } from './model-run.fixture.ts'
-import { added, promptOf } from './prompt.ts'
+import { promptOf, syntheticMessage } from './prompt.ts'
 import { type ScriptedAnswer, type ScriptedPrompt, scriptedModel } from './scripted-model.ts'
 
 const user = (text: string): LanguageModelV4CallOptions['prompt'][number] => ({
@@ -76,8 +76,10 @@ describe('an array is the answers of one turn', () => {
 
   test('a turn begins where a person speaks, not where a model is told something', async () => {
     expect(await said(user('a'), reply, reply, user('b'), reply)).toBe('Two.')
-    expect(await said(user('a'), reply, added('Go on.'))).toBe('Two.')
-    expect(await said(user('a'), reply, added('Go on.'), reply, added('It does not fit.'))).toBe('Three.')
+    expect(await said(user('a'), reply, syntheticMessage('Go on.'))).toBe('Two.')
+    expect(await said(user('a'), reply, syntheticMessage('Go on.'), reply, syntheticMessage('It does not fit.'))).toBe(
+      'Three.',
+    )
     // Nobody has spoken yet.
     expect(await said(...promptOf([]))).toBe('One.')
   })
@@ -223,7 +225,7 @@ describe('asked for a whole answer', () => {
 
   test('what is generated is what is streamed', async () => {
     const model = scriptedModel([answer])
-    const whole = { ...model, doStream: (call: LanguageModelV4CallOptions) => generated(model, call) }
+    const whole = { ...model, doStream: (call: LanguageModelV4CallOptions) => generateAsStream(model, call) }
     for (const each of [model, whole]) {
       const { answer } = await hear(await heard(each))
       expect(answer).toMatchObject({ text: 'Let me see.', usage: { inputTokens: 10 }, finishReason: 'tool-calls' })

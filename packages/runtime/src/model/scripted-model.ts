@@ -10,8 +10,8 @@ import type {
 import { systemTimers, type Timers } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
 import { sleep } from '../async/sleep.ts'
-import { isAdded } from './prompt.ts'
-import { wholeOf } from './whole.ts'
+import { collectStream } from './generate-result.ts'
+import { isSynthetic } from './prompt.ts'
 
 /** One answer: what the model thinks, says and calls, in this order; or exactly these parts. */
 export interface ScriptedAnswer {
@@ -78,7 +78,7 @@ export function scriptedModel(script: Script, options: ScriptedOptions = {}): Sc
   const { modelId = 'scripted', paceMs = 0, timers = systemTimers } = options
   const supportsStructuredOutputs = 'supportsStructuredOutputs' in options ? options.supportsStructuredOutputs : true
   const answerOf = async (call: LanguageModelV4CallOptions): Promise<ScriptedAnswer> => {
-    const prompt = promptOf(call)
+    const prompt = scriptedPromptOf(call)
     if (typeof script === 'function') return script(prompt)
     const answer = script[prompt.turnAnswers]
     if (answer) return answer
@@ -102,15 +102,15 @@ export function scriptedModel(script: Script, options: ScriptedOptions = {}): Sc
     )
     return { stream }
   }
-  const doGenerate: LanguageModelV4['doGenerate'] = async call => wholeOf((await doStream(call)).stream)
+  const doGenerate: LanguageModelV4['doGenerate'] = async call => collectStream((await doStream(call)).stream)
   const about = { provider: 'millrace', modelId, supportedUrls: {}, supportsStructuredOutputs }
   return { specificationVersion: 'v4', ...about, doGenerate, doStream }
 }
 
-function promptOf(options: LanguageModelV4CallOptions): ScriptedPrompt {
+function scriptedPromptOf(options: LanguageModelV4CallOptions): ScriptedPrompt {
   const { prompt, providerOptions } = options
   const countFrom = (start: number) => prompt.slice(start).filter(({ role }) => role === 'assistant').length
-  const turn = prompt.findLastIndex(message => message.role === 'user' && !isAdded(message))
+  const turn = prompt.findLastIndex(message => message.role === 'user' && !isSynthetic(message))
   const last = prompt[turn]
   const parts = last?.role === 'user' ? last.content : []
   const text = parts.findLast(part => part.type === 'text')
@@ -121,11 +121,11 @@ function promptOf(options: LanguageModelV4CallOptions): ScriptedPrompt {
 
 function* partsOf(answer: ScriptedAnswer): Generator<LanguageModelV4StreamPart, void, void> {
   const { reasoning, text, calls = [], parts = [], error, warnings = [], pieceLength } = answer
-  const cut = pieceLength === undefined ? tokensOf : piecesOf(pieceLength)
+  const cut = pieceLength === undefined ? splitWords : splitPieces(pieceLength)
   yield { type: 'stream-start', warnings: [...warnings] }
-  if (reasoning !== undefined) yield* wordsOf('reasoning', cut(reasoning))
-  if (text !== undefined) yield* wordsOf('text', cut(text))
-  for (const [index, call] of calls.entries()) yield* callOf(call, index, cut)
+  if (reasoning !== undefined) yield* textParts('reasoning', cut(reasoning))
+  if (text !== undefined) yield* textParts('text', cut(text))
+  for (const [index, call] of calls.entries()) yield* callParts(call, index, cut)
   yield* parts
   if (error !== undefined || parts.some(({ type }) => type === 'finish')) return
   yield {
@@ -135,13 +135,17 @@ function* partsOf(answer: ScriptedAnswer): Generator<LanguageModelV4StreamPart, 
   }
 }
 
-function* wordsOf(kind: 'text' | 'reasoning', words: readonly string[]): Generator<LanguageModelV4StreamPart> {
+function* textParts(kind: 'text' | 'reasoning', words: readonly string[]): Generator<LanguageModelV4StreamPart> {
   yield { type: `${kind}-start`, id: kind }
   for (const delta of words) yield { type: `${kind}-delta`, id: kind, delta }
   yield { type: `${kind}-end`, id: kind }
 }
 
-function* callOf({ name, input, id }: ScriptedCall, index: number, cut: Cut): Generator<LanguageModelV4StreamPart> {
+function* callParts(
+  { name, input, id }: ScriptedCall,
+  index: number,
+  cut: Tokenizer,
+): Generator<LanguageModelV4StreamPart> {
   const own = id ?? `call-${name}-${index + 1}`
   const text = JSON.stringify(input)
   yield { type: 'tool-input-start', id: own, toolName: name }
@@ -151,13 +155,13 @@ function* callOf({ name, input, id }: ScriptedCall, index: number, cut: Cut): Ge
 }
 
 /** How a text is told piece by piece. */
-type Cut = (text: string) => readonly string[]
+type Tokenizer = (text: string) => readonly string[]
 
 /** Words with the space before them. */
-const tokensOf: Cut = text => text.match(/\s*\S+|\s+$/g) ?? []
+const splitWords: Tokenizer = text => text.match(/\s*\S+|\s+$/g) ?? []
 
 /** Pieces of so many characters; none ends inside of one. */
-function piecesOf(length: number): Cut {
+function splitPieces(length: number): Tokenizer {
   if (!Number.isSafeInteger(length) || length < 1) {
     throw new Error(`the script: pieceLength: expected a whole number from 1 on, found ${length}`)
   }
@@ -169,7 +173,7 @@ function piecesOf(length: number): Cut {
 }
 
 function usageOf({ usage = {}, reasoning = '', text = '' }: ScriptedAnswer) {
-  const { input, output = tokensOf(reasoning).length + tokensOf(text).length } = usage
+  const { input, output = splitWords(reasoning).length + splitWords(text).length } = usage
   return {
     inputTokens: { total: input, noCache: undefined, cacheRead: usage.cached, cacheWrite: undefined },
     outputTokens: { total: output, text: undefined, reasoning: usage.reasoning },

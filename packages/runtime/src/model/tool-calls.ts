@@ -6,7 +6,7 @@ import { excerpt } from '../error/excerpt.ts'
 import { isAccepted } from '../error/log-error.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
 import { type Schema, validate } from '../schema/schema.ts'
-import { keptMetadata, mergedMetadata, metadataOf } from './provider-metadata.ts'
+import { boundedMetadata, mergeMetadata, metadataOf } from './provider-metadata.ts'
 
 type Part<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
 
@@ -15,7 +15,7 @@ export type AnswerTool =
   | { readonly executor: 'server' | 'client' | 'agent'; readonly title?: string; readonly inputSchema: Schema }
   | { readonly executor: 'provider' }
 
-export interface CallsOptions<Tool extends AnswerTool> {
+export interface ToolCallsOptions<Tool extends AnswerTool> {
   readonly step: number
   readonly tools: ReadonlyMap<string, Tool>
   /** Whether the session has a call by that id. */
@@ -35,23 +35,23 @@ export interface CallsOptions<Tool extends AnswerTool> {
 }
 
 /** So much of a tool's name and title is kept; no tool has one as long. */
-const LONGEST_NAME = 256
+const MAX_NAME_LENGTH = 256
 /** How ids of calls end that are told apart by how often the session was taken back. */
-const REWOUND = /-r\d+$/
+const REWIND_SUFFIX = /-r\d+$/
 /** From so many characters on a result may be larger than the log takes. */
-const LARGE = 64 * 1024
+const LARGE_RESULT_LENGTH = 64 * 1024
 
 /** A call that has to run, or be run by somebody. */
-export interface Made<Tool extends AnswerTool = AnswerTool> {
+export interface RequestedCall<Tool extends AnswerTool = AnswerTool> {
   readonly toolCallId: string
   readonly tool: Exclude<Tool, { readonly executor: 'provider' }>
   readonly input: Json
   /** The input as the tool's schema has it. */
-  readonly taken: unknown
+  readonly parsedInput: unknown
 }
 
 /** A call, from the first word of it. */
-interface Call {
+interface StreamedCall {
   readonly id: string
   toolName: string
   executor: Executor
@@ -64,19 +64,19 @@ interface Call {
   hasInput: boolean
 }
 
-export class Calls<Tool extends AnswerTool = AnswerTool> {
+export class ToolCalls<Tool extends AnswerTool = AnswerTool> {
   /** The outcomes of calls that the provider ran, and the calls that a client is to run: they wait for the commit. */
   readonly facts: Chunk[] = []
   /** How many calls the model is to be told the outcome of. */
   count = 0
   /** Those of them that have to run for that. */
-  readonly made: Made<Tool>[] = []
-  readonly #options: CallsOptions<Tool>
+  readonly made: RequestedCall<Tool>[] = []
+  readonly #options: ToolCallsOptions<Tool>
   /** The latest call under each id that the provider gave. */
-  readonly #calls = new Map<string, Call>()
+  readonly #calls = new Map<string, StreamedCall>()
   readonly #ids = new Set<string>()
 
-  constructor(options: CallsOptions<Tool>) {
+  constructor(options: ToolCallsOptions<Tool>) {
     this.#options = options
   }
 
@@ -90,7 +90,7 @@ export class Calls<Tool extends AnswerTool = AnswerTool> {
     const call = this.#add(part.id, part.toolName, part.providerExecuted, part.inputEncoding === 'text')
     call.metadata = metadataOf(part).providerMetadata
     await this.#sayStart(call, {
-      ...(part.title !== undefined && { title: excerpt(part.title, LONGEST_NAME) }),
+      ...(part.title !== undefined && { title: excerpt(part.title, MAX_NAME_LENGTH) }),
       ...(part.dynamic && { dynamic: true }),
       ...metadataOf(part),
     })
@@ -115,7 +115,7 @@ export class Calls<Tool extends AnswerTool = AnswerTool> {
   /** A call is made, with its whole input. What is wrong with it is an outcome that the model is told. */
   async make(part: Part<'tool-call'>): Promise<void> {
     const { tools, write } = this.#options
-    const toolName = nameOf(part.toolName)
+    const toolName = toolNameOf(part.toolName)
     const known = this.#calls.get(part.toolCallId)
     const { executor, ...about } = this.#about(toolName, part.providerExecuted)
     // The ids of clients' calls are their own.
@@ -123,10 +123,10 @@ export class Calls<Tool extends AnswerTool = AnswerTool> {
     // A provider that makes two calls under one id means two calls.
     const call = known && !known.isMade ? known : this.#add(part.toolCallId, toolName, part.providerExecuted, false)
     Object.assign(call, { toolName, executor, isMade: true })
-    call.metadata = mergedMetadata(call.metadata, part.providerMetadata).providerMetadata
+    call.metadata = mergeMetadata(call.metadata, part.providerMetadata).providerMetadata
     const isProviders = executor === 'provider'
     if (!isProviders) this.count++
-    const read = inputOf(part.input)
+    const read = parseInput(part.input)
     if ('problem' in read) return this.#refuse(call, read.problem, part.input)
     const tool = tools.get(toolName)
     if (!isProviders && (tool === undefined || tool.executor === 'provider')) {
@@ -154,7 +154,12 @@ export class Calls<Tool extends AnswerTool = AnswerTool> {
       return this.#refuse(call, 'the input is larger than the log takes: say less, or in several calls', part.input)
     }
     if (!isProviders && tool && tool.executor !== 'provider') {
-      this.made.push({ toolCallId: call.id, tool: tool as Made<Tool>['tool'], input: read.value, taken })
+      this.made.push({
+        toolCallId: call.id,
+        tool: tool as RequestedCall<Tool>['tool'],
+        input: read.value,
+        parsedInput: taken,
+      })
     }
   }
 
@@ -189,7 +194,7 @@ export class Calls<Tool extends AnswerTool = AnswerTool> {
       executor: 'provider',
       toolCallId,
       output: (part.result ?? null) as Json,
-      ...keptMetadata(mergedMetadata(call?.metadata, part.providerMetadata).providerMetadata, warn),
+      ...boundedMetadata(mergeMetadata(call?.metadata, part.providerMetadata).providerMetadata, warn),
     } as const
     const preliminary = { ...output, preliminary: true }
     if (part.preliminary) {
@@ -198,7 +203,7 @@ export class Calls<Tool extends AnswerTool = AnswerTool> {
       return
     }
     // A fact that the log refuses would be the end of the run: what may be too large is first said as a word.
-    if (text.length <= LARGE || (await isAccepted(() => write(preliminary)))) this.facts.push(output)
+    if (text.length <= LARGE_RESULT_LENGTH || (await isAccepted(() => write(preliminary)))) this.facts.push(output)
     else {
       const errorText = 'the output is larger than the log takes'
       this.facts.push({
@@ -216,26 +221,26 @@ export class Calls<Tool extends AnswerTool = AnswerTool> {
     for (const call of this.#calls.values()) if (!call.isMade) await this.#cutOff(call)
   }
 
-  #cutOff(call: Call): Promise<void> {
+  #cutOff(call: StreamedCall): Promise<void> {
     call.isMade = true
     if (call.executor !== 'provider') this.count++
     return this.#refuse(call, 'the input was cut off')
   }
 
   /** Calls are known by their ids in the whole session: one that was used before gets another. */
-  #add(given: string, name: string, providerExecuted: boolean | undefined, isRaw: boolean): Call {
+  #add(given: string, name: string, providerExecuted: boolean | undefined, isRaw: boolean): StreamedCall {
     const { step, reserve, longestId, rewinds } = this.#options
-    const toolName = nameOf(name)
+    const toolName = toolNameOf(name)
     const { executor } = this.#about(toolName, providerExecuted)
     // A client may still answer a call that was taken back: that must not be the id of another.
-    const isMarked = executor === 'client' && (rewinds > 0 || REWOUND.test(given))
+    const isMarked = executor === 'client' && (rewinds > 0 || REWIND_SUFFIX.test(given))
     const mark = isMarked ? `-r${rewinds}` : ''
     const base = given && given.length + mark.length <= longestId ? given : `call-${step}-${this.#ids.size + 1}`
     let id = `${base}${mark}`
     for (let n = 2; this.#ids.has(id) || !reserve(id); n++) id = `${base}-${n}${mark}`
     this.#ids.add(id)
     const rest = { metadata: undefined, isStarted: false, isMade: false, isRaw, hasInput: false }
-    const call: Call = { id, toolName, executor, ...rest }
+    const call: StreamedCall = { id, toolName, executor, ...rest }
     this.#calls.set(given, call)
     return call
   }
@@ -247,7 +252,7 @@ export class Calls<Tool extends AnswerTool = AnswerTool> {
     return { executor, ...(tool?.title !== undefined && { title: tool.title }) }
   }
 
-  #sayStart(call: Call, more: object = {}): PromiseLike<void> {
+  #sayStart(call: StreamedCall, more: object = {}): PromiseLike<void> {
     const { id, toolName, executor } = call
     call.isStarted = true
     const about = this.#about(toolName, executor === 'provider')
@@ -255,7 +260,7 @@ export class Calls<Tool extends AnswerTool = AnswerTool> {
   }
 
   /** A call that cannot run; what had arrived of its input is kept, as far as the log takes it. */
-  async #refuse(call: Call, why: string, partialInput?: Json): Promise<void> {
+  async #refuse(call: StreamedCall, why: string, partialInput?: Json): Promise<void> {
     const { write } = this.#options
     // It may hold what the model wrote.
     const errorText = excerpt(why)
@@ -269,26 +274,28 @@ export class Calls<Tool extends AnswerTool = AnswerTool> {
   }
 }
 
-const nameOf = (toolName: string): string => excerpt(toolName, LONGEST_NAME)
+const toolNameOf = (toolName: string): string => excerpt(toolName, MAX_NAME_LENGTH)
 
 /** A call without arguments may come with no text at all. */
-function inputOf(text: string): { readonly value: Json } | { readonly problem: string } {
+function parseInput(text: string): { readonly value: Json } | { readonly problem: string } {
   if (text.trim() === '') return { value: {} }
   try {
     const value = JSON.parse(text) as Json
-    return isDeep(value) ? { problem: `the input has more than ${MAX_JSON_DEPTH} levels: say it flatter` } : { value }
+    return isTooDeep(value)
+      ? { problem: `the input has more than ${MAX_JSON_DEPTH} levels: say it flatter` }
+      : { value }
   } catch (error) {
     return { problem: `the input is no JSON: ${(error as Error).message}` }
   }
 }
 
 /** Whether a value is nested deeper than those can follow who have to: schemas, copies, the log. */
-function isDeep(value: Json): boolean {
-  let level = [value].filter(isNest)
+function isTooDeep(value: Json): boolean {
+  let level = [value].filter(isContainer)
   for (let depth = 1; depth <= MAX_JSON_DEPTH && level.length > 0; depth++) {
-    level = level.flatMap(item => Object.values(item).filter(isNest))
+    level = level.flatMap(item => Object.values(item).filter(isContainer))
   }
   return level.length > 0
 }
 
-const isNest = (value: Json): value is Json[] | JsonObject => typeof value === 'object' && value !== null
+const isContainer = (value: Json): value is Json[] | JsonObject => typeof value === 'object' && value !== null

@@ -19,7 +19,7 @@ export function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): Us
 }
 
 /** What an answer of Anthropic's uses from its start on: all that is known of one that is cut off. Undefined for any other content. */
-export function startUsageOf({ kind, providerMetadata }: LanguageModelV4CustomContent): Usage | undefined {
+export function anthropicStartUsage({ kind, providerMetadata }: LanguageModelV4CustomContent): Usage | undefined {
   if (kind !== 'anthropic.message_start') return undefined
   const usage = Object(providerMetadata?.['anthropic']?.['usage']) as { readonly [name: string]: number | undefined }
   const { input_tokens: noCache, output_tokens, cache_read_input_tokens, cache_creation_input_tokens } = usage

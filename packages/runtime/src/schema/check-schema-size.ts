@@ -1,7 +1,7 @@
 import { ValidationError } from '../error/error.ts'
 
 /** Throws where a JSON Schema of others is larger, as JSON, or goes deeper than what is looked at. */
-export function checkSize(jsonSchema: unknown, longest: number, deepest: number): void {
+export function checkSchemaSize(jsonSchema: unknown, longest: number, deepest: number): void {
   checkDepth(jsonSchema, deepest)
   if (JSON.stringify(jsonSchema).length > longest) throw new ValidationError('it is too large')
 }

@@ -1,20 +1,23 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { embedded } from './embed-schema.ts'
-import { formProblem } from './form-response.ts'
+import { embedSchema } from './embed-schema.ts'
+import { formResponseProblem } from './form-response.ts'
 import { type JsonSchema, jsonSchemaOf } from './schema.ts'
 
 /** Whether a value fits a schema, alone and within another one, that has definitions of the same names. */
 function fits(given: JsonSchema, value: unknown): readonly [alone: boolean, within: boolean] {
-  const own = embedded(given, 'own')
-  const other = embedded({ $defs: { kid: { type: 'null' } }, $ref: '#/$defs/kid' }, 'other')
+  const own = embedSchema(given, 'own')
+  const other = embedSchema({ $defs: { kid: { type: 'null' } }, $ref: '#/$defs/kid' }, 'other')
   const whole = {
     type: 'object',
     properties: { own: own.schema, other: { anyOf: [other.schema] } },
     required: ['own', 'other'],
     $defs: { ...own.definitions, ...other.definitions },
   }
-  return [formProblem(given, value) === undefined, formProblem(whole, { own: value, other: null }) === undefined]
+  return [
+    formResponseProblem(given, value) === undefined,
+    formResponseProblem(whole, { own: value, other: null }) === undefined,
+  ]
 }
 
 const node = { type: 'object', properties: { name: { type: 'string' } }, required: ['name'] }
@@ -58,13 +61,13 @@ describe('a schema means the same within another', () => {
     const schema = jsonSchemaOf(Tree, 'Tree')
     expect(fits(schema, { name: 'a', kids: [{ name: 'b', kids: [] }] })).toEqual([true, true])
     expect(fits(schema, { name: 'a', kids: [{ name: 'b' }] })).toEqual([false, false])
-    expect(embedded(schema, 'tree').definitions['tree']).toMatchObject({ description: 'A family' })
+    expect(embedSchema(schema, 'tree').definitions['tree']).toMatchObject({ description: 'A family' })
   })
 })
 
 test('one that refers to nothing stays as it is, but for the word which draft it is of', () => {
   const schema = { ...node, description: 'Somebody' }
-  expect(embedded({ $schema: 'https://json-schema.org/draft/2020-12/schema', ...schema }, 'own')).toEqual({
+  expect(embedSchema({ $schema: 'https://json-schema.org/draft/2020-12/schema', ...schema }, 'own')).toEqual({
     schema,
     definitions: {},
   })
@@ -79,7 +82,7 @@ test('values, fields of that name, addresses of others and documents of their ow
     },
     default: { $ref: '#' },
   }
-  expect(embedded(schema, 'own')).toEqual({ schema, definitions: {} })
+  expect(embedSchema(schema, 'own')).toEqual({ schema, definitions: {} })
   const { own } = schema.properties
-  expect(embedded(own, 'own')).toEqual({ schema: own, definitions: {} })
+  expect(embedSchema(own, 'own')).toEqual({ schema: own, definitions: {} })
 })

@@ -1,9 +1,9 @@
 // A JSON Schema as a part of another: what it refers to by its own root has to be found there too.
 
-import { ONE_SCHEMA, SCHEMAS_BY_NAME, SCHEMAS_IN_ORDER } from './keywords.ts'
+import { SUBSCHEMA_KEYWORDS, SUBSCHEMA_LIST_KEYWORDS, SUBSCHEMA_MAP_KEYWORDS } from './keywords.ts'
 import type { JsonSchema } from './schema.ts'
 
-export interface Embedded {
+export interface EmbeddedSchema {
   /** What stands in the place of the schema. */
   readonly schema: JsonSchema
   /** What has to stand in `$defs` of the whole: providers look for definitions nowhere else. */
@@ -11,11 +11,11 @@ export interface Embedded {
 }
 
 /** A schema that means the same within another, where its definitions have names that begin with this one. */
-export function embedded(given: JsonSchema, name: string): Embedded {
+export function embedSchema(given: JsonSchema, name: string): EmbeddedSchema {
   // One that has an address is a document of its own, wherever it stands.
   if (typeof given['$id'] === 'string') return { schema: given, definitions: {} }
   const { $schema: _, $defs = {}, definitions = {}, ...root } = given
-  const move = new Move(name)
+  const move = new ReferenceRewriter(name)
   const schema = move.schema(root) as JsonSchema
   const moved = [...move.definitions('$defs', $defs), ...move.definitions('definitions', definitions)]
   if (!move.isRootUsed) return { schema, definitions: Object.fromEntries(moved) }
@@ -23,9 +23,9 @@ export function embedded(given: JsonSchema, name: string): Embedded {
   return { schema: { $ref: `#/$defs/${name}` }, definitions: Object.fromEntries([[name, schema], ...moved]) }
 }
 
-type Holder = '$defs' | 'definitions'
+type DefinitionsKeyword = '$defs' | 'definitions'
 
-class Move {
+class ReferenceRewriter {
   readonly #name: string
   /** Whether something refers to the whole, or to a place in it. */
   isRootUsed = false
@@ -34,7 +34,7 @@ class Move {
     this.#name = name
   }
 
-  definitions(holder: Holder, held: unknown): readonly (readonly [name: string, schema: unknown])[] {
+  definitions(holder: DefinitionsKeyword, held: unknown): readonly (readonly [name: string, schema: unknown])[] {
     return Object.entries(held as object).map(([key, own]) => [this.#nameOf(holder, key), this.schema(own)])
   }
 
@@ -45,22 +45,22 @@ class Move {
 
   #value(keyword: string, value: unknown): unknown {
     if (keyword === '$ref' && typeof value === 'string') return this.#reference(value)
-    if (SCHEMAS_IN_ORDER.has(keyword) && Array.isArray(value)) return value.map(each => this.schema(each))
-    if (ONE_SCHEMA.has(keyword)) return this.schema(value)
-    if (!isObject(value) || !(SCHEMAS_BY_NAME.has(keyword) || keyword === 'patternProperties')) return value
+    if (SUBSCHEMA_LIST_KEYWORDS.has(keyword) && Array.isArray(value)) return value.map(each => this.schema(each))
+    if (SUBSCHEMA_KEYWORDS.has(keyword)) return this.schema(value)
+    if (!isObject(value) || !(SUBSCHEMA_MAP_KEYWORDS.has(keyword) || keyword === 'patternProperties')) return value
     return Object.fromEntries(Object.entries(value).map(([key, own]) => [key, this.schema(own)]))
   }
 
   #reference(to: string): string {
     const [, holder, key = '', rest = ''] = /^#\/(\$defs|definitions)\/([^/]+)(.*)$/s.exec(to) ?? []
-    if (holder) return `#/$defs/${this.#nameOf(holder as Holder, key)}${rest}`
+    if (holder) return `#/$defs/${this.#nameOf(holder as DefinitionsKeyword, key)}${rest}`
     if (to !== '#' && !to.startsWith('#/')) return to
     this.isRootUsed = true
     return `#/$defs/${this.#name}${to.slice(1)}`
   }
 
   /** One name each, also where both holders have the same. */
-  #nameOf(holder: Holder, key: string): string {
+  #nameOf(holder: DefinitionsKeyword, key: string): string {
     return `${this.#name}${holder === '$defs' ? '_' : '.'}${key}`
   }
 }

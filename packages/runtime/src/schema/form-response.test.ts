@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { checkForm, DEEPEST_FORM, formProblem, LONGEST_FORM } from './form-response.ts'
+import { checkFormSchema, formResponseProblem, MAX_FORM_DEPTH, MAX_FORM_LENGTH } from './form-response.ts'
 import { type JsonSchema, jsonSchemaOf } from './schema.ts'
 
 const EVIL = '^(a+)+$'
@@ -49,8 +49,8 @@ describe('an answer to a form', () => {
       { a: 'x' },
     ],
   ])('fits: %s', (_, schema, response) => {
-    expect(formProblem(schema, response)).toBeUndefined()
-    checkForm(schema, 'form')
+    expect(formResponseProblem(schema, response)).toBeUndefined()
+    checkFormSchema(schema, 'form')
   })
 
   test.each<[string, JsonSchema, unknown, string]>([
@@ -76,27 +76,27 @@ describe('an answer to a form', () => {
     ],
     ['a pattern with escapes', { pattern: '^\\d\\-\\@$' }, '1-', 'String does not match pattern'],
   ])('does not fit, by place: %s', (_, schema, response, problem) => {
-    expect(formProblem(schema, response)).toBe(`the answer does not fit the form: ${problem}`)
+    expect(formResponseProblem(schema, response)).toBe(`the answer does not fit the form: ${problem}`)
   })
 
   test('no more is told than can be read', () => {
     const names = Array.from({ length: 50 }, (_, n) => `${'x'.repeat(1000)}${n}`)
-    const problem = formProblem({ required: names, enum: ['y'.repeat(10_000)] }, {})
+    const problem = formResponseProblem({ required: names, enum: ['y'.repeat(10_000)] }, {})
     expect(problem?.length).toBeLessThan(3000)
   })
 
   test('is not harmed by a pattern that is none, and what else there is is checked', () => {
     const schema = { type: 'object', properties: { a: { pattern: '(' }, n: { type: 'number' } }, required: ['n'] }
-    checkForm(schema, 'form')
-    expect(formProblem(schema, { a: 'x', n: 1 })).toBeUndefined()
-    expect(formProblem(schema, { a: 'x', n: 'one' })).toContain('n: expected number')
+    checkFormSchema(schema, 'form')
+    expect(formResponseProblem(schema, { a: 'x', n: 1 })).toBeUndefined()
+    expect(formResponseProblem(schema, { a: 'x', n: 'one' })).toContain('n: expected number')
     // Nothing is refused that the whole schema would take.
-    expect(formProblem({ not: { pattern: '(' } }, 'x')).toBeUndefined()
+    expect(formResponseProblem({ not: { pattern: '(' } }, 'x')).toBeUndefined()
   })
 
   test('leaves the schema as it was', () => {
     const schema = Object.freeze({ properties: Object.freeze({ a: Object.freeze({ $ref: '#' }) }) })
-    expect(formProblem(schema, { a: {} })).toBeUndefined()
+    expect(formResponseProblem(schema, { a: {} })).toBeUndefined()
     expect(JSON.stringify(schema)).toBe('{"properties":{"a":{"$ref":"#"}}}')
   })
 })
@@ -104,22 +104,22 @@ describe('an answer to a form', () => {
 describe('a schema that asks for too much', () => {
   test.each<[string, unknown, string]>([
     ['no object', true, 'it is no object'],
-    ['too large', { enum: ['x'.repeat(LONGEST_FORM)] }, 'it is too large'],
-    ['too deep', nested(DEEPEST_FORM + 1), 'it goes too deep'],
+    ['too large', { enum: ['x'.repeat(MAX_FORM_LENGTH)] }, 'it is too large'],
+    ['too deep', nested(MAX_FORM_DEPTH + 1), 'it goes too deep'],
     ['itself', { allOf: [{ $ref: '#' }] }, 'it refers to itself'],
     ['the same, ever more often', doubled(40), 'it cannot be checked'],
     ['another place', { $ref: 'https://user:secret@example.com/schema' }, 'a reference in it leads nowhere'],
     ['no list', { required: 7 }, 'a reference in it leads nowhere, or it is no JSON Schema'],
     ['no URL', { $id: 'http://[', type: 'object' }, 'a reference in it leads nowhere, or it is no JSON Schema'],
   ])('is not asked, and refuses every answer: %s', (_, schema, why) => {
-    expect(() => checkForm(schema, 'form')).toThrow(why)
-    const problem = formProblem(schema, {})
+    expect(() => checkFormSchema(schema, 'form')).toThrow(why)
+    const problem = formResponseProblem(schema, {})
     expect(problem).toContain(why)
     expect(problem).not.toContain('secret')
   })
 
   test('a pattern that backtracks without end is given up', () => {
-    expect(formProblem({ pattern: EVIL }, BAIT)).toContain('it cannot be checked within')
-    expect(formProblem({ pattern: EVIL }, 'aaa')).toBeUndefined()
+    expect(formResponseProblem({ pattern: EVIL }, BAIT)).toContain('it cannot be checked within')
+    expect(formResponseProblem({ pattern: EVIL }, 'aaa')).toBeUndefined()
   })
 })

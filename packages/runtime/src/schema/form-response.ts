@@ -3,27 +3,27 @@
 import { type OutputUnit, type SchemaDraft, Validator } from '@cfworker/json-schema'
 import { ValidationError } from '../error/error.ts'
 import { excerpt } from '../error/excerpt.ts'
-import { checkSize } from './check-schema-size.ts'
-import { ONE_SCHEMA, SCHEMAS_BY_NAME, SCHEMAS_IN_ORDER } from './keywords.ts'
-import { loosened } from './relax-schema.ts'
-import { within } from './run-with-timeout.ts'
+import { checkSchemaSize } from './check-schema-size.ts'
+import { SUBSCHEMA_KEYWORDS, SUBSCHEMA_LIST_KEYWORDS, SUBSCHEMA_MAP_KEYWORDS } from './keywords.ts'
+import { relaxSchema } from './relax-schema.ts'
+import { runWithTimeout } from './run-with-timeout.ts'
 import type { JsonSchema } from './schema.ts'
 
 /** The largest schema of a form, as JSON, and how deep it may go. */
-export const LONGEST_FORM = 64 * 1024
-export const DEEPEST_FORM = 64
+export const MAX_FORM_LENGTH = 64 * 1024
+export const MAX_FORM_DEPTH = 64
 /** How long a check may hold up the process. */
-export const FORM_CHECK_MS = 250
+export const FORM_CHECK_TIMEOUT_MS = 250
 
 /** As many problems are told, and as much of each and of its place. */
-const MOST_PROBLEMS = 10
-const LONGEST_PROBLEM = 200
+const MAX_REPORTED_PROBLEMS = 10
+const MAX_PROBLEM_LENGTH = 200
 
 /** Values of each kind: a schema that cannot tell of these whether they fit can tell of nothing. */
 const PROBES = [null, true, 0, '', [], {}]
 
 /** Throws, with the reason, where nothing could be checked by the schema of a form, so that nobody is asked what nobody could answer. */
-export function checkForm(schema: unknown, what: string): void {
+export function checkFormSchema(schema: unknown, what: string): void {
   try {
     for (const probe of PROBES) problemsOf(schema, probe)
   } catch (error) {
@@ -32,7 +32,7 @@ export function checkForm(schema: unknown, what: string): void {
 }
 
 /** What is wrong with the answer to a form, place by place; nothing where it fits. Never throws: what cannot be checked does not fit. */
-export function formProblem(schema: unknown, response: unknown): string | undefined {
+export function formResponseProblem(schema: unknown, response: unknown): string | undefined {
   let problems: readonly string[]
   try {
     problems = problemsOf(schema, response)
@@ -46,11 +46,11 @@ function problemsOf(schema: unknown, response: unknown): readonly string[] {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) {
     throw new ValidationError('it is no object')
   }
-  checkSize(schema, LONGEST_FORM, DEEPEST_FORM)
-  return within(FORM_CHECK_MS, 'checked', () => {
+  checkSchemaSize(schema, MAX_FORM_LENGTH, MAX_FORM_DEPTH)
+  return runWithTimeout(FORM_CHECK_TIMEOUT_MS, 'checked', () => {
     // A copy, because a validator writes into what it is given.
-    const { valid, errors } = new Validator(checkable(schema as JsonSchema), draftOf(schema)).validate(response)
-    return valid ? [] : toldOf(errors)
+    const { valid, errors } = new Validator(validatorSchema(schema as JsonSchema), draftOf(schema)).validate(response)
+    return valid ? [] : describeErrors(errors)
   })
 }
 
@@ -71,38 +71,38 @@ function draftOf({ $schema }: { readonly $schema?: unknown }): SchemaDraft {
 }
 
 /** A copy of a schema that a validator takes. Where it has a regular expression that is none, only what does not depend on those is left. */
-function checkable(schema: JsonSchema): JsonSchema {
+function validatorSchema(schema: JsonSchema): JsonSchema {
   try {
-    return copyOf(schema) as JsonSchema
+    return copySchema(schema) as JsonSchema
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error
-    return structuredClone(loosened(schema).schema)
+    return structuredClone(relaxSchema(schema).schema)
   }
 }
 
-function copyOf(schema: unknown): unknown {
+function copySchema(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema
   const copies = Object.entries(schema).flatMap(([keyword, value]): [string, unknown][] => {
     // For who shows the form: what is checked by it is not the same everywhere.
     if (keyword === 'format') return []
-    if (keyword === 'pattern') return [[keyword, patternOf(value)]]
-    if (keyword === 'patternProperties') return [[keyword, byName(value, patternOf)]]
-    if (SCHEMAS_BY_NAME.has(keyword)) return [[keyword, byName(value)]]
-    if (SCHEMAS_IN_ORDER.has(keyword) && Array.isArray(value)) return [[keyword, value.map(copyOf)]]
-    return [[keyword, ONE_SCHEMA.has(keyword) ? copyOf(value) : structuredClone(value)]]
+    if (keyword === 'pattern') return [[keyword, strictPattern(value)]]
+    if (keyword === 'patternProperties') return [[keyword, copySchemaMap(value, strictPattern)]]
+    if (SUBSCHEMA_MAP_KEYWORDS.has(keyword)) return [[keyword, copySchemaMap(value)]]
+    if (SUBSCHEMA_LIST_KEYWORDS.has(keyword) && Array.isArray(value)) return [[keyword, value.map(copySchema)]]
+    return [[keyword, SUBSCHEMA_KEYWORDS.has(keyword) ? copySchema(value) : structuredClone(value)]]
   })
   return Object.fromEntries(copies)
 }
 
-function byName(schemas: unknown, nameOf = (name: string): string => name): unknown {
+function copySchemaMap(schemas: unknown, nameOf = (name: string): string => name): unknown {
   const copies = Object.entries(Object(schemas) as object)
   return Object.fromEntries(
-    copies.map(([name, own]) => [nameOf(name), Array.isArray(own) ? structuredClone(own) : copyOf(own)]),
+    copies.map(([name, own]) => [nameOf(name), Array.isArray(own) ? structuredClone(own) : copySchema(own)]),
   )
 }
 
 /** A regular expression as a validator takes it: strictly, so that a character which means nothing else is not escaped. Throws where it is none. */
-function patternOf(pattern: unknown): string {
+function strictPattern(pattern: unknown): string {
   const text = String(pattern)
   try {
     new RegExp(text, 'u')
@@ -118,7 +118,7 @@ function patternOf(pattern: unknown): string {
 const ESCAPED = /\[(?:\\.|[^\]\\])*\]|\\([-_!"#%&',:;<=>@`~ ])|\\./gs
 
 /** Keywords that only say that something below is wrong. */
-const ABOVE = new Set([
+const CONTAINER_KEYWORDS = new Set([
   '$ref',
   '$recursiveRef',
   'additionalItems',
@@ -137,30 +137,30 @@ const ABOVE = new Set([
   'unevaluatedProperties',
 ])
 
-function toldOf(errors: readonly OutputUnit[]): readonly string[] {
-  const below = errors.filter(({ keyword }) => !ABOVE.has(keyword))
+function describeErrors(errors: readonly OutputUnit[]): readonly string[] {
+  const below = errors.filter(({ keyword }) => !CONTAINER_KEYWORDS.has(keyword))
   const told = (below.length > 0 ? below : errors).map(unit => {
-    const place = placeOf(unit.instanceLocation)
-    const words = wordsOf(unit)
+    const place = pathOf(unit.instanceLocation)
+    const words = describeError(unit)
     return place === '' ? words : `${place}: ${words}`
   })
-  return [...new Set(told)].slice(0, MOST_PROBLEMS)
+  return [...new Set(told)].slice(0, MAX_REPORTED_PROBLEMS)
 }
 
 /** `#/lines/0/price` as `lines.0.price`. */
-function placeOf(location: string): string {
+function pathOf(location: string): string {
   const names = location.split('/').slice(1)
   const place = names.map(name => decodeURI(name).replaceAll('~1', '/').replaceAll('~0', '~')).join('.')
-  return excerpt(place, LONGEST_PROBLEM)
+  return excerpt(place, MAX_PROBLEM_LENGTH)
 }
 
 /** What is wrong, without the value that is. */
-function wordsOf({ keyword, error }: OutputUnit): string {
+function describeError({ keyword, error }: OutputUnit): string {
   if (keyword === 'false') return 'nothing is expected here'
   if (keyword === 'type') return `expected ${(/Expected "(.+)"\.$/.exec(error)?.[1] ?? '').replaceAll('", "', ' or ')}`
   const words = error.replace(/\.$/, '')
-  return excerpt(NUMBERS.has(keyword) ? words.slice(words.indexOf(' ') + 1) : words, LONGEST_PROBLEM)
+  return excerpt(NUMERIC_KEYWORDS.has(keyword) ? words.slice(words.indexOf(' ') + 1) : words, MAX_PROBLEM_LENGTH)
 }
 
 /** Keywords whose words begin with the number that was given. */
-const NUMBERS = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'])
+const NUMERIC_KEYWORDS = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'])

@@ -7,18 +7,18 @@ export type Jsonified<T> = unknown extends T
     ? T
     : T extends { toJSON(): infer U }
       ? Jsonified<U>
-      : T extends Unsayable | bigint
+      : T extends NotJson | bigint
         ? never
         : T extends readonly unknown[]
-          ? { [K in keyof T]: T[K] extends Unsayable ? null : Jsonified<T[K]> }
+          ? { [K in keyof T]: T[K] extends NotJson ? null : Jsonified<T[K]> }
           : T extends object
-            ? { [K in keyof T as T[K] extends Unsayable ? never : K]: Jsonified<T[K]> }
+            ? { [K in keyof T as T[K] extends NotJson ? never : K]: Jsonified<T[K]> }
             : never
 
-type Unsayable = ((...args: never) => unknown) | symbol
+type NotJson = ((...args: never) => unknown) | symbol
 
 /** The JSON text of a value; throws what refuses it where there is none: with the cause, where one was thrown. */
-export function jsonTextOf(value: unknown, refuse: (cause?: unknown) => Error): string {
+export function toJsonText(value: unknown, refuse: (cause?: unknown) => Error): string {
   let text: string | undefined
   try {
     text = JSON.stringify(value)
@@ -30,8 +30,8 @@ export function jsonTextOf(value: unknown, refuse: (cause?: unknown) => Error): 
 }
 
 /** A value as JSON has it; throws what refuses it where that is none. */
-export const jsonOr = (value: unknown, refuse: (cause?: unknown) => Error): Json =>
-  JSON.parse(jsonTextOf(value, refuse)) as Json
+export const toJson = (value: unknown, refuse: (cause?: unknown) => Error): Json =>
+  JSON.parse(toJsonText(value, refuse)) as Json
 
 /** The length of a value as JSON text, in characters; infinite if it is not JSON. */
 export function jsonLength(value: unknown): number {

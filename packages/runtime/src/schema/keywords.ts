@@ -3,7 +3,7 @@
 export type Keywords = ReadonlySet<string>
 
 /** Those that hold a schema. */
-export const ONE_SCHEMA: Keywords = new Set([
+export const SUBSCHEMA_KEYWORDS: Keywords = new Set([
   'additionalItems',
   'additionalProperties',
   'contains',
@@ -17,9 +17,9 @@ export const ONE_SCHEMA: Keywords = new Set([
   'unevaluatedProperties',
 ])
 /** Those that hold a list of schemas. */
-export const SCHEMAS_IN_ORDER: Keywords = new Set(['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems'])
+export const SUBSCHEMA_LIST_KEYWORDS: Keywords = new Set(['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems'])
 /** Those that hold schemas by names of their own. */
-export const SCHEMAS_BY_NAME: Keywords = new Set([
+export const SUBSCHEMA_MAP_KEYWORDS: Keywords = new Set([
   '$defs',
   'definitions',
   'dependencies',

@@ -2,13 +2,13 @@
 // longer the more there is of it. What is left out is never missed in the other direction: nothing is refused that the whole schema takes.
 
 import { ValidationError } from '../error/error.ts'
-import { type Keywords, ONE_SCHEMA, SCHEMAS_BY_NAME, SCHEMAS_IN_ORDER } from './keywords.ts'
+import { type Keywords, SUBSCHEMA_KEYWORDS, SUBSCHEMA_LIST_KEYWORDS, SUBSCHEMA_MAP_KEYWORDS } from './keywords.ts'
 import type { JsonSchema } from './schema.ts'
 
 /** Regular expressions, and what is compared with everything beside it. */
-const LEFT_OUT: Keywords = new Set(['pattern', 'patternProperties', 'format', 'uniqueItems'])
+const UNCHECKED_KEYWORDS: Keywords = new Set(['pattern', 'patternProperties', 'format', 'uniqueItems'])
 /** Keywords that refuse more where a schema within them takes more. */
-const CONTRARY: Keywords = new Set([
+const CONTRAVARIANT_KEYWORDS: Keywords = new Set([
   'not',
   'if',
   'then',
@@ -17,8 +17,8 @@ const CONTRARY: Keywords = new Set([
   'unevaluatedItems',
   'unevaluatedProperties',
 ])
-const VALUES: Keywords = new Set(['const', 'enum'])
-const PLAIN: Keywords = new Set([
+const VALUE_KEYWORDS: Keywords = new Set(['const', 'enum'])
+const PLAIN_KEYWORDS: Keywords = new Set([
   '$anchor',
   '$dynamicAnchor',
   '$dynamicRef',
@@ -44,24 +44,24 @@ const PLAIN: Keywords = new Set([
   'type',
 ])
 
-export interface Loosened {
+export interface RelaxedSchema {
   readonly schema: JsonSchema
   /** Whether it takes more than the whole one. */
-  readonly isLooser: boolean
+  readonly isRelaxed: boolean
 }
 
 /** A schema without what is not checked here; only keywords that are known stay, so that no reference finds the others by another way. */
-export function loosened(schema: JsonSchema): Loosened {
-  const exact = new Walk(false)
+export function relaxSchema(schema: JsonSchema): RelaxedSchema {
+  const exact = new SchemaRelaxer(false)
   const result = exact.schema(schema) as JsonSchema
-  if (!exact.isLooser) return { schema: result, isLooser: false }
-  return { schema: new Walk(true).schema(schema) as JsonSchema, isLooser: true }
+  if (!exact.isRelaxed) return { schema: result, isRelaxed: false }
+  return { schema: new SchemaRelaxer(true).schema(schema) as JsonSchema, isRelaxed: true }
 }
 
-class Walk {
+class SchemaRelaxer {
   /** Whether something is left out somewhere: a reference may lead there from anywhere. */
   readonly #isLoose: boolean
-  isLooser = false
+  isRelaxed = false
 
   constructor(isLoose: boolean) {
     this.#isLoose = isLoose
@@ -72,8 +72,8 @@ class Walk {
     if (!isObject(given)) throw new ValidationError('a schema in it is no object')
     const kept = new Map<string, unknown>()
     for (const [keyword, value] of Object.entries(given)) {
-      if (LEFT_OUT.has(keyword)) this.isLooser = true
-      else if (!this.#isLoose || !CONTRARY.has(keyword)) this.#keep(kept, keyword, value)
+      if (UNCHECKED_KEYWORDS.has(keyword)) this.isRelaxed = true
+      else if (!this.#isLoose || !CONTRAVARIANT_KEYWORDS.has(keyword)) this.#keep(kept, keyword, value)
     }
     if ('patternProperties' in given) kept.delete('additionalProperties')
     if (this.#isLoose && kept.has('oneOf')) {
@@ -85,18 +85,18 @@ class Walk {
   }
 
   #keep(kept: Map<string, unknown>, keyword: string, value: unknown): void {
-    if (SCHEMAS_IN_ORDER.has(keyword) && Array.isArray(value)) {
+    if (SUBSCHEMA_LIST_KEYWORDS.has(keyword) && Array.isArray(value)) {
       kept.set(
         keyword,
         value.map(each => this.schema(each)),
       )
-    } else if (ONE_SCHEMA.has(keyword)) kept.set(keyword, this.schema(value))
-    else if (SCHEMAS_BY_NAME.has(keyword)) kept.set(keyword, this.#byName(keyword, value))
-    else if (VALUES.has(keyword)) {
+    } else if (SUBSCHEMA_KEYWORDS.has(keyword)) kept.set(keyword, this.schema(value))
+    else if (SUBSCHEMA_MAP_KEYWORDS.has(keyword)) kept.set(keyword, this.#byName(keyword, value))
+    else if (VALUE_KEYWORDS.has(keyword)) {
       // Data that looks like a schema could be referred to as one.
       if (isFlat(value)) kept.set(keyword, value)
-      else this.isLooser = true
-    } else if (PLAIN.has(keyword) || SCHEMAS_IN_ORDER.has(keyword)) {
+      else this.isRelaxed = true
+    } else if (PLAIN_KEYWORDS.has(keyword) || SUBSCHEMA_LIST_KEYWORDS.has(keyword)) {
       if (!isFlat(value)) throw new ValidationError(`${keyword} is no plain value`)
       kept.set(keyword, value)
     }

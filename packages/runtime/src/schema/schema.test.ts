@@ -2,7 +2,7 @@ import { type } from 'arktype'
 import * as v from 'valibot'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { jsonSchemaOf, type Schema, validate, validateNow } from './schema.ts'
+import { jsonSchemaOf, type Schema, validate, validateSync } from './schema.ts'
 
 const schemas: readonly [string, Schema][] = [
   ['zod', z.object({ city: z.string(), days: z.array(z.object({ n: z.number() })) })],
@@ -13,7 +13,7 @@ const schemas: readonly [string, Schema][] = [
 test.each(schemas)('%s: a value that fits comes back, of another it is told where it does not', async (_, schema) => {
   const good = { city: 'Ulm', days: [{ n: 1 }] }
   expect(await validate(schema, good)).toEqual({ value: good })
-  expect(validateNow(schema, good)).toEqual({ value: good })
+  expect(validateSync(schema, good)).toEqual({ value: good })
   const bad = await validate(schema, { city: 'Ulm', days: [{ n: 1 }, { n: 'two' }] })
   expect(bad).toEqual({ problem: expect.stringMatching(/^days\.1\.n: /) })
 })
@@ -49,7 +49,7 @@ test('a schema that has to wait does, and cannot tell at once', async () => {
   const schema = z.string().refine(async text => text === 'yes')
   expect(await validate(schema, 'yes')).toEqual({ value: 'yes' })
   expect(await validate(schema, 'no')).toHaveProperty('problem')
-  expect(validateNow(schema, 'no')).toBeUndefined()
+  expect(validateSync(schema, 'no')).toBeUndefined()
 })
 
 test('of many problems the first ten are told', async () => {

@@ -13,40 +13,40 @@ export type OutputOf<S extends Schema> = StandardSchemaV1.InferOutput<S>
 export type JsonSchema = { readonly [key: string]: unknown }
 
 /** A value that fits; or what is wrong with it, and what a schema threw that could not tell. */
-export type Validated<T> = { readonly value: T } | Misfit
+export type Validation<T> = { readonly value: T } | ValidationProblem
 
-interface Misfit {
+interface ValidationProblem {
   readonly problem: string
   readonly cause?: unknown
 }
 
 /** As many problems are told; a model that has mended these is told the rest. */
-const MOST_PROBLEMS = 10
+const MAX_REPORTED_PROBLEMS = 10
 
 /** The value as a schema has it, or what is wrong with it, place by place; never throws. */
-export async function validate<S extends Schema>(schema: S, value: unknown): Promise<Validated<OutputOf<S>>> {
+export async function validate<S extends Schema>(schema: S, value: unknown): Promise<Validation<OutputOf<S>>> {
   try {
-    return read<S>(await schema['~standard'].validate(value))
+    return validationOf<S>(await schema['~standard'].validate(value))
   } catch (cause) {
     return { problem: 'it could not be checked', cause }
   }
 }
 
 /** As `validate`, for who cannot wait: nothing where the schema has to. */
-export function validateNow<S extends Schema>(schema: S, value: unknown): Validated<OutputOf<S>> | undefined {
+export function validateSync<S extends Schema>(schema: S, value: unknown): Validation<OutputOf<S>> | undefined {
   const result = schema['~standard'].validate(value)
-  if (!('then' in result)) return read<S>(result)
+  if (!('then' in result)) return validationOf<S>(result)
   result.then(undefined, () => {})
   return undefined
 }
 
-function read<S extends Schema>(result: StandardSchemaV1.Result<unknown>): Validated<OutputOf<S>> {
+function validationOf<S extends Schema>(result: StandardSchemaV1.Result<unknown>): Validation<OutputOf<S>> {
   if (!result.issues) return { value: result.value as OutputOf<S> }
   const problems = result.issues.map(({ message, path }) => {
     const place = path?.map(segment => String(typeof segment === 'object' ? segment.key : segment)).join('.')
     return place ? `${place}: ${message}` : message
   })
-  return { problem: problems.slice(0, MOST_PROBLEMS).join('; ') }
+  return { problem: problems.slice(0, MAX_REPORTED_PROBLEMS).join('; ') }
 }
 
 /** Throws where something is no schema. */

@@ -4,11 +4,17 @@
 import type { RunStatus, Usage } from '@millrace/protocol'
 import { type Attributes, type Link, type SpanContext, SpanKind } from '@opentelemetry/api'
 import type { GuardedSpan } from './guarded-span.ts'
-import { type Heard, type ModelCall, type ModelCallAbout, ModelSpan, usageAttributes } from './model-span.ts'
-import type { Beginning, Place, Scope } from './scope.ts'
+import {
+  type ModelCallResult,
+  type ModelCallTelemetry,
+  ModelSpan,
+  type ModelSpanOptions,
+  usageAttributes,
+} from './model-span.ts'
+import type { Scope, SpanPlace, SpanStart } from './scope.ts'
 import { attribute, finishReasonName, providerName } from './semantic-conventions.ts'
-import { CUT_OFF, failureOf } from './span-error.ts'
-import { type ToolCall, type ToolCallAbout, ToolSpan } from './tool-span.ts'
+import { INTERRUPTED, spanErrorOf } from './span-error.ts'
+import { type ToolCallTelemetry, ToolSpan, type ToolSpanOptions } from './tool-span.ts'
 
 /** The fields of an agent definition that spans show. A model that a function chooses is known only when it is called. */
 export interface TracedAgent {
@@ -28,13 +34,13 @@ interface TracedModel {
 }
 
 /** What is told first of what begins. */
-type Heading = Beginning & { readonly name: string }
+type SpanHeading = SpanStart & { readonly name: string }
 
 /** How the work of an agent ended here: with its end, or because it waits, was handed over, or was taken away. */
 export type AgentStatus = RunStatus | 'paused' | 'left' | 'lost'
 
-export interface AgentAbout {
-  readonly heading: Heading
+export interface AgentSpanOptions {
+  readonly heading: SpanHeading
   /** None of a workflow, or where the run is taken only to be ended. */
   readonly agent?: TracedAgent | undefined
   /** What of it is a node or a hook: it waits, and is handed over, with what it is a part of, and what it uses is of that. */
@@ -43,40 +49,40 @@ export interface AgentAbout {
 }
 
 /** One try at an execution of a node. */
-export interface NodeAbout {
+export interface NodeSpanOptions {
   readonly node: string
   readonly step: number
   readonly attempt: number
 }
 
 /** What a hook is, and who works for it, if it is an agent. */
-export interface HookAbout {
+export interface HookSpanOptions {
   readonly hook: string
   readonly id: string | undefined
   readonly agent?: TracedAgent | undefined
 }
 
 /** An agent at work, for who works for it. */
-export interface AgentWork {
+export interface AgentTelemetry {
   /** Runs code so that the spans that it begins are under the agent's. */
   within<T>(code: () => T): T
   /** A model call begins: one attempt of it. */
-  modelCall(about: ModelCallAbout): ModelCall
+  modelCall(about: ModelSpanOptions): ModelCallTelemetry
   /** A tool begins to be executed. */
-  toolCall(about: ToolCallAbout): ToolCall
+  toolCall(about: ToolSpanOptions): ToolCallTelemetry
   /** An agent that this one has called begins, or goes on, under the call. */
-  agent(program: TracedProgram, agentId: string, call: Pick<ToolCall, 'context'>): AgentWork
+  agent(program: TracedProgram, agentId: string, call: Pick<ToolCallTelemetry, 'context'>): AgentTelemetry
   /** A node of the workflow begins, or begins again. */
-  node(about: NodeAbout): AgentWork
+  node(about: NodeSpanOptions): AgentTelemetry
   /** A hook of the node begins, or goes on. */
-  hook(about: HookAbout): AgentWork
+  hook(about: HookSpanOptions): AgentTelemetry
   /** Says how the work ended here; whatever is still open in it was cut off. */
   end(status: AgentStatus, failure?: unknown): void
 }
 
-export class AgentSpan implements AgentWork {
+export class AgentSpan implements AgentTelemetry {
   readonly #scope: Scope
-  readonly #place: Place
+  readonly #place: SpanPlace
   readonly #span: GuardedSpan
   #step: { readonly number: number; readonly span: GuardedSpan } | undefined
   /** What has begun and not ended: it ends with the agent. */
@@ -88,12 +94,12 @@ export class AgentSpan implements AgentWork {
   #usage: Usage = {}
   #finishReason: string | undefined
 
-  constructor(scope: Scope, place: Place, { heading, agent, partOf, onEnd }: AgentAbout) {
+  constructor(scope: Scope, place: SpanPlace, { heading, agent, partOf, onEnd }: AgentSpanOptions) {
     this.#scope = scope
     this.#partOf = partOf
     this.#onEnd = onEnd
-    const attributes = { ...modelOf(agent), ...heading.attributes }
-    this.#span = scope.begin(heading.name, SpanKind.INTERNAL, place, { ...heading, attributes })
+    const attributes = { ...fixedModelAttributes(agent), ...heading.attributes }
+    this.#span = scope.startSpan(heading.name, SpanKind.INTERNAL, place, { ...heading, attributes })
     this.#isModelTold = typeof agent?.model === 'object'
     this.#place = { ...place, context: this.#span.context }
   }
@@ -106,7 +112,7 @@ export class AgentSpan implements AgentWork {
     return this.#span.within(code)
   }
 
-  modelCall(about: ModelCallAbout): ModelSpan {
+  modelCall(about: ModelSpanOptions): ModelSpan {
     if (!this.#isModelTold) {
       this.#isModelTold = true
       this.#span.set(modelAttributes(about.model))
@@ -119,24 +125,24 @@ export class AgentSpan implements AgentWork {
     return call
   }
 
-  toolCall(about: ToolCallAbout): ToolSpan {
+  toolCall(about: ToolSpanOptions): ToolSpan {
     const call = new ToolSpan(this.#scope, this.#placeIn(about.step), about, () => this.#open.delete(call))
     this.#open.add(call)
     return call
   }
 
-  agent(own: TracedProgram, agentId: string, call: Pick<ToolCall, 'context'>): AgentSpan {
+  agent(own: TracedProgram, agentId: string, call: Pick<ToolCallTelemetry, 'context'>): AgentSpan {
     const place = { ...this.#place, context: call.context, agentId, agentType: own.name }
     return this.#begin(place, { heading: programHeading(own.program), agent: own.kind === 'agent' ? own : undefined })
   }
 
-  node({ node, step, attempt }: NodeAbout): AgentSpan {
+  node({ node, step, attempt }: NodeSpanOptions): AgentSpan {
     const attributes = { [attribute.node]: node, [attribute.step]: step, [attribute.attempt]: attempt }
     const heading = { name: `node ${node}`, operation: 'node', attributes, about: { node, step, attempt } } as const
     return this.#begin(this.#place, { heading, partOf: this })
   }
 
-  hook({ hook, id, agent }: HookAbout): AgentSpan {
+  hook({ hook, id, agent }: HookSpanOptions): AgentSpan {
     if (agent) {
       const place = { ...this.#place, agentType: agent.name }
       return this.#begin(place, { heading: programHeading(agent.program), agent, partOf: this })
@@ -148,7 +154,7 @@ export class AgentSpan implements AgentWork {
     return this.#begin(this.#place, { heading, partOf: this })
   }
 
-  #begin(place: Place, about: Omit<AgentAbout, 'onEnd'>): AgentSpan {
+  #begin(place: SpanPlace, about: Omit<AgentSpanOptions, 'onEnd'>): AgentSpan {
     const work = new AgentSpan(this.#scope, place, { ...about, onEnd: () => this.#open.delete(work) })
     this.#open.add(work)
     return work
@@ -159,7 +165,7 @@ export class AgentSpan implements AgentWork {
     this.#isEnded = true
     // The latest first: an agent before the call that it works for.
     for (const open of [...this.#open].reverse()) {
-      if (HALTS.has(status) && open instanceof AgentSpan && open.#partOf === this) open.end(status)
+      if (SUSPENDED.has(status) && open instanceof AgentSpan && open.#partOf === this) open.end(status)
       else open.cut()
     }
     this.#step?.span.end()
@@ -169,21 +175,21 @@ export class AgentSpan implements AgentWork {
       ...(reason !== undefined && { [attribute.finishReasons]: [finishReasonName(reason)] }),
       [attribute.status]: status,
     })
-    const failed = failureOf(failure)
-    this.#span.end(failed?.name, this.#scope.content ? failed?.words : undefined)
+    const failed = spanErrorOf(failure)
+    this.#span.end(failed?.type, this.#scope.content ? failed?.message : undefined)
     this.#onEnd?.()
   }
 
   /** Ends it because what it belongs to has ended. */
   cut(): void {
-    this.end('interrupted', CUT_OFF)
+    this.end('interrupted', INTERRUPTED)
   }
 
   /** The place of a step, which begins when something in it does, and ends when another begins. */
-  #placeIn(step: number): Place {
+  #placeIn(step: number): SpanPlace {
     if (this.#step?.number !== step) {
       this.#step?.span.end()
-      const span = this.#scope.begin(`step ${step}`, SpanKind.INTERNAL, this.#place, {
+      const span = this.#scope.startSpan(`step ${step}`, SpanKind.INTERNAL, this.#place, {
         operation: 'step',
         attributes: { [attribute.step]: step },
         about: { step },
@@ -193,7 +199,7 @@ export class AgentSpan implements AgentWork {
     return { ...this.#place, context: this.#step.span.context }
   }
 
-  #note(heard: Heard): void {
+  #note(heard: ModelCallResult): void {
     const { usage, finishReason } = heard
     if (this.#partOf) this.#partOf.#note(heard)
     this.#finishReason = finishReason
@@ -204,10 +210,10 @@ export class AgentSpan implements AgentWork {
 }
 
 /** How a drive ends after which the run goes on. */
-const HALTS: ReadonlySet<AgentStatus> = new Set(['paused', 'left'])
+const SUSPENDED: ReadonlySet<AgentStatus> = new Set(['paused', 'left'])
 
 /** What is told first of a program at work. */
-export function programHeading(program: string, attributes: Attributes = {}, links?: Link[]): Heading {
+export function programHeading(program: string, attributes: Attributes = {}, links?: Link[]): SpanHeading {
   const [kind, rest = ''] = program.split(/:(.*)/s)
   const at = rest.lastIndexOf('@')
   const name = rest.slice(0, at)
@@ -224,7 +230,7 @@ export function programHeading(program: string, attributes: Attributes = {}, lin
 }
 
 /** The model of an agent, where it is always the same. */
-const modelOf = (agent: TracedAgent | undefined): Attributes =>
+const fixedModelAttributes = (agent: TracedAgent | undefined): Attributes =>
   typeof agent?.model === 'object' ? modelAttributes(agent.model) : {}
 
 const modelAttributes = ({ provider, modelId }: TracedModel): Attributes => ({

@@ -179,7 +179,7 @@ export function driveOf(
   const now = 10_000
   const drive = telemetry.drive({ writer, program, agent, clock: () => now })
   return {
-    work: drive.work,
+    work: drive.agent,
     end({ status, code, ms }: { status: RunStatus | 'paused'; code?: string; ms?: number }): void {
       const error: Chunk[] = code === undefined ? [] : [{ type: 'error', message: 'secret', code } as Chunk]
       const last: Chunk = status === 'paused' ? { type: 'run-paused', awaits: [] } : { type: 'run-finished', status }

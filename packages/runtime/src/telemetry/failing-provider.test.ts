@@ -21,8 +21,8 @@ function exercise(options: TelemetryOptions): string[] {
     const call = work.modelCall({ model, options: { prompt: [] }, step: 1, attempt: 1 })
     expect(call.within(() => 'called')).toBe('called')
     expect(() => call.within(() => { throw new RangeError('its own') })).toThrow('its own') // biome-ignore format: one line
-    call.heard({ type: 'text-delta', id: 't', delta: 'a' })
-    call.heard({ type: 'response-metadata', id: 'x', modelId: 'y' })
+    call.received({ type: 'text-delta', id: 't', delta: 'a' })
+    call.received({ type: 'response-metadata', id: 'x', modelId: 'y' })
     call.end()
     const tool = work.toolCall({
       call: { toolCallId: 'c', toolName: 'look', input: {} } as never,
@@ -148,7 +148,7 @@ test('an answer that is no answer is not told, and does no harm', () => {
   const { work } = driveOf(new Telemetry(collector(), { warn() {}, error() {} }), helper)
   const call = work.modelCall({ model, options: { prompt: [] }, step: 1, attempt: 1 })
   for (const part of [undefined, null, {}, { type: 'finish' }, { type: 'response-metadata', id: {} }]) {
-    expect(() => call.heard(part as never)).not.toThrow()
+    expect(() => call.received(part as never)).not.toThrow()
   }
   expect(() => call.end(new Proxy(new Error('x'), { get: hostile }))).not.toThrow()
 })

@@ -14,12 +14,12 @@ export class Guard {
     try {
       return action()
     } catch (error) {
-      this.tell(what, error)
+      this.warnOnce(what, error)
       return undefined
     }
   }
 
-  tell(what: string, cause: unknown): void {
+  warnOnce(what: string, cause: unknown): void {
     if (this.#told.has(what)) return
     this.#told.add(what)
     this.#logger.warn('telemetry failed: runs go on, and this is said once', { what, cause })

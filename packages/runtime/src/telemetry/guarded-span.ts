@@ -14,7 +14,7 @@ import type { Guard } from './guard.ts'
 import { attribute } from './semantic-conventions.ts'
 
 /** A context in which the spans that begin are under the given one. */
-export const under = (parent: SpanContext | undefined): Context =>
+export const contextUnder = (parent: SpanContext | undefined): Context =>
   parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
 
 /** The context of a span, if it is one that others can be told under; undefined of one that nobody records. */

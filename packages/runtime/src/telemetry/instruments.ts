@@ -9,7 +9,7 @@ import {
 import type { Guard } from './guard.ts'
 import { counter, histogram, SCHEMA_URL, SCOPE } from './semantic-conventions.ts'
 
-interface Made {
+interface MeterInstruments {
   readonly provider: MeterProvider
   /** None where nobody listens. */
   readonly histograms: ReadonlyMap<string, Histogram> | undefined
@@ -20,7 +20,7 @@ interface Made {
 export class Instruments {
   readonly #guard: Guard
   readonly #provider: MeterProvider | undefined
-  #made: Made | undefined
+  #made: MeterInstruments | undefined
 
   constructor(guard: Guard, provider: MeterProvider | undefined) {
     this.#guard = guard
@@ -44,7 +44,7 @@ export class Instruments {
     this.#guard.attempt('add', () => this.#made?.counters?.get(what)?.add(1, attributes))
   }
 
-  #make(provider: MeterProvider): Made {
+  #make(provider: MeterProvider): MeterInstruments {
     const meter = this.#guard.attempt('getMeter', () => provider.getMeter(SCOPE, undefined, { schemaUrl: SCHEMA_URL }))
     if (!meter || meter === createNoopMeter()) return { provider, histograms: undefined, counters: undefined }
     const histograms = new Map<string, Histogram>()

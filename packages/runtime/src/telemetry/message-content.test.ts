@@ -1,7 +1,7 @@
 import type { LanguageModelV4Prompt } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
-import { Gathered, inputOf } from './message-content.ts'
-import { LONGEST_CONTENT } from './truncate-json.ts'
+import { inputOf, OutputCollector } from './message-content.ts'
+import { MAX_CONTENT_LENGTH } from './truncate-json.ts'
 
 test('a prompt is written as the conventions have it: instructions apart, messages in their order', () => {
   const prompt: LanguageModelV4Prompt = [
@@ -48,7 +48,7 @@ test('a prompt is written as the conventions have it: instructions apart, messag
     { role: 'tool', parts: [{ type: 'tool_call_response', id: 'c1', response: [1] }] },
     { role: 'system', parts: [{ type: 'text', content: 'Answer now.' }] },
   ])
-  expect(messages.isShortened).toBe(false)
+  expect(messages.isTruncated).toBe(false)
 })
 
 test('of a long conversation the latest is told', () => {
@@ -58,14 +58,14 @@ test('of a long conversation the latest is told', () => {
   }))
   const { messages } = inputOf(prompt)
   const kept = JSON.parse(messages.json) as { parts: { content: string }[] }[]
-  expect(messages.isShortened).toBe(true)
-  expect(messages.json.length).toBeLessThan(LONGEST_CONTENT * 1.5)
+  expect(messages.isTruncated).toBe(true)
+  expect(messages.json.length).toBeLessThan(MAX_CONTENT_LENGTH * 1.5)
   expect(kept.length).toBeGreaterThan(10)
   expect(kept.at(-1)?.parts[0]?.content).toMatch(/^99 /)
 })
 
 test('an answer is gathered part by part', () => {
-  const gathered = new Gathered()
+  const gathered = new OutputCollector()
   gathered.take({ type: 'reasoning-delta', id: 'r', delta: 'So' })
   gathered.take({ type: 'text-delta', id: 'a', delta: 'Hello' })
   gathered.take({ type: 'text-delta', id: 'a', delta: ' you.' })

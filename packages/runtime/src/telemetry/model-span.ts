@@ -5,13 +5,13 @@ import type { Usage } from '@millrace/protocol'
 import { type Attributes, SpanKind } from '@opentelemetry/api'
 import { usageOf } from '../model/usage.ts'
 import type { GuardedSpan } from './guarded-span.ts'
-import { Gathered, inputOf } from './message-content.ts'
-import type { Place, Scope } from './scope.ts'
+import { inputOf, OutputCollector } from './message-content.ts'
+import type { Scope, SpanPlace } from './scope.ts'
 import { attribute, finishReasonName, providerName } from './semantic-conventions.ts'
-import { CUT_OFF, failureOf } from './span-error.ts'
-import type { Shortened } from './truncate-json.ts'
+import { INTERRUPTED, spanErrorOf } from './span-error.ts'
+import type { TruncatedJson } from './truncate-json.ts'
 
-export interface ModelCallAbout {
+export interface ModelSpanOptions {
   readonly model: LanguageModelV4
   readonly options: LanguageModelV4CallOptions
   readonly step: number
@@ -19,35 +19,35 @@ export interface ModelCallAbout {
 }
 
 /** What a call came to, for the agent that made it. */
-export interface Heard {
+export interface ModelCallResult {
   readonly usage: Usage | undefined
   readonly finishReason: string | undefined
 }
 
 /** One attempt of a model call, for who makes it. */
-export interface ModelCall {
+export interface ModelCallTelemetry {
   /** Runs the call so that the spans that the provider's code begins are under its own. */
   within<T>(code: () => T): T
   /** Notes a part of the answer. */
-  heard(part: LanguageModelV4StreamPart): void
+  received(part: LanguageModelV4StreamPart): void
   /** Says how the attempt ended: well, if no failure is named. */
   end(failure?: unknown): void
 }
 
-export class ModelSpan implements ModelCall {
+export class ModelSpan implements ModelCallTelemetry {
   readonly #scope: Scope
   readonly #span: GuardedSpan
   readonly #labels: Attributes
   readonly #isWatched: boolean
-  readonly #onEnd: (heard: Heard) => void
+  readonly #onEnd: (heard: ModelCallResult) => void
   readonly #startedAt = performance.now()
-  readonly #gathered: Gathered | undefined
+  readonly #gathered: OutputCollector | undefined
   #latestAt = 0
   #usage: Usage | undefined
   #finishReason: string | undefined
   #isEnded = false
 
-  constructor(scope: Scope, place: Place, about: ModelCallAbout, onEnd: (heard: Heard) => void) {
+  constructor(scope: Scope, place: SpanPlace, about: ModelSpanOptions, onEnd: (heard: ModelCallResult) => void) {
     const { model, options, step, attempt } = about
     this.#scope = scope
     this.#onEnd = onEnd
@@ -56,14 +56,19 @@ export class ModelSpan implements ModelCall {
       [attribute.provider]: providerName(model.provider),
       [attribute.requestModel]: model.modelId,
     }
-    this.#span = scope.begin(`chat ${model.modelId}`, SpanKind.CLIENT, place, {
+    this.#span = scope.startSpan(`chat ${model.modelId}`, SpanKind.CLIENT, place, {
       operation: 'chat',
-      attributes: { ...this.#labels, ...requestOf(options), [attribute.step]: step, [attribute.attempt]: attempt },
+      attributes: {
+        ...this.#labels,
+        ...requestAttributes(options),
+        [attribute.step]: step,
+        [attribute.attempt]: attempt,
+      },
       about: { step, attempt, model: model.modelId },
     })
     this.#isWatched = this.#span.isRecording || scope.instruments.isActive
     if (!scope.content || !this.#span.isRecording) return
-    this.#gathered = new Gathered()
+    this.#gathered = new OutputCollector()
     scope.guard.attempt('content', () => this.#tellInput(options))
   }
 
@@ -71,12 +76,12 @@ export class ModelSpan implements ModelCall {
     return this.#span.within(code)
   }
 
-  heard(part: LanguageModelV4StreamPart): void {
+  received(part: LanguageModelV4StreamPart): void {
     if (!this.#isWatched) return
     try {
       this.#hear(part)
     } catch (error) {
-      this.#scope.guard.tell('heard', error)
+      this.#scope.guard.warnOnce('heard', error)
     }
   }
 
@@ -84,7 +89,7 @@ export class ModelSpan implements ModelCall {
     if (this.#isEnded) return
     this.#isEnded = true
     this.#onEnd({ usage: this.#usage, finishReason: this.#finishReason })
-    const failed = failureOf(failure)
+    const failed = spanErrorOf(failure)
     const reason = this.#finishReason
     this.#span.set({
       ...usageAttributes(this.#usage),
@@ -93,13 +98,13 @@ export class ModelSpan implements ModelCall {
     const { content, guard } = this.#scope
     const gathered = this.#gathered
     if (gathered) guard.attempt('content', () => this.#tellOutput(gathered, failed ? 'error' : (reason ?? 'other')))
-    this.#span.end(failed?.name, content ? failed?.words : undefined)
-    this.#measure(failed?.name)
+    this.#span.end(failed?.type, content ? failed?.message : undefined)
+    this.#measure(failed?.type)
   }
 
   /** Ends it because what it belongs to has ended. */
   cut(): void {
-    this.end(CUT_OFF)
+    this.end(INTERRUPTED)
   }
 
   #measure(errorType: string | undefined): void {
@@ -155,16 +160,16 @@ export class ModelSpan implements ModelCall {
     this.#tell(attribute.inputMessages, messages)
   }
 
-  #tellOutput(gathered: Gathered, reason: string): void {
+  #tellOutput(gathered: OutputCollector, reason: string): void {
     this.#tell(attribute.outputMessages, gathered.message(finishReasonName(reason)))
   }
 
-  #tell(name: string, { json, isShortened }: Shortened): void {
-    this.#span.set({ [name]: json, ...(isShortened && { [attribute.isShortened]: true }) })
+  #tell(name: string, { json, isTruncated }: TruncatedJson): void {
+    this.#span.set({ [name]: json, ...(isTruncated && { [attribute.isTruncated]: true }) })
   }
 }
 
-function requestOf(options: LanguageModelV4CallOptions): Attributes {
+function requestAttributes(options: LanguageModelV4CallOptions): Attributes {
   const { maxOutputTokens, temperature, topP, topK, presencePenalty, frequencyPenalty, seed, stopSequences } = options
   const asked: Attributes = {
     [attribute.requestStream]: true,

@@ -15,7 +15,7 @@ import { attribute, type Operation, SCHEMA_URL, SCOPE } from './semantic-convent
 import type { SpanAbout, TelemetryOptions } from './telemetry-options.ts'
 
 /** Where something happens: what it is told under, and whose it is. */
-export interface Place {
+export interface SpanPlace {
   readonly context: Context
   readonly sessionId: string
   readonly runId: string
@@ -24,7 +24,7 @@ export interface Place {
 }
 
 /** What a span begins with. */
-export interface Beginning {
+export interface SpanStart {
   readonly operation: Operation
   readonly attributes: Attributes
   readonly about: Partial<SpanAbout>
@@ -52,7 +52,7 @@ export class Scope {
   }
 
   /** Whether anybody is told of spans; the provider of the process may be registered at any time. */
-  get isTraced(): boolean {
+  get isTracing(): boolean {
     if (this.#provider) return true
     const provider: TracerProvider & Partial<ProxyTracerProvider> = trace.getTracerProvider()
     // Until one is registered a proxy stands there that has nobody to pass anything on to.
@@ -61,11 +61,16 @@ export class Scope {
   }
 
   /** Whether anybody is told of anything. */
-  get isHeard(): boolean {
-    return this.isTraced || this.instruments.isActive
+  get isEnabled(): boolean {
+    return this.isTracing || this.instruments.isActive
   }
 
-  begin(name: string, kind: SpanKind, place: Place, { operation, attributes, about, links }: Beginning): GuardedSpan {
+  startSpan(
+    name: string,
+    kind: SpanKind,
+    place: SpanPlace,
+    { operation, attributes, about, links }: SpanStart,
+  ): GuardedSpan {
     const { context, ...whose } = place
     const provider = this.#provider ?? trace
     const tracer = this.guard.attempt('getTracer', () => provider.getTracer(...SCOPED))
@@ -93,8 +98,11 @@ export class Scope {
     const own: unknown = this.guard.attempt('attributes', () => this.#attributes?.(about))
     if (typeof own !== 'object' || own === null) return {}
     if (!(own instanceof Promise)) return own as Attributes
-    this.guard.tell('attributes', new TypeError('telemetry.attributes: expected attributes, found a promise of them'))
-    own.catch(error => this.guard.tell('attributes', error))
+    this.guard.warnOnce(
+      'attributes',
+      new TypeError('telemetry.attributes: expected attributes, found a promise of them'),
+    )
+    own.catch(error => this.guard.warnOnce('attributes', error))
     return {}
   }
 }

@@ -53,7 +53,7 @@ export const attribute = {
   attempt: 'millrace.attempt',
   status: 'millrace.status',
   isTakeover: 'millrace.takeover',
-  isShortened: 'millrace.content.shortened',
+  isTruncated: 'millrace.content.shortened',
 } as const
 
 /** The kinds of things that are told of, by the conventions' names where they have one. */

@@ -4,7 +4,7 @@ import { errorCodes } from '../error/error-codes.ts'
 import { OTHER_ERROR } from './semantic-conventions.ts'
 
 /** Why something ended that was not at its end: what it belongs to has. */
-export const CUT_OFF = 'interrupted'
+export const INTERRUPTED = 'interrupted'
 
 /** All that can be wrong with a log, by name. */
 const LOG_CODES: Readonly<Record<LogError['code'], true>> = {
@@ -29,25 +29,25 @@ const KNOWN_CODES: ReadonlySet<string> = new Set([...Object.values(errorCodes), 
 export const errorTypeOf = (code: string | undefined): string =>
   code !== undefined && KNOWN_CODES.has(code) ? code : OTHER_ERROR
 
-export interface Failure {
+export interface SpanError {
   /** One of our codes, or that it has none of them. */
-  readonly name: string
+  readonly type: string
   /** Its words: they may hold what nobody should see. */
-  readonly words: string | undefined
+  readonly message: string | undefined
 }
 
 /** What can be told of why something failed; of an error that cannot even be looked at, that there was one. */
-export function failureOf(failure: unknown): Failure | undefined {
+export function spanErrorOf(failure: unknown): SpanError | undefined {
   if (failure === undefined) return undefined
-  if (typeof failure === 'string') return { name: errorTypeOf(failure), words: undefined }
+  if (typeof failure === 'string') return { type: errorTypeOf(failure), message: undefined }
   try {
     const { code, message } = failure as { readonly code: unknown; readonly message: unknown }
     const isKnown = MillraceError.isInstance(failure) || failure instanceof LogError
     return {
-      name: isKnown ? errorTypeOf(String(code)) : OTHER_ERROR,
-      words: typeof message === 'string' ? message : undefined,
+      type: isKnown ? errorTypeOf(String(code)) : OTHER_ERROR,
+      message: typeof message === 'string' ? message : undefined,
     }
   } catch {
-    return { name: OTHER_ERROR, words: undefined }
+    return { type: OTHER_ERROR, message: undefined }
   }
 }

@@ -9,7 +9,7 @@ import { agent } from '../define/agent.ts'
 import { tool } from '../define/tool.ts'
 import { ProviderError } from '../error/error.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
-import type { AgentWork } from './agent-span.ts'
+import type { AgentTelemetry } from './agent-span.ts'
 import {
   collector,
   driveOf,
@@ -65,14 +65,14 @@ const options: LanguageModelV4CallOptions = {
 }
 
 /** A model call that is heard to its end. */
-function speak(work: AgentWork, step = 1): void {
+function speak(work: AgentTelemetry, step = 1): void {
   const call = work.modelCall({ model, options, step, attempt: 1 })
-  for (const part of parts) call.heard(part)
+  for (const part of parts) call.received(part)
   call.end()
 }
 
 /** A call of a tool, of which something is committed. */
-const use = (work: AgentWork, committed: Chunk, step = 1) =>
+const use = (work: AgentTelemetry, committed: Chunk, step = 1) =>
   work.toolCall({ call, tool: undefined, step }).settle(committed)
 
 test('a model call is told with what was asked for, what it used and how it ended', async () => {
@@ -353,7 +353,7 @@ test('where nobody listens nothing is looked at: neither what was said nor what 
     step: 1,
     attempt: 1,
   })
-  for (const part of parts) spoken.heard(spy('part', part))
+  for (const part of parts) spoken.received(spy('part', part))
   spoken.end()
   const input = spy('input', { where: 'here' })
   drive.work.toolCall({ call: { ...call, input }, tool: undefined, step: 1 }).settle(gave(spy('output', {})))

@@ -1,20 +1,20 @@
 // Tells OpenTelemetry what runs do. It only watches: whatever a provider, an exporter or the application's own attributes throw, a run does not notice.
 
 import type { BatchLike, Writer } from '@millrace/log'
-import { type Attributes, type SpanContext, trace } from '@opentelemetry/api'
-import { AgentSpan, type AgentStatus, type AgentWork, programHeading, type TracedAgent } from './agent-span.ts'
-import { spanContextOf, under } from './guarded-span.ts'
+import { type Attributes, ROOT_CONTEXT, type SpanContext, trace } from '@opentelemetry/api'
+import { AgentSpan, type AgentStatus, type AgentTelemetry, programHeading, type TracedAgent } from './agent-span.ts'
+import { contextUnder, spanContextOf } from './guarded-span.ts'
 import type { Logger } from './logger.ts'
-import { unwatched } from './nobody.ts'
-import { Recent } from './recent.ts'
+import type { ModelCallTelemetry } from './model-span.ts'
 import { Scope } from './scope.ts'
 import { attribute, OTHER_ERROR } from './semantic-conventions.ts'
 import type { TelemetryOptions } from './telemetry-options.ts'
+import type { ToolCallTelemetry } from './tool-span.ts'
 
 /** Of how many runs it is known where they were asked for or driven before. */
-const KNOWN_RUNS = 1000
+const MAX_REMEMBERED_RUNS = 1000
 
-export interface DriveAbout {
+export interface RunTelemetryOptions {
   readonly writer: Pick<Writer, 'streamId' | 'main' | 'ticket'>
   /** `agent:name@version`, or that of a workflow. */
   readonly program: string
@@ -25,8 +25,8 @@ export interface DriveAbout {
 }
 
 /** A run that is driven here. */
-export interface DriveWork {
-  readonly work: AgentWork
+export interface RunTelemetry {
+  readonly agent: AgentTelemetry
   /** It was decided that the run ends, or waits. */
   decided(batch: BatchLike): void
   /** The run is not this process's any more. */
@@ -38,9 +38,9 @@ export interface DriveWork {
 export class Telemetry {
   readonly #scope: Scope
   /** The spans in which runs were asked for, or answered. */
-  readonly #asked = new Recent<SpanContext>(KNOWN_RUNS)
+  readonly #asked = new SpansByRun(MAX_REMEMBERED_RUNS)
   /** The spans of drives after which runs were to go on. */
-  readonly #driven = new Recent<SpanContext>(KNOWN_RUNS)
+  readonly #driven = new SpansByRun(MAX_REMEMBERED_RUNS)
 
   constructor(options: TelemetryOptions = {}, logger: Logger) {
     this.#scope = new Scope(options, logger)
@@ -48,32 +48,32 @@ export class Telemetry {
 
   /** A run is asked for, or given what it waits for: what is driven of it here next is told under the span that is active now. */
   asked(runId: string): void {
-    if (!this.#scope.isTraced) return
+    if (!this.#scope.isTracing) return
     const active = this.#scope.guard.attempt('getActiveSpan', () => spanContextOf(trace.getActiveSpan()))
-    if (active) this.#asked.note(runId, active)
+    if (active) this.#asked.set(runId, active)
   }
 
   /** A run begins to be driven here. */
-  drive({ writer, program, agent, clock }: DriveAbout): DriveWork {
-    if (!this.#scope.isHeard) return unwatched
+  drive({ writer, program, agent, clock }: RunTelemetryOptions): RunTelemetry {
+    if (!this.#scope.isEnabled) return noopRunTelemetry
     const { streamId: sessionId, main, ticket } = writer
     const { runId } = main.origin
     const isTakeover = ticket.run !== null && !ticket.run.paused
     const agentType = program.slice(program.indexOf(':') + 1, program.lastIndexOf('@'))
     const asked = this.#asked.take(runId)
     const before = this.#driven.take(runId)
-    const place = { context: under(asked), sessionId, runId, agentId: runId, agentType }
+    const place = { context: contextUnder(asked), sessionId, runId, agentId: runId, agentType }
     const taken = isTakeover ? { [attribute.isTakeover]: true } : {}
     const heading = programHeading(program, taken, before && [{ context: before }])
     const work = new AgentSpan(this.#scope, place, { heading, agent })
     const labels = { [attribute.agentName]: agentType }
     if (isTakeover) this.#scope.instruments.count('takeovers', labels)
     // Who ends without a word hands the run over.
-    let ending: Ending = { status: 'left' }
+    let ending: RunOutcome = { status: 'left' }
     return {
-      work,
+      agent: work,
       decided: batch => {
-        ending = endingOf(batch) ?? ending
+        ending = outcomeOf(batch) ?? ending
       },
       lose: failure => {
         // Of a run that is at its end nothing can be lost.
@@ -83,8 +83,9 @@ export class Telemetry {
         const { status, failure } = ending
         const { spanContext } = work
         work.end(status, failure)
-        if (ENDS.has(status)) this.#measure(labels, status, startedAt === undefined ? undefined : clock() - startedAt)
-        else if (spanContext) this.#driven.note(runId, spanContext)
+        if (FINAL_STATUSES.has(status))
+          this.#measure(labels, status, startedAt === undefined ? undefined : clock() - startedAt)
+        else if (spanContext) this.#driven.set(runId, spanContext)
         if (status === 'paused') this.#scope.instruments.count('pauses', labels)
       },
     }
@@ -99,15 +100,15 @@ export class Telemetry {
 }
 
 /** How a drive ended, and why it failed. */
-interface Ending {
+interface RunOutcome {
   readonly status: AgentStatus
   readonly failure?: unknown
 }
 
-const ENDS: ReadonlySet<AgentStatus> = new Set(['completed', 'failed', 'interrupted', 'aborted'])
+const FINAL_STATUSES: ReadonlySet<AgentStatus> = new Set(['completed', 'failed', 'interrupted', 'aborted'])
 
 /** How a run ends by what was decided; undefined where it says nothing of that. */
-function endingOf(batch: BatchLike): Ending | undefined {
+function outcomeOf(batch: BatchLike): RunOutcome | undefined {
   let failure: string | undefined
   for (const said of batch) {
     const chunk = 'chunk' in said ? said.chunk : said
@@ -117,3 +118,44 @@ function endingOf(batch: BatchLike): Ending | undefined {
   }
   return undefined
 }
+
+/** The span of each run, for the `max` most recently added runs. */
+class SpansByRun {
+  readonly #spans = new Map<string, SpanContext>()
+  readonly #max: number
+
+  constructor(max: number) {
+    this.#max = max
+  }
+
+  set(runId: string, span: SpanContext): void {
+    this.#spans.delete(runId)
+    this.#spans.set(runId, span)
+    if (this.#spans.size > this.#max) this.#spans.delete(this.#spans.keys().next().value as string)
+  }
+
+  /** Returns the span of a run and removes it. */
+  take(runId: string): SpanContext | undefined {
+    const span = this.#spans.get(runId)
+    this.#spans.delete(runId)
+    return span
+  }
+}
+
+const ignore = (): void => {}
+const within = <T>(code: () => T): T => code()
+
+const modelCall: ModelCallTelemetry = { within, received: ignore, end: ignore }
+const toolCall: ToolCallTelemetry = { context: ROOT_CONTEXT, within, executed: ignore, settle: ignore, suspend: ignore }
+const noopAgent: AgentTelemetry = {
+  within,
+  modelCall: () => modelCall,
+  toolCall: () => toolCall,
+  agent: () => noopAgent,
+  node: () => noopAgent,
+  hook: () => noopAgent,
+  end: ignore,
+}
+
+/** Used while no provider is registered: records nothing, at no cost. */
+const noopRunTelemetry: RunTelemetry = { agent: noopAgent, decided: ignore, lose: ignore, end: ignore }

@@ -3,12 +3,12 @@
 import type { Chunk, ToolPart } from '@millrace/protocol'
 import { type Attributes, type Context, SpanKind } from '@opentelemetry/api'
 import type { GuardedSpan } from './guarded-span.ts'
-import type { Place, Scope } from './scope.ts'
+import type { Scope, SpanPlace } from './scope.ts'
 import { attribute } from './semantic-conventions.ts'
-import { CUT_OFF, errorTypeOf } from './span-error.ts'
-import { shortened } from './truncate-json.ts'
+import { errorTypeOf, INTERRUPTED } from './span-error.ts'
+import { truncateJson } from './truncate-json.ts'
 
-export interface ToolCallAbout {
+export interface ToolSpanOptions {
   readonly call: ToolPart
   /** What is called, if there is any by the name. */
   readonly tool: { readonly description?: string } | object | undefined
@@ -16,7 +16,7 @@ export interface ToolCallAbout {
 }
 
 /** One execution of a tool, for who executes it. */
-export interface ToolCall {
+export interface ToolCallTelemetry {
   /** What is told under the call. */
   readonly context: Context
   /** Runs the tool's code so that the spans that it begins are under its own. */
@@ -26,10 +26,10 @@ export interface ToolCall {
   /** Says what came of it, by what was committed: the log may not have taken what the tool gave. */
   settle(committed: Chunk): void
   /** Says that nothing came of it yet: it goes on later, or elsewhere. */
-  halt(status: 'paused' | 'left'): void
+  suspend(status: 'paused' | 'left'): void
 }
 
-export class ToolSpan implements ToolCall {
+export class ToolSpan implements ToolCallTelemetry {
   readonly #scope: Scope
   readonly #span: GuardedSpan
   readonly #labels: Attributes
@@ -38,13 +38,13 @@ export class ToolSpan implements ToolCall {
   #executedAt: number | undefined
   #isEnded = false
 
-  constructor(scope: Scope, place: Place, { call, tool, step }: ToolCallAbout, onEnd: () => void) {
+  constructor(scope: Scope, place: SpanPlace, { call, tool, step }: ToolSpanOptions, onEnd: () => void) {
     const { toolName, toolCallId } = call
     const description = tool && 'description' in tool ? (tool.description as string | undefined) : undefined
     this.#scope = scope
     this.#onEnd = onEnd
     this.#labels = { [attribute.toolName]: toolName, [attribute.toolType]: 'function' }
-    this.#span = scope.begin(`execute_tool ${toolName}`, SpanKind.INTERNAL, place, {
+    this.#span = scope.startSpan(`execute_tool ${toolName}`, SpanKind.INTERNAL, place, {
       operation: 'execute_tool',
       attributes: {
         [attribute.operation]: 'execute_tool',
@@ -80,7 +80,7 @@ export class ToolSpan implements ToolCall {
     if (committed.type === 'tool-output-error') this.#measure(errorTypeOf(committed.code), committed.errorText)
   }
 
-  halt(status: 'paused' | 'left'): void {
+  suspend(status: 'paused' | 'left'): void {
     if (this.#isEnded) return
     this.#span.set({ [attribute.status]: status })
     this.#end()
@@ -88,7 +88,7 @@ export class ToolSpan implements ToolCall {
 
   /** Ends it because what it belongs to has ended. */
   cut(): void {
-    if (!this.#isEnded) this.#measure(CUT_OFF)
+    if (!this.#isEnded) this.#measure(INTERRUPTED)
   }
 
   #measure(errorType?: string, errorText?: string): void {
@@ -110,8 +110,8 @@ export class ToolSpan implements ToolCall {
   #tell(name: string, value: unknown): void {
     if (!this.#scope.content || !this.#span.isRecording || value === undefined) return
     this.#scope.guard.attempt('content', () => {
-      const { json, isShortened } = shortened(value)
-      this.#span.set({ [name]: json, ...(isShortened && { [attribute.isShortened]: true }) })
+      const { json, isTruncated } = truncateJson(value)
+      this.#span.set({ [name]: json, ...(isTruncated && { [attribute.isTruncated]: true }) })
     })
   }
 }

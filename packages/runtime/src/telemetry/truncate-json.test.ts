@@ -1,22 +1,22 @@
 import { expect, test } from 'vitest'
-import { LONGEST_CONTENT, LONGEST_TEXT, shortened } from './truncate-json.ts'
+import { MAX_CONTENT_LENGTH, MAX_TEXT_LENGTH, truncateJson } from './truncate-json.ts'
 
 test('what has room is as it is', () => {
   const value = { a: [1, 'two', null, true], b: { ['__proto__']: 'own', c: 0.5 } }
   Object.defineProperty(value.b, '__proto__', { value: 'own', enumerable: true })
-  expect(shortened(value)).toEqual({ json: JSON.stringify(value), isShortened: false })
-  expect(JSON.parse(shortened(undefined).json)).toBe(null)
+  expect(truncateJson(value)).toEqual({ json: JSON.stringify(value), isTruncated: false })
+  expect(JSON.parse(truncateJson(undefined).json)).toBe(null)
 })
 
 test('a long text ends early, and says so', () => {
-  const { json, isShortened } = shortened({ text: 'x'.repeat(LONGEST_TEXT + 1) })
-  expect(JSON.parse(json)).toEqual({ text: `${'x'.repeat(LONGEST_TEXT)}…` })
-  expect(isShortened).toBe(true)
-  expect(shortened('x'.repeat(LONGEST_TEXT)).isShortened).toBe(false)
+  const { json, isTruncated } = truncateJson({ text: 'x'.repeat(MAX_TEXT_LENGTH + 1) })
+  expect(JSON.parse(json)).toEqual({ text: `${'x'.repeat(MAX_TEXT_LENGTH)}…` })
+  expect(isTruncated).toBe(true)
+  expect(truncateJson('x'.repeat(MAX_TEXT_LENGTH)).isTruncated).toBe(false)
 })
 
 test('a text is never cut within a character', () => {
-  const { json } = shortened(`${'x'.repeat(LONGEST_TEXT - 1)}😀😀`)
+  const { json } = truncateJson(`${'x'.repeat(MAX_TEXT_LENGTH - 1)}😀😀`)
   expect((JSON.parse(json) as string).isWellFormed()).toBe(true)
 })
 
@@ -27,20 +27,20 @@ test.each([
   ['many long texts', Array.from({ length: 1000 }, () => 'x'.repeat(10_000))],
   ['texts that are longer as they are written', Array.from({ length: 1000 }, () => '\u0000'.repeat(10_000))],
 ])('%s: the JSON is whole, and not much longer than it may be', (_, value) => {
-  const { json, isShortened } = shortened(value)
+  const { json, isTruncated } = truncateJson(value)
   expect(() => JSON.parse(json)).not.toThrow()
-  expect(json.length).toBeLessThan(LONGEST_CONTENT + 6 * LONGEST_TEXT + 1000)
-  expect(isShortened).toBe(true)
+  expect(json.length).toBeLessThan(MAX_CONTENT_LENGTH + 6 * MAX_TEXT_LENGTH + 1000)
+  expect(isTruncated).toBe(true)
 })
 
 test('what is within itself, or deeper than anybody reads, comes to an end', () => {
   const round: Record<string, unknown> = {}
   round['self'] = round
-  expect(shortened(round).isShortened).toBe(true)
+  expect(truncateJson(round).isTruncated).toBe(true)
 })
 
 test('what is no JSON is left out', () => {
-  expect(JSON.parse(shortened({ bytes: new Uint8Array(1000), big: 1n, f: () => 1 }).json)).toEqual({
+  expect(JSON.parse(truncateJson({ bytes: new Uint8Array(1000), big: 1n, f: () => 1 }).json)).toEqual({
     bytes: null,
     big: '1',
   })

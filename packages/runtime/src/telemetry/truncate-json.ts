@@ -1,26 +1,26 @@
 /** The longest text that an attribute quotes, in characters. */
-export const LONGEST_TEXT = 4096
+export const MAX_TEXT_LENGTH = 4096
 /** About the most that one attribute holds, in characters of JSON. */
-export const LONGEST_CONTENT = 65_536
-const LONGEST_KEY = 256
-const DEEPEST = 32
+export const MAX_CONTENT_LENGTH = 65_536
+const MAX_KEY_LENGTH = 256
+const MAX_DEPTH = 32
 
 /** JSON of a bounded size, and whether anything was left out for that. */
-export interface Shortened {
+export interface TruncatedJson {
   readonly json: string
-  readonly isShortened: boolean
+  readonly isTruncated: boolean
 }
 
 /** What a value is as JSON: long texts end early, and what there is no room for is left out. */
-export function shortened(value: unknown, room: number = LONGEST_CONTENT): Shortened {
-  const copy = new ShortCopy(room)
+export function truncateJson(value: unknown, room: number = MAX_CONTENT_LENGTH): TruncatedJson {
+  const copy = new TruncatedCopy(room)
   const json = JSON.stringify(copy.of(value)) ?? 'null'
-  return { json, isShortened: copy.isShortened }
+  return { json, isTruncated: copy.isTruncated }
 }
 
 /** Copies as much of a value as there is room for, and looks at no more than that. */
-class ShortCopy {
-  isShortened = false
+class TruncatedCopy {
+  isTruncated = false
   #left: number
 
   constructor(room: number) {
@@ -34,14 +34,14 @@ class ShortCopy {
       return typeof value === 'bigint' ? String(value) : value
     }
     // Bytes say nothing to who reads this.
-    if (depth > DEEPEST || ArrayBuffer.isView(value)) return this.#nothing()
+    if (depth > MAX_DEPTH || ArrayBuffer.isView(value)) return this.#nothing()
     return Array.isArray(value) ? this.#items(value, depth) : this.#fields(value, depth)
   }
 
   #text(text: string): string {
-    const longest = Math.max(0, Math.min(LONGEST_TEXT, this.#left))
+    const longest = Math.max(0, Math.min(MAX_TEXT_LENGTH, this.#left))
     const taken = text.length > longest ? `${text.slice(0, longest).toWellFormed()}…` : text
-    this.isShortened ||= taken !== text
+    this.isTruncated ||= taken !== text
     // As it is written, where one character may be six.
     this.#left -= JSON.stringify(taken).length
     return taken
@@ -63,8 +63,8 @@ class ShortCopy {
     for (const name in fields) {
       if (!Object.hasOwn(fields, name)) continue
       if (this.#isFull) break
-      const short = name.slice(0, LONGEST_KEY)
-      this.isShortened ||= short !== name
+      const short = name.slice(0, MAX_KEY_LENGTH)
+      this.isTruncated ||= short !== name
       this.#left -= short.length + 4
       taken[short] = this.of((fields as Record<string, unknown>)[name], depth + 1)
     }
@@ -73,12 +73,12 @@ class ShortCopy {
 
   get #isFull(): boolean {
     if (this.#left > 0) return false
-    this.isShortened = true
+    this.isTruncated = true
     return true
   }
 
   #nothing(): null {
-    this.isShortened = true
+    this.isTruncated = true
     return null
   }
 }

@@ -7,20 +7,20 @@ import { sleep } from '../../async/sleep.ts'
 import { breath } from '../../async/yield-to-event-loop.ts'
 import { compute } from '../../define/agent.ts'
 import type { Callable } from '../../define/tool.ts'
-import { classify } from '../../error/classify-provider-error.ts'
+import { classifyProviderError } from '../../error/classify-provider-error.ts'
 import type { MillraceError } from '../../error/error.ts'
 import { excerpt } from '../../error/excerpt.ts'
 import { logErrorCode } from '../../error/log-error.ts'
 import { backoffMs } from '../../model/backoff.ts'
-import { jsonFormatOf, noteWarnings, toldOf } from '../../model/json-format.ts'
+import { jsonFormatOf, learnFromWarnings, schemaInstructions } from '../../model/json-format.ts'
 import { asV4, type Model, modelName } from '../../model/model.ts'
-import { Answer, cutOff } from '../../model/model-answer.ts'
-import { added, promptOf } from '../../model/prompt.ts'
-import type { Made } from '../../model/tool-calls.ts'
+import { ModelAnswer, streamCutError } from '../../model/model-answer.ts'
+import { promptOf, syntheticMessage } from '../../model/prompt.ts'
+import type { RequestedCall } from '../../model/tool-calls.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { keyOf } from '../../session/key.ts'
 import { lastLineOf } from '../../session/last-line.ts'
-import type { ModelCall } from '../../telemetry/model-span.ts'
+import type { ModelCallTelemetry } from '../../telemetry/model-span.ts'
 import { misfit, problemOf } from '../output.ts'
 import { contextOf, longestCallId, type Work } from '../work.ts'
 
@@ -29,7 +29,7 @@ export interface Spoken {
   readonly facts: readonly Chunk[]
   /** How many calls the model is to be told the outcome of, and those of them that have to run for that. */
   readonly calls: number
-  readonly made: readonly Made<Callable>[]
+  readonly made: readonly RequestedCall<Callable>[]
   /** The ids of all calls: also of those that the provider ran, or that could not be made. */
   readonly callIds: readonly string[]
   readonly finishReason: FinishReason
@@ -40,7 +40,7 @@ export interface Spoken {
   /** The last line of the text; none of what is a document, which is no text to anybody. */
   readonly line: string | undefined
   /** What the provider said of its answer. */
-  readonly about: Pick<Answer, 'usage' | 'warnings' | 'providerMetadata' | 'raw'> & {
+  readonly about: Pick<ModelAnswer, 'usage' | 'warnings' | 'providerMetadata' | 'raw'> & {
     /** What each attempt used that was taken back before it. */
     readonly discarded: readonly Usage[]
   }
@@ -73,7 +73,7 @@ export async function speak(
     const say = (chunk: Chunk) => lane.write(chunk, work.isHidden?.(chunk) ? { internal: true } : undefined)
     const format = formatOf(work, given)
     const prompt = promptOf(messages, [instructions, format?.told].filter(Boolean).join('\n\n'))
-    const answer = new Answer({
+    const answer = new ModelAnswer({
       step,
       prefix: work.prefix,
       tools,
@@ -89,7 +89,7 @@ export async function speak(
       sink: output,
     })
     let isBegun = false
-    let told: ModelCall | undefined
+    let told: ModelCallTelemetry | undefined
     try {
       const options = optionsOf(work, step, attempt, [...prompt, ...corrections], tools, format?.responseFormat)
       const call = work.telemetry.modelCall({ model, options, step, attempt })
@@ -127,7 +127,9 @@ export async function speak(
       const refusal = logErrorCode(error)
       const isTooLarge = refusal === 'too-large' && output !== undefined
       if (refusal !== undefined && !isTooLarge) throw error
-      const failure = isTooLarge ? misfit('the answer is larger than the log takes', error) : classify(error)
+      const failure = isTooLarge
+        ? misfit('the answer is larger than the log takes', error)
+        : classifyProviderError(error)
       // Also for those who know nothing of drafts: nobody takes for done what did not fit.
       if (isBegun) for (const said of output?.invalidate(failure.code) ?? []) lane.write(said)
       told?.end(failure)
@@ -157,8 +159,8 @@ async function hear(
   { writer, signal, timers }: Work,
   model: LanguageModelV4,
   options: LanguageModelV4CallOptions,
-  answer: Answer,
-  told: ModelCall,
+  answer: ModelAnswer,
+  told: ModelCallTelemetry,
   begin: () => PromiseLike<void>,
 ): Promise<void> {
   // What others must not do meanwhile begins only while the lease surely lasts.
@@ -176,7 +178,7 @@ async function hear(
       const { done, value } = await reader.read()
       signal.throwIfAborted()
       if (done) break
-      told.heard(value)
+      told.received(value)
       await answer.take(value)
       await breath(timers)
       if (answer.failure !== undefined) cancelWait ??= timers.after(LAST_WORDS_MS, cancel)
@@ -189,7 +191,7 @@ async function hear(
     signal.removeEventListener('abort', cancel)
   }
   if (answer.failure !== undefined) throw answer.failure
-  if (!answer.isWhole) throw cutOff()
+  if (!answer.isWhole) throw streamCutError()
 }
 
 function optionsOf(
@@ -238,13 +240,13 @@ function formatOf({ agent, responseFormat: wanted }: Work, given: Model) {
   return {
     responseFormat,
     // Another may want a format that does not say the schema.
-    told: isSaid ? format.instructions : toldOf(agent.output.jsonSchema),
-    note: ({ warnings, isWhole }: Answer) =>
-      void noteWarnings(given, warnings, responseFormat ? { responseFormat } : {}, isWhole),
+    told: isSaid ? format.instructions : schemaInstructions(agent.output.jsonSchema),
+    note: ({ warnings, isWhole }: ModelAnswer) =>
+      void learnFromWarnings(given, warnings, responseFormat ? { responseFormat } : {}, isWhole),
   }
 }
 
-function finishOf({ usage, finishReason, warnings, providerMetadata }: Answer, { isInternal }: Lane): Chunk {
+function finishOf({ usage, finishReason, warnings, providerMetadata }: ModelAnswer, { isInternal }: Lane): Chunk {
   const about = { type: 'step-finish', ...(usage && { usage }), ...(finishReason && { finishReason }) } as const
   // Readers see what was used, whatever was said; what a provider says of that may tell it.
   if (isInternal) return about
@@ -256,7 +258,7 @@ function finishOf({ usage, finishReason, warnings, providerMetadata }: Answer, {
 }
 
 /** Takes an attempt's words back; what it used stays counted. */
-async function takeBack(lane: Lane, answer: Answer, attempt: number, failure: MillraceError): Promise<void> {
+async function takeBack(lane: Lane, answer: ModelAnswer, attempt: number, failure: MillraceError): Promise<void> {
   const { usage } = answer
   // In the log before the discard, and the attempt's words with it: what was used counts as discarded only where something is taken back.
   if (usage) await lane.write({ ...finishOf(answer, lane), finishReason: 'error' } as Chunk).appended
@@ -264,9 +266,9 @@ async function takeBack(lane: Lane, answer: Answer, attempt: number, failure: Mi
 }
 
 /** What the model is told so that its next answer fits; it is no part of the conversation. */
-function correctionOf({ text }: Answer, failure: MillraceError): LanguageModelV4Prompt {
+function correctionOf({ text }: ModelAnswer, failure: MillraceError): LanguageModelV4Prompt {
   // Roles take turns, and some providers refuse a message that says nothing.
   const said = text.trim() === '' ? '(nothing)' : text
   const asked = `${excerpt(problemOf(failure))}. Answer again, with the whole JSON document and nothing else.`
-  return [{ role: 'assistant', content: [{ type: 'text', text: said }] }, added(asked)]
+  return [{ role: 'assistant', content: [{ type: 'text', text: said }] }, syntheticMessage(asked)]
 }

@@ -2,7 +2,7 @@
 
 import type { Json, JsonObject, Message, Part } from '@millrace/protocol'
 import { ValidationError } from '../../error/error.ts'
-import { embedded } from '../../schema/embed-schema.ts'
+import { embedSchema } from '../../schema/embed-schema.ts'
 import { type JsonSchema, jsonSchemaOf, type Schema, validate } from '../../schema/schema.ts'
 import { messagesOf } from './input.ts'
 import type { Reasoned } from './reason.ts'
@@ -39,9 +39,9 @@ export function envelopeOf(
   const { mode = 'required', requestSchema } = interrupt
   const isOptional = mode === 'optional'
   const decision = { type: 'string', enum: ['continue', 'interrupt'] }
-  const draft = output ? embedded(output.jsonSchema, 'output') : { schema: { type: 'string' }, definitions: {} }
+  const draft = output ? embedSchema(output.jsonSchema, 'output') : { schema: { type: 'string' }, definitions: {} }
   const draftName = output ? 'output' : 'draftText'
-  const asked = embedded(jsonSchemaOf(requestSchema, 'useReason: interrupt.requestSchema'), 'interruptRequest')
+  const asked = embedSchema(jsonSchemaOf(requestSchema, 'useReason: interrupt.requestSchema'), 'interruptRequest')
   const definitions = { ...draft.definitions, ...asked.definitions }
   const properties = {
     ...(isOptional && { decision }),

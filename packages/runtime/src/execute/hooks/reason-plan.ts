@@ -7,7 +7,7 @@ import { subAgentOf } from '../../define/sub-agent.ts'
 import type { Callable } from '../../define/tool.ts'
 import { describeType } from '../../error/check-object.ts'
 import { ValidationError } from '../../error/error.ts'
-import { unstreamed } from '../../model/generate-result.ts'
+import { nonStreamingModel } from '../../model/generate-result.ts'
 import { asV4, type ModelSettings } from '../../model/model.ts'
 import { reasoningOf } from '../../model/reasoning.ts'
 import { checkSchema, type JsonSchema, jsonSchemaOf, type Schema } from '../../schema/schema.ts'
@@ -63,7 +63,7 @@ export function planOf(options: AnyReasonOptions): Plan {
       kind: 'agent',
       name: id ?? 'useReason',
       program: '',
-      model: stream ? model : unstreamed(model),
+      model: stream ? model : nonStreamingModel(model),
       settings: { ...settingsOf(options), ...thought.settings },
       instructions: system,
       ...callablesOf(options, emit),

@@ -5,7 +5,7 @@ import type { InterruptChunk, Json } from '@millrace/protocol'
 import { describeType } from '../../error/check-object.ts'
 import { MillraceError, ValidationError } from '../../error/error.ts'
 import { logErrorCode } from '../../error/log-error.ts'
-import { checkForm } from '../../schema/form-response.ts'
+import { checkFormSchema } from '../../schema/form-response.ts'
 import type { Jsonified } from '../../schema/json.ts'
 import {
   checkSchema,
@@ -257,7 +257,7 @@ export async function questionOf({
         throw new ValidationError('useInterrupt: a form needs a responseSchema, or a schema in its request')
       }
       const form = schema ?? jsonSchemaOf(responseSchema as Schema, 'useInterrupt: responseSchema')
-      checkForm(form, 'useInterrupt: the schema of the form')
+      checkFormSchema(form, 'useInterrupt: the schema of the form')
       return { kind, ...text, schema: form }
     }
     default:

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
 import type { ScriptedAnswer } from '../../model/scripted-model.ts'
-import { formProblem } from '../../schema/form-response.ts'
+import { formResponseProblem } from '../../schema/form-response.ts'
 import { heardModel } from '../agent/play.fixture.ts'
 import { answered, asking, structuredIn, textIn } from './reason.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
@@ -354,7 +354,9 @@ test('a schema that refers to itself and has words of its own keeps its meaning 
   await asking(() => useReason({ model, input: 'x', outputSchema: Tree, interrupt: { requestSchema: question } }))
   const [{ responseFormat }] = heard as unknown as [{ responseFormat: { schema: object } }]
   const { schema } = responseFormat
-  expect(formProblem(schema, { output, interruptRequest: request })).toBeUndefined()
-  expect(formProblem(schema, { output: { ...output, kids: [{ name: 1 }] }, interruptRequest: request })).toBeDefined()
+  expect(formResponseProblem(schema, { output, interruptRequest: request })).toBeUndefined()
+  expect(
+    formResponseProblem(schema, { output: { ...output, kids: [{ name: 1 }] }, interruptRequest: request }),
+  ).toBeDefined()
   expect(JSON.stringify(schema)).toContain('"A family"')
 })

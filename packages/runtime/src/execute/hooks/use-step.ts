@@ -1,7 +1,7 @@
 import type { Json } from '@millrace/protocol'
 import { describeType } from '../../error/check-object.ts'
 import { ValidationError } from '../../error/error.ts'
-import { type Jsonified, jsonOr } from '../../schema/json.ts'
+import { type Jsonified, toJson } from '../../schema/json.ts'
 import { keyOf } from '../../session/key.ts'
 import { executionOf, heeded, withoutHooks } from '../replay/running.ts'
 
@@ -43,5 +43,5 @@ async function stepped<T>(
 function resultOf(key: string, value: unknown): Json | undefined {
   if (value === undefined) return undefined
   const what = `useStep ${key}: the result is no JSON, and cannot be kept`
-  return jsonOr(value, cause => new ValidationError(what, { cause }))
+  return toJson(value, cause => new ValidationError(what, { cause }))
 }

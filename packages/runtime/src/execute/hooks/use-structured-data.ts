@@ -1,8 +1,8 @@
 import type { Chunk, Json } from '@millrace/protocol'
 import { describeType } from '../../error/check-object.ts'
 import { ValidationError } from '../../error/error.ts'
-import { jsonOr } from '../../schema/json.ts'
-import { type InputOf, type Schema, validateNow } from '../../schema/schema.ts'
+import { toJson } from '../../schema/json.ts'
+import { type InputOf, type Schema, validateSync } from '../../schema/schema.ts'
 import type { Execution } from '../replay/execution.ts'
 import { executionOf } from '../replay/running.ts'
 
@@ -93,9 +93,9 @@ function changeOf(
 
 /** A value as its schema has it, and as JSON has that. */
 function checked(given: unknown, schema: Schema | undefined, what: string): Json {
-  const taken = schema ? validateNow(schema, given) : { value: given }
+  const taken = schema ? validateSync(schema, given) : { value: given }
   if (taken === undefined) throw new ValidationError(`${what}: expected a schema that answers at once`)
   if ('problem' in taken) throw new ValidationError(`${what} does not fit: ${taken.problem}`)
   const { value } = taken
-  return jsonOr(value, cause => new ValidationError(`${what}: expected JSON, found ${describeType(value)}`, { cause }))
+  return toJson(value, cause => new ValidationError(`${what}: expected JSON, found ${describeType(value)}`, { cause }))
 }

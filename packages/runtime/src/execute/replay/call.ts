@@ -1,6 +1,6 @@
 import type { Lane, Said } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
-import type { AgentWork } from '../../telemetry/agent-span.ts'
+import type { AgentTelemetry } from '../../telemetry/agent-span.ts'
 import type { Execution } from './execution.ts'
 import type { Given } from './record.ts'
 
@@ -12,7 +12,7 @@ export interface Call {
   readonly lane: Lane
   readonly signal: AbortSignal
   /** To whom it is told what works for the hook. */
-  readonly telemetry: AgentWork
+  readonly telemetry: AgentTelemetry
   /** What the log holds of it, if it was begun before. */
   readonly begun: Given | undefined
   /** Commits what the node was given, changed and showed so far, if it did: what the hook commits by itself comes after that. */

@@ -4,7 +4,7 @@ import { type Lane, LogError, type Said } from '@millrace/log'
 import type { Chunk, Json, StructuredDataChunk } from '@millrace/protocol'
 import type { Agent } from '../../define/agent.ts'
 import { MillraceError, ValidationError } from '../../error/error.ts'
-import type { AgentWork } from '../../telemetry/agent-span.ts'
+import type { AgentTelemetry } from '../../telemetry/agent-span.ts'
 import type { Working } from '../work.ts'
 import type { Call, Came } from './call.ts'
 import { Flights, type Parked } from './flights.ts'
@@ -28,7 +28,7 @@ export interface ExecutionSettings {
   readonly state: WorkflowState
   readonly streams: Streams
   /** To whom it is told what the node does. */
-  readonly telemetry: AgentWork
+  readonly telemetry: AgentTelemetry
   /** What stands before the names of all records of this workflow in its run. */
   readonly scope: string
   /** The run by whose name its effects go. */
@@ -56,7 +56,7 @@ export class Execution {
   /** The run by whose name its effects go: one before its own, where what was cut off there is done again. */
   readonly keys: string
   readonly replay: Replay
-  readonly telemetry: AgentWork
+  readonly telemetry: AgentTelemetry
   readonly #gate: Gate
   readonly #unkept: Unkept
   readonly #flights: Flights
@@ -173,7 +173,7 @@ export class Execution {
     }
   }
 
-  async #told<T>(told: AgentWork, work: () => Promise<T>): Promise<T> {
+  async #told<T>(told: AgentTelemetry, work: () => Promise<T>): Promise<T> {
     try {
       const value = await told.within(work)
       told.end('completed')
@@ -299,7 +299,7 @@ export class Execution {
     hook: string,
     begun: Given | undefined,
     live: (call: Call) => Promise<Came>,
-    telemetry: AgentWork,
+    telemetry: AgentTelemetry,
     order: Order,
   ): Promise<Json | undefined> {
     const { work } = this

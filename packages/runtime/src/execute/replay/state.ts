@@ -2,7 +2,7 @@
 
 import type { Json } from '@millrace/protocol'
 import { MillraceError, ValidationError } from '../../error/error.ts'
-import { jsonTextOf } from '../../schema/json.ts'
+import { toJsonText } from '../../schema/json.ts'
 
 /** The most that one value of a workflow's state may be, and all of a run's together, in bytes of JSON. */
 export const MAX_STATE_VALUE = 64 * 1024
@@ -74,7 +74,7 @@ function updated(key: string, value: Json | undefined, update: Update): Json | u
 /** A value as state keeps it; throws where it is no JSON or too large. */
 export function stateOf(key: string, value: unknown): Json | undefined {
   if (value === undefined) return undefined
-  const text = jsonTextOf(value, cause => {
+  const text = toJsonText(value, cause => {
     const found = cause === undefined ? `a ${typeof value}` : 'what is none'
     return new ValidationError(`state ${key}: expected JSON, found ${found}`, { cause })
   })

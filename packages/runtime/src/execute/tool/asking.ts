@@ -5,14 +5,14 @@ import type { Chunk } from '@millrace/protocol'
 import { type Approval, approvalIdOf, approvalOf, type Verdict, verdictOf } from '../../define/approval.ts'
 import type { Callable } from '../../define/tool.ts'
 import type { ErrorCode } from '../../error/error-codes.ts'
-import type { Made } from '../../model/tool-calls.ts'
+import type { RequestedCall } from '../../model/tool-calls.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { validate } from '../../schema/schema.ts'
 import { callLane, checkpointOf, contextOf, type Work } from '../work.ts'
 import { fitting, type Weighed } from './fitting.ts'
 
 /** A call, and whether somebody has to approve it. */
-interface Asked extends Made<Callable> {
+interface Asked extends RequestedCall<Callable> {
   readonly verdict: Verdict
   /** Until when an answer counts, if somebody is asked. */
   readonly deadline: number | undefined
@@ -40,7 +40,7 @@ export async function commitOf(
   work: Work,
   lane: Lane,
   facts: readonly Chunk[],
-  made: readonly Made<Callable>[],
+  made: readonly RequestedCall<Callable>[],
   besides: readonly Said[] = [],
 ): Promise<readonly Said[] | ((ticket: Ticket) => readonly Said[])> {
   const asked = await Promise.all(made.map(call => askedOf(work, lane.origin.step, call)))
@@ -91,14 +91,17 @@ function weightOf(work: Work, lane: Lane, call: Asked): number {
 }
 
 /** Whether nobody has said of a call without approval, as far as this process knows, that it needs none. */
-export const isUnasked = (work: Work, { tool, toolCallId }: Pick<Made<Callable>, 'tool' | 'toolCallId'>): boolean =>
+export const isUnasked = (
+  work: Work,
+  { tool, toolCallId }: Pick<RequestedCall<Callable>, 'tool' | 'toolCallId'>,
+): boolean =>
   approvalOf(tool.approval as Approval) !== undefined && !letPassBy(work).has(approvalIdOf(work.runId, toolCallId))
 
 /** What is said before a call runs that the log holds already: who has to approve it, or that its rule did or did not; nothing where it may run as it is. */
 export async function lateAskingOf(
   work: Work,
   step: number,
-  call: Omit<Made<Callable>, 'taken'>,
+  call: Omit<RequestedCall<Callable>, 'parsedInput'>,
 ): Promise<readonly Said[] | undefined> {
   const { tool, input } = call
   const taken = approvalOf(tool.approval as Approval)?.rule
@@ -106,7 +109,7 @@ export async function lateAskingOf(
     : { value: input }
   // What does not fit does not run.
   if ('problem' in taken) return undefined
-  const asked = await askedOf(work, step, { ...call, taken: taken.value })
+  const asked = await askedOf(work, step, { ...call, parsedInput: taken.value })
   return asked.verdict === false ? undefined : askingOf(work, step, asked)
 }
 
@@ -122,8 +125,8 @@ function letPassBy({ writer }: Work): Set<string> {
   return known
 }
 
-async function askedOf(work: Work, step: number, call: Made<Callable>): Promise<Asked> {
-  const { tool, toolCallId, taken } = call
+async function askedOf(work: Work, step: number, call: RequestedCall<Callable>): Promise<Asked> {
+  const { tool, toolCallId, parsedInput: taken } = call
   const approval = approvalOf(tool.approval as Approval)
   if (approval === undefined) return { ...call, verdict: false, deadline: undefined }
   let verdict: Verdict = true

@@ -9,8 +9,8 @@ import { BudgetError, type MillraceError, ToolError } from '../../error/error.ts
 import { excerpt } from '../../error/excerpt.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { validate } from '../../schema/schema.ts'
-import type { AgentWork } from '../../telemetry/agent-span.ts'
-import type { ToolCall } from '../../telemetry/tool-span.ts'
+import type { AgentTelemetry } from '../../telemetry/agent-span.ts'
+import type { ToolCallTelemetry } from '../../telemetry/tool-span.ts'
 import { type Ended, type Halt, workOn } from '../agent/loop.ts'
 import { childrenEnded, failureOf } from '../ending.ts'
 import { agentOutput } from '../output.ts'
@@ -34,8 +34,8 @@ const STATUSES = { waiting: 'paused', left: 'left' } as const
 
 /** Who is told of a sub-agent's work, and of the call that it works for. */
 interface Told {
-  readonly agent: AgentWork
-  readonly call: ToolCall
+  readonly agent: AgentTelemetry
+  readonly call: ToolCallTelemetry
 }
 
 /** The id of the sub-agent that works for a call of a run. */
@@ -46,7 +46,11 @@ export function childIdOf(runId: string, agentType: string, toolCallId: string):
 }
 
 /** Lets a sub-agent work for a call, from wherever it stands, and commits what came of it; tells why there is no outcome yet, if there is none. */
-export async function delegate(settings: CallSettings, sub: SubAgent, call: ToolCall): Promise<Halt | undefined> {
+export async function delegate(
+  settings: CallSettings,
+  sub: SubAgent,
+  call: ToolCallTelemetry,
+): Promise<Halt | undefined> {
   const { work } = settings
   const controller = new AbortController()
   const abort = () => controller.abort(work.signal.reason)
@@ -68,7 +72,7 @@ export async function delegate(settings: CallSettings, sub: SubAgent, call: Tool
         noteStandstill(work.session, agentId, ended)
       }
       telemetry.end(STATUSES[ended.outcome])
-      call.halt(STATUSES[ended.outcome])
+      call.suspend(STATUSES[ended.outcome])
       return ended
     }
     await finish(settings, child, ended, told)
@@ -98,7 +102,12 @@ interface Child {
 }
 
 /** Says that the sub-agent begins, unless that was said before. */
-async function begin(settings: CallSettings, sub: SubAgent, signal: AbortSignal, telemetry: AgentWork): Promise<Child> {
+async function begin(
+  settings: CallSettings,
+  sub: SubAgent,
+  signal: AbortSignal,
+  telemetry: AgentTelemetry,
+): Promise<Child> {
   const { work, step, call } = settings
   const { session, writer, runId } = work
   const { program } = sub

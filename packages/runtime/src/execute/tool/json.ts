@@ -1,11 +1,11 @@
 import type { Json } from '@millrace/protocol'
 import { ToolError } from '../../error/error.ts'
-import { jsonOr } from '../../schema/json.ts'
+import { toJson } from '../../schema/json.ts'
 
 /** A value as JSON has it; nothing is null. Throws where it is none. */
 export function jsonOf(value: unknown, what: string): Json {
   if (value === undefined) return null
-  return jsonOr(value, cause => {
+  return toJson(value, cause => {
     const found = cause === undefined ? ` but a ${typeof value}` : ''
     return new ToolError(`${what} is no JSON${found}`, { code: 'tool_output_invalid', cause })
   })

@@ -10,7 +10,7 @@ import { describeType } from '../../error/check-object.ts'
 import { MillraceError, ValidationError } from '../../error/error.ts'
 import { DEFAULT_BACKOFF } from '../../model/backoff.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
-import { jsonOr } from '../../schema/json.ts'
+import { toJson } from '../../schema/json.ts'
 import { askAgent } from '../hooks/ask-agent.ts'
 import { dropQuestions } from '../hooks/use-interrupt.ts'
 import { emitStructured } from '../hooks/use-structured-data.ts'
@@ -132,7 +132,7 @@ function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
     if (text !== undefined && typeof text !== 'string') throw wrong(`as ${what} ${describeType(text)}: expected text`)
   }
   return {
-    ...(data !== undefined && { data: jsonOr(data, () => wrong('data that is no JSON')) }),
+    ...(data !== undefined && { data: toJson(data, () => wrong('data that is no JSON')) }),
     ...(ui !== undefined && { ui }),
     ...(condition !== undefined && { condition }),
     ...(transitionTo !== undefined && { transitionTo }),

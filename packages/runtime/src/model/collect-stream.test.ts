@@ -1,7 +1,6 @@
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
-import { generated } from './generate-result.ts'
-import { wholeOf } from './whole.ts'
+import { collectStream, generateAsStream } from './generate-result.ts'
 
 const streamOf = (parts: readonly LanguageModelV4StreamPart[]): ReadableStream<LanguageModelV4StreamPart> =>
   new ReadableStream({
@@ -35,8 +34,8 @@ const parts: LanguageModelV4StreamPart[] = [
 ]
 
 test('what a generation makes of a whole answer is what the answer was made of', async () => {
-  const doGenerate = () => wholeOf(streamOf(parts))
-  const { stream } = await generated({ specificationVersion: 'v4', doGenerate } as unknown as LanguageModelV4, {
+  const doGenerate = () => collectStream(streamOf(parts))
+  const { stream } = await generateAsStream({ specificationVersion: 'v4', doGenerate } as unknown as LanguageModelV4, {
     prompt: [],
   })
   const again: LanguageModelV4StreamPart[] = []
@@ -46,5 +45,5 @@ test('what a generation makes of a whole answer is what the answer was made of',
 })
 
 test('what came to no end is no answer (law 7)', async () => {
-  await expect(wholeOf(streamOf(parts.slice(0, -1)))).rejects.toThrow('the stream came to no end')
+  await expect(collectStream(streamOf(parts.slice(0, -1)))).rejects.toThrow('the stream came to no end')
 })
