@@ -5,6 +5,7 @@ import type { Chunk, Part, View } from '@millrace/protocol'
 import type { Program } from '../define/program.ts'
 import { checkObject, describeType } from '../error/check-object.ts'
 import { RunError, ValidationError } from '../error/error.ts'
+import { sessionUnknown } from '../session/log-errors.ts'
 import {
   type Answer,
   type AnswerOptions,
@@ -16,7 +17,6 @@ import {
   pendingFor,
   refusalOf,
 } from './answer.ts'
-import { sessionUnknown } from './refusal.ts'
 import { Speakers } from './speakers.ts'
 import type { Turns } from './turns.ts'
 

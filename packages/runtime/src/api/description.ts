@@ -4,7 +4,7 @@ import type { StreamManager } from '@millrace/log'
 import type { JsonObject } from '@millrace/protocol'
 import { checkObject } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import { sessionUnknown } from './refusal.ts'
+import { sessionUnknown } from '../session/log-errors.ts'
 
 /** What people call a session, and what they keep beside it; what is not named stays as it was. */
 export interface DescribeOptions {

@@ -8,7 +8,7 @@ import {
   type Usage,
   type View,
 } from '@millrace/protocol'
-import { outputStreamId } from '../execute/output.ts'
+import { outputStreamId } from '../session/session.ts'
 import { runOf } from './request.ts'
 import { type Suspended, suspensionOf } from './suspension.ts'
 

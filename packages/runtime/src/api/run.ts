@@ -1,6 +1,6 @@
 import type { StreamManager } from '@millrace/log'
 import { checkObject } from '../error/check-object.ts'
-import { isTruncated, withLog } from './refusal.ts'
+import { isTruncated, withLog } from '../session/log-errors.ts'
 import { type RunResult, resultOf } from './result.ts'
 import { isLive, type Standing, standingOf } from './standing.ts'
 import { type PieceOptions, piecesOf, type RunPiece, RunStream, type StreamOptions } from './stream.ts'

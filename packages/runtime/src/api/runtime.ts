@@ -10,6 +10,7 @@ import { Notices } from '../drive/notices.ts'
 import { checkObject } from '../error/check-object.ts'
 import { RunError } from '../error/error.ts'
 import { DEFAULT_BACKOFF } from '../model/backoff.ts'
+import { isSessionUnknown, sessionUnknown, withLog } from '../session/log-errors.ts'
 import { contextOf } from '../session/run-context.ts'
 import { type KeptUpload, keepUpload, type NewUpload, readUpload } from '../session/upload.ts'
 import { consoleLogger, guarded } from '../telemetry/logger.ts'
@@ -18,7 +19,7 @@ import type { Answer, AnswerOptions } from './answer.ts'
 import { type Answered, type Answering, type ClaimOptions, giveAnswer, giveClaim } from './answering.ts'
 import { type DescribeOptions, giveDescription } from './description.ts'
 import { programOf } from './program.ts'
-import { isSessionUnknown, overtaken, refusalOf, sessionUnknown, withLog } from './refusal.ts'
+import { overtaken, refusalOf } from './refusal.ts'
 import {
   type Asked,
   type AskOptions,

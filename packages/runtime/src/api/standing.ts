@@ -2,7 +2,7 @@
 
 import type { StreamManager, Ticket } from '@millrace/log'
 import { RunError } from '../error/error.ts'
-import { sessionUnknown } from './refusal.ts'
+import { sessionUnknown } from '../session/log-errors.ts'
 import { cutterOf, requestFor } from './request.ts'
 
 export interface Standing {

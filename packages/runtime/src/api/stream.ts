@@ -1,7 +1,7 @@
 import { mustStop, type ReadEntry, type StreamInfo, type StreamManager } from '@millrace/log'
 import { decodeCursor, type Entry, encodeCursor } from '@millrace/protocol'
 import { checkObject } from '../error/check-object.ts'
-import { withLog } from './refusal.ts'
+import { withLog } from '../session/log-errors.ts'
 import { type Standing, takenBack } from './standing.ts'
 
 export interface StreamOptions {

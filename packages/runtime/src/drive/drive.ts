@@ -16,8 +16,9 @@ import { unlessAborted } from '../async/unless-aborted.ts'
 import type { Agent } from '../define/agent.ts'
 import { type Program, workflowOf } from '../define/program.ts'
 import { BudgetError, MillraceError } from '../error/error.ts'
-import { type Ended, workOn } from '../execute/agent/loop.ts'
+import { workOn } from '../execute/agent/loop.ts'
 import { childrenEnded, completed, failed, failureOf, stopped } from '../execute/ending.ts'
+import type { Ended, Executor } from '../execute/executor.ts'
 import { agentOutput } from '../execute/output.ts'
 import { draftsEnded } from '../execute/replay/drafts.ts'
 import { programAt } from '../execute/replay/journal.ts'
@@ -73,6 +74,9 @@ const STOPPED = Symbol('stopped')
 
 /** What of a log's trouble says nothing about the run: whoever reaches the log goes on with it. */
 const NOT_THE_RUN = new Set(['unavailable', 'fenced', 'regressed', 'absent', 'closed', 'truncated'])
+
+/** Runs the agents and workflows of all runs. */
+const executor: Executor = { runAgent: workOn, runWorkflow: flowOn }
 
 export class Drive {
   readonly #settings: DriveSettings
@@ -265,13 +269,14 @@ export class Drive {
       moved: this.#moved,
       clock: this.#options.clock.now,
       turn: inTurn(),
+      executor,
       lane: (step, model) =>
         writer.lane({ lane: writer.main.origin.lane, step, ...(model !== undefined && { model }) }),
       workflowOf: id => workflowOf(programs, id),
     }
     if (definition.kind === 'workflow') {
       this.#work = working
-      return () => flowOn(working, definition)
+      return () => executor.runWorkflow(working, definition)
     }
     await this.#giveState(definition, session)
     const work: Work = {
@@ -282,7 +287,7 @@ export class Drive {
       output: agentOutput(definition, runId, runId),
     }
     this.#work = work
-    return () => workOn(work)
+    return () => executor.runAgent(work)
   }
 
   /** The state that an agent begins with, where the session has none. */

@@ -3,6 +3,7 @@
 import { LogError, type Said, stopStatus, type Ticket, type Writer } from '@millrace/log'
 import type { Agent, Chunk, FinishReason, RunStatus } from '@millrace/protocol'
 import { MillraceError } from '../error/error.ts'
+import { excerpt } from '../error/excerpt.ts'
 import type { Session } from '../session/session.ts'
 
 /** The longest reason that an end gives: the smallest entry that a log can be told to take holds it. */
@@ -23,7 +24,7 @@ export const stopped = (ticket: Ticket, checkpointId?: string): Chunk[] => [
 /** The end of a run that failed. */
 export function failed(failure: MillraceError, checkpointId?: string): Chunk[] {
   const { code, category, retryable } = failure
-  const message = shortened(failure.message)
+  const message = excerpt(failure.message, LONGEST_REASON)
   return [
     { type: 'error', message, code, category, retryable, recoverable: false },
     { type: 'finish', finishReason: 'error' },
@@ -65,12 +66,6 @@ function ended(status: RunStatus, checkpointId?: string, reason?: string): Chunk
     ...(checkpointId !== undefined && { checkpointId }),
     ...(reason !== undefined && { reason }),
   }
-}
-
-function shortened(text: string): string {
-  if (text.length <= LONGEST_REASON) return text
-  // Half a character at the end is none.
-  return `${text.slice(0, LONGEST_REASON - 1).replace(/[\ud800-\udbff]$/, '')}…`
 }
 
 /** What a run may say of why it failed: what nobody meant to be shown stays with the logger. */

@@ -4,6 +4,7 @@ import { type Chunk, type Fields, type FieldUpdate, FieldWatcher, type Json } fr
 import type { Agent } from '../define/agent.ts'
 import { MillraceError } from '../error/error.ts'
 import { type Schema, validate } from '../schema/schema.ts'
+import { outputStreamId } from '../session/session.ts'
 import { fieldsOf } from './output-fields.ts'
 
 /** What each update of a structured object says of it. */
@@ -45,9 +46,6 @@ export interface AnswerSink {
   /** Says what is left at the end of an answer that calls nobody; gives its document, if it is to be one. Throws where that does not fit. */
   settle(write: (chunk: Chunk) => PromiseLike<void>): Promise<Json | undefined>
 }
-
-/** The structured object of an agent's output: of the run, or of a sub-agent in it. */
-export const outputStreamId = (runId: string, agentId: string = runId): string => `output:${agentId}`
 
 /** What makes a document of an agent's answer to a step, if the agent has an output. */
 export function agentOutput(

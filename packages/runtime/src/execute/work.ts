@@ -2,18 +2,22 @@
 
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { Lane, Said, Timers, Writer } from '@millrace/log'
-import type { Chunk, Json, Message } from '@millrace/protocol'
+import type { Chunk, FinishReason, Json, Message, Usage } from '@millrace/protocol'
 import type { Bell } from '../async/signal.ts'
 import type { Agent, AgentContext } from '../define/agent.ts'
 import { approvalIdOf } from '../define/approval.ts'
 import type { Program } from '../define/program.ts'
+import type { Callable } from '../define/tool.ts'
 import type { Workflow } from '../define/workflow.ts'
 import type { Backoff } from '../model/backoff.ts'
+import type { ModelAnswer } from '../model/model-answer.ts'
+import type { RequestedCall } from '../model/tool-calls.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
 import type { Session } from '../session/session.ts'
 import type { AgentTelemetry } from '../telemetry/agent-span.ts'
 import type { Logger } from '../telemetry/logger.ts'
-import type { Spoken } from './agent/step.ts'
+import type { Executor } from './executor.ts'
+
 import type { AnswerSink } from './output.ts'
 
 /** An agent or a workflow at work, of the run or for a call in it, or a model for a hook. */
@@ -46,6 +50,8 @@ export interface Working {
   turn<T>(commit: () => Promise<T>): Promise<T>
   /** The lane of the agent, in a step. */
   lane(step: number, model?: string): Lane
+  /** Runs the agents and workflows that this one calls. */
+  readonly executor: Executor
   /** A workflow by its id, if there is one here. */
   workflowOf(id: string): Workflow | undefined
 }
@@ -69,6 +75,28 @@ export interface Work extends Working {
   heard?(spoken: Spoken): readonly Said[]
   /** Called once the commit of a model call with calls is in the log. */
   kept?(): void
+}
+
+/** A model call that came to its end, and is to be committed with these facts. */
+export interface Spoken {
+  readonly facts: readonly Chunk[]
+  /** How many calls the model is to be told the outcome of, and those of them that have to run for that. */
+  readonly calls: number
+  readonly made: readonly RequestedCall<Callable>[]
+  /** The ids of all calls: also of those that the provider ran, or that could not be made. */
+  readonly callIds: readonly string[]
+  readonly finishReason: FinishReason
+  readonly lane: Lane
+  /** The agent's output, where the answer is that. */
+  readonly output: Json | undefined
+  readonly text: string
+  /** The last line of the text; none of what is a document, which is no text to anybody. */
+  readonly line: string | undefined
+  /** What the provider said of its answer. */
+  readonly about: Pick<ModelAnswer, 'usage' | 'warnings' | 'providerMetadata' | 'raw'> & {
+    /** What each attempt used that was taken back before it. */
+    readonly discarded: readonly Usage[]
+  }
 }
 
 /** The lane of a call of an agent. */

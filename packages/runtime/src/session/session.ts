@@ -19,11 +19,14 @@ import {
   type View,
 } from '@millrace/protocol'
 import { RunError } from '../error/error.ts'
-import { outputStreamId } from '../execute/output.ts'
+
 import { largeValue } from './large-value.ts'
 import { contextOf } from './run-context.ts'
 import { type HookOrigin, Trail } from './trail.ts'
 import { withUploads } from './upload.ts'
+
+/** The structured object of an agent's output: of the run, or of a sub-agent in it. */
+export const outputStreamId = (runId: string, agentId: string = runId): string => `output:${agentId}`
 
 /** The lane on which the root agent of a run works. */
 const ROOT_LANE = 'main'

@@ -3,8 +3,8 @@
 import { createHash } from 'node:crypto'
 import type { StreamManager } from '@millrace/log'
 import type { Message, Part } from '@millrace/protocol'
-import { sessionUnknown } from '../api/refusal.ts'
 import { MillraceError } from '../error/error.ts'
+import { sessionUnknown } from './log-errors.ts'
 
 /** A file to be kept. */
 export interface NewUpload {

@@ -1,40 +1,18 @@
 // An agent at work: a model call, the calls that it made, and again, until there is nothing left to do. Each time it looks where it stands, so that it does
 // not matter who came here.
 
-import type { Said } from '@millrace/log'
-import type { FinishReason, Json, ToolPart } from '@millrace/protocol'
+import type { ToolPart } from '@millrace/protocol'
 import { callablesOf } from '../../define/agent.ts'
-import { checkBudgets } from '../../define/budget.ts'
 import type { Callable } from '../../define/tool.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { finishingCalls, type Position, positionOf } from '../agent-position.ts'
+import type { Ended } from '../executor.ts'
 import { commitOf } from '../tool/asking.ts'
-import { decided } from '../tool/execution.ts'
+import { decided } from '../tool/call-commit.ts'
 import { checkpointId, checkpointOf, contextOf, type Work } from '../work.ts'
 import { callAll } from './calls.ts'
+import { checkBudgets } from './check-budgets.ts'
 import { speak } from './step.ts'
-
-/** Why an agent that is not done does not go on here: another process is to, or somebody has to answer first. */
-export type Halt =
-  | { readonly outcome: 'left' }
-  /** With the pendings that it waits for, as `kind:id`, and when the first of their deadlines passes. */
-  | { readonly outcome: 'waiting'; readonly on: readonly string[]; readonly until: number }
-
-/** How an agent's work ended here. */
-export type Ended =
-  | {
-      readonly outcome: 'done'
-      readonly facts: readonly Said[]
-      readonly finishReason: FinishReason
-      readonly steps: number
-      /** What its `output` or a finishing tool gave. */
-      readonly output?: Json
-      /** What it said in its last step. */
-      readonly text: string
-      /** The last line of that, if everybody sees it and it may not be read yet. */
-      readonly line?: string
-    }
-  | Halt
 
 type Tools = ReadonlyMap<string, Callable>
 

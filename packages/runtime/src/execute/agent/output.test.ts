@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { agent } from '../../define/agent.ts'
 import { tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { outputStreamId } from '../output.ts'
+import { outputStreamId } from '../../session/session.ts'
 import { callsOf, chunksOf, commitOf, heardModel, play } from './play.fixture.ts'
 
 const recipe = z.object({

@@ -2,7 +2,7 @@
 
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { Lane } from '@millrace/log'
-import type { Chunk, FinishReason, Json, Usage, View } from '@millrace/protocol'
+import type { Chunk, Json, Usage, View } from '@millrace/protocol'
 import { sleep } from '../../async/sleep.ts'
 import { breath } from '../../async/yield-to-event-loop.ts'
 import { compute } from '../../define/agent.ts'
@@ -16,35 +16,12 @@ import { jsonFormatOf, learnFromWarnings, schemaInstructions } from '../../model
 import { asV4, type Model, modelName } from '../../model/model.ts'
 import { ModelAnswer, streamCutError } from '../../model/model-answer.ts'
 import { promptOf, syntheticMessage } from '../../model/prompt.ts'
-import type { RequestedCall } from '../../model/tool-calls.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { keyOf } from '../../session/key.ts'
 import { lastLineOf } from '../../session/last-line.ts'
 import type { ModelCallTelemetry } from '../../telemetry/model-span.ts'
 import { misfit, problemOf } from '../output.ts'
-import { contextOf, longestCallId, type Work } from '../work.ts'
-
-/** A model call that came to its end, and is to be committed with these facts. */
-export interface Spoken {
-  readonly facts: readonly Chunk[]
-  /** How many calls the model is to be told the outcome of, and those of them that have to run for that. */
-  readonly calls: number
-  readonly made: readonly RequestedCall<Callable>[]
-  /** The ids of all calls: also of those that the provider ran, or that could not be made. */
-  readonly callIds: readonly string[]
-  readonly finishReason: FinishReason
-  readonly lane: Lane
-  /** The agent's output, where the answer is that. */
-  readonly output: Json | undefined
-  readonly text: string
-  /** The last line of the text; none of what is a document, which is no text to anybody. */
-  readonly line: string | undefined
-  /** What the provider said of its answer. */
-  readonly about: Pick<ModelAnswer, 'usage' | 'warnings' | 'providerMetadata' | 'raw'> & {
-    /** What each attempt used that was taken back before it. */
-    readonly discarded: readonly Usage[]
-  }
-}
+import { contextOf, longestCallId, type Spoken, type Work } from '../work.ts'
 
 /** Calls the model until an answer is whole and fits; undefined where another process is to make the next attempt; throws where it cannot be had. */
 export async function speak(

@@ -3,7 +3,6 @@
 import { mustStop, type Said } from '@millrace/log'
 import type { Message, ToolPart } from '@millrace/protocol'
 import { childrenEnded } from '../ending.ts'
-import type { ReasonStep } from '../hooks/reason.ts'
 import { recordsEnded } from '../record-scope.ts'
 import type { Call } from './call.ts'
 import type { Execution } from './execution.ts'
@@ -70,6 +69,6 @@ const isOpen = ({ state }: ToolPart): boolean => !state.startsWith('output-')
 
 /** The calls of a step of a model's, if a record is of one. */
 function toolCallIdsIn(value: unknown): readonly string[] {
-  const { toolCallIds } = Object(value) as Partial<ReasonStep>
+  const { toolCallIds } = Object(value) as { readonly toolCallIds?: readonly string[] }
   return Array.isArray(toolCallIds) ? toolCallIds : []
 }

@@ -11,15 +11,14 @@ import { deepCopy } from '../../schema/deep-copy.ts'
 import { validate } from '../../schema/schema.ts'
 import type { AgentTelemetry } from '../../telemetry/agent-span.ts'
 import type { ToolCallTelemetry } from '../../telemetry/tool-span.ts'
-import { type Ended, type Halt, workOn } from '../agent/loop.ts'
 import { childrenEnded, failureOf } from '../ending.ts'
+import type { Ended, Halt } from '../executor.ts'
 import { agentOutput } from '../output.ts'
 import { recordsEnded } from '../record-scope.ts'
 import { callLane, checkpointOf, type Work, type Working } from '../work.ts'
-import { flowOn } from '../workflow/flow.ts'
-import { batchOf, type CallSettings, decided, refusalOf } from './execution.ts'
+import { batchOf, type CallSettings, decided, refusalOf } from './call-commit.ts'
 import { failed, type Outcome } from './outcome.ts'
-import { noteStandstill } from './standstill.ts'
+import { childIdOf, noteStandstill } from './standstill.ts'
 
 /** So much of a result is told again with the end of the sub-agent; the call has all of it. */
 export const LONGEST_RESULT = 16 * 1024
@@ -36,13 +35,6 @@ const STATUSES = { waiting: 'paused', left: 'left' } as const
 interface Told {
   readonly agent: AgentTelemetry
   readonly call: ToolCallTelemetry
-}
-
-/** The id of the sub-agent that works for a call of a run. */
-export function childIdOf(runId: string, agentType: string, toolCallId: string): string {
-  const id = `${agentType}:${toolCallId}`
-  // That of a run is the id of its root agent, and anybody may choose it; no name of an agent begins so.
-  return id === runId ? `+${id}` : id
 }
 
 /** Lets a sub-agent work for a call, from wherever it stands, and commits what came of it; tells why there is no outcome yet, if there is none. */
@@ -116,7 +108,7 @@ async function begin(
   const lane = callLane(work, step, call.toolCallId)
   if (!session.hasAgent(runId, agentId)) await open(settings, program, lane, signal)
   await session.sync(writer.cursor.sequence)
-  const { leaving, context, data, timers, backoff, logger, moved, clock, turn, workflowOf } = work
+  const { leaving, context, data, timers, backoff, logger, moved, clock, turn, executor, workflowOf } = work
   const working: Working = {
     program,
     session,
@@ -136,6 +128,7 @@ async function begin(
     moved,
     clock,
     turn,
+    executor,
     workflowOf,
     lane: (step, model) =>
       writer.lane({
@@ -146,7 +139,8 @@ async function begin(
         ...(model !== undefined && { model }),
       }),
   }
-  if (program.kind === 'workflow') return { lane: working.lane, work: () => flowOn(working, program, told) }
+  if (program.kind === 'workflow')
+    return { lane: working.lane, work: () => executor.runWorkflow(working, program, told) }
   const task = taskOf(agentId, told as string, session.head)
   const own: Work = {
     ...working,
@@ -155,7 +149,7 @@ async function begin(
     message: () => session.message(runId, agentId),
     output: agentOutput(program, runId, agentId),
   }
-  return { lane: own.lane, work: () => workOn(own) }
+  return { lane: own.lane, work: () => executor.runAgent(own) }
 }
 
 /** What a sub-agent is told. */

@@ -1,25 +1,14 @@
 // One call of the server's: progress as words on a lane of its own, the outcome as a commit of its own.
 
-import { type Lane, LogError, MAX_PENDINGS, mustStop, pendingKey, type Said, type Ticket } from '@millrace/log'
-import type { Agent, Chunk, Operation, ToolPart } from '@millrace/protocol'
-import type { Callable } from '../../define/tool.ts'
-import { ToolError } from '../../error/error.ts'
-import type { Halt } from '../agent/loop.ts'
-import { finishingCalls, positionOf } from '../agent-position.ts'
-import { childrenEnded } from '../ending.ts'
+import { type Lane, MAX_PENDINGS, mustStop, pendingKey, type Said } from '@millrace/log'
+import type { Chunk, Operation } from '@millrace/protocol'
+import type { Halt } from '../executor.ts'
 import { callLane, checkpointOf, type Work } from '../work.ts'
 import { isUnasked, lateAskingOf, TOO_LARGE, TOO_MANY } from './asking.ts'
-import { childIdOf, delegate } from './delegation.ts'
+import { batchOf, type CallSettings, decided, othersEnded, refusalOf } from './call-commit.ts'
+import { delegate } from './delegation.ts'
 import { failed, type Outcome, outcomeOf } from './outcome.ts'
-import { standstillOf } from './standstill.ts'
-
-export interface CallSettings {
-  readonly work: Work
-  readonly step: number
-  readonly call: ToolPart
-  /** What could be called in the step, by its name. */
-  readonly tools: ReadonlyMap<string, Callable>
-}
+import { childIdOf, standstillOf } from './standstill.ts'
 
 /** Runs a call and commits its outcome. What goes wrong in it is an outcome too; only the end of the run is thrown. Tells why there is no outcome yet, if there is none. */
 export async function execute(settings: CallSettings): Promise<Halt | undefined> {
@@ -51,15 +40,6 @@ export async function execute(settings: CallSettings): Promise<Halt | undefined>
   work.signal.throwIfAborted()
   told.settle(await work.turn(() => commit(settings, lane, outcome)))
   return undefined
-}
-
-/** The ends of the sub-agents at work for a call that cannot be any more, but for its own: the tool was another when they began. */
-function othersEnded({ work, call }: CallSettings, own?: string): Said[] {
-  const { session, writer, runId, agentId } = work
-  const { toolCallId } = call
-  if (!session.mayHaveAgentFor(toolCallId) || (own !== undefined && session.hasAgent(runId, own))) return []
-  const isMeant = (agent: Agent) => agent.parentId === agentId && agent.toolCallId === toolCallId
-  return childrenEnded(session, writer, 'interrupted', isMeant)
 }
 
 /** Asks for approval of a call that the log holds already, or says what was decided about it. */
@@ -121,14 +101,6 @@ export async function lapse(settings: CallSettings, pending: string): Promise<vo
   })
 }
 
-/** Appends a batch on whatever ticket, unless the run is to stop: then its end says the rest. */
-export async function decided(work: Work, build: (ticket: Ticket) => readonly Said[]): Promise<void> {
-  const done = await work.writer.decide(ticket => (mustStop(ticket) || work.signal.aborted ? undefined : build(ticket)))
-  if (done !== undefined) return
-  work.signal.throwIfAborted()
-  throw new LogError('refused', 'the run is to stop')
-}
-
 /** Commits what became of a call, on whatever ticket: an answer to another that comes meanwhile changes nothing about it. */
 async function say(work: Work, lane: Lane, batch: readonly Said[]): Promise<void> {
   while ((await lane.commit(batch)).outcome === 'moved') work.signal.throwIfAborted()
@@ -159,55 +131,4 @@ async function commit(settings: CallSettings, lane: Lane, outcome: Outcome): Pro
     if (refusal === undefined) throw error
     return refuse(refusal)
   }
-}
-
-/** What the commit of an outcome says, on the session as it is; first that those end who worked for the call. */
-export function batchOf(
-  settings: CallSettings,
-  { chunk, output }: Outcome,
-  patches: readonly Operation[],
-  ends: readonly Said[] = othersEnded(settings),
-): readonly Said[] {
-  const { work, step, call } = settings
-  const lane = callLane(work, step, call.toolCallId)
-  const main = work.lane(step)
-  const batch: Chunk[] = [chunk]
-  if (patches.length > 0) batch.push({ type: 'state-patch', patches: [...patches] })
-  if (output !== undefined && isFinal(settings)) batch.push({ type: 'output', output })
-  batch.push(checkpointOf(lane, false))
-  const said: Said[] = [...ends, ...batch.map(own => ({ chunk: own, lane }))]
-  // The last call of a step closes it, on the lane that made the calls.
-  if (isLast(settings)) said.push({ chunk: checkpointOf(main, true), lane: main })
-  return said
-}
-
-/** Whether no other call of the step is open. */
-function isLast({ work, call }: CallSettings): boolean {
-  const { open } = positionOf(work.message())
-  return open.every(({ toolCallId }) => toolCallId === call.toolCallId)
-}
-
-/** Whether the output of a call is the run's: of several finishing calls the first that the model made, whichever is done first. */
-function isFinal({ work, call, tools }: CallSettings): boolean {
-  const tool = tools.get(call.toolName)
-  // That of a sub-agent, or of a model that a workflow asks, is for whom it works.
-  if (tool?.executor !== 'server' || !tool.finish || work.parent) return false
-  const { calls } = positionOf(work.message())
-  const place = calls.findIndex(({ toolCallId }) => toolCallId === call.toolCallId)
-  return finishingCalls(calls.slice(0, place), tools).length === 0
-}
-
-/** Why the log did not take an outcome; undefined where that is not about this call. */
-export function refusalOf(error: unknown): ToolError | undefined {
-  if (!(error instanceof LogError) || (error.code !== 'too-large' && error.code !== 'invalid')) return undefined
-  if (error.message.startsWith('chunk state-patch:')) {
-    return new ToolError('the change of the state is larger than the log takes', {
-      code: 'tool_state_refused',
-      cause: error,
-    })
-  }
-  return new ToolError('the output is larger than the log takes: return less, or a link', {
-    code: 'tool_output_too_large',
-    cause: error,
-  })
 }

@@ -4,8 +4,7 @@ import { agent } from '../../define/agent.ts'
 import { subAgent } from '../../define/sub-agent.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
 import type { Work } from '../work.ts'
-import { childIdOf } from './delegation.ts'
-import { standstillOf } from './standstill.ts'
+import { childIdOf, standstillOf } from './standstill.ts'
 
 const model = scriptedModel([])
 const inner = agent({ name: 'inner', model })

@@ -4,10 +4,10 @@
 import { pendingKey } from '@millrace/log'
 import type { SubAgent } from '../../define/sub-agent.ts'
 import type { Session } from '../../session/session.ts'
-import type { Halt } from '../agent/loop.ts'
 import { positionOf } from '../agent-position.ts'
+import type { Halt } from '../executor.ts'
 import type { Work } from '../work.ts'
-import { childIdOf } from './delegation.ts'
+
 import { needOf } from './need.ts'
 
 type Waiting = Extract<Halt, { outcome: 'waiting' }>
@@ -19,6 +19,13 @@ const left = new WeakMap<Session, Map<string, Waiting>>()
 export function noteStandstill(session: Session, agentId: string, halt: Waiting): void {
   const known = left.get(session) ?? new Map<string, Waiting>()
   left.set(session, known.set(agentId, halt))
+}
+
+/** The id of the sub-agent that works for a call of a run. */
+export function childIdOf(runId: string, agentType: string, toolCallId: string): string {
+  const id = `${agentType}:${toolCallId}`
+  // That of a run is the id of its root agent, and anybody may choose it; no name of an agent begins so.
+  return id === runId ? `+${id}` : id
 }
 
 /** What a sub-agent at work for a call waits for, with all that work for it; undefined where it can go on, or has not begun. */

@@ -1,6 +1,6 @@
 // When nothing of a workflow can go on here: every line of it waits for somebody, or was left to another process.
 
-import type { Halt } from '../agent/loop.ts'
+import type { Halt } from '../executor.ts'
 import type { Execution } from '../replay/execution.ts'
 
 export class Lull {

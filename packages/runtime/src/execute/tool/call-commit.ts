@@ -1,0 +1,86 @@
+// The commit that settles a call.
+
+import { LogError, mustStop, type Said, type Ticket } from '@millrace/log'
+import type { Agent, Chunk, Operation, ToolPart } from '@millrace/protocol'
+import type { Callable } from '../../define/tool.ts'
+import { ToolError } from '../../error/error.ts'
+import { finishingCalls, positionOf } from '../agent-position.ts'
+import { childrenEnded } from '../ending.ts'
+import { callLane, checkpointOf, type Work } from '../work.ts'
+import type { Outcome } from './outcome.ts'
+
+export interface CallSettings {
+  readonly work: Work
+  readonly step: number
+  readonly call: ToolPart
+  /** What could be called in the step, by its name. */
+  readonly tools: ReadonlyMap<string, Callable>
+}
+
+/** The ends of the sub-agents at work for a call that cannot be any more, but for its own: the tool was another when they began. */
+export function othersEnded({ work, call }: CallSettings, own?: string): Said[] {
+  const { session, writer, runId, agentId } = work
+  const { toolCallId } = call
+  if (!session.mayHaveAgentFor(toolCallId) || (own !== undefined && session.hasAgent(runId, own))) return []
+  const isMeant = (agent: Agent) => agent.parentId === agentId && agent.toolCallId === toolCallId
+  return childrenEnded(session, writer, 'interrupted', isMeant)
+}
+
+/** Appends a batch on whatever ticket, unless the run is to stop: then its end says the rest. */
+export async function decided(work: Work, build: (ticket: Ticket) => readonly Said[]): Promise<void> {
+  const done = await work.writer.decide(ticket => (mustStop(ticket) || work.signal.aborted ? undefined : build(ticket)))
+  if (done !== undefined) return
+  work.signal.throwIfAborted()
+  throw new LogError('refused', 'the run is to stop')
+}
+
+/** What the commit of an outcome says, on the session as it is; first that those end who worked for the call. */
+export function batchOf(
+  settings: CallSettings,
+  { chunk, output }: Outcome,
+  patches: readonly Operation[],
+  ends: readonly Said[] = othersEnded(settings),
+): readonly Said[] {
+  const { work, step, call } = settings
+  const lane = callLane(work, step, call.toolCallId)
+  const main = work.lane(step)
+  const batch: Chunk[] = [chunk]
+  if (patches.length > 0) batch.push({ type: 'state-patch', patches: [...patches] })
+  if (output !== undefined && isFinal(settings)) batch.push({ type: 'output', output })
+  batch.push(checkpointOf(lane, false))
+  const said: Said[] = [...ends, ...batch.map(own => ({ chunk: own, lane }))]
+  // The last call of a step closes it, on the lane that made the calls.
+  if (isLast(settings)) said.push({ chunk: checkpointOf(main, true), lane: main })
+  return said
+}
+
+/** Whether no other call of the step is open. */
+function isLast({ work, call }: CallSettings): boolean {
+  const { open } = positionOf(work.message())
+  return open.every(({ toolCallId }) => toolCallId === call.toolCallId)
+}
+
+/** Whether the output of a call is the run's: of several finishing calls the first that the model made, whichever is done first. */
+function isFinal({ work, call, tools }: CallSettings): boolean {
+  const tool = tools.get(call.toolName)
+  // That of a sub-agent, or of a model that a workflow asks, is for whom it works.
+  if (tool?.executor !== 'server' || !tool.finish || work.parent) return false
+  const { calls } = positionOf(work.message())
+  const place = calls.findIndex(({ toolCallId }) => toolCallId === call.toolCallId)
+  return finishingCalls(calls.slice(0, place), tools).length === 0
+}
+
+/** Why the log did not take an outcome; undefined where that is not about this call. */
+export function refusalOf(error: unknown): ToolError | undefined {
+  if (!(error instanceof LogError) || (error.code !== 'too-large' && error.code !== 'invalid')) return undefined
+  if (error.message.startsWith('chunk state-patch:')) {
+    return new ToolError('the change of the state is larger than the log takes', {
+      code: 'tool_state_refused',
+      cause: error,
+    })
+  }
+  return new ToolError('the output is larger than the log takes: return less, or a link', {
+    code: 'tool_output_too_large',
+    cause: error,
+  })
+}
