@@ -217,7 +217,7 @@ export class Drive {
       this.#kept = head
       snapshots.offer(writer.streamId)
     }
-    const session = await sessions.open(writer.streamId, { onRead, onClock: clock.hear })
+    const session = await sessions.open(writer.streamId, { writer, onRead, onClock: clock.hear })
     this.#kept = snapshots.heard(session.id, session.snapshot, session.head)
     this.#session = session
     return session
@@ -246,7 +246,7 @@ export class Drive {
     const writer = this.#writer
     const runId = this.#runId
     this.#controller.signal.throwIfAborted()
-    await session.sync(writer.cursor.sequence)
+    await session.refresh()
     const context = await this.#context(session)
     this.#controller.signal.throwIfAborted()
     if (session.message(runId, runId) === undefined) await writer.write({ type: 'start' })
@@ -310,11 +310,11 @@ export class Drive {
     }
   }
 
-  /** Reads all that the run has said. */
-  async #hear(session: Session): Promise<void> {
-    // What keeps something from being said is told to who said it.
+  /** Flushes the writer and folds all entries of the run. */
+  async #refresh(session: Session): Promise<void> {
+    // A failed write rejects for its own caller.
     await this.#writer.flush().catch(() => {})
-    await session.sync(this.#writer.cursor.sequence)
+    await session.refresh()
   }
 
   /** The last line that the root of the run has said to everybody, as far as that was read. */
@@ -345,7 +345,7 @@ export class Drive {
     const { facts, finishReason, line } = ended
     const checkpointId = this.#work?.checkpointId
     // An agent tells its last line itself, so that what it said last need not be read for that.
-    if (this.#options.definition?.kind === 'workflow') await this.#hear(session)
+    if (this.#options.definition?.kind === 'workflow') await this.#refresh(session)
     await this.#decide(ticket => {
       if (ticket.run?.runId !== this.#runId) return undefined
       const end = mustStop(ticket) ? stopped(ticket, checkpointId) : completed(finishReason, checkpointId)
@@ -355,7 +355,7 @@ export class Drive {
 
   /** Says that the run waits, where it still does; tells false where it can go on. Then nothing of it is held here. */
   async #pause({ on }: Extract<Ended, { outcome: 'waiting' }>, session: Session): Promise<boolean> {
-    await this.#hear(session)
+    await this.#refresh(session)
     const now = await session.clock()
     let isStopped = false
     const done = await this.#decide(ticket => {
@@ -379,8 +379,7 @@ export class Drive {
     const checkpointId = this.#work?.checkpointId ?? (await session.lastCheckpoint(this.#runId))
     const failure = error === STOPPED ? undefined : failureOf(error)
     // Also a sub-agent that began just now ends with it.
-    await writer.flush().catch(() => {})
-    await session.sync(writer.cursor.sequence)
+    await this.#refresh(session)
     let isFailed = false
     await this.#decide(ticket => {
       isFailed = false

@@ -24,7 +24,7 @@ async function written() {
 test('a session is read on from where it was, and its large values are in their places', async () => {
   const { manager, writer } = await written()
   const read: number[] = []
-  const session = await Session.open(manager, 's', { onRead: head => read.push(head) })
+  const session = await Session.open(manager, 's', { writer, onRead: head => read.push(head) })
   expect(await session.context('r')).toEqual({ secret: LARGE })
   expect(session.hasCall('c')).toBe(true)
   expect(session.hasCall('d')).toBe(false)
@@ -33,8 +33,8 @@ test('a session is read on from where it was, and its large values are in their 
     { type: 'checkpoint-created', checkpointId: 'r/main/c/1+', stepCount: 1 },
   ])
   const { sequence } = writer.cursor
-  await session.sync(sequence)
-  await session.sync(sequence)
+  await session.refresh()
+  await session.refresh()
   expect(read).toEqual([sequence])
   expect([session.head, done.outcome]).toEqual([sequence, 'appended'])
   const [message] = await session.history()
@@ -48,9 +48,9 @@ test('a session is read on from where it was, and its large values are in their 
 
 test('which calls a session has is kept up with what is read: nothing is looked through for it', async () => {
   const { manager, writer } = await written()
-  const session = await Session.open(manager, 's')
+  const session = await Session.open(manager, 's', { writer })
   const asked = async (...ids: string[]) => {
-    await session.sync(writer.cursor.sequence)
+    await session.refresh()
     const views = vi.spyOn(Fold.prototype, 'view')
     const has = ids.filter(id => session.hasCall(id))
     expect(views).not.toHaveBeenCalled()
@@ -84,9 +84,9 @@ test('which sub-agents are at work is kept up with what is read: nothing is look
   const lane = writer.lane({ lane: 'main/c' })
   const who = { agentId: 'child:c', agentType: 'child', toolCallId: 'c' } as const
   const start = { type: 'subagent-start', lane: 'main/c', ...who } as const
-  const session = await Session.open(manager, 's')
+  const session = await Session.open(manager, 's', { writer })
   const isAtWork = async (own: Session) => {
-    await own.sync(writer.cursor.sequence)
+    await own.refresh()
     const views = vi.spyOn(Fold.prototype, 'view')
     const found = [own.hasAgent('r', 'child:c'), own.hasAgent('other', 'child:c'), own.hasAgent('r', 'r')]
     expect(views).not.toHaveBeenCalled()
@@ -96,7 +96,7 @@ test('which sub-agents are at work is kept up with what is read: nothing is look
   expect(await isAtWork(session)).toEqual([false, false, false])
   await lane.commit([start, { type: 'checkpoint-created', checkpointId: 'r/main/c/1+', stepCount: 1 }])
   expect(await isAtWork(session)).toEqual([true, false, false])
-  const later = await Session.open(manager, 's')
+  const later = await Session.open(manager, 's', { writer })
   expect(await isAtWork(later)).toEqual([true, false, false])
   const { startedAt = 0 } = later.view.agents[0] ?? {}
   expect(await session.timeOf('r', 'child:c', startedAt + 7)).toBe(7)
@@ -106,7 +106,7 @@ test('which sub-agents are at work is kept up with what is read: nothing is look
     { type: 'tool-output-available', toolCallId: 'c', output: 'done' },
     { type: 'checkpoint-created', checkpointId: 'r/main/c/1+', stepCount: 1 },
   ])
-  for (const own of [session, later, await Session.open(manager, 's')]) {
+  for (const own of [session, later, await Session.open(manager, 's', { writer })]) {
     expect(await isAtWork(own)).toEqual([false, false, false])
   }
   await manager.close()

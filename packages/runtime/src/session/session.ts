@@ -1,6 +1,14 @@
 // A session as its driver knows it: the fold of its log, kept up step by step at the cost of what is new.
 
-import { type FoldedLog, LogError, type News, type Reach, type StreamInfo, type StreamManager } from '@millrace/log'
+import {
+  type FoldedLog,
+  LogError,
+  type News,
+  type Reach,
+  type StreamInfo,
+  type StreamManager,
+  type Writer,
+} from '@millrace/log'
 import {
   type Agent,
   type Cursor,
@@ -31,11 +39,13 @@ export const outputStreamId = (runId: string, agentId: string = runId): string =
 /** The lane on which the root agent of a run works. */
 const ROOT_LANE = 'main'
 
-/** Who hears of what a session reads. */
-export interface Hearer {
-  /** It has read on, and how far. */
+/** What one driver gives the session while it drives a run. */
+export interface SessionOptions {
+  /** Writes the entries of the run: `refresh` folds what it has appended. */
+  readonly writer?: Pick<Writer, 'cursor'>
+  /** Called with the new head after entries were folded. */
   readonly onRead?: (head: number) => void
-  /** The store has said what time it is. */
+  /** Called with the store's clock whenever the store returns it. */
   readonly onClock?: (clock: number) => void
 }
 
@@ -45,7 +55,7 @@ export class Session {
   readonly snapshot: Reach
   readonly #manager: StreamManager
   readonly #fold: Fold
-  #hearer: Hearer
+  #options: SessionOptions
   /** The place up to which it has read: what comes next is proven to follow (law 2). */
   #cursor: Cursor
   #bytes: number
@@ -69,7 +79,7 @@ export class Session {
     manager: StreamManager,
     id: string,
     { fold, cursor, bytes, snapshot }: FoldedLog,
-    hearer: Hearer,
+    options: SessionOptions,
   ) {
     this.#manager = manager
     this.id = id
@@ -77,7 +87,7 @@ export class Session {
     this.#fold = fold
     this.#cursor = cursor
     this.#bytes = bytes
-    this.#hearer = hearer
+    this.#options = options
     for (const { parts } of this.view.messages) for (const part of parts) this.#noteCall(part.key, part)
     this.#hidden = hiddenCallsIn(this.view)
     for (const { runId, agentId, status } of this.view.agents) {
@@ -86,27 +96,27 @@ export class Session {
   }
 
   /** Reads a session, from its latest snapshot on. */
-  static async open(manager: StreamManager, id: string, hearer: Hearer = {}): Promise<Session> {
+  static async open(manager: StreamManager, id: string, options: SessionOptions = {}): Promise<Session> {
     const past = await manager.fold(id)
     // What is told of it from here on is what is new.
     past.fold.takeChanges()
-    return new Session(manager, id, past, hearer)
+    return new Session(manager, id, past, options)
   }
 
   /** Lets it rest where a run has ended: nobody hears of it, and nothing is kept that is only that run's. */
   rest(): void {
-    this.#hearer = {}
+    this.#options = {}
     this.#trail = undefined
     this.#reserved.clear()
   }
 
   /** Wakes it for another drive, to the end of the log, at the cost of what came meanwhile; false where that does not follow on what it has read: then another is to be opened. */
-  wake(hearer: Hearer): Promise<boolean> {
+  wake(options: SessionOptions): Promise<boolean> {
     return this.#inTurn(async () => {
       const news = await this.#manager.since(this.id, this.#cursor)
       if (news === undefined || news.entries.some(({ chunk }) => chunk.type === 'rewind')) return false
       this.#take(news)
-      this.#hearer = hearer
+      this.#options = options
       return true
     })
   }
@@ -121,9 +131,25 @@ export class Session {
     return this.#bytes
   }
 
-  /** Reads on, at least to a sequence. */
-  sync(to: number): Promise<void> {
-    return this.#inTurn(() => this.#sync(to))
+  /**
+   * Folds all entries that the driver's writer has appended so far. Nothing else in the runtime reads the driver's own entries back, so what this costs is
+   * decided here alone.
+   */
+  refresh(): Promise<void> {
+    return this.#readTo(this.#options.writer?.cursor.sequence ?? 0)
+  }
+
+  /** Folds all entries of the log, those of guests too. */
+  async catchUp(): Promise<void> {
+    await this.#readTo((await this.#info()).head)
+  }
+
+  #readTo(sequence: number): Promise<void> {
+    return this.#inTurn(async () => {
+      if (sequence <= this.#fold.head) return
+      this.#take(await this.#manager.upTo(this.id, this.#cursor, sequence))
+      this.#options.onRead?.(this.#fold.head)
+    })
   }
 
   /** Several lanes read, and each entry counts once. */
@@ -131,11 +157,6 @@ export class Session {
     const done = this.#reading.then(read)
     this.#reading = done.catch(() => {})
     return done
-  }
-
-  /** Reads on to the end of the log: also what others have said. */
-  async catchUp(): Promise<void> {
-    await this.sync((await this.#info()).head)
   }
 
   /** The store's clock. */
@@ -146,14 +167,8 @@ export class Session {
   async #info(): Promise<StreamInfo> {
     const info = await this.#manager.getInfo(this.id)
     if (info === null) throw new LogError('absent', `there is no log ${this.id} any more`)
-    this.#hearer.onClock?.(info.clock)
+    this.#options.onClock?.(info.clock)
     return info
-  }
-
-  async #sync(to: number): Promise<void> {
-    if (to <= this.#fold.head) return
-    this.#take(await this.#manager.upTo(this.id, this.#cursor, to))
-    this.#hearer.onRead?.(this.#fold.head)
   }
 
   #take({ entries, cursor, bytes }: News): void {

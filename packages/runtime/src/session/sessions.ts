@@ -1,5 +1,5 @@
 import { Recent, type StreamManager } from '@millrace/log'
-import { type Hearer, Session } from './session.ts'
+import { Session, type SessionOptions } from './session.ts'
 
 /** How much is kept of sessions that rest, as read from the store. */
 const MOST_KEPT_BYTES = 16 * 1024 * 1024
@@ -14,11 +14,11 @@ export class Sessions {
   }
 
   /** A session as it is now, for one drive. */
-  async open(id: string, hearer: Hearer): Promise<Session> {
+  async open(id: string, options: SessionOptions): Promise<Session> {
     const kept = this.#kept.get(id)
     // It is one drive's at a time.
     this.#kept.delete(id)
-    return kept && (await kept.wake(hearer)) ? kept : Session.open(this.#manager, id, hearer)
+    return kept && (await kept.wake(options)) ? kept : Session.open(this.#manager, id, options)
   }
 
   /** Keeps a session on which nobody works any more. */

@@ -15,7 +15,7 @@ export async function callAll(
   step: number,
   tools: ReadonlyMap<string, Callable>,
 ): Promise<Halt | undefined> {
-  const { agent, session, writer, moved } = work
+  const { agent, session, moved } = work
   const active = new Map<string, Promise<void>>()
   /** Those of them that are at their end: only who reads the session after that knows their outcome. */
   const ended = new Set<string>()
@@ -39,7 +39,7 @@ export async function callAll(
   for (;;) {
     work.signal.throwIfAborted()
     const known = [...ended]
-    await session.sync(writer.cursor.sequence)
+    await session.refresh()
     for (const toolCallId of known) {
       ended.delete(toolCallId)
       active.delete(toolCallId)

@@ -18,7 +18,7 @@ type Tools = ReadonlyMap<string, Callable>
 
 /** Works until the agent is done, or cannot go on. What is left to be said comes back, to be said with the end; throws why it cannot be done. */
 export async function workOn(work: Work): Promise<Ended> {
-  const { agent, session, writer } = work
+  const { agent, session } = work
   let own: { readonly step: number; readonly tools: Tools } | undefined
   // The calls of a step belong to the tools that the model was told of in it, not to those of the next.
   const toolsAt = async (step: number): Promise<Tools> => {
@@ -27,7 +27,7 @@ export async function workOn(work: Work): Promise<Ended> {
   }
   for (;;) {
     work.signal.throwIfAborted()
-    await session.sync(writer.cursor.sequence)
+    await session.refresh()
     const position = positionOf(work.message())
     const { open, steps } = position
     if (steps > 0) work.checkpointId = checkpointId(work.lane(steps).origin, steps, open.length === 0)

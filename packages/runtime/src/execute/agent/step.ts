@@ -29,7 +29,7 @@ export async function speak(
   step: number,
   tools: ReadonlyMap<string, Callable>,
 ): Promise<Spoken | undefined> {
-  const { agent, session, writer, runId, timers, backoff, signal, leaving, logger } = work
+  const { agent, session, runId, timers, backoff, signal, leaving, logger } = work
   const context = contextOf(work, step)
   const given = await compute(agent.model, context)
   const model = asV4(given, `agent ${agent.name}: model`)
@@ -45,7 +45,7 @@ export async function speak(
     // Between attempts nothing is under way that could be finished.
     if (attempt > 1 && leaving.aborted) return undefined
     // What was taken back is free again.
-    if (attempt > 1) await session.sync(writer.cursor.sequence)
+    if (attempt > 1) await session.refresh()
     const output = work.output(step)
     const say = (chunk: Chunk) => lane.write(chunk, work.isHidden?.(chunk) ? { internal: true } : undefined)
     const format = formatOf(work, given)

@@ -56,10 +56,10 @@ function outputOf({ hookId, execution }: Call, { name, output }: Agent): Pick<Re
 
 /** The state that an agent begins with, where the session has none. */
 async function giveState({ execution, lane }: Call, { name, initialState }: Agent): Promise<void> {
-  const { session, writer, turn, signal } = execution.work
+  const { session, turn, signal } = execution.work
   if (initialState === undefined) return
   await turn(async () => {
-    await session.sync(writer.cursor.sequence)
+    await session.refresh()
     signal.throwIfAborted()
     execution.signal.throwIfAborted()
     if (session.state !== undefined) return

@@ -120,7 +120,7 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
     },
   }
   await call.keep()
-  await session.sync(writer.cursor.sequence)
+  await session.refresh()
   for (;;) {
     const ended = await call.write(withoutHooks(() => workOn(work)))
     if (ended.outcome === 'left') return call.leave()

@@ -121,7 +121,7 @@ async function answered(
   checkAbout(options)
   const question = await questionOf(options)
   const { asked: before = [], askedAfter = 0 } = call.begun ?? {}
-  await work.session.sync(work.writer.cursor.sequence)
+  await work.session.refresh()
   let asked = before
   // What nobody answered in time while the node was tried before is asked again.
   const isOfTryBefore = askedAfter < replay.failures
@@ -329,8 +329,8 @@ const markOf = (interruptId: string): string =>
 /** The answer to a question, once there is one. */
 async function answerTo(call: Call, interruptId: string): Promise<Json> {
   const { work } = call.execution
-  const { session, writer } = work
-  await session.sync(writer.cursor.sequence)
+  const { session } = work
+  await session.refresh()
   for (;;) {
     const known = session.interrupt(interruptId)
     if (known === undefined) throw new MillraceError('internal_error', `the log holds no question ${interruptId}`)

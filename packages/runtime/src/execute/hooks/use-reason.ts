@@ -167,7 +167,7 @@ async function failed(call: Call, { abortSignal }: Plan, error: unknown): Promis
   const { code } = MillraceError.isInstance(failure) ? failure : { code: 'hook_failed' }
   await execution.spent.discard(call.hookId, lane, { reason: code, attempt: execution.replay.failures + 1 })
   await settleBelow(call, code)
-  await flow.session.sync(flow.writer.cursor.sequence)
+  await flow.session.refresh()
   if (isShown(call)) {
     const invalidated = { type: 'structured-data-invalidated', streamId: streamIdOf(call), reason: code } as const
     await lane.commit([invalidated, sealOf(lane)])

@@ -41,8 +41,8 @@ export async function passOf(
   call: Pick<Call, 'execution'>,
   settings: Omit<WordsSettings, 'isAllShown'>,
 ): Promise<readonly (readonly Part[])[]> {
-  const { session, writer } = call.execution.work
-  await session.sync(writer.cursor.sequence)
+  const { session } = call.execution.work
+  await session.refresh()
   const said = wordsOf(call, { ...settings, isAllShown: false })()
   return said ? stepsOf((await session.whole(said)).parts) : []
 }

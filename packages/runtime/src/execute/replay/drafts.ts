@@ -32,7 +32,7 @@ const invalidated = (streamId: string, reason: string) =>
 /** Takes away the drafts of a node that has ended without what would have come of them. */
 export async function endDrafts({ work, at, lane }: Execution, reason: string): Promise<void> {
   const { session, writer, runId, signal } = work
-  await session.sync(writer.cursor.sequence)
+  await session.refresh()
   const prefix = `${scopeOf(work)}${at.execution}/`
   for (const hookId of draftsOf(session, runId).filter(id => id.startsWith(prefix))) {
     // On the hook's own lane: what the node has said is sealed with its end.

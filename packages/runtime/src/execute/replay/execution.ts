@@ -329,7 +329,7 @@ export class Execution {
         return { hookId, hook, given: { ...(value !== undefined && { value }), place: order.place, ...this.#beside() } }
       })
       // What it used is in the run's usage from here on.
-      if (said.length > 0) await work.session.sync(work.writer.cursor.sequence)
+      if (said.length > 0) await work.session.refresh()
       // Who is given it may write into it; what is kept is what it was.
       return this.signal.aborted ? await never() : structuredClone(value)
     } catch (error) {

@@ -20,7 +20,7 @@ export async function takeBackBelow({ work, at, lane }: Execution, reason: strin
   // What was on its way when they were told to stop is there by then.
   await work.turn(async () => {})
   await writer.flush()
-  await session.sync(writer.cursor.sequence)
+  await session.refresh()
   const { view } = session
   const drafts = [...view.drafts, ...(view.internal?.drafts ?? [])]
   for (const { lane, agentId } of drafts.filter(draft => draft.runId === runId)) {
@@ -37,7 +37,7 @@ export async function endCalls(execution: Execution, prefix = '', lane = executi
   const ids = new Set(replay.partsOf(prefix).flatMap(({ value }) => toolCallIdsIn(value)))
   if (ids.size === 0) return
   await work.turn(async () => {
-    await session.sync(writer.cursor.sequence)
+    await session.refresh()
     const openIn = (message: Message | undefined) =>
       (message?.parts ?? []).filter(
         (part): part is ToolPart => 'toolCallId' in part && ids.has(part.toolCallId) && isOpen(part),
@@ -61,7 +61,7 @@ export async function endCalls(execution: Execution, prefix = '', lane = executi
       if (mustStop(ticket) || work.signal.aborted) return undefined
       return [...records, ...children, ...outcomes, { chunk: sealOf(lane), lane }]
     })
-    await session.sync(writer.cursor.sequence)
+    await session.refresh()
   })
 }
 

@@ -107,7 +107,7 @@ async function begin(
   const told = await toldTo(sub, call.input)
   const lane = callLane(work, step, call.toolCallId)
   if (!session.hasAgent(runId, agentId)) await open(settings, program, lane, signal)
-  await session.sync(writer.cursor.sequence)
+  await session.refresh()
   const { leaving, context, data, timers, backoff, logger, moved, clock, turn, executor, workflowOf } = work
   const working: Working = {
     program,
@@ -170,12 +170,12 @@ async function toldTo(
 
 /** Says that a sub-agent begins. */
 async function open({ work, call }: CallSettings, program: Program, lane: Lane, signal: AbortSignal): Promise<void> {
-  const { session, writer, runId } = work
+  const { session, runId } = work
   const { toolCallId } = call
   const { name: agentType } = program
   const agentId = childIdOf(runId, agentType, toolCallId)
   await work.turn(async () => {
-    await session.sync(writer.cursor.sequence)
+    await session.refresh()
     // Nobody begins after the end.
     signal.throwIfAborted()
     const start: Chunk = { type: 'subagent-start', agentId, agentType, toolCallId, lane: lane.origin.lane }
@@ -262,7 +262,7 @@ async function end(
       : { ...who, status: 'completed', ...(isShort(result) && { result }) }
   await work.turn(async () => {
     work.signal.throwIfAborted()
-    await session.sync(writer.cursor.sequence)
+    await session.refresh()
     // One that never began has no end.
     const ends: Said[] = session.hasAgent(runId, agentId) ? [{ chunk, lane }] : []
     // One that is done waited for all of its own.

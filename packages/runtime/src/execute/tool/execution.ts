@@ -48,7 +48,7 @@ async function ask(settings: CallSettings, asking: readonly Said[]): Promise<und
   const { toolCallId } = call
   const refused = callLane(work, step, toolCallId).fits(asking) ? TOO_MANY : TOO_LARGE
   await work.turn(async () => {
-    await work.session.sync(work.writer.cursor.sequence)
+    await work.session.refresh()
     await decided(work, ({ pendings }) => {
       if (refused === TOO_MANY && pendings.length < MAX_PENDINGS) return asking
       return batchOf(settings, { chunk: { type: 'tool-output-error', toolCallId, ...refused, executor: 'server' } }, [])
@@ -62,7 +62,7 @@ export async function deny({ work, step, call, tools }: CallSettings): Promise<u
   const { reason } = approval ?? {}
   const chunk: Chunk = { type: 'tool-output-denied', toolCallId, ...(reason !== undefined && { reason }) }
   await work.turn(async () => {
-    await work.session.sync(work.writer.cursor.sequence)
+    await work.session.refresh()
     work.signal.throwIfAborted()
     await say(work, callLane(work, step, toolCallId), batchOf({ work, step, call, tools }, { chunk }, []))
   })
@@ -76,7 +76,7 @@ export async function lapse(settings: CallSettings, pending: string): Promise<vo
   const clock = await session.clock()
   const lane = callLane(work, step, toolCallId)
   await work.turn(async () => {
-    await session.sync(writer.cursor.sequence)
+    await session.refresh()
     await writer.decide(ticket => {
       const open = ticket.pendings.find(other => pendingKey(other) === pending)
       const isLate = open !== undefined && (open.deadline ?? clock) <= clock
@@ -109,9 +109,9 @@ async function say(work: Work, lane: Lane, batch: readonly Said[]): Promise<void
 /** Commits an outcome, or that it was refused; tells which. */
 async function commit(settings: CallSettings, lane: Lane, outcome: Outcome): Promise<Chunk> {
   const { work, call } = settings
-  const { session, writer, agent } = work
+  const { session, agent } = work
   work.signal.throwIfAborted()
-  await session.sync(writer.cursor.sequence)
+  await session.refresh()
   const refuse = async (error: unknown) => {
     const refused = failed(work, call, error)
     await say(work, lane, batchOf(settings, refused, []))

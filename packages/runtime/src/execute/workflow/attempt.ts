@@ -204,7 +204,7 @@ async function failed(execution: Execution, node: Node, error: unknown, failures
   await execution.takeBack(failure)
   await takeBackBelow(execution, failure.code)
   // What was shown and taken back is not there for the next try.
-  await work.session.sync(work.writer.cursor.sequence)
+  await work.session.refresh()
   if (retry && failures < retry.attempts && isMeant(execution, retry, error)) return { outcome: 'again' }
   if (onError.mode === 'stop') throw failure
   await dropQuestions(execution)

@@ -279,7 +279,7 @@ class Flow {
   async #words(): Promise<string> {
     const { writer, session, runId, agentId } = this.#work
     await writer.flush()
-    await session.sync(writer.cursor.sequence)
+    await session.refresh()
     const parts = session.message(runId, agentId)?.parts ?? []
     return parts.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
   }
