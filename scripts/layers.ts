@@ -41,6 +41,20 @@ export const layers: Record<string, string[][]> = {
     ['wire', 'connection'],
   ],
   cli: [['error', 'terminal'], ['command'], ['source', 'show', 'convert'], ['dev'], ['doctor'], ['commands']],
+  server: [
+    ['errors', 'util'],
+    ['http'],
+    ['auth'],
+    ['sessions'],
+    ['stream'],
+    ['routing'],
+    ['runs'],
+    ['routes', 'dialects/turn'],
+    ['dialects/run-stream'],
+    ['dialects/ag-ui', 'dialects/ai-sdk', 'dialects/helix', 'dialects/kortyx', 'dialects/mui', 'dialects/tanstack'],
+    ['dialects'],
+    ['app'],
+  ],
 }
 
 /** Every import between two folders of a package that goes against its layers, and every folder that has no layer. */

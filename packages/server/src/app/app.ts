@@ -10,11 +10,11 @@ import {
   ValidationError,
   type Workflow,
 } from '@millrace/runtime'
-import { isLoopbackAddress } from '../auth/loopback.ts'
 import { Refusal, toldOf } from '../errors/refusal.ts'
+import { CLIENT_GONE } from '../http/channel.ts'
 import { responseOf } from '../http/fetch.ts'
-import { GONE } from '../http/gone.ts'
 import { type Listening, type ListenOptions, listen } from '../http/listen.ts'
+import { isLoopbackAddress } from '../http/loopback-host.ts'
 import { pathnameOf, pathOf, requestOf, respond } from '../http/node.ts'
 import { refused, type WholeReply } from '../http/reply.ts'
 import { StaticFiles } from '../http/static.ts'
@@ -105,7 +105,7 @@ export class App<Types = unknown> {
     // Before anything is made of it: whoever it is for wants its body unread.
     if (next && !isFor(pathnameOf(path))) return next()
     const gone = new AbortController()
-    response.once('close', () => gone.abort(GONE))
+    response.once('close', () => gone.abort(CLIENT_GONE))
     let request: Request
     try {
       request = requestOf(message, path, gone.signal)

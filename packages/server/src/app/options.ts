@@ -5,7 +5,7 @@ import type { MakeContext } from '../auth/context.ts'
 import type { Cors } from '../auth/cors.ts'
 import { DEFAULT_LIMITS, type Limits } from '../auth/limits.ts'
 import type { StaticOptions } from '../http/static.ts'
-import type { StreamSettings } from '../stream/stream-settings.ts'
+import { DEFAULT_STREAM, LEAST_STREAM, type StreamSettings } from '../stream/stream-settings.ts'
 
 export interface MillraceOptions<
   Agents extends readonly Agent[] = readonly Agent[],
@@ -31,22 +31,8 @@ export interface MillraceOptions<
   readonly onError?: (error: unknown, request: Request) => void | Promise<void>
 }
 
-/** How streams are served, if nothing is said. */
-export const DEFAULT_STREAM: Omit<StreamSettings, 'timers'> = {
-  heartbeatMs: 15_000,
-  heartbeatPadding: 0,
-  retryMs: 1_000,
-  maxBuffered: 256 * 1024,
-  stallMs: 30_000,
-  reauthorizeMs: 60_000,
-  pollMs: 25_000,
-}
-
 /** The store, if nothing is said. */
 export const DEFAULT_STORE = 'sqlite:.millrace/millrace.db'
-
-/** The port, if nothing is said. */
-export const DEFAULT_PORT = 4400
 
 export interface Settings {
   readonly limits: Limits
@@ -64,15 +50,6 @@ export function settingsOf({ limits, stream, basePath = '' }: MillraceOptions, t
     stream: { timers, ...amounts('stream', DEFAULT_STREAM, stream, LEAST_STREAM) },
     basePath,
   }
-}
-
-/** What would be no time, or no room, at all. */
-const LEAST_STREAM: Partial<typeof DEFAULT_STREAM> = {
-  heartbeatMs: 2,
-  maxBuffered: 4 * 1024,
-  stallMs: 1,
-  reauthorizeMs: 1,
-  pollMs: 1,
 }
 
 /** Timers know no longer time. */

@@ -29,32 +29,32 @@ type NameOf<T> = T extends { readonly name: infer Name extends string } ? (strin
 
 type ToolTypes<C> = {
   readonly [T in C as NameOf<T>]: {
-    readonly input: Carried<T>
-    readonly output: Given<T>
+    readonly input: CallInput<T>
+    readonly output: CallOutput<T>
     readonly client: T extends { readonly executor: 'client' } ? true : false
   }
 }
 
-type Carried<T> = T extends Agent
+type CallInput<T> = T extends Agent
   ? { readonly prompt: string }
-  : T extends { readonly types?: { readonly shown: { readonly said: infer Said } } }
-    ? Said
+  : T extends { readonly types?: { readonly shown: { readonly said: infer Input } } }
+    ? Input
     : ToolInput<T>
 
-type Given<T> =
+type CallOutput<T> =
   T extends SubAgent<string, unknown, infer P>
-    ? Given<P>
+    ? CallOutput<P>
     : T extends Agent
-      ? OrWords<OutputOfAgent<T>>
+      ? OutputOrText<OutputOfAgent<T>>
       : T extends Workflow
-        ? OrWords<WorkflowOutput<T>>
-        : Kept<ToolOutput<T>>
+        ? OutputOrText<WorkflowOutput<T>>
+        : ToolResult<ToolOutput<T>>
 
 /** A tool that gives nothing has null as its output. */
-type Kept<Output> = [Output] extends [never] ? null : Output extends undefined ? null : Output
+type ToolResult<Output> = [Output] extends [never] ? null : Output extends undefined ? null : Output
 
 /** Who has no output gives its words. */
-type OrWords<Output> = Output extends undefined ? string : Output
+type OutputOrText<Output> = Output extends undefined ? string : Output
 
 /** The data that tools say they show. */
 type DataIn<T> = T extends { readonly types?: { readonly data: infer Data } }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
+import { isLoopback, isLoopbackAddress } from '../http/loopback-host.ts'
 import { ORIGIN, openTwoUserServer } from '../routing/two-user-server.fixture.ts'
-import { isLoopback, isLoopbackAddress } from './loopback.ts'
 
 describe('a server without authorize', () => {
   const open = { authorize: undefined as never }

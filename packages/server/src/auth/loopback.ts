@@ -1,15 +1,8 @@
 // A server that asks nobody who they are is for this machine alone: no other host, and no web page, may reach it.
 
 import { Refusal } from '../errors/refusal.ts'
+import { isLoopback } from '../http/loopback-host.ts'
 import { type Cors, isAllowed } from './cors.ts'
-
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i
-
-/** Whether a host is this machine, as it calls itself. */
-export const isLoopback = (host: string): boolean => LOOPBACK.test(host)
-
-/** Whether a socket leads to this machine. */
-export const isLoopbackAddress = (address: string): boolean => /^(::1|(::ffff:)?127(\.\d{1,3}){3})$/i.test(address)
 
 /** What a browser says of a request that a page of this server makes, or a person. */
 const OWN_SITES: readonly (string | null)[] = [null, 'same-origin', 'none']

@@ -11,7 +11,7 @@ import { type MillraceOptions, settingsOf } from '../app/options.ts'
 import type { AuthorizeRequest } from '../auth/authorize.ts'
 import type { Call } from '../routing/route.ts'
 import type { Services } from '../routing/services.ts'
-import { programOf } from '../runs/program.ts'
+import { programNamed } from '../runs/program.ts'
 import { heldAgent } from '../stream/held.fixture.ts'
 import { Client } from '../stream/slow-client.fixture.ts'
 import type { Place } from './run-stream/event-position.ts'
@@ -132,7 +132,7 @@ export class DialectServer {
   }
 
   ask(sessionId: string, posted: Posted, { agent: name = 'teller', runId }: Asked = {}): Ask {
-    return { sessionId, program: programOf(this.services, name), posted, runId }
+    return { sessionId, program: programNamed(this.services, name), posted, runId }
   }
 
   /** Asks for something; what was taken. */

@@ -102,6 +102,13 @@ export class Refusal extends Error {
 export const sessionUnknown = (sessionId: string): RunError =>
   new RunError('session_unknown', `there is no session ${sessionId}: start a run in it`)
 
+/** The server shuts down: clients may reconnect. */
+export const draining = (): Refusal =>
+  new Refusal('draining', 'the server is going down: come back', {
+    retryable: true,
+    headers: { 'retry-after': '1', connection: 'close' },
+  })
+
 /** What who asked is told, and what becomes of it here. */
 interface Told {
   readonly status: number

@@ -79,3 +79,11 @@ function checkDepth(text: string): void {
     } else if (code === 0x7d || code === 0x5d) depth--
   }
 }
+
+/** Requests whose body a framework parsed before this server saw it: the text says the same, but its bytes are not those that were sent. */
+const parsed = new WeakSet<Request>()
+
+export const markParsed = (request: Request): void => void parsed.add(request)
+
+/** Whether a framework parsed the body before, so that the bytes as sent are lost. */
+export const wasParsed = (request: Request): boolean => parsed.has(request)

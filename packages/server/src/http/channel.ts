@@ -1,6 +1,8 @@
 import type { Timers } from '@millrace/log'
-import { GONE } from './gone.ts'
 import type { Sink } from './reply.ts'
+
+/** Abort reason for requests and connections whose client left. One object for all of them: a new error each would capture a stack trace. */
+export const CLIENT_GONE = new DOMException('the client disconnected', 'AbortError')
 
 export interface ChannelSettings {
   readonly timers: Timers
@@ -114,7 +116,7 @@ export class Channel {
 
   #abort(): void {
     this.#isOpen = false
-    this.#over.abort(GONE)
+    this.#over.abort(CLIENT_GONE)
   }
 
   /** Closes it where nothing at all is taken of what waits for too long (law 8); who takes something, however little, is given time again. */

@@ -1,8 +1,11 @@
-import { createServer, type RequestListener, type Server } from 'node:http'
+import { createServer, type RequestListener, type Server, STATUS_CODES } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { DEFAULT_PORT } from '../app/options.ts'
-import { isLoopback } from '../auth/loopback.ts'
-import { refuseUnread } from './unread.ts'
+import type { Duplex } from 'node:stream'
+import { isLoopback } from './loopback-host.ts'
+import { refused } from './reply.ts'
+
+/** The port of `listen()` without a `port`. */
+export const DEFAULT_PORT = 4400
 
 export interface ListenOptions {
   /** 4400, if nothing is said; 0 for any that is free. */
@@ -43,7 +46,7 @@ export async function listen(app: Listener, options: ListenOptions, isGuarded: b
   }
   // Headers that never end hold a socket, and nothing else does: a stream may be as long as it likes.
   const server = createServer({ headersTimeout: 20_000, requestTimeout: 120_000, keepAliveTimeout: 65_000 }, app.node)
-  server.on('clientError', refuseUnread)
+  server.on('clientError', refuseUnreadable)
   await bound(server, port, host)
   try {
     await app.start()
@@ -96,3 +99,25 @@ async function bound(server: Server, port: number, host: string): Promise<void> 
 }
 
 const ended = (server: Server): Promise<void> => new Promise(resolve => server.close(() => resolve()))
+
+/** Replies to input that Node could not parse as HTTP, by the error code. */
+const STATUSES: Readonly<Record<string, readonly [status: number, why: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'headers: expected fewer'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'body: expected no extensions of its chunks'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'the request did not come in time'],
+}
+
+/** Answers on a socket on which no request could be read, and closes it. */
+function refuseUnreadable(error: Error & { readonly code?: string }, socket: Duplex): void {
+  // Whoever reads an answer already would take this for a part of it.
+  const { headersSent = false } = (socket as { _httpMessage?: { headersSent?: boolean } | null })._httpMessage ?? {}
+  if (!socket.writable || headersSent) {
+    socket.destroy()
+    return
+  }
+  const [status, message] = STATUSES[error.code ?? ''] ?? [400, 'expected a request that HTTP knows']
+  const { headers, body } = refused(status, { code: 'request_invalid', message, retryable: status === 408 })
+  const said = { ...headers, 'content-length': Buffer.byteLength(body as string), connection: 'close' }
+  const lines = Object.entries(said).map(([name, value]) => `${name}: ${value}\r\n`)
+  socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`, () => socket.destroy())
+}

@@ -2,11 +2,11 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
+import { Refusal } from '../errors/refusal.ts'
 import { queuedOf, TurnSink } from './batching-sink.ts'
+import { markParsed } from './body.ts'
 import type { ChannelSettings } from './channel.ts'
-import { noteParsed } from './parsed.ts'
 import { hasLength, lengthOf, type Reply } from './reply.ts'
-import { mustBePlain } from './request-target.ts'
 import { isDirect, SocketSink } from './socket-sink.ts'
 
 /** The path and query of a message, as whoever knows its paths wants them: what a framework left of them, or as they came. */
@@ -41,8 +41,19 @@ export function requestOf(message: IncomingMessage, path: string, signal: AbortS
     signal,
     ...(body !== undefined && { body, duplex: 'half' }),
   } as RequestInit)
-  if (typeof body === 'string') noteParsed(request)
+  if (typeof body === 'string') markParsed(request)
   return request
+}
+
+/** Throws if the target is not a plain path, or if there is more than one host: a proxy in front could read such a request differently. */
+function mustBePlain(target: string, hosts: readonly string[]): void {
+  if (!target.startsWith('/')) throw new Refusal('request_invalid', 'target: expected a path')
+  const [path = ''] = target.split('?', 1)
+  // A URL would quietly go up for these, or forget what follows.
+  if (/[\\#]|\/(\.|%2e){1,2}(\/|$)/i.test(path)) {
+    throw new Refusal('request_invalid', 'path: expected no way up, no backslash and no fragment')
+  }
+  if (hosts.length > 1) throw new Refusal('request_invalid', 'host: expected one')
 }
 
 /** The body of a message; of one that a framework has read already, what it made of it: text is not what was sent any more. */

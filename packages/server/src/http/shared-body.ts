@@ -1,7 +1,6 @@
 // A body for more than one reader: `authorize` and `context` may look at it, and the route takes it all the same.
 
-import { tooLarge } from './body.ts'
-import { isAsSent, noteParsed } from './parsed.ts'
+import { markParsed, tooLarge, wasParsed } from './body.ts'
 
 const READS = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'] as const
 type Reads = (typeof READS)[number]
@@ -28,7 +27,7 @@ export class SharedBody {
     let reader: ReadableStreamDefaultReader<Uint8Array> | undefined
     this.#reader = () => (reader ??= request.body?.getReader())
     this.request = new Proxy(request, { get: (target, key) => this.#get(target, key) })
-    if (!isAsSent(request)) noteParsed(this.request)
+    if (wasParsed(request)) markParsed(this.request)
   }
 
   /** Whether anybody has looked at it. */

@@ -4,6 +4,7 @@ import { sessionUnknown } from '../errors/refusal.ts'
 import { json } from '../http/reply.ts'
 import { route } from '../routing/route.ts'
 import { AnswerBody, Answered } from '../routing/schemas.ts'
+import { answererOf } from '../runs/requester.ts'
 import { enter } from '../sessions/session-access.ts'
 
 /** For how long a client takes a call upon itself, if it does not say, in milliseconds. */
@@ -21,8 +22,7 @@ export const answers = [
     handle: async ({ services, caller, body, params }) => {
       const sessionId = params['sessionId'] as string
       await enter(services, caller, sessionId)
-      const { label, owner } = caller
-      const who = { guest: label, ...(owner !== null && { principal: owner }) }
+      const who = answererOf(caller)
       const { runtime } = services
       if (body.kind === 'claim') {
         const { id, client, forMs = CLAIM_MS } = body

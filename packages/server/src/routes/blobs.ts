@@ -1,8 +1,7 @@
 import { isPublicBlob } from '@millrace/log'
 import { Refusal } from '../errors/refusal.ts'
 import { route } from '../routing/route.ts'
-import { enter } from '../sessions/session-access.ts'
-import { mustStillBe } from '../stream/open-frame.ts'
+import { enter, mustStillBe } from '../sessions/session-access.ts'
 
 /** What is called by the hash of what it is never changes, and is for whoever asked. */
 export const KEPT_FOR_GOOD = 'private, max-age=31536000, immutable'

@@ -1,24 +1,20 @@
-import {
-  type AskOptions,
-  type ResumeOptions,
-  type Run,
-  RunError,
-  type StartOptions,
-  type StartWorkflowOptions,
-} from '@millrace/runtime'
+import type { AskOptions, ResumeOptions, Run, StartOptions, StartWorkflowOptions } from '@millrace/runtime'
 import type { Program } from '../auth/authorize.ts'
 import { Refusal } from '../errors/refusal.ts'
 import { type Answering, accepted } from '../http/accept.ts'
 import { json, type Reply } from '../http/reply.ts'
 import { type Call, RUN_ID, route, SESSION_ID } from '../routing/route.ts'
 import { Asked, EditBody, ResumeBody, RetryBody, RunBody, StopBody, Stopped } from '../routing/schemas.ts'
+import { programIn, programKey } from '../runs/program.ts'
+import { guestOf, requesterOf } from '../runs/requester.ts'
 import { type Message, mustBeTheSame, mustFit } from '../runs/run-input.ts'
+import { runIdToResume, stopRun } from '../runs/target-run.ts'
+import { mustBeKept } from '../runs/uploads.ts'
+import type { Entered } from '../sessions/session-access.ts'
 import { enter, enterOrMake, mayAsk, mayStill } from '../sessions/session-access.ts'
 import type { Format } from '../stream/format.ts'
-import type { Entered } from '../stream/open-frame.ts'
 import { writeRun } from '../stream/write-run.ts'
-import { given } from '../util/omit-undefined.ts'
-import { mustBeKept } from './uploads.ts'
+import { omitUndefined } from '../util/omit-undefined.ts'
 
 /** The routes that start runs, stop them and do them again. */
 export const runs = [
@@ -40,18 +36,17 @@ export const runs = [
         throw new Refusal('request_invalid', 'onDisconnect: there is no connection to lose: ask for a stream')
       }
       const sessionId = params['sessionId'] as string
-      mustBeKnown(call, agent, workflow)
-      const asked: Program = agent === undefined ? { workflow: workflow as string } : { agent }
+      const asked = programIn(services, { agent, workflow })
       await mayAsk(services, request, caller, call.action, sessionId, asked)
       mustFit(services, rest.input)
       const ask = async () => {
         const run = await enterOrMake(services, caller, sessionId, async () => {
           await mustBeKept(services, sessionId, rest.input)
-          const options = { ...(await asker(call)), ...rest, session: sessionId, agent, workflow }
-          return services.runtime.start(given(options) as unknown as StartOptions & StartWorkflowOptions)
+          const options = { ...(await requesterOf(call, caller)), ...rest, session: sessionId, ...asked }
+          return services.runtime.start(omitUndefined(options) as unknown as StartOptions & StartWorkflowOptions)
         })
         const { input, ...about } = rest
-        const said = { ...about, message: input, program: program(agent, workflow) }
+        const said = { ...about, message: input, program: programKey(asked) }
         if (rest.runId !== undefined) await mustBeTheSame(services, run, said)
         return run
       }
@@ -67,15 +62,7 @@ export const runs = [
     replies: { 200: Stopped },
     handle: async ({ services, caller, body, params }) => {
       const sessionId = params['sessionId'] as string
-      const { ticket } = await enter(services, caller, sessionId)
-      const { runId = ticket.run?.runId ?? ticket.requests[0]?.runId, ...how } = body
-      if (runId === undefined) return json(200, { stopped: false })
-      const stopped = await services.runtime.stop(
-        sessionId,
-        runId,
-        given({ ...how, guest: caller.label, principal: caller.owner }),
-      )
-      return json(200, { runId, stopped })
+      return json(200, await stopRun(services, caller, sessionId, body))
     },
   }),
   route({
@@ -91,14 +78,14 @@ export const runs = [
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
       const { ticket } = await enter(services, caller, sessionId)
-      const { resumes = ticket.run?.runId ?? ticket.last?.runId, ...rest } = body
-      if (resumes === undefined) throw new RunError('run_unknown', 'resumes: there is no run to go on from')
+      const { resumes: named, ...rest } = body
+      const resumes = runIdToResume(ticket, 'resumes', named)
       const { message, ...mode } = { message: undefined, ...rest }
       mustFit(services, message)
       await mustBeKept(services, sessionId, message)
       return again(call, message, options =>
         services.runtime.resume(sessionId, resumes, {
-          ...(given({ ...mode, input: message }) as ResumeOptions),
+          ...(omitUndefined({ ...mode, input: message }) as ResumeOptions),
           ...options,
         }),
       )
@@ -137,28 +124,11 @@ export const runs = [
       mustFit(services, input)
       await mustBeKept(services, sessionId, input)
       return again(call, input, options =>
-        services.runtime.edit(sessionId, messageId, input, { ...options, ...given({ newMessageId, data }) }),
+        services.runtime.edit(sessionId, messageId, input, { ...options, ...omitUndefined({ newMessageId, data }) }),
       )
     },
   }),
 ]
-
-/** Throws where nobody knows the program, before a session is made for it. */
-function mustBeKnown({ services }: Call, agent: string | undefined, workflow: string | undefined): void {
-  const known = agent === undefined ? services.workflows : services.agents
-  if (known.some(({ name }) => name === (agent ?? workflow))) return
-  const what = agent === undefined ? `workflow ${workflow}` : `agent ${agent}`
-  throw new RunError('program_unknown', `${what}: there is none of that name`)
-}
-
-const program = (agent: string | undefined, workflow: string | undefined): string =>
-  agent === undefined ? `workflow:${workflow}` : `agent:${agent}`
-
-/** Who asks, and what the server's own code says of the run. */
-async function asker({ services, caller, request, body }: Call): Promise<AskOptions> {
-  const context = await services.contextOf(request, caller, body)
-  return { guest: caller.label, principal: caller.owner, ...(context !== undefined && { context }) }
-}
 
 /** Asks for a run in place of one that was there, and answers with it. */
 async function again(
@@ -166,11 +136,11 @@ async function again(
   message: Message | undefined,
   ask: (options: AskOptions) => Promise<Run>,
 ): Promise<Reply> {
-  const { services, request, body } = call
+  const { services, caller, request, body } = call
   const how = accepted(request.headers.get('accept'), ['json', 'sse', 'ndjson'])
   const { runId, whenBusy } = body
   return answer(call, how, async () => {
-    const run = await ask({ ...(await asker(call)), ...given({ runId, whenBusy }) })
+    const run = await ask({ ...(await requesterOf(call, caller)), ...omitUndefined({ runId, whenBusy }) })
     if (runId !== undefined && message !== undefined) await mustBeTheSame(services, run, { message })
     return run
   })
@@ -227,7 +197,7 @@ function framesOf(
       release()
       // A server that goes down ends it in good order: the run goes on elsewhere, and its client comes back.
       if (!isStopped || isEnded) return
-      const options = { guest: caller.label, principal: caller.owner, reason: 'the client disconnected' }
+      const options = { ...guestOf(caller), reason: 'the client disconnected' }
       services.runtime.stop(sessionId, runId, options).catch(cause => {
         services.logger.error('a run whose client disconnected could not be stopped', { sessionId, runId, cause })
       })

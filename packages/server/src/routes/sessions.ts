@@ -14,10 +14,10 @@ import {
   SessionMade,
   SessionView,
 } from '../routing/schemas.ts'
+import { guestOf } from '../runs/requester.ts'
 import { MOST_MESSAGES, pageOf } from '../sessions/message-page.ts'
-import { enter, enterOrMake, makeOne, remove } from '../sessions/session-access.ts'
-import { mustStillBe } from '../stream/open-frame.ts'
-import { given } from '../util/omit-undefined.ts'
+import { enter, enterOrMake, makeOne, mustStillBe, remove } from '../sessions/session-access.ts'
+import { omitUndefined } from '../util/omit-undefined.ts'
 
 /** An id that nobody guesses. */
 const mint = (): string => randomBytes(16).toString('base64url')
@@ -39,7 +39,7 @@ export const sessions = [
       const sessionId = mint()
       await enterOrMake(services, caller, sessionId, async () => {
         if (body.title === undefined && body.metadata === undefined) return
-        await services.runtime.describe(sessionId, given({ ...body, guest: caller.label, principal: caller.owner }))
+        await services.runtime.describe(sessionId, omitUndefined({ ...body, ...guestOf(caller) }))
       })
       return json(201, { sessionId }, { 'x-session-id': sessionId })
     },
@@ -95,7 +95,7 @@ export const sessions = [
     handle: async ({ services, caller, body, params }) => {
       const sessionId = params['sessionId'] as string
       await enter(services, caller, sessionId)
-      await services.runtime.describe(sessionId, given({ ...body, guest: caller.label, principal: caller.owner }))
+      await services.runtime.describe(sessionId, omitUndefined({ ...body, ...guestOf(caller) }))
       const { head, status, ticket, createdAt, touchedAt } = await enter(services, caller, sessionId)
       const { about, line } = ticket
       return json(200, {
@@ -135,7 +135,7 @@ export const sessions = [
       const { at } = body
       const { principal } = caller
       const session = mint()
-      const options = given({ session, at, principal: principal ?? undefined })
+      const options = omitUndefined({ session, at, principal: principal ?? undefined })
       await makeOne(services, principal, () => services.runtime.fork(sessionId, options))
       try {
         await mustStillBe(services.manager, sessionId, entered)

@@ -1,16 +1,17 @@
 import type { Caller } from '../auth/authorize.ts'
 import { Refusal, toldOf } from '../errors/refusal.ts'
 import { accepted } from '../http/accept.ts'
-import type { Headers, Reply } from '../http/reply.ts'
+import type { Reply } from '../http/reply.ts'
 import { type Call, route, SESSION_ID } from '../routing/route.ts'
 import { anyText, anyTexts, names, oneOf, someName } from '../routing/schemas.ts'
+import { knownRun } from '../runs/target-run.ts'
 import { enter, mayStill } from '../sessions/session-access.ts'
 import type { Serving } from '../stream/connections.ts'
 import { Follower } from '../stream/follower.ts'
-import { followList } from '../stream/list-frames.ts'
 import { poll } from '../stream/long-poll.ts'
 import { type Place, type Refused, Several } from '../stream/multi-session-stream.ts'
-import { checkPosition, extractResumePosition } from '../stream/resume-position.ts'
+import { checkPosition, existingMessage, extractResumePosition } from '../stream/resume-position.ts'
+import { followList } from '../stream/session-lists.ts'
 import type { Outlet } from '../stream/stream-channel.ts'
 import { writeRun } from '../stream/write-run.ts'
 import { placesOf } from './stream-positions.ts'
@@ -65,7 +66,7 @@ export const streams = [
     streams: true,
     gives: { ...SESSION_ID, 'X-Existing-Message-Id': 'The same, where it was said.' },
     handle: async call => {
-      const { services, caller, params, query, request } = call
+      const { services, caller, params, query, request, action } = call
       const sessionId = params['sessionId'] as string
       const entered = await enter(services, caller, sessionId)
       const { after: asked, live = 'true', run: runId } = query
@@ -74,12 +75,11 @@ export const streams = [
       if (runId !== undefined && live !== 'true') {
         throw new Refusal('request_invalid', 'live: a run is followed to its end or pause, leave it out')
       }
-      const headers = await existing(call, sessionId)
+      const headers = await existingMessage(services.manager, sessionId, request.headers)
       const how = howOf(query)
       const { heartbeatMs } = services.settings
       if (runId !== undefined) {
-        const run = services.runtime.run(sessionId, runId)
-        await run.mustBeKnown()
+        const run = await knownRun(services, sessionId, runId)
         if (how.whole) {
           throw new Refusal('request_invalid', 'whole: a run is told without what it took back, follow the session')
         }
@@ -88,7 +88,9 @@ export const streams = [
       }
       if (live === 'long-poll') {
         const release = services.limiter.stream(caller.principal)
-        return poll(call, { sessionId, entered, after, ...how, format, headers }).finally(release)
+        const recheck = () => mayStill(services, request, caller, action, sessionId)
+        const { signal } = request
+        return poll(services, { signal, recheck, sessionId, entered, after, ...how, format, headers }).finally(release)
       }
       const options = { sessionId, entered, after, isNamed: false, ...how, isLive: live === 'true', heartbeatMs }
       const serve = (outlet: Outlet) => new Follower(services.manager, services.feeds, outlet, options).run()
@@ -153,15 +155,3 @@ function stream(
 
 /** How frames are asked for. */
 const framesOf = (request: Request): 'sse' | 'ndjson' => accepted(request.headers.get('accept'), ['sse', 'ndjson'])
-
-/** What a client says to have of a message already: it must be one of the session. */
-export async function existing({ services, request }: Call, sessionId: string): Promise<Headers> {
-  const said = request.headers.get('x-existing-message-id')
-  if (said === null) return {}
-  const { view } = await services.manager.view(sessionId)
-  // Headers carry few characters as they are: an id may come escaped.
-  if (view.messages.some(({ id }) => id === said || encodeURIComponent(id) === said)) {
-    return { 'x-existing-message-id': said }
-  }
-  throw new Refusal('message_unknown', 'X-Existing-Message-Id: the session has no message of that id: read it again')
-}

@@ -1,23 +1,16 @@
-import { uploadIn, uploadUnknown } from '@millrace/runtime'
 import { Refusal } from '../errors/refusal.ts'
 import { bytesOf } from '../http/body.ts'
 import { json } from '../http/reply.ts'
 import { route } from '../routing/route.ts'
 import { Uploaded } from '../routing/schemas.ts'
-import type { Services } from '../routing/services.ts'
-import type { Message } from '../runs/run-input.ts'
-import { enter, enterOrMake, mayEnterOrMake } from '../sessions/session-access.ts'
-import { mustStillBe } from '../stream/open-frame.ts'
+import { isFilename, isMediaType, LONGEST_FILENAME } from '../runs/uploads.ts'
+import { enter, enterOrMake, mayEnterOrMake, mustStillBe } from '../sessions/session-access.ts'
 import { KEPT_FOR_GOOD } from './blobs.ts'
 
 /** What nobody can make a browser take for a page: the rest is for saving. */
 const SHOWN = /^(image\/|audio\/|video\/|application\/pdf$|text\/plain$)/
 
-const MEDIA_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/
 const CHARSET = /^charset=[\w-]{1,32}$/
-/** The longest name of a file. */
-export const LONGEST_FILENAME = 255
-
 /** The routes of files that people give. */
 export const uploads = [
   route({
@@ -74,27 +67,6 @@ export const uploads = [
   }),
 ]
 
-/** Throws where an input names files that the session does not keep, or more of them than a model may be sent at once. */
-export async function mustBeKept(services: Services, sessionId: string, input: Message | undefined): Promise<void> {
-  if (input === undefined || typeof input === 'string') return
-  const { attachedBytes } = services.limits
-  // What parts are made of is checked where they are appended: here a url may still be anything.
-  const urls = input.parts.flatMap(part => (part.type === 'file' && typeof part.url === 'string' ? [part.url] : []))
-  const hashes = new Set(urls.flatMap(url => uploadIn(url) ?? []))
-  let bytes = 0
-  for (const hash of hashes) {
-    const upload = await services.runtime.uploaded(sessionId, hash)
-    if (upload === undefined) throw uploadUnknown(hash)
-    bytes += upload.data.byteLength
-    if (bytes > attachedBytes) {
-      throw new Refusal('input_too_large', `input: expected files of at most ${attachedBytes} bytes together`)
-    }
-  }
-}
-
-/** Whether a file can be said to be that. */
-export const isMediaType = (type: string): boolean => MEDIA_TYPE.test(type)
-
 /** What a file is said to be; nothing in particular, if nothing is said. */
 function mediaTypeOf(header: string | null): string {
   const [type = '', ...parameters] = (header ?? 'application/octet-stream').toLowerCase().split(';')
@@ -113,10 +85,6 @@ function filenameOf(header: string | null): string | undefined {
   const expected = `a name of 1 to ${LONGEST_FILENAME} characters, as encodeURIComponent gives it`
   throw new Refusal('request_invalid', `X-Filename: expected ${expected}`)
 }
-
-/** Whether a file can be called so. */
-export const isFilename = (name: string): boolean =>
-  name !== '' && name.length <= LONGEST_FILENAME && !/[\p{Cc}/\\]/u.test(name) && name !== '.' && name !== '..'
 
 function decoded(text: string): string | undefined {
   try {

@@ -3,8 +3,7 @@ import type { Action, Caller } from '../auth/authorize.ts'
 import type { Held } from '../auth/limiter.ts'
 import type { Limits } from '../auth/limits.ts'
 import { Refusal } from '../errors/refusal.ts'
-import { jsonOf } from '../http/body.ts'
-import { isAsSent } from '../http/parsed.ts'
+import { jsonOf, wasParsed } from '../http/body.ts'
 import type { Reply } from '../http/reply.ts'
 import { problemOf } from './problem.ts'
 import type { Services } from './services.ts'
@@ -92,7 +91,7 @@ export async function handled(route: Route, call: Omit<Call, 'action' | 'query' 
 
 /** Throws where somebody has read a body before, and so its bytes are lost: another file would be kept than was sent. */
 function mustBeAsSent(request: Request): void {
-  if (isAsSent(request)) return
+  if (!wasParsed(request)) return
   throw new Refusal(
     'body_parsed',
     'body: something in front of this server has parsed it, and its bytes are lost: mount the server before express.json() and its like, or leave its path out there',

@@ -1,9 +1,9 @@
 // What the routes take and give, once: bodies and queries are checked by these, and the OpenAPI document is made of them.
 
 import { MAX_CLAIM, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_TITLE, metadataProblem } from '@millrace/log'
+import type { SaidPart } from '@millrace/runtime'
 import * as z from 'zod'
-import { anyJson, anyObject } from './json-schemas.ts'
-import { Input } from './message-schema.ts'
+import { anyJson, anyObject, isObject, jsonSchemaOf } from './json-schemas.ts'
 import { A_NAME, isName, LONGEST_NAME } from './names.ts'
 
 /** No control characters, as JSON Schema says it. */
@@ -28,6 +28,52 @@ const code = z
   .string()
   .refine(text => CODE.test(text), 'expected 1 to 64 small letters, digits and _')
   .meta({ pattern: CODE.source })
+
+const partUrl = { url: z.string() }
+const partTitle = { title: z.string().optional() }
+const partFilename = { filename: z.string().optional() }
+
+const dataPart = z.looseObject({ type: z.string().regex(/^data-/), data: anyJson })
+const partSchemas: ReadonlyMap<unknown, z.ZodType> = new Map(
+  Object.entries({
+    text: { text: z.string() },
+    file: { ...partUrl, mediaType: z.string(), ...partFilename },
+    'source-url': { sourceId: z.string(), ...partUrl, ...partTitle },
+    'source-document': {
+      sourceId: z.string(),
+      ...partTitle,
+      mediaType: z.string().optional(),
+      ...partFilename,
+      text: z.string().optional(),
+    },
+  } satisfies Record<Exclude<SaidPart['type'], `data-${string}`>, z.ZodRawShape>).map(([type, fields]) => [
+    type,
+    z.looseObject({ type: z.literal(type), ...fields }),
+  ]),
+)
+
+const PART_TYPES = `expected ${[...partSchemas.keys()].join(', ')} or data-*`
+
+const partSchemaOf = ({ type }: { readonly type?: unknown }): z.ZodType | undefined =>
+  partSchemas.get(type) ?? (typeof type === 'string' && type.startsWith('data-') ? dataPart : undefined)
+
+/** A part, checked by what it says to be; it stays as it is. */
+const part = z
+  .custom<SaidPart>()
+  .check(({ value, issues }) => {
+    const say = (message: string, path: string[] = []) => issues.push({ code: 'custom', input: value, path, message })
+    if (!isObject(value)) return void say('expected a part')
+    const kind = partSchemaOf(value)
+    if (kind === undefined) return void say(PART_TYPES, ['type'])
+    for (const issue of kind.safeParse(value).error?.issues ?? []) issues.push({ ...issue, input: value } as never)
+  })
+  .meta({ oneOf: [...partSchemas.values(), dataPart].map(kind => jsonSchemaOf(kind, 'input')) })
+
+/** What a person says: text, or parts. */
+const Input = z.union([
+  z.string(),
+  z.strictObject({ parts: z.array(part).min(1).max(256), metadata: anyObject.optional() }),
+])
 
 const asking = {
   runId: name.optional(),

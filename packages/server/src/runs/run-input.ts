@@ -1,11 +1,12 @@
 // What a run is asked for with: bounded, and under one id always the same.
 
 import { isDeepStrictEqual } from 'node:util'
-import { LogError } from '@millrace/log'
 import type { Chunk, JsonObject } from '@millrace/protocol'
 import { type Run, RunError, type SaidPart } from '@millrace/runtime'
 import { Refusal } from '../errors/refusal.ts'
 import type { Services } from '../routing/services.ts'
+import { unlessTrimmed } from '../sessions/unless-trimmed.ts'
+import { withoutVersion } from './program.ts'
 
 /** What a person says. */
 export type Message = string | { readonly parts: readonly SaidPart[]; readonly metadata?: JsonObject | undefined }
@@ -44,13 +45,10 @@ async function requestAt(
   sessionId: string,
   sequence: number,
 ): Promise<Request | undefined> {
-  try {
+  return unlessTrimmed(async () => {
     const [entry] = await manager.entries(sessionId, sequence - 1, sequence)
     return entry?.chunk.type === 'run-requested' ? entry.chunk : undefined
-  } catch (error) {
-    if (error instanceof LogError && error.code === 'truncated') return undefined
-    throw error
-  }
+  })
 }
 
 function isSame({ program, message, cut, resume, data, whenBusy }: Request, said: Said): boolean {
@@ -59,7 +57,7 @@ function isSame({ program, message, cut, resume, data, whenBusy }: Request, said
   if (!isDeepStrictEqual([message?.parts, message?.metadata], [parts, metadata])) return false
   // What asks for a turn again has been compared by its turn.
   if (said.program === undefined) return true
-  if (cut || resume || program.slice(0, program.lastIndexOf('@')) !== said.program) return false
+  if (cut || resume || withoutVersion(program) !== said.program) return false
   if (said.messageId !== undefined && message?.messageId !== said.messageId) return false
   return said.isLoose || isDeepStrictEqual([data, whenBusy], [said.data, said.whenBusy])
 }

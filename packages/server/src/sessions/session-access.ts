@@ -1,25 +1,47 @@
 // Sessions as callers enter them: their own, and nobody is told of another's.
 
-import type { StreamInfo } from '@millrace/log'
+import type { StreamInfo, StreamManager } from '@millrace/log'
 import type { Action, Caller, Program } from '../auth/authorize.ts'
+import type { Limits } from '../auth/limits.ts'
 import { Refusal, sessionUnknown } from '../errors/refusal.ts'
-import type { Services } from '../routing/services.ts'
+import type { Turns } from './keyed-queue.ts'
+
+/** What access to sessions needs of a server. */
+export interface SessionServices {
+  readonly manager: StreamManager
+  readonly limits: Limits
+  /** Runs the creations of sessions one at a time per owner. */
+  readonly making: Turns
+  /** Is told of each new session, by owner. */
+  readonly lists: { made(owner: string | null): void }
+  /** Resolves the caller of a request, or throws where it may not do this. */
+  authorize(request: Request, action: Action, sessionId?: string, program?: Program): Promise<Caller>
+}
+
+/** The session that somebody was let into: whose it is, and which of all that were ever called so. */
+export type Entered = Pick<StreamInfo, 'principal' | 'incarnation'>
 
 /** A session that is the caller's to enter; throws as if there were none otherwise. */
-export async function enter(services: Services, caller: Caller, sessionId: string): Promise<StreamInfo> {
+export async function enter(services: SessionServices, caller: Caller, sessionId: string): Promise<StreamInfo> {
   const info = await services.manager.getInfo(sessionId)
   if (info === null || info.principal !== caller.owner) throw sessionUnknown(sessionId)
   return info
 }
 
 /** Throws where there is such a session, and it is not the caller's; a session that is not there may be made. */
-export async function mayEnterOrMake({ manager }: Services, caller: Caller, sessionId: string): Promise<void> {
+export async function mayEnterOrMake({ manager }: SessionServices, caller: Caller, sessionId: string): Promise<void> {
   const info = await manager.getInfo(sessionId)
   if (info !== null && info.principal !== caller.owner) throw sessionUnknown(sessionId)
 }
 
+/** Throws as if there were no session where the one that was entered is gone: for what was done by its name alone. */
+export async function mustStillBe(manager: StreamManager, sessionId: string, { incarnation }: Entered): Promise<void> {
+  const info = await manager.getInfo(sessionId)
+  if (info?.incarnation !== incarnation) throw sessionUnknown(sessionId)
+}
+
 /** Removes a session of the caller's, and no other that comes to be called so meanwhile; throws where there is none. */
-export async function remove(services: Services, caller: Caller, sessionId: string): Promise<void> {
+export async function remove(services: SessionServices, caller: Caller, sessionId: string): Promise<void> {
   for (let isGone = false; !isGone; ) {
     const { version } = await enter(services, caller, sessionId)
     isGone = await services.manager.deleteStream(sessionId, version)
@@ -28,7 +50,7 @@ export async function remove(services: Services, caller: Caller, sessionId: stri
 
 /** Asks again whether somebody who reads still may; throws where they may not, are somebody else by now, or the session is not theirs any more. */
 export async function mayStill(
-  services: Services,
+  services: SessionServices,
   request: Request,
   caller: Caller,
   action: Action,
@@ -41,7 +63,7 @@ export async function mayStill(
 
 /** Asks once more whether somebody may, by now that more is known of what they ask for; throws where they may not, or are somebody else. */
 export async function mayAsk(
-  services: Services,
+  services: SessionServices,
   request: Request,
   caller: Caller,
   action: Action,
@@ -55,7 +77,7 @@ export async function mayAsk(
 
 /** Does something in a session of the caller's, which is made where there is none; one that was made for nothing is gone again. */
 export async function enterOrMake<T>(
-  services: Services,
+  services: SessionServices,
   caller: Caller,
   sessionId: string,
   work: (session: StreamInfo) => Promise<T>,
@@ -73,12 +95,12 @@ export async function enterOrMake<T>(
 }
 
 /** Makes a session of the caller's; false where there is one of that id, and throws where they have too many. */
-async function make(services: Services, { owner }: Caller, sessionId: string): Promise<boolean> {
+async function make(services: SessionServices, { owner }: Caller, sessionId: string): Promise<boolean> {
   return makeOne(services, owner, () => services.manager.createStream(sessionId, owner ?? undefined))
 }
 
 /** Makes a session for somebody who has room for one; throws where they have none. Those of one principal are made one at a time, in this process: each counts all before it. */
-export async function makeOne<T>(services: Services, owner: string | null, make: () => Promise<T>): Promise<T> {
+export async function makeOne<T>(services: SessionServices, owner: string | null, make: () => Promise<T>): Promise<T> {
   const made =
     // Where nobody is asked who they are, all sessions are nobody's.
     owner === null
@@ -92,13 +114,13 @@ export async function makeOne<T>(services: Services, owner: string | null, make:
 }
 
 /** Removes a session again, unless something has happened there already. */
-async function unmake({ manager }: Services, { streamId, version, head }: StreamInfo): Promise<void> {
+async function unmake({ manager }: SessionServices, { streamId, version, head }: StreamInfo): Promise<void> {
   // Only this very log: whatever happens in it gives it another version.
   if (head === 0) await manager.expireStream(streamId, 0, version)
 }
 
 /** Throws where somebody has as many sessions as they may. */
-async function mustHaveRoom({ manager, limits }: Services, owner: string): Promise<void> {
+async function mustHaveRoom({ manager, limits }: SessionServices, owner: string): Promise<void> {
   const { sessions: most } = limits
   let count = 0
   for (let after: string | undefined; count < most; ) {

@@ -1,11 +1,10 @@
 import type { FailFrame } from '@millrace/protocol'
 import type { Logger } from '@millrace/runtime'
-import { Refusal, toldOf } from '../errors/refusal.ts'
+import { draining, toldOf } from '../errors/refusal.ts'
 import type { StreamReply } from '../http/reply.ts'
 import type { Format } from './format.ts'
-import { Outlet } from './stream-channel.ts'
+import { Outlet, type Voice, voiceOf } from './stream-channel.ts'
 import type { StreamSettings } from './stream-settings.ts'
-import { type Voice, voiceOf } from './voice.ts'
 
 /** What a connection is for, and for whom. */
 export interface Serving {
@@ -143,13 +142,6 @@ export class Connections {
     asked.checkedAt = this.#settings.timers.now()
   }
 }
-
-/** What whoever reads or comes while a server goes is told. */
-export const draining = (): Refusal =>
-  new Refusal('draining', 'the server is going down: come back', {
-    retryable: true,
-    headers: { 'retry-after': '1', connection: 'close' },
-  })
 
 /** What went wrong as a frame, and whether the server is to blame: then it may be better when the client comes back. */
 export function failureOf(error: unknown, sessionId?: string): { readonly frame: FailFrame; readonly isOurs: boolean } {

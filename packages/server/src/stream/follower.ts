@@ -1,12 +1,11 @@
 import type { BatchReader, ReadBatch, StreamManager } from '@millrace/log'
 import { decodeCursor, encodeCursor, type Frame } from '@millrace/protocol'
-import type { Member } from './feed.ts'
-import type { Feeds } from './feeds.ts'
+import type { Entered } from '../sessions/session-access.ts'
+import { mustBeIn, openFrame, truncatedFrame } from './control-frames.ts'
+import type { Feeds, Member } from './feeds.ts'
 import { bytesOf, EntriesFrame } from './format.ts'
-import { type Entered, mustBeIn, openFrame } from './open-frame.ts'
 import type { Outlet } from './stream-channel.ts'
 import { PAGE_BYTES } from './stream-settings.ts'
-import { truncatedFrame } from './truncated.ts'
 
 export interface FollowOptions {
   readonly sessionId: string

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import type { Caller } from '../auth/authorize.ts'
 import type { WholeReply } from '../http/reply.ts'
-import type { Call } from '../routing/route.ts'
+import { mayStill, type SessionServices } from '../sessions/session-access.ts'
 import { poll } from './long-poll.ts'
 import { ID, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 
@@ -14,10 +14,11 @@ function ask(stage: StreamServer, after: string, { merge = true, authorize = asy
   const left = new AbortController()
   const request = new Request('http://localhost/', { signal: left.signal })
   const { manager, settings, connections } = stage
-  const services = { manager, settings, connections, authorize }
-  const call = { services, request, caller: ann, action: 'follow' } as unknown as Call
+  const services = { manager, settings, connections, feeds: stage.feeds }
+  const access = { manager, authorize } as unknown as SessionServices
+  const recheck = () => mayStill(access, request, ann, 'follow', ID)
   const how = { sessionId: ID, after, merge, whole: false, format: 'sse', headers: { 'x-session-id': ID } } as const
-  const reply = stage.entered().then(entered => poll(call, { ...how, entered }))
+  const reply = stage.entered().then(entered => poll(services, { ...how, signal: left.signal, recheck, entered }))
   let isDone = false
   const done = () => {
     isDone = true

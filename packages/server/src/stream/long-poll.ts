@@ -1,16 +1,20 @@
 // Frames where no stream can pass: the same, in one reply, as soon as there is something to tell.
 
 import { encodeCursor, type Frame } from '@millrace/protocol'
+import { draining } from '../errors/refusal.ts'
 import type { Headers, Reply } from '../http/reply.ts'
-import type { Call } from '../routing/route.ts'
-import { mayStill } from '../sessions/session-access.ts'
-import { draining, failureOf, headersOf } from './connections.ts'
+import type { Entered } from '../sessions/session-access.ts'
+import { failureOf, headersOf } from './connections.ts'
+import { mustBeIn, openFrame, truncatedFrame } from './control-frames.ts'
 import { bytesOf, CONTENT_TYPES, EntriesFrame, type Format } from './format.ts'
-import { type Entered, mustBeIn, openFrame } from './open-frame.ts'
+import type { StreamServices } from './stream-services.ts'
 import { PAGE_BYTES } from './stream-settings.ts'
-import { truncatedFrame } from './truncated.ts'
 
 export interface PollOptions {
+  /** Aborts when the client leaves. */
+  readonly signal: AbortSignal
+  /** Throws where the caller may not read any more. */
+  readonly recheck: () => Promise<void>
   readonly sessionId: string
   readonly entered: Entered
   readonly after: string
@@ -25,10 +29,9 @@ const MOST_BYTES = 1024 * 1024
 
 /** What lies after a place, as soon as there is anything, or nothing when the time is over or the server goes; throws where who waited may not read any more. */
 export async function poll(
-  { services, request, caller, action }: Call,
-  { sessionId, entered, after, merge, whole, format, headers }: PollOptions,
+  { manager, settings, connections }: StreamServices,
+  { signal, recheck, sessionId, entered, after, merge, whole, format, headers }: PollOptions,
 ): Promise<Reply> {
-  const { manager, settings, connections } = services
   const { heartbeatMs, pollMs, reauthorizeMs, timers } = settings
   const askedAt = timers.now()
   const bytes: Buffer[] = []
@@ -40,10 +43,10 @@ export async function poll(
   const leave = () => reader.close()
   const cancel = timers.after(pollMs, leave)
   // Not one signal of both: the server's lives long, and remembers all that were made of it.
-  const signals = [connections.draining, request.signal]
-  for (const signal of signals) {
-    signal.addEventListener('abort', leave, { once: true })
-    if (signal.aborted) leave()
+  const signals = [connections.draining, signal]
+  for (const either of signals) {
+    either.addEventListener('abort', leave, { once: true })
+    if (either.aborted) leave()
   }
   try {
     let last: number | null = null
@@ -67,11 +70,11 @@ export async function poll(
     write(await truncatedFrame(manager, sessionId, entered, error))
   } finally {
     cancel()
-    for (const signal of signals) signal.removeEventListener('abort', leave)
+    for (const either of signals) either.removeEventListener('abort', leave)
     reader.close()
   }
   // Nothing has left yet: who waited for as long as a stream goes unasked is asked after before it does.
   const isLong = timers.now() - askedAt >= reauthorizeMs
-  if (isLong && !request.signal.aborted) await mayStill(services, request, caller, action, sessionId)
+  if (isLong && !signal.aborted) await recheck()
   return { status: 200, headers: { ...headersOf(CONTENT_TYPES[format]), ...headers }, body: Buffer.concat(bytes) }
 }

@@ -1,7 +1,7 @@
-import type { Services } from '../routing/services.ts'
+import type { Entered } from '../sessions/session-access.ts'
 import { Follower, type FollowOptions } from './follower.ts'
-import type { Entered } from './open-frame.ts'
 import type { Outlet } from './stream-channel.ts'
+import type { StreamServices } from './stream-services.ts'
 
 /** A session, and the place after which it is read. */
 export interface Place {
@@ -24,7 +24,7 @@ export interface Asked {
 
 /** Several sessions on one connection: what closes one leaves the others open, and the connection ends with the last. */
 export class Several {
-  readonly #services: Services
+  readonly #services: StreamServices
   readonly #asked: Asked
   readonly #how: Pick<FollowOptions, 'merge' | 'whole'>
   readonly #mustBeAllowed: (sessionId: string) => Promise<void>
@@ -32,7 +32,7 @@ export class Several {
   #outlet: Outlet | undefined
 
   constructor(
-    services: Services,
+    services: StreamServices,
     asked: Asked,
     how: Pick<FollowOptions, 'merge' | 'whole'>,
     mustBeAllowed: (sessionId: string) => Promise<void>,

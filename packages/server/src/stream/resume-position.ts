@@ -1,3 +1,4 @@
+import type { StreamManager } from '@millrace/log'
 import { decodeCursor } from '@millrace/protocol'
 import { Refusal } from '../errors/refusal.ts'
 
@@ -19,4 +20,20 @@ export function checkPosition(name: string, token: string): string {
   } catch {
     throw new Refusal('cursor_invalid', `${name}: expected a cursor or a sequence`)
   }
+}
+
+/** What a client says to have of a message already: it must be one of the session. */
+export async function existingMessage(
+  manager: StreamManager,
+  sessionId: string,
+  headers: Headers,
+): Promise<Readonly<Record<string, string>>> {
+  const said = headers.get('x-existing-message-id')
+  if (said === null) return {}
+  const { view } = await manager.view(sessionId)
+  // Headers carry few characters as they are: an id may come escaped.
+  if (view.messages.some(({ id }) => id === said || encodeURIComponent(id) === said)) {
+    return { 'x-existing-message-id': said }
+  }
+  throw new Refusal('message_unknown', 'X-Existing-Message-Id: the session has no message of that id: read it again')
 }

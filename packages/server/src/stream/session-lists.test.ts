@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
-import { followList } from './list-frames.ts'
-import { FOLLOWED, type ListChange, REMEMBERED } from './session-lists.ts'
+import { FOLLOWED, followList, type ListChange, REMEMBERED } from './session-lists.ts'
 import { Client } from './slow-client.fixture.ts'
 import { delta, NOTHING, StreamServer } from './stream-server.fixture.ts'
 

@@ -1,5 +1,5 @@
 import type { StreamManager, Timers } from '@millrace/log'
-import type { Json } from '@millrace/protocol'
+import type { Outlet } from './stream-channel.ts'
 
 /** A line of a list of sessions. */
 export interface SessionLine {
@@ -216,5 +216,21 @@ async function pageOf(manager: StreamManager, principal: string | null, limit: n
   return { sessions, next: page.next }
 }
 
-/** A list's change as a frame. */
-export const listFrame = (change: ListChange): Json => ({ type: 'sessions', ...change }) as unknown as Json
+/** Somebody's list on one connection: all of it at first, then what changes, until the connection is over; throws where it cannot be looked at. */
+export async function followList(lists: Lists, principal: string | null, outlet: Outlet): Promise<void> {
+  const over = Promise.withResolvers<void>()
+  const stop = lists.follow(principal, (change, error) => {
+    if (change === undefined) return over.reject(error)
+    // Who is too slow for a list is told all of it when it comes back.
+    if (outlet.isFull) return outlet.destroy()
+    const text = JSON.stringify({ type: 'sessions', ...change })
+    outlet.write(Buffer.from(outlet.format === 'sse' ? `data: ${text}\n\n` : `${text}\n`))
+  })
+  outlet.signal.addEventListener('abort', () => over.resolve(), { once: true })
+  if (!outlet.isOpen) over.resolve()
+  try {
+    await over.promise
+  } finally {
+    stop()
+  }
+}

@@ -21,3 +21,23 @@ export interface StreamSettings {
 
 /** How much of a log a connection reads at once while it catches up, about, in bytes. */
 export const PAGE_BYTES = 256 * 1024
+
+/** The stream settings of an app without `stream`. */
+export const DEFAULT_STREAM: Omit<StreamSettings, 'timers'> = {
+  heartbeatMs: 15_000,
+  heartbeatPadding: 0,
+  retryMs: 1_000,
+  maxBuffered: 256 * 1024,
+  stallMs: 30_000,
+  reauthorizeMs: 60_000,
+  pollMs: 25_000,
+}
+
+/** The smallest settings that leave a connection time and room. */
+export const LEAST_STREAM: Partial<typeof DEFAULT_STREAM> = {
+  heartbeatMs: 2,
+  maxBuffered: 4 * 1024,
+  stallMs: 1,
+  reauthorizeMs: 1,
+  pollMs: 1,
+}

@@ -1,11 +1,11 @@
 import type { StreamManager } from '@millrace/log'
 import { decodeCursor, type Frame, type Json } from '@millrace/protocol'
 import type { Run, RunPiece } from '@millrace/runtime'
+import { type Entered, mustStillBe } from '../sessions/session-access.ts'
+import { mustBeIn, openFrame, truncatedFrame } from './control-frames.ts'
 import { bytesOf, EntriesFrame } from './format.ts'
-import { type Entered, mustBeIn, mustStillBe, openFrame } from './open-frame.ts'
 import type { Outlet } from './stream-channel.ts'
 import { PAGE_BYTES } from './stream-settings.ts'
-import { truncatedFrame } from './truncated.ts'
 
 export interface RunFramesOptions {
   readonly entered: Entered

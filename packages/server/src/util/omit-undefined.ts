@@ -1,7 +1,7 @@
-/** What is left of an object without what is not there, for those who tell the two apart. */
-export type Given<T> = { [K in keyof T]: Exclude<T[K], undefined> }
+/** `T` without the properties that are undefined, for callees with exact optional properties. */
+export type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> }
 
-/** Without what is not there. */
-export function given<T extends object>(options: T): Given<T> {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Given<T>
+/** A copy without the properties that are undefined. */
+export function omitUndefined<T extends object>(options: T): Defined<T> {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined)) as Defined<T>
 }

@@ -2,7 +2,8 @@
 
 import { type AgUiBefore, type AgUiMessage, aguiMessagesOf } from '@millrace/dialects/ag-ui'
 import type { RunAgentInput } from '@millrace/dialects/ag-ui/schemas'
-import { LogError, type StreamManager } from '@millrace/log'
+import type { StreamManager } from '@millrace/log'
+import { unlessTrimmed } from '../../sessions/unless-trimmed.ts'
 import { wholeMessages } from '../run-stream/inline-blobs.ts'
 import { messageNameOf } from '../turn/names.ts'
 
@@ -20,16 +21,6 @@ interface About {
 /** What was there before a run; undefined where that is not known any more. */
 export const beforeOf = (manager: StreamManager, about: About): Promise<AgUiBefore | undefined> =>
   unlessTrimmed(() => found(manager, about))
-
-/** What is found in a log; undefined where it is trimmed. */
-export async function unlessTrimmed<T>(find: () => Promise<T>): Promise<T | undefined> {
-  try {
-    return await find()
-  } catch (error) {
-    if (error instanceof LogError && error.code === 'truncated') return undefined
-    throw error
-  }
-}
 
 async function found(manager: StreamManager, { sessionId, at, after, had }: About): Promise<AgUiBefore> {
   const { view } = await manager.view(sessionId, at - 1)

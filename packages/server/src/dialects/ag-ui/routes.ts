@@ -1,20 +1,18 @@
 // Clients of AG-UI: what `HttpAgent` posts, its events, and what our `resumable` agent asks besides.
 
-import { AgUiEncoder, type AgUiEvent, questionIn } from '@millrace/dialects/ag-ui'
-import { postedOf, type RunAgentInput, RunAgentInputSchema } from '@millrace/dialects/ag-ui/schemas'
-import type { Entry, Json } from '@millrace/protocol'
-import type { Run } from '@millrace/runtime'
+import { AgUiEncoder, type AgUiEvent } from '@millrace/dialects/ag-ui'
+import { postedOf, RunAgentInputSchema } from '@millrace/dialects/ag-ui/schemas'
+import type { Entry } from '@millrace/protocol'
 import * as z from 'zod'
 import { json } from '../../http/reply.ts'
 import { type Call, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
 import { anyText } from '../../routing/schemas.ts'
-import { type Program, programOf } from '../../runs/program.ts'
-import { enter, mayStill } from '../../sessions/session-access.ts'
+import { programNamed } from '../../runs/program.ts'
+import { currentRunId, knownRun, stopRun } from '../../runs/target-run.ts'
 import { placeIn } from '../run-stream/event-position.ts'
 import { withRoom } from '../run-stream/reply-with-turn.ts'
 import { spoken, type Tongue } from '../run-stream/run-stream.ts'
-import { entrance } from '../turn/caller-in-session.ts'
-import { messageNameOf } from '../turn/names.ts'
+import { cancelled, dataOf } from '../turn/run-agent-input.ts'
 import { type Taken, take } from '../turn/turn.ts'
 import { beforeOf, type Had } from './earlier-messages.ts'
 
@@ -46,7 +44,7 @@ export const agUi = [
     handle: async call => {
       const { services, params, body } = call
       const { threadId, runId, parentRunId } = body
-      const program = programOf(services, params['agent'] as string)
+      const program = programNamed(services, params['agent'] as string)
       const ask = { sessionId: threadId, program, posted: postedOf(body), runId, data: dataOf(body) }
       return withRoom(call, async release => {
         const taken = (await cancelled(call, body, program)) ?? (await take(call, ask))
@@ -72,15 +70,14 @@ export const agUi = [
     handle: async call => {
       const { services, params, caller, query } = call
       const sessionId = params['sessionId'] as string
-      programOf(services, params['agent'] as string)
+      programNamed(services, params['agent'] as string)
       const after = placeIn('after', query.after)
       const entered = await services.manager.getInfo(sessionId)
       // Who looks for what may not be there is told the same of what is somebody else's.
       if (entered === null || entered.principal !== caller.owner) return { status: 204, headers: {}, body: undefined }
-      const runId = query.run ?? (await latest(call, sessionId))
+      const runId = query.run ?? currentRunId(entered.ticket)
       if (runId === undefined) return { status: 204, headers: {}, body: undefined }
-      const run = services.runtime.run(sessionId, runId)
-      await run.mustBeKnown()
+      const run = await knownRun(services, sessionId, runId)
       const echo = { threadId: sessionId, runId: query.as ?? runId }
       const encoder = new AgUiEncoder({ runId, echo, isContinued: after !== undefined })
       return said(call, { run, caller, entered, action: call.action, after }, encoder, undefined)
@@ -94,12 +91,9 @@ export const agUi = [
     replies: { 200: Stopped },
     handle: async ({ services, caller, params }) => {
       const sessionId = params['sessionId'] as string
-      programOf(services, params['agent'] as string)
-      const { ticket } = await enter(services, caller, sessionId)
-      const runId = ticket.run?.runId ?? ticket.requests[0]?.runId
-      if (runId === undefined) return json(200, { stopped: false })
-      const who = { guest: caller.label, principal: caller.owner }
-      return json(200, { stopped: await services.runtime.stop(sessionId, runId, who) })
+      programNamed(services, params['agent'] as string)
+      const { stopped } = await stopRun(services, caller, sessionId)
+      return json(200, { stopped })
     },
   }),
 ]
@@ -120,43 +114,4 @@ function said(
     return beforeOf(manager, about).then(found => found && encoder.follows(found))
   }
   return spoken(call, caller, { ...taken, encoder, tongue, before })
-}
-
-/** Who does not want to answer a question, and says nothing else either, does not want the run to go on. */
-export async function cancelled(
-  call: Call,
-  { threadId, messages, resume = [] }: RunAgentInput,
-  program: Program,
-): Promise<Taken | undefined> {
-  const unwanted = new Set(
-    resume.flatMap(({ status, interruptId }) => (status === 'cancelled' ? (questionIn(interruptId) ?? []) : [])),
-  )
-  if (unwanted.size === 0) return undefined
-  const { services, request } = call
-  const caller = await entrance(call, threadId, program)
-  const entered = await enter(services, caller, threadId)
-  const { view } = await services.runtime.view(threadId)
-  const asked = view.interrupts.find(({ interruptId, status }) => status === 'open' && unwanted.has(interruptId))
-  const last = messages.at(-1)
-  const isNew = last?.role === 'user' && !view.messages.some(({ id }) => id === messageNameOf(last.id))
-  if (!asked || isNew) return undefined
-  await mayStill(services, request, caller, 'stop', threadId, program)
-  await services.runtime.stop(threadId, asked.runId, { guest: caller.label, principal: caller.owner })
-  const run: Run = services.runtime.run(threadId, asked.runId)
-  return { run, caller, entered, action: 'stop', program, after: { sequence: view.head } }
-}
-
-async function latest({ services }: Call, sessionId: string): Promise<string | undefined> {
-  const { view, ticket } = await services.runtime.view(sessionId)
-  return ticket.run?.runId ?? ticket.requests[0]?.runId ?? view.runs.at(-1)?.runId
-}
-
-/** What an application sends along. */
-function dataOf({ context = [], forwardedProps }: RunAgentInput): Json | undefined {
-  const isEmpty = typeof forwardedProps === 'object' && Object.keys(forwardedProps ?? {}).length === 0
-  const data = {
-    ...(context.length > 0 && { context }),
-    ...(forwardedProps !== undefined && !isEmpty && { forwardedProps }),
-  }
-  return Object.keys(data).length === 0 ? undefined : (data as unknown as Json)
 }

@@ -7,11 +7,10 @@ import * as z from 'zod'
 import { json } from '../../http/reply.ts'
 import { type Call, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
 import { anyText, StopBody, Stopped, someName } from '../../routing/schemas.ts'
-import { programOf, sessionOf } from '../../runs/program.ts'
+import { programNamed, sessionOf } from '../../runs/program.ts'
+import { stopRun } from '../../runs/target-run.ts'
 import { MOST_MESSAGES, pageOf } from '../../sessions/message-page.ts'
-import { enter } from '../../sessions/session-access.ts'
-import { mustStillBe } from '../../stream/open-frame.ts'
-import { given } from '../../util/omit-undefined.ts'
+import { mustStillBe } from '../../sessions/session-access.ts'
 import { placeIn } from '../run-stream/event-position.ts'
 import { wholeMessages } from '../run-stream/inline-blobs.ts'
 import { followed } from '../run-stream/reply-with-run.ts'
@@ -46,7 +45,7 @@ export const aiSdk = [
     gives: { ...SESSION_ID, ...RUN_ID },
     handle: call => {
       const { services, params, body } = call
-      const program = programOf(services, params['agent'] as string)
+      const program = programNamed(services, params['agent'] as string)
       const ask = { sessionId: body.id, program, posted: postedOf(body), data: dataOf(body) }
       return converse(call, ask, { tongue, encoder: ({ runId }) => aiSdkDialect.encoder({ runId }) })
     },
@@ -103,12 +102,7 @@ export const aiSdk = [
     replies: { 200: Stopped },
     handle: async call => {
       const { services, caller, body } = call
-      const sessionId = sessionOf(call)
-      const { ticket } = await enter(services, caller, sessionId)
-      const { runId = ticket.run?.runId ?? ticket.requests[0]?.runId, ...how } = body
-      if (runId === undefined) return json(200, { stopped: false })
-      const options = given({ ...how, guest: caller.label, principal: caller.owner })
-      return json(200, { runId, stopped: await services.runtime.stop(sessionId, runId, options) })
+      return json(200, await stopRun(services, caller, sessionOf(call), body))
     },
   }),
 ]

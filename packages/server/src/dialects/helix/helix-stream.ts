@@ -2,15 +2,15 @@
 
 import type { EndStatus } from '@millrace/dialects'
 import { helixDialect, type ResyncPlace, type StreamEvent } from '@millrace/dialects/helix'
-import { type BatchReader, LogError, type ReadBatch } from '@millrace/log'
+import type { BatchReader, ReadBatch } from '@millrace/log'
 import { decodeCursor, type Entry } from '@millrace/protocol'
 import type { Program } from '../../auth/authorize.ts'
 import type { Services } from '../../routing/services.ts'
-import { type Entered, mustBeIn } from '../../stream/open-frame.ts'
-import type { Outlet } from '../../stream/stream-channel.ts'
+import type { Entered } from '../../sessions/session-access.ts'
+import { unlessTrimmed } from '../../sessions/unless-trimmed.ts'
+import { mustBeIn, truncatedFrame } from '../../stream/control-frames.ts'
+import type { Outlet, Voice } from '../../stream/stream-channel.ts'
 import { PAGE_BYTES } from '../../stream/stream-settings.ts'
-import { truncatedFrame } from '../../stream/truncated.ts'
-import type { Voice } from '../../stream/voice.ts'
 
 export const helixVoice: Voice = {
   contentType: 'text/event-stream; charset=utf-8',
@@ -159,7 +159,7 @@ export class HelixStream {
   async #look({ chunk, sequence }: Entry): Promise<void> {
     const { manager } = this.#services
     const { sessionId } = this.#following
-    try {
+    await unlessTrimmed(async () => {
       const { view } = await manager.view(sessionId, sequence)
       const place = { messageCount: view.messages.length }
       this.#places.clear()
@@ -171,10 +171,7 @@ export class HelixStream {
       const before = view.runs.findLast(run => run.at <= toSequence)
       const { checkpointId = before?.checkpointId ?? '', stepCount = 0 } = checkpoint ?? {}
       this.#places.set(sequence, { ...place, checkpointId, stepCount })
-    } catch (error) {
-      // What was trimmed meanwhile cannot be told, and need not.
-      if (!(error instanceof LogError && error.code === 'truncated')) throw error
-    }
+    })
   }
 
   /** How what is followed stands: how it ended, or whether it waits. */

@@ -4,15 +4,21 @@ import type { ResumeRequest, SubmitToolResult } from '@millrace/dialects/helix/s
 import type { Ticket } from '@millrace/log'
 import type { Answer, ErrorCode, ResumeOptions } from '@millrace/runtime'
 import { Refusal } from '../../errors/refusal.ts'
-import { given } from '../../util/omit-undefined.ts'
+import { currentRunId } from '../../runs/target-run.ts'
+import { omitUndefined } from '../../util/omit-undefined.ts'
 
 /** How a session stands: whether its stream goes on, waits, or is over, and how far it goes. */
 export function standing(sessionId: string, { run, last, requests }: Ticket, streamSequence: number) {
   const isOver = run === null && requests.length === 0 && last !== null
   const isFailed = last?.status === 'failed' || last?.status === 'aborted'
   const status = run?.paused ? 'paused' : !isOver ? 'active' : isFailed ? 'failed' : 'ended'
-  const runId = run?.runId ?? requests[0]?.runId ?? last?.runId ?? null
-  return { sessionId, streamId: sessionId, status, runId, streamSequence }
+  return {
+    sessionId,
+    streamId: sessionId,
+    status,
+    runId: currentRunId({ run, requests, last }) ?? null,
+    streamSequence,
+  }
 }
 
 /** How a run is to go on. */
@@ -43,7 +49,7 @@ export function answerOf(submitted: SubmitToolResult, { pendings }: Ticket): Ans
     const { approvalId: id, toolCallId, approved, reason } = submitted
     if (toolCallId !== undefined && !id.endsWith(`::${toolCallId}`))
       throw new Refusal('request_invalid', 'toolCallId: expected the call of the approval')
-    return given({ kind: 'approval', id, approved, reason }) as unknown as Answer
+    return omitUndefined({ kind: 'approval', id, approved, reason }) as unknown as Answer
   }
   if (submitted.kind === 'interrupt-response')
     return { kind: 'interrupt', id: submitted.interruptId, response: submitted.value }
@@ -51,5 +57,5 @@ export function answerOf(submitted: SubmitToolResult, { pendings }: Ticket): Ans
   if (error === undefined) return { kind: 'tool-result', id: toolCallId, output: result ?? null }
   const approval = pendings.find(pending => pending.kind === 'approval' && pending.toolCallId === toolCallId)
   if (approval) return { kind: 'approval', id: approval.id, approved: false, reason: error }
-  return given({ kind: 'tool-result', id: toolCallId, error, code }) as unknown as Answer
+  return omitUndefined({ kind: 'tool-result', id: toolCallId, error, code }) as unknown as Answer
 }

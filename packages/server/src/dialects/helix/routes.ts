@@ -16,17 +16,17 @@ import {
 } from '@millrace/dialects/helix/schemas'
 import type { Ticket } from '@millrace/log'
 import { type AskOptions, type Run, RunError } from '@millrace/runtime'
-import type { Caller } from '../../auth/authorize.ts'
+import type { Caller, Program } from '../../auth/authorize.ts'
 import { accepted } from '../../http/accept.ts'
 import { json, type Reply } from '../../http/reply.ts'
-import { existing } from '../../routes/streams.ts'
 import { type Call, type Route, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
 import { anyText } from '../../routing/schemas.ts'
-import { type Program, programOf } from '../../runs/program.ts'
-import { enter, mayStill } from '../../sessions/session-access.ts'
-import { mustStillBe } from '../../stream/open-frame.ts'
-import { checkPosition, extractResumePosition } from '../../stream/resume-position.ts'
-import { given } from '../../util/omit-undefined.ts'
+import { programNamed } from '../../runs/program.ts'
+import { answererOf, requesterOf } from '../../runs/requester.ts'
+import { runIdToResume, stopRun } from '../../runs/target-run.ts'
+import { enter, mayStill, mustStillBe } from '../../sessions/session-access.ts'
+import { checkPosition, existingMessage, extractResumePosition } from '../../stream/resume-position.ts'
+import { omitUndefined } from '../../util/omit-undefined.ts'
 import { wholeMessages } from '../run-stream/inline-blobs.ts'
 import { entrance } from '../turn/caller-in-session.ts'
 import { runNameOf } from '../turn/names.ts'
@@ -51,7 +51,7 @@ export const helix = [
     handle: async call => {
       const { services, params, body } = call
       const { sessionId = randomBytes(16).toString('base64url'), message, messageId, data } = body
-      const program = programOf(services, params['agent'] as string)
+      const program = programNamed(services, params['agent'] as string)
       const said = [{ id: messageId, parts: [{ type: 'text', text: message }] }] as const
       const posted = { said, isSaidLast: true, isAlone: true, answers: [] } as const
       const caller = await entrance(call, sessionId, program)
@@ -72,8 +72,7 @@ export const helix = [
       const { sessionId } = body
       return again(call, sessionId, async ({ run, last }, options) => {
         if (run && body.mode === 'continue') return services.runtime.run(sessionId, run.runId)
-        const runId = run?.runId ?? last?.runId
-        if (runId === undefined) throw new RunError('run_unknown', 'session: there is no run to go on from')
+        const runId = runIdToResume({ run, last }, 'session')
         return services.runtime.resume(sessionId, runId, { ...resumptionOf(body), ...options })
       })
     },
@@ -126,7 +125,7 @@ export const helix = [
           ? extractResumePosition(request.headers)
           : checkPosition('fromSequence', fromSequence)
       accepted(request.headers.get('accept'), ['sse'])
-      const headers = await existing(call, sessionId)
+      const headers = await existingMessage(services.manager, sessionId, request.headers)
       const release = services.limiter.stream(caller.principal)
       return stream(call, caller, { sessionId, entered: info, after }, release, headers)
     },
@@ -180,10 +179,8 @@ export const helix = [
       const { sessionId } = body
       const caller = await entered(call, sessionId)
       const { ticket } = await enter(services, caller, sessionId)
-      const { label, owner } = caller
-      const who = { guest: label, ...(owner !== null && { principal: owner }) }
       try {
-        await services.runtime.answer(sessionId, answerOf(body, ticket), who)
+        await services.runtime.answer(sessionId, answerOf(body, ticket), answererOf(caller))
         return json(200, { status: 'accepted', continuation: 'automatic' })
       } catch (error) {
         const status = error instanceof RunError ? SUBMITTED[error.code] : undefined
@@ -196,7 +193,7 @@ export const helix = [
 
 /** Who asks an agent that there is for a session that is in no path. */
 async function entered(call: Call, sessionId: string): Promise<Caller> {
-  programOf(call.services, call.params['agent'] as string)
+  programNamed(call.services, call.params['agent'] as string)
   return entrance(call, sessionId)
 }
 
@@ -211,12 +208,9 @@ function stopping(mode: 'interrupt' | 'abort', summary: string): Route {
     replies: { 200: StatusSchema },
     handle: async call => {
       const { services, body } = call
-      const { sessionId, reason } = body
+      const { sessionId, runId, reason } = body
       const caller = await entered(call, sessionId)
-      const { ticket } = await enter(services, caller, sessionId)
-      const { runId = ticket.run?.runId ?? ticket.requests[0]?.runId } = body
-      const options = given({ mode, reason, guest: caller.label, principal: caller.owner })
-      if (runId !== undefined) await services.runtime.stop(sessionId, runId, options)
+      await stopRun(services, caller, sessionId, { runId, mode, reason })
       const { ticket: after, head } = await enter(services, caller, sessionId)
       return json(200, standing(sessionId, after, head))
     },
@@ -229,7 +223,7 @@ async function again(
   sessionId: string,
   ask: (ticket: Ticket, options: AskOptions) => Promise<Run>,
 ): Promise<Reply> {
-  const { services, request, body } = call
+  const { services, request } = call
   const caller = await entered(call, sessionId)
   const runId = runNameOf('Idempotency-Key', request.headers.get('idempotency-key'))
   return answer(call, caller, async () => {
@@ -237,8 +231,7 @@ async function again(
     const { view } = await services.runtime.view(sessionId)
     const known = view.requests.find(request => request.runId === runId)
     if (known) return { run: services.runtime.run(sessionId, known.runId) }
-    const context = await services.contextOf(request, caller, body)
-    const options = given({ guest: caller.label, principal: caller.owner, context, runId }) as AskOptions
+    const options = omitUndefined({ ...(await requesterOf(call, caller)), runId }) as AskOptions
     return { run: await ask(ticket, options) }
   })
 }

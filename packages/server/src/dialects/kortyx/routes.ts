@@ -4,10 +4,11 @@ import type { Posted } from '@millrace/dialects'
 import { kortyxDialect, type StreamChunk } from '@millrace/dialects/kortyx'
 import { type ChatRequest, ChatRequestSchema, postedOf, resumeIn } from '@millrace/dialects/kortyx/schemas'
 import type { Json } from '@millrace/protocol'
+import type { Program } from '../../auth/authorize.ts'
 import { toldOf } from '../../errors/refusal.ts'
 import { json, type Reply } from '../../http/reply.ts'
 import { type Call, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
-import { type Program, programOf } from '../../runs/program.ts'
+import { programNamed } from '../../runs/program.ts'
 import { converse } from '../run-stream/reply-with-turn.ts'
 import type { Tongue } from '../run-stream/run-stream.ts'
 import { entrance } from '../turn/caller-in-session.ts'
@@ -63,7 +64,7 @@ export const kortyx = [
 async function answer(call: Call<ChatRequest>): Promise<Reply> {
   const { services, params, body } = call
   // `useChat` posts an empty one where none was chosen.
-  const program = programOf(services, body.workflowId?.trim() || (params['agent'] as string))
+  const program = programNamed(services, body.workflowId?.trim() || (params['agent'] as string))
   const sessionId = body.sessionId?.trim() || crypto.randomUUID()
   const resume = resumeIn(body)
   const posted: Posted = { ...postedOf(body), ...((await isAlone(call, sessionId, program)) && { isAlone: true }) }

@@ -6,9 +6,10 @@ import { type Json, messageIdOf, type View } from '@millrace/protocol'
 import { json } from '../../http/reply.ts'
 import { RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
 import { anyText, someName } from '../../routing/schemas.ts'
-import { programOf, sessionOf } from '../../runs/program.ts'
+import { programNamed, sessionOf } from '../../runs/program.ts'
+import { activeRunId } from '../../runs/target-run.ts'
 import { MOST_MESSAGES, pageOf } from '../../sessions/message-page.ts'
-import { mustStillBe } from '../../stream/open-frame.ts'
+import { mustStillBe } from '../../sessions/session-access.ts'
 import { placeIn } from '../run-stream/event-position.ts'
 import { wholeMessages } from '../run-stream/inline-blobs.ts'
 import { followed } from '../run-stream/reply-with-run.ts'
@@ -43,7 +44,7 @@ export const mui = [
     gives: { ...SESSION_ID, ...RUN_ID },
     handle: call => {
       const { services, params, body } = call
-      const program = programOf(services, params['agent'] as string)
+      const program = programNamed(services, params['agent'] as string)
       const ask = { sessionId: body.conversationId, program, posted: postedOf(body), data: dataOf(body) }
       return converse(call, ask, { tongue, encoder: ({ runId }) => muiDialect.encoder({ runId }) })
     },
@@ -85,12 +86,12 @@ export const mui = [
       const sessionId = sessionOf(call)
       const info = await manager.getInfo(sessionId)
       if (info === null || info.principal !== caller.owner) return json(200, { messages: [], hasMore: false })
-      const { view } = await manager.view(sessionId)
+      const { view, ticket } = await manager.view(sessionId)
       await mustStillBe(manager, sessionId, info)
       const { page, ...paged } = pageOf(view, { ...query, messages: query.messages ?? PAGE })
       const shown = paged.view?.messages ?? ('messages' in paged ? paged.messages : [])
       const messages = await wholeMessages(manager, sessionId, shown)
-      const open = openIn(view)
+      const open = activeRunId(ticket)
       return json(200, {
         messages: chatMessagesOf({ ...view, messages }),
         hasMore: page?.hasMore ?? false,
@@ -101,12 +102,6 @@ export const mui = [
     },
   }),
 ]
-
-/** The run that is under way, or the next that waits. */
-function openIn({ runs, requests }: Pick<View, 'runs' | 'requests'>): string | undefined {
-  const open = runs.find(({ finishedAt }) => finishedAt === undefined)
-  return (open ?? requests.find(({ status }) => status === 'waiting'))?.runId
-}
 
 /** Which message answers what somebody said. */
 function answersIn({ requests }: Pick<View, 'requests'>, shown: ReadonlySet<string>): Record<string, string> {

@@ -4,7 +4,8 @@ import { type StreamManager, TruncatedError } from '@millrace/log'
 import { decodeCursor } from '@millrace/protocol'
 import { type Run, RunError } from '@millrace/runtime'
 import { Refusal } from '../../errors/refusal.ts'
-import { type Entered, mustBeIn } from '../../stream/open-frame.ts'
+import type { Entered } from '../../sessions/session-access.ts'
+import { mustBeIn } from '../../stream/control-frames.ts'
 
 /** A place in what is said of a run: an entry, one of its events, and the cursor there, where it is a client that names it. */
 export interface Place {

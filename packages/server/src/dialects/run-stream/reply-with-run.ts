@@ -1,6 +1,7 @@
 import type { Encoder } from '@millrace/dialects'
 import type { Reply } from '../../http/reply.ts'
 import type { Call } from '../../routing/route.ts'
+import { activeRunId, knownRun } from '../../runs/target-run.ts'
 import { enter } from '../../sessions/session-access.ts'
 import type { Spoken } from './run-stream.ts'
 import { spoken } from './run-stream.ts'
@@ -17,12 +18,11 @@ export async function followed<Event>(call: Call, following: Following<Event>): 
   const { services, caller } = call
   const { sessionId, named, encoder, tongue, after } = following
   const info = await services.manager.getInfo(sessionId)
-  const runId = named ?? info?.ticket.run?.runId ?? info?.ticket.requests[0]?.runId
+  const runId = named ?? (info ? activeRunId(info.ticket) : undefined)
   // Who looks for what may not be there is told the same of what is somebody else's.
   const isTheirs = info !== null && info.principal === caller.owner
   if (runId === undefined || (named === undefined && !isTheirs)) return { status: 204, headers: {}, body: undefined }
   const entered = await enter(services, caller, sessionId)
-  const run = services.runtime.run(sessionId, runId)
-  await run.mustBeKnown()
+  const run = await knownRun(services, sessionId, runId)
   return spoken(call, caller, { run, entered, encoder: await encoder(runId), tongue, after })
 }

@@ -8,7 +8,7 @@ import { accepted } from '../../http/accept.ts'
 import type { Reply } from '../../http/reply.ts'
 import type { Call } from '../../routing/route.ts'
 import type { Services } from '../../routing/services.ts'
-import { programOf } from '../../runs/program.ts'
+import { programNamed } from '../../runs/program.ts'
 import { CONTENT_TYPES, type Format } from '../../stream/format.ts'
 import { withRoom } from '../run-stream/reply-with-turn.ts'
 import { spoken, type Tongue } from '../run-stream/run-stream.ts'
@@ -31,7 +31,7 @@ export async function spokenAsChunks(call: Call<ChatRequest, SeedQuery>): Promis
   const agent = params['agent'] as string
   const ask = {
     sessionId: sessionNameOf(sessionId),
-    program: programOf(services, agent),
+    program: programNamed(services, agent),
     posted: postedOf(body),
     data: dataOf(body),
   }

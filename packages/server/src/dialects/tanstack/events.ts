@@ -8,22 +8,23 @@ import {
   tanstackMessagesOf,
 } from '@millrace/dialects/tanstack'
 import { isDecision, postedOfInput, type RunAgentInput } from '@millrace/dialects/tanstack/schemas'
-import type { Entry, Json } from '@millrace/protocol'
+import type { Entry } from '@millrace/protocol'
 import { Refusal } from '../../errors/refusal.ts'
 import { accepted } from '../../http/accept.ts'
 import { json, type Reply } from '../../http/reply.ts'
 import type { Call } from '../../routing/route.ts'
-import { programOf } from '../../runs/program.ts'
+import { programNamed } from '../../runs/program.ts'
+import { activeRunId, knownRun } from '../../runs/target-run.ts'
 import { enter } from '../../sessions/session-access.ts'
+import { unlessTrimmed } from '../../sessions/unless-trimmed.ts'
 import { CONTENT_TYPES, type Format } from '../../stream/format.ts'
-import { unlessTrimmed } from '../ag-ui/earlier-messages.ts'
-import { cancelled } from '../ag-ui/routes.ts'
 import { mustHold, type Place, placeIn } from '../run-stream/event-position.ts'
 import { wholeMessages } from '../run-stream/inline-blobs.ts'
 import { withRoom } from '../run-stream/reply-with-turn.ts'
 import { spoken, type Tongue } from '../run-stream/run-stream.ts'
 import { entrance } from '../turn/caller-in-session.ts'
 import { sessionNameOf } from '../turn/names.ts'
+import { cancelled, dataOf } from '../turn/run-agent-input.ts'
 import { type Taken, take } from '../turn/turn.ts'
 
 /** What such a client may say in the query. */
@@ -40,7 +41,7 @@ export async function spokenAsEvents(call: Call<RunAgentInput, CurrentQuery>): P
   const { threadId, runId, parentRunId, messages } = body
   const format = formatOf(call)
   const place = placeOf('Last-Event-ID', request.headers.get('last-event-id'))
-  const program = programOf(services, params['agent'] as string)
+  const program = programNamed(services, params['agent'] as string)
   const sessionId = sessionNameOf(threadId)
   const ask = { sessionId, program, posted: postedOfInput(body), runId, data: dataOf(body) }
   const echo = { threadId, runId, ...(parentRunId !== undefined && { parentRunId }) }
@@ -64,7 +65,7 @@ export async function spokenAsEvents(call: Call<RunAgentInput, CurrentQuery>): P
 /** A run from its start, or from a place on, for who names it; and else what there is of a session. */
 export async function readAgain(call: Call<undefined, CurrentQuery>): Promise<Reply> {
   const { services, params, query, request } = call
-  programOf(services, params['agent'] as string)
+  programNamed(services, params['agent'] as string)
   if (query.runId === undefined) return hydrated(call)
   const format = formatOf(call)
   const found = runIn(query.runId)
@@ -78,8 +79,7 @@ export async function readAgain(call: Call<undefined, CurrentQuery>): Promise<Re
   const place = placeOf('Last-Event-ID', request.headers.get('last-event-id')) ?? placeOf('offset', offset ?? null)
   const caller = await entrance(call, sessionId)
   const entered = await enter(services, caller, sessionNameOf(sessionId))
-  const run = services.runtime.run(sessionId, runId)
-  await run.mustBeKnown()
+  const run = await knownRun(services, sessionId, runId)
   const echo = { threadId: sessionId, runId: query.runId }
   const { action } = call
   return said(call, { run, caller, entered, action, after: place }, format, { echo, isContinued: place !== undefined })
@@ -97,7 +97,7 @@ async function hydrated(call: Call<undefined, CurrentQuery>): Promise<Reply> {
   if (info === null || info.principal !== caller.owner)
     return json(200, { messages: [], activeRun: null, interrupts: null })
   const { view, ticket } = await services.runtime.view(sessionId)
-  const runId = ticket.run?.runId ?? ticket.requests[0]?.runId
+  const runId = activeRunId(ticket)
   const name = runId === undefined ? undefined : nameIn(sessionId, runId)
   // What its client is to run it runs only where it hears of it: it joins such a run also while that waits.
   const isAsking = ticket.run?.paused === true && !view.pendings.some(({ kind }) => kind === 'client-tool')
@@ -172,13 +172,3 @@ function runIn(name: string): { readonly runId: string; readonly sessionId: stri
 
 /** The place that a client names, if it does; `-1` is before everything. */
 const placeOf = (what: string, id: string | null): Place | undefined => (id === '-1' ? undefined : placeIn(what, id))
-
-/** What an application sends along. */
-function dataOf({ context = [], forwardedProps }: RunAgentInput): Json | undefined {
-  const isEmpty = typeof forwardedProps === 'object' && Object.keys(forwardedProps ?? {}).length === 0
-  const data = {
-    ...(context.length > 0 && { context }),
-    ...(forwardedProps !== undefined && !isEmpty && { forwardedProps }),
-  }
-  return Object.keys(data).length === 0 ? undefined : (data as unknown as Json)
-}

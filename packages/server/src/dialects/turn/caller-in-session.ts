@@ -1,6 +1,5 @@
-import type { Caller } from '../../auth/authorize.ts'
+import type { Caller, Program } from '../../auth/authorize.ts'
 import type { Call } from '../../routing/route.ts'
-import type { Program } from '../../runs/program.ts'
 import { sessionNameOf } from './names.ts'
 
 /** Who asks, as `authorize` knows them for the route's action, this very session and the program that is asked for: for sessions that stand in a body or a query, before anything is read there. */

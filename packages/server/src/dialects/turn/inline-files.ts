@@ -3,8 +3,8 @@
 import type { SaidPart } from '@millrace/dialects'
 import { type NewUpload, uploadUrlOf } from '@millrace/runtime'
 import { Refusal } from '../../errors/refusal.ts'
-import { isFilename, isMediaType } from '../../routes/uploads.ts'
 import type { Services } from '../../routing/services.ts'
+import { isFilename, isMediaType } from '../../runs/uploads.ts'
 
 /** A part as it comes: its fields may still be anything. */
 interface Given {

@@ -6,7 +6,7 @@ import type { PostedAnswer } from '@millrace/dialects'
 import type { ToolPart } from '@millrace/protocol'
 import { type Answer, RunError } from '@millrace/runtime'
 import { Refusal } from '../../errors/refusal.ts'
-import { given } from '../../util/omit-undefined.ts'
+import { omitUndefined } from '../../util/omit-undefined.ts'
 import type { Shown } from './transcript.ts'
 
 /** An answer, and the run that it is for. */
@@ -99,7 +99,7 @@ class Desk {
       // Known here before anything else that is answered at once is done.
       if (isOpen && input !== undefined && !part.blobs && !isDeepStrictEqual(input, part.input ?? null))
         throw notTheirs(`approval ${id}: it is of another input than the one that would run`)
-      const answer = given({ kind: said.kind, id: approval.id, approved, reason, input }) as unknown as Answer
+      const answer = omitUndefined({ kind: said.kind, id: approval.id, approved, reason, input }) as unknown as Answer
       return { answer, of, runId, isOpen }
     }
     const isOpen = this.#awaited.has(of)

@@ -2,17 +2,20 @@
 // is an edit, what is the same is the same run. What is asked for has a name that is made of it alone, so that no request is done twice.
 
 import type { Posted, PostedMessage } from '@millrace/dialects'
+import type { Ticket } from '@millrace/log'
 import { type Json, messageIdOf, type RunRequest } from '@millrace/protocol'
 import { type Answer, type AskOptions, type NewUpload, type Run, RunError, type StartOptions } from '@millrace/runtime'
-import type { Action } from '../../auth/authorize.ts'
+import type { Action, Program } from '../../auth/authorize.ts'
 import { Refusal, sessionUnknown } from '../../errors/refusal.ts'
-import { mustBeKept } from '../../routes/uploads.ts'
 import type { Call } from '../../routing/route.ts'
-import type { Program } from '../../runs/program.ts'
+import { programKey, withoutVersion } from '../../runs/program.ts'
+import { answererOf, guestOf, requesterOf } from '../../runs/requester.ts'
 import { mustBeTheSame, mustFit } from '../../runs/run-input.ts'
+import { latestRunId } from '../../runs/target-run.ts'
+import { mustBeKept } from '../../runs/uploads.ts'
+import type { Entered } from '../../sessions/session-access.ts'
 import { enter, enterOrMake, mayEnterOrMake, mayStill } from '../../sessions/session-access.ts'
-import type { Entered } from '../../stream/open-frame.ts'
-import { given } from '../../util/omit-undefined.ts'
+import { omitUndefined } from '../../util/omit-undefined.ts'
 import { newsAfter } from './answer-position.ts'
 import { entrance } from './caller-in-session.ts'
 import { filesIn, withUrls } from './inline-files.ts'
@@ -73,13 +76,13 @@ class Turn {
     const { posted, sessionId } = this.#ask
     await mayEnterOrMake(services, caller, sessionId)
     if ((await services.manager.getInfo(sessionId)) === null) return this.#first()
-    const { view } = await services.runtime.view(sessionId)
+    const { view, ticket } = await services.runtime.view(sessionId)
     const known = view.requests.find(({ runId }) => runId === this.#ask.runId)
     if (known) return this.#again(known)
     mustBeAPersons(posted)
     const claims = claimsIn(view, posted.answers)
     const message = posted.said.at(-1)
-    if (!message || !(posted.isSaidLast || posted.regenerate)) return this.#goOn(view, claims)
+    if (!message || !(posted.isSaidLast || posted.regenerate)) return this.#goOn(view, ticket, claims)
     const said = saidIn(view)
     const { at, is } = placeIn(said, posted)
     const found = said[at]
@@ -87,7 +90,7 @@ class Turn {
       // Where nothing was said yet but what is asked, an answer comes with the same last message; of a transcript that goes on after it, it is what is to be done anew.
       const isAnswered =
         posted.isSaidLast && (claims.open.length > 0 || claims.settled.some(claim => claim.runId === found.runId))
-      return isAnswered ? this.#goOn(view, claims) : this.#same(view, found, at === said.length - 1)
+      return isAnswered ? this.#goOn(view, ticket, claims) : this.#same(view, found, at === said.length - 1)
     }
     const runId = this.#nameFor(view, message, said[at - 1])
     if (found) return this.#edit(view, found, message, runId)
@@ -113,7 +116,7 @@ class Turn {
     if (status === 'removed') throw takenBack(runId)
     const said = posted.isSaidLast ? posted.said.at(-1) : undefined
     const isSame = !said || contentOf(said.parts) === contentOf(message?.parts ?? [])
-    if (!isSame || unversioned(program) !== this.#program)
+    if (!isSame || withoutVersion(program) !== programKey(this.#ask.program))
       throw new RunError('run_ended', `run ${runId}: it was asked for before, with something else: choose another name`)
     return { run: services.runtime.run(sessionId, runId) }
   }
@@ -127,13 +130,18 @@ class Turn {
     const run = await enterOrMake(services, caller, sessionId, async () => {
       await this.#keep(files)
       await mustBeKept(services, sessionId, input)
-      const asker = await this.#asker()
-      const asked = { ...asker, ...program, session: sessionId, runId, messageId, input, whenBusy, data }
-      return services.runtime.start(given(asked) as unknown as StartOptions)
+      const requester = await requesterOf(this.#call, caller)
+      const asked = { ...requester, ...program, session: sessionId, runId, messageId, input, whenBusy, data }
+      return services.runtime.start(omitUndefined(asked) as unknown as StartOptions)
     })
     // Another may have been asked for under the client's name meanwhile.
     if (this.#ask.runId !== undefined)
-      await mustBeTheSame(services, run, { message: input, messageId, program: this.#program, isLoose: true })
+      await mustBeTheSame(services, run, {
+        message: input,
+        messageId,
+        program: programKey(this.#ask.program),
+        isLoose: true,
+      })
     return { run }
   }
 
@@ -144,22 +152,29 @@ class Turn {
     await this.#may('edit')
     if (known.status === 'waiting' && known.runId !== undefined) {
       // What waits was not said yet: it is taken back, and what there is then is looked at again.
-      const who = { guest: caller.label, principal: caller.owner }
-      await services.runtime.stop(sessionId, known.runId, { ...who, reason: 'another message came in its place' })
+      await services.runtime.stop(sessionId, known.runId, {
+        ...guestOf(caller),
+        reason: 'another message came in its place',
+      })
       return this.decide()
     }
     this.#mustBeOfProgram(view, known)
     const { input, files } = this.#inputOf(message)
     await this.#keep(files)
     await mustBeKept(services, sessionId, input)
-    const options = { ...(await this.#asker()), runId, newMessageId: message.id ?? `${runId}.said`, data }
-    const run = await services.runtime.edit(sessionId, known.id, input, given(options) as AskOptions)
+    const options = {
+      ...(await requesterOf(this.#call, caller)),
+      runId,
+      newMessageId: message.id ?? `${runId}.said`,
+      data,
+    }
+    const run = await services.runtime.edit(sessionId, known.id, input, omitUndefined(options) as AskOptions)
     return { run, action: 'edit' }
   }
 
   /** What was said before, again: it is the same run, unless it is to be answered anew. */
   async #same(view: Shown, known: Said, isLast: boolean): Promise<Decided> {
-    const { services } = this.#call
+    const { services, caller } = this.#call
     const { sessionId } = this.#ask
     const { id, runId } = known
     if (runId === undefined) throw new RunError('run_unknown', `message ${id}: nothing answers it`)
@@ -167,7 +182,10 @@ class Turn {
     await this.#may('retry')
     this.#mustBeOfProgram(view, known)
     const name = this.#ask.runId ?? this.#free(view, ['retry', runId])
-    const run = await services.runtime.retry(sessionId, runId, { ...(await this.#asker()), runId: name })
+    const run = await services.runtime.retry(sessionId, runId, {
+      ...(await requesterOf(this.#call, caller)),
+      runId: name,
+    })
     return { run, action: 'retry' }
   }
 
@@ -181,10 +199,10 @@ class Turn {
   }
 
   /** Goes on with the open run: by what was answered now, or was before. */
-  async #goOn(view: Shown, { open, settled }: Claims): Promise<Decided> {
+  async #goOn(view: Shown, ticket: Ticket, { open, settled }: Claims): Promise<Decided> {
     const { services } = this.#call
     const { sessionId } = this.#ask
-    const latest = (view.runs.findLast(run => run.finishedAt === undefined) ?? view.runs.at(-1))?.runId
+    const latest = latestRunId(ticket)
     const asked = open.length > 0 ? open : settled.filter(one => one.runId === latest)
     const runId = asked[0]?.runId
     if (runId === undefined)
@@ -199,7 +217,7 @@ class Turn {
     if (open.length === 0) return undefined
     const { services, caller } = this.#call
     await this.#may('answer')
-    const who = { guest: caller.label, ...(caller.owner !== null && { principal: caller.owner }) }
+    const who = answererOf(caller)
     const places: number[] = []
     const say = (answer: Answer) => services.runtime.answer(this.#ask.sessionId, answer, who)
     for (const { answer } of open) {
@@ -235,27 +253,14 @@ class Turn {
     await mayStill(services, request, caller, action, sessionId, program)
   }
 
-  /** Who asks, and what the server's own code says of the run. */
-  async #asker(): Promise<AskOptions> {
-    const { services, request, caller, body } = this.#call
-    const context = await services.contextOf(request, caller, body)
-    return { guest: caller.label, principal: caller.owner, ...(context !== undefined && { context }) }
-  }
-
   /** Throws where a turn is another's who answers: it would be the other who answers it anew. */
   #mustBeOfProgram({ runs }: Shown, { id, runId }: Said): void {
     const { program = '' } = runs.find(run => run.runId === runId) ?? {}
-    if (unversioned(program) === this.#program) return
+    if (withoutVersion(program) === programKey(this.#ask.program)) return
     throw new Refusal(
       'transcript_diverged',
-      `message ${id}: ${unversioned(program) || 'another'} answered it, not ${this.#program}, and would again: edit or regenerate it there, or say it here as a new message, under an id of its own`,
+      `message ${id}: ${withoutVersion(program) || 'another'} answered it, not ${programKey(this.#ask.program)}, and would again: edit or regenerate it there, or say it here as a new message, under an id of its own`,
     )
-  }
-
-  /** Who answers, as the log names it. */
-  get #program(): string {
-    const { agent, workflow } = this.#ask.program
-    return agent === undefined ? `workflow:${workflow}` : `agent:${agent}`
   }
 
   /** What the run is called that answers a message: the same whenever the same is said in the same place. Throws where that was before, and is not any more. */
@@ -301,9 +306,6 @@ function mustBeAPersons({ isSaidLast, regenerate, answers }: Posted): void {
   if (!isSaidLast && !regenerate && answers.length === 0)
     throw notTheirs('expected what a person says last, or an answer to what waits')
 }
-
-/** A program without its version: a request is the same also where it is repeated to newer code. */
-const unversioned = (program: string): string => program.slice(0, program.lastIndexOf('@'))
 
 const takenBack = (runId: string): RunError =>
   new RunError('run_taken_back', `run ${runId}: it was taken back before it began: say it anew`)

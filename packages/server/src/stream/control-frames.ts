@@ -1,9 +1,14 @@
-import { type StreamInfo, type StreamManager, TruncatedError } from '@millrace/log'
-import { type Cursor, encodeCursor, type OpenFrame, PROTOCOL_VERSION, type UnprovenCursor } from '@millrace/protocol'
+import { type StreamManager, TruncatedError } from '@millrace/log'
+import {
+  type Cursor,
+  encodeCursor,
+  type OpenFrame,
+  PROTOCOL_VERSION,
+  type TruncatedFrame,
+  type UnprovenCursor,
+} from '@millrace/protocol'
 import { sessionUnknown } from '../errors/refusal.ts'
-
-/** The session that somebody was let into: whose it is, and which of all that were ever called so. */
-export type Entered = Pick<StreamInfo, 'principal' | 'incarnation'>
+import type { Entered } from '../sessions/session-access.ts'
 
 /** The frame that comes first, for who reads after a place; throws as if there were no session where the one that was entered is gone, whatever is called so by now. */
 export async function openFrame(
@@ -29,8 +34,18 @@ export function mustBeIn({ incarnation }: Entered, place: Cursor | UnprovenCurso
   throw new TruncatedError('incarnation', 'the session is another by now', 0, 0)
 }
 
-/** Throws as if there were no session where the one that was entered is gone: for what was done by its name alone. */
-export async function mustStillBe(manager: StreamManager, sessionId: string, { incarnation }: Entered): Promise<void> {
+/** The frame that tells a reader that its place is not in the log (law 2); throws whatever else went wrong, and that the session is gone where it is, or another's by now. */
+export async function truncatedFrame(
+  manager: StreamManager,
+  sessionId: string,
+  entered: Entered,
+  error: unknown,
+): Promise<TruncatedFrame> {
+  // The runtime tells it in words of its own.
+  const cause = error instanceof Error ? (error.cause ?? error) : error
+  if (!(cause instanceof TruncatedError)) throw error
   const info = await manager.getInfo(sessionId)
-  if (info?.incarnation !== incarnation) throw sessionUnknown(sessionId)
+  if (info === null || info.principal !== entered.principal) throw sessionUnknown(sessionId)
+  const { floor, incarnation, head } = info
+  return { type: 'truncated', floor, incarnation, reason: cause.reason, head }
 }

@@ -1,0 +1,17 @@
+// The caller of a request as the runtime takes it.
+
+import type { AskOptions } from '@millrace/runtime'
+import type { Caller } from '../auth/authorize.ts'
+import type { Call } from '../routing/route.ts'
+
+/** The caller as the log records it. */
+export const guestOf = ({ label, owner }: Caller) => ({ guest: label, principal: owner })
+
+/** The same for answers, which have no principal where the app has no `authorize`. */
+export const answererOf = ({ label, owner }: Caller) => ({ guest: label, ...(owner !== null && { principal: owner }) })
+
+/** The caller that asks for a run, with the context that the app's `context` option gives the run. */
+export async function requesterOf({ services, request, body }: Call, caller: Caller): Promise<AskOptions> {
+  const context = await services.contextOf(request, caller, body)
+  return { ...guestOf(caller), ...(context !== undefined && { context }) }
+}

@@ -1,0 +1,56 @@
+// Which run of a session a request means, where it names none or only names it.
+
+import type { Ticket } from '@millrace/log'
+import { type Run, RunError, type StopOptions } from '@millrace/runtime'
+import type { Caller } from '../auth/authorize.ts'
+import type { Services } from '../routing/services.ts'
+import { enter } from '../sessions/session-access.ts'
+import { omitUndefined } from '../util/omit-undefined.ts'
+import { guestOf } from './requester.ts'
+
+/** The open run, or else the next request in the queue. Undefined if the session is idle. */
+export const activeRunId = ({ run, requests }: Pick<Ticket, 'run' | 'requests'>): string | undefined =>
+  run?.runId ?? requests[0]?.runId
+
+/** The open run, or else the run that ended last. A request in the queue is not a run yet. */
+export const latestRunId = ({ run, last }: Pick<Ticket, 'run' | 'last'>): string | undefined =>
+  run?.runId ?? last?.runId
+
+/** The active run, or else the run that ended last. */
+export const currentRunId = (ticket: Pick<Ticket, 'run' | 'requests' | 'last'>): string | undefined =>
+  activeRunId(ticket) ?? ticket.last?.runId
+
+/** The run to resume: the one that `field` names, or else the latest. @throws `run_unknown` if the session has no run */
+export function runIdToResume(ticket: Pick<Ticket, 'run' | 'last'>, field: string, named?: string): string {
+  const runId = named ?? latestRunId(ticket)
+  if (runId === undefined) throw new RunError('run_unknown', `${field}: there is no run to go on from`)
+  return runId
+}
+
+/** The run that a client names. @throws `run_unknown` */
+export async function knownRun({ runtime }: Services, sessionId: string, runId: string): Promise<Run> {
+  const run = runtime.run(sessionId, runId)
+  await run.mustBeKnown()
+  return run
+}
+
+/** How a request stops a run. */
+interface StopRequest {
+  readonly runId?: string | undefined
+  readonly mode?: StopOptions['mode'] | undefined
+  readonly reason?: string | undefined
+}
+
+/** Stops the run that a request names, or else the active one; a request in the queue is removed. `stopped` is false if there is none. */
+export async function stopRun(
+  services: Services,
+  caller: Caller,
+  sessionId: string,
+  request: StopRequest = {},
+): Promise<{ readonly runId?: string; readonly stopped: boolean }> {
+  const { ticket } = await enter(services, caller, sessionId)
+  const { runId = activeRunId(ticket), ...how } = request
+  if (runId === undefined) return { stopped: false }
+  const options = omitUndefined({ ...how, ...guestOf(caller) })
+  return { runId, stopped: await services.runtime.stop(sessionId, runId, options) }
+}
