@@ -42,7 +42,8 @@ export const layers: Record<string, string[][]> = {
   ],
   cli: [['error', 'terminal'], ['command'], ['source', 'show', 'convert'], ['dev'], ['doctor'], ['commands']],
   server: [
-    ['errors', 'util'],
+    ['util'],
+    ['errors'],
     ['http'],
     ['auth'],
     ['sessions'],

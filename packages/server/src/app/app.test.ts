@@ -1,8 +1,8 @@
 import { LogError, type LogStore, memoryStore, systemTimers, type Timers } from '@millrace/log'
 import { expect, test, vi } from 'vitest'
-import { SOON_MS } from '../util/store-timeout.ts'
+import { STORE_TIMEOUT_MS } from '../util/store-timeout.ts'
 import { millrace } from './app.ts'
-import { echo, mill, ORIGIN, request, say } from './mill.fixture.ts'
+import { echo, ORIGIN, request, say, testApp } from './test-app.fixture.ts'
 
 const EVIL = 'https://evil.example'
 const PAGE = 'https://app.example.com'
@@ -18,7 +18,7 @@ function listing(list: LogStore['list']): LogStore {
 }
 
 test('plain requests get plain responses', async () => {
-  const { app } = mill()
+  const { app } = testApp()
   const fetch = (path: string, init: RequestInit) => app.fetch(new Request(ORIGIN + path, init))
   expect(await say(fetch, 'hello')).toMatchObject({ status: 200, words: 'You said: hello' })
 })
@@ -90,7 +90,7 @@ test('nothing is opened before it is needed', async () => {
 })
 
 test('a store that cannot be opened is a typed 503 without its words, and the next request tries again', async () => {
-  const { app, logged } = mill({ store: 'sqlite:/nowhere/at/all/mill.db', log: { patienceMs: 0 }, engine: false })
+  const { app, logged } = testApp({ store: 'sqlite:/nowhere/at/all/mill.db', log: { patienceMs: 0 }, engine: false })
   for (let i = 1; i <= 2; i++) {
     const response = await app.fetch(request('/api/sessions'))
     const { error } = await response.json()
@@ -105,14 +105,14 @@ test('a store that cannot be opened is a typed 503 without its words, and the ne
     then: (done: (store: unknown) => void, fail: (error: Error) => void) =>
       later.isThere ? done(memoryStore()) : fail(new Error('not yet')),
   } as never
-  const { app: other } = mill({ store })
+  const { app: other } = testApp({ store })
   expect((await other.fetch(request('/api/health'))).status).toBe(503)
   later.isThere = true
   expect((await other.fetch(request('/api/health'))).status).toBe(200)
 })
 
 test('after it was closed a server says so, and opens nothing', async () => {
-  const { app } = mill()
+  const { app } = testApp()
   await app.fetch(request('/api/health'))
   await app.close()
   for (const path of ['/api/sessions', '/api/health']) {
@@ -120,7 +120,7 @@ test('after it was closed a server says so, and opens nothing', async () => {
     expect([response.status, (await response.json()).error.code]).toEqual([503, 'draining'])
     expect(response.headers.get('retry-after')).toBe('1')
   }
-  const { app: unused } = mill()
+  const { app: unused } = testApp()
   await unused.close()
   const response = await unused.fetch(request('/api/health'))
   expect([response.status, (await response.json()).error]).toMatchObject([503, { code: 'draining', retryable: true }])
@@ -135,7 +135,7 @@ test('who asks while a server goes is told so, also where its store is closed be
     await closing.promise
     throw new LogError('closed', 'the store was closed')
   })
-  const { app } = mill({ store, engine: false })
+  const { app } = testApp({ store, engine: false })
   const asked = app.fetch(request('/api/health'))
   await reached.promise
   await app.close()
@@ -151,11 +151,11 @@ test.each(['is not there yet', 'does not answer'])(
     const store = how === 'does not answer' ? listing(() => later.promise) : later.promise
     const waits: (() => void)[] = []
     const after: Timers['after'] = (ms, call, isIdle) => {
-      if (ms !== SOON_MS) return systemTimers.after(ms, call, isIdle)
+      if (ms !== STORE_TIMEOUT_MS) return systemTimers.after(ms, call, isIdle)
       waits.push(call)
       return () => {}
     }
-    const { app } = mill({ store, engine: false, timers: { ...systemTimers, after } })
+    const { app } = testApp({ store, engine: false, timers: { ...systemTimers, after } })
     const asked = app.fetch(request('/api/health'))
     await expect.poll(() => waits).toHaveLength(how === 'does not answer' ? 2 : 1)
     for (const over of waits) over()
@@ -166,7 +166,7 @@ test.each(['is not there yet', 'does not answer'])(
 )
 
 test('HEAD says what GET would, without it', async () => {
-  const { app } = mill()
+  const { app } = testApp()
   const get = await app.fetch(request('/api/health'))
   const head = await app.fetch(request('/api/health', undefined, { method: 'HEAD' }))
   expect([head.status, head.body]).toEqual([200, null])
@@ -175,7 +175,7 @@ test('HEAD says what GET would, without it', async () => {
 })
 
 test('who goes away takes their stream along', async () => {
-  const { app } = mill({ limits: { streams: 1 } })
+  const { app } = testApp({ limits: { streams: 1 } })
   await say((path, init) => app.fetch(new Request(ORIGIN + path, init)), 'hello')
   for (let i = 0; i < 3; i++) {
     const leaving = new AbortController()
@@ -188,7 +188,7 @@ test('who goes away takes their stream along', async () => {
 })
 
 test('the base path stands before everything, and nothing else is there', async () => {
-  const { app } = mill({ basePath: '/mill/v1' })
+  const { app } = testApp({ basePath: '/mill/v1' })
   expect((await app.fetch(request('/mill/v1/api/health'))).status).toBe(200)
   for (const path of [
     '/api/health',
@@ -212,7 +212,7 @@ test('what goes wrong here is told to the logger and to onError, and to nobody e
   const authorize = () => {
     throw cause
   }
-  const { app, logged } = mill({ authorize, onError: told })
+  const { app, logged } = testApp({ authorize, onError: told })
   const response = await app.fetch(request('/api/sessions?secret=1'))
   const text = await response.text()
   expect([response.status, JSON.parse(text).error.code]).toEqual([500, 'internal_error'])
@@ -231,7 +231,7 @@ test('a logger that throws takes nothing down', async () => {
       throw new Error('no')
     },
   }
-  const { app } = mill({ logger, authorize: () => Promise.reject(new Error('down')) })
+  const { app } = testApp({ logger, authorize: () => Promise.reject(new Error('down')) })
   expect((await app.fetch(request('/api/sessions'))).status).toBe(500)
 })
 
@@ -247,7 +247,7 @@ const preflight = (origin: string) =>
 
 test('pages of origins that are named may call, with what they need to read', async () => {
   const authorize = () => 'ann'
-  const { app } = mill({ authorize, cors: { origins: [PAGE], credentials: true } })
+  const { app } = testApp({ authorize, cors: { origins: [PAGE], credentials: true } })
   const asked = await app.fetch(preflight(PAGE))
   expect([asked.status, Object.fromEntries(asked.headers)]).toMatchObject([
     204,
@@ -272,7 +272,7 @@ test('where it cannot be told which pages may call nothing is done, and the serv
   const origins = () => {
     throw cause
   }
-  const { app, logged } = mill({ authorize: () => 'ann', cors: { origins } })
+  const { app, logged } = testApp({ authorize: () => 'ann', cors: { origins } })
   const asked = { agent: 'echo', input: 'hello' }
   const reply = await app.fetch(request('/api/sessions/s/runs', asked, { headers: { origin: PAGE } }))
   expect([reply.status, (await reply.json()).error.code]).toEqual([500, 'internal_error'])
@@ -284,7 +284,7 @@ test('where it cannot be told which pages may call nothing is done, and the serv
 
 test('pages of other origins may not, and nobody may where nothing is said', async () => {
   const authorize = () => 'ann'
-  const apps = [mill({ authorize, cors: { origins: [PAGE] } }), mill({ authorize })]
+  const apps = [testApp({ authorize, cors: { origins: [PAGE] } }), testApp({ authorize })]
   for (const { app } of apps) {
     for (const origin of [EVIL, 'null', `${PAGE}.evil.example`, PAGE.replace('https', 'http')]) {
       const asked = await app.fetch(preflight(origin))

@@ -10,19 +10,19 @@ import {
   ValidationError,
   type Workflow,
 } from '@millrace/runtime'
-import { Refusal, toldOf } from '../errors/refusal.ts'
+import { errorResponseOf, Refusal } from '../errors/refusal.ts'
 import { CLIENT_GONE } from '../http/channel.ts'
 import { responseOf } from '../http/fetch.ts'
 import { type Listening, type ListenOptions, listen } from '../http/listen.ts'
 import { isLoopbackAddress } from '../http/loopback-host.ts'
 import { pathnameOf, pathOf, requestOf, respond } from '../http/node.ts'
-import { refused, type WholeReply } from '../http/reply.ts'
+import { errorReply, type WholeReply } from '../http/reply.ts'
 import { StaticFiles } from '../http/static.ts'
 import type { StreamSettings } from '../stream/stream-settings.ts'
-import { checkShape } from './check-options.ts'
+import { checkOptions } from './check-options.ts'
 import { Lifetime } from './lifetime.ts'
 import { type MillraceOptions, settingsOf } from './options.ts'
-import { Gate, nothingHere } from './request-handler.ts'
+import { RequestHandler, routeUnknown } from './request-handler.ts'
 import type { ShownBy } from './shown-by.ts'
 
 /** Answers a request. */
@@ -37,7 +37,7 @@ export class App<Types = unknown> {
   readonly #logger: Logger
   readonly #settings: StreamSettings
   readonly #lifetime: Lifetime
-  readonly #gate: Gate
+  readonly #requests: RequestHandler
 
   constructor(options: MillraceOptions) {
     const { timers = systemTimers, logger = consoleLogger, authorize, static: files, cors, onError } = options
@@ -47,7 +47,7 @@ export class App<Types = unknown> {
     this.#settings = settings.stream
     this.#logger = guarded(logger)
     this.#lifetime = new Lifetime(options, settings, this.#logger)
-    this.#gate = new Gate({
+    this.#requests = new RequestHandler({
       basePath: settings.basePath,
       lifetime: this.#lifetime,
       files: files === undefined ? undefined : new StaticFiles(files, settings.stream),
@@ -60,7 +60,7 @@ export class App<Types = unknown> {
 
   /** Answers a request. */
   readonly fetch: Handler = async request =>
-    responseOf((await this.#gate.answer(request)) ?? refusal(nothingHere()), request)
+    responseOf((await this.#requests.handle(request)) ?? refusalReply(routeUnknown()), request)
 
   /** The same by method, for a route handler of Next: `export const { GET, HEAD, POST, PATCH, DELETE, OPTIONS } = app.handlers`. */
   get handlers(): Readonly<Record<'GET' | 'HEAD' | 'POST' | 'PATCH' | 'DELETE' | 'OPTIONS', Handler>> {
@@ -71,7 +71,7 @@ export class App<Types = unknown> {
 
   /** The same for Node and frameworks on it: what is not for this server goes to `next`, if there is one. */
   readonly node = (message: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void): void => {
-    this.#serve(message, response, next).catch(cause => {
+    this.#respond(message, response, next).catch(cause => {
       this.#logger.error('a reply could not be written', { cause })
       response.destroy()
     })
@@ -98,9 +98,9 @@ export class App<Types = unknown> {
     return this.#lifetime.close()
   }
 
-  async #serve(message: IncomingMessage, response: ServerResponse, next?: () => void): Promise<void> {
+  async #respond(message: IncomingMessage, response: ServerResponse, next?: () => void): Promise<void> {
     const { method = 'GET' } = message
-    const isFor = (path: string) => this.#gate.isFor(method, path)
+    const isFor = (path: string) => this.#requests.handles(method, path)
     const path = pathOf(message, isFor)
     // Before anything is made of it: whoever it is for wants its body unread.
     if (next && !isFor(pathnameOf(path))) return next()
@@ -112,18 +112,18 @@ export class App<Types = unknown> {
     } catch (error) {
       const why =
         error instanceof Refusal ? error : new Refusal('request_invalid', 'expected a request that HTTP knows')
-      return respond(refusal(why), message, response, this.#settings)
+      return respond(refusalReply(why), message, response, this.#settings)
     }
     const { remoteAddress } = message.socket
-    const reply = await this.#gate.answer(request, remoteAddress !== undefined && !isLoopbackAddress(remoteAddress))
+    const reply = await this.#requests.handle(request, remoteAddress !== undefined && !isLoopbackAddress(remoteAddress))
     if (reply === undefined && next) return next()
-    respond(reply ?? refusal(nothingHere()), message, response, this.#settings)
+    respond(reply ?? refusalReply(routeUnknown()), message, response, this.#settings)
   }
 }
 
-function refusal(why: Refusal): WholeReply {
-  const { status, error, headers } = toldOf(why)
-  return refused(status, error, { 'x-content-type-options': 'nosniff', ...headers })
+function refusalReply(why: Refusal): WholeReply {
+  const { status, error, headers } = errorResponseOf(why)
+  return errorReply(status, error, { 'x-content-type-options': 'nosniff', ...headers })
 }
 
 /** Makes a server: a fetch handler, a listener for Node, and what drives its runs, unless others do. Nothing is opened before it is needed. */
@@ -134,7 +134,7 @@ export function millrace<
   if (typeof options !== 'object' || options === null)
     throw new ValidationError('millrace: expected an object of options')
   // Now, and not at the first request.
-  checkShape(options)
+  checkOptions(options)
   // Any store will do: which one it is, is seen when it is opened.
   checkRuntimeOptions({ ...options, store: memoryStore() })
   return new App(options)

@@ -1,6 +1,7 @@
 // Whether options are what they should be, as far as that can be seen before anything is opened: for those whose code no compiler has read.
 
 import { schemeOf } from '@millrace/log'
+import { isObject } from '../util/is-object.ts'
 import type { MillraceOptions } from './options.ts'
 
 const NAMES: Readonly<Record<keyof MillraceOptions, true>> = {
@@ -28,8 +29,8 @@ const NAMES: Readonly<Record<keyof MillraceOptions, true>> = {
 }
 
 /** Throws where options could not work: one that is unknown would do nothing, and nobody would notice. */
-export function checkShape(options: MillraceOptions): void {
-  mustBeKnown('', options, NAMES)
+export function checkOptions(options: MillraceOptions): void {
+  checkKnownKeys('', options, NAMES)
   for (const name of ['authorize', 'context', 'onError'] as const) {
     const value = options[name]
     if (value !== undefined && typeof value !== 'function') throw new TypeError(`${name}: expected a function`)
@@ -56,7 +57,7 @@ const ORIGIN = /^[a-z][a-z\d+.-]*:\/\/[^/?#@\s*]+$/i
 
 function checkCors(cors: unknown): void {
   if (!isObject(cors)) throw new TypeError('cors: expected { origins, credentials? }')
-  mustBeKnown('cors.', cors, { origins: true, credentials: true })
+  checkKnownKeys('cors.', cors, { origins: true, credentials: true })
   const { origins, credentials = false } = cors
   if (typeof credentials !== 'boolean') throw new TypeError('cors.credentials: expected true or false')
   if (typeof origins === 'function') return
@@ -71,16 +72,13 @@ function checkFiles(files: unknown): void {
   const { folder, headers = {} } = typeof files === 'string' ? { folder: files } : isObject(files) ? files : {}
   if (typeof folder !== 'string' || folder === '')
     throw new TypeError('static: expected a folder, or { folder, headers? }')
-  if (isObject(files)) mustBeKnown('static.', files, { folder: true, headers: true })
+  if (isObject(files)) checkKnownKeys('static.', files, { folder: true, headers: true })
   if (isObject(headers) && Object.values(headers).every(value => typeof value === 'string')) return
   throw new TypeError('static.headers: expected texts by their names')
 }
 
-function mustBeKnown(place: string, found: object, known: Readonly<Record<string, true>>): void {
+function checkKnownKeys(place: string, found: object, known: Readonly<Record<string, true>>): void {
   for (const name of Object.keys(found)) {
     if (!Object.hasOwn(known, name)) throw new TypeError(`${place}${name}: there is no such option`)
   }
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

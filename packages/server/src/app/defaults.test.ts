@@ -7,8 +7,8 @@ import { LINGER_MS } from '../http/listen.ts'
 import { CLAIM_MS, DEFAULT_LIMITS, DEFAULT_PORT, DEFAULT_STORE, DEFAULT_STREAM } from '../index.ts'
 import { LONGEST_NAME } from '../routing/names.ts'
 import { LONGEST_FILENAME } from '../runs/uploads.ts'
-import { FOLLOWED, REMEMBERED } from '../stream/session-lists.ts'
-import { SOON_MS } from '../util/store-timeout.ts'
+import { MAX_LISTED, MAX_WATCHED } from '../stream/session-lists.ts'
+import { STORE_TIMEOUT_MS } from '../util/store-timeout.ts'
 
 const pageOf = (path: string) => readFileSync(join(import.meta.dirname, '../../../../docs', path), 'utf8')
 const defaults = pageOf('reference/defaults.md')
@@ -38,10 +38,10 @@ describe('the table of defaults says what', () => {
     ['a name in a path, a query or a body', `${LONGEST_NAME} characters`],
     ['what `context` returns', told('Bytes', MOST_CONTEXT_BYTES)],
     ['the name of an upload', `${LONGEST_FILENAME} characters`],
-    ['a list of sessions that is followed', `${FOLLOWED} sessions`],
-    ['what it tells of when it is gone', `${REMEMBERED.toLocaleString('en')} sessions`],
+    ['a list of sessions that is followed', `${MAX_LISTED} sessions`],
+    ['what it tells of when it is gone', `${MAX_WATCHED.toLocaleString('en')} sessions`],
     ['who is still connected once a server is closed', LINGER_MS.toLocaleString('en')],
-    ['who asks `GET /api/health`', SOON_MS.toLocaleString('en')],
+    ['who asks `GET /api/health`', STORE_TIMEOUT_MS.toLocaleString('en')],
   ])('%s is', (name, value) => {
     expect(defaults).toContain(`| ${name} | ${value} |`)
   })

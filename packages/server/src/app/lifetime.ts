@@ -10,11 +10,11 @@ import { Limiter } from '../auth/limiter.ts'
 import { draining } from '../errors/refusal.ts'
 import { openApiOf } from '../routing/openapi.ts'
 import type { Services } from '../routing/services.ts'
-import { Turns } from '../sessions/keyed-queue.ts'
+import { KeyedQueue } from '../sessions/keyed-queue.ts'
 import { Connections } from '../stream/connections.ts'
-import { Feeds } from '../stream/feeds.ts'
-import { Lists } from '../stream/session-lists.ts'
-import { soon } from '../util/store-timeout.ts'
+import { SessionFeeds } from '../stream/feeds.ts'
+import { SessionLists } from '../stream/session-lists.ts'
+import { withStoreTimeout } from '../util/store-timeout.ts'
 import { DEFAULT_STORE, type MillraceOptions, type Settings } from './options.ts'
 import { routes } from './routes.ts'
 
@@ -58,8 +58,8 @@ export class Lifetime {
   }
 
   /** The same for who cannot wait: throws where it takes long. */
-  readySoon(): Promise<Services> {
-    return soon(this.ready(), this.#settings.stream.timers)
+  readyWithTimeout(): Promise<Services> {
+    return withStoreTimeout(this.ready(), this.#settings.stream.timers)
   }
 
   /** Tells all who read that they may come back, hands over what is driven here, and closes the store if it was opened here. */
@@ -89,12 +89,12 @@ export class Lifetime {
       manager,
       agents,
       workflows,
-      feeds: new Feeds(),
-      lists: new Lists(manager, stream.timers),
+      feeds: new SessionFeeds(),
+      lists: new SessionLists(manager, stream.timers),
       connections: this.#connections,
       limiter: this.#limiter,
       limits,
-      making: new Turns(),
+      creations: new KeyedQueue(),
       settings: stream,
       logger: this.#logger,
       openApi: () => openApiOf(routes),

@@ -6,7 +6,7 @@ import express from 'express'
 import { Hono } from 'hono'
 import { expect, onTestFinished, test } from 'vitest'
 import type { App } from './app.ts'
-import { mill, ORIGIN, request, say, wordsIn } from './mill.fixture.ts'
+import { ORIGIN, request, say, testApp, wordsIn } from './test-app.fixture.ts'
 
 /** A server of somebody else's on a port: what fetches from it. */
 async function at(listener: RequestListener): Promise<(path: string, init?: RequestInit) => Promise<Response>> {
@@ -24,7 +24,7 @@ const upload = (to: (path: string, init?: RequestInit) => Promise<Response>, pre
   to(`${prefix}/api/sessions/s/uploads`, { method: 'POST', body: 'a file', headers: { 'content-type': 'text/plain' } })
 
 test('in Hono, by a route', async () => {
-  const { app } = mill()
+  const { app } = testApp()
   const hono = new Hono().get('/', c => c.text('home')).all('/api/*', c => app.fetch(c.req.raw))
   expect(await (await hono.request('/')).text()).toBe('home')
   const fetch = async (path: string, init?: RequestInit) => hono.request(`${ORIGIN}${path}`, init)
@@ -32,14 +32,14 @@ test('in Hono, by a route', async () => {
 })
 
 test('in Hono, mounted under a path', async () => {
-  const { app } = mill()
+  const { app } = testApp()
   const hono = new Hono().mount('/mill', app.fetch)
   const fetch = async (path: string, init?: RequestInit) => hono.request(`${ORIGIN}${path}`, init)
   expect(await say(fetch, 'hello', '/mill/api/sessions/s/runs')).toMatchObject({ words: 'You said: hello' })
 })
 
 test('in Hono on Node: what streams is heard while it streams, and who leaves is let go', async () => {
-  const { app } = mill({ limits: { streams: 1 } })
+  const { app } = testApp({ limits: { streams: 1 } })
   const hono = new Hono().all('/api/*', c => app.fetch(c.req.raw))
   const server = serve({ fetch: hono.fetch, port: 0, hostname: '127.0.0.1' })
   onTestFinished(() => void server.close())
@@ -80,7 +80,7 @@ const mounts: [name: string, mount: (app: App) => express.Express, prefix: strin
 ]
 
 test.each(mounts)('in Express, %s', async (_, mount, prefix, basePath = '') => {
-  const { app } = mill({ basePath })
+  const { app } = testApp({ basePath })
   const to = await at(mount(app))
   expect(await say(to, 'hello', `${prefix}/api/sessions/s/runs`)).toMatchObject({
     status: 200,
@@ -96,7 +96,7 @@ test.each(mounts)('in Express, %s', async (_, mount, prefix, basePath = '') => {
 })
 
 test('in Express, a file that something in front has parsed is refused rather than kept as another', async () => {
-  const { app, logged } = mill()
+  const { app, logged } = testApp()
   const file = '{ "a" : 1.0, "big": 12345678901234567890, "a": 2 }\n'
   const send = async (site: express.Express, type: string) => {
     const to = await at(site)
@@ -123,7 +123,7 @@ test('in Express, a file that something in front has parsed is refused rather th
 })
 
 test('in Express, what is not ours goes on, its body unread', async () => {
-  const { app } = mill({ static: import.meta.dirname })
+  const { app } = testApp({ static: import.meta.dirname })
   const after = express()
     .use(app.node)
     .post('/mine', express.json(), (asked, reply) => void reply.json(asked.body))
@@ -139,14 +139,14 @@ test('in Express, what is not ours goes on, its body unread', async () => {
 })
 
 test('in plain Node, beside a handler of one’s own', async () => {
-  const { app } = mill()
+  const { app } = testApp()
   const to = await at((message, response) => app.node(message, response, () => void response.end('mine')))
   expect(await (await to('/')).text()).toBe('mine')
   expect(await say(to, 'hello')).toMatchObject({ words: 'You said: hello' })
 })
 
 test('in Express, files are for this machine alone, and what is somebody else’s is for whom they like', async () => {
-  const { app } = mill({ static: import.meta.dirname })
+  const { app } = testApp({ static: import.meta.dirname })
   const site = express()
     .use(app.node)
     .use((_, reply) => void reply.send('mine'))
@@ -164,7 +164,7 @@ test('in Express, files are for this machine alone, and what is somebody else’
 })
 
 test('on HTTP/2, a stream too', async () => {
-  const { app } = mill()
+  const { app } = testApp()
   const server = createHttp2Server(app.node as never)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   const client = connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
@@ -195,7 +195,7 @@ test('on HTTP/2, a stream too', async () => {
 })
 
 test('as a route handler of Next', async () => {
-  const { app } = mill()
+  const { app } = testApp()
   // As app/api/[...path]/route.ts would have it, called as Next does.
   const { GET, POST, PATCH, DELETE } = app.handlers
   const context = { params: Promise.resolve({ path: ['sessions'] }) }

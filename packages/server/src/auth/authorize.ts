@@ -68,11 +68,11 @@ export interface Caller {
   readonly label: string
 }
 
-const NOBODY: Caller = { principal: null, owner: null, label: 'guest' }
+const ANONYMOUS: Caller = { principal: null, owner: null, label: 'guest' }
 
 /** Who asks; throws where they may not. Whatever `authorize` throws is the server's own fault: nobody gets in by it, and nobody is told its words. */
 export async function callerOf(authorize: Authorize | undefined, asked: AuthorizeRequest): Promise<Caller> {
-  if (authorize === undefined) return NOBODY
+  if (authorize === undefined) return ANONYMOUS
   let answer: Awaited<ReturnType<Authorize>> | undefined
   try {
     answer = await authorize(asked)
@@ -82,28 +82,28 @@ export async function callerOf(authorize: Authorize | undefined, asked: Authoriz
     throw new Error('authorize: it threw', { cause })
   }
   if (answer === null || answer === undefined) throw unauthorized('say who you are')
-  if (typeof answer === 'string') return caller({ principal: answer })
-  if (typeof answer !== 'object') throw nobody()
-  if (!('refuse' in answer)) return caller(answer)
+  if (typeof answer === 'string') return callerFrom({ principal: answer })
+  if (typeof answer !== 'object') throw invalidPrincipal()
+  if (!('refuse' in answer)) return callerFrom(answer)
   const { refuse, status } = answer
-  if (typeof refuse !== 'string') throw nobody()
+  if (typeof refuse !== 'string') throw invalidPrincipal()
   throw status === 401 ? unauthorized(refuse) : new Refusal('forbidden', refuse)
 }
 
-function caller({ principal, label = principal, owner = principal }: Principal): Caller {
-  if (![principal, label, owner].every(isWhole)) throw nobody()
+function callerFrom({ principal, label = principal, owner = principal }: Principal): Caller {
+  if (![principal, label, owner].every(isLoggable)) throw invalidPrincipal()
   return { principal, label, owner }
 }
 
 /** Whether a name can stand in a log. */
-const isWhole = (name: unknown): boolean =>
-  typeof name === 'string' && name !== '' && name.length <= LONGEST && name.isWellFormed()
+const isLoggable = (name: unknown): boolean =>
+  typeof name === 'string' && name !== '' && name.length <= MAX_LENGTH && name.isWellFormed()
 
-const LONGEST = 512
+const MAX_LENGTH = 512
 
 const unauthorized = (why: string) => new Refusal('unauthorized', why, { headers: { 'www-authenticate': 'Bearer' } })
 
-const nobody = () =>
+const invalidPrincipal = () =>
   new TypeError(
-    `authorize: expected a principal of 1 to ${LONGEST} characters, as text or as { principal, label?, owner? }, { refuse, status? } or null`,
+    `authorize: expected a principal of 1 to ${MAX_LENGTH} characters, as text or as { principal, label?, owner? }, { refuse, status? } or null`,
   )

@@ -12,7 +12,7 @@ interface Account {
 }
 
 /** What one body or reply of a principal takes, for as long as it is under way. */
-export interface Held {
+export interface ByteCount {
   /** Counts bytes in; throws where there are too many. */
   add(bytes: number): void
   /** Counts all of them out. */
@@ -74,7 +74,7 @@ export class Limiter {
   }
 
   /** Counts the bytes of a body or a reply while it is under way, with all others of a principal. */
-  hold(principal: string | null): Held {
+  hold(principal: string | null): ByteCount {
     const { heldBytes: most } = this.#limits
     let account: Account | undefined
     let own = 0

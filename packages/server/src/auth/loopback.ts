@@ -8,10 +8,10 @@ import { type Cors, isAllowed } from './cors.ts'
 const OWN_SITES: readonly (string | null)[] = [null, 'same-origin', 'none']
 
 /** Throws where a request came by another name, as of a page that has its own name point here, or from a page of another origin. */
-export function mustBeLocal(request: Request, url: URL, cors: Cors | undefined): void {
+export function assertLocal(request: Request, url: URL, cors: Cors | undefined): void {
   const { headers, method } = request
   const host = headers.get('host') ?? url.host
-  if (!isLoopback(host) || !isLoopback(url.host)) throw notHere()
+  if (!isLoopback(host) || !isLoopback(url.host)) throw hostForbidden()
   const origin = headers.get('origin')
   if (origin !== null) {
     if (origin === url.origin || isAllowed(cors, origin)) return
@@ -30,5 +30,5 @@ export function mustBeLocal(request: Request, url: URL, cors: Cors | undefined):
 }
 
 /** What somebody who is elsewhere is told. */
-export const notHere = (): Refusal =>
+export const hostForbidden = (): Refusal =>
   new Refusal('host_forbidden', 'host: expected localhost: give the server an authorize to be reached from elsewhere')

@@ -9,16 +9,16 @@ import * as z from 'zod'
 import { Lifetime } from '../app/lifetime.ts'
 import { type MillraceOptions, settingsOf } from '../app/options.ts'
 import type { AuthorizeRequest } from '../auth/authorize.ts'
-import type { Call } from '../routing/route.ts'
+import type { RouteCall } from '../routing/route.ts'
 import type { Services } from '../routing/services.ts'
 import { programNamed } from '../runs/program.ts'
 import { heldAgent } from '../stream/held.fixture.ts'
 import { Client } from '../stream/slow-client.fixture.ts'
-import type { Place } from './run-stream/event-position.ts'
-import { converse } from './run-stream/reply-with-turn.ts'
-import type { Tongue } from './run-stream/run-stream.ts'
-import { spoken } from './run-stream/run-stream.ts'
-import { type Ask, type Taken, take } from './turn/turn.ts'
+import type { EventPosition } from './run-stream/event-position.ts'
+import { replyWithTurn } from './run-stream/reply-with-turn.ts'
+import type { DialectFormat } from './run-stream/run-stream.ts'
+import { streamRun } from './run-stream/run-stream.ts'
+import { type AcceptedTurn, type TurnRequest, takeTurn } from './turn/turn.ts'
 
 const seller = agent({
   name: 'seller',
@@ -83,10 +83,10 @@ function plainEncoder(): Encoder<Plain> {
   return { encode, resume: () => [{ type: 'resumed' }], end: status => [{ type: 'end', status }] }
 }
 
-export const plainTongue: Tongue<Plain> = {
+export const plainTongue: DialectFormat<Plain> = {
   format: 'ndjson',
   proves: true,
-  voice: {
+  framing: {
     contentType: 'application/x-ndjson; charset=utf-8',
     heartbeat: () => Buffer.from('{"type":"heartbeat"}\n'),
     fail: () => undefined,
@@ -122,7 +122,7 @@ export class DialectServer {
   }
 
   /** A request, as a route is given it. */
-  async call({ user: who = 'ann', headers = {} }: Asked = {}, action: Call['action'] = 'run'): Promise<Call> {
+  async call({ user: who = 'ann', headers = {} }: Asked = {}, action: RouteCall['action'] = 'run'): Promise<RouteCall> {
     const { services } = this
     const request = new Request('http://localhost/api/plain', { headers: { 'x-user': who, ...headers } })
     const caller = await services.authorize(request, action)
@@ -131,26 +131,26 @@ export class DialectServer {
     return { services, request, url, action, params: {}, caller, held, query: {}, body: {} }
   }
 
-  ask(sessionId: string, posted: Posted, { agent: name = 'teller', runId }: Asked = {}): Ask {
+  ask(sessionId: string, posted: Posted, { agent: name = 'teller', runId }: Asked = {}): TurnRequest {
     return { sessionId, program: programNamed(this.services, name), posted, runId }
   }
 
   /** Asks for something; what was taken. */
-  async take(sessionId: string, posted: Posted, asked: Asked = {}): Promise<Taken> {
-    return take(await this.call(asked), this.ask(sessionId, posted, asked))
+  async takeTurn(sessionId: string, posted: Posted, asked: Asked = {}): Promise<AcceptedTurn> {
+    return takeTurn(await this.call(asked), this.ask(sessionId, posted, asked))
   }
 
   /** The same, to the end or pause of the run; its id. */
   async done(sessionId: string, posted: Posted, asked: Asked = {}): Promise<string> {
-    const { run } = await this.take(sessionId, posted, asked)
+    const { run } = await this.takeTurn(sessionId, posted, asked)
     await run.result()
     return run.runId
   }
 
   /** Asks for something; a client that reads it. */
-  async converse(sessionId: string, posted: Posted, asked: Asked = {}, client = newClient()): Promise<Client> {
-    const telling = { tongue: plainTongue, encoder: plainEncoder }
-    const reply = await converse(await this.call(asked), this.ask(sessionId, posted, asked), telling)
+  async replyWithTurn(sessionId: string, posted: Posted, asked: Asked = {}, client = newClient()): Promise<Client> {
+    const telling = { dialectFormat: plainTongue, encoder: plainEncoder }
+    const reply = await replyWithTurn(await this.call(asked), this.ask(sessionId, posted, asked), telling)
     if ('stream' in reply) reply.stream(client)
     return client
   }
@@ -161,14 +161,14 @@ export class DialectServer {
     {
       after,
       client = newClient(),
-      tongue = {},
-    }: { after?: Place; client?: Client; tongue?: Partial<Tongue<Plain>> } = {},
+      dialectFormat = {},
+    }: { after?: EventPosition; client?: Client; dialectFormat?: Partial<DialectFormat<Plain>> } = {},
   ): Promise<Client> {
     const call = await this.call({}, 'follow')
-    const entered = await this.services.manager.getInfo(run.sessionId)
-    if (entered === null) throw new Error('there is no such session')
-    const said = { run, entered, encoder: plainEncoder(), tongue: { ...plainTongue, ...tongue }, after }
-    const reply = await spoken(call, call.caller, said)
+    const identity = await this.services.manager.getInfo(run.sessionId)
+    if (identity === null) throw new Error('there is no such session')
+    const said = { run, identity, encoder: plainEncoder(), dialectFormat: { ...plainTongue, ...dialectFormat }, after }
+    const reply = await streamRun(call, call.caller, said)
     reply.stream(client)
     return client
   }
@@ -199,7 +199,7 @@ export class DialectServer {
   /** What refuses a request, which leaves every log of the sessions as it was. */
   async refused(sessionId: string, posted: Posted, asked: Asked = {}): Promise<string> {
     const before = JSON.stringify(await this.log(sessionId))
-    const code = await this.take(sessionId, posted, asked).then(
+    const code = await this.takeTurn(sessionId, posted, asked).then(
       () => 'none',
       (error: { code?: string }) => error.code ?? String(error),
     )

@@ -165,9 +165,9 @@ describe.each([...names, 'kortyx, whole'])('room for streams of %s', kind => {
 })
 
 describe('what is not a person’s to say is refused', () => {
-  const spoken = names.filter(name => name !== 'helix')
+  const streamRun = names.filter(name => name !== 'helix')
 
-  it.each(spoken.flatMap(dialect => ['system', 'developer', 'assistant'].map(role => [dialect, role] as const)))(
+  it.each(streamRun.flatMap(dialect => ['system', 'developer', 'assistant'].map(role => [dialect, role] as const)))(
     '%s: a last message of role %s',
     async (dialect, role) => {
       const at = openTwoUserServer()
@@ -183,7 +183,7 @@ describe('what is not a person’s to say is refused', () => {
 
   // A page of MUI X Chat sends one message.
   it.each(
-    spoken
+    streamRun
       .filter(name => name !== 'mui')
       .flatMap(dialect => ['system', 'developer'].map(role => [dialect, role] as const)),
   )('%s: a message of role %s before the last', async (dialect, role) => {

@@ -2,9 +2,10 @@
 
 import { LogError, type LogErrorCode } from '@millrace/log'
 import { type ErrorCode, MillraceError, RunError } from '@millrace/runtime'
+import { shorten } from '../util/shorten.ts'
 
 /** The codes that are the server's own, and their statuses. */
-const own = {
+const STATUSES = {
   body_invalid: 400,
   request_invalid: 400,
   cursor_invalid: 400,
@@ -32,7 +33,7 @@ const own = {
 } as const
 
 /** What a log says where no runtime stands between; what is not here is the server's own fault. */
-const log: Partial<Record<LogErrorCode, ErrorCode>> = {
+const LOG_CODES: Partial<Record<LogErrorCode, ErrorCode>> = {
   absent: 'session_unknown',
   exists: 'session_exists',
   truncated: 'session_trimmed',
@@ -40,7 +41,7 @@ const log: Partial<Record<LogErrorCode, ErrorCode>> = {
 }
 
 /** The statuses of what the runtime refuses; what is not here is the server's own fault. */
-const runtime: Partial<Record<ErrorCode, number>> = {
+const RUNTIME_STATUSES: Partial<Record<ErrorCode, number>> = {
   validation_failed: 400,
   upload_unknown: 400,
   workflow_input_invalid: 400,
@@ -68,7 +69,7 @@ const runtime: Partial<Record<ErrorCode, number>> = {
   runtime_closed: 503,
 }
 
-export type RefusalCode = keyof typeof own
+export type RefusalCode = keyof typeof STATUSES
 
 /** An error as a reply or a `fail` frame carries it. */
 export interface ErrorReply {
@@ -92,7 +93,7 @@ export class Refusal extends Error {
   ) {
     super(message)
     this.code = code
-    this.status = own[code]
+    this.status = STATUSES[code]
     this.retryable = options.retryable ?? false
     this.headers = options.headers ?? {}
   }
@@ -110,37 +111,43 @@ export const draining = (): Refusal =>
   })
 
 /** What who asked is told, and what becomes of it here. */
-interface Told {
+interface ErrorResponse {
   readonly status: number
   readonly error: ErrorReply
   readonly headers: Readonly<Record<string, string>>
   /** Whether nobody but the server is to blame, and its logger should know. */
-  readonly isOurs: boolean
+  readonly isServerFault: boolean
 }
 
 /** More words than this are not told: names that a client sent stand in them. */
 const LONGEST_MESSAGE = 600
 
 /** What went wrong, as who asked is told: the words of what refused it, and of nothing else. */
-export function toldOf(error: unknown): Told {
+export function errorResponseOf(error: unknown): ErrorResponse {
   if (error instanceof Refusal) {
     const { status, code, message, retryable, headers } = error
-    return { status, error: { code, message: shortened(message), retryable }, headers, isOurs: status === 500 }
+    return {
+      status,
+      error: { code, message: shorten(message, LONGEST_MESSAGE), retryable },
+      headers,
+      isServerFault: status === 500,
+    }
   }
   const tooLarge = tooLargeIn(error)
-  if (tooLarge) return toldOf(new Refusal('input_too_large', tooLarge.message.replace(/^chunk [\w-]+/, 'body')))
+  if (tooLarge)
+    return errorResponseOf(new Refusal('input_too_large', tooLarge.message.replace(/^chunk [\w-]+/, 'body')))
   if (MillraceError.isInstance(error)) {
-    const status = runtime[error.code]
-    if (status !== undefined) return refusedBy(status, error)
+    const status = RUNTIME_STATUSES[error.code]
+    if (status !== undefined) return responseOf(status, error)
   }
   if (error instanceof LogError) {
     if (error.code === 'unavailable') return UNAVAILABLE
-    const code = log[error.code] ?? 'internal_error'
-    const status = runtime[code]
-    if (status !== undefined) return refusedBy(status, { code, message: error.message, retryable: false })
+    const code = LOG_CODES[error.code] ?? 'internal_error'
+    const status = RUNTIME_STATUSES[code]
+    if (status !== undefined) return responseOf(status, { code, message: error.message, retryable: false })
   }
   const message = 'something went wrong on the server: its log says what'
-  return { status: 500, error: { code: 'internal_error', message, retryable: false }, headers: {}, isOurs: true }
+  return { status: 500, error: { code: 'internal_error', message, retryable: false }, headers: {}, isServerFault: true }
 }
 
 /** That something is larger than the log takes at once, if that is why. */
@@ -149,17 +156,19 @@ function tooLargeIn(error: unknown): LogError | undefined {
   return cause instanceof LogError && cause.code === 'too-large' ? cause : undefined
 }
 
-const UNAVAILABLE: Told = {
+const UNAVAILABLE: ErrorResponse = {
   status: 503,
   error: { code: 'store_unavailable', message: 'the store is out of reach: try again later', retryable: true },
   headers: { 'retry-after': '1' },
-  isOurs: true,
+  isServerFault: true,
 }
 
-function refusedBy(status: number, { code, message, retryable }: ErrorReply): Told {
+function responseOf(status: number, { code, message, retryable }: ErrorReply): ErrorResponse {
   const headers = status === 503 || status === 429 ? { 'retry-after': '1' } : {}
-  return { status, error: { code, message: shortened(message), retryable }, headers, isOurs: status === 503 }
+  return {
+    status,
+    error: { code, message: shorten(message, LONGEST_MESSAGE), retryable },
+    headers,
+    isServerFault: status === 503,
+  }
 }
-
-const shortened = (message: string): string =>
-  message.length > LONGEST_MESSAGE ? `${message.slice(0, LONGEST_MESSAGE)}…` : message

@@ -1,9 +1,9 @@
 import { expect, it } from 'vitest'
-import { accepted } from './accept.ts'
+import { negotiate } from './accept.ts'
 
 const wants = (accept: string | null) => {
   try {
-    return accepted(accept, ['sse', 'ndjson', 'json'])
+    return negotiate(accept, ['sse', 'ndjson', 'json'])
   } catch (error) {
     return (error as { code: string }).code
   }

@@ -7,13 +7,13 @@ const TYPES = {
 } as const
 
 /** How something can be answered. */
-export type Answering = keyof typeof TYPES
+export type ReplyType = keyof typeof TYPES
 
 /** Nobody means more than so many. */
 const MOST_RANGES = 32
 
 /** What an `Accept` header wants most of what is offered: the first of that where it takes anything, or does not say. */
-export function accepted<A extends Answering>(accept: string | null, offered: readonly [A, ...A[]]): A {
+export function negotiate<A extends ReplyType>(accept: string | null, offered: readonly [A, ...A[]]): A {
   if (accept === null || accept.trim() === '') return offered[0]
   const ranges = accept.toLowerCase().split(',', MOST_RANGES).map(rangeOf)
   const isRefused = (way: A) => ranges.some(({ type, weight }) => type === TYPES[way] && weight === 0)

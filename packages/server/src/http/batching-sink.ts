@@ -1,7 +1,7 @@
 import type { Sink } from './reply.ts'
 
 /** A response that a stream is written to: all that is said to it in one turn of the event loop goes out in one write. */
-export abstract class TurnSink implements Sink {
+export abstract class BatchingSink implements Sink {
   #pieces: Uint8Array[] = []
   #held = 0
   #sent = 0

@@ -3,12 +3,12 @@ import { connect } from 'node:net'
 import { memoryStore } from '@millrace/log'
 import { agent, scriptedModel } from '@millrace/runtime'
 import { expect, onTestFinished, test } from 'vitest'
-import { mill, say, wordsIn } from '../app/mill.fixture.ts'
 import type { MillraceOptions } from '../app/options.ts'
+import { say, testApp, wordsIn } from '../app/test-app.fixture.ts'
 import type { ListenOptions } from './listen.ts'
 
 async function listening(options: MillraceOptions = {}, at: ListenOptions = {}) {
-  const { app, logged } = mill(options)
+  const { app, logged } = testApp(options)
   const server = await app.listen({ port: 0, ...at })
   onTestFinished(() => server.close())
   return { app, server, logged, to: (path: string, init?: RequestInit) => fetch(server.url + path, init) }
@@ -29,7 +29,7 @@ test.each(['::1', '[::1]'])('the host may be %s', async host => {
 })
 
 test('a host beyond this machine wants an authorize', async () => {
-  const { app } = mill()
+  const { app } = testApp()
   await expect(app.listen({ port: 0, host: '0.0.0.0' })).rejects.toThrow(/give the server an authorize/)
   const { to } = await listening({ authorize: () => 'ann' }, { host: '0.0.0.0' })
   expect((await to('/api/health')).status).toBe(200)
@@ -45,7 +45,7 @@ test('a port that is taken says what to do, and opens no store', async () => {
       done(memoryStore())
     },
   } as unknown as ReturnType<typeof memoryStore>
-  const { app } = mill({ store })
+  const { app } = testApp({ store })
   await expect(app.listen({ port: server.port })).rejects.toThrow(
     `127.0.0.1, port ${server.port}: another process listens there: stop it, or listen({ port }) on another`,
   )
@@ -53,7 +53,7 @@ test('a port that is taken says what to do, and opens no store', async () => {
 })
 
 test('a store that cannot be opened keeps a server from listening, and the port is free again', async () => {
-  const { app } = mill({ store: Promise.reject(new Error('no disk')) })
+  const { app } = testApp({ store: Promise.reject(new Error('no disk')) })
   const { server } = await listening()
   const { port } = server
   await server.close()

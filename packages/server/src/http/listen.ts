@@ -2,7 +2,7 @@ import { createServer, type RequestListener, type Server, STATUS_CODES } from 'n
 import type { AddressInfo } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { isLoopback } from './loopback-host.ts'
-import { refused } from './reply.ts'
+import { errorReply } from './reply.ts'
 
 /** The port of `listen()` without a `port`. */
 export const DEFAULT_PORT = 4400
@@ -24,7 +24,7 @@ export interface Listening {
 }
 
 /** What listens. */
-export interface Listener {
+export interface ListeningApp {
   readonly node: RequestListener
   /** Opens what it needs; throws where that cannot be had. */
   start(): Promise<void>
@@ -35,9 +35,9 @@ export interface Listener {
 export const LINGER_MS = 1_000
 
 /** Listens on a port of this machine, and beyond it only where whoever comes is asked who they are. */
-export async function listen(app: Listener, options: ListenOptions, isGuarded: boolean): Promise<Listening> {
-  const { port = DEFAULT_PORT, host: given = '127.0.0.1' } = options
-  const host = given.replace(/^\[(.*)\]$/, '$1')
+export async function listen(app: ListeningApp, options: ListenOptions, isGuarded: boolean): Promise<Listening> {
+  const { port = DEFAULT_PORT, host: requestedHost = '127.0.0.1' } = options
+  const host = requestedHost.replace(/^\[(.*)\]$/, '$1')
   const named = host.includes(':') ? `[${host}]` : host
   if (!isGuarded && !isLoopback(named)) {
     throw new TypeError(
@@ -116,8 +116,8 @@ function refuseUnreadable(error: Error & { readonly code?: string }, socket: Dup
     return
   }
   const [status, message] = STATUSES[error.code ?? ''] ?? [400, 'expected a request that HTTP knows']
-  const { headers, body } = refused(status, { code: 'request_invalid', message, retryable: status === 408 })
-  const said = { ...headers, 'content-length': Buffer.byteLength(body as string), connection: 'close' }
-  const lines = Object.entries(said).map(([name, value]) => `${name}: ${value}\r\n`)
+  const { headers, body } = errorReply(status, { code: 'request_invalid', message, retryable: status === 408 })
+  const allHeaders = { ...headers, 'content-length': Buffer.byteLength(body as string), connection: 'close' }
+  const lines = Object.entries(allHeaders).map(([name, value]) => `${name}: ${value}\r\n`)
   socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`, () => socket.destroy())
 }

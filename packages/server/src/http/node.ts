@@ -3,7 +3,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TLSSocket } from 'node:tls'
 import { Refusal } from '../errors/refusal.ts'
-import { queuedOf, TurnSink } from './batching-sink.ts'
+import { BatchingSink, queuedOf } from './batching-sink.ts'
 import { markParsed } from './body.ts'
 import type { ChannelSettings } from './channel.ts'
 import { hasLength, lengthOf, type Reply } from './reply.ts'
@@ -31,7 +31,7 @@ export function requestOf(message: IncomingMessage, path: string, signal: AbortS
     if (name === 'host' || name === ':authority') hosts.push(value)
     if (!name.startsWith(':')) named.push([name, value])
   }
-  mustBePlain(path, hosts)
+  assertPlainTarget(path, hosts)
   const [host = 'localhost'] = hosts
   const hasBody = method !== 'GET' && method !== 'HEAD'
   const body = hasBody ? bodyOf(message) : undefined
@@ -46,7 +46,7 @@ export function requestOf(message: IncomingMessage, path: string, signal: AbortS
 }
 
 /** Throws if the target is not a plain path, or if there is more than one host: a proxy in front could read such a request differently. */
-function mustBePlain(target: string, hosts: readonly string[]): void {
+function assertPlainTarget(target: string, hosts: readonly string[]): void {
   if (!target.startsWith('/')) throw new Refusal('request_invalid', 'target: expected a path')
   const [path = ''] = target.split('?', 1)
   // A URL would quietly go up for these, or forget what follows.
@@ -115,7 +115,7 @@ function headersOf({ headers }: Reply, { httpVersionMajor }: IncomingMessage): R
 /** What may wait without anybody being full of it, in bytes. */
 const LITTLE = 2048
 
-class NodeSink extends TurnSink {
+class NodeSink extends BatchingSink {
   readonly #response: ServerResponse
   readonly #told = (): void => this.onDrain()
 

@@ -4,15 +4,15 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { listen, mill, request } from '../app/mill.fixture.ts'
+import { listen, request, testApp } from '../app/test-app.fixture.ts'
 
 /** More bytes than the sockets of this machine buffer. */
 const LARGE = 12 * 1024 * 1024
 
 /** A server with a large upload. The header `x-user` names the user. */
-async function keeping(options: Parameters<typeof mill>[0] = {}) {
+async function keeping(options: Parameters<typeof testApp>[0] = {}) {
   const authorize = (asked: { request: Request }) => asked.request.headers.get('x-user') ?? 'ann'
-  const { app, logged } = mill({ authorize, ...options })
+  const { app, logged } = testApp({ authorize, ...options })
   const bytes = randomBytes(LARGE)
   const keep = (body: BodyInit, user = 'ann', more = {}) =>
     app.fetch(
@@ -129,7 +129,7 @@ describe('law 8: a client that reads nothing is closed', () => {
 
   test('closes a stalled reply of a file', async () => {
     const { folder } = folderOf(randomBytes(LARGE))
-    const { app } = mill({ static: folder, stream: { stallMs: 500 } })
+    const { app } = testApp({ static: folder, stream: { stallMs: 500 } })
     const { port, url, server } = await listen(app)
     const gone = new Promise(resolve => server.once('connection', socket => socket.once('close', resolve)))
     silent(port, '/large.bin')
@@ -141,7 +141,7 @@ describe('law 8: a client that reads nothing is closed', () => {
 describe('a large file', () => {
   test('is sent whole, and HEAD gives its length', async () => {
     const bytes = randomBytes(LARGE + 1)
-    const { app } = mill({ static: folderOf(bytes).folder })
+    const { app } = testApp({ static: folderOf(bytes).folder })
     const response = await app.fetch(request('/large.bin'))
     expect(response.headers.get('content-length')).toBe(String(LARGE + 1))
     expect(bytes.equals(Buffer.from(await response.arrayBuffer()))).toBe(true)
@@ -151,7 +151,7 @@ describe('a large file', () => {
 
   test('that shrinks while it is read breaks the reply off', async () => {
     const { folder, file } = folderOf(randomBytes(LARGE))
-    const { app } = mill({ static: folder })
+    const { app } = testApp({ static: folder })
     const response = await app.fetch(request('/large.bin'))
     truncateSync(file, LARGE / 2)
     await expect(response.arrayBuffer()).rejects.toThrow()

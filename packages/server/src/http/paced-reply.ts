@@ -14,7 +14,7 @@ export interface Pieces {
 }
 
 /** A reply whose body is written as the network takes it; `onClose` is told once when it is over, however it went. */
-export function paced(
+export function pacedReply(
   { status, headers }: Pick<WholeReply, 'status' | 'headers'>,
   { length, read }: Pieces,
   settings: ChannelSettings,

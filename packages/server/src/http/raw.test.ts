@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { listen } from '../app/mill.fixture.ts'
+import { listen } from '../app/test-app.fixture.ts'
 import { openTwoUserServer, shared } from '../routing/two-user-server.fixture.ts'
 import { raw, replyIn } from './raw.fixture.ts'
 

@@ -21,18 +21,18 @@ export interface Sink {
   onClose: () => void
 }
 
-interface Answer {
+interface ReplyHead {
   readonly status: number
   readonly headers: Headers
 }
 
 /** A reply that is there whole. */
-export interface WholeReply extends Answer {
+export interface WholeReply extends ReplyHead {
   readonly body: string | Uint8Array | undefined
 }
 
 /** A reply that goes on; `stream` is called once, with where it goes. */
-export interface StreamReply extends Answer {
+export interface StreamReply extends ReplyHead {
   stream(sink: Sink): void
 }
 
@@ -53,5 +53,5 @@ export const json = (status: number, value: unknown, headers: Headers = {}): Who
 })
 
 /** A refusal as JSON. */
-export const refused = (status: number, error: ErrorReply, headers: Headers = {}): WholeReply =>
+export const errorReply = (status: number, error: ErrorReply, headers: Headers = {}): WholeReply =>
   json(status, { error }, headers)

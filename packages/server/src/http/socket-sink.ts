@@ -3,7 +3,7 @@
 
 import { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { queuedOf, TurnSink } from './batching-sink.ts'
+import { BatchingSink, queuedOf } from './batching-sink.ts'
 
 /** Whether nobody stands between a response, whose head is sent, and its socket: no framework that changes what is written, and no protocol but HTTP/1.1. */
 export function isDirect(response: ServerResponse): boolean {
@@ -29,7 +29,7 @@ const CRLF = Buffer.from('\r\n')
 const NOTHING = Buffer.alloc(0)
 
 /** One response that is written to its socket itself. */
-export class SocketSink extends TurnSink {
+export class SocketSink extends BatchingSink {
   readonly #response: ServerResponse
   readonly #socket: Socket
   readonly #drained = (): void => this.onDrain()

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { mill, request } from '../app/mill.fixture.ts'
+import { request, testApp } from '../app/test-app.fixture.ts'
 import { PAGE_POLICY } from './static.ts'
 
 let home: string
@@ -28,7 +28,7 @@ beforeAll(() => {
 afterAll(() => rmSync(home, { recursive: true }))
 
 test('files are served as what they are, and pages under a policy that lets nothing foreign in', async () => {
-  const { app } = mill({ static: folder })
+  const { app } = testApp({ static: folder })
   const page = await app.fetch(request('/'))
   expect([page.status, await page.text()]).toEqual([200, '<h1>Mill</h1>'])
   expect(Object.fromEntries(page.headers)).toMatchObject({
@@ -45,7 +45,7 @@ test('files are served as what they are, and pages under a policy that lets noth
 })
 
 test('the page of a folder has a slash at its end', async () => {
-  const { app } = mill({ static: folder })
+  const { app } = testApp({ static: folder })
   expect(await (await app.fetch(request('/docs/'))).text()).toBe('<h1>Docs</h1>')
   const moved = await app.fetch(request('/docs'))
   expect([moved.status, moved.headers.get('location')]).toEqual([308, './docs/'])
@@ -73,13 +73,13 @@ test.each([
   '/nothing.html',
   '/docs/nothing',
 ])('%s leads to nothing', async path => {
-  const { app } = mill({ static: folder })
+  const { app } = testApp({ static: folder })
   const response = await app.fetch(request(path))
   expect([response.status, await response.json()]).toMatchObject([404, { error: { code: 'route_unknown' } }])
 })
 
 test('what a browser has already is not sent again, and HEAD says what there would be', async () => {
-  const { app } = mill({ static: folder })
+  const { app } = testApp({ static: folder })
   const etag = (await app.fetch(request('/app.js'))).headers.get('etag') ?? ''
   for (const known of [etag, `"other", W/${etag}`, '*']) {
     const again = await app.fetch(request('/app.js', undefined, { headers: { 'if-none-match': known } }))
@@ -98,7 +98,7 @@ test('what a browser has already is not sent again, and HEAD says what there wou
 
 test('headers can be said otherwise, and files stand under the base path', async () => {
   const headers = { 'Content-Security-Policy': "default-src 'none'" }
-  const { app } = mill({ static: { folder, headers }, basePath: '/mill' })
+  const { app } = testApp({ static: { folder, headers }, basePath: '/mill' })
   const page = await app.fetch(request('/mill/'))
   expect(page.headers.get('content-security-policy')).toBe("default-src 'none'")
   expect((await app.fetch(request('/'))).status).toBe(404)
@@ -106,9 +106,9 @@ test('headers can be said otherwise, and files stand under the base path', async
 })
 
 test('a folder that is not there has no files, and nobody writes to one', async () => {
-  const { app, logged } = mill({ static: join(home, 'nowhere') })
+  const { app, logged } = testApp({ static: join(home, 'nowhere') })
   expect((await app.fetch(request('/'))).status).toBe(404)
-  const { app: other } = mill({ static: folder })
+  const { app: other } = testApp({ static: folder })
   expect((await other.fetch(request('/app.js', {}))).status).toBe(404)
   expect(logged.filter(({ level }) => level === 'error')).toEqual([])
 })

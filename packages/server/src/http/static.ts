@@ -2,7 +2,7 @@ import { createReadStream } from 'node:fs'
 import { readFile, realpath, stat } from 'node:fs/promises'
 import { extname, join, resolve, sep } from 'node:path'
 import type { ChannelSettings } from './channel.ts'
-import { PIECE_BYTES, paced } from './paced-reply.ts'
+import { PIECE_BYTES, pacedReply } from './paced-reply.ts'
 import type { Reply } from './reply.ts'
 
 /** A folder of files, and what is said with them. */
@@ -77,7 +77,7 @@ export class StaticFiles {
     if (length <= PIECE_BYTES) return { status: 200, headers, body: await readFile(real) }
     // It may have grown since.
     const read = () => createReadStream(real, { end: length - 1, highWaterMark: PIECE_BYTES })
-    return paced({ status: 200, headers }, { length, read }, this.#settings)
+    return pacedReply({ status: 200, headers }, { length, read }, this.#settings)
   }
 }
 

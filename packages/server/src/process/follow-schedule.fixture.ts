@@ -4,7 +4,7 @@ import type { ScheduleReport } from '../../../../scripts/faults/sessions/schedul
 import type { SessionServer } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
 import { FollowScene } from './follow-scene.fixture.ts'
 import { FollowScript } from './follow-script.fixture.ts'
-import { type Held, heldOf, verdict } from './follow-verdict.fixture.ts'
+import { type ByteCount, heldOf, verdict } from './follow-verdict.fixture.ts'
 
 /** Possible faults. A fault that stands here more often is drawn more often. */
 const FAULTS = ['cut', 'cut', 'cut', 'reset', 'stall', 'half-close', 'refuse', 'server', 'worker'] as const
@@ -51,7 +51,7 @@ export async function playFollowSchedule(
   return { problems, notes, drops, faults }
 }
 
-async function allCaughtUp(scene: FollowScene, logs: readonly Held[]): Promise<void> {
+async function allCaughtUp(scene: FollowScene, logs: readonly ByteCount[]): Promise<void> {
   for (const { name, sights } of scene.followers) {
     await scene.until(`${name} has caught up`, () =>
       sights.every(({ position, isLost, incarnation }, n) => {

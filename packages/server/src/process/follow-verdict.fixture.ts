@@ -8,7 +8,7 @@ import type { RunReader } from './follower.fixture.ts'
 import type { Applied, Sight } from './sight.fixture.ts'
 
 /** A log, read from the store at the end of a schedule. */
-export interface Held {
+export interface ByteCount {
   readonly sessionId: string
   readonly head: number
   readonly incarnation: string
@@ -17,7 +17,7 @@ export interface Held {
 }
 
 /** Reads a log from the store. */
-export async function heldOf({ server }: FollowScene, sessionId: string): Promise<Held> {
+export async function heldOf({ server }: FollowScene, sessionId: string): Promise<ByteCount> {
   const info = await server.manager.getInfo(sessionId)
   if (info === null) return { sessionId, head: 0, incarnation: '', entries: [] }
   const { head, incarnation } = info
@@ -25,7 +25,7 @@ export async function heldOf({ server }: FollowScene, sessionId: string): Promis
 }
 
 /** All problems. Empty if the schedule passed. */
-export function verdict({ followers, runReaders }: FollowScene, logs: readonly Held[]): string[] {
+export function verdict({ followers, runReaders }: FollowScene, logs: readonly ByteCount[]): string[] {
   const problems: string[] = []
   for (const log of logs) {
     const open = log.entries.filter(({ internal }) => !internal)
@@ -52,7 +52,7 @@ export function verdict({ followers, runReaders }: FollowScene, logs: readonly H
 }
 
 /** Law 2: the applied pieces reach from the beginning to the head, each from where the one before it ended. */
-function coverProblems({ applied, position, incarnation }: Sight, { head, incarnation: held }: Held): string[] {
+function coverProblems({ applied, position, incarnation }: Sight, { head, incarnation: held }: ByteCount): string[] {
   const problems: string[] = []
   let at = 0
   for (const piece of applied) {
@@ -132,7 +132,7 @@ function accountFor(entry: Entry, left: Entry[]): number {
 }
 
 /** Law 7: each run has one end, and nothing of it follows. */
-function endProblems({ sessionId, entries }: Held): string[] {
+function endProblems({ sessionId, entries }: ByteCount): string[] {
   const ends = new Map<string, number>()
   const problems: string[] = []
   for (const { sequence, origin, chunk } of entries) {

@@ -2,7 +2,7 @@ import { PROTOCOL_VERSION } from '@millrace/protocol'
 import { json } from '../http/reply.ts'
 import { route } from '../routing/route.ts'
 import { ErrorSchema, Health, Programs } from '../routing/schemas.ts'
-import { soon } from '../util/store-timeout.ts'
+import { withStoreTimeout } from '../util/store-timeout.ts'
 
 /** The routes that say what this server is. */
 export const about = [
@@ -14,7 +14,7 @@ export const about = [
     replies: { 200: Health, 503: ErrorSchema },
     handle: async ({ services }) => {
       // Any question that the store has to answer.
-      await soon(services.manager.listStreams(undefined, { limit: 1 }), services.settings.timers)
+      await withStoreTimeout(services.manager.listStreams(undefined, { limit: 1 }), services.settings.timers)
       return json(200, { status: 'ok', protocol: PROTOCOL_VERSION })
     },
   }),

@@ -3,9 +3,9 @@ import type * as z from 'zod'
 import { sessionUnknown } from '../errors/refusal.ts'
 import { json } from '../http/reply.ts'
 import { route } from '../routing/route.ts'
-import { AnswerBody, Answered } from '../routing/schemas.ts'
+import { AnswerBody, AnswerResult } from '../routing/schemas.ts'
 import { answererOf } from '../runs/requester.ts'
-import { enter } from '../sessions/session-access.ts'
+import { requireSession } from '../sessions/session-access.ts'
 
 /** For how long a client takes a call upon itself, if it does not say, in milliseconds. */
 export const CLAIM_MS = 60_000
@@ -18,24 +18,24 @@ export const answers = [
     action: 'answer',
     summary: 'Answers what a run waits for, or takes the call of a client tool upon oneself.',
     body: AnswerBody,
-    replies: { 200: Answered },
+    replies: { 200: AnswerResult },
     handle: async ({ services, caller, body, params }) => {
       const sessionId = params['sessionId'] as string
-      await enter(services, caller, sessionId)
+      await requireSession(services, caller, sessionId)
       const who = answererOf(caller)
       const { runtime } = services
       if (body.kind === 'claim') {
         const { id, client, forMs = CLAIM_MS } = body
         const options = { ...who, forMs, ...(client !== undefined && { by: client }) }
-        return json(200, await unlessGone(sessionId, runtime.claim(sessionId, id, options)))
+        return json(200, await hidingOtherOwners(sessionId, runtime.claim(sessionId, id, options)))
       }
-      return json(200, await unlessGone(sessionId, runtime.answer(sessionId, answerOf(body), who)))
+      return json(200, await hidingOtherOwners(sessionId, runtime.answer(sessionId, answerOf(body), who)))
     },
   }),
 ]
 
 /** What became of an answer; a session that is another's by now looks as if there were none. */
-async function unlessGone<T>(sessionId: string, given: Promise<T>): Promise<T> {
+async function hidingOtherOwners<T>(sessionId: string, given: Promise<T>): Promise<T> {
   try {
     return await given
   } catch (error) {

@@ -3,7 +3,7 @@ import type { BlobRef } from '@millrace/protocol'
 import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { mill, request, say } from '../app/mill.fixture.ts'
+import { request, say, testApp } from '../app/test-app.fixture.ts'
 
 const LARGE = { text: 'x'.repeat(100_000) }
 const dump = tool({ name: 'dump', inputSchema: z.object({}), execute: () => LARGE })
@@ -25,7 +25,7 @@ async function namedIn(manager: StreamManager, session: string): Promise<(BlobRe
 
 test('law 10: a large value is had by the hash that its entry names, unless that is internal', async () => {
   const store = memoryStore()
-  const { app } = mill({ store, agents: [dumper], context: () => SECRET })
+  const { app } = testApp({ store, agents: [dumper], context: () => SECRET })
   const fetch = (path: string, init: RequestInit) => app.fetch(new Request(`http://localhost:4400${path}`, init))
   const { frames } = await say(fetch, 'go')
   const named = await namedIn(new StreamManager({ store }), 's')
@@ -51,7 +51,7 @@ test('law 10: a large value is had by the hash that its entry names, unless that
 })
 
 test('no file that was uploaded is a large value, nor the other way round, and none is of another session', async () => {
-  const { app } = mill({ agents: [dumper] })
+  const { app } = testApp({ agents: [dumper] })
   const fetch = (path: string, init: RequestInit) => app.fetch(new Request(`http://localhost:4400${path}`, init))
   const { frames } = await say(fetch, 'go')
   const [, hash = ''] = /"hash":"([0-9a-f]{64})"/.exec(frames) ?? []

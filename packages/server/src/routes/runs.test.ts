@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { describe, expect, it } from 'vitest'
-import { listen } from '../app/mill.fixture.ts'
+import { listen } from '../app/test-app.fixture.ts'
 import {
   framesIn,
   type Got,

@@ -1,17 +1,17 @@
 import type { AskOptions, ResumeOptions, Run, StartOptions, StartWorkflowOptions } from '@millrace/runtime'
 import type { Program } from '../auth/authorize.ts'
 import { Refusal } from '../errors/refusal.ts'
-import { type Answering, accepted } from '../http/accept.ts'
+import { negotiate, type ReplyType } from '../http/accept.ts'
 import { json, type Reply } from '../http/reply.ts'
-import { type Call, RUN_ID, route, SESSION_ID } from '../routing/route.ts'
-import { Asked, EditBody, ResumeBody, RetryBody, RunBody, StopBody, Stopped } from '../routing/schemas.ts'
+import { type RouteCall, RUN_ID, route, SESSION_ID } from '../routing/route.ts'
+import { AcceptedRun, EditBody, ResumeBody, RetryBody, RunBody, StopBody, Stopped } from '../routing/schemas.ts'
 import { programIn, programKey } from '../runs/program.ts'
 import { guestOf, requesterOf } from '../runs/requester.ts'
-import { type Message, mustBeTheSame, mustFit } from '../runs/run-input.ts'
+import { assertInputSize, assertSameRequest, type RunMessage } from '../runs/run-input.ts'
 import { runIdToResume, stopRun } from '../runs/target-run.ts'
-import { mustBeKept } from '../runs/uploads.ts'
-import type { Entered } from '../sessions/session-access.ts'
-import { enter, enterOrMake, mayAsk, mayStill } from '../sessions/session-access.ts'
+import { assertUploaded } from '../runs/uploads.ts'
+import type { SessionIdentity } from '../sessions/session-access.ts'
+import { reauthorize, reauthorizeSession, requireSession, withSession } from '../sessions/session-access.ts'
 import type { Format } from '../stream/format.ts'
 import { writeRun } from '../stream/write-run.ts'
 import { omitUndefined } from '../util/omit-undefined.ts'
@@ -24,33 +24,33 @@ export const runs = [
     action: 'run',
     summary: 'Starts a run: its frames, or with `Accept: application/json` where it was asked for.',
     body: RunBody,
-    replies: { 202: Asked },
+    replies: { 202: AcceptedRun },
     streams: true,
     gives: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, caller, body, request, params } = call
       const { agent, workflow, onDisconnect, ...rest } = body
-      const how = accepted(request.headers.get('accept'), ['sse', 'ndjson', 'json'])
+      const how = negotiate(request.headers.get('accept'), ['sse', 'ndjson', 'json'])
       const isStopped = onDisconnect === 'stop'
       if (isStopped && how === 'json') {
         throw new Refusal('request_invalid', 'onDisconnect: there is no connection to lose: ask for a stream')
       }
       const sessionId = params['sessionId'] as string
       const asked = programIn(services, { agent, workflow })
-      await mayAsk(services, request, caller, call.action, sessionId, asked)
-      mustFit(services, rest.input)
+      await reauthorize(services, request, caller, call.action, sessionId, asked)
+      assertInputSize(services, rest.input)
       const ask = async () => {
-        const run = await enterOrMake(services, caller, sessionId, async () => {
-          await mustBeKept(services, sessionId, rest.input)
+        const run = await withSession(services, caller, sessionId, async () => {
+          await assertUploaded(services, sessionId, rest.input)
           const options = { ...(await requesterOf(call, caller)), ...rest, session: sessionId, ...asked }
           return services.runtime.start(omitUndefined(options) as unknown as StartOptions & StartWorkflowOptions)
         })
         const { input, ...about } = rest
-        const said = { ...about, message: input, program: programKey(asked) }
-        if (rest.runId !== undefined) await mustBeTheSame(services, run, said)
+        const repeated = { ...about, message: input, program: programKey(asked) }
+        if (rest.runId !== undefined) await assertSameRequest(services, run, repeated)
         return run
       }
-      return answer(call, how, ask, { isStopped, program: asked })
+      return replyWithRun(call, how, ask, { isStopped, program: asked })
     },
   }),
   route({
@@ -71,19 +71,19 @@ export const runs = [
     action: 'resume',
     summary: 'Goes on from an interrupted run, the latest if none is named, by another run.',
     body: ResumeBody,
-    replies: { 202: Asked },
+    replies: { 202: AcceptedRun },
     streams: true,
     gives: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
-      const { ticket } = await enter(services, caller, sessionId)
+      const { ticket } = await requireSession(services, caller, sessionId)
       const { resumes: named, ...rest } = body
       const resumes = runIdToResume(ticket, 'resumes', named)
       const { message, ...mode } = { message: undefined, ...rest }
-      mustFit(services, message)
-      await mustBeKept(services, sessionId, message)
-      return again(call, message, options =>
+      assertInputSize(services, message)
+      await assertUploaded(services, sessionId, message)
+      return replyWithReplacement(call, message, options =>
         services.runtime.resume(sessionId, resumes, {
           ...(omitUndefined({ ...mode, input: message }) as ResumeOptions),
           ...options,
@@ -97,14 +97,14 @@ export const runs = [
     action: 'retry',
     summary: 'Does a turn again, the latest if none is named, in place of what came of it.',
     body: RetryBody,
-    replies: { 202: Asked },
+    replies: { 202: AcceptedRun },
     streams: true,
     gives: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
-      await enter(services, caller, sessionId)
-      return again(call, undefined, options => services.runtime.retry(sessionId, body.of, options))
+      await requireSession(services, caller, sessionId)
+      return replyWithReplacement(call, undefined, options => services.runtime.retry(sessionId, body.of, options))
     },
   }),
   route({
@@ -113,17 +113,17 @@ export const runs = [
     action: 'edit',
     summary: 'Puts another message in place of one, and of all that came of it.',
     body: EditBody,
-    replies: { 202: Asked },
+    replies: { 202: AcceptedRun },
     streams: true,
     gives: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
-      await enter(services, caller, sessionId)
+      await requireSession(services, caller, sessionId)
       const { messageId, input, newMessageId, data } = body
-      mustFit(services, input)
-      await mustBeKept(services, sessionId, input)
-      return again(call, input, options =>
+      assertInputSize(services, input)
+      await assertUploaded(services, sessionId, input)
+      return replyWithReplacement(call, input, options =>
         services.runtime.edit(sessionId, messageId, input, { ...options, ...omitUndefined({ newMessageId, data }) }),
       )
     },
@@ -131,37 +131,42 @@ export const runs = [
 ]
 
 /** Asks for a run in place of one that was there, and answers with it. */
-async function again(
-  call: Call<{ readonly [K in 'runId' | 'whenBusy']?: AskOptions[K] | undefined }>,
-  message: Message | undefined,
+async function replyWithReplacement(
+  call: RouteCall<{ readonly [K in 'runId' | 'whenBusy']?: AskOptions[K] | undefined }>,
+  message: RunMessage | undefined,
   ask: (options: AskOptions) => Promise<Run>,
 ): Promise<Reply> {
   const { services, caller, request, body } = call
-  const how = accepted(request.headers.get('accept'), ['json', 'sse', 'ndjson'])
+  const how = negotiate(request.headers.get('accept'), ['json', 'sse', 'ndjson'])
   const { runId, whenBusy } = body
-  return answer(call, how, async () => {
+  return replyWithRun(call, how, async () => {
     const run = await ask({ ...(await requesterOf(call, caller)), ...omitUndefined({ runId, whenBusy }) })
-    if (runId !== undefined && message !== undefined) await mustBeTheSame(services, run, { message })
+    if (runId !== undefined && message !== undefined) await assertSameRequest(services, run, { message })
     return run
   })
 }
 
 /** What else there is to know of a run that is asked for: whether it stops with its connection, and who answers, where that was said. */
-interface About {
+interface RunReplyOptions {
   readonly isStopped?: boolean
   readonly program?: Program
 }
 
 /** What a run is answered with: where it was asked for, or its frames. There is room for those before it is asked for. */
-async function answer(call: Call, how: Answering, ask: () => Promise<Run>, about: About = {}): Promise<Reply> {
+async function replyWithRun(
+  call: RouteCall,
+  how: ReplyType,
+  ask: () => Promise<Run>,
+  about: RunReplyOptions = {},
+): Promise<Reply> {
   const { services, caller } = call
   const release = how === 'json' ? () => {} : services.limiter.stream(caller.principal)
   try {
     const run = await ask()
-    if (how === 'json') return placeOf(run)
+    if (how === 'json') return acceptedReply(run)
     // What is read from now on is of this very session.
-    const entered = await enter(services, caller, run.sessionId)
-    return framesOf(call, run, entered, how, release, about)
+    const identity = await requireSession(services, caller, run.sessionId)
+    return framesReply(call, run, identity, how, release, about)
   } catch (error) {
     release()
     throw error
@@ -173,26 +178,26 @@ const headersOf = ({ sessionId, runId }: Run) => ({
   'x-run-id': encodeURIComponent(runId),
 })
 
-function placeOf(run: Run): Reply {
+function acceptedReply(run: Run): Reply {
   const { sessionId, runId, requestedAt } = run
   return json(202, { sessionId, runId, sequence: requestedAt }, headersOf(run))
 }
 
-function framesOf(
-  { services, caller, request, action }: Call,
+function framesReply(
+  { services, caller, request, action }: RouteCall,
   run: Run,
-  entered: Entered,
+  identity: SessionIdentity,
   format: Format,
   release: () => void,
-  { isStopped, program }: About,
+  { isStopped, program }: RunReplyOptions,
 ): Reply {
   const { sessionId, runId } = run
   const { heartbeatMs } = services.settings
   return services.connections.reply({
     format,
     headers: headersOf(run),
-    recheck: () => mayStill(services, request, caller, action, sessionId, program),
-    serve: outlet => writeRun(services.manager, run, outlet, { entered, merge: false, heartbeatMs }),
+    recheck: () => reauthorizeSession(services, request, caller, action, sessionId, program),
+    serve: channel => writeRun(services.manager, run, channel, { identity, merge: false, heartbeatMs }),
     onClose: isEnded => {
       release()
       // A server that goes down ends it in good order: the run goes on elsewhere, and its client comes back.

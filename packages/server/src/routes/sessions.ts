@@ -15,12 +15,18 @@ import {
   SessionView,
 } from '../routing/schemas.ts'
 import { guestOf } from '../runs/requester.ts'
-import { MOST_MESSAGES, pageOf } from '../sessions/message-page.ts'
-import { enter, enterOrMake, makeOne, mustStillBe, remove } from '../sessions/session-access.ts'
+import { MAX_MESSAGES, messagePageOf } from '../sessions/message-page.ts'
+import {
+  assertSameSession,
+  createWithinLimit,
+  deleteSession,
+  requireSession,
+  withSession,
+} from '../sessions/session-access.ts'
 import { omitUndefined } from '../util/omit-undefined.ts'
 
 /** An id that nobody guesses. */
-const mint = (): string => randomBytes(16).toString('base64url')
+const randomId = (): string => randomBytes(16).toString('base64url')
 
 /** The most sessions on one page. */
 const MOST_LISTED = 200
@@ -36,8 +42,8 @@ export const sessions = [
     replies: { 201: SessionMade },
     gives: SESSION_ID,
     handle: async ({ services, caller, body }) => {
-      const sessionId = mint()
-      await enterOrMake(services, caller, sessionId, async () => {
+      const sessionId = randomId()
+      await withSession(services, caller, sessionId, async () => {
         if (body.title === undefined && body.metadata === undefined) return
         await services.runtime.describe(sessionId, omitUndefined({ ...body, ...guestOf(caller) }))
       })
@@ -61,18 +67,18 @@ export const sessions = [
     summary: 'The view of a session and the cursor to follow it from, read at one position.',
     query: {
       messages: anyText(
-        `\`last:50\`: only so many messages, at most ${MOST_MESSAGES}, and with them all that somebody still works on.`,
+        `\`last:50\`: only so many messages, at most ${MAX_MESSAGES}, and with them all that somebody still works on.`,
       ),
       before: anyText('With `messages`: those before this message, and nothing else of the view.'),
     },
     replies: { 200: SessionView.or(OlderMessages) },
     handle: async ({ services, caller, params, query }) => {
       const sessionId = params['sessionId'] as string
-      const entered = await enter(services, caller, sessionId)
+      const identity = await requireSession(services, caller, sessionId)
       const { view, ticket, cursor } = await services.manager.view(sessionId)
-      await mustStillBe(services.manager, sessionId, entered)
+      await assertSameSession(services.manager, sessionId, identity)
       const { internal, ...shown } = view
-      const paged = pageOf(shown, query)
+      const paged = messagePageOf(shown, query)
       const { sequence } = cursor
       if (paged.view === undefined) return json(200, { sequence, ...paged })
       const { title, metadata } = ticket.about ?? {}
@@ -94,9 +100,9 @@ export const sessions = [
     replies: { 200: SessionLine },
     handle: async ({ services, caller, body, params }) => {
       const sessionId = params['sessionId'] as string
-      await enter(services, caller, sessionId)
+      await requireSession(services, caller, sessionId)
       await services.runtime.describe(sessionId, omitUndefined({ ...body, ...guestOf(caller) }))
-      const { head, status, ticket, createdAt, touchedAt } = await enter(services, caller, sessionId)
+      const { head, status, ticket, createdAt, touchedAt } = await requireSession(services, caller, sessionId)
       const { about, line } = ticket
       return json(200, {
         sessionId,
@@ -117,7 +123,7 @@ export const sessions = [
     others: { 204: 'It is gone.' },
     handle: async ({ services, caller, params }) => {
       const sessionId = params['sessionId'] as string
-      await remove(services, caller, sessionId)
+      await deleteSession(services, caller, sessionId)
       return { status: 204, headers: {}, body: undefined }
     },
   }),
@@ -131,14 +137,14 @@ export const sessions = [
     gives: SESSION_ID,
     handle: async ({ services, caller, body, params }) => {
       const sessionId = params['sessionId'] as string
-      const entered = await enter(services, caller, sessionId)
+      const identity = await requireSession(services, caller, sessionId)
       const { at } = body
       const { principal } = caller
-      const session = mint()
+      const session = randomId()
       const options = omitUndefined({ session, at, principal: principal ?? undefined })
-      await makeOne(services, principal, () => services.runtime.fork(sessionId, options))
+      await createWithinLimit(services, principal, () => services.runtime.fork(sessionId, options))
       try {
-        await mustStillBe(services.manager, sessionId, entered)
+        await assertSameSession(services.manager, sessionId, identity)
       } catch (error) {
         await services.manager.deleteStream(session)
         throw error

@@ -1,15 +1,15 @@
 import { Refusal } from '../errors/refusal.ts'
 import { checkPosition } from '../stream/resume-position.ts'
 
-interface Place {
+interface SessionPosition {
   readonly sessionId: string
   readonly after: string
 }
 
 /** The sessions that a query names, and of each the place after which it is read: said next to it, or of all of them after all of them. */
-export function placesOf(query: URLSearchParams, most: number): readonly Place[] {
-  const said = [...query].filter(([key]) => key === 'session' || key === 'after')
-  const places = isListed(said) ? listed(said) : paired(said)
+export function placesOf(query: URLSearchParams, most: number): readonly SessionPosition[] {
+  const pairs = [...query].filter(([key]) => key === 'session' || key === 'after')
+  const places = isListed(pairs) ? listed(pairs) : paired(pairs)
   if (places.length === 0) throw new Refusal('request_invalid', 'session: expected one at least')
   if (places.length > most) throw new Refusal('request_invalid', `session: expected at most ${most}`)
   if (new Set(places.map(({ sessionId }) => sessionId)).size < places.length) {
@@ -18,22 +18,22 @@ export function placesOf(query: URLSearchParams, most: number): readonly Place[]
   return places.map(({ sessionId, after = '0' }) => ({ sessionId, after: checkPosition('after', after) }))
 }
 
-type Said = readonly (readonly [key: string, value: string])[]
-type Named = Omit<Place, 'after'> & { after?: string }
+type QueryPairs = readonly (readonly [key: string, value: string])[]
+type PartialPosition = Omit<SessionPosition, 'after'> & { after?: string }
 
 /** Whether all sessions come first, then as many places: clients that know of lists alone send them so. */
-const isListed = (said: Said): boolean =>
-  said.length % 2 === 0 && said.every(([key], i) => (key === 'session') === i < said.length / 2)
+const isListed = (pairs: QueryPairs): boolean =>
+  pairs.length % 2 === 0 && pairs.every(([key], i) => (key === 'session') === i < pairs.length / 2)
 
-const listed = (said: Said): readonly Named[] =>
-  said
-    .slice(0, said.length / 2)
-    .map(([, sessionId], i) => ({ sessionId, after: said[said.length / 2 + i]?.[1] as string }))
+const listed = (pairs: QueryPairs): readonly PartialPosition[] =>
+  pairs
+    .slice(0, pairs.length / 2)
+    .map(([, sessionId], i) => ({ sessionId, after: pairs[pairs.length / 2 + i]?.[1] as string }))
 
 /** Each place stands after its session. */
-function paired(said: Said): readonly Named[] {
-  const places: Named[] = []
-  for (const [key, value] of said) {
+function paired(pairs: QueryPairs): readonly PartialPosition[] {
+  const places: PartialPosition[] = []
+  for (const [key, value] of pairs) {
     const last = places.at(-1)
     if (key === 'session') places.push({ sessionId: value })
     else if (last === undefined || last.after !== undefined) {

@@ -1,18 +1,18 @@
 import type { Caller } from '../auth/authorize.ts'
-import { Refusal, toldOf } from '../errors/refusal.ts'
-import { accepted } from '../http/accept.ts'
+import { errorResponseOf, Refusal } from '../errors/refusal.ts'
+import { negotiate } from '../http/accept.ts'
 import type { Reply } from '../http/reply.ts'
-import { type Call, route, SESSION_ID } from '../routing/route.ts'
+import { type RouteCall, route, SESSION_ID } from '../routing/route.ts'
 import { anyText, anyTexts, names, oneOf, someName } from '../routing/schemas.ts'
 import { knownRun } from '../runs/target-run.ts'
-import { enter, mayStill } from '../sessions/session-access.ts'
-import type { Serving } from '../stream/connections.ts'
+import { reauthorizeSession, requireSession } from '../sessions/session-access.ts'
+import type { StreamReplyOptions } from '../stream/connections.ts'
 import { Follower } from '../stream/follower.ts'
-import { poll } from '../stream/long-poll.ts'
-import { type Place, type Refused, Several } from '../stream/multi-session-stream.ts'
-import { checkPosition, existingMessage, extractResumePosition } from '../stream/resume-position.ts'
+import { longPoll } from '../stream/long-poll.ts'
+import { type FollowedSession, MultiSessionStream, type RefusedSession } from '../stream/multi-session-stream.ts'
+import { checkPosition, existingMessageHeaders, extractResumePosition } from '../stream/resume-position.ts'
 import { followList } from '../stream/session-lists.ts'
-import type { Outlet } from '../stream/stream-channel.ts'
+import type { StreamChannel } from '../stream/stream-channel.ts'
 import { writeRun } from '../stream/write-run.ts'
 import { placesOf } from './stream-positions.ts'
 
@@ -24,7 +24,7 @@ const whole = oneOf('`true`: every entry as it was written, what was discarded b
 ])
 
 /** How the log is told. */
-const howOf = (query: { readonly merge: string | undefined; readonly whole: string | undefined }) => ({
+const readOptionsOf = (query: { readonly merge: string | undefined; readonly whole: string | undefined }) => ({
   merge: query.merge !== 'false' && query.whole !== 'true',
   whole: query.whole === 'true',
 })
@@ -39,7 +39,7 @@ export const streams = [
     streams: true,
     handle: async call => {
       const { services, caller } = call
-      return stream(call, { serve: outlet => followList(services.lists, caller.owner, outlet) })
+      return streamReply(call, { serve: channel => followList(services.lists, caller.owner, channel) })
     },
   }),
   route({
@@ -68,33 +68,35 @@ export const streams = [
     handle: async call => {
       const { services, caller, params, query, request, action } = call
       const sessionId = params['sessionId'] as string
-      const entered = await enter(services, caller, sessionId)
+      const identity = await requireSession(services, caller, sessionId)
       const { after: asked, live = 'true', run: runId } = query
       const after = asked === undefined ? extractResumePosition(request.headers) : checkPosition('after', asked)
-      const format = framesOf(request)
+      const format = formatOf(request)
       if (runId !== undefined && live !== 'true') {
         throw new Refusal('request_invalid', 'live: a run is followed to its end or pause, leave it out')
       }
-      const headers = await existingMessage(services.manager, sessionId, request.headers)
-      const how = howOf(query)
+      const headers = await existingMessageHeaders(services.manager, sessionId, request.headers)
+      const how = readOptionsOf(query)
       const { heartbeatMs } = services.settings
       if (runId !== undefined) {
         const run = await knownRun(services, sessionId, runId)
         if (how.whole) {
           throw new Refusal('request_invalid', 'whole: a run is told without what it took back, follow the session')
         }
-        const options = { entered, merge: how.merge, heartbeatMs, ...(after !== '0' && { after }) }
-        return stream(call, { serve: outlet => writeRun(services.manager, run, outlet, options), headers })
+        const options = { identity, merge: how.merge, heartbeatMs, ...(after !== '0' && { after }) }
+        return streamReply(call, { serve: channel => writeRun(services.manager, run, channel, options), headers })
       }
       if (live === 'long-poll') {
         const release = services.limiter.stream(caller.principal)
-        const recheck = () => mayStill(services, request, caller, action, sessionId)
+        const recheck = () => reauthorizeSession(services, request, caller, action, sessionId)
         const { signal } = request
-        return poll(services, { signal, recheck, sessionId, entered, after, ...how, format, headers }).finally(release)
+        return longPoll(services, { signal, recheck, sessionId, identity, after, ...how, format, headers }).finally(
+          release,
+        )
       }
-      const options = { sessionId, entered, after, isNamed: false, ...how, isLive: live === 'true', heartbeatMs }
-      const serve = (outlet: Outlet) => new Follower(services.manager, services.feeds, outlet, options).run()
-      return stream(call, { serve, headers })
+      const options = { sessionId, identity, after, isNamed: false, ...how, isLive: live === 'true', heartbeatMs }
+      const serve = (channel: StreamChannel) => new Follower(services.manager, services.feeds, channel, options).run()
+      return streamReply(call, { serve, headers })
     },
   }),
   route({
@@ -113,39 +115,39 @@ export const streams = [
     streams: true,
     handle: async call => {
       const { services, action, url, request, query } = call
-      const places: Place[] = []
-      const refused: Refused[] = []
+      const sessions: FollowedSession[] = []
+      const refused: RefusedSession[] = []
       const callers = new Map<string, Caller>()
       for (const { sessionId, after } of placesOf(url.searchParams, services.limits.sessionsPerStream)) {
         try {
           const caller = await services.authorize(request, action, sessionId)
           callers.set(sessionId, caller)
-          places.push({ sessionId, after, entered: await enter(services, caller, sessionId) })
+          sessions.push({ sessionId, after, identity: await requireSession(services, caller, sessionId) })
         } catch (error) {
           // A session that is gone, or not theirs, is no reason to keep the others from them.
-          if (toldOf(error).isOurs) throw error
+          if (errorResponseOf(error).isServerFault) throw error
           refused.push({ sessionId, error })
         }
       }
       if (callers.size === 0) throw refused[0]?.error
       const may = (sessionId: string) =>
-        mayStill(services, request, callers.get(sessionId) as Caller, action, sessionId)
-      const several = new Several(services, { places, refused }, howOf(query), may)
-      return stream(call, { serve: outlet => several.serve(outlet), recheck: () => several.recheck() })
+        reauthorizeSession(services, request, callers.get(sessionId) as Caller, action, sessionId)
+      const multi = new MultiSessionStream(services, { sessions, refused }, readOptionsOf(query), may)
+      return streamReply(call, { serve: channel => multi.serve(channel), recheck: () => multi.recheck() })
     },
   }),
 ]
 
 /** A connection for who may read, for as long as they may. */
-function stream(
-  { services, caller, request, action, params }: Call,
-  serving: Pick<Serving, 'serve'> & Partial<Pick<Serving, 'recheck' | 'headers'>>,
+function streamReply(
+  { services, caller, request, action, params }: RouteCall,
+  serving: Pick<StreamReplyOptions, 'serve'> & Partial<Pick<StreamReplyOptions, 'recheck' | 'headers'>>,
 ): Reply {
   const { sessionId } = params
-  const format = framesOf(request)
+  const format = formatOf(request)
   const release = services.limiter.stream(caller.principal)
   return services.connections.reply({
-    recheck: () => mayStill(services, request, caller, action, sessionId),
+    recheck: () => reauthorizeSession(services, request, caller, action, sessionId),
     ...serving,
     format,
     headers: { ...(sessionId !== undefined && { 'x-session-id': encodeURIComponent(sessionId) }), ...serving.headers },
@@ -154,4 +156,4 @@ function stream(
 }
 
 /** How frames are asked for. */
-const framesOf = (request: Request): 'sse' | 'ndjson' => accepted(request.headers.get('accept'), ['sse', 'ndjson'])
+const formatOf = (request: Request): 'sse' | 'ndjson' => negotiate(request.headers.get('accept'), ['sse', 'ndjson'])

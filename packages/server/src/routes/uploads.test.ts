@@ -1,7 +1,7 @@
 import { agent, scriptedModel } from '@millrace/runtime'
 import { expect, test } from 'vitest'
 import type { App } from '../app/app.ts'
-import { mill, ORIGIN, request } from '../app/mill.fixture.ts'
+import { ORIGIN, request, testApp } from '../app/test-app.fixture.ts'
 
 const PNG = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0a, 0])
 const HASH = /^[0-9a-f]{64}$/
@@ -17,7 +17,7 @@ const get = (app: App, hash: string, session = 's', headers: Record<string, stri
   app.fetch(request(`/api/sessions/${session}/uploads/${hash}`, undefined, { headers }))
 
 test('a file is kept with a session that it may be the first of, and comes back as it was', async () => {
-  const { app } = mill()
+  const { app } = testApp()
   const filename = 'Mühle (1).png'
   const kept = await put(app, PNG, { 'content-type': 'image/png', 'x-filename': encodeURIComponent(filename) })
   const told = (await kept.json()) as Kept
@@ -53,14 +53,14 @@ test.each([
   ['text/javascript', 'attachment'],
   ['application/octet-stream', 'attachment'],
 ])('what is %s is for %s', async (type, disposition) => {
-  const { app } = mill()
+  const { app } = testApp()
   const { hash } = (await (await put(app, '<script>', { 'content-type': type })).json()) as Kept
   const { headers } = await get(app, hash)
   expect([headers.get('content-type'), headers.get('content-disposition')]).toEqual([type, disposition])
 })
 
 test('what is none, is said wrongly or is too large is refused, and makes no session', async () => {
-  const { app } = mill({ limits: { uploadBytes: 10 } })
+  const { app } = testApp({ limits: { uploadBytes: 10 } })
   const image = { 'content-type': 'image/png' }
   const refusals: [BodyInit, Record<string, string>, number, string][] = [
     ['', image, 400, 'body_invalid'],
@@ -82,7 +82,7 @@ test('what is none, is said wrongly or is too large is refused, and makes no ses
 
 test('files are their owner’s, and those of one session are not another’s', async () => {
   const authorize = ({ request: asked }: { request: Request }) => asked.headers.get('x-who')
-  const { app } = mill({ authorize })
+  const { app } = testApp({ authorize })
   const ann = { 'content-type': 'text/plain', 'x-who': 'ann' }
   const { hash } = (await (await put(app, 'mine', ann)).json()) as Kept
   expect((await put(app, 'other', ann, 't')).status).toBe(201)
@@ -102,7 +102,7 @@ test('a message that names a file reaches the model as its bytes', async () => {
     seen.push(options.prompt.at(-1)?.content)
     return { text: 'A mill.' }
   })
-  const { app } = mill({ agents: [agent({ name: 'eye', model })] })
+  const { app } = testApp({ agents: [agent({ name: 'eye', model })] })
   const { url } = (await (await put(app, PNG, { 'content-type': 'image/png' })).json()) as Kept
   const parts = [
     { type: 'text', text: 'What is it?' },
@@ -123,7 +123,7 @@ test('a message that names a file reaches the model as its bytes', async () => {
 })
 
 test('a message that names what is not there, or too much, is refused before anything runs', async () => {
-  const { app } = mill({ limits: { attachedBytes: 15 } })
+  const { app } = testApp({ limits: { attachedBytes: 15 } })
   const text = { 'content-type': 'text/plain' }
   const [one, two] = (await Promise.all(
     ['ten bytes!', 'ten others'].map(async body => (await put(app, body, text)).json()),

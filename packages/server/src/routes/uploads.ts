@@ -4,7 +4,7 @@ import { json } from '../http/reply.ts'
 import { route } from '../routing/route.ts'
 import { Uploaded } from '../routing/schemas.ts'
 import { isFilename, isMediaType, LONGEST_FILENAME } from '../runs/uploads.ts'
-import { enter, enterOrMake, mayEnterOrMake, mustStillBe } from '../sessions/session-access.ts'
+import { assertOwnOrAbsent, assertSameSession, requireSession, withSession } from '../sessions/session-access.ts'
 import { KEPT_FOR_GOOD } from './blobs.ts'
 
 /** What nobody can make a browser take for a page: the rest is for saving. */
@@ -27,13 +27,13 @@ export const uploads = [
       const mediaType = mediaTypeOf(headers.get('content-type'))
       const filename = filenameOf(headers.get('x-filename'))
       // Before anything of it is read.
-      await mayEnterOrMake(services, caller, sessionId)
+      await assertOwnOrAbsent(services, caller, sessionId)
       const data = await bytesOf(request, services.limits.uploadBytes, held.add)
       if (data.byteLength === 0) throw new Refusal('body_invalid', 'body: expected a file, found nothing')
       const upload = { data, mediaType, ...(filename !== undefined && { filename }) }
-      const kept = await enterOrMake(services, caller, sessionId, async entered => {
+      const kept = await withSession(services, caller, sessionId, async identity => {
         const done = await services.runtime.upload(sessionId, upload)
-        await mustStillBe(services.manager, sessionId, entered)
+        await assertSameSession(services.manager, sessionId, identity)
         return done
       })
       return json(201, kept)
@@ -47,9 +47,9 @@ export const uploads = [
     others: { 200: '*/*' },
     handle: async ({ services, caller, params }) => {
       const { sessionId, hash } = params as { sessionId: string; hash: string }
-      const entered = await enter(services, caller, sessionId)
+      const identity = await requireSession(services, caller, sessionId)
       const upload = await services.runtime.uploaded(sessionId, hash)
-      await mustStillBe(services.manager, sessionId, entered)
+      await assertSameSession(services.manager, sessionId, identity)
       if (upload === undefined) throw new Refusal('upload_unknown', 'hash: the session keeps no such file')
       const { data, mediaType, filename } = upload
       return {

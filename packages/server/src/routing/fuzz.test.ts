@@ -2,7 +2,7 @@ import { Agent, request as ask } from 'node:http'
 import * as fc from 'fast-check'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
-import { listen } from '../app/mill.fixture.ts'
+import { listen } from '../app/test-app.fixture.ts'
 import { fuzzed } from './fuzz.fixture.ts'
 import {
   AnyErrorSchema,

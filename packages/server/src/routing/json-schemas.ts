@@ -2,10 +2,7 @@
 
 import type { Json, JsonObject } from '@millrace/protocol'
 import * as z from 'zod'
-
-/** Whether a value is an object, and no array. */
-export const isObject = (value: unknown): value is object =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
+import { isObject } from '../util/is-object.ts'
 
 /** Anything that is there. */
 export const anyJson = z.custom<Json>(value => value !== undefined, 'expected JSON').meta({ description: 'Any JSON' })

@@ -1,6 +1,7 @@
 // What a schema finds wrong, in words for people: where, and what was expected there. Never what was found, which may be anything and of any length.
 
 import type * as z from 'zod'
+import { shorten } from '../util/shorten.ts'
 
 type Issue = z.core.$ZodIssue
 
@@ -21,7 +22,8 @@ export function problemOf(what: string, issues: readonly Issue[]): string {
   const issue = issues.map(telling).reduce((best, other) => (isDeeper(other, best) ? other : best))
   const { path } = issue
   const place = [what, ...path.map(String)].join('.')
-  if (issue.code === 'unrecognized_keys') return `${place}.${shortened(issue.keys[0] ?? '')}: there is no such field`
+  if (issue.code === 'unrecognized_keys')
+    return `${place}.${shorten(issue.keys[0] ?? '', LONGEST_KEY)}: there is no such field`
   return `${place}: ${expected(issue)}`
 }
 
@@ -68,7 +70,6 @@ function kindsOf(issue: Extract<Issue, { code: 'invalid_union' }>): readonly str
 
 const typeOf = (type: string): string => TYPES[type] ?? type
 const unit = (origin: string): string => (origin === 'string' ? ' characters' : origin === 'array' ? ' elements' : '')
-const shortened = (key: string): string => (key.length > LONGEST_KEY ? `${key.slice(0, LONGEST_KEY)}…` : key)
 
 const listed = (words: readonly string[]): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`

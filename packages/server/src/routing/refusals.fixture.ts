@@ -2,7 +2,7 @@
 
 import { routes } from '../app/routes.ts'
 import { DEFAULT_LIMITS } from '../auth/limits.ts'
-import { mostBytesOf, type Route } from './route.ts'
+import { bodyLimitOf, type Route } from './route.ts'
 import type { Sent } from './two-user-server.fixture.ts'
 import type { Good } from './valid-requests.fixture.ts'
 
@@ -171,7 +171,7 @@ function badBodies(route: Route, good: Good): Bad[] {
     { ...text(said, { 'content-type': 'application/jsonp' }), what: 'nearly JSON', status: 415 },
     { ...text(said, { 'content-encoding': 'gzip' }), what: 'an encoding', status: 415 },
     {
-      ...text(`{"title":"${'Z'.repeat(mostBytesOf(route, DEFAULT_LIMITS))}"}`),
+      ...text(`{"title":"${'Z'.repeat(bodyLimitOf(route, DEFAULT_LIMITS))}"}`),
       what: 'a huge body',
       status: 413,
       code: 'body_too_large',

@@ -1,6 +1,6 @@
 import type * as z from 'zod'
 import type { Action, Caller } from '../auth/authorize.ts'
-import type { Held } from '../auth/limiter.ts'
+import type { ByteCount } from '../auth/limiter.ts'
 import type { Limits } from '../auth/limits.ts'
 import { Refusal } from '../errors/refusal.ts'
 import { jsonOf, wasParsed } from '../http/body.ts'
@@ -12,7 +12,7 @@ import type { Services } from './services.ts'
 export type Query = Readonly<Record<string, z.ZodType>>
 
 /** One request, checked, and who it is of. */
-export interface Call<Body = unknown, Asked extends object = object> {
+export interface RouteCall<Body = unknown, Asked extends object = object> {
   readonly services: Services
   readonly request: Request
   readonly url: URL
@@ -21,7 +21,7 @@ export interface Call<Body = unknown, Asked extends object = object> {
   readonly params: Readonly<Record<string, string>>
   readonly caller: Caller
   /** Counts what of its body is here. */
-  readonly held: Held
+  readonly held: ByteCount
   readonly query: Asked
   readonly body: Body
 }
@@ -51,7 +51,7 @@ export interface Route {
   readonly gives?: Readonly<Record<string, string>>
   /** What else it gives, by status, and of which type. */
   readonly others?: Readonly<Record<number, string>>
-  readonly handle: (call: Call<never, never>) => Promise<Reply>
+  readonly handle: (call: RouteCall<never, never>) => Promise<Reply>
 }
 
 /** The headers by which replies name their session and run. */
@@ -63,20 +63,20 @@ export const route = <S extends z.ZodType = z.ZodType<undefined>, Q extends Quer
   definition: Omit<Route, 'handle' | 'body' | 'query'> & {
     readonly body?: S
     readonly query?: Q
-    readonly handle: (call: Call<z.output<S>, { readonly [K in keyof Q]: z.output<Q[K]> }>) => Promise<Reply>
+    readonly handle: (call: RouteCall<z.output<S>, { readonly [K in keyof Q]: z.output<Q[K]> }>) => Promise<Reply>
   },
 ): Route => definition as Route
 
 /** The largest body that a route takes. */
-export function mostBytesOf({ takesBytes, takesTranscript }: Route, limits: Limits): number {
+export function bodyLimitOf({ takesBytes, takesTranscript }: Route, limits: Limits): number {
   if (takesBytes) return limits.uploadBytes
   return takesTranscript ? limits.transcriptBytes : limits.bodyBytes
 }
 
 /** Does what a route does, with what was sent as its schemas have it; throws where that does not fit. */
-export async function handled(route: Route, call: Omit<Call, 'action' | 'query' | 'body'>): Promise<Reply> {
+export async function callRoute(route: Route, call: Omit<RouteCall, 'action' | 'query' | 'body'>): Promise<Reply> {
   const { action, query = {} } = route
-  const asked = queried(query, call.url.searchParams)
+  const asked = parseQuery(query, call.url.searchParams)
   if (route.takesBytes) mustBeAsSent(call.request)
   const body =
     route.body &&
@@ -84,7 +84,7 @@ export async function handled(route: Route, call: Omit<Call, 'action' | 'query' 
       'body_invalid',
       'body',
       route.body,
-      await jsonOf(call.request, mostBytesOf(route, call.services.limits), call.held.add),
+      await jsonOf(call.request, bodyLimitOf(route, call.services.limits), call.held.add),
     )
   return route.handle({ ...call, action, query: asked as never, body: body as never })
 }
@@ -98,7 +98,7 @@ function mustBeAsSent(request: Request): void {
   )
 }
 
-function queried(query: Query, sent: URLSearchParams): object {
+function parseQuery(query: Query, sent: URLSearchParams): object {
   const asked = Object.entries(query).map(([name, schema]) => {
     const values = sent.getAll(name)
     const isRepeated = schema.type === 'array'

@@ -2,7 +2,7 @@ import { Refusal } from '../errors/refusal.ts'
 import { nameIn } from './names.ts'
 import type { Route } from './route.ts'
 
-interface Found {
+interface RouteMatch {
   readonly route: Route
   readonly params: Readonly<Record<string, string>>
 }
@@ -22,7 +22,7 @@ export class Router {
   }
 
   /** The route of a path; undefined where there is none, and throws where there is one for another method, or a name in it is none. */
-  find(method: string, path: string): Found | undefined {
+  find(method: string, path: string): RouteMatch | undefined {
     const pieces = path.split('/').slice(1)
     const all = this.#routes.filter(route => isAt(route.pieces, pieces))
     if (all.length === 0) return undefined

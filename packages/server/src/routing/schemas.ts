@@ -3,7 +3,8 @@
 import { MAX_CLAIM, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_TITLE, metadataProblem } from '@millrace/log'
 import type { SaidPart } from '@millrace/runtime'
 import * as z from 'zod'
-import { anyJson, anyObject, isObject, jsonSchemaOf } from './json-schemas.ts'
+import { isObject } from '../util/is-object.ts'
+import { anyJson, anyObject, jsonSchemaOf } from './json-schemas.ts'
 import { A_NAME, isName, LONGEST_NAME } from './names.ts'
 
 /** No control characters, as JSON Schema says it. */
@@ -75,7 +76,7 @@ const Input = z.union([
   z.strictObject({ parts: z.array(part).min(1).max(256), metadata: anyObject.optional() }),
 ])
 
-const asking = {
+const runOptions = {
   runId: name.optional(),
   whenBusy: z.enum(['reject', 'queue', 'interrupt-previous']).optional(),
 }
@@ -88,7 +89,7 @@ export const RunBody = z
     messageId: newMessageId.optional(),
     data: anyJson.optional(),
     onDisconnect: z.enum(['continue', 'stop']).optional(),
-    ...asking,
+    ...runOptions,
   })
   .refine(({ agent, workflow }) => (agent === undefined) !== (workflow === undefined), {
     error: 'expected an agent or a workflow',
@@ -136,23 +137,33 @@ export const StopBody = z.strictObject({
   reason: text.optional(),
 })
 
-const resuming = { resumes: name.optional(), ...asking }
+const resumeOptions = { resumes: name.optional(), ...runOptions }
 
 export const ResumeBody = z.discriminatedUnion('mode', [
-  z.strictObject({ mode: z.literal('continue'), ...resuming }),
-  z.strictObject({ mode: z.literal('with-message'), message: Input, messageId: newMessageId.optional(), ...resuming }),
-  z.strictObject({ mode: z.literal('with-confirmation'), approved: z.boolean(), reason: text.optional(), ...resuming }),
-  z.strictObject({ mode: z.literal('from-checkpoint'), checkpointId: name, ...resuming }),
+  z.strictObject({ mode: z.literal('continue'), ...resumeOptions }),
+  z.strictObject({
+    mode: z.literal('with-message'),
+    message: Input,
+    messageId: newMessageId.optional(),
+    ...resumeOptions,
+  }),
+  z.strictObject({
+    mode: z.literal('with-confirmation'),
+    approved: z.boolean(),
+    reason: text.optional(),
+    ...resumeOptions,
+  }),
+  z.strictObject({ mode: z.literal('from-checkpoint'), checkpointId: name, ...resumeOptions }),
 ])
 
-export const RetryBody = z.strictObject({ of: name.optional(), ...asking })
+export const RetryBody = z.strictObject({ of: name.optional(), ...runOptions })
 
 export const EditBody = z.strictObject({
   messageId: name,
   input: Input,
   newMessageId: newMessageId.optional(),
   data: anyJson.optional(),
-  ...asking,
+  ...runOptions,
 })
 
 export const ForkBody = z.strictObject({ at: z.int().min(0).optional() })
@@ -215,8 +226,8 @@ export const ErrorSchema = z.object({
   error: z.object({ code: z.string(), message: z.string(), retryable: z.boolean() }),
 })
 
-export const Asked = z.object({ sessionId: z.string(), runId: z.string(), sequence: z.int().optional() })
-export const Answered = z.union([z.object({ sequence: z.int() }), z.object({ until: z.number() })])
+export const AcceptedRun = z.object({ sessionId: z.string(), runId: z.string(), sequence: z.int().optional() })
+export const AnswerResult = z.union([z.object({ sequence: z.int() }), z.object({ until: z.number() })])
 export const Stopped = z.object({ runId: z.string().optional(), stopped: z.boolean() })
 export const SessionMade = z.object({ sessionId: z.string() })
 

@@ -3,7 +3,7 @@ import type { Agent, Logger, Runtime, Workflow } from '@millrace/runtime'
 import type { Caller } from '../auth/authorize.ts'
 import type { Limiter } from '../auth/limiter.ts'
 import type { SessionServices } from '../sessions/session-access.ts'
-import type { Lists } from '../stream/session-lists.ts'
+import type { SessionLists } from '../stream/session-lists.ts'
 import type { StreamServices } from '../stream/stream-services.ts'
 
 /** What routes work with: a server that has its store. */
@@ -11,7 +11,7 @@ export interface Services extends SessionServices, StreamServices {
   readonly runtime: Runtime
   readonly agents: readonly Agent[]
   readonly workflows: readonly Workflow[]
-  readonly lists: Lists
+  readonly lists: SessionLists
   readonly limiter: Limiter
   readonly logger: Logger
   readonly openApi: () => unknown

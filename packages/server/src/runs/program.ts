@@ -2,7 +2,7 @@
 
 import { RunError } from '@millrace/runtime'
 import type { Program } from '../auth/authorize.ts'
-import type { Call } from '../routing/route.ts'
+import type { RouteCall } from '../routing/route.ts'
 import type { Services } from '../routing/services.ts'
 
 /** The agent, or else the workflow, of that name. @throws `program_unknown` */
@@ -25,7 +25,7 @@ export function programIn(
 }
 
 /** The session in the path of a dialect's route. @throws `program_unknown` if the program in the path does not exist */
-export function sessionOf({ services, params }: Pick<Call, 'services' | 'params'>): string {
+export function sessionOf({ services, params }: Pick<RouteCall, 'services' | 'params'>): string {
   programNamed(services, params['agent'] as string)
   return params['sessionId'] as string
 }

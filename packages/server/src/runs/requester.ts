@@ -2,7 +2,7 @@
 
 import type { AskOptions } from '@millrace/runtime'
 import type { Caller } from '../auth/authorize.ts'
-import type { Call } from '../routing/route.ts'
+import type { RouteCall } from '../routing/route.ts'
 
 /** The caller as the log records it. */
 export const guestOf = ({ label, owner }: Caller) => ({ guest: label, principal: owner })
@@ -11,7 +11,7 @@ export const guestOf = ({ label, owner }: Caller) => ({ guest: label, principal:
 export const answererOf = ({ label, owner }: Caller) => ({ guest: label, ...(owner !== null && { principal: owner }) })
 
 /** The caller that asks for a run, with the context that the app's `context` option gives the run. */
-export async function requesterOf({ services, request, body }: Call, caller: Caller): Promise<AskOptions> {
+export async function requesterOf({ services, request, body }: RouteCall, caller: Caller): Promise<AskOptions> {
   const context = await services.contextOf(request, caller, body)
   return { ...guestOf(caller), ...(context !== undefined && { context }) }
 }

@@ -2,7 +2,7 @@ import { EMPTY_TICKET, memoryStore, type Ticket } from '@millrace/log'
 import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
-import { echo, mill, request } from '../app/mill.fixture.ts'
+import { echo, request, testApp } from '../app/test-app.fixture.ts'
 import { activeRunId, currentRunId, latestRunId, runIdToResume } from './target-run.ts'
 
 const run = { runId: 'open', program: 'agent:echo@1', paused: false }
@@ -60,7 +60,7 @@ describe('every stop route', () => {
   ]
 
   it.each(paths)('%s stops the open run, and reports an idle session without an error', async path => {
-    const { app } = mill({ store: memoryStore(), agents: [echo, asks] })
+    const { app } = testApp({ store: memoryStore(), agents: [echo, asks] })
     const started = await app.fetch(request('/api/sessions/s/runs', { agent: 'asks', input: 'Go', runId: 'r1' }))
     await started.text()
     const stop = () => app.fetch(request(path, { sessionId: path.includes('helix') ? 's' : undefined }))

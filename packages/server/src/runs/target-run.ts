@@ -4,7 +4,7 @@ import type { Ticket } from '@millrace/log'
 import { type Run, RunError, type StopOptions } from '@millrace/runtime'
 import type { Caller } from '../auth/authorize.ts'
 import type { Services } from '../routing/services.ts'
-import { enter } from '../sessions/session-access.ts'
+import { requireSession } from '../sessions/session-access.ts'
 import { omitUndefined } from '../util/omit-undefined.ts'
 import { guestOf } from './requester.ts'
 
@@ -48,7 +48,7 @@ export async function stopRun(
   sessionId: string,
   request: StopRequest = {},
 ): Promise<{ readonly runId?: string; readonly stopped: boolean }> {
-  const { ticket } = await enter(services, caller, sessionId)
+  const { ticket } = await requireSession(services, caller, sessionId)
   const { runId = activeRunId(ticket), ...how } = request
   if (runId === undefined) return { stopped: false }
   const options = omitUndefined({ ...how, ...guestOf(caller) })

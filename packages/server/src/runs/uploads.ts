@@ -1,7 +1,7 @@
 import { uploadIn, uploadUnknown } from '@millrace/runtime'
 import { Refusal } from '../errors/refusal.ts'
 import type { Services } from '../routing/services.ts'
-import type { Message } from './run-input.ts'
+import type { RunMessage } from './run-input.ts'
 
 const MEDIA_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/
 
@@ -9,7 +9,11 @@ const MEDIA_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/
 export const LONGEST_FILENAME = 255
 
 /** Throws where an input names files that the session does not keep, or more of them than a model may be sent at once. */
-export async function mustBeKept(services: Services, sessionId: string, input: Message | undefined): Promise<void> {
+export async function assertUploaded(
+  services: Services,
+  sessionId: string,
+  input: RunMessage | undefined,
+): Promise<void> {
   if (input === undefined || typeof input === 'string') return
   const { attachedBytes } = services.limits
   // What parts are made of is checked where they are appended: here a url may still be anything.

@@ -4,13 +4,13 @@ import { describe, expect, test } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { acts, Story } from '../stream/random-session.fixture.ts'
 import { ID, StreamServer, shownOf } from '../stream/stream-server.fixture.ts'
-import { pageOf } from './message-page.ts'
+import { messagePageOf } from './message-page.ts'
 
 const clone = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
 /** The page that a client takes of a view: what came over the wire. */
 function taken(view: View, n: number) {
-  const paged = pageOf(shownOf(view), { messages: `last:${n}` })
+  const paged = messagePageOf(shownOf(view), { messages: `last:${n}` })
   if (paged.view === undefined) throw new Error('a page at the cursor has a view')
   return { view: clone(paged.view), page: paged.page }
 }

@@ -1,62 +1,66 @@
 import type { Message, View } from '@millrace/protocol'
 import { Refusal } from '../errors/refusal.ts'
 
-type Shown = Omit<View, 'internal'>
+/** A session as clients see it. */
+export type PublicView = Omit<View, 'internal'>
 
 /** Which of a session's messages are asked for. */
-export interface Asked {
+export interface PageQuery {
   readonly messages?: string | undefined
   readonly before?: string | undefined
 }
 
 /** How many messages there are, whether some lie before those that are given, and by which one they are asked for. */
-export interface Page {
+export interface MessagePage {
   readonly total: number
   readonly hasMore: boolean
   readonly before?: string
 }
 
-export const MOST_MESSAGES = 1000
+export const MAX_MESSAGES = 1000
 
 /** What is asked for of a view: all of it; with its last messages, and then it can be followed like the whole; or older messages alone. */
-export function pageOf(
-  view: Shown,
-  { messages: asked, before }: Asked,
+export function messagePageOf(
+  view: PublicView,
+  { messages: asked, before }: PageQuery,
 ):
-  | { readonly view: Shown; readonly page?: Page }
-  | { readonly messages: readonly Message[]; readonly page: Page; readonly view?: undefined } {
+  | { readonly view: PublicView; readonly page?: MessagePage }
+  | { readonly messages: readonly Message[]; readonly page: MessagePage; readonly view?: undefined } {
   if (asked === undefined) {
     if (before !== undefined) throw new Refusal('request_invalid', 'before: expected messages with it')
     return { view }
   }
   const limit = Number(/^last:(\d{1,6})$/.exec(asked)?.[1])
-  if (!(limit >= 1 && limit <= MOST_MESSAGES)) {
-    throw new Refusal('request_invalid', `messages: expected last: and a whole number from 1 to ${MOST_MESSAGES}`)
+  if (!(limit >= 1 && limit <= MAX_MESSAGES)) {
+    throw new Refusal('request_invalid', `messages: expected last: and a whole number from 1 to ${MAX_MESSAGES}`)
   }
   const { messages } = view
   const total = messages.length
   const end = before === undefined ? total : messages.findIndex(({ id }) => id === before)
   if (end < 0) throw new Refusal('request_invalid', 'before: the session has no message of that id')
   const start = Math.max(0, end - limit)
-  const pageWith = (hasMore: boolean): Page => {
+  const pageWith = (hasMore: boolean): MessagePage => {
     const first = messages[start]?.id
     return { total, hasMore, ...(hasMore && first !== undefined && { before: first }) }
   }
   if (before !== undefined) return { messages: messages.slice(start, end), page: pageWith(start > 0) }
-  const open = atWork(view)
+  const open = openMessages(view)
   const last = messages.filter(({ id }, i) => i >= start || open.has(id))
-  return { view: { ...view, messages: last, ...ledgerOf(view, last, limit) }, page: pageWith(last.length < total) }
+  return {
+    view: { ...view, messages: last, ...runsAndRequestsOf(view, last, limit) },
+    page: pageWith(last.length < total),
+  }
 }
 
 /**
  * The runs and requests that go with these messages: theirs, those that have not ended, and as many of the last as messages were asked for, so
  * that who was away hears how they ended. What follows speaks of no other (law 7); what those used is in the view's `usage`.
  */
-function ledgerOf(
-  { runs, requests }: Shown,
+function runsAndRequestsOf(
+  { runs, requests }: PublicView,
   given: readonly Message[],
   last: number,
-): Pick<Shown, 'runs' | 'requests'> {
+): Pick<PublicView, 'runs' | 'requests'> {
   const ids = new Set(given.map(({ id }) => id))
   const asked = requests.filter(({ status, message }) => status === 'waiting' || ids.has(message?.messageId ?? ''))
   const open = runs.filter(({ finishedAt }) => finishedAt === undefined)
@@ -67,7 +71,7 @@ function ledgerOf(
 }
 
 /** The messages that what follows may still change: of agents that have not ended, in runs that have not, and of those whom they work for. */
-function atWork({ messages, runs, agents }: Shown): ReadonlySet<string> {
+function openMessages({ messages, runs, agents }: PublicView): ReadonlySet<string> {
   const name = (runId: string, agentId: string | undefined) => JSON.stringify([runId, agentId])
   const open = new Set(runs.filter(({ finishedAt }) => finishedAt === undefined).map(({ runId }) => runId))
   const ended = new Set(agents.filter(({ status }) => status).map(({ runId, agentId }) => name(runId, agentId)))

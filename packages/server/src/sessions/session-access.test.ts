@@ -2,7 +2,7 @@ import { type LogStore, memoryStore } from '@millrace/log'
 import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { echo, mill, request } from '../app/mill.fixture.ts'
+import { echo, request, testApp } from '../app/test-app.fixture.ts'
 
 const SECRET = 'a secret of bob'
 
@@ -35,7 +35,7 @@ interface Sent {
 /** A server for whoever says their name. */
 function serverOn(store: LogStore, engine: false | { pollMs: number }) {
   const authorize = (asked: { request: Request }) => asked.request.headers.get('x-user')
-  const { app } = mill({ store, agents: [echo, operator], engine, authorize })
+  const { app } = testApp({ store, agents: [echo, operator], engine, authorize })
   const send = (user: string, { path, method, body, raw, accept = 'application/json' }: Sent) => {
     const headers = { 'x-user': user, accept, ...(raw !== undefined && { 'content-type': 'text/plain' }) }
     const how = { ...(raw !== undefined && { method: 'POST', body: raw }), ...(method !== undefined && { method }) }

@@ -2,12 +2,12 @@ import { describe, expect, test, vi } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import { Refusal } from '../errors/refusal.ts'
 import { Client } from './slow-client.fixture.ts'
-import type { Outlet } from './stream-channel.ts'
+import type { StreamChannel } from './stream-channel.ts'
 import { delta, ID, NOTHING, StreamServer } from './stream-server.fixture.ts'
 
 /** Says nothing, until the connection is over. */
-const silent = (outlet: Outlet): Promise<void> =>
-  new Promise(resolve => outlet.signal.addEventListener('abort', () => resolve()))
+const silent = (channel: StreamChannel): Promise<void> =>
+  new Promise(resolve => channel.signal.addEventListener('abort', () => resolve()))
 
 describe('a connection', () => {
   test.each(['sse', 'ndjson'] as const)('%s: is cached, changed, guessed and held back by nobody', format => {

@@ -1,26 +1,26 @@
 import type { FailFrame } from '@millrace/protocol'
 import type { Logger } from '@millrace/runtime'
-import { draining, toldOf } from '../errors/refusal.ts'
+import { draining, errorResponseOf } from '../errors/refusal.ts'
 import type { StreamReply } from '../http/reply.ts'
 import type { Format } from './format.ts'
-import { Outlet, type Voice, voiceOf } from './stream-channel.ts'
+import { type Framing, framingOf, StreamChannel } from './stream-channel.ts'
 import type { StreamSettings } from './stream-settings.ts'
 
 /** What a connection is for, and for whom. */
-export interface Serving {
+export interface StreamReplyOptions {
   readonly format: Format
   /** How it speaks, where it carries no frames. */
-  readonly voice?: Voice
+  readonly framing?: Framing
   readonly headers?: Readonly<Record<string, string>>
   /** Throws where who reads may not any more. */
   readonly recheck: () => Promise<void>
   /** Writes what is to be read, to its end; what it throws is told in a `fail`. */
-  readonly serve: (outlet: Outlet) => Promise<void>
+  readonly serve: (channel: StreamChannel) => Promise<void>
   /** Is told once when the connection is gone, and whether it was ended here in good order: otherwise the client dropped it. */
   readonly onClose?: (isEnded: boolean) => void
 }
 
-interface Open {
+interface OpenConnection {
   checkedAt: number
   isAsked: boolean
   readonly recheck: () => Promise<void>
@@ -30,7 +30,7 @@ interface Open {
 export class Connections {
   readonly #settings: StreamSettings
   readonly #logger: Logger
-  readonly #open = new Map<Outlet, Open>()
+  readonly #open = new Map<StreamChannel, OpenConnection>()
   readonly #draining = new AbortController()
   #stopBeat: (() => void) | undefined
 
@@ -50,25 +50,25 @@ export class Connections {
   }
 
   /** A reply that streams. */
-  reply({ format, headers, recheck, serve, onClose, ...serving }: Serving): StreamReply {
-    const { voice = voiceOf(format, this.#settings) } = serving
+  reply({ format, headers, recheck, serve, onClose, ...serving }: StreamReplyOptions): StreamReply {
+    const { framing = framingOf(format, this.#settings) } = serving
     return {
       status: 200,
-      headers: { ...headersOf(voice.contentType), ...headers },
+      headers: { ...headersOf(framing.contentType), ...headers },
       stream: sink => {
-        const outlet = new Outlet(sink, format, this.#settings, voice)
-        this.#add(outlet, recheck)
-        void outlet.closed
+        const channel = new StreamChannel(sink, format, this.#settings, framing)
+        this.#add(channel, recheck)
+        void channel.closed
           .then(isEnded => {
-            this.#remove(outlet)
+            this.#remove(channel)
             onClose?.(isEnded)
           })
           .catch(cause => this.#logger.error('a stream that closed could not be let go', { cause }))
-        if (voice.opening) outlet.write(voice.opening)
-        if (this.draining.aborted) return this.#drain(outlet)
-        void serve(outlet)
-          .catch(error => this.fail(outlet, error))
-          .finally(() => outlet.end())
+        if (framing.opening) channel.write(framing.opening)
+        if (this.draining.aborted) return this.#drain(channel)
+        void serve(channel)
+          .catch(error => this.fail(channel, error))
+          .finally(() => channel.end())
       },
     }
   }
@@ -76,31 +76,31 @@ export class Connections {
   /** Tells all that the server goes, and that they may come back; from now on whoever comes is told the same. */
   drain(): void {
     this.#draining.abort()
-    for (const outlet of this.#open.keys()) this.#drain(outlet)
+    for (const channel of this.#open.keys()) this.#drain(channel)
   }
 
   /** Says on a connection what went wrong: of one of its sessions, or of all there is on it. */
-  fail(outlet: Outlet, error: unknown, sessionId?: string): void {
-    if (!outlet.isOpen) return
-    const { frame, isOurs } = failureOf(error, sessionId)
-    if (isOurs) this.#logger.error('a stream failed', { cause: error })
-    const said = outlet.voice.fail(frame)
-    if (said === undefined) outlet.destroy()
-    else outlet.write(said)
+  fail(channel: StreamChannel, error: unknown, sessionId?: string): void {
+    if (!channel.isOpen) return
+    const { frame, isServerFault } = failureOf(error, sessionId)
+    if (isServerFault) this.#logger.error('a stream failed', { cause: error })
+    const bytes = channel.framing.fail(frame)
+    if (bytes === undefined) channel.destroy()
+    else channel.write(bytes)
   }
 
-  #drain(outlet: Outlet): void {
-    this.fail(outlet, draining())
-    outlet.end()
+  #drain(channel: StreamChannel): void {
+    this.fail(channel, draining())
+    channel.end()
   }
 
-  #add(outlet: Outlet, recheck: () => Promise<void>): void {
-    this.#open.set(outlet, { checkedAt: this.#settings.timers.now(), isAsked: false, recheck })
+  #add(channel: StreamChannel, recheck: () => Promise<void>): void {
+    this.#open.set(channel, { checkedAt: this.#settings.timers.now(), isAsked: false, recheck })
     if (this.#open.size === 1) this.#beatLater()
   }
 
-  #remove(outlet: Outlet): void {
-    this.#open.delete(outlet)
+  #remove(channel: StreamChannel): void {
+    this.#open.delete(channel)
     if (this.#open.size === 0) this.#stopBeat?.()
   }
 
@@ -117,26 +117,26 @@ export class Connections {
   #beat(): void {
     const { timers, heartbeatMs, reauthorizeMs } = this.#settings
     const now = timers.now()
-    for (const [outlet, asked] of this.#open) {
+    for (const [channel, asked] of this.#open) {
       // Who is full may have nobody waiting for it to take something, and nothing more to take.
-      if (outlet.isFull) outlet.watchStall()
-      else if (now - outlet.lastWrite >= heartbeatMs / 2) this.#keepAwake(outlet)
-      if (!asked.isAsked && now - asked.checkedAt >= reauthorizeMs) void this.#recheck(outlet, asked)
+      if (channel.isFull) channel.watchStall()
+      else if (now - channel.lastWrite >= heartbeatMs / 2) this.#sendHeartbeat(channel)
+      if (!asked.isAsked && now - asked.checkedAt >= reauthorizeMs) void this.#recheck(channel, asked)
     }
   }
 
-  #keepAwake(outlet: Outlet): void {
-    const beat = outlet.voice.heartbeat()
-    if (beat) outlet.write(beat)
+  #sendHeartbeat(channel: StreamChannel): void {
+    const beat = channel.framing.heartbeat()
+    if (beat) channel.write(beat)
   }
 
-  async #recheck(outlet: Outlet, asked: Open): Promise<void> {
+  async #recheck(channel: StreamChannel, asked: OpenConnection): Promise<void> {
     asked.isAsked = true
     try {
       await asked.recheck()
     } catch (error) {
-      this.fail(outlet, error)
-      outlet.end()
+      this.fail(channel, error)
+      channel.end()
     }
     asked.isAsked = false
     asked.checkedAt = this.#settings.timers.now()
@@ -144,10 +144,16 @@ export class Connections {
 }
 
 /** What went wrong as a frame, and whether the server is to blame: then it may be better when the client comes back. */
-export function failureOf(error: unknown, sessionId?: string): { readonly frame: FailFrame; readonly isOurs: boolean } {
-  const { error: told, isOurs } = toldOf(error)
+export function failureOf(
+  error: unknown,
+  sessionId?: string,
+): { readonly frame: FailFrame; readonly isServerFault: boolean } {
+  const { error: told, isServerFault } = errorResponseOf(error)
   const session = sessionId === undefined ? {} : { sessionId }
-  return { frame: { type: 'fail', ...session, error: told, recoverable: told.retryable || isOurs }, isOurs }
+  return {
+    frame: { type: 'fail', ...session, error: told, recoverable: told.retryable || isServerFault },
+    isServerFault,
+  }
 }
 
 /** No cache may keep frames, and no proxy change them: what compresses holds back. */

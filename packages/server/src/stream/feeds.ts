@@ -5,15 +5,15 @@ import type { BatchReader } from '@millrace/log'
 import { EntriesFrame, type Piece } from './format.ts'
 
 /** Somebody who is given what comes; false where there is no room for it, and then it gets nothing more. */
-export interface Member {
+export interface FeedSubscriber {
   deliver(frame: EntriesFrame): boolean
   /** It gets nothing more, and reads on for itself. */
   left(): void
 }
 
 /** The feeds of a server: one a session, for as long as somebody follows it here. */
-export class Feeds {
-  readonly #feeds = new Map<string, Feed>()
+export class SessionFeeds {
+  readonly #feeds = new Map<string, SessionFeed>()
 
   /** How many there are. */
   get size(): number {
@@ -24,16 +24,16 @@ export class Feeds {
    * Joins the feed of a session for who has read all that its reader had to give, and takes the reader over: gives what one leaves by. Undefined where that feed is
    * elsewhere just now, and then the reader stays whose it is.
    */
-  join(sessionId: string, reader: BatchReader, cursor: string, member: Member): (() => void) | undefined {
+  join(sessionId: string, reader: BatchReader, cursor: string, subscriber: FeedSubscriber): (() => void) | undefined {
     const there = this.#feeds.get(sessionId)
     const feed = there ?? this.#make(sessionId, reader, cursor)
-    if (!feed.join(cursor, member)) return undefined
+    if (!feed.join(cursor, subscriber)) return undefined
     if (there) reader.close()
-    return () => feed.leave(member)
+    return () => feed.leave(subscriber)
   }
 
-  #make(sessionId: string, reader: BatchReader, cursor: string): Feed {
-    const feed: Feed = new Feed(sessionId, reader, cursor, () => {
+  #make(sessionId: string, reader: BatchReader, cursor: string): SessionFeed {
+    const feed: SessionFeed = new SessionFeed(sessionId, reader, cursor, () => {
       if (this.#feeds.get(sessionId) === feed) this.#feeds.delete(sessionId)
     })
     this.#feeds.set(sessionId, feed)
@@ -44,11 +44,11 @@ export class Feeds {
 /** How many pieces are kept for those who come a moment late, and how long they may be together. */
 const KEPT = { frames: 16, length: 256 * 1024 }
 
-class Feed {
+class SessionFeed {
   readonly #sessionId: string
   readonly #reader: BatchReader
   readonly #onIdle: () => void
-  readonly #members = new Set<Member>()
+  readonly #subscribers = new Set<FeedSubscriber>()
   readonly #recent: EntriesFrame[] = []
   #recentLength = 0
   #isClosed = false
@@ -64,20 +64,20 @@ class Feed {
   }
 
   /** Takes in who has read up to a cursor: whether what follows it is here. */
-  join(cursor: string, member: Member): boolean {
+  join(cursor: string, subscriber: FeedSubscriber): boolean {
     let missed: EntriesFrame[] = []
     if (cursor !== this.#cursor) {
       const at = this.#recent.findIndex(({ piece }) => piece.cursor === cursor)
       if (at < 0) return false
       missed = this.#recent.slice(at + 1)
     }
-    this.#members.add(member)
-    for (const frame of missed) if (this.#members.has(member)) this.#give(member, frame)
+    this.#subscribers.add(subscriber)
+    for (const frame of missed) if (this.#subscribers.has(subscriber)) this.#give(subscriber, frame)
     return true
   }
 
-  leave(member: Member): void {
-    if (this.#members.delete(member) && this.#members.size === 0) this.#close()
+  leave(subscriber: FeedSubscriber): void {
+    if (this.#subscribers.delete(subscriber) && this.#subscribers.size === 0) this.#close()
   }
 
   async #run(): Promise<void> {
@@ -92,7 +92,7 @@ class Feed {
   #take(piece: Piece): void {
     const frame = new EntriesFrame(this.#sessionId, piece)
     this.#cursor = piece.cursor
-    for (const member of this.#members) this.#give(member, frame)
+    for (const subscriber of this.#subscribers) this.#give(subscriber, frame)
     this.#keep(frame)
   }
 
@@ -104,10 +104,10 @@ class Feed {
     }
   }
 
-  #give(member: Member, frame: EntriesFrame): void {
-    if (member.deliver(frame)) return
-    this.leave(member)
-    member.left()
+  #give(subscriber: FeedSubscriber, frame: EntriesFrame): void {
+    if (subscriber.deliver(frame)) return
+    this.leave(subscriber)
+    subscriber.left()
   }
 
   #close(): void {
@@ -115,8 +115,8 @@ class Feed {
     this.#isClosed = true
     this.#reader.close()
     this.#onIdle()
-    const members = [...this.#members]
-    this.#members.clear()
-    for (const member of members) member.left()
+    const subscribers = [...this.#subscribers]
+    this.#subscribers.clear()
+    for (const subscriber of subscribers) subscriber.left()
   }
 }

@@ -241,12 +241,12 @@ describe('law 2: a place that the log does not hold is told, and the stream clos
   test('a session that is deleted before the first look at its entries', async () => {
     const world = stage()
     await world.manager.createStream(ID)
-    const entered = await world.entered()
+    const identity = await world.identity()
     let calls = 0
     world.tap.delay = async () => {
       if (++calls === 2) world.memory.logs.delete(ID)
     }
-    const client = world.follow({ entered })
+    const client = world.follow({ identity })
     expect(await client.closed).toBe('ended')
     expect(client.types).toEqual(['open', 'fail'])
   })

@@ -1,15 +1,15 @@
 import type { BatchReader, ReadBatch, StreamManager } from '@millrace/log'
 import { decodeCursor, encodeCursor, type Frame } from '@millrace/protocol'
-import type { Entered } from '../sessions/session-access.ts'
-import { mustBeIn, openFrame, truncatedFrame } from './control-frames.ts'
-import type { Feeds, Member } from './feeds.ts'
+import type { SessionIdentity } from '../sessions/session-access.ts'
+import { assertIncarnation, openFrame, truncatedFrame } from './control-frames.ts'
+import type { FeedSubscriber, SessionFeeds } from './feeds.ts'
 import { bytesOf, EntriesFrame } from './format.ts'
-import type { Outlet } from './stream-channel.ts'
+import type { StreamChannel } from './stream-channel.ts'
 import { PAGE_BYTES } from './stream-settings.ts'
 
 export interface FollowOptions {
   readonly sessionId: string
-  readonly entered: Entered
+  readonly identity: SessionIdentity
   /** A cursor's token, or a bare sequence. */
   readonly after: string
   /** Whether every frame names its session, because others share the connection. */
@@ -23,10 +23,10 @@ export interface FollowOptions {
 }
 
 /** One session on one connection: replay after a place, then live, every entry once (law 2). */
-export class Follower implements Member {
+export class Follower implements FeedSubscriber {
   readonly #manager: StreamManager
-  readonly #feeds: Feeds
-  readonly #outlet: Outlet
+  readonly #feeds: SessionFeeds
+  readonly #channel: StreamChannel
   readonly #options: FollowOptions
   #isStopped = false
   /** Lets go of what it reads from, for when nothing more is to be said of this session here. */
@@ -39,28 +39,28 @@ export class Follower implements Member {
   #isCaughtUp = false
   #left: () => void = () => {}
 
-  constructor(manager: StreamManager, feeds: Feeds, outlet: Outlet, options: FollowOptions) {
+  constructor(manager: StreamManager, feeds: SessionFeeds, channel: StreamChannel, options: FollowOptions) {
     this.#manager = manager
     this.#feeds = feeds
-    this.#outlet = outlet
+    this.#channel = channel
     this.#options = options
     this.#cursor = options.after
   }
 
   /** Follows until the connection is over, the place cannot be proven or, where it is not to go on, all is said; throws what went wrong. */
   async run(): Promise<void> {
-    const { sessionId, entered, heartbeatMs } = this.#options
-    const { signal } = this.#outlet
+    const { sessionId, identity, heartbeatMs } = this.#options
+    const { signal } = this.#channel
     const over = () => this.#letGo()
     signal.addEventListener('abort', over, { once: true })
     try {
-      const open = await openFrame(this.#manager, sessionId, entered, this.#cursor, heartbeatMs)
+      const open = await openFrame(this.#manager, sessionId, identity, this.#cursor, heartbeatMs)
       this.#cursor = open.cursor
       this.#write(open)
       while (await this.#read());
     } catch (error) {
       if (!this.#isOpen) return
-      this.#write({ ...(await truncatedFrame(this.#manager, sessionId, entered, error)), ...this.#named })
+      this.#write({ ...(await truncatedFrame(this.#manager, sessionId, identity, error)), ...this.#named })
     } finally {
       signal.removeEventListener('abort', over)
     }
@@ -73,12 +73,12 @@ export class Follower implements Member {
   }
 
   get #isOpen(): boolean {
-    return !this.#isStopped && this.#outlet.isOpen
+    return !this.#isStopped && this.#channel.isOpen
   }
 
   /** Reads for itself until it has caught up, then is given what comes; true where it fell behind, and has to read on for itself. */
   async #read(): Promise<boolean> {
-    const { sessionId, entered, merge, whole, isLive } = this.#options
+    const { sessionId, identity, merge, whole, isLive } = this.#options
     const after = this.#cursor
     // Who has caught up once is told of discards, as everybody who is live is, and what they took back need not be looked for.
     // A rewind is for everybody who folds: the runs that it took back, and what they used, stay.
@@ -89,9 +89,9 @@ export class Follower implements Member {
     try {
       while (this.#isOpen) {
         if (!reader.isCaughtUp) {
-          await this.#outlet.turn(async () => {
+          await this.#channel.turn(async () => {
             const piece = await reader.now()
-            mustBeIn(entered, reader.place)
+            assertIncarnation(identity, reader.place)
             this.#take(piece)
           })
           continue
@@ -105,7 +105,7 @@ export class Follower implements Member {
           return this.#isOpen
         }
         this.#take(await reader.next())
-        await this.#outlet.room()
+        await this.#channel.room()
       }
       return false
     } finally {
@@ -141,7 +141,7 @@ export class Follower implements Member {
   }
 
   deliver(frame: EntriesFrame): boolean {
-    if (!this.#isOpen || this.#outlet.isFull) return false
+    if (!this.#isOpen || this.#channel.isFull) return false
     this.#entries(frame)
     return true
   }
@@ -151,8 +151,8 @@ export class Follower implements Member {
   }
 
   #entries(frame: EntriesFrame): void {
-    const { format } = this.#outlet
-    this.#outlet.write(frame.bytes(format, this.#options.isNamed, this.#last))
+    const { format } = this.#channel
+    this.#channel.write(frame.bytes(format, this.#options.isNamed, this.#last))
     this.#last = frame.piece.sequence
     this.#cursor = frame.piece.cursor
     if (this.#isCaughtUp && frame.isPaused !== null) this.#tell(frame.isPaused)
@@ -170,6 +170,6 @@ export class Follower implements Member {
   }
 
   #write(frame: Exclude<Frame, { type: 'entries' }>): void {
-    if (this.#isOpen) this.#outlet.write(bytesOf(frame, this.#outlet.format))
+    if (this.#isOpen) this.#channel.write(bytesOf(frame, this.#channel.format))
   }
 }

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import type { Caller } from '../auth/authorize.ts'
 import type { WholeReply } from '../http/reply.ts'
-import { mayStill, type SessionServices } from '../sessions/session-access.ts'
-import { poll } from './long-poll.ts'
+import { reauthorizeSession, type SessionServices } from '../sessions/session-access.ts'
+import { longPoll } from './long-poll.ts'
 import { ID, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 
 const ann: Caller = { principal: 'ann', owner: null, label: 'ann' }
@@ -16,9 +16,11 @@ function ask(stage: StreamServer, after: string, { merge = true, authorize = asy
   const { manager, settings, connections } = stage
   const services = { manager, settings, connections, feeds: stage.feeds }
   const access = { manager, authorize } as unknown as SessionServices
-  const recheck = () => mayStill(access, request, ann, 'follow', ID)
+  const recheck = () => reauthorizeSession(access, request, ann, 'follow', ID)
   const how = { sessionId: ID, after, merge, whole: false, format: 'sse', headers: { 'x-session-id': ID } } as const
-  const reply = stage.entered().then(entered => poll(services, { ...how, signal: left.signal, recheck, entered }))
+  const reply = stage
+    .identity()
+    .then(identity => longPoll(services, { ...how, signal: left.signal, recheck, identity }))
   let isDone = false
   const done = () => {
     isDone = true

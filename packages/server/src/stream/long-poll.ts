@@ -3,20 +3,20 @@
 import { encodeCursor, type Frame } from '@millrace/protocol'
 import { draining } from '../errors/refusal.ts'
 import type { Headers, Reply } from '../http/reply.ts'
-import type { Entered } from '../sessions/session-access.ts'
+import type { SessionIdentity } from '../sessions/session-access.ts'
 import { failureOf, headersOf } from './connections.ts'
-import { mustBeIn, openFrame, truncatedFrame } from './control-frames.ts'
+import { assertIncarnation, openFrame, truncatedFrame } from './control-frames.ts'
 import { bytesOf, CONTENT_TYPES, EntriesFrame, type Format } from './format.ts'
 import type { StreamServices } from './stream-services.ts'
 import { PAGE_BYTES } from './stream-settings.ts'
 
-export interface PollOptions {
+export interface LongPollOptions {
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal
   /** Throws where the caller may not read any more. */
   readonly recheck: () => Promise<void>
   readonly sessionId: string
-  readonly entered: Entered
+  readonly identity: SessionIdentity
   readonly after: string
   readonly merge: boolean
   readonly whole: boolean
@@ -28,15 +28,15 @@ export interface PollOptions {
 const MOST_BYTES = 1024 * 1024
 
 /** What lies after a place, as soon as there is anything, or nothing when the time is over or the server goes; throws where who waited may not read any more. */
-export async function poll(
+export async function longPoll(
   { manager, settings, connections }: StreamServices,
-  { signal, recheck, sessionId, entered, after, merge, whole, format, headers }: PollOptions,
+  { signal, recheck, sessionId, identity, after, merge, whole, format, headers }: LongPollOptions,
 ): Promise<Reply> {
   const { heartbeatMs, pollMs, reauthorizeMs, timers } = settings
   const askedAt = timers.now()
   const bytes: Buffer[] = []
   const write = (frame: Exclude<Frame, { type: 'entries' }>) => bytes.push(bytesOf(frame, format))
-  const open = await openFrame(manager, sessionId, entered, after, heartbeatMs)
+  const open = await openFrame(manager, sessionId, identity, after, heartbeatMs)
   write(open)
   const how = { follow: true, merge, whole, rewound: true, pageBytes: PAGE_BYTES }
   const reader = manager.readBatches(sessionId, { after: open.cursor, ...how })
@@ -52,7 +52,7 @@ export async function poll(
     let last: number | null = null
     let length = 0
     let piece = await reader.now()
-    mustBeIn(entered, reader.place)
+    assertIncarnation(identity, reader.place)
     if (piece === undefined && reader.isCaughtUp) piece = await reader.next()
     for (; piece; piece = length < MOST_BYTES && !reader.isCaughtUp ? await reader.now() : undefined) {
       const frame = new EntriesFrame(sessionId, piece).bytes(format, false, last)
@@ -67,7 +67,7 @@ export async function poll(
     }
     if (connections.draining.aborted) write(failureOf(draining()).frame)
   } catch (error) {
-    write(await truncatedFrame(manager, sessionId, entered, error))
+    write(await truncatedFrame(manager, sessionId, identity, error))
   } finally {
     cancel()
     for (const either of signals) either.removeEventListener('abort', leave)

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import { Refusal } from '../errors/refusal.ts'
 import type { Services } from '../routing/services.ts'
-import { Several } from './multi-session-stream.ts'
+import { MultiSessionStream } from './multi-session-stream.ts'
 import { Client } from './slow-client.fixture.ts'
 import { delta, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 
@@ -11,20 +11,20 @@ const stage = (settings = {}) => new StreamServer({ settings, manager: { coalesc
 /** A client that follows sessions on one connection, each from its beginning or a place. */
 function follow(
   world: StreamServer,
-  places: Readonly<Record<string, string>>,
+  sessions: Readonly<Record<string, string>>,
   mustBeAllowed: (sessionId: string) => Promise<void> = async () => {},
   client = new Client(),
 ): Client {
-  const entering = async (): Promise<Several> => {
-    const named = Object.entries(places).map(async ([sessionId, after]) => {
-      return { sessionId, after, entered: await world.entered(sessionId) }
+  const entering = async (): Promise<MultiSessionStream> => {
+    const named = Object.entries(sessions).map(async ([sessionId, after]) => {
+      return { sessionId, after, identity: await world.identity(sessionId) }
     })
-    const asked = { places: await Promise.all(named), refused: [] }
-    return new Several(world as unknown as Services, asked, { merge: true, whole: false }, mustBeAllowed)
+    const asked = { sessions: await Promise.all(named), refused: [] }
+    return new MultiSessionStream(world as unknown as Services, asked, { merge: true, whole: false }, mustBeAllowed)
   }
   const several = entering()
   const recheck = async () => (await several).recheck()
-  return world.serve(async outlet => (await several).serve(outlet), client, { recheck })
+  return world.serve(async channel => (await several).serve(channel), client, { recheck })
 }
 
 const of = ({ frames }: Client, sessionId: string) => frames.filter(frame => frame.sessionId === sessionId)
@@ -129,8 +129,8 @@ describe('several sessions on one connection', () => {
     }
     const client = new Client()
     client.isStalled = true
-    const places = Object.fromEntries(['long', ...names].map(sessionId => [sessionId, '0']))
-    follow(world, places, undefined, client)
+    const sessions = Object.fromEntries(['long', ...names].map(sessionId => [sessionId, '0']))
+    follow(world, sessions, undefined, client)
     const isDone = (sessionId: string) => of(client, sessionId).some(({ type }) => type === 'caught-up')
     const until = async (sessions: readonly string[]) => {
       for (let rounds = 0; !sessions.every(isDone); rounds++) {

@@ -1,63 +1,63 @@
-import type { Entered } from '../sessions/session-access.ts'
+import type { SessionIdentity } from '../sessions/session-access.ts'
 import { Follower, type FollowOptions } from './follower.ts'
-import type { Outlet } from './stream-channel.ts'
+import type { StreamChannel } from './stream-channel.ts'
 import type { StreamServices } from './stream-services.ts'
 
 /** A session, and the place after which it is read. */
-export interface Place {
+export interface FollowedSession {
   readonly sessionId: string
-  readonly entered: Entered
+  readonly identity: SessionIdentity
   readonly after: string
 }
 
 /** A session that somebody may not read, and why. */
-export interface Refused {
+export interface RefusedSession {
   readonly sessionId: string
   readonly error: unknown
 }
 
 /** All that one connection was asked for. */
-export interface Asked {
-  readonly places: readonly Place[]
-  readonly refused: readonly Refused[]
+export interface MultiSessionRequest {
+  readonly sessions: readonly FollowedSession[]
+  readonly refused: readonly RefusedSession[]
 }
 
 /** Several sessions on one connection: what closes one leaves the others open, and the connection ends with the last. */
-export class Several {
+export class MultiSessionStream {
   readonly #services: StreamServices
-  readonly #asked: Asked
+  readonly #requested: MultiSessionRequest
   readonly #how: Pick<FollowOptions, 'merge' | 'whole'>
   readonly #mustBeAllowed: (sessionId: string) => Promise<void>
   readonly #followers = new Map<string, Follower>()
-  #outlet: Outlet | undefined
+  #channel: StreamChannel | undefined
 
   constructor(
     services: StreamServices,
-    asked: Asked,
+    requested: MultiSessionRequest,
     how: Pick<FollowOptions, 'merge' | 'whole'>,
     mustBeAllowed: (sessionId: string) => Promise<void>,
   ) {
     this.#services = services
-    this.#asked = asked
+    this.#requested = requested
     this.#how = how
     this.#mustBeAllowed = mustBeAllowed
   }
 
   /** Says which are refused and follows the others, until each is closed or the connection is over. */
-  async serve(outlet: Outlet): Promise<void> {
+  async serve(channel: StreamChannel): Promise<void> {
     const { manager, feeds, settings, connections } = this.#services
     const how = { isNamed: true, ...this.#how, isLive: true, heartbeatMs: settings.heartbeatMs }
-    this.#outlet = outlet
-    const follow = async (place: Place): Promise<void> => {
-      const { sessionId } = place
-      const follower = new Follower(manager, feeds, outlet, { ...place, ...how })
+    this.#channel = channel
+    const follow = async (session: FollowedSession): Promise<void> => {
+      const { sessionId } = session
+      const follower = new Follower(manager, feeds, channel, { ...session, ...how })
       this.#followers.set(sessionId, follower)
-      await follower.run().catch(error => connections.fail(outlet, error, sessionId))
+      await follower.run().catch(error => connections.fail(channel, error, sessionId))
       this.#followers.delete(sessionId)
     }
-    const { places, refused } = this.#asked
-    for (const { sessionId, error } of refused) connections.fail(outlet, error, sessionId)
-    await Promise.all(places.map(follow))
+    const { sessions, refused } = this.#requested
+    for (const { sessionId, error } of refused) connections.fail(channel, error, sessionId)
+    await Promise.all(sessions.map(follow))
   }
 
   /** Closes those that may not be read any more. */
@@ -67,7 +67,7 @@ export class Several {
         await this.#mustBeAllowed(sessionId)
       } catch (error) {
         if (!this.#followers.has(sessionId)) continue
-        this.#services.connections.fail(this.#outlet as Outlet, error, sessionId)
+        this.#services.connections.fail(this.#channel as StreamChannel, error, sessionId)
         follower.stop()
       }
     }

@@ -1,7 +1,7 @@
 import { decodeNdjsonStream, decodeSseStream, type Frame } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import type { App } from '../app/app.ts'
-import { mill, request, say } from '../app/mill.fixture.ts'
+import { request, say, testApp } from '../app/test-app.fixture.ts'
 import { extractResumePosition } from './resume-position.ts'
 
 describe('where a client goes on', () => {
@@ -35,7 +35,7 @@ describe('law 2: through the route', () => {
   const firstOf = (frames: readonly Frame[]) => frames.find(({ type }) => type === 'entries') as { after: number }
 
   test('the query goes before the headers, and each takes a token or a sequence', async () => {
-    const { app } = mill()
+    const { app } = testApp()
     await say((path, init) => app.fetch(new Request(`http://localhost:4400${path}`, init)), 'hello')
     const frames = await all(app, '&merge=false')
     const places = frames.flatMap(frame => (frame.type === 'caught-up' ? [frame.cursor] : []))
@@ -56,7 +56,7 @@ describe('law 2: through the route', () => {
   })
 
   test('a view and what follows its cursor are the whole, and the cursors of frames are good to come back with', async () => {
-    const { app } = mill()
+    const { app } = testApp()
     const fetch = (path: string, init: RequestInit) => app.fetch(new Request(`http://localhost:4400${path}`, init))
     await say(fetch, 'hello')
     const { cursor, sequence } = (await (await app.fetch(request('/api/sessions/s'))).json()) as {

@@ -23,17 +23,17 @@ export function checkPosition(name: string, token: string): string {
 }
 
 /** What a client says to have of a message already: it must be one of the session. */
-export async function existingMessage(
+export async function existingMessageHeaders(
   manager: StreamManager,
   sessionId: string,
   headers: Headers,
 ): Promise<Readonly<Record<string, string>>> {
-  const said = headers.get('x-existing-message-id')
-  if (said === null) return {}
+  const messageId = headers.get('x-existing-message-id')
+  if (messageId === null) return {}
   const { view } = await manager.view(sessionId)
   // Headers carry few characters as they are: an id may come escaped.
-  if (view.messages.some(({ id }) => id === said || encodeURIComponent(id) === said)) {
-    return { 'x-existing-message-id': said }
+  if (view.messages.some(({ id }) => id === messageId || encodeURIComponent(id) === messageId)) {
+    return { 'x-existing-message-id': messageId }
   }
   throw new Refusal('message_unknown', 'X-Existing-Message-Id: the session has no message of that id: read it again')
 }

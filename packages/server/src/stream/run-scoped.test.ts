@@ -6,7 +6,7 @@ import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import type { App } from '../app/app.ts'
-import { echo, mill, request } from '../app/mill.fixture.ts'
+import { echo, request, testApp } from '../app/test-app.fixture.ts'
 import { heldAgent } from './held.fixture.ts'
 import type { Of } from './slow-client.fixture.ts'
 import { eventually, Tap } from './stream-server.fixture.ts'
@@ -71,7 +71,7 @@ const codeOf = async (response: Response) => ({
 
 describe('a run', () => {
   test('comes from its start to its end, with its output, where that is, and after what it begins', async () => {
-    const { app } = mill({ agents: [echo, counter] })
+    const { app } = testApp({ agents: [echo, counter] })
     await run(app, { agent: 'echo', input: 'before' })
     const frames = await run(app, { agent: 'counter', input: 'one two three', runId: 'r' })
     expect(frames[0]).toMatchObject({ type: 'open', sessionId: 's' })
@@ -90,7 +90,7 @@ describe('a run', () => {
   })
 
   test('that is over long ago comes whole, with its own end; who has read it gets that alone', async () => {
-    const { app } = mill({ agents: [echo, counter] })
+    const { app } = testApp({ agents: [echo, counter] })
     const first = await run(app, { agent: 'counter', input: 'a b', runId: 'r1' })
     await run(app, { agent: 'echo', input: 'later', runId: 'r2' })
     const frames = await follow(app, 'r1')
@@ -107,7 +107,7 @@ describe('a run', () => {
 
   test('that waits for its turn comes when it begins', async () => {
     const held = heldAgent()
-    const { app } = mill({ agents: [echo, held.agent] })
+    const { app } = testApp({ agents: [echo, held.agent] })
     const first = await upTo(
       await app.fetch(request('/api/sessions/s/runs', { agent: 'slow', input: 'x', runId: 'r1' })),
       frame => JSON.stringify(frame).includes('one'),
@@ -127,7 +127,7 @@ describe('a run', () => {
 
   test('whose request is taken back fails for good, and is refused before the stream from then on', async () => {
     const held = heldAgent()
-    const { app } = mill({ agents: [echo, held.agent] })
+    const { app } = testApp({ agents: [echo, held.agent] })
     const first = await upTo(
       await app.fetch(request('/api/sessions/s/runs', { agent: 'slow', input: 'x', runId: 'r1' })),
       frame => JSON.stringify(frame).includes('one'),
@@ -147,7 +147,7 @@ describe('a run', () => {
   })
 
   test('that a later one took back comes as it was', async () => {
-    const { app } = mill()
+    const { app } = testApp()
     const first = await run(app, { agent: 'echo', input: 'hello', runId: 'r1' })
     await framesOf(
       await app.fetch(request('/api/sessions/s/retry', { runId: 'r2' }, { headers: { accept: 'text/event-stream' } })),
@@ -160,7 +160,7 @@ describe('a run', () => {
   })
 
   test('that waits for an answer ends as paused, and who comes again with its cursor gets the rest', async () => {
-    const { app } = mill({ agents: [careful] })
+    const { app } = testApp({ agents: [careful] })
     const first = await run(app, { agent: 'careful', input: 'send it', runId: 'r1' })
     const end = first.at(-1) as Of<'end'>
     expect(end).toMatchObject({ type: 'end', status: 'paused' })
@@ -183,7 +183,7 @@ describe('a run', () => {
   })
 
   test('that nobody asked for is refused before the stream begins', async () => {
-    const { app } = mill()
+    const { app } = testApp()
     await run(app, { agent: 'echo', input: 'hello' })
     expect(await codeOf(await get(app, '/api/sessions/s/stream?run=nobody'))).toEqual({
       status: 404,
@@ -200,7 +200,7 @@ describe('a run', () => {
   })
 
   test('law 2: a place that the log does not hold is told', async () => {
-    const { app } = mill()
+    const { app } = testApp()
     await run(app, { agent: 'echo', input: 'hello', runId: 'r1' })
     for (const after of ['99', '1.other.x']) {
       const frames = await follow(app, 'r1', after)
@@ -210,7 +210,7 @@ describe('a run', () => {
 
   test('whose session is deleted fails for good', async () => {
     const held = heldAgent()
-    const { app } = mill({ agents: [held.agent] })
+    const { app } = testApp({ agents: [held.agent] })
     const { rest } = await upTo(
       await app.fetch(request('/api/sessions/s/runs', { agent: 'slow', input: 'x' })),
       frame => JSON.stringify(frame).includes('one'),
@@ -229,7 +229,7 @@ describe('a run', () => {
 test('who leaves while a run goes on leaves nothing behind', async () => {
   const held = heldAgent()
   const tap = new Tap(memoryStore())
-  const { app } = mill({ agents: [held.agent], store: tap.store, engine: { pollMs: 20, graceMs: 0 } })
+  const { app } = testApp({ agents: [held.agent], store: tap.store, engine: { pollMs: 20, graceMs: 0 } })
   await app.fetch(
     request(
       '/api/sessions/s/runs',
@@ -254,7 +254,7 @@ test('who leaves while a run goes on leaves nothing behind', async () => {
 describe('a client that disconnects', () => {
   const begin = async (onDisconnect: 'stop' | 'continue') => {
     const held = heldAgent()
-    const { app } = mill({ agents: [held.agent], engine: { pollMs: 20, graceMs: 0 } })
+    const { app } = testApp({ agents: [held.agent], engine: { pollMs: 20, graceMs: 0 } })
     const body = { agent: 'slow', input: 'x', runId: 'r1', onDisconnect }
     const { leave } = await upTo(await app.fetch(request('/api/sessions/s/runs', body)), frame =>
       JSON.stringify(frame).includes('one'),

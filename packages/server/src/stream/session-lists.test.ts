@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
-import { FOLLOWED, followList, type ListChange, REMEMBERED } from './session-lists.ts'
+import { followList, type ListChange, MAX_LISTED, MAX_WATCHED } from './session-lists.ts'
 import { Client } from './slow-client.fixture.ts'
 import { delta, NOTHING, StreamServer } from './stream-server.fixture.ts'
 
 const stage = () => new StreamServer({ manager: { coalesceMs: 0 } })
 
 const follow = (world: StreamServer, principal: string | null = null) =>
-  world.serve(outlet => followList(world.lists, principal, outlet), new Client('sse', false))
+  world.serve(channel => followList(world.lists, principal, channel), new Client('sse', false))
 
 const changes = (client: Client) => client.wire as unknown as ({ readonly type: 'sessions' } & ListChange)[]
 const last = (client: Client) => changes(client).at(-1)
@@ -104,13 +104,13 @@ describe('a list that is followed', () => {
 
   test('shows those touched last, and does not call the others removed', async () => {
     const world = stage()
-    for (let i = 0; i < FOLLOWED; i++) {
+    for (let i = 0; i < MAX_LISTED; i++) {
       await world.manager.createStream(`s${i}`)
       await world.clock.advance(1)
     }
     const client = follow(world)
     await settled()
-    expect(last(client)?.sessions).toHaveLength(FOLLOWED)
+    expect(last(client)?.sessions).toHaveLength(MAX_LISTED)
     await world.manager.createStream('new')
     await world.clock.advance(1_000)
     expect(last(client)).toMatchObject({ sessions: [{ sessionId: 'new' }], removed: [] })
@@ -123,16 +123,16 @@ describe('a list that is followed', () => {
     const world = stage()
     const manager = where === 'here' ? world.manager : world.process({ coalesceMs: 0 })
     const client = follow(world, 'ada')
-    for (let i = 0; i < 2 * FOLLOWED; i++) {
+    for (let i = 0; i < 2 * MAX_LISTED; i++) {
       await manager.createStream(`s${i}`, 'ada')
       await world.clock.advance(i % 3 === 0 ? 1_000 : 1)
     }
     await world.clock.advance(1_000)
     const late = follow(world, 'ada')
-    for (const i of [0, 7, FOLLOWED - 1, FOLLOWED, 2 * FOLLOWED - 1]) await manager.deleteStream(`s${i}`)
+    for (const i of [0, 7, MAX_LISTED - 1, MAX_LISTED, 2 * MAX_LISTED - 1]) await manager.deleteStream(`s${i}`)
     await world.clock.advance(1_000)
     expect(shown(client)).toEqual(await actual(world, 'ada'))
-    expect(shown(client).size).toBe(2 * FOLLOWED - 5)
+    expect(shown(client).size).toBe(2 * MAX_LISTED - 5)
     expect([...shown(late)].filter(sessionId => !shown(client).has(sessionId))).toEqual([])
     // One that is somebody else's by now is as good as gone.
     await manager.deleteStream('s1')
@@ -153,14 +153,14 @@ describe('a list that is followed', () => {
     const client = follow(world)
     await settled()
     for (const round of ['a', 'b']) {
-      for (let i = 0; i < 3 * FOLLOWED; i++) {
+      for (let i = 0; i < 3 * MAX_LISTED; i++) {
         await world.manager.createStream(`${round}${i}`)
         if (i % 10 === 0) await world.clock.advance(1)
       }
       await world.clock.advance(1_000)
       expect(shown(client)).toEqual(await actual(world))
     }
-    const again = [...(await actual(world))].slice(0, 2 * FOLLOWED)
+    const again = [...(await actual(world))].slice(0, 2 * MAX_LISTED)
     for (const sessionId of again) await world.manager.append(sessionId, 'ada', { type: 'session-info', title: 'New' })
     await world.clock.advance(1_000)
     const named = changes(client).flatMap(({ sessions }) => sessions.filter(({ title }) => title === 'New'))
@@ -171,20 +171,20 @@ describe('a list that is followed', () => {
     const world = stage()
     const client = follow(world)
     await settled()
-    for (let i = 0; i < REMEMBERED + 100; i++) {
+    for (let i = 0; i < MAX_WATCHED + 100; i++) {
       await world.manager.createStream(`s${i}`)
       if (i % 40 === 0) await world.clock.advance(1_000)
     }
     await world.clock.advance(1_000)
-    expect(shown(client).size).toBe(REMEMBERED + 100)
-    expect(world.held.watches).toBe(REMEMBERED)
+    expect(shown(client).size).toBe(MAX_WATCHED + 100)
+    expect(world.held.watches).toBe(MAX_WATCHED)
     for (let i = 0; i < 500; i++) await world.manager.deleteStream(`s${i + 100}`)
     world.tap.reads = 0
     await world.clock.advance(200)
-    expect(world.tap.reads).toBeLessThanOrEqual(2 * FOLLOWED)
+    expect(world.tap.reads).toBeLessThanOrEqual(2 * MAX_LISTED)
     await world.clock.advance(5_000)
     expect(shown(client)).toEqual(new Set([...(await actual(world))].filter(sessionId => shown(client).has(sessionId))))
-    expect(shown(client).size).toBe(REMEMBERED - 400)
+    expect(shown(client).size).toBe(MAX_WATCHED - 400)
     client.leave()
     await settled()
     expect(world.held).toEqual(NOTHING)
@@ -195,11 +195,11 @@ describe('a list that is followed', () => {
     const [client, other] = [follow(world, 'ada'), follow(world, 'bob')]
     await world.clock.advance(500)
     await world.manager.createStream('a', 'ada')
-    world.lists.made('ada')
+    world.lists.sessionCreated('ada')
     await world.clock.advance(0)
     expect(last(client)?.sessions).toEqual([expect.objectContaining({ sessionId: 'a' })])
     expect(changes(other)).toHaveLength(1)
-    world.lists.made('nobody who follows')
+    world.lists.sessionCreated('nobody who follows')
   })
 
   test('fails so that one comes back where it cannot be looked at, and leaves nothing behind', async () => {
@@ -224,7 +224,7 @@ describe('a list that is followed', () => {
     const world = new StreamServer({ settings: { maxBuffered: 256 }, manager: { coalesceMs: 0 } })
     const client = new Client('sse', false)
     client.isStalled = true
-    world.serve(outlet => followList(world.lists, null, outlet), client)
+    world.serve(channel => followList(world.lists, null, channel), client)
     await settled()
     for (let i = 0; i < 10; i++) {
       await world.manager.createStream(`s${i}`)

@@ -1,5 +1,5 @@
 import type { StreamManager, Timers } from '@millrace/log'
-import type { Outlet } from './stream-channel.ts'
+import type { StreamChannel } from './stream-channel.ts'
 
 /** A line of a list of sessions. */
 export interface SessionLine {
@@ -20,21 +20,21 @@ export interface ListChange {
 }
 
 /** How many sessions a list that is followed shows: those touched last. */
-export const FOLLOWED = 50
+export const MAX_LISTED = 50
 /** How many of the sessions that it told of a list remembers, those touched last: of these it tells when one is gone. */
-export const REMEMBERED = 1000
+export const MAX_WATCHED = 1000
 /** How many sessions it asks after at a time. */
-const ASKED = 50
+const MAX_CHECKED = 50
 /** How often a list is looked at for sessions that others made, in milliseconds. */
-const LOOK_MS = 1000
+const REFRESH_MS = 1000
 /** How soon it is looked at again where one of its sessions goes on, in milliseconds: a run that streams is no reason to look at each word. */
-const SOON_MS = 200
+const MIN_REFRESH_MS = 200
 
 /** The lists that are followed here: one look for all who follow the same. */
-export class Lists {
+export class SessionLists {
   readonly #manager: StreamManager
   readonly #timers: Timers
-  readonly #lists = new Map<string | null, List>()
+  readonly #lists = new Map<string | null, FollowedList>()
 
   constructor(manager: StreamManager, timers: Timers) {
     this.#manager = manager
@@ -52,29 +52,29 @@ export class Lists {
   }
 
   /** Calls back with the list as it is, then with each change of it, until stopped; with an error if it cannot be looked at. */
-  follow(principal: string | null, tell: Tell): () => void {
+  follow(principal: string | null, listener: ListListener): () => void {
     let list = this.#lists.get(principal)
     if (list === undefined) {
-      list = new List(this.#manager, this.#timers, principal, () => this.#lists.delete(principal))
+      list = new FollowedList(this.#manager, this.#timers, principal, () => this.#lists.delete(principal))
       this.#lists.set(principal, list)
     }
-    return list.join(tell)
+    return list.join(listener)
   }
 
   /** A session of somebody's was made here: who follows the list need not wait until it is looked at anyway. */
-  made(principal: string | null): void {
+  sessionCreated(principal: string | null): void {
     this.#lists.get(principal)?.wake()
   }
 }
 
-type Tell = (change: ListChange | undefined, error?: unknown) => void
+type ListListener = (change: ListChange | undefined, error?: unknown) => void
 
-class List {
+class FollowedList {
   readonly #manager: StreamManager
   readonly #timers: Timers
   readonly #principal: string | null
   readonly #onIdle: () => void
-  readonly #told = new Set<Tell>()
+  readonly #listeners = new Set<ListListener>()
   /** Of the sessions that are remembered; those touched last come last. */
   readonly #watches = new Map<string, () => void>()
   /** Those of them that may be gone. */
@@ -82,9 +82,9 @@ class List {
   /** What the last look saw. */
   #known: ReadonlyMap<string, SessionLine> | undefined
   #cancel: (() => void) | undefined
-  #isLooking = false
+  #isRefreshing = false
   #isDirty = false
-  #lookedAt = 0
+  #refreshedAt = 0
 
   constructor(manager: StreamManager, timers: Timers, principal: string | null, onIdle: () => void) {
     this.#manager = manager
@@ -93,51 +93,51 @@ class List {
     this.#onIdle = onIdle
   }
 
-  join(tell: Tell): () => void {
-    this.#told.add(tell)
-    if (this.#known) tell({ sessions: [...this.#known.values()], removed: [] })
-    else void this.#look()
+  join(listener: ListListener): () => void {
+    this.#listeners.add(listener)
+    if (this.#known) listener({ sessions: [...this.#known.values()], removed: [] })
+    else void this.#refresh()
     return () => {
-      if (this.#told.delete(tell) && this.#told.size === 0) this.#close()
+      if (this.#listeners.delete(listener) && this.#listeners.size === 0) this.#close()
     }
   }
 
   /** Looks soon: something may have happened. */
   wake(): void {
-    if (this.#isLooking) this.#isDirty = true
-    else this.#lookIn(Math.max(0, this.#lookedAt + SOON_MS - this.#timers.now()))
+    if (this.#isRefreshing) this.#isDirty = true
+    else this.#refreshIn(Math.max(0, this.#refreshedAt + MIN_REFRESH_MS - this.#timers.now()))
   }
 
-  #lookIn(ms: number): void {
+  #refreshIn(ms: number): void {
     this.#cancel?.()
-    this.#cancel = this.#timers.after(ms, () => void this.#look(), true)
+    this.#cancel = this.#timers.after(ms, () => void this.#refresh(), true)
   }
 
-  async #look(): Promise<void> {
-    if (this.#isLooking) return
-    this.#isLooking = true
+  async #refresh(): Promise<void> {
+    if (this.#isRefreshing) return
+    this.#isRefreshing = true
     this.#isDirty = false
     try {
-      const { now, hasMore } = await this.#touched()
+      const { now, hasMore } = await this.#recentSessions()
       const removed = await this.#removed(now, hasMore)
-      if (this.#told.size > 0) this.#compare(now, removed)
+      if (this.#listeners.size > 0) this.#notify(now, removed)
     } catch (error) {
-      for (const tell of [...this.#told]) tell(undefined, error)
+      for (const listener of [...this.#listeners]) listener(undefined, error)
     }
-    this.#isLooking = false
-    this.#lookedAt = this.#timers.now()
-    if (this.#told.size > 0) this.#lookIn(this.#isDirty ? SOON_MS : LOOK_MS)
+    this.#isRefreshing = false
+    this.#refreshedAt = this.#timers.now()
+    if (this.#listeners.size > 0) this.#refreshIn(this.#isDirty ? MIN_REFRESH_MS : REFRESH_MS)
   }
 
   /** The sessions touched last: so many, or all that were touched since the last look if they are more. */
-  async #touched(): Promise<{ readonly now: ReadonlyMap<string, SessionLine>; readonly hasMore: boolean }> {
+  async #recentSessions(): Promise<{ readonly now: ReadonlyMap<string, SessionLine>; readonly hasMore: boolean }> {
     const [newest] = this.#known?.values() ?? []
     const since = this.#known ? (newest?.updated ?? 0) : Number.POSITIVE_INFINITY
     const now = new Map<string, SessionLine>()
     for (let after: string | undefined; ; ) {
-      const { sessions, next } = await pageOf(this.#manager, this.#principal, FOLLOWED, after)
+      const { sessions, next } = await pageOf(this.#manager, this.#principal, MAX_LISTED, after)
       for (const line of sessions) now.set(line.sessionId, line)
-      const isEnough = (sessions.at(-1)?.updated ?? 0) <= since || now.size >= REMEMBERED
+      const isEnough = (sessions.at(-1)?.updated ?? 0) <= since || now.size >= MAX_WATCHED
       if (next === null || isEnough) return { now, hasMore: next !== null }
       after = next
     }
@@ -149,30 +149,30 @@ class List {
     if (!hasMore) return missing
     // What happened to a session before it was watched woke nobody: once it is not seen any more it is asked after.
     const unsure = missing.filter(sessionId => this.#unsure.has(sessionId) || this.#known?.has(sessionId))
-    const asked = unsure.slice(0, ASKED)
+    const asked = unsure.slice(0, MAX_CHECKED)
     this.#unsure.clear()
-    for (const sessionId of unsure.slice(ASKED)) this.#unsure.add(sessionId)
+    for (const sessionId of unsure.slice(MAX_CHECKED)) this.#unsure.add(sessionId)
     if (this.#unsure.size > 0) this.#isDirty = true
     const infos = await Promise.all(asked.map(sessionId => this.#manager.getInfo(sessionId)))
     // Somebody else may have made another of the same name.
     return asked.filter((_, i) => infos[i]?.principal !== this.#principal)
   }
 
-  #compare(now: ReadonlyMap<string, SessionLine>, removed: readonly string[]): void {
+  #notify(now: ReadonlyMap<string, SessionLine>, removed: readonly string[]): void {
     const before = this.#known
     this.#known = now
-    for (const sessionId of removed) this.#forget(sessionId)
-    for (const sessionId of [...now.keys()].reverse()) this.#remember(sessionId)
+    for (const sessionId of removed) this.#unwatch(sessionId)
+    for (const sessionId of [...now.keys()].reverse()) this.#watch(sessionId)
     for (const [sessionId] of this.#watches) {
-      if (this.#watches.size <= REMEMBERED) break
-      this.#forget(sessionId)
+      if (this.#watches.size <= MAX_WATCHED) break
+      this.#unwatch(sessionId)
     }
-    const sessions = [...now.values()].filter(line => !isSame(before?.get(line.sessionId), line))
+    const sessions = [...now.values()].filter(line => !isSameLine(before?.get(line.sessionId), line))
     if (before && sessions.length === 0 && removed.length === 0) return
-    for (const tell of [...this.#told]) tell({ sessions, removed })
+    for (const listener of [...this.#listeners]) listener({ sessions, removed })
   }
 
-  #remember(sessionId: string): void {
+  #watch(sessionId: string): void {
     const stop = this.#watches.get(sessionId) ?? this.#manager.watch(sessionId, () => this.#woken(sessionId))
     this.#watches.delete(sessionId)
     this.#watches.set(sessionId, stop)
@@ -183,7 +183,7 @@ class List {
     this.wake()
   }
 
-  #forget(sessionId: string): void {
+  #unwatch(sessionId: string): void {
     this.#watches.get(sessionId)?.()
     this.#watches.delete(sessionId)
     this.#unsure.delete(sessionId)
@@ -197,7 +197,7 @@ class List {
   }
 }
 
-const isSame = (a: SessionLine | undefined, b: SessionLine): boolean =>
+const isSameLine = (a: SessionLine | undefined, b: SessionLine): boolean =>
   a !== undefined && a.updated === b.updated && a.status === b.status && a.title === b.title && a.line === b.line
 
 async function pageOf(manager: StreamManager, principal: string | null, limit: number, after?: string) {
@@ -217,19 +217,19 @@ async function pageOf(manager: StreamManager, principal: string | null, limit: n
 }
 
 /** Somebody's list on one connection: all of it at first, then what changes, until the connection is over; throws where it cannot be looked at. */
-export async function followList(lists: Lists, principal: string | null, outlet: Outlet): Promise<void> {
-  const over = Promise.withResolvers<void>()
+export async function followList(lists: SessionLists, principal: string | null, channel: StreamChannel): Promise<void> {
+  const closed = Promise.withResolvers<void>()
   const stop = lists.follow(principal, (change, error) => {
-    if (change === undefined) return over.reject(error)
+    if (change === undefined) return closed.reject(error)
     // Who is too slow for a list is told all of it when it comes back.
-    if (outlet.isFull) return outlet.destroy()
+    if (channel.isFull) return channel.destroy()
     const text = JSON.stringify({ type: 'sessions', ...change })
-    outlet.write(Buffer.from(outlet.format === 'sse' ? `data: ${text}\n\n` : `${text}\n`))
+    channel.write(Buffer.from(channel.format === 'sse' ? `data: ${text}\n\n` : `${text}\n`))
   })
-  outlet.signal.addEventListener('abort', () => over.resolve(), { once: true })
-  if (!outlet.isOpen) over.resolve()
+  channel.signal.addEventListener('abort', () => closed.resolve(), { once: true })
+  if (!channel.isOpen) closed.resolve()
   try {
-    await over.promise
+    await closed.promise
   } finally {
     stop()
   }

@@ -23,13 +23,13 @@ async function listening(
   })
   await stage.manager.createStream(ID)
   const { manager, feeds, connections } = stage
-  const entered = await stage.entered()
+  const identity = await stage.identity()
   const how = { isNamed: false, merge: false, whole: false, isLive: true, heartbeatMs: 15_000 }
-  const options = { sessionId: ID, entered, after: '0', ...how }
+  const options = { sessionId: ID, identity, after: '0', ...how }
   const answer = async (message: IncomingMessage, response: ServerResponse) => {
     await before(response)
-    const serve = (outlet: ConstructorParameters<typeof Follower>[2]) =>
-      new Follower(manager, feeds, outlet, options).run()
+    const serve = (channel: ConstructorParameters<typeof Follower>[2]) =>
+      new Follower(manager, feeds, channel, options).run()
     respond(connections.reply({ format: 'sse', recheck: async () => {}, serve }), message, response, stage.settings)
   }
   const server = createServer((message, response) => void answer(message, response))

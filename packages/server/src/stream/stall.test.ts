@@ -3,7 +3,7 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import { Client } from './slow-client.fixture.ts'
-import { Outlet } from './stream-channel.ts'
+import { StreamChannel } from './stream-channel.ts'
 import { delta, ID, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 
 const ROOM = 16 * 1024
@@ -154,22 +154,22 @@ describe('law 8: a reader that takes nothing', () => {
 })
 
 describe('several on one connection', () => {
-  const open = (client: Client, stage: StreamServer) => new Outlet(client, 'sse', stage.settings)
+  const open = (client: Client, stage: StreamServer) => new StreamChannel(client, 'sse', stage.settings)
 
   test('take turns, so that all of them together fill it no more than a few', async () => {
     const world = new StreamServer({ settings: { maxBuffered: ROOM } })
     const client = new Client()
     client.isStalled = true
-    const outlet = open(client, world)
+    const channel = open(client, world)
     const done: number[] = []
     let reading = 0
     let most = 0
     const turns = Array.from({ length: 50 }, (_, i) =>
-      outlet.turn(async () => {
+      channel.turn(async () => {
         most = Math.max(most, ++reading)
         await settled()
         reading--
-        outlet.write(Buffer.from(`:${'x'.repeat(ROOM)}\n`))
+        channel.write(Buffer.from(`:${'x'.repeat(ROOM)}\n`))
         done.push(i)
       }),
     )
@@ -189,13 +189,13 @@ describe('several on one connection', () => {
     const world = new StreamServer({ settings: { maxBuffered: ROOM } })
     const client = new Client()
     client.isStalled = true
-    const outlet = open(client, world)
-    outlet.write(Buffer.from(`:${'x'.repeat(ROOM)}\n`))
-    const turns = Promise.all([outlet.turn(async () => 'done'), outlet.turn(async () => 'done'), outlet.room()])
+    const channel = open(client, world)
+    channel.write(Buffer.from(`:${'x'.repeat(ROOM)}\n`))
+    const turns = Promise.all([channel.turn(async () => 'done'), channel.turn(async () => 'done'), channel.room()])
     await settled()
     client.leave()
     expect(await turns).toEqual([undefined, undefined, false])
-    expect(await outlet.closed).toBe(false)
+    expect(await channel.closed).toBe(false)
     expect(world.clock.alarms).toBe(0)
   })
 })

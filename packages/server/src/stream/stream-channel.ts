@@ -5,7 +5,7 @@ import { bytesOf, CONTENT_TYPES, type Format, heartbeatOf } from './format.ts'
 import type { StreamSettings } from './stream-settings.ts'
 
 /** What a connection says beside what it carries. */
-export interface Voice {
+export interface Framing {
   readonly contentType: string
   /** Comes first. */
   readonly opening?: Buffer
@@ -16,7 +16,7 @@ export interface Voice {
 }
 
 /** The voice of connections that carry frames. */
-export const voiceOf = (format: Format, { heartbeatPadding, retryMs }: StreamSettings): Voice => ({
+export const framingOf = (format: Format, { heartbeatPadding, retryMs }: StreamSettings): Framing => ({
   contentType: CONTENT_TYPES[format],
   ...(format === 'sse' && { opening: Buffer.from(`retry: ${retryMs}\n\n`) }),
   heartbeat: () => heartbeatOf(format, heartbeatPadding),
@@ -24,13 +24,13 @@ export const voiceOf = (format: Format, { heartbeatPadding, retryMs }: StreamSet
 })
 
 /** A channel for what is written out in one of the formats. */
-export class Outlet extends Channel {
+export class StreamChannel extends Channel {
   readonly format: Format
-  readonly voice: Voice
+  readonly framing: Framing
 
-  constructor(sink: Sink, format: Format, settings: StreamSettings, voice: Voice = voiceOf(format, settings)) {
+  constructor(sink: Sink, format: Format, settings: StreamSettings, framing: Framing = framingOf(format, settings)) {
     super(sink, settings)
     this.format = format
-    this.voice = voice
+    this.framing = framing
   }
 }

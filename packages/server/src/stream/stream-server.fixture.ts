@@ -5,12 +5,12 @@ import { type Chunk, type Entry, Fold, type View } from '@millrace/protocol'
 import type { Logger } from '@millrace/runtime'
 import { vi } from 'vitest'
 import { Clock } from '../../../../scripts/clock.ts'
-import type { Entered } from '../sessions/session-access.ts'
-import { Connections, type Serving } from './connections.ts'
-import { Feeds } from './feeds.ts'
+import type { SessionIdentity } from '../sessions/session-access.ts'
+import { Connections, type StreamReplyOptions } from './connections.ts'
+import { SessionFeeds } from './feeds.ts'
 import { Follower, type FollowOptions } from './follower.ts'
 import type { Format } from './format.ts'
-import { Lists } from './session-lists.ts'
+import { SessionLists } from './session-lists.ts'
 import { Client } from './slow-client.fixture.ts'
 import type { StreamSettings } from './stream-settings.ts'
 import { DEFAULT_STREAM } from './stream-settings.ts'
@@ -73,8 +73,8 @@ export class StreamServer {
   readonly settings: StreamSettings
   readonly logged: { readonly message: string; readonly fields: Parameters<Logger['error']>[1] }[] = []
   readonly connections: Connections
-  readonly feeds = new Feeds()
-  readonly lists: Lists
+  readonly feeds = new SessionFeeds()
+  readonly lists: SessionLists
 
   constructor({ settings, manager, store }: StageOptions = {}) {
     this.tap = new Tap(store ?? memoryStore(undefined, this.memory))
@@ -82,7 +82,7 @@ export class StreamServer {
     this.settings = { timers: this.clock, ...DEFAULT_STREAM, ...settings }
     this.manager = this.process(manager)
     this.connections = new Connections(this.settings, { warn: log, error: log })
-    this.lists = new Lists(this.manager, this.clock)
+    this.lists = new SessionLists(this.manager, this.clock)
   }
 
   /** A manager as another process would have it. */
@@ -91,7 +91,11 @@ export class StreamServer {
   }
 
   /** A client that follows a session. */
-  follow(options: Partial<FollowOptions> = {}, client = new Client(), serving: Partial<Serving> = {}): Client {
+  follow(
+    options: Partial<FollowOptions> = {},
+    client = new Client(),
+    serving: Partial<StreamReplyOptions> = {},
+  ): Client {
     const { heartbeatMs } = this.settings
     const how = {
       sessionId: ID,
@@ -103,20 +107,20 @@ export class StreamServer {
       heartbeatMs,
       ...options,
     }
-    const serve: Serving['serve'] = async outlet => {
-      const entered = options.entered ?? (await this.entered(how.sessionId))
-      await new Follower(this.manager, this.feeds, outlet, { ...how, entered }).run()
+    const serve: StreamReplyOptions['serve'] = async channel => {
+      const identity = options.identity ?? (await this.identity(how.sessionId))
+      await new Follower(this.manager, this.feeds, channel, { ...how, identity }).run()
     }
     return this.serve(serve, client, serving)
   }
 
   /** A session as somebody enters it; one that is not there is no log's. */
-  async entered(sessionId = ID): Promise<Entered> {
+  async identity(sessionId = ID): Promise<SessionIdentity> {
     return (await this.manager.getInfo(sessionId)) ?? { principal: null, incarnation: '' }
   }
 
   /** A client of something. */
-  serve(serve: Serving['serve'], client = new Client(), serving: Partial<Serving> = {}): Client {
+  serve(serve: StreamReplyOptions['serve'], client = new Client(), serving: Partial<StreamReplyOptions> = {}): Client {
     const format: Format = serving.format ?? 'sse'
     this.connections.reply({ format, recheck: async () => {}, serve, ...serving }).stream(client)
     return client

@@ -2,7 +2,7 @@ import type { Entry } from '@millrace/protocol'
 import type { PieceOptions, Run, RunPiece } from '@millrace/runtime'
 import { expect, test } from 'vitest'
 import { Client } from './slow-client.fixture.ts'
-import { Outlet } from './stream-channel.ts'
+import { StreamChannel } from './stream-channel.ts'
 import { ID, StreamServer } from './stream-server.fixture.ts'
 import { writeRun } from './write-run.ts'
 
@@ -28,8 +28,8 @@ test('law 7: who comes back to a pause that is over by the time it is asked abou
     result: async () => ({ status: 'completed', output: undefined }),
   } as unknown as Run
   const client = new Client()
-  await writeRun(stage.manager, run, new Outlet(client, 'sse', stage.settings), {
-    entered: await stage.entered(),
+  await writeRun(stage.manager, run, new StreamChannel(client, 'sse', stage.settings), {
+    identity: await stage.identity(),
     after: cursorAt(pause.sequence),
     merge: true,
     heartbeatMs: 1000,
@@ -45,7 +45,7 @@ test('law 10: entries of another log are not sent, though they come with a curso
   const stage = new StreamServer()
   await stage.said('r1', 'hello')
   const entries = (await stage.shown()).filter(({ origin }) => origin.runId === 'r1')
-  const { incarnation } = await stage.entered()
+  const { incarnation } = await stage.identity()
   const { sequence } = entries.at(-1) as Entry
   const run = {
     sessionId: ID,
@@ -57,8 +57,8 @@ test('law 10: entries of another log are not sent, though they come with a curso
     },
   } as unknown as Run
   const client = new Client()
-  await writeRun(stage.manager, run, new Outlet(client, 'sse', stage.settings), {
-    entered: await stage.entered(),
+  await writeRun(stage.manager, run, new StreamChannel(client, 'sse', stage.settings), {
+    identity: await stage.identity(),
     merge: true,
     heartbeatMs: 1000,
   })

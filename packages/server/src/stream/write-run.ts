@@ -1,14 +1,14 @@
 import type { StreamManager } from '@millrace/log'
 import { decodeCursor, type Frame, type Json } from '@millrace/protocol'
 import type { Run, RunPiece } from '@millrace/runtime'
-import { type Entered, mustStillBe } from '../sessions/session-access.ts'
-import { mustBeIn, openFrame, truncatedFrame } from './control-frames.ts'
+import { assertSameSession, type SessionIdentity } from '../sessions/session-access.ts'
+import { assertIncarnation, openFrame, truncatedFrame } from './control-frames.ts'
 import { bytesOf, EntriesFrame } from './format.ts'
-import type { Outlet } from './stream-channel.ts'
+import type { StreamChannel } from './stream-channel.ts'
 import { PAGE_BYTES } from './stream-settings.ts'
 
-export interface RunFramesOptions {
-  readonly entered: Entered
+export interface WriteRunOptions {
+  readonly identity: SessionIdentity
   /** A cursor's token or a bare sequence; from the run's start, if nothing is said. */
   readonly after?: string
   readonly merge: boolean
@@ -17,7 +17,7 @@ export interface RunFramesOptions {
 
 type EndStatus = Extract<Frame, { type: 'end' }>['status']
 
-interface Ended {
+interface RunEnd {
   readonly status: EndStatus
   readonly output: Json | undefined
 }
@@ -26,20 +26,20 @@ interface Ended {
 export async function writeRun(
   manager: StreamManager,
   run: Run,
-  outlet: Outlet,
-  { entered, after, merge, heartbeatMs }: RunFramesOptions,
+  channel: StreamChannel,
+  { identity, after, merge, heartbeatMs }: WriteRunOptions,
 ): Promise<void> {
   const { sessionId } = run
-  const { format, signal } = outlet
-  const write = (frame: Exclude<Frame, { type: 'entries' }>) => outlet.write(bytesOf(frame, format))
-  const ending = new Ending(run.runId)
+  const { format, signal } = channel
+  const write = (frame: Exclude<Frame, { type: 'entries' }>) => channel.write(bytesOf(frame, format))
+  const tracker = new RunEndTracker(run.runId)
   try {
-    const open = await openFrame(manager, sessionId, entered, after ?? '0', heartbeatMs)
+    const open = await openFrame(manager, sessionId, identity, after ?? '0', heartbeatMs)
     write(open)
     const { sequence: start } = decodeCursor(open.cursor)
     let last: number | null = null
     let place = after
-    for (let ended: Ended | undefined; ; ) {
+    for (let ended: RunEnd | undefined; ; ) {
       const from: number | null = last
       const options = {
         merge,
@@ -51,32 +51,32 @@ export async function writeRun(
       for await (const piece of run.pieces(options)) {
         // From then on the place proves it. The cursor of a piece that ends at a pause does not: it was read apart from the entries.
         const [first] = piece.entries
-        if (last === null && first) mustBeIn(entered, decodeCursor(piece.cursorAt(first.sequence)))
+        if (last === null && first) assertIncarnation(identity, decodeCursor(piece.cursorAt(first.sequence)))
         // Of what lies before the run this connection is to see nothing.
         const shown = { ...piece, after: last ?? start }
-        outlet.write(new EntriesFrame(sessionId, shown).bytes(format, false, last))
+        channel.write(new EntriesFrame(sessionId, shown).bytes(format, false, last))
         last = piece.sequence
         place = piece.cursor
-        ending.add(piece)
-        if (!(await outlet.room())) return
+        tracker.add(piece)
+        if (!(await channel.room())) return
       }
-      const known: Ended | undefined = ending.known ?? (last === from ? ended : undefined)
+      const known: RunEnd | undefined = tracker.known ?? (last === from ? ended : undefined)
       // What was paused when it was read may have gone on, and ended, before it was asked for its result: then there is more to read.
-      ended = known ?? ((await run.result({ signal })) as Ended)
+      ended = known ?? ((await run.result({ signal })) as RunEnd)
       if (known === undefined && ended.status !== 'paused') continue
       const { status, output } = ended
-      if (known === undefined) await mustStillBe(manager, sessionId, entered)
+      if (known === undefined) await assertSameSession(manager, sessionId, identity)
       // Who had read it all is where it ended.
       write({ type: 'end', status, ...(output !== undefined && { output }), sequence: last ?? start })
       return
     }
   } catch (error) {
-    if (outlet.isOpen) write(await truncatedFrame(manager, sessionId, entered, error))
+    if (channel.isOpen) write(await truncatedFrame(manager, sessionId, identity, error))
   }
 }
 
 /** How a run ended or why its frames do, as far as what was read of it tells. */
-class Ending {
+class RunEndTracker {
   readonly #runId: string
   #status: EndStatus | undefined
   #output: Json | undefined
@@ -99,7 +99,7 @@ class Ending {
   }
 
   /** Undefined where the run began before what was read: then its output may have, too. What pauses has none. */
-  get known(): Ended | undefined {
+  get known(): RunEnd | undefined {
     if (this.#status === undefined || !(this.#isWhole || this.#status === 'paused')) return undefined
     return { status: this.#status, output: this.#status === 'completed' ? this.#output : undefined }
   }

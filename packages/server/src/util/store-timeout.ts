@@ -2,13 +2,13 @@ import type { Timers } from '@millrace/log'
 import { MillraceError } from '@millrace/runtime'
 
 /** How long whoever asks whether the server is well waits for its store, in milliseconds. */
-export const SOON_MS = 2_000
+export const STORE_TIMEOUT_MS = 2_000
 
 /** What a store answers, if it does so soon; throws that it is out of reach otherwise, however patient others are. */
-export async function soon<T>(asked: Promise<T>, timers: Timers): Promise<T> {
+export async function withStoreTimeout<T>(asked: Promise<T>, timers: Timers): Promise<T> {
   const late = Promise.withResolvers<never>()
-  const why = `the store did not answer within ${SOON_MS} ms: try again later`
-  const cancel = timers.after(SOON_MS, () =>
+  const why = `the store did not answer within ${STORE_TIMEOUT_MS} ms: try again later`
+  const cancel = timers.after(STORE_TIMEOUT_MS, () =>
     late.reject(new MillraceError('store_unavailable', why, { retryable: true })),
   )
   try {

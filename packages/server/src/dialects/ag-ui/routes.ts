@@ -5,20 +5,20 @@ import { postedOf, RunAgentInputSchema } from '@millrace/dialects/ag-ui/schemas'
 import type { Entry } from '@millrace/protocol'
 import * as z from 'zod'
 import { json } from '../../http/reply.ts'
-import { type Call, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
+import { type RouteCall, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
 import { anyText } from '../../routing/schemas.ts'
 import { programNamed } from '../../runs/program.ts'
 import { currentRunId, knownRun, stopRun } from '../../runs/target-run.ts'
-import { placeIn } from '../run-stream/event-position.ts'
-import { withRoom } from '../run-stream/reply-with-turn.ts'
-import { spoken, type Tongue } from '../run-stream/run-stream.ts'
-import { cancelled, dataOf } from '../turn/run-agent-input.ts'
-import { type Taken, take } from '../turn/turn.ts'
-import { beforeOf, type Had } from './earlier-messages.ts'
+import { eventPositionIn } from '../run-stream/event-position.ts'
+import { withStreamSlot } from '../run-stream/reply-with-turn.ts'
+import { type DialectFormat, streamRun } from '../run-stream/run-stream.ts'
+import { dataOf, stopCancelledRun } from '../turn/run-agent-input.ts'
+import { type AcceptedTurn, takeTurn } from '../turn/turn.ts'
+import { type ClientState, earlierMessages } from './earlier-messages.ts'
 
-const tongue: Tongue<AgUiEvent> = {
+const dialectFormat: DialectFormat<AgUiEvent> = {
   format: 'sse',
-  voice: {
+  framing: {
     contentType: 'text/event-stream; charset=utf-8',
     heartbeat: () => Buffer.from(': keep-alive\n\n'),
     // Its clients take the end of a connection for the end of a run: only one that breaks is none.
@@ -46,12 +46,12 @@ export const agUi = [
       const { threadId, runId, parentRunId } = body
       const program = programNamed(services, params['agent'] as string)
       const ask = { sessionId: threadId, program, posted: postedOf(body), runId, data: dataOf(body) }
-      return withRoom(call, async release => {
-        const taken = (await cancelled(call, body, program)) ?? (await take(call, ask))
+      return withStreamSlot(call, async release => {
+        const taken = (await stopCancelledRun(call, body, program)) ?? (await takeTurn(call, ask))
         const echo = { threadId, runId, ...(parentRunId !== undefined && { parentRunId }) }
         const results = new Set(body.messages.flatMap(({ toolCallId }) => toolCallId ?? []))
         const encoder = new AgUiEncoder({ runId: taken.run.runId, echo, results })
-        return said(call, { ...taken, release }, encoder, body)
+        return eventsReply(call, { ...taken, release }, encoder, body)
       })
     },
   }),
@@ -71,16 +71,16 @@ export const agUi = [
       const { services, params, caller, query } = call
       const sessionId = params['sessionId'] as string
       programNamed(services, params['agent'] as string)
-      const after = placeIn('after', query.after)
-      const entered = await services.manager.getInfo(sessionId)
+      const after = eventPositionIn('after', query.after)
+      const identity = await services.manager.getInfo(sessionId)
       // Who looks for what may not be there is told the same of what is somebody else's.
-      if (entered === null || entered.principal !== caller.owner) return { status: 204, headers: {}, body: undefined }
-      const runId = query.run ?? currentRunId(entered.ticket)
+      if (identity === null || identity.principal !== caller.owner) return { status: 204, headers: {}, body: undefined }
+      const runId = query.run ?? currentRunId(identity.ticket)
       if (runId === undefined) return { status: 204, headers: {}, body: undefined }
       const run = await knownRun(services, sessionId, runId)
       const echo = { threadId: sessionId, runId: query.as ?? runId }
       const encoder = new AgUiEncoder({ runId, echo, isContinued: after !== undefined })
-      return said(call, { run, caller, entered, action: call.action, after }, encoder, undefined)
+      return eventsReply(call, { run, caller, identity, action: call.action, after }, encoder, undefined)
     },
   }),
   route({
@@ -99,11 +99,11 @@ export const agUi = [
 ]
 
 /** A run in events, with what its client has to know before. */
-function said(
-  call: Call,
-  { caller, ...taken }: Taken & { readonly release?: () => void },
+function eventsReply(
+  call: RouteCall,
+  { caller, ...taken }: AcceptedTurn & { readonly release?: () => void },
   encoder: AgUiEncoder,
-  had: Had,
+  had: ClientState,
 ) {
   const { run, after } = taken
   const { manager } = call.services
@@ -111,7 +111,7 @@ function said(
     const { chunk, sequence: at, origin } = entry
     if (chunk.type !== 'run-started' || origin.runId !== run.runId) return undefined
     const about = { sessionId: run.sessionId, at, after: after?.sequence, had }
-    return beforeOf(manager, about).then(found => found && encoder.follows(found))
+    return earlierMessages(manager, about).then(found => found && encoder.follows(found))
   }
-  return spoken(call, caller, { ...taken, encoder, tongue, before })
+  return streamRun(call, caller, { ...taken, encoder, dialectFormat, before })
 }

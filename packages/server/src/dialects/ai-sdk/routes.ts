@@ -5,22 +5,22 @@ import { type ChatRequest, ChatRequestSchema, postedOf, UIMessageSchema } from '
 import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
 import { json } from '../../http/reply.ts'
-import { type Call, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
+import { type RouteCall, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
 import { anyText, StopBody, Stopped, someName } from '../../routing/schemas.ts'
 import { programNamed, sessionOf } from '../../runs/program.ts'
 import { stopRun } from '../../runs/target-run.ts'
-import { MOST_MESSAGES, pageOf } from '../../sessions/message-page.ts'
-import { mustStillBe } from '../../sessions/session-access.ts'
-import { placeIn } from '../run-stream/event-position.ts'
-import { wholeMessages } from '../run-stream/inline-blobs.ts'
-import { followed } from '../run-stream/reply-with-run.ts'
-import { converse } from '../run-stream/reply-with-turn.ts'
-import type { Tongue } from '../run-stream/run-stream.ts'
+import { MAX_MESSAGES, messagePageOf } from '../../sessions/message-page.ts'
+import { assertSameSession } from '../../sessions/session-access.ts'
+import { eventPositionIn } from '../run-stream/event-position.ts'
+import { withInlineBlobs } from '../run-stream/inline-blobs.ts'
+import { replyWithRun } from '../run-stream/reply-with-run.ts'
+import { replyWithTurn } from '../run-stream/reply-with-turn.ts'
+import type { DialectFormat } from '../run-stream/run-stream.ts'
 
-const tongue: Tongue<UIMessageChunk> = {
+const dialectFormat: DialectFormat<UIMessageChunk> = {
   format: 'sse',
   headers: { 'x-vercel-ai-ui-message-stream': 'v1' },
-  voice: {
+  framing: {
     contentType: 'text/event-stream; charset=utf-8',
     heartbeat: () => Buffer.from(': keep-alive\n\n'),
     // Its clients come back after a connection that broke, and take any other end for the end of the message.
@@ -47,7 +47,7 @@ export const aiSdk = [
       const { services, params, body } = call
       const program = programNamed(services, params['agent'] as string)
       const ask = { sessionId: body.id, program, posted: postedOf(body), data: dataOf(body) }
-      return converse(call, ask, { tongue, encoder: ({ runId }) => aiSdkDialect.encoder({ runId }) })
+      return replyWithTurn(call, ask, { dialectFormat, encoder: ({ runId }) => aiSdkDialect.encoder({ runId }) })
     },
   }),
   route({
@@ -67,7 +67,13 @@ export const aiSdk = [
       const last = named === undefined ? null : call.request.headers.get('last-event-id')
       const encoder = async (runId: string) =>
         aiSdkDialect.encoder({ runId, answered: await answeredIn(call, sessionId) })
-      return followed(call, { sessionId, named, encoder, tongue, after: placeIn('Last-Event-ID', last) })
+      return replyWithRun(call, {
+        sessionId,
+        named,
+        encoder,
+        dialectFormat,
+        after: eventPositionIn('Last-Event-ID', last),
+      })
     },
   }),
   route({
@@ -76,7 +82,7 @@ export const aiSdk = [
     action: 'read',
     summary: 'For `useChat({ messages })`: the messages of a session; none where there is no such session.',
     query: {
-      messages: anyText(`\`last:50\`: only so many messages, at most ${MOST_MESSAGES}.`),
+      messages: anyText(`\`last:50\`: only so many messages, at most ${MAX_MESSAGES}.`),
       before: anyText('With `messages`: those before this message.'),
     },
     replies: { 200: z.array(UIMessageSchema) },
@@ -87,10 +93,10 @@ export const aiSdk = [
       const info = await manager.getInfo(sessionId)
       if (info === null || info.principal !== caller.owner) return json(200, [])
       const { view } = await manager.view(sessionId)
-      await mustStillBe(manager, sessionId, info)
-      const paged = pageOf(view, query)
+      await assertSameSession(manager, sessionId, info)
+      const paged = messagePageOf(view, query)
       const messages = paged.view === undefined ? paged.messages : paged.view.messages
-      return json(200, uiMessagesOf({ ...view, messages: await wholeMessages(manager, sessionId, messages) }))
+      return json(200, uiMessagesOf({ ...view, messages: await withInlineBlobs(manager, sessionId, messages) }))
     },
   }),
   route({
@@ -108,7 +114,7 @@ export const aiSdk = [
 ]
 
 /** The calls of client tools that have their results: a page that hears of them again is not to run them again. */
-async function answeredIn({ services }: Pick<Call, 'services'>, sessionId: string): Promise<ReadonlySet<string>> {
+async function answeredIn({ services }: Pick<RouteCall, 'services'>, sessionId: string): Promise<ReadonlySet<string>> {
   const { view } = await services.runtime.view(sessionId)
   const answered = new Set<string>()
   for (const { parts } of view.messages) {

@@ -6,22 +6,22 @@ import type { BatchReader, ReadBatch } from '@millrace/log'
 import { decodeCursor, type Entry } from '@millrace/protocol'
 import type { Program } from '../../auth/authorize.ts'
 import type { Services } from '../../routing/services.ts'
-import type { Entered } from '../../sessions/session-access.ts'
+import type { SessionIdentity } from '../../sessions/session-access.ts'
 import { unlessTrimmed } from '../../sessions/unless-trimmed.ts'
-import { mustBeIn, truncatedFrame } from '../../stream/control-frames.ts'
-import type { Outlet, Voice } from '../../stream/stream-channel.ts'
+import { assertIncarnation, truncatedFrame } from '../../stream/control-frames.ts'
+import type { Framing, StreamChannel } from '../../stream/stream-channel.ts'
 import { PAGE_BYTES } from '../../stream/stream-settings.ts'
 
-export const helixVoice: Voice = {
+export const helixFraming: Framing = {
   contentType: 'text/event-stream; charset=utf-8',
   heartbeat: () => Buffer.from(': keep-alive\n\n'),
   // A `fail` would say that the run failed: a connection that breaks says nothing of it (law 7).
   fail: () => undefined,
 }
 
-export interface HelixFollowing {
+export interface HelixStreamOptions {
   readonly sessionId: string
-  readonly entered: Entered
+  readonly identity: SessionIdentity
   /** A sequence, or a cursor's token. */
   readonly after: string
   /** Only to the end or pause of this run; otherwise to the end of the latest, through all pauses. */
@@ -30,18 +30,18 @@ export interface HelixFollowing {
   readonly program?: Program | undefined
 }
 
-interface Standing {
+interface StreamState {
   readonly ended?: EndStatus
   readonly isPaused: boolean
 }
 
-const GOES_ON: Standing = { isPaused: false }
+const RUNNING: StreamState = { isPaused: false }
 
 /** One session on one connection. */
 export class HelixStream {
   readonly #services: Services
-  readonly #outlet: Outlet
-  readonly #following: HelixFollowing
+  readonly #channel: StreamChannel
+  readonly #following: HelixStreamOptions
   readonly #places = new Map<number, Partial<ResyncPlace>>()
   readonly #encoder = helixDialect.encoder({ placeOf: sequence => this.#places.get(sequence) })
   /** Of the last that was said. */
@@ -54,9 +54,9 @@ export class HelixStream {
   #isStopping = false
   #text = ''
 
-  constructor(services: Services, outlet: Outlet, following: HelixFollowing) {
+  constructor(services: Services, channel: StreamChannel, following: HelixStreamOptions) {
     this.#services = services
-    this.#outlet = outlet
+    this.#channel = channel
     this.#following = following
     this.#sequence = decodeCursor(following.after).sequence
   }
@@ -64,10 +64,10 @@ export class HelixStream {
   /** Says what there is and what comes, to its end; throws what went wrong. */
   async run(): Promise<void> {
     const { manager } = this.#services
-    const { sessionId, entered, after } = this.#following
+    const { sessionId, identity, after } = this.#following
     try {
-      await this.#recall()
-      const { signal } = this.#outlet
+      await this.#primeEncoder()
+      const { signal } = this.#channel
       // Every delta as it was written: who goes on from a place may stand between any two.
       const reader = manager.readBatches(sessionId, { after, follow: true, pageBytes: PAGE_BYTES, signal })
       try {
@@ -76,8 +76,8 @@ export class HelixStream {
         reader.close()
       }
     } catch (error) {
-      if (!this.#outlet.isOpen) return
-      const { head = 0 } = await truncatedFrame(manager, sessionId, entered, error)
+      if (!this.#channel.isOpen) return
+      const { head = 0 } = await truncatedFrame(manager, sessionId, identity, error)
       // Clients look whether it lies after what they have; where it does not, they have what was never here.
       const at = head > this.#sequence ? { atSequence: head } : {}
       this.#write({ type: 'truncated', truncatedAtStep: 0, ...at })
@@ -86,7 +86,7 @@ export class HelixStream {
   }
 
   /** Shows the encoder what it has to know of the run that the place lies in, and says nothing of it. */
-  async #recall(): Promise<void> {
+  async #primeEncoder(): Promise<void> {
     const { manager } = this.#services
     const { sessionId } = this.#following
     const end = this.#sequence
@@ -98,11 +98,11 @@ export class HelixStream {
     const start = Math.max(at - 1, info.floor)
     const reader = manager.readBatches(sessionId, { after: start, whole: true, follow: true, pageBytes: PAGE_BYTES })
     try {
-      for (let reached = start; reached < end && this.#outlet.isOpen; ) {
+      for (let reached = start; reached < end && this.#channel.isOpen; ) {
         const piece = await reader.now()
         if (piece === undefined) return
         reached = piece.sequence
-        for (const entry of piece.entries) if (entry.sequence <= end) this.#encoder.encode(await this.#whole(entry))
+        for (const entry of piece.entries) if (entry.sequence <= end) this.#encoder.encode(await this.#resolved(entry))
       }
     } finally {
       reader.close()
@@ -110,25 +110,25 @@ export class HelixStream {
   }
 
   async #read(reader: BatchReader): Promise<void> {
-    const { entered } = this.#following
+    const { identity } = this.#following
     let isFirst = true
-    while (this.#outlet.isOpen) {
+    while (this.#channel.isOpen) {
       const isWaiting = reader.isCaughtUp
       const piece = isWaiting ? await reader.next() : await reader.now()
       if (isWaiting && piece === undefined) return
-      if (isFirst) mustBeIn(entered, reader.place)
+      if (isFirst) assertIncarnation(identity, reader.place)
       isFirst = false
-      if (piece && !(await this.#say(piece))) return
+      if (piece && !(await this.#encode(piece))) return
       if (!reader.isCaughtUp && !this.#isOver) continue
       // Where a run goes on there is nothing to look for.
       const isOpen = reader.status === 'active' && this.#status === undefined && !this.#isStopping
-      const { ended, isPaused } = isOpen ? GOES_ON : await this.#standing(reader)
+      const { ended, isPaused } = isOpen ? RUNNING : await this.#state(reader)
       if (ended !== undefined) {
         for (const event of this.#encoder.end(ended)) this.#write(event)
         await this.#flush()
         return
       }
-      this.#tell(isPaused)
+      this.#writeStatus(isPaused)
       if (!(await this.#flush())) return
     }
   }
@@ -139,12 +139,12 @@ export class HelixStream {
   }
 
   /** Says a piece of the log; whether anybody hears it. */
-  async #say({ entries, sequence }: ReadBatch): Promise<boolean> {
+  async #encode({ entries, sequence }: ReadBatch): Promise<boolean> {
     const { runId } = this.#following
     for (const entry of entries) {
-      if (entry.chunk.type === 'step-discarded' || entry.chunk.type === 'rewind') await this.#look(entry)
+      if (entry.chunk.type === 'step-discarded' || entry.chunk.type === 'rewind') await this.#recordPosition(entry)
       this.#sequence = entry.sequence
-      for (const event of this.#encoder.encode(await this.#whole(entry))) this.#write(event)
+      for (const event of this.#encoder.encode(await this.#resolved(entry))) this.#write(event)
       if (runId !== undefined && entry.origin.runId === runId) this.#status = statusAfter(entry, this.#status)
       if (entry.chunk.type === 'stop-requested') this.#isStopping = true
       // An entry may be large.
@@ -156,7 +156,7 @@ export class HelixStream {
   }
 
   /** Finds out where a discard or rewind took the session back to. */
-  async #look({ chunk, sequence }: Entry): Promise<void> {
+  async #recordPosition({ chunk, sequence }: Entry): Promise<void> {
     const { manager } = this.#services
     const { sessionId } = this.#following
     await unlessTrimmed(async () => {
@@ -175,13 +175,13 @@ export class HelixStream {
   }
 
   /** How what is followed stands: how it ended, or whether it waits. */
-  async #standing({ place }: BatchReader): Promise<Standing> {
+  async #state({ place }: BatchReader): Promise<StreamState> {
     const { runId, sessionId } = this.#following
     this.#isStopping = false
     if (this.#isOver) return { ended: this.#status as EndStatus, isPaused: false }
     const info = await this.#services.manager.getInfo(sessionId)
     // There is more to read.
-    if (info === null || place?.sequence !== info.head) return GOES_ON
+    if (info === null || place?.sequence !== info.head) return RUNNING
     const { run, last, requests, ready, stop } = info.ticket
     const isPaused = run?.paused === true && !ready && !stop
     if (runId === undefined) {
@@ -194,12 +194,12 @@ export class HelixStream {
     return isThere ? { isPaused: false } : { ended: 'aborted', isPaused: false }
   }
 
-  #whole(entry: Entry): Entry | Promise<Entry> {
+  #resolved(entry: Entry): Entry | Promise<Entry> {
     return entry.blobs ? this.#services.manager.resolve(this.#following.sessionId, entry) : entry
   }
 
   /** Says that the session waits, or does not any more. */
-  #tell(isPaused: boolean): void {
+  #writeStatus(isPaused: boolean): void {
     if (isPaused === this.#isPaused) return
     this.#isPaused = isPaused
     this.#write({ type: 'status', status: isPaused ? 'paused' : 'active' })
@@ -216,9 +216,9 @@ export class HelixStream {
   }
 
   async #flush(): Promise<boolean> {
-    if (this.#text !== '') this.#outlet.write(Buffer.from(this.#text))
+    if (this.#text !== '') this.#channel.write(Buffer.from(this.#text))
     this.#text = ''
-    return this.#outlet.room()
+    return this.#channel.room()
   }
 }
 

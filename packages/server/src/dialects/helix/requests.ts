@@ -8,7 +8,7 @@ import { currentRunId } from '../../runs/target-run.ts'
 import { omitUndefined } from '../../util/omit-undefined.ts'
 
 /** How a session stands: whether its stream goes on, waits, or is over, and how far it goes. */
-export function standing(sessionId: string, { run, last, requests }: Ticket, streamSequence: number) {
+export function sessionStatus(sessionId: string, { run, last, requests }: Ticket, streamSequence: number) {
   const isOver = run === null && requests.length === 0 && last !== null
   const isFailed = last?.status === 'failed' || last?.status === 'aborted'
   const status = run?.paused ? 'paused' : !isOver ? 'active' : isFailed ? 'failed' : 'ended'
@@ -22,7 +22,7 @@ export function standing(sessionId: string, { run, last, requests }: Ticket, str
 }
 
 /** How a run is to go on. */
-export function resumptionOf(asked: ResumeRequest): ResumeOptions {
+export function resumeOptionsOf(asked: ResumeRequest): ResumeOptions {
   switch (asked.mode) {
     case 'with_message':
       return { mode: 'with-message', input: asked.message }
@@ -38,7 +38,7 @@ export function resumptionOf(asked: ResumeRequest): ResumeOptions {
 }
 
 /** What became of an answer that was not taken, where that is no error of who gave it. */
-export const SUBMITTED: Partial<Record<ErrorCode, 'already_completed' | 'late_answer_after_timeout'>> = {
+export const SUBMIT_STATUSES: Partial<Record<ErrorCode, 'already_completed' | 'late_answer_after_timeout'>> = {
   answer_already_settled: 'already_completed',
   answer_late: 'late_answer_after_timeout',
 }

@@ -17,22 +17,22 @@ import {
 import type { Ticket } from '@millrace/log'
 import { type AskOptions, type Run, RunError } from '@millrace/runtime'
 import type { Caller, Program } from '../../auth/authorize.ts'
-import { accepted } from '../../http/accept.ts'
+import { negotiate } from '../../http/accept.ts'
 import { json, type Reply } from '../../http/reply.ts'
-import { type Call, type Route, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
+import { type Route, type RouteCall, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
 import { anyText } from '../../routing/schemas.ts'
 import { programNamed } from '../../runs/program.ts'
 import { answererOf, requesterOf } from '../../runs/requester.ts'
 import { runIdToResume, stopRun } from '../../runs/target-run.ts'
-import { enter, mayStill, mustStillBe } from '../../sessions/session-access.ts'
-import { checkPosition, existingMessage, extractResumePosition } from '../../stream/resume-position.ts'
+import { assertSameSession, reauthorizeSession, requireSession } from '../../sessions/session-access.ts'
+import { checkPosition, existingMessageHeaders, extractResumePosition } from '../../stream/resume-position.ts'
 import { omitUndefined } from '../../util/omit-undefined.ts'
-import { wholeMessages } from '../run-stream/inline-blobs.ts'
-import { entrance } from '../turn/caller-in-session.ts'
-import { runNameOf } from '../turn/names.ts'
-import { take } from '../turn/turn.ts'
-import { type HelixFollowing, HelixStream, helixVoice } from './helix-stream.ts'
-import { answerOf, resumptionOf, SUBMITTED, standing } from './requests.ts'
+import { withInlineBlobs } from '../run-stream/inline-blobs.ts'
+import { callerInSession } from '../turn/caller-in-session.ts'
+import { checkRunId } from '../turn/names.ts'
+import { takeTurn } from '../turn/turn.ts'
+import { HelixStream, type HelixStreamOptions, helixFraming } from './helix-stream.ts'
+import { answerOf, resumeOptionsOf, SUBMIT_STATUSES, sessionStatus } from './requests.ts'
 
 const session = { sessionId: SessionQuerySchema }
 
@@ -54,8 +54,8 @@ export const helix = [
       const program = programNamed(services, params['agent'] as string)
       const said = [{ id: messageId, parts: [{ type: 'text', text: message }] }] as const
       const posted = { said, isSaidLast: true, isAlone: true, answers: [] } as const
-      const caller = await entrance(call, sessionId, program)
-      return answer(call, caller, () => take(call, { sessionId, program, posted, data }), program)
+      const caller = await callerInSession(call, sessionId, program)
+      return answer(call, caller, () => takeTurn(call, { sessionId, program, posted, data }), program)
     },
   }),
   route({
@@ -70,10 +70,10 @@ export const helix = [
     handle: async call => {
       const { services, body } = call
       const { sessionId } = body
-      return again(call, sessionId, async ({ run, last }, options) => {
+      return replyWithReplacement(call, sessionId, async ({ run, last }, options) => {
         if (run && body.mode === 'continue') return services.runtime.run(sessionId, run.runId)
         const runId = runIdToResume({ run, last }, 'session')
-        return services.runtime.resume(sessionId, runId, { ...resumptionOf(body), ...options })
+        return services.runtime.resume(sessionId, runId, { ...resumeOptionsOf(body), ...options })
       })
     },
   }),
@@ -89,7 +89,7 @@ export const helix = [
     handle: async call => {
       const { services, body } = call
       const { sessionId } = body
-      return again(call, sessionId, async ({ run }, options) => {
+      return replyWithReplacement(call, sessionId, async ({ run }, options) => {
         if (run === null) return services.runtime.retry(sessionId, undefined, options)
         const { view } = await services.runtime.view(sessionId)
         const { cut } = view.requests.find(({ runId }) => runId === run.runId) ?? {}
@@ -118,16 +118,16 @@ export const helix = [
     handle: async call => {
       const { services, query, request } = call
       const { sessionId, fromSequence } = query
-      const caller = await entered(call, sessionId)
-      const info = await enter(services, caller, sessionId)
+      const caller = await callerOf(call, sessionId)
+      const info = await requireSession(services, caller, sessionId)
       const after =
         fromSequence === undefined
           ? extractResumePosition(request.headers)
           : checkPosition('fromSequence', fromSequence)
-      accepted(request.headers.get('accept'), ['sse'])
-      const headers = await existingMessage(services.manager, sessionId, request.headers)
+      negotiate(request.headers.get('accept'), ['sse'])
+      const headers = await existingMessageHeaders(services.manager, sessionId, request.headers)
       const release = services.limiter.stream(caller.principal)
-      return stream(call, caller, { sessionId, entered: info, after }, release, headers)
+      return stream(call, caller, { sessionId, identity: info, after }, release, headers)
     },
   }),
   route({
@@ -141,13 +141,13 @@ export const helix = [
     handle: async call => {
       const { services, query } = call
       const { sessionId } = query
-      const info = await enter(services, await entered(call, sessionId), sessionId)
+      const info = await requireSession(services, await callerOf(call, sessionId), sessionId)
       const { view, ticket, cursor } = await services.manager.view(sessionId)
-      await mustStillBe(services.manager, sessionId, info)
-      const whole = await wholeMessages(services.manager, sessionId, view.messages)
+      await assertSameSession(services.manager, sessionId, info)
+      const whole = await withInlineBlobs(services.manager, sessionId, view.messages)
       const messages = snapshotMessagesOf({ ...view, messages: whole })
       const { state = null, output = null } = view
-      const about = standing(sessionId, ticket, cursor.sequence)
+      const about = sessionStatus(sessionId, ticket, cursor.sequence)
       return json(200, { ...about, messages, state, output })
     },
   }),
@@ -161,8 +161,8 @@ export const helix = [
     handle: async call => {
       const { services, query } = call
       const { sessionId } = query
-      const { ticket, head } = await enter(services, await entered(call, sessionId), sessionId)
-      return json(200, standing(sessionId, ticket, head))
+      const { ticket, head } = await requireSession(services, await callerOf(call, sessionId), sessionId)
+      return json(200, sessionStatus(sessionId, ticket, head))
     },
   }),
   stopping('interrupt', 'For Helix Agents: stops a run so that it can be resumed; what was said stays.'),
@@ -177,13 +177,13 @@ export const helix = [
     handle: async call => {
       const { services, body } = call
       const { sessionId } = body
-      const caller = await entered(call, sessionId)
-      const { ticket } = await enter(services, caller, sessionId)
+      const caller = await callerOf(call, sessionId)
+      const { ticket } = await requireSession(services, caller, sessionId)
       try {
         await services.runtime.answer(sessionId, answerOf(body, ticket), answererOf(caller))
         return json(200, { status: 'accepted', continuation: 'automatic' })
       } catch (error) {
-        const status = error instanceof RunError ? SUBMITTED[error.code] : undefined
+        const status = error instanceof RunError ? SUBMIT_STATUSES[error.code] : undefined
         if (status === undefined) throw error
         return json(200, { status, continuation: 'none' })
       }
@@ -192,9 +192,9 @@ export const helix = [
 ]
 
 /** Who asks an agent that there is for a session that is in no path. */
-async function entered(call: Call, sessionId: string): Promise<Caller> {
+async function callerOf(call: RouteCall, sessionId: string): Promise<Caller> {
   programNamed(call.services, call.params['agent'] as string)
-  return entrance(call, sessionId)
+  return callerInSession(call, sessionId)
 }
 
 /** The route that stops a run in one of the two ways. */
@@ -209,25 +209,25 @@ function stopping(mode: 'interrupt' | 'abort', summary: string): Route {
     handle: async call => {
       const { services, body } = call
       const { sessionId, runId, reason } = body
-      const caller = await entered(call, sessionId)
+      const caller = await callerOf(call, sessionId)
       await stopRun(services, caller, sessionId, { runId, mode, reason })
-      const { ticket: after, head } = await enter(services, caller, sessionId)
-      return json(200, standing(sessionId, after, head))
+      const { ticket: after, head } = await requireSession(services, caller, sessionId)
+      return json(200, sessionStatus(sessionId, after, head))
     },
   })
 }
 
 /** Asks for a run in place of one that was there. */
-async function again(
-  call: Call,
+async function replyWithReplacement(
+  call: RouteCall,
   sessionId: string,
   ask: (ticket: Ticket, options: AskOptions) => Promise<Run>,
 ): Promise<Reply> {
   const { services, request } = call
-  const caller = await entered(call, sessionId)
-  const runId = runNameOf('Idempotency-Key', request.headers.get('idempotency-key'))
+  const caller = await callerOf(call, sessionId)
+  const runId = checkRunId('Idempotency-Key', request.headers.get('idempotency-key'))
   return answer(call, caller, async () => {
-    const { ticket } = await enter(services, caller, sessionId)
+    const { ticket } = await requireSession(services, caller, sessionId)
     const { view } = await services.runtime.view(sessionId)
     const known = view.requests.find(request => request.runId === runId)
     if (known) return { run: services.runtime.run(sessionId, known.runId) }
@@ -238,25 +238,25 @@ async function again(
 
 /** What a run is answered with: its place in the stream, or the stream from there on. There is room for that before the run is asked for. */
 async function answer(
-  call: Call,
+  call: RouteCall,
   caller: Caller,
   ask: () => Promise<{ readonly run: Run }>,
   program?: Program,
 ): Promise<Reply> {
   const { services, request } = call
-  const isStream = accepted(request.headers.get('accept'), ['json', 'sse']) === 'sse'
+  const isStream = negotiate(request.headers.get('accept'), ['json', 'sse']) === 'sse'
   const release = isStream ? services.limiter.stream(caller.principal) : () => {}
   try {
     const { run } = await ask()
     const { sessionId, runId } = run
-    const info = await enter(services, caller, sessionId)
-    const streamSequence = (await placeOf(call, run)) - 1
+    const info = await requireSession(services, caller, sessionId)
+    const streamSequence = (await requestPositionOf(call, run)) - 1
     const headers = { 'x-run-id': encodeURIComponent(runId) }
     if (isStream)
       return stream(
         call,
         caller,
-        { sessionId, entered: info, after: `${streamSequence}`, runId, program },
+        { sessionId, identity: info, after: `${streamSequence}`, runId, program },
         release,
         headers,
       )
@@ -269,7 +269,7 @@ async function answer(
 }
 
 /** Where a run was asked for. */
-async function placeOf({ services }: Call, { sessionId, runId, requestedAt }: Run): Promise<number> {
+async function requestPositionOf({ services }: RouteCall, { sessionId, runId, requestedAt }: Run): Promise<number> {
   if (requestedAt !== undefined) return requestedAt
   const { view } = await services.runtime.view(sessionId)
   const found = view.requests.find(request => request.runId === runId) ?? view.runs.find(run => run.runId === runId)
@@ -277,19 +277,19 @@ async function placeOf({ services }: Call, { sessionId, runId, requestedAt }: Ru
 }
 
 function stream(
-  { services, request, action }: Call,
+  { services, request, action }: RouteCall,
   caller: Caller,
-  following: HelixFollowing,
+  following: HelixStreamOptions,
   release: () => void,
   headers: Readonly<Record<string, string>>,
 ): Reply {
   const { sessionId, program } = following
   return services.connections.reply({
     format: 'sse',
-    voice: helixVoice,
+    framing: helixFraming,
     headers: { 'x-session-id': encodeURIComponent(sessionId), ...headers },
-    recheck: () => mayStill(services, request, caller, action, sessionId, program),
-    serve: outlet => new HelixStream(services, outlet, following).run(),
+    recheck: () => reauthorizeSession(services, request, caller, action, sessionId, program),
+    serve: channel => new HelixStream(services, channel, following).run(),
     onClose: release,
   })
 }

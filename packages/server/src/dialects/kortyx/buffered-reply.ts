@@ -5,12 +5,12 @@ import { decodeCursor } from '@millrace/protocol'
 import * as z from 'zod'
 import { draining, Refusal } from '../../errors/refusal.ts'
 import { json, type Reply } from '../../http/reply.ts'
-import type { Call } from '../../routing/route.ts'
-import { mayStill } from '../../sessions/session-access.ts'
-import { mustBeIn } from '../../stream/control-frames.ts'
+import type { RouteCall } from '../../routing/route.ts'
+import { reauthorizeSession } from '../../sessions/session-access.ts'
+import { assertIncarnation } from '../../stream/control-frames.ts'
 import { PAGE_BYTES } from '../../stream/stream-settings.ts'
-import { Speaker } from '../run-stream/event-writer.ts'
-import { type Ask, type Taken, take } from '../turn/turn.ts'
+import { EventWriter } from '../run-stream/event-writer.ts'
+import { type AcceptedTurn, type TurnRequest, takeTurn } from '../turn/turn.ts'
 
 /** All that a stream says, as one reply. */
 export const BufferedStream = z.object({
@@ -20,16 +20,16 @@ export const BufferedStream = z.object({
 })
 
 /** So many characters fit in one reply. */
-const MOST = 16 * 1024 * 1024
+const MAX_CHARACTERS = 16 * 1024 * 1024
 
 /** Does what a client asks for, once, and tells all of it when the run has ended, or waits. */
-export async function whole(call: Call, ask: Ask, encoder: Encoder<StreamChunk>): Promise<Reply> {
+export async function bufferedReply(call: RouteCall, ask: TurnRequest, encoder: Encoder<StreamChunk>): Promise<Reply> {
   const { services, request } = call
   const release = services.limiter.stream(call.caller.principal)
   const left = new AbortController()
   try {
-    const taken = await take(call, ask)
-    void whileItWaits(call, taken, left)
+    const taken = await takeTurn(call, ask)
+    void recheckUntilDone(call, taken, left)
     const signal = AbortSignal.any([request.signal, services.connections.draining, left.signal])
     const chunks = await chunksOf(call, taken, encoder, signal).catch(error => {
       if (left.signal.aborted) throw left.signal.reason
@@ -48,7 +48,11 @@ export async function whole(call: Call, ask: Ask, encoder: Encoder<StreamChunk>)
 }
 
 /** Asks again now and then whether who waits for a run still may, as who reads a stream is asked; whoever may not any more waits for nothing. */
-async function whileItWaits({ services, request }: Call, taken: Taken, left: AbortController): Promise<void> {
+async function recheckUntilDone(
+  { services, request }: RouteCall,
+  taken: AcceptedTurn,
+  left: AbortController,
+): Promise<void> {
   const { timers, reauthorizeMs } = services.settings
   const { caller, action, program, run } = taken
   try {
@@ -61,7 +65,7 @@ async function whileItWaits({ services, request }: Call, taken: Taken, left: Abo
         })
       })
       if (left.signal.aborted) return
-      await mayStill(services, request, caller, action, run.sessionId, program)
+      await reauthorizeSession(services, request, caller, action, run.sessionId, program)
     }
   } catch (error) {
     left.abort(error)
@@ -69,8 +73,8 @@ async function whileItWaits({ services, request }: Call, taken: Taken, left: Abo
 }
 
 async function chunksOf(
-  { services }: Call,
-  { run, entered, after }: Taken,
+  { services }: RouteCall,
+  { run, identity, after }: AcceptedTurn,
   encoder: Encoder<StreamChunk>,
   signal: AbortSignal,
 ): Promise<readonly StreamChunk[]> {
@@ -79,17 +83,21 @@ async function chunksOf(
   let length = 0
   const keep = (chunk: StreamChunk): string => {
     length += JSON.stringify(chunk).length
-    if (length > MOST)
-      throw new Refusal('request_invalid', `stream: expected a run of at most ${MOST} characters: ask for a stream`)
+    if (length > MAX_CHARACTERS)
+      throw new Refusal(
+        'request_invalid',
+        `stream: expected a run of at most ${MAX_CHARACTERS} characters: ask for a stream`,
+      )
     chunks.push(chunk)
     return ''
   }
-  const speaker = new Speaker(encoder, keep, { after })
+  const writer = new EventWriter(encoder, keep, { after })
   // What was taken back by now was never said.
   for await (const { entries, cursor } of run.pieces({ merge: true, rewound: true, pageBytes: PAGE_BYTES, signal })) {
-    mustBeIn(entered, decodeCursor(cursor))
-    for (const entry of entries) speaker.say(entry.blobs ? await services.manager.resolve(run.sessionId, entry) : entry)
+    assertIncarnation(identity, decodeCursor(cursor))
+    for (const entry of entries)
+      writer.writeEntry(entry.blobs ? await services.manager.resolve(run.sessionId, entry) : entry)
   }
-  speaker.end(status)
+  writer.end(status)
   return chunks
 }

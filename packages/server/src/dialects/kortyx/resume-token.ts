@@ -6,53 +6,53 @@ import type { Posted, PostedAnswer } from '@millrace/dialects'
 import { type Answered, answerOf } from '@millrace/dialects/kortyx'
 import type { Resume } from '@millrace/dialects/kortyx/schemas'
 import { RunError } from '@millrace/runtime'
-import type { Call } from '../../routing/route.ts'
-import { enter } from '../../sessions/session-access.ts'
-import { entrance } from '../turn/caller-in-session.ts'
-import { derivedName } from '../turn/names.ts'
-import type { Shown } from '../turn/transcript.ts'
-import type { Ask } from '../turn/turn.ts'
+import type { RouteCall } from '../../routing/route.ts'
+import type { PublicView } from '../../sessions/message-page.ts'
+import { requireSession } from '../../sessions/session-access.ts'
+import { callerInSession } from '../turn/caller-in-session.ts'
+import { derivedId } from '../turn/names.ts'
+import type { TurnRequest } from '../turn/turn.ts'
 
 /** The token by which a request of a session is answered. */
-export const tokenFor = (sessionId: string, requestId: string): string => derivedName('kortyx', sessionId, requestId)
+export const tokenFor = (sessionId: string, requestId: string): string => derivedId('kortyx', sessionId, requestId)
 
 /** What a person answers by a token, as a request says it; throws where that is not to be answered so. */
-export async function answered(
-  call: Call,
-  { sessionId, program }: Pick<Ask, 'sessionId' | 'program'>,
+export async function answerByToken(
+  call: RouteCall,
+  { sessionId, program }: Pick<TurnRequest, 'sessionId' | 'program'>,
   { token, requestId, selected, isCancelled }: Resume,
 ): Promise<Partial<Posted>> {
-  await enter(call.services, await entrance(call, sessionId, program), sessionId)
+  await requireSession(call.services, await callerInSession(call, sessionId, program), sessionId)
   const { view } = await call.services.runtime.view(sessionId)
-  const asked = token === tokenFor(sessionId, requestId) ? askedIn(view, requestId) : undefined
+  const asked = token === tokenFor(sessionId, requestId) ? findRequest(view, requestId) : undefined
   if (asked === undefined) throw new RunError('answer_unknown', 'resume: nothing waits in this session for that token')
   if (isCancelled) {
-    if (!asked.isOpen) throw used(requestId)
+    if (!asked.isOpen) throw tokenUsed(requestId)
     return {}
   }
   const answer = answerOf(asked.about, selected)
   if (answer === undefined)
     throw new RunError('answer_invalid', `resume ${requestId}: expected a selection that answers it`)
   const isAgain = isDeepStrictEqual(asked.given, answer) && view.runs.at(-1)?.runId === asked.runId
-  if (!asked.isOpen && !isAgain) throw used(requestId)
+  if (!asked.isOpen && !isAgain) throw tokenUsed(requestId)
   return { isSaidLast: false, answers: [answer] }
 }
 
-const used = (requestId: string): RunError =>
+const tokenUsed = (requestId: string): RunError =>
   new RunError(
     'answer_already_settled',
     `resume ${requestId}: its token was used, or its run has ended: look at the session`,
   )
 
 /** What was asked for, whether it still waits, and otherwise what it was answered with. */
-interface Asked {
+interface PendingRequest {
   readonly about: Answered
   readonly runId: string | undefined
   readonly isOpen: boolean
   readonly given?: PostedAnswer
 }
 
-function askedIn(view: Shown, id: string): Asked | undefined {
+function findRequest(view: PublicView, id: string): PendingRequest | undefined {
   const question = view.interrupts.findLast(({ interruptId }) => interruptId === id)
   if (question) {
     const { input, runId, status, response } = question

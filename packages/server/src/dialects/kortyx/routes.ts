@@ -5,27 +5,27 @@ import { kortyxDialect, type StreamChunk } from '@millrace/dialects/kortyx'
 import { type ChatRequest, ChatRequestSchema, postedOf, resumeIn } from '@millrace/dialects/kortyx/schemas'
 import type { Json } from '@millrace/protocol'
 import type { Program } from '../../auth/authorize.ts'
-import { toldOf } from '../../errors/refusal.ts'
+import { errorResponseOf } from '../../errors/refusal.ts'
 import { json, type Reply } from '../../http/reply.ts'
-import { type Call, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
+import { type RouteCall, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
 import { programNamed } from '../../runs/program.ts'
-import { converse } from '../run-stream/reply-with-turn.ts'
-import type { Tongue } from '../run-stream/run-stream.ts'
-import { entrance } from '../turn/caller-in-session.ts'
-import { saidIn } from '../turn/transcript.ts'
-import type { Ask } from '../turn/turn.ts'
-import { BufferedStream, whole } from './buffered-reply.ts'
-import { answered, tokenFor } from './resume-token.ts'
+import { replyWithTurn } from '../run-stream/reply-with-turn.ts'
+import type { DialectFormat } from '../run-stream/run-stream.ts'
+import { callerInSession } from '../turn/caller-in-session.ts'
+import { userMessagesIn } from '../turn/transcript.ts'
+import type { TurnRequest } from '../turn/turn.ts'
+import { BufferedStream, bufferedReply } from './buffered-reply.ts'
+import { answerByToken, tokenFor } from './resume-token.ts'
 
 const written = (chunk: StreamChunk): string => `data: ${JSON.stringify(chunk)}\n\n`
 
 const CLOSING = 'data: [DONE]\n\n'
 
-const tongue: Tongue<StreamChunk> = {
+const dialectFormat: DialectFormat<StreamChunk> = {
   format: 'sse',
   headers: { 'cache-control': 'no-cache, no-transform' },
   merges: true,
-  voice: {
+  framing: {
     // Its clients read no more than this of it, and nothing but line feeds between events.
     contentType: 'text/event-stream',
     heartbeat: () => Buffer.from(': keep-alive\n\n'),
@@ -61,33 +61,35 @@ export const kortyx = [
   }),
 ]
 
-async function answer(call: Call<ChatRequest>): Promise<Reply> {
+async function answer(call: RouteCall<ChatRequest>): Promise<Reply> {
   const { services, params, body } = call
   // `useChat` posts an empty one where none was chosen.
   const program = programNamed(services, body.workflowId?.trim() || (params['agent'] as string))
   const sessionId = body.sessionId?.trim() || crypto.randomUUID()
   const resume = resumeIn(body)
   const posted: Posted = { ...postedOf(body), ...((await isAlone(call, sessionId, program)) && { isAlone: true }) }
-  const ask: Ask = { sessionId, program, posted, data: dataOf(body) }
+  const ask: TurnRequest = { sessionId, program, posted, data: dataOf(body) }
   const asked =
     resume === undefined
       ? ask
-      : { ...ask, posted: { ...posted, ...(await answered(call, ask, resume)) } satisfies Ask['posted'] }
+      : { ...ask, posted: { ...posted, ...(await answerByToken(call, ask, resume)) } satisfies TurnRequest['posted'] }
   const turnIndex = posted.said.length
   const encoder = () =>
     kortyxDialect.encoder({ sessionId, turnIndex, tokenOf: requestId => tokenFor(sessionId, requestId) })
-  return body.stream === false ? whole(call, asked, encoder()) : converse(call, asked, { tongue, encoder })
+  return body.stream === false
+    ? bufferedReply(call, asked, encoder())
+    : replyWithTurn(call, asked, { dialectFormat, encoder })
 }
 
 /** Whether a page keeps no history: it posts one message, without an id, where more was said before. A first message that comes again is a request that was sent again. */
-async function isAlone(call: Call<ChatRequest>, sessionId: string, program: Program): Promise<boolean> {
+async function isAlone(call: RouteCall<ChatRequest>, sessionId: string, program: Program): Promise<boolean> {
   const { services, body } = call
   const [first, second] = body.messages
   if (first?.id !== undefined || second !== undefined) return false
-  const { owner } = await entrance(call, sessionId, program)
+  const { owner } = await callerInSession(call, sessionId, program)
   const info = await services.manager.getInfo(sessionId)
   if (info === null || info.principal !== owner) return false
-  return saidIn((await services.runtime.view(sessionId)).view).length > 1
+  return userMessagesIn((await services.runtime.view(sessionId)).view).length > 1
 }
 
 /** What an application sends along. */
@@ -106,8 +108,8 @@ function dataOf({
 
 /** A refusal as its clients read one: they show `error`, where that is a text. */
 function refusal(error: unknown): Reply {
-  const { status, error: told, headers, isOurs } = toldOf(error)
-  if (isOurs) throw error
+  const { status, error: told, headers, isServerFault } = errorResponseOf(error)
+  if (isServerFault) throw error
   const { message, code, retryable } = told
   return json(status, { error: message, code, retryable }, headers)
 }

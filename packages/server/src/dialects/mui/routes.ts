@@ -8,17 +8,17 @@ import { RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
 import { anyText, someName } from '../../routing/schemas.ts'
 import { programNamed, sessionOf } from '../../runs/program.ts'
 import { activeRunId } from '../../runs/target-run.ts'
-import { MOST_MESSAGES, pageOf } from '../../sessions/message-page.ts'
-import { mustStillBe } from '../../sessions/session-access.ts'
-import { placeIn } from '../run-stream/event-position.ts'
-import { wholeMessages } from '../run-stream/inline-blobs.ts'
-import { followed } from '../run-stream/reply-with-run.ts'
-import { converse } from '../run-stream/reply-with-turn.ts'
-import type { Tongue } from '../run-stream/run-stream.ts'
+import { MAX_MESSAGES, messagePageOf } from '../../sessions/message-page.ts'
+import { assertSameSession } from '../../sessions/session-access.ts'
+import { eventPositionIn } from '../run-stream/event-position.ts'
+import { withInlineBlobs } from '../run-stream/inline-blobs.ts'
+import { replyWithRun } from '../run-stream/reply-with-run.ts'
+import { replyWithTurn } from '../run-stream/reply-with-turn.ts'
+import type { DialectFormat } from '../run-stream/run-stream.ts'
 
-const tongue: Tongue<MuiEvent> = {
+const dialectFormat: DialectFormat<MuiEvent> = {
   format: 'sse',
-  voice: {
+  framing: {
     contentType: 'text/event-stream; charset=utf-8',
     heartbeat: () => Buffer.from(': keep-alive\n\n'),
     // Who reads comes back to a connection that broke.
@@ -46,7 +46,7 @@ export const mui = [
       const { services, params, body } = call
       const program = programNamed(services, params['agent'] as string)
       const ask = { sessionId: body.conversationId, program, posted: postedOf(body), data: dataOf(body) }
-      return converse(call, ask, { tongue, encoder: ({ runId }) => muiDialect.encoder({ runId }) })
+      return replyWithTurn(call, ask, { dialectFormat, encoder: ({ runId }) => muiDialect.encoder({ runId }) })
     },
   }),
   route({
@@ -65,9 +65,9 @@ export const mui = [
     others: { 204: 'Nothing is under way.' },
     handle: async call => {
       const { query, request } = call
-      const after = placeIn('after', query.after ?? request.headers.get('last-event-id'))
+      const after = eventPositionIn('after', query.after ?? request.headers.get('last-event-id'))
       const encoder = (runId: string) => muiDialect.encoder({ runId })
-      return followed(call, { sessionId: sessionOf(call), named: query.run, encoder, tongue, after })
+      return replyWithRun(call, { sessionId: sessionOf(call), named: query.run, encoder, dialectFormat, after })
     },
   }),
   route({
@@ -76,7 +76,7 @@ export const mui = [
     action: 'read',
     summary: 'For MUI X Chat: the last messages of a session, or those before; none where there is no such session.',
     query: {
-      messages: anyText(`\`${PAGE}\`: only so many messages, at most ${MOST_MESSAGES}.`),
+      messages: anyText(`\`${PAGE}\`: only so many messages, at most ${MAX_MESSAGES}.`),
       before: anyText('The `cursor` of another page: those before it.'),
     },
     replies: { 200: HistorySchema },
@@ -87,10 +87,10 @@ export const mui = [
       const info = await manager.getInfo(sessionId)
       if (info === null || info.principal !== caller.owner) return json(200, { messages: [], hasMore: false })
       const { view, ticket } = await manager.view(sessionId)
-      await mustStillBe(manager, sessionId, info)
-      const { page, ...paged } = pageOf(view, { ...query, messages: query.messages ?? PAGE })
+      await assertSameSession(manager, sessionId, info)
+      const { page, ...paged } = messagePageOf(view, { ...query, messages: query.messages ?? PAGE })
       const shown = paged.view?.messages ?? ('messages' in paged ? paged.messages : [])
-      const messages = await wholeMessages(manager, sessionId, shown)
+      const messages = await withInlineBlobs(manager, sessionId, shown)
       const open = activeRunId(ticket)
       return json(200, {
         messages: chatMessagesOf({ ...view, messages }),

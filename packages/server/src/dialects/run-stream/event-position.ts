@@ -4,11 +4,11 @@ import { type StreamManager, TruncatedError } from '@millrace/log'
 import { decodeCursor } from '@millrace/protocol'
 import { type Run, RunError } from '@millrace/runtime'
 import { Refusal } from '../../errors/refusal.ts'
-import type { Entered } from '../../sessions/session-access.ts'
-import { mustBeIn } from '../../stream/control-frames.ts'
+import type { SessionIdentity } from '../../sessions/session-access.ts'
+import { assertIncarnation } from '../../stream/control-frames.ts'
 
 /** A place in what is said of a run: an entry, one of its events, and the cursor there, where it is a client that names it. */
-export interface Place {
+export interface EventPosition {
   readonly sequence: number
   /** All of them, if nothing is said. */
   readonly event?: number
@@ -19,7 +19,7 @@ export interface Place {
 const TOKEN = /^((?:0|[1-9]\d{0,15})\.[\w-]+\.[\w-]+)(?:\.(\d{1,9})(?:\.\d{1,9})?)?$/
 
 /** The place that a client names, if it does; throws where it never was given one like that. */
-export function placeIn(name: string, token: string | null | undefined): Place | undefined {
+export function eventPositionIn(name: string, token: string | null | undefined): EventPosition | undefined {
   if (token === null || token === undefined || token === '') return undefined
   const [, cursor, event] = (token.length <= LONGEST && TOKEN.exec(token)) || []
   if (cursor === undefined) throw new Refusal('cursor_invalid', `${name}: expected an id of this stream, as it came`)
@@ -30,14 +30,14 @@ export function placeIn(name: string, token: string | null | undefined): Place |
 const LONGEST = 512
 
 /** Throws where the log does not hold a place that a client names: it has read what never was here, or is not any more (law 2). */
-export async function mustHold(
+export async function assertPositionInLog(
   manager: StreamManager,
   sessionId: string,
-  entered: Entered,
-  { cursor }: Place,
+  identity: SessionIdentity,
+  { cursor }: EventPosition,
 ): Promise<void> {
   if (cursor === undefined) return
-  mustBeIn(entered, decodeCursor(cursor))
+  assertIncarnation(identity, decodeCursor(cursor))
   const reader = manager.readBatches(sessionId, { after: cursor, whole: true, follow: true, pageBytes: 1 })
   try {
     await reader.now()
@@ -47,7 +47,10 @@ export async function mustHold(
 }
 
 /** Throws where the start of a run is not in the log any more: nothing can be said of it as it was. */
-export async function mustReach(manager: StreamManager, { sessionId, runId, requestedAt = 0 }: Run): Promise<void> {
+export async function assertRunNotTrimmed(
+  manager: StreamManager,
+  { sessionId, runId, requestedAt = 0 }: Run,
+): Promise<void> {
   const { floor = 0 } = (await manager.getInfo(sessionId)) ?? {}
   if (requestedAt >= floor) return
   const { view } = await manager.view(sessionId)

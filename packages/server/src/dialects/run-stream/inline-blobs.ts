@@ -2,7 +2,7 @@ import { LogError, type StreamManager } from '@millrace/log'
 import type { Json, Message, Part } from '@millrace/protocol'
 
 /** Messages with their large values back in their places, as a dialect needs them. */
-export async function wholeMessages(
+export async function withInlineBlobs(
   manager: StreamManager,
   sessionId: string,
   messages: readonly Message[],

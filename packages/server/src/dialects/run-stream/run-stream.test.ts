@@ -16,7 +16,7 @@ import {
   user,
   wordsOf,
 } from '../dialect-server.fixture.ts'
-import { type Place, placeIn } from './event-position.ts'
+import { type EventPosition, eventPositionIn } from './event-position.ts'
 
 const a = user('a', 'u1')
 
@@ -39,7 +39,7 @@ const large = agent({
 
 const talker = agent({ name: 'talker', model: scriptedModel([{ text: 'many words '.repeat(1_000) }]) })
 
-const placeOf = ({ place }: Plain): Place => placeIn('place', String(place)) as Place
+const placeOf = ({ place }: Plain): EventPosition => eventPositionIn('place', String(place)) as EventPosition
 
 /** Reads a run from its start, live, to its end. */
 async function heard(
@@ -47,7 +47,7 @@ async function heard(
   name: string,
   session = 's',
 ): Promise<{ readonly run: Run; readonly events: Plain[] }> {
-  const client = await at.converse(session, said(a), { agent: name })
+  const client = await at.replyWithTurn(session, said(a), { agent: name })
   expect(await client.closed).toBe('ended')
   const { view } = await at.services.runtime.view(session)
   return { run: at.run(session, view.runs.at(-1)?.runId ?? ''), events: eventsOf(client) }
@@ -71,13 +71,13 @@ describe('a run', () => {
       { kind: 'tool-result', id: 'locate-0', output: 'here' },
     ] as const
     const posted = { said: [a], isSaidLast: false, answers }
-    const next = await at.converse('s', posted, { agent: 'seller' })
+    const next = await at.replyWithTurn('s', posted, { agent: 'seller' })
     expect(await next.closed).toBe('ended')
     const more = eventsOf(next)
     expect(more[0]).toMatchObject({ type: 'resumed' })
     expect([wordsOf(events), wordsOf(more)]).toEqual(['0.', '1.'])
     // Who repeats it hears the same.
-    const again = await at.converse('s', posted, { agent: 'seller' })
+    const again = await at.replyWithTurn('s', posted, { agent: 'seller' })
     await again.closed
     expect(eventsOf(again)).toEqual(more)
   })
@@ -107,7 +107,7 @@ describe('a run', () => {
     const log = { coalesceMs: 0 }
     const at = await openDialectServer({ agents: [stammerer], workflows: [], backoff: { first: 1, longest: 1 }, log })
     const { run, events } = await heard(at, 'stammerer')
-    const [late, merged] = await Promise.all([at.speak(run), at.speak(run, { tongue: { merges: true } })])
+    const [late, merged] = await Promise.all([at.speak(run), at.speak(run, { dialectFormat: { merges: true } })])
     await Promise.all([late.closed, merged.closed])
     expect(wordsOf(eventsOf(late))).toBe('three four five')
     expect(wordsOf(eventsOf(merged))).toBe('three four five')
@@ -121,13 +121,16 @@ describe('a run', () => {
     const at = await openDialectServer({ log: { coalesceMs: 0 } })
     const { run } = await heard(at, 'seller')
     const marked = { mark: (cursor: string) => `${JSON.stringify({ type: 'mark', cursor })}\n` }
-    const first = await at.speak(run, { tongue: marked })
+    const first = await at.speak(run, { dialectFormat: marked })
     await first.closed
     const events = eventsOf(first)
     const marks = events.filter(({ type }) => type === 'mark')
     expect(marks.length).toBeGreaterThan(0)
     for (const { cursor } of marks) {
-      const client = await at.speak(run, { after: placeIn('mark', String(cursor)) as Place, tongue: marked })
+      const client = await at.speak(run, {
+        after: eventPositionIn('mark', String(cursor)) as EventPosition,
+        dialectFormat: marked,
+      })
       await client.closed
       const isNews = ({ type }: Plain) => type !== 'mark' && type !== 'resumed'
       const rest = events.slice(events.findIndex(event => event['cursor'] === cursor && event['type'] === 'mark'))
@@ -139,11 +142,11 @@ describe('a run', () => {
   test('is said whole to who reads it while a later one takes it back, and to who comes after', async () => {
     const at = await openDialectServer()
     const first = newClient()
-    await at.converse('s', said(a), { agent: 'slow' }, first)
+    await at.replyWithTurn('s', said(a), { agent: 'slow' }, first)
     await eventually(() => expect(wordsOf(eventsOf(first))).not.toBe(''))
     const { view } = await at.services.runtime.view('s')
     const run = at.run('s', view.runs[0]?.runId ?? '')
-    const second = await at.converse('s', said(user('b', 'u1')), { agent: 'slow' })
+    const second = await at.replyWithTurn('s', said(user('b', 'u1')), { agent: 'slow' })
     expect(await first.closed).toBe('ended')
     expect(eventsOf(first).at(-1)).toMatchObject({ type: 'end', status: 'interrupted' })
     at.held.go()
@@ -156,8 +159,8 @@ describe('a run', () => {
 
   test('that is taken back while it waits has an end, which is no success', async () => {
     const at = await openDialectServer()
-    await at.converse('s', said(a), { agent: 'slow' })
-    const client = await at.converse('s', said(a, user('b', 'u2')), { agent: 'slow' })
+    await at.replyWithTurn('s', said(a), { agent: 'slow' })
+    const client = await at.replyWithTurn('s', said(a, user('b', 'u2')), { agent: 'slow' })
     const { view } = await at.services.runtime.view('s')
     await at.run('s', view.requests.at(-1)?.runId ?? '').stop()
     expect(await client.closed).toBe('ended')
@@ -168,7 +171,7 @@ describe('a run', () => {
   test('is found by its own place, not by the whole session', async () => {
     const at = await openDialectServer()
     for (let n = 0; n < 10; n++) await at.done('s', said(user(`m${n}`, `m${n}`)))
-    const { run } = await at.take('s', said(user('last', 'last')))
+    const { run } = await at.takeTurn('s', said(user('last', 'last')))
     await run.result()
     const from = (await at.log('s')).find(({ chunk }) => chunk.type === 'run-requested' && chunk.runId === run.runId)
     const reads = vi.spyOn(at.services.manager, 'readBatches')
@@ -208,13 +211,13 @@ describe('a connection', () => {
     const at = await openDialectServer({ agents: [talker], workflows: [], stream: { maxBuffered }, log })
     // What a dialect makes of a word is much more than that.
     const long = 'x'.repeat(2_000)
-    const tongue = { write: (event: Plain) => `${JSON.stringify({ ...event, long })}\n` }
-    const { run } = await at.take('s', said(a), { agent: 'talker' })
+    const dialectFormat = { write: (event: Plain) => `${JSON.stringify({ ...event, long })}\n` }
+    const { run } = await at.takeTurn('s', said(a), { agent: 'talker' })
     const clients = [newClient(), newClient()] as const
     for (const client of clients) client.isStalled = true
-    await at.speak(run, { client: clients[0], tongue })
+    await at.speak(run, { client: clients[0], dialectFormat })
     await run.result()
-    await at.speak(run, { client: clients[1], tongue })
+    await at.speak(run, { client: clients[1], dialectFormat })
     for (const client of clients) {
       await eventually(() => expect(client.buffered).toBeGreaterThan(maxBuffered))
       client.go()
@@ -228,11 +231,11 @@ describe('a connection', () => {
 
   test('law 7: is broken off when the server goes, where an end would look like success, and told where not', async () => {
     const at = await openDialectServer()
-    const client = await at.converse('s', said(a), { agent: 'slow' })
+    const client = await at.replyWithTurn('s', said(a), { agent: 'slow' })
     const { view } = await at.services.runtime.view('s')
     const run = at.run('s', view.requests[0]?.runId ?? '')
     const fail = () => Buffer.from('{"type":"failed"}\n')
-    const told = await at.speak(run, { tongue: { voice: { ...plainTongue.voice, fail } } })
+    const told = await at.speak(run, { dialectFormat: { framing: { ...plainTongue.framing, fail } } })
     await eventually(() => expect(wordsOf(eventsOf(told))).not.toBe(''))
     at.services.connections.drain()
     expect([await client.closed, await told.closed]).toEqual(['destroyed', 'ended'])
@@ -243,7 +246,7 @@ describe('a connection', () => {
 
   test('is broken off where the session is gone', async () => {
     const at = await openDialectServer()
-    const client = await at.converse('s', said(a), { agent: 'slow' })
+    const client = await at.replyWithTurn('s', said(a), { agent: 'slow' })
     await eventually(() => expect(wordsOf(eventsOf(client))).not.toBe(''))
     await at.services.manager.deleteStream('s')
     expect(await client.closed).toBe('destroyed')
@@ -265,9 +268,9 @@ describe('a connection', () => {
     const idle = async () => {
       for (let i = 0; i < 20; i++) await settled()
     }
-    const first = await at.converse('s', said(a), { agent: 'slow' })
+    const first = await at.replyWithTurn('s', said(a), { agent: 'slow' })
     await idle()
-    const client = await at.converse('s', said(user('b', 'u1')), { agent: 'slow' })
+    const client = await at.replyWithTurn('s', said(user('b', 'u1')), { agent: 'slow' })
     await idle()
     await clock.advance(10_000)
     expect(eventsOf(client).some(({ type }) => type === 'heartbeat')).toBe(true)
@@ -284,8 +287,8 @@ describe('a connection', () => {
 
   test('has room before anything is asked for, and gives it back', async () => {
     const at = await openDialectServer({ limits: { streams: 1 } })
-    const client = await at.converse('s', said(a), { agent: 'slow' })
-    const full = await at.converse('t', said(a)).catch((error: { code: string }) => error.code)
+    const client = await at.replyWithTurn('s', said(a), { agent: 'slow' })
+    const full = await at.replyWithTurn('t', said(a)).catch((error: { code: string }) => error.code)
     expect(full).toBe('streams_limit')
     expect(await at.services.manager.getInfo('t')).toBeNull()
     client.leave()
@@ -293,9 +296,11 @@ describe('a connection', () => {
     // Who is refused takes no room.
     for (let i = 0; i < 3; i++) {
       const posted = { ...said(a), foreign: 'nobody’s' }
-      expect(await at.converse('t', posted).catch((error: { code: string }) => error.code)).toBe('transcript_refused')
+      expect(await at.replyWithTurn('t', posted).catch((error: { code: string }) => error.code)).toBe(
+        'transcript_refused',
+      )
     }
-    expect(await (await at.converse('t', said(a))).closed).toBe('ended')
+    expect(await (await at.replyWithTurn('t', said(a))).closed).toBe('ended')
     at.held.go()
   })
 })

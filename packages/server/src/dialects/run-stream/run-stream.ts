@@ -5,20 +5,20 @@ import { decodeCursor, type Entry, encodeCursor } from '@millrace/protocol'
 import { type Run, RunError } from '@millrace/runtime'
 import type { Action, Program } from '../../auth/authorize.ts'
 import type { StreamReply } from '../../http/reply.ts'
-import type { Call } from '../../routing/route.ts'
+import type { RouteCall } from '../../routing/route.ts'
 import type { Services } from '../../routing/services.ts'
-import { type Entered, mayStill, mustStillBe } from '../../sessions/session-access.ts'
-import { mustBeIn } from '../../stream/control-frames.ts'
+import { assertSameSession, reauthorizeSession, type SessionIdentity } from '../../sessions/session-access.ts'
+import { assertIncarnation } from '../../stream/control-frames.ts'
 import type { Format } from '../../stream/format.ts'
-import type { Outlet, Voice } from '../../stream/stream-channel.ts'
+import type { Framing, StreamChannel } from '../../stream/stream-channel.ts'
 import { PAGE_BYTES } from '../../stream/stream-settings.ts'
-import { mustHold, mustReach, type Place } from './event-position.ts'
-import { Speaker } from './event-writer.ts'
+import { assertPositionInLog, assertRunNotTrimmed, type EventPosition } from './event-position.ts'
+import { EventWriter } from './event-writer.ts'
 
 /** How the events of a dialect are written out. */
-export interface Tongue<Event> {
+export interface DialectFormat<Event> {
   readonly format: Format
-  readonly voice: Voice
+  readonly framing: Framing
   readonly headers?: Readonly<Record<string, string>>
   /** Whether deltas that were written before somebody came are said as one: only where no client goes on from the place of an event, since that may lie between them. */
   readonly merges?: true
@@ -32,13 +32,13 @@ export interface Tongue<Event> {
   readonly closing?: string
 }
 
-export interface Spoken<Event> {
+export interface RunStreamOptions<Event> {
   readonly run: Run
-  readonly entered: Entered
+  readonly identity: SessionIdentity
   readonly encoder: Encoder<Event>
-  readonly tongue: Tongue<Event>
+  readonly dialectFormat: DialectFormat<Event>
   /** Only what lies after this place is said; all of the run, if nothing is said. */
-  readonly after?: Place | undefined
+  readonly after?: EventPosition | undefined
   /** What has to be looked up before an entry is said; nothing, for most. */
   readonly before?: (entry: Entry) => Promise<void> | undefined
   /** As what somebody may read it; as what the route is for, if nothing is said. */
@@ -50,84 +50,93 @@ export interface Spoken<Event> {
 }
 
 /** A run in a dialect, to its end or pause. Throws where it cannot be said: its start is trimmed, or the place after which it is asked for is not in the log. */
-export async function spoken<Event>(call: Call, caller: Call['caller'], said: Spoken<Event>): Promise<StreamReply> {
+export async function streamRun<Event>(
+  call: RouteCall,
+  caller: RouteCall['caller'],
+  options: RunStreamOptions<Event>,
+): Promise<StreamReply> {
   const { services, request } = call
-  const { run, tongue, action = call.action, program } = said
+  const { run, dialectFormat, action = call.action, program } = options
   const { sessionId, runId } = run
-  const release = said.release ?? services.limiter.stream(caller.principal)
+  const release = options.release ?? services.limiter.stream(caller.principal)
   try {
-    await mustBeSayable(services, said)
+    await assertStreamable(services, options)
   } catch (error) {
     release()
     throw error
   }
   return services.connections.reply({
-    format: tongue.format,
-    voice: tongue.voice,
+    format: dialectFormat.format,
+    framing: dialectFormat.framing,
     headers: {
       'x-session-id': encodeURIComponent(sessionId),
       'x-run-id': encodeURIComponent(runId),
-      ...tongue.headers,
+      ...dialectFormat.headers,
     },
-    recheck: () => mayStill(services, request, caller, action, sessionId, program),
-    serve: outlet => new Speech(services, said, outlet).run(),
+    recheck: () => reauthorizeSession(services, request, caller, action, sessionId, program),
+    serve: channel => new RunStream(services, options, channel).run(),
     onClose: release,
   })
 }
 
-async function mustBeSayable<Event>({ manager }: Services, { run, entered, after }: Spoken<Event>): Promise<void> {
-  if (after) await mustHold(manager, run.sessionId, entered, after)
+async function assertStreamable<Event>(
+  { manager }: Services,
+  { run, identity, after }: RunStreamOptions<Event>,
+): Promise<void> {
+  if (after) await assertPositionInLog(manager, run.sessionId, identity, after)
   // Who answered goes on with what is left.
-  if (after === undefined || after.cursor !== undefined) await mustReach(manager, run)
+  if (after === undefined || after.cursor !== undefined) await assertRunNotTrimmed(manager, run)
 }
 
 /** One run on one connection. */
-class Speech<Event> {
+class RunStream<Event> {
   readonly #services: Services
-  readonly #said: Spoken<Event>
-  readonly #outlet: Outlet
-  readonly #speaker: Speaker<Event>
+  readonly #options: RunStreamOptions<Event>
+  readonly #channel: StreamChannel
+  readonly #writer: EventWriter<Event>
   #text = ''
 
-  constructor(services: Services, said: Spoken<Event>, outlet: Outlet) {
+  constructor(services: Services, options: RunStreamOptions<Event>, channel: StreamChannel) {
     this.#services = services
-    this.#said = said
-    this.#outlet = outlet
-    const { encoder, tongue, after, entered } = said
-    const { incarnation } = entered
-    const start = tongue.proves ? encodeCursor({ sequence: 0, incarnation, epoch: '0' }) : '0'
-    this.#speaker = new Speaker(encoder, (event, place) => tongue.write(event, place), { after, start })
+    this.#options = options
+    this.#channel = channel
+    const { encoder, dialectFormat, after, identity } = options
+    const { incarnation } = identity
+    const start = dialectFormat.proves ? encodeCursor({ sequence: 0, incarnation, epoch: '0' }) : '0'
+    this.#writer = new EventWriter(encoder, (event, place) => dialectFormat.write(event, place), { after, start })
   }
 
   async run(): Promise<void> {
     const status = await this.#entries()
     if (status === undefined) return
-    this.#text += this.#speaker.end(status) + (this.#said.tongue.closing ?? '')
+    this.#text += this.#writer.end(status) + (this.#options.dialectFormat.closing ?? '')
     this.#write()
   }
 
   /** Says what the run says; tells how it ended, undefined where nobody hears it. */
   async #entries(): Promise<EndStatus | undefined> {
-    const { run, tongue, after, entered } = this.#said
-    const { signal } = this.#outlet
+    const { run, dialectFormat, after, identity } = this.#options
+    const { signal } = this.#channel
     // Whoever goes on from a place needs all that its encoder has seen before it, as it was.
     const how =
-      after === undefined ? { merge: tongue.merges ?? tongue.mark !== undefined, rewound: true } : { whole: true }
+      after === undefined
+        ? { merge: dialectFormat.merges ?? dialectFormat.mark !== undefined, rewound: true }
+        : { whole: true }
     let isKnown = false
     let status: EndStatus | undefined
     try {
       for await (const piece of run.pieces({ ...how, pageBytes: PAGE_BYTES, signal })) {
         const { entries, cursor, sequence } = piece
-        if (!isKnown) mustBeIn(entered, decodeCursor(cursor))
+        if (!isKnown) assertIncarnation(identity, decodeCursor(cursor))
         isKnown = true
         for (const entry of entries) {
           status = statusAfter(entry, status)
-          const name = tongue.proves && piece.cursorAt(entry.sequence)
-          if (!(await this.#say(entry, name))) return undefined
+          const name = dialectFormat.proves && piece.cursorAt(entry.sequence)
+          if (!(await this.#writeEntry(entry, name))) return undefined
         }
         // Up to the place where somebody goes on nothing is news.
-        const reached = after && sequence <= after.sequence ? after.cursor : cursor
-        if (reached !== undefined) this.#text += tongue.mark?.(reached) ?? ''
+        const resumeCursor = after && sequence <= after.sequence ? after.cursor : cursor
+        if (resumeCursor !== undefined) this.#text += dialectFormat.mark?.(resumeCursor) ?? ''
         if (!(await this.#flush())) return undefined
       }
     } catch (error) {
@@ -137,28 +146,28 @@ class Speech<Event> {
     }
     // Where nothing tells, its end lies before what is left of it.
     if (status === undefined) ({ status } = await run.result({ signal }))
-    if (!isKnown) await mustStillBe(this.#services.manager, run.sessionId, entered)
+    if (!isKnown) await assertSameSession(this.#services.manager, run.sessionId, identity)
     return status
   }
 
   /** Says an entry; whether somebody still hears it. */
-  async #say(entry: Entry, name: string | undefined): Promise<boolean> {
+  async #writeEntry(entry: Entry, name: string | undefined): Promise<boolean> {
     const { manager } = this.#services
-    const { sessionId } = this.#said.run
-    const looked = this.#said.before?.(entry)
-    if (looked) await looked
-    this.#text += this.#speaker.say(entry.blobs ? await manager.resolve(sessionId, entry) : entry, name)
+    const { sessionId } = this.#options.run
+    const prepared = this.#options.before?.(entry)
+    if (prepared) await prepared
+    this.#text += this.#writer.writeEntry(entry.blobs ? await manager.resolve(sessionId, entry) : entry, name)
     // An entry may be large, and what a dialect makes of a page many times that.
     return this.#text.length < PAGE_BYTES || this.#flush()
   }
 
   #flush(): Promise<boolean> {
     this.#write()
-    return this.#outlet.room()
+    return this.#channel.room()
   }
 
   #write(): void {
-    if (this.#text !== '') this.#outlet.write(Buffer.from(this.#text))
+    if (this.#text !== '') this.#channel.write(Buffer.from(this.#text))
     this.#text = ''
   }
 }

@@ -4,43 +4,43 @@ import { type TanstackChunk, tanstackDialect } from '@millrace/dialects/tanstack
 import { type ChatRequest, dataOf, postedOf } from '@millrace/dialects/tanstack/schemas'
 import { messageIdOf } from '@millrace/protocol'
 import { Refusal } from '../../errors/refusal.ts'
-import { accepted } from '../../http/accept.ts'
+import { negotiate } from '../../http/accept.ts'
 import type { Reply } from '../../http/reply.ts'
-import type { Call } from '../../routing/route.ts'
+import type { RouteCall } from '../../routing/route.ts'
 import type { Services } from '../../routing/services.ts'
 import { programNamed } from '../../runs/program.ts'
 import { CONTENT_TYPES, type Format } from '../../stream/format.ts'
-import { withRoom } from '../run-stream/reply-with-turn.ts'
-import { spoken, type Tongue } from '../run-stream/run-stream.ts'
-import { sessionNameOf } from '../turn/names.ts'
-import { type Taken, take } from '../turn/turn.ts'
+import { withStreamSlot } from '../run-stream/reply-with-turn.ts'
+import { type DialectFormat, streamRun } from '../run-stream/run-stream.ts'
+import { checkSessionId } from '../turn/names.ts'
+import { type AcceptedTurn, takeTurn } from '../turn/turn.ts'
 
 /** What such a client may say in the query, since its own headers say nothing. */
-export interface SeedQuery {
+export interface ChunksQuery {
   readonly format?: Format | undefined
   readonly content?: 'cumulative' | 'empty' | undefined
 }
 
 /** Does what a client asks for, and says it. */
-export async function spokenAsChunks(call: Call<ChatRequest, SeedQuery>): Promise<Reply> {
+export async function replyWithChunks(call: RouteCall<ChatRequest, ChunksQuery>): Promise<Reply> {
   const { services, params, body, query, request } = call
-  const format = query.format ?? accepted(request.headers.get('accept'), ['sse', 'ndjson'])
+  const format = query.format ?? negotiate(request.headers.get('accept'), ['sse', 'ndjson'])
   const sessionId = body.data?.conversationId ?? body.conversationId
   if (sessionId === undefined)
     throw new Refusal('body_invalid', 'body.data.conversationId: expected the id of the conversation')
   const agent = params['agent'] as string
   const ask = {
-    sessionId: sessionNameOf(sessionId),
+    sessionId: checkSessionId(sessionId),
     program: programNamed(services, agent),
     posted: postedOf(body),
     data: dataOf(body),
   }
   const results = new Set(body.messages.flatMap(({ toolCallId }) => toolCallId ?? []))
   const encoder = tanstackDialect.encoder({ content: query.content ?? body.content, model: agent, results })
-  return withRoom(call, async release => {
-    const { caller, ...taken } = await take(call, ask)
-    const after = (await shownWhole(services, taken, body)) ?? taken.after
-    return spoken(call, caller, { ...taken, after, encoder, tongue: tongueOf(format), release })
+  return withStreamSlot(call, async release => {
+    const { caller, ...taken } = await takeTurn(call, ask)
+    const after = (await endIfShown(services, taken, body)) ?? taken.after
+    return streamRun(call, caller, { ...taken, after, encoder, dialectFormat: dialectFormatOf(format), release })
   })
 }
 
@@ -48,11 +48,11 @@ export async function spokenAsChunks(call: Call<ChatRequest, SeedQuery>): Promis
  * The end of a run, for who shows all of it already, and else nothing: its client asks once for each of the calls that it ran in a message, though with the first it has said
  * what came of all of them. What it shows only half of is said again (law 7).
  */
-async function shownWhole(
+async function endIfShown(
   { runtime }: Services,
-  { run, action }: Pick<Taken, 'run' | 'action'>,
+  { run, action }: Pick<AcceptedTurn, 'run' | 'action'>,
   { messages }: ChatRequest,
-): Promise<Taken['after']> {
+): Promise<AcceptedTurn['after']> {
   // It makes a message for each request, also where nothing is said to it.
   const last = messages.findLast(({ role, content }) => role !== 'assistant' || content)
   const isAnswer = last?.role === 'assistant' && last['toolCalls'] === undefined
@@ -66,12 +66,12 @@ async function shownWhole(
   return text !== '' && last.content.endsWith(text) ? { sequence: view.head } : undefined
 }
 
-function tongueOf(format: Format): Tongue<TanstackChunk> {
+function dialectFormatOf(format: Format): DialectFormat<TanstackChunk> {
   let hasFailed = false
   return {
     format,
     merges: true,
-    voice: {
+    framing: {
       contentType: CONTENT_TYPES[format],
       // Its clients warn of comments, and skip empty lines.
       heartbeat: () => Buffer.from('\n'),

@@ -2,10 +2,10 @@
 
 import { isRunAgentInput, TanstackRequestSchema } from '@millrace/dialects/tanstack/schemas'
 import * as z from 'zod'
-import { type Call, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
+import { type RouteCall, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
 import { anyText } from '../../routing/schemas.ts'
-import { spokenAsChunks } from './chunks.ts'
-import { readAgain, spokenAsEvents } from './events.ts'
+import { replyWithChunks } from './chunks.ts'
+import { readOrJoin, replyWithEvents } from './events.ts'
 
 const format = z
   .enum(['sse', 'ndjson'])
@@ -40,8 +40,8 @@ export const tanstack = [
     handle: async call => {
       const { body } = call
       return isRunAgentInput(body)
-        ? spokenAsEvents({ ...call, body })
-        : spokenAsChunks({ ...call, body } as Call<typeof body, typeof call.query>)
+        ? replyWithEvents({ ...call, body })
+        : replyWithChunks({ ...call, body } as RouteCall<typeof body, typeof call.query>)
     },
   }),
   route({
@@ -58,6 +58,6 @@ export const tanstack = [
     headers: { 'Last-Event-ID': 'The same as `offset`.' },
     replies: { 200: Hydrated },
     streams: true,
-    handle: call => readAgain(call),
+    handle: call => readOrJoin(call),
   }),
 ]

@@ -60,7 +60,7 @@ describe('a file within what a person says', () => {
     await at.done('s', said(of(1)), { runId: 'r1' })
     expect(await at.refused('s', said(of(2)), { runId: 'r1' })).toBe('run_ended')
     const before = (await files())[0]
-    const { run, action } = await at.take('s', said(of(2)))
+    const { run, action } = await at.takeTurn('s', said(of(2)))
     await run.result()
     expect(action).toBe('edit')
     expect(await files()).toHaveLength(1)
@@ -90,7 +90,7 @@ describe('a file within what a person says', () => {
       look('u1', file(dataUrl(bytes(101)))),
       look('u1', file(dataUrl(bytes(90, 1))), file(dataUrl(bytes(90, 2)))),
     ]
-    for (const one of bad) expect(await codeOf(at.take('s', said(one)))).toBe('input_too_large')
+    for (const one of bad) expect(await codeOf(at.takeTurn('s', said(one)))).toBe('input_too_large')
     expect((await at.services.manager.listStreams('ann')).streams).toEqual([])
     // Of the message the log has, the files count as their names.
     await at.done('s', said(look('u1', file(dataUrl(bytes(100))))))

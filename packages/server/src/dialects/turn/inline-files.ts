@@ -7,7 +7,7 @@ import type { Services } from '../../routing/services.ts'
 import { isFilename, isMediaType } from '../../runs/uploads.ts'
 
 /** A part as it comes: its fields may still be anything. */
-interface Given {
+interface FilePart {
   readonly type: string
   readonly url?: unknown
   readonly mediaType?: unknown
@@ -15,10 +15,10 @@ interface Given {
 }
 
 /** What parts that hold files themselves are called: a transcript is looked at more than once, and its files may be large. */
-const urls = new WeakMap<Given, string>()
+const urls = new WeakMap<FilePart, string>()
 
 /** How the log names the file of a part: the same for the file itself and for its upload. */
-export function urlOf(part: Given): unknown {
+export function urlOf(part: FilePart): unknown {
   const known = urls.get(part)
   if (known !== undefined) return known
   const upload = uploadOf(part)
@@ -33,7 +33,7 @@ export const withUrls = (parts: readonly SaidPart[]): SaidPart[] =>
   parts.map(part => (part.type === 'file' && urlOf(part) !== part.url ? { ...part, url: urlOf(part) as string } : part))
 
 /** The files that are within what a person says; throws where they are larger than the server takes. */
-export function filesIn({ limits }: Pick<Services, 'limits'>, parts: readonly Given[]): readonly NewUpload[] {
+export function filesIn({ limits }: Pick<Services, 'limits'>, parts: readonly FilePart[]): readonly NewUpload[] {
   const { uploadBytes, attachedBytes } = limits
   const files = parts.flatMap(part => uploadOf(part) ?? [])
   let bytes = 0
@@ -48,14 +48,14 @@ export function filesIn({ limits }: Pick<Services, 'limits'>, parts: readonly Gi
 }
 
 /** The file that a part holds itself; undefined where it only names one, or holds nothing that can be read. */
-function uploadOf({ type, url, mediaType, filename }: Given): NewUpload | undefined {
+function uploadOf({ type, url, mediaType, filename }: FilePart): NewUpload | undefined {
   if (type !== 'file' || typeof url !== 'string' || !/^data:/i.test(url)) return undefined
   const comma = url.indexOf(',')
   const head = url.slice('data:'.length, Math.max(comma, 0))
   const data = comma < 0 ? undefined : bytesOf(url.slice(comma + 1), /;\s*base64\s*$/i.test(head))
   if (data === undefined || data.byteLength === 0) return undefined
   // What is said of it goes into a header once it is asked for.
-  const types = [mediaType, head.split(';', 1)[0]?.trim()].map(said => (typeof said === 'string' ? said : ''))
+  const types = [mediaType, head.split(';', 1)[0]?.trim()].map(value => (typeof value === 'string' ? value : ''))
   const name = typeof filename === 'string' && isFilename(filename) ? { filename } : {}
   return { data, mediaType: types.find(isMediaType)?.toLowerCase() ?? 'application/octet-stream', ...name }
 }

@@ -3,14 +3,15 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type { PostedAnswer } from '@millrace/dialects'
-import type { ToolPart } from '@millrace/protocol'
+import type { StreamManager } from '@millrace/log'
+import type { Chunk, ToolPart } from '@millrace/protocol'
 import { type Answer, RunError } from '@millrace/runtime'
 import { Refusal } from '../../errors/refusal.ts'
+import type { PublicView } from '../../sessions/message-page.ts'
 import { omitUndefined } from '../../util/omit-undefined.ts'
-import type { Shown } from './transcript.ts'
 
 /** An answer, and the run that it is for. */
-export interface Claim {
+export interface MatchedAnswer {
   readonly answer: Answer
   /** The call or question. */
   readonly of: string
@@ -18,38 +19,39 @@ export interface Claim {
 }
 
 /** What a client says came of calls and questions: of what waits, and of what is settled. */
-export interface Claims {
-  readonly open: readonly Claim[]
-  readonly settled: readonly Claim[]
+export interface MatchedAnswers {
+  readonly open: readonly MatchedAnswer[]
+  readonly settled: readonly MatchedAnswer[]
 }
 
-interface Call {
+interface FoundCall {
   readonly part: ToolPart
   readonly runId: string | undefined
 }
 
 /** What a client's answers answer; throws where there is nothing to answer, or it is not its to say. */
-export function claimsIn(view: Shown, posted: readonly PostedAnswer[]): Claims {
-  const open: Claim[] = []
-  const settled: Claim[] = []
+export function matchAnswers(view: PublicView, posted: readonly PostedAnswer[]): MatchedAnswers {
+  const open: MatchedAnswer[] = []
+  const settled: MatchedAnswer[] = []
   if (posted.length === 0) return { open, settled }
-  const desk = new Desk(view)
+  const matcher = new AnswerMatcher(view)
   const seen = new Map<string, Answer>()
-  for (const said of posted) {
-    const { isOpen, ...claim } = said.kind === 'interrupt' ? desk.question(said) : desk.call(said)
-    const { kind, id } = claim.answer
+  for (const sent of posted) {
+    const { isOpen, ...matched } = sent.kind === 'interrupt' ? matcher.question(sent) : matcher.call(sent)
+    const { kind, id } = matched.answer
     const key = `${kind} ${id}`
     const before = seen.get(key)
-    seen.set(key, claim.answer)
-    if (!isOpen) settled.push(claim)
-    else if (before === undefined) open.push(claim)
-    else if (!isDeepStrictEqual(before, claim.answer)) throw notTheirs(`${key}: expected one answer, found two`)
+    seen.set(key, matched.answer)
+    if (!isOpen) settled.push(matched)
+    else if (before === undefined) open.push(matched)
+    else if (!isDeepStrictEqual(before, matched.answer))
+      throw transcriptRefused(`${key}: expected one answer, found two`)
   }
   return { open, settled }
 }
 
 /** Whether something still waits for somebody once what was open is answered. */
-export function isWaitingAfter({ pendings }: Shown, { open }: Claims): boolean {
+export function isWaitingAfter({ pendings }: PublicView, { open }: MatchedAnswers): boolean {
   const answers = new Map(open.map(({ answer }) => [answer.id, answer]))
   return pendings.some(pending => {
     const answer = answers.get(pending.id)
@@ -60,14 +62,14 @@ export function isWaitingAfter({ pendings }: Shown, { open }: Claims): boolean {
 }
 
 /** Where answers are looked at beside what waits for them. */
-class Desk {
-  readonly #view: Shown
+class AnswerMatcher {
+  readonly #view: PublicView
   /** By their own ids, and by those of their approvals. */
-  readonly #calls = new Map<string, Call>()
+  readonly #calls = new Map<string, FoundCall>()
   /** The calls that wait for a client. */
   readonly #awaited: ReadonlySet<string>
 
-  constructor(view: Shown) {
+  constructor(view: PublicView) {
     this.#view = view
     for (const { parts, runId } of view.messages) {
       for (const part of parts) {
@@ -81,35 +83,35 @@ class Desk {
 
   question({ id, response }: Extract<PostedAnswer, { kind: 'interrupt' }>) {
     const found = this.#view.interrupts.findLast(({ interruptId }) => interruptId === id)
-    if (!found) throw notTheirs(`interrupt ${id}: nobody asked that`)
+    if (!found) throw transcriptRefused(`interrupt ${id}: nobody asked that`)
     const answer: Answer = { kind: 'interrupt', id, response }
     return { answer, of: id, runId: found.runId, isOpen: found.status === 'open' }
   }
 
-  call(said: Exclude<PostedAnswer, { kind: 'interrupt' }>) {
-    const { kind, id } = said
+  call(sent: Exclude<PostedAnswer, { kind: 'interrupt' }>) {
+    const { kind, id } = sent
     const found = this.#calls.get(id)
-    if (!found) throw notTheirs(`${kind} ${id}: there is no such call`)
+    if (!found) throw transcriptRefused(`${kind} ${id}: there is no such call`)
     const { part, runId } = found
     const { toolCallId: of, approval, state } = part
-    if (said.kind === 'approval') {
-      if (!approval) throw notTheirs(`approval ${id}: nobody asked for it`)
-      const { approved, reason, input } = said
+    if (sent.kind === 'approval') {
+      if (!approval) throw transcriptRefused(`approval ${id}: nobody asked for it`)
+      const { approved, reason, input } = sent
       const isOpen = state === 'approval-requested'
       // Known here before anything else that is answered at once is done.
       if (isOpen && input !== undefined && !part.blobs && !isDeepStrictEqual(input, part.input ?? null))
-        throw notTheirs(`approval ${id}: it is of another input than the one that would run`)
-      const answer = omitUndefined({ kind: said.kind, id: approval.id, approved, reason, input }) as unknown as Answer
+        throw transcriptRefused(`approval ${id}: it is of another input than the one that would run`)
+      const answer = omitUndefined({ kind: sent.kind, id: approval.id, approved, reason, input }) as unknown as Answer
       return { answer, of, runId, isOpen }
     }
     const isOpen = this.#awaited.has(of)
     // What a client has of a call that is at work is its progress.
     const isKnown = isOpen || state.startsWith('output-') || part.progress !== undefined
-    if (!isKnown) throw notTheirs(`call ${id}: it is not a client's to answer`)
+    if (!isKnown) throw transcriptRefused(`call ${id}: it is not a client's to answer`)
     const answer: Answer =
-      'error' in said
-        ? { kind: 'tool-result', id: of, error: said.error }
-        : { kind: 'tool-result', id: of, output: said.output }
+      'error' in sent
+        ? { kind: 'tool-result', id: of, error: sent.error }
+        : { kind: 'tool-result', id: of, output: sent.output }
     return { answer, of, runId, isOpen }
   }
 }
@@ -122,4 +124,48 @@ export function failureFor(answer: Answer, error: unknown): Answer | undefined {
 }
 
 /** What a client says that is not its to say. */
-export const notTheirs = (why: string): Refusal => new Refusal('transcript_refused', `messages: ${why}`)
+export const transcriptRefused = (why: string): Refusal => new Refusal('transcript_refused', `messages: ${why}`)
+
+/** How many entries of the log are looked at in one go. */
+const WINDOW = 2000
+
+/** From where on a run is news to who says how it was answered, and has seen it up to there: the first of those answers after the last pause that any of them ended. */
+export async function positionAfterAnswers(
+  manager: StreamManager,
+  { runs, head }: PublicView,
+  sessionId: string,
+  runId: string,
+  settled: readonly MatchedAnswer[],
+): Promise<number> {
+  const ids = new Set(settled.map(({ of }) => of))
+  const { floor = 0 } = (await manager.getInfo(sessionId)) ?? {}
+  const start = runs.find(run => run.runId === runId)?.at ?? head
+  let pause = 0
+  let found: { readonly sequence: number; readonly pause: number } | undefined
+  for (let at = Math.max(start - 1, floor); at < head; at += WINDOW) {
+    for (const { sequence, chunk, origin } of await manager.entries(sessionId, at, Math.min(at + WINDOW, head))) {
+      if (chunk.type === 'run-paused') pause = sequence
+      if (!ids.has(answeredBy(chunk) ?? '') || found?.pause === pause) continue
+      if (origin.guest !== undefined || isLate(chunk)) found = { sequence, pause }
+    }
+  }
+  return found?.sequence ?? head
+}
+
+/** Whether a chunk of the run's own may say that nobody answered in time. */
+const isLate = (chunk: Chunk): boolean =>
+  chunk.type === 'interrupt-response' || (chunk.type === 'tool-approval-response' && !chunk.approved)
+
+/** The call or question that an entry answers. */
+function answeredBy(chunk: Chunk): string | undefined {
+  switch (chunk.type) {
+    case 'tool-approval-response':
+    case 'tool-output-available':
+    case 'tool-output-error':
+      return chunk.toolCallId
+    case 'interrupt-response':
+      return chunk.interruptId
+    default:
+      return undefined
+  }
+}

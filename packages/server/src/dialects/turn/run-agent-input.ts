@@ -5,35 +5,35 @@ import type { RunAgentInput } from '@millrace/dialects/ag-ui/schemas'
 import type { Json } from '@millrace/protocol'
 import type { Run } from '@millrace/runtime'
 import type { Program } from '../../auth/authorize.ts'
-import type { Call } from '../../routing/route.ts'
+import type { RouteCall } from '../../routing/route.ts'
 import { guestOf } from '../../runs/requester.ts'
-import { enter, mayStill } from '../../sessions/session-access.ts'
-import { entrance } from './caller-in-session.ts'
-import { messageNameOf } from './names.ts'
-import type { Taken } from './turn.ts'
+import { reauthorizeSession, requireSession } from '../../sessions/session-access.ts'
+import { callerInSession } from './caller-in-session.ts'
+import { messageIdFor } from './names.ts'
+import type { AcceptedTurn } from './turn.ts'
 
 /** Who does not want to answer a question, and says nothing else either, does not want the run to go on. */
-export async function cancelled(
-  call: Call,
+export async function stopCancelledRun(
+  call: RouteCall,
   { threadId, messages, resume = [] }: RunAgentInput,
   program: Program,
-): Promise<Taken | undefined> {
+): Promise<AcceptedTurn | undefined> {
   const unwanted = new Set(
     resume.flatMap(({ status, interruptId }) => (status === 'cancelled' ? (questionIn(interruptId) ?? []) : [])),
   )
   if (unwanted.size === 0) return undefined
   const { services, request } = call
-  const caller = await entrance(call, threadId, program)
-  const entered = await enter(services, caller, threadId)
+  const caller = await callerInSession(call, threadId, program)
+  const identity = await requireSession(services, caller, threadId)
   const { view } = await services.runtime.view(threadId)
   const asked = view.interrupts.find(({ interruptId, status }) => status === 'open' && unwanted.has(interruptId))
   const last = messages.at(-1)
-  const isNew = last?.role === 'user' && !view.messages.some(({ id }) => id === messageNameOf(last.id))
+  const isNew = last?.role === 'user' && !view.messages.some(({ id }) => id === messageIdFor(last.id))
   if (!asked || isNew) return undefined
-  await mayStill(services, request, caller, 'stop', threadId, program)
+  await reauthorizeSession(services, request, caller, 'stop', threadId, program)
   await services.runtime.stop(threadId, asked.runId, guestOf(caller))
   const run: Run = services.runtime.run(threadId, asked.runId)
-  return { run, caller, entered, action: 'stop', program, after: { sequence: view.head } }
+  return { run, caller, identity, action: 'stop', program, after: { sequence: view.head } }
 }
 
 /** What an application sends along. */

@@ -1,11 +1,11 @@
 import type { PostedMessage } from '@millrace/dialects'
 import { describe, expect, test } from 'vitest'
 import { user } from '../dialect-server.fixture.ts'
-import { claimsIn } from './posted-answers.ts'
-import { contentOf, placeOf, type Said, saidIn } from './transcript.ts'
+import { matchAnswers } from './posted-answers.ts'
+import { contentOf, positionOf, type UserMessage, userMessagesIn } from './transcript.ts'
 
 /** What people said, `u1` first. */
-const lines = (...texts: readonly string[]): Said[] =>
+const lines = (...texts: readonly string[]): UserMessage[] =>
   texts.map((text, i) => ({ id: `u${i + 1}`, content: text, at: i + 1, runId: `r${i + 1}`, status: 'over' }))
 
 /** Each text with the id before its colon. */
@@ -18,9 +18,9 @@ const withIds = (...texts: readonly string[]): PostedMessage[] =>
 const without = (...texts: readonly string[]): PostedMessage[] => texts.map(text => user(text))
 
 /** Where the last of it stands, for people. */
-function place(said: readonly Said[], posted: readonly PostedMessage[]): string {
+function place(said: readonly UserMessage[], posted: readonly PostedMessage[]): string {
   try {
-    const { at, is } = placeOf(said, posted)
+    const { at, is } = positionOf(said, posted)
     return `${is} ${at}`
   } catch (error) {
     return (error as { code: string }).code
@@ -107,8 +107,8 @@ test('a transcript of 10,000 messages in a session of as many costs what its len
     const [ids1, none] = [true, false].map(hasId => ids.map(i => user(`${i}`, hasId ? `u${i}` : undefined)))
     const lost = [user('lost'), ...(none ?? []), user('new')]
     const start = process.threadCpuUsage()
-    for (const posted of [ids1, none, lost]) placeOf(saidIn(view), posted as never)
-    expect(claimsIn(view, answers).settled).toHaveLength(count)
+    for (const posted of [ids1, none, lost]) positionOf(userMessagesIn(view), posted as never)
+    expect(matchAnswers(view, answers).settled).toHaveLength(count)
     const used = process.threadCpuUsage(start)
     return used.user + used.system
   }

@@ -2,15 +2,12 @@
 // may hold what never arrived here and lack what others said: what cannot be told is taken for a repetition, since that is never wrong to answer twice.
 
 import type { PostedMessage } from '@millrace/dialects'
-import type { View } from '@millrace/protocol'
 import { Refusal } from '../../errors/refusal.ts'
+import type { PublicView } from '../../sessions/message-page.ts'
 import { urlOf } from './inline-files.ts'
 
-/** A session as it is shown. */
-export type Shown = Omit<View, 'internal'>
-
 /** What a person said in a session, and the run that answers it. */
-export interface Said {
+export interface UserMessage {
   readonly id: string
   readonly content: string
   /** Where it stands in the log; at the end of all, while it waits for its turn. */
@@ -21,7 +18,7 @@ export interface Said {
 }
 
 /** What people said in a session, in order, as it will be once all that waits has had its turn. */
-export function saidIn({ messages, requests, runs }: Shown): readonly Said[] {
+export function userMessagesIn({ messages, requests, runs }: PublicView): readonly UserMessage[] {
   const asked = new Map<string, string>()
   for (const { message, status, runId } of requests) {
     if (message && status !== 'removed') asked.set(message.messageId, runId)
@@ -35,59 +32,60 @@ export function saidIn({ messages, requests, runs }: Shown): readonly Said[] {
     const status = runId === undefined || open.get(runId) === false ? 'over' : open.get(runId) ? 'open' : 'waiting'
     return { runId, status } as const
   }
-  let said: Said[] = messages.flatMap(({ id, role, runId, parts, at }) =>
+  let userMessages: UserMessage[] = messages.flatMap(({ id, role, runId, parts, at }) =>
     role === 'user' && runId === undefined ? [{ id, content: contentOf(parts), at, ...answered(id) }] : [],
   )
   for (const { status, message, cut } of requests) {
     if (status !== 'waiting') continue
     // What will be taken back is as good as gone.
-    if (cut) said = said.filter(({ at }) => at <= cut.toSequence)
+    if (cut) userMessages = userMessages.filter(({ at }) => at <= cut.toSequence)
     if (!message) continue
     const { messageId: id, parts } = message
-    said.push({ id, content: contentOf(parts), at: Number.POSITIVE_INFINITY, ...answered(id) })
+    userMessages.push({ id, content: contentOf(parts), at: Number.POSITIVE_INFINITY, ...answered(id) })
   }
-  return said
+  return userMessages
 }
 
 /** What is said, as far as all dialects can say it: words and files. */
 export function contentOf(parts: readonly { readonly type: string }[]): string {
-  const said = parts as readonly { readonly type: string; readonly text?: unknown; readonly url?: unknown }[]
-  const words = said.flatMap(({ type, text }) => (type === 'text' && text ? [text] : [])).join('\n')
-  const files = said.flatMap(part => (part.type === 'file' && part.url ? [urlOf(part)] : []))
+  const fields = parts as readonly { readonly type: string; readonly text?: unknown; readonly url?: unknown }[]
+  const words = fields.flatMap(({ type, text }) => (type === 'text' && text ? [text] : [])).join('\n')
+  const files = fields.flatMap(part => (part.type === 'file' && part.url ? [urlOf(part)] : []))
   return files.length === 0 ? words : JSON.stringify([words, files])
 }
 
 /** Where the last message of a client stands: after all that was said, where it is new; at one that is the same; or in place of another. */
-export interface Place {
+export interface TranscriptPosition {
   readonly at: number
   readonly is: 'new' | 'same' | 'other'
 }
 
 /** Where the last message of a client stands. Throws where the client speaks of another conversation. */
-export function placeOf(said: readonly Said[], posted: readonly PostedMessage[]): Place {
+export function positionOf(userMessages: readonly UserMessage[], posted: readonly PostedMessage[]): TranscriptPosition {
   const last = posted.at(-1) as PostedMessage
-  const byId = new Map(said.map(({ id }, at) => [id, at]))
+  const byId = new Map(userMessages.map(({ id }, at) => [id, at]))
   const known = byId.get(last.id ?? '')
-  if (known !== undefined) return { at: known, is: said[known]?.content === contentOf(last.parts) ? 'same' : 'other' }
+  if (known !== undefined)
+    return { at: known, is: userMessages[known]?.content === contentOf(last.parts) ? 'same' : 'other' }
   // An id that nobody knows is a new message's, also of who has not seen all that was said meanwhile: it takes nothing back that others said.
   const isPartOfIt = last.id !== undefined && (posted.length === 1 || posted.some(({ id = '' }) => byId.has(id)))
-  if (said.length === 0 || isPartOfIt) return { at: said.length, is: 'new' }
-  return new Words(said, posted).place()
+  if (userMessages.length === 0 || isPartOfIt) return { at: userMessages.length, is: 'new' }
+  return new TextMatcher(userMessages, posted).position()
 }
 
 /** Where the last message of a client stands that says nothing by which its messages are known but what is in them. */
-class Words {
-  readonly #said: readonly string[]
-  readonly #posted: readonly string[]
+class TextMatcher {
+  readonly #userTexts: readonly string[]
+  readonly #postedTexts: readonly string[]
 
-  constructor(said: readonly Said[], posted: readonly PostedMessage[]) {
-    this.#said = said.map(({ content }) => content)
-    this.#posted = posted.map(({ parts }) => contentOf(parts))
+  constructor(userMessages: readonly UserMessage[], posted: readonly PostedMessage[]) {
+    this.#userTexts = userMessages.map(({ content }) => content)
+    this.#postedTexts = posted.map(({ parts }) => contentOf(parts))
   }
 
-  place(): Place {
-    const { length: all } = this.#said
-    const { length } = this.#posted
+  position(): TranscriptPosition {
+    const { length: all } = this.#userTexts
+    const { length } = this.#postedTexts
     const before = length - 1
     const isWhole = this.#isAt(0, before)
     // What may be a repetition is one, but for a single message: where others were said since, people say the same words again far more often than a request comes again. Then what adds to the session goes before what takes something of it back.
@@ -101,18 +99,18 @@ class Words {
 
   /** Whether the first so many of what a client has are what was said from a place on. */
   #isAt(from: number, count: number): boolean {
-    if (from < 0 || from + count > this.#said.length) return false
-    for (let i = 0; i < count; i++) if (this.#said[from + i] !== this.#posted[i]) return false
+    if (from < 0 || from + count > this.#userTexts.length) return false
+    for (let i = 0; i < count; i++) if (this.#userTexts[from + i] !== this.#postedTexts[i]) return false
     return true
   }
 
   /** Where a client has all that was said, and more that never arrived here: what never arrived was never said. */
-  #withLost(): Place {
-    const { length: all } = this.#said
+  #withLost(): TranscriptPosition {
+    const { length: all } = this.#userTexts
     let at = 0
     let isLast = false
-    for (const content of this.#posted) {
-      isLast = content === this.#said[at]
+    for (const content of this.#postedTexts) {
+      isLast = content === this.#userTexts[at]
       if (isLast) at++
     }
     if (at === all) return isLast ? { at: all - 1, is: 'same' } : { at: all, is: 'new' }

@@ -30,7 +30,7 @@ describe('ids that cannot be a message’s', () => {
 
   test.each(['', '.', '..', 'stream', 'a\u0000', 'x'.repeat(257)])('no session is called %j', async name => {
     const at = await openDialectServer()
-    expect(await codeOf(at.take(name, said(user('a', 'u1'))))).toBe('request_invalid')
+    expect(await codeOf(at.takeTurn(name, said(user('a', 'u1'))))).toBe('request_invalid')
     expect((await at.services.manager.listStreams('ann')).streams).toEqual([])
   })
 })
@@ -83,7 +83,7 @@ describe('authorize', () => {
     await at.done('t', said(a), SELLER)
     at.asked.length = 0
     const answers = [{ kind: 'approval', id: 'sell-0', approved: true }] as const
-    expect(await actions(at.take('t', { said: [a], isSaidLast: false, answers }, SELLER))).toEqual([
+    expect(await actions(at.takeTurn('t', { said: [a], isSaidLast: false, answers }, SELLER))).toEqual([
       'run',
       'run t',
       'answer t',

@@ -16,17 +16,17 @@ describe('answers', () => {
     const at = await openDialectServer()
     const runId = await at.done('s', said(a), SELLER)
     const first = go(approve(0), locate(0))
-    const taken = await at.take('s', first, SELLER)
+    const taken = await at.takeTurn('s', first, SELLER)
     expect(taken).toMatchObject({ action: 'answer', run: { runId } })
     await taken.run.result()
-    const again = await at.take('s', first, SELLER)
+    const again = await at.takeTurn('s', first, SELLER)
     expect(again.after).toEqual(taken.after)
     const second = go(approve(0), locate(0), locate(1), approve(1))
-    const next = await at.take('s', second, SELLER)
+    const next = await at.takeTurn('s', second, SELLER)
     expect(next.after?.sequence).toBeGreaterThan(taken.after?.sequence ?? 0)
     expect((await next.run.result()).status).toBe('completed')
     // Of both rounds the last is what who repeats it has not seen.
-    expect((await at.take('s', second, SELLER)).after).toEqual(next.after)
+    expect((await at.takeTurn('s', second, SELLER)).after).toEqual(next.after)
     const answers = (await at.log('s')).filter(({ origin }) => origin.guest !== undefined)
     expect(answers.map(({ chunk }) => chunk.type)).toEqual([
       'run-requested',
@@ -43,9 +43,9 @@ describe('answers', () => {
     const { view } = await at.services.runtime.view('s')
     const id = view.interrupts[0]?.interruptId
     const posted = go({ kind: 'interrupt', id, response: 'me' })
-    const { run, after } = await at.take('s', posted, { agent: 'asker' })
+    const { run, after } = await at.takeTurn('s', posted, { agent: 'asker' })
     expect(await run.result()).toMatchObject({ status: 'completed', output: 'me' })
-    expect((await at.take('s', posted, { agent: 'asker' })).after).toEqual(after)
+    expect((await at.takeTurn('s', posted, { agent: 'asker' })).after).toEqual(after)
     expect(await at.refused('s', go({ kind: 'interrupt', id: 'other', response: 'me' }))).toBe('transcript_refused')
   })
 
@@ -79,10 +79,10 @@ describe('answers', () => {
   test('to what was settled otherwise change nothing: the log wins', async () => {
     const at = await openDialectServer()
     await at.done('s', said(a), SELLER)
-    const { run } = await at.take('s', go({ ...approve(0), approved: false }, locate(0)), SELLER)
+    const { run } = await at.takeTurn('s', go({ ...approve(0), approved: false }, locate(0)), SELLER)
     await run.result()
     const before = await at.log('s')
-    await at.take('s', go(approve(0), locate(0, 'elsewhere')), SELLER)
+    await at.takeTurn('s', go(approve(0), locate(0, 'elsewhere')), SELLER)
     expect(await at.log('s')).toEqual(before)
   })
 
@@ -117,7 +117,7 @@ test('an output that does not fit the tool is a failure of its call, and nothing
     { kind: 'tool-result', id: 'q', output: { city: 'Ulm' } },
   ] as const
   const posted = { said: [a], isSaidLast: false, answers }
-  const { run, after } = await at.take('s', posted, guide)
+  const { run, after } = await at.takeTurn('s', posted, guide)
   expect((await run.result()).status).toBe('completed')
   const { view } = await at.services.runtime.view('s')
   expect(view.messages.flatMap(({ parts }) => parts.filter(part => 'toolCallId' in part))).toMatchObject([
@@ -125,12 +125,12 @@ test('an output that does not fit the tool is a failure of its call, and nothing
     { toolCallId: 'q', state: 'output-available', output: { city: 'Ulm' } },
   ])
   // The transcript has it in it for ever, and is told the same for ever.
-  expect((await at.take('s', posted, guide)).after).toEqual(after)
+  expect((await at.takeTurn('s', posted, guide)).after).toEqual(after)
   await at.done('s', { ...said(a, user('b', 'u2')), answers }, guide)
   expect(await at.people('s')).toEqual(['a', 'b'])
   // And with a new message at once.
   await at.done('t', said(a), guide)
-  const { run: next } = await at.take('t', { ...said(a, user('b', 'u2')), answers }, guide)
+  const { run: next } = await at.takeTurn('t', { ...said(a, user('b', 'u2')), answers }, guide)
   expect((await next.result()).status).toBe('completed')
   expect(await at.people('t')).toEqual(['a', 'b'])
 })
@@ -142,8 +142,8 @@ describe('a message while a run', () => {
   test('runs waits for its turn', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
-    const first = await at.take('s', said(a), { agent })
-    const second = await at.take('s', said(a, b), { agent })
+    const first = await at.takeTurn('s', said(a), { agent })
+    const second = await at.takeTurn('s', said(a, b), { agent })
     at.held.go()
     expect((await first.run.result()).status).toBe('completed')
     expect((await second.run.result()).status).toBe('completed')
@@ -158,7 +158,7 @@ describe('a message while a run', () => {
         { kind: 'approval', id: 'sell-0', approved: true },
         { kind: 'tool-result', id: 'locate-0', output: 1 },
       ] as const
-      const { run } = await at.take(session, { ...said(a, b), answers: isAnswered ? answers : [] })
+      const { run } = await at.takeTurn(session, { ...said(a, b), answers: isAnswered ? answers : [] })
       if (!isAnswered) {
         expect((await run.result()).status).toBe('completed')
         expect((await at.run(session, runId).result()).status).toBe('interrupted')
@@ -180,7 +180,7 @@ describe('a message while a run', () => {
     for (const [n, answers] of some.entries()) {
       const session = `s${n}`
       const runId = await at.done(session, said(a), SELLER)
-      const { run } = await at.take(session, { ...said(a, b), answers })
+      const { run } = await at.takeTurn(session, { ...said(a, b), answers })
       expect((await run.result()).status).toBe('completed')
       expect((await at.run(session, runId).result()).status).toBe('interrupted')
       const answered = (await at.log(session)).filter(
@@ -190,8 +190,8 @@ describe('a message while a run', () => {
     }
     // Answered before, by a request of its own, and the rest of it not.
     const runId = await at.done('t', said(a), SELLER)
-    await at.take('t', { said: [a], isSaidLast: false, answers: some[0] }, SELLER)
-    expect((await (await at.take('t', said(a, b))).run.result()).status).toBe('completed')
+    await at.takeTurn('t', { said: [a], isSaidLast: false, answers: some[0] }, SELLER)
+    expect((await (await at.takeTurn('t', said(a, b))).run.result()).status).toBe('completed')
     expect((await at.run('t', runId).result()).status).toBe('interrupted')
   })
 
@@ -205,7 +205,7 @@ describe('a message while a run', () => {
     const guide = { agent: 'guide' }
     const runId = await at.done('s', said(a), guide)
     const answers = [{ kind: 'approval', id: 'locate-0', approved: true }] as const
-    const { run } = await at.take('s', { ...said(a, b), answers }, guide)
+    const { run } = await at.takeTurn('s', { ...said(a, b), answers }, guide)
     expect((await run.result()).status).toBe('completed')
     expect((await at.run('s', runId).result()).status).toBe('interrupted')
   })
@@ -213,10 +213,10 @@ describe('a message while a run', () => {
   test('is refused where too many wait', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
-    await at.take('s', said(a), { agent })
+    await at.takeTurn('s', said(a), { agent })
     let code = 'none'
     for (let n = 0; code === 'none' && n < 1000; n++) {
-      code = await codeOf(at.take('s', { ...said(user(`m${n}`, `m${n}`)) }, { agent }))
+      code = await codeOf(at.takeTurn('s', { ...said(user(`m${n}`, `m${n}`)) }, { agent }))
     }
     expect(code).toBe('run_queue_full')
   })
@@ -231,13 +231,13 @@ test('who regenerates with a transcript that ends with the answer gets it anew, 
     { kind: 'tool-result', id: `locate-${n}`, output: 1 } as const,
   ])
   for (const answers of settled) {
-    const { run } = await at.take('s', { said: [a], isSaidLast: false, answers }, SELLER)
+    const { run } = await at.takeTurn('s', { said: [a], isSaidLast: false, answers }, SELLER)
     await run.result()
   }
   const answers = settled.flat()
   // Of what is answered beside the message itself, who repeats it gets what came of it, and never another run.
-  const beside = await at.take('s', { said: [a], isSaidLast: true, answers, regenerate: true }, SELLER)
+  const beside = await at.takeTurn('s', { said: [a], isSaidLast: true, answers, regenerate: true }, SELLER)
   expect([beside.action, beside.run.runId]).toEqual(['answer', runId])
-  const again = await at.take('s', { said: [a], isSaidLast: false, answers, regenerate: true }, SELLER)
+  const again = await at.takeTurn('s', { said: [a], isSaidLast: false, answers, regenerate: true }, SELLER)
   expect([again.action, again.run.runId === runId]).toEqual(['retry', false])
 })

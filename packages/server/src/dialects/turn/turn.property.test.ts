@@ -134,7 +134,7 @@ class Play {
     const before = await this.at.runs(this.session)
     const log = JSON.stringify(await this.at.log(this.session))
     try {
-      const { run } = await this.at.take(this.session, posted)
+      const { run } = await this.at.takeTurn(this.session, posted)
       await run.result()
     } catch (error) {
       expect((error as { code?: string }).code).toMatch(/^transcript_(diverged|refused)$/)
@@ -172,7 +172,7 @@ class Play {
   async #forge(posted: Posted, forged: Partial<Posted>): Promise<Outcome | undefined> {
     const before = JSON.stringify(await this.at.log(this.session))
     const said = [...(posted.said.length > 0 ? posted.said : []), ...(forged.said ?? [user('forged', 'forged')])]
-    const code = await this.at.take(this.session, { ...posted, ...forged, said }).then(
+    const code = await this.at.takeTurn(this.session, { ...posted, ...forged, said }).then(
       () => 'none',
       (error: { code?: string }) => error.code,
     )

@@ -31,8 +31,8 @@ describe('what is new', () => {
   test('of a client without a transcript or ids, what is being answered is the same, and what was is new', async () => {
     const at = await openDialectServer()
     const alone = { ...said(user('yes')), isAlone: true } as const
-    const slow = await at.take('s', alone, { agent: 'slow' })
-    expect((await at.take('s', alone, { agent: 'slow' })).run.runId).toBe(slow.run.runId)
+    const slow = await at.takeTurn('s', alone, { agent: 'slow' })
+    expect((await at.takeTurn('s', alone, { agent: 'slow' })).run.runId).toBe(slow.run.runId)
     at.held.go()
     await slow.run.result()
     const again = await at.done('s', alone, { agent: 'slow' })
@@ -63,7 +63,7 @@ describe('what is new', () => {
     tap.delay = () => new Promise(resolve => setImmediate(resolve))
     for (const posted of [said(user('a', 'u1')), said(user('b'))]) {
       const session = posted.said[0]?.id ?? 'none'
-      const taken = await Promise.all([1, 2, 3, 4].map(() => at.take(session, posted)))
+      const taken = await Promise.all([1, 2, 3, 4].map(() => at.takeTurn(session, posted)))
       expect(new Set(taken.map(({ run }) => run.runId)).size).toBe(1)
       await taken[0]?.run.result()
       expect(await at.runs(session)).toBe(1)
@@ -97,7 +97,7 @@ describe('a name that the client gives', () => {
     expect(await at.refused('s', said(user('b')), { headers: { 'idempotency-key': 'x'.repeat(300) } })).toBe(
       'request_invalid',
     )
-    const both = await Promise.all(['b', 'c'].map(words => codeOf(at.take('t', said(user(words)), { runId: 'k' }))))
+    const both = await Promise.all(['b', 'c'].map(words => codeOf(at.takeTurn('t', said(user(words)), { runId: 'k' }))))
     expect(both.sort()).toEqual(['none', 'run_ended'])
   })
 
@@ -129,9 +129,9 @@ describe('an edit', () => {
   test('is no message under a new id: what others said meanwhile stays, also while it is being answered', async () => {
     const at = await openDialectServer()
     await at.done('s', said(user('a', 'u1')))
-    const phone = await at.take('s', said(user('a', 'u1'), user('from the phone', 'u2')), { agent: 'slow' })
+    const phone = await at.takeTurn('s', said(user('a', 'u1'), user('from the phone', 'u2')), { agent: 'slow' })
     const desk = said(user('a', 'u1'), user('from the desk', 'u3'))
-    const { run, action } = await at.take('s', desk)
+    const { run, action } = await at.takeTurn('s', desk)
     expect(action).toBe('run')
     at.held.go()
     expect((await phone.run.result()).status).toBe('completed')
@@ -169,10 +169,10 @@ describe('an edit', () => {
     ['paused', 'seller'],
   ])('stops a run that is %s', async (_, agent) => {
     const at = await openDialectServer()
-    const first = await at.take('s', said(user('a', 'u1')), { agent })
+    const first = await at.takeTurn('s', said(user('a', 'u1')), { agent })
     if (agent === 'seller') await first.run.result()
     else for await (const { chunk } of first.run.stream()) if (chunk.type === 'text-delta') break
-    const { run, action } = await at.take('s', said(user('b', 'u1')), { agent })
+    const { run, action } = await at.takeTurn('s', said(user('b', 'u1')), { agent })
     expect(action).toBe('edit')
     expect((await first.run.result()).status).toBe('interrupted')
     at.held.go()
@@ -183,9 +183,9 @@ describe('an edit', () => {
   test('of what waits takes that back, and says the other', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
-    const first = await at.take('s', said(user('a', 'u1')), { agent })
-    const second = await at.take('s', said(user('a', 'u1'), user('b', 'u2')), { agent })
-    const third = await at.take('s', said(user('a', 'u1'), user('c', 'u2')), { agent })
+    const first = await at.takeTurn('s', said(user('a', 'u1')), { agent })
+    const second = await at.takeTurn('s', said(user('a', 'u1'), user('b', 'u2')), { agent })
+    const third = await at.takeTurn('s', said(user('a', 'u1'), user('c', 'u2')), { agent })
     expect(await codeOf(second.run.result())).toBe('run_taken_back')
     at.held.go()
     await Promise.all([first.run.result(), third.run.result()])
@@ -201,7 +201,7 @@ describe('an edit', () => {
     )
     // It says what to do.
     const posted = said(user('b', 'u1'))
-    await expect(at.take('s', posted, { agent: 'other' })).rejects.toThrow(/agent:teller answered it.*new message/)
+    await expect(at.takeTurn('s', posted, { agent: 'other' })).rejects.toThrow(/agent:teller answered it.*new message/)
     // And yet both may speak in it.
     await at.done('s', said(user('a', 'u1'), user('b', 'u2')), { agent: 'other' })
     expect(await at.people('s')).toEqual(['a', 'b'])
@@ -215,8 +215,8 @@ describe('who regenerates', () => {
     const at = await openDialectServer()
     const agent = 'slow'
     const posted = { ...said(a), regenerate: true }
-    const { run } = await at.take('s', posted, { agent })
-    expect((await at.take('s', posted, { agent })).run.runId).toBe(run.runId)
+    const { run } = await at.takeTurn('s', posted, { agent })
+    expect((await at.takeTurn('s', posted, { agent })).run.runId).toBe(run.runId)
     at.held.go()
     await run.result()
     const [one, two] = await Promise.all([at.done('s', posted, { agent }), at.done('s', posted, { agent })])
@@ -232,7 +232,7 @@ describe('who regenerates', () => {
     const posted = { ...said(a), regenerate: true }
     expect(await at.done('s', posted, { runId: first })).toBe('r1')
     expect(await at.people('s')).toEqual(['a', 'b'])
-    const { run, action } = await at.take('s', posted, { runId: 'r3' })
+    const { run, action } = await at.takeTurn('s', posted, { runId: 'r3' })
     await run.result()
     expect([run.runId, action]).toEqual(['r3', 'retry'])
     expect(await at.done('s', posted, { runId: 'r3' })).toBe('r3')
@@ -258,11 +258,11 @@ describe('who regenerates', () => {
     expect(await at.done('s', named)).toBe(again)
     expect(await at.people('s')).toEqual(['a'])
     expect(await at.runs('s')).toBe(3)
-    const { run } = await at.take('t', said(a), { agent: 'slow' })
+    const { run } = await at.takeTurn('t', said(a), { agent: 'slow' })
     for await (const { chunk } of run.stream()) if (chunk.type === 'text-delta') break
     const { view: open } = await at.services.runtime.view('t')
     const now = { ...said(a), regenerate: open.messages.at(-1)?.id as string }
-    const next = await at.take('t', now, { agent: 'slow' })
+    const next = await at.takeTurn('t', now, { agent: 'slow' })
     expect((await run.result()).status).toBe('interrupted')
     at.held.go()
     expect((await next.run.result()).status).toBe('completed')
@@ -279,14 +279,14 @@ describe('who regenerates', () => {
   test('what was taken back before it began says it again', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
-    const first = await at.take('s', said(a), { agent })
+    const first = await at.takeTurn('s', said(a), { agent })
     // From here on it says nothing.
     for await (const { chunk } of first.run.stream()) if (chunk.type === 'text-delta') break
     const posted = said(a, user('b', 'u2'))
-    const waiting = await at.take('s', posted, { agent })
+    const waiting = await at.takeTurn('s', posted, { agent })
     await waiting.run.stop()
     expect(await at.refused('s', posted, { agent })).toBe('run_taken_back')
-    const { run } = await at.take('s', { ...posted, regenerate: true }, { agent })
+    const { run } = await at.takeTurn('s', { ...posted, regenerate: true }, { agent })
     at.held.go()
     expect((await run.result()).status).toBe('completed')
     expect(await at.people('s')).toEqual(['a', 'b'])

@@ -7,24 +7,32 @@ import { type Json, messageIdOf, type RunRequest } from '@millrace/protocol'
 import { type Answer, type AskOptions, type NewUpload, type Run, RunError, type StartOptions } from '@millrace/runtime'
 import type { Action, Program } from '../../auth/authorize.ts'
 import { Refusal, sessionUnknown } from '../../errors/refusal.ts'
-import type { Call } from '../../routing/route.ts'
+import type { RouteCall } from '../../routing/route.ts'
 import { programKey, withoutVersion } from '../../runs/program.ts'
 import { answererOf, guestOf, requesterOf } from '../../runs/requester.ts'
-import { mustBeTheSame, mustFit } from '../../runs/run-input.ts'
+import { assertInputSize, assertSameRequest } from '../../runs/run-input.ts'
 import { latestRunId } from '../../runs/target-run.ts'
-import { mustBeKept } from '../../runs/uploads.ts'
-import type { Entered } from '../../sessions/session-access.ts'
-import { enter, enterOrMake, mayEnterOrMake, mayStill } from '../../sessions/session-access.ts'
+import { assertUploaded } from '../../runs/uploads.ts'
+import type { PublicView } from '../../sessions/message-page.ts'
+import type { SessionIdentity } from '../../sessions/session-access.ts'
+import { assertOwnOrAbsent, reauthorizeSession, requireSession, withSession } from '../../sessions/session-access.ts'
 import { omitUndefined } from '../../util/omit-undefined.ts'
-import { newsAfter } from './answer-position.ts'
-import { entrance } from './caller-in-session.ts'
+import { callerInSession } from './caller-in-session.ts'
 import { filesIn, withUrls } from './inline-files.ts'
-import { derivedName, messageNameOf, runNameOf } from './names.ts'
-import { type Claim, type Claims, claimsIn, failureFor, isWaitingAfter, notTheirs } from './posted-answers.ts'
-import { contentOf, placeOf, type Said, type Shown, saidIn } from './transcript.ts'
+import { checkRunId, derivedId, messageIdFor } from './names.ts'
+import {
+  failureFor,
+  isWaitingAfter,
+  type MatchedAnswer,
+  type MatchedAnswers,
+  matchAnswers,
+  positionAfterAnswers,
+  transcriptRefused,
+} from './posted-answers.ts'
+import { contentOf, positionOf, type UserMessage, userMessagesIn } from './transcript.ts'
 
 /** A request of a client, in a session. */
-export interface Ask {
+export interface TurnRequest {
   readonly sessionId: string
   readonly program: Program
   readonly posted: Posted
@@ -35,108 +43,118 @@ export interface Ask {
 }
 
 /** What was asked for: a run, by whom, as what, and from where on it is news. */
-export interface Taken {
+export interface AcceptedTurn {
   readonly run: Run
-  readonly caller: Call['caller']
-  readonly entered: Entered
+  readonly caller: RouteCall['caller']
+  readonly identity: SessionIdentity
   readonly action: Action
   readonly program?: Program
   readonly after?: { readonly sequence: number } | undefined
 }
 
 /** Does what a client asks for, once; where that is streamed, room for it was made before. */
-export async function take(call: Call, ask: Ask): Promise<Taken> {
-  const caller = await entrance(call, ask.sessionId, ask.program)
+export async function takeTurn(call: RouteCall, ask: TurnRequest): Promise<AcceptedTurn> {
+  const caller = await callerInSession(call, ask.sessionId, ask.program)
   const { services } = call
   const { foreign } = ask.posted
-  if (foreign !== undefined) throw notTheirs(foreign)
-  const said = ask.posted.said.map(message => ({ ...message, id: messageNameOf(message.id) }))
-  const named = runNameOf('run', ask.runId) ?? runNameOf('Idempotency-Key', call.request.headers.get('idempotency-key'))
+  if (foreign !== undefined) throw transcriptRefused(foreign)
+  const said = ask.posted.said.map(message => ({ ...message, id: messageIdFor(message.id) }))
+  const named =
+    checkRunId('run', ask.runId) ?? checkRunId('Idempotency-Key', call.request.headers.get('idempotency-key'))
   const turn = new Turn({ ...call, caller }, { ...ask, posted: { ...ask.posted, said }, runId: named })
   const { action = call.action, ...decided } = await turn.decide()
-  return { ...decided, action, program: ask.program, caller, entered: await enter(services, caller, ask.sessionId) }
+  return {
+    ...decided,
+    action,
+    program: ask.program,
+    caller,
+    identity: await requireSession(services, caller, ask.sessionId),
+  }
 }
 
 /** What was done; as what the route is for, if nothing is said. */
-interface Decided extends Pick<Taken, 'run' | 'after'> {
+interface TurnOutcome extends Pick<AcceptedTurn, 'run' | 'after'> {
   readonly action?: Action
 }
 
 class Turn {
-  readonly #call: Call
-  readonly #ask: Ask
+  readonly #call: RouteCall
+  readonly #ask: TurnRequest
 
-  constructor(call: Call, ask: Ask) {
+  constructor(call: RouteCall, ask: TurnRequest) {
     this.#call = call
     this.#ask = ask
   }
 
-  async decide(): Promise<Decided> {
+  async decide(): Promise<TurnOutcome> {
     const { services, caller } = this.#call
     const { posted, sessionId } = this.#ask
-    await mayEnterOrMake(services, caller, sessionId)
+    await assertOwnOrAbsent(services, caller, sessionId)
     if ((await services.manager.getInfo(sessionId)) === null) return this.#first()
     const { view, ticket } = await services.runtime.view(sessionId)
     const known = view.requests.find(({ runId }) => runId === this.#ask.runId)
     if (known) return this.#again(known)
-    mustBeAPersons(posted)
-    const claims = claimsIn(view, posted.answers)
+    assertUserTurn(posted)
+    const answers = matchAnswers(view, posted.answers)
     const message = posted.said.at(-1)
-    if (!message || !(posted.isSaidLast || posted.regenerate)) return this.#goOn(view, ticket, claims)
-    const said = saidIn(view)
-    const { at, is } = placeIn(said, posted)
-    const found = said[at]
+    if (!message || !(posted.isSaidLast || posted.regenerate)) return this.#continue(view, ticket, answers)
+    const userMessages = userMessagesIn(view)
+    const { at, is } = positionIn(userMessages, posted)
+    const found = userMessages[at]
     if (found && is === 'same') {
-      // Where nothing was said yet but what is asked, an answer comes with the same last message; of a transcript that goes on after it, it is what is to be done anew.
+      // Where nothing was userMessages yet but what is asked, an answer comes with the same last message; of a transcript that goes on after it, it is what is to be done anew.
       const isAnswered =
-        posted.isSaidLast && (claims.open.length > 0 || claims.settled.some(claim => claim.runId === found.runId))
-      return isAnswered ? this.#goOn(view, ticket, claims) : this.#same(view, found, at === said.length - 1)
+        posted.isSaidLast && (answers.open.length > 0 || answers.settled.some(answer => answer.runId === found.runId))
+      return isAnswered
+        ? this.#continue(view, ticket, answers)
+        : this.#same(view, found, at === userMessages.length - 1)
     }
-    const runId = this.#nameFor(view, message, said[at - 1])
+    const runId = this.#runIdFor(view, message, userMessages[at - 1])
     if (found) return this.#edit(view, found, message, runId)
-    await this.#answer(claims.open)
+    await this.#answer(answers.open)
     // Whoever speaks while something waits for them does not answer it, and what waits would keep their words waiting.
-    return this.#say(message, runId, isWaitingAfter(view, claims) ? 'interrupt-previous' : 'queue')
+    return this.#start(message, runId, isWaitingAfter(view, answers) ? 'interrupt-previous' : 'queue')
   }
 
   /** Of a session that is not there yet, everything is new. */
-  async #first(): Promise<Decided> {
+  async #first(): Promise<TurnOutcome> {
     const { posted, sessionId } = this.#ask
-    mustBeAPersons(posted)
+    assertUserTurn(posted)
     const message = posted.said.at(-1)
     if (!message || !(posted.isSaidLast || posted.regenerate)) throw sessionUnknown(sessionId)
-    if (posted.answers.length > 0) throw notTheirs('there is nothing to answer: the session is not there any more')
-    return this.#say(message, this.#ask.runId ?? this.#derived(message), 'queue')
+    if (posted.answers.length > 0)
+      throw transcriptRefused('there is nothing to answer: the session is not there any more')
+    return this.#start(message, this.#ask.runId ?? this.#derivedRunId(message), 'queue')
   }
 
   /** What was asked for under a name that the client gave, again. */
-  #again({ runId, message, status, program }: RunRequest): Decided {
+  #again({ runId, message, status, program }: RunRequest): TurnOutcome {
     const { services } = this.#call
     const { posted, sessionId } = this.#ask
-    if (status === 'removed') throw takenBack(runId)
-    const said = posted.isSaidLast ? posted.said.at(-1) : undefined
-    const isSame = !said || contentOf(said.parts) === contentOf(message?.parts ?? [])
+    if (status === 'removed') throw runTakenBack(runId)
+    const last = posted.isSaidLast ? posted.said.at(-1) : undefined
+    const isSame = !last || contentOf(last.parts) === contentOf(message?.parts ?? [])
     if (!isSame || withoutVersion(program) !== programKey(this.#ask.program))
       throw new RunError('run_ended', `run ${runId}: it was asked for before, with something else: choose another name`)
     return { run: services.runtime.run(sessionId, runId) }
   }
 
   /** Says something new. */
-  async #say(message: PostedMessage, runId: string, whenBusy: AskOptions['whenBusy']): Promise<Decided> {
+  async #start(message: PostedMessage, runId: string, whenBusy: AskOptions['whenBusy']): Promise<TurnOutcome> {
     const { services, caller } = this.#call
     const { sessionId, program, data } = this.#ask
     const { input, files } = this.#inputOf(message)
     const messageId = message.id ?? `${runId}.said`
-    const run = await enterOrMake(services, caller, sessionId, async () => {
-      await this.#keep(files)
-      await mustBeKept(services, sessionId, input)
+    const run = await withSession(services, caller, sessionId, async () => {
+      await this.#upload(files)
+      await assertUploaded(services, sessionId, input)
       const requester = await requesterOf(this.#call, caller)
       const asked = { ...requester, ...program, session: sessionId, runId, messageId, input, whenBusy, data }
       return services.runtime.start(omitUndefined(asked) as unknown as StartOptions)
     })
     // Another may have been asked for under the client's name meanwhile.
     if (this.#ask.runId !== undefined)
-      await mustBeTheSame(services, run, {
+      await assertSameRequest(services, run, {
         message: input,
         messageId,
         program: programKey(this.#ask.program),
@@ -146,10 +164,10 @@ class Turn {
   }
 
   /** Puts another message in the place of one. */
-  async #edit(view: Shown, known: Said, message: PostedMessage, runId: string): Promise<Decided> {
+  async #edit(view: PublicView, known: UserMessage, message: PostedMessage, runId: string): Promise<TurnOutcome> {
     const { services, caller } = this.#call
     const { sessionId, data } = this.#ask
-    await this.#may('edit')
+    await this.#authorize('edit')
     if (known.status === 'waiting' && known.runId !== undefined) {
       // What waits was not said yet: it is taken back, and what there is then is looked at again.
       await services.runtime.stop(sessionId, known.runId, {
@@ -160,8 +178,8 @@ class Turn {
     }
     this.#mustBeOfProgram(view, known)
     const { input, files } = this.#inputOf(message)
-    await this.#keep(files)
-    await mustBeKept(services, sessionId, input)
+    await this.#upload(files)
+    await assertUploaded(services, sessionId, input)
     const options = {
       ...(await requesterOf(this.#call, caller)),
       runId,
@@ -173,15 +191,15 @@ class Turn {
   }
 
   /** What was said before, again: it is the same run, unless it is to be answered anew. */
-  async #same(view: Shown, known: Said, isLast: boolean): Promise<Decided> {
+  async #same(view: PublicView, known: UserMessage, isLast: boolean): Promise<TurnOutcome> {
     const { services, caller } = this.#call
     const { sessionId } = this.#ask
     const { id, runId } = known
     if (runId === undefined) throw new RunError('run_unknown', `message ${id}: nothing answers it`)
-    if (!this.#isAnew(view, known, isLast)) return { run: services.runtime.run(sessionId, runId) }
-    await this.#may('retry')
+    if (!this.#isRegeneration(view, known, isLast)) return { run: services.runtime.run(sessionId, runId) }
+    await this.#authorize('retry')
     this.#mustBeOfProgram(view, known)
-    const name = this.#ask.runId ?? this.#free(view, ['retry', runId])
+    const name = this.#ask.runId ?? this.#unusedRunId(view, ['retry', runId])
     const run = await services.runtime.retry(sessionId, runId, {
       ...(await requesterOf(this.#call, caller)),
       runId: name,
@@ -190,7 +208,7 @@ class Turn {
   }
 
   /** Whether a turn is to be answered anew, once it is answered: who names the answer means that one alone, who has a new name for the run any, since who repeats it has the same name, and who names nothing the last. */
-  #isAnew({ runs }: Shown, { id, runId, status }: Said, isLast: boolean): boolean {
+  #isRegeneration({ runs }: PublicView, { id, runId, status }: UserMessage, isLast: boolean): boolean {
     const { regenerate } = this.#ask.posted
     if (regenerate === undefined || regenerate === false) return false
     const isNamed = regenerate !== id && runs.some(run => messageIdOf(run.runId, run.runId) === regenerate)
@@ -199,7 +217,7 @@ class Turn {
   }
 
   /** Goes on with the open run: by what was answered now, or was before. */
-  async #goOn(view: Shown, ticket: Ticket, { open, settled }: Claims): Promise<Decided> {
+  async #continue(view: PublicView, ticket: Ticket, { open, settled }: MatchedAnswers): Promise<TurnOutcome> {
     const { services } = this.#call
     const { sessionId } = this.#ask
     const latest = latestRunId(ticket)
@@ -208,15 +226,15 @@ class Turn {
     if (runId === undefined)
       throw new Refusal('request_invalid', 'messages: expected something new: a message, or an answer to what waits')
     const answered = await this.#answer(open)
-    const sequence = answered ?? (await newsAfter(services.manager, view, sessionId, runId, asked))
+    const sequence = answered ?? (await positionAfterAnswers(services.manager, view, sessionId, runId, asked))
     return { run: services.runtime.run(sessionId, runId), after: { sequence }, action: 'answer' }
   }
 
   /** Answers what waits; tells where the first of it stands. */
-  async #answer(open: readonly Claim[]): Promise<number | undefined> {
+  async #answer(open: readonly MatchedAnswer[]): Promise<number | undefined> {
     if (open.length === 0) return undefined
     const { services, caller } = this.#call
-    await this.#may('answer')
+    await this.#authorize('answer')
     const who = answererOf(caller)
     const places: number[] = []
     const say = (answer: Answer) => services.runtime.answer(this.#ask.sessionId, answer, who)
@@ -235,26 +253,26 @@ class Turn {
     const { services } = this.#call
     const files = filesIn(services, parts)
     const input = { parts: withUrls(parts), ...(metadata && { metadata }) }
-    mustFit(services, input)
+    assertInputSize(services, input)
     return { input, files }
   }
 
   /** Keeps files with the session. */
-  async #keep(files: readonly NewUpload[]): Promise<void> {
+  async #upload(files: readonly NewUpload[]): Promise<void> {
     if (files.length === 0) return
-    await this.#may('upload')
+    await this.#authorize('upload')
     for (const file of files) await this.#call.services.runtime.upload(this.#ask.sessionId, file)
   }
 
   /** Throws where who asks may not do that in this session, though they may ask for it here. */
-  async #may(action: Action): Promise<void> {
+  async #authorize(action: Action): Promise<void> {
     const { services, request, caller } = this.#call
     const { sessionId, program } = this.#ask
-    await mayStill(services, request, caller, action, sessionId, program)
+    await reauthorizeSession(services, request, caller, action, sessionId, program)
   }
 
   /** Throws where a turn is another's who answers: it would be the other who answers it anew. */
-  #mustBeOfProgram({ runs }: Shown, { id, runId }: Said): void {
+  #mustBeOfProgram({ runs }: PublicView, { id, runId }: UserMessage): void {
     const { program = '' } = runs.find(run => run.runId === runId) ?? {}
     if (withoutVersion(program) === programKey(this.#ask.program)) return
     throw new Refusal(
@@ -264,18 +282,18 @@ class Turn {
   }
 
   /** What the run is called that answers a message: the same whenever the same is said in the same place. Throws where that was before, and is not any more. */
-  #nameFor(view: Shown, message: PostedMessage, before: Said | undefined): string {
+  #runIdFor(view: PublicView, message: PostedMessage, before: UserMessage | undefined): string {
     const { posted, runId } = this.#ask
     if (runId !== undefined) return runId
     const isAgain = message.id === undefined || Boolean(posted.regenerate)
     // Of one message without an id nothing tells whether it is another of the same words.
     const isAlone = posted.isAlone || (message.id === undefined && posted.said.length === 1)
-    const name = isAgain ? this.#free(view, aboutOf(message, before), isAlone) : this.#derived(message)
+    const name = isAgain ? this.#unusedRunId(view, identityOf(message, before), isAlone) : this.#derivedRunId(message)
     const known = view.requests.find(request => request.runId === name)
     if (known === undefined) return name
     if (known.status === 'removed') {
       if (isAgain) return name
-      throw takenBack(name)
+      throw runTakenBack(name)
     }
     throw new Refusal(
       'transcript_diverged',
@@ -284,38 +302,44 @@ class Turn {
   }
 
   /** A name for what is asked for, once more where it was taken back before it began; of a client without a transcript also where it was there before. */
-  #free({ requests }: Shown, about: readonly string[], isAlone = this.#ask.posted.isAlone === true): string {
+  #unusedRunId(
+    { requests }: PublicView,
+    about: readonly string[],
+    isAlone = this.#ask.posted.isAlone === true,
+  ): string {
     const over = new Set(requests.flatMap(({ runId, status }) => (isAlone || status === 'removed' ? [runId] : [])))
     for (let tries = 0; ; tries++) {
-      const name = derivedName(this.#ask.sessionId, ...about, ...(tries > 0 ? [`${tries}`] : []))
+      const name = derivedId(this.#ask.sessionId, ...about, ...(tries > 0 ? [`${tries}`] : []))
       if (!over.has(name)) return name
     }
   }
 
-  #derived(message: PostedMessage): string {
-    return derivedName(this.#ask.sessionId, ...aboutOf(message, undefined))
+  #derivedRunId(message: PostedMessage): string {
+    return derivedId(this.#ask.sessionId, ...identityOf(message, undefined))
   }
 }
 
 /** What tells one message from another: its id, or what it follows, and what is in it. */
-const aboutOf = ({ id, parts }: PostedMessage, before: Said | undefined): readonly string[] =>
+const identityOf = ({ id, parts }: PostedMessage, before: UserMessage | undefined): readonly string[] =>
   id === undefined ? ['after', before?.id ?? '', contentOf(parts)] : ['said', id, contentOf(parts)]
 
 /** Throws where a transcript ends with nothing that is a client's to say: whatever an assistant says is in the log, or never was said. */
-function mustBeAPersons({ isSaidLast, regenerate, answers }: Posted): void {
+function assertUserTurn({ isSaidLast, regenerate, answers }: Posted): void {
   if (!isSaidLast && !regenerate && answers.length === 0)
-    throw notTheirs('expected what a person says last, or an answer to what waits')
+    throw transcriptRefused('expected what a person says last, or an answer to what waits')
 }
 
-const takenBack = (runId: string): RunError =>
+const runTakenBack = (runId: string): RunError =>
   new RunError('run_taken_back', `run ${runId}: it was taken back before it began: say it anew`)
 
 /** Where the last message of a client stands. */
-function placeIn(said: readonly Said[], posted: Posted) {
+function positionIn(userMessages: readonly UserMessage[], posted: Posted) {
   const [message] = posted.said
-  if (!posted.isAlone || message?.id !== undefined) return placeOf(said, posted.said)
+  if (!posted.isAlone || message?.id !== undefined) return positionOf(userMessages, posted.said)
   // Without a transcript or an id only what is still being answered can be the same.
-  const last = said.at(-1)
+  const last = userMessages.at(-1)
   const isSame = last !== undefined && last.status !== 'over' && last.content === contentOf(message?.parts ?? [])
-  return isSame ? ({ at: said.length - 1, is: 'same' } as const) : ({ at: said.length, is: 'new' } as const)
+  return isSame
+    ? ({ at: userMessages.length - 1, is: 'same' } as const)
+    : ({ at: userMessages.length, is: 'new' } as const)
 }

@@ -16,7 +16,7 @@ export interface Logged {
 }
 
 /** A server with one agent on a store of its own, closed with its test, and what its logger is told. */
-export function mill(options: MillraceOptions = {}): { readonly app: App; readonly logged: Logged[] } {
+export function testApp(options: MillraceOptions = {}): { readonly app: App; readonly logged: Logged[] } {
   const logged: Logged[] = []
   const tell = (level: Logged['level']) => (message: string, fields: Logged['fields']) =>
     void logged.push({ level, message, fields })
