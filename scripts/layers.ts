@@ -56,6 +56,9 @@ export const layers: Record<string, string[][]> = {
     ['dialects'],
     ['app'],
   ],
+  client: [['error', 'notify', 'types'], ['connection', 'store', 'structured'], ['chat'], ['bridge', 'log']],
+  dialects: [['dialect', 'http'], ['foreign-server'], ['ag-ui', 'ai-sdk', 'kortyx', 'mui'], ['helix', 'tanstack']],
+  react: [['context'], ['hooks', 'provider'], ['log']],
 }
 
 /** Every import between two folders of a package that goes against its layers, and every folder that has no layer. */

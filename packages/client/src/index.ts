@@ -45,7 +45,7 @@ export type {
   ChatToolMessagePart,
   ChatUser,
 } from './bridge/types.ts'
-export type { ChatCallbacks, ChatData, ChatFinish } from './chat/callbacks.ts'
+export type { ChatCallbacks, ChatFinish } from './chat/callbacks.ts'
 export type {
   Chat,
   ChatAnswer,
@@ -58,7 +58,6 @@ export type {
   WhenBusy,
 } from './chat/chat.ts'
 export { type ChatOptions, createChat } from './chat/http-chat.ts'
-export type { ClientTool, ClientToolContext, ClientTools } from './chat/tool-calls.ts'
 export type { ApiOptions, Computed } from './connection/api.ts'
 export {
   type ChatConnection,

@@ -3,3 +3,5 @@ export type { Decoder, Dialect, Encoder, EndStatus, Told } from './dialect/diale
 export type { Posted, PostedAnswer, PostedMessage, SaidPart } from './dialect/posted.ts'
 export { type Aside, asideOf, meantBy } from './dialect/supplement.ts'
 export { type EventFormat, EventReader, readEvents, type WireEvent } from './http/event-reader.ts'
+export { newId } from './http/new-id.ts'
+export { RequestError } from './http/request-error.ts'

@@ -1,3 +1,4 @@
+import { newId } from '@millrace/dialects'
 import type { JsonObject, Message } from '@millrace/protocol'
 import type { ChatCallbacks } from '../chat/callbacks.ts'
 import {
@@ -14,12 +15,11 @@ import {
   type WhenBusy,
 } from '../chat/chat.ts'
 import { StateCell } from '../chat/observable-state.ts'
-import type { ClientTools } from '../chat/tool-calls.ts'
 import type { Backoff } from '../connection/patience.ts'
-import { newId } from '../error/new-id.ts'
 import { failureOf, RequestError } from '../error/request-error.ts'
 import { sendingOf } from '../store/local-messages.ts'
 import { Store } from '../store/store.ts'
+import type { ClientTools } from '../types/index.ts'
 import { givenId, toChatMessage } from './chat-message.ts'
 import { Conversation } from './conversation.ts'
 import { type Asking, AT_HAND, Turns } from './turns.ts'

@@ -1,8 +1,8 @@
 // Messages of the view in the shape that adapters know, and the other way round.
 
+import { newId } from '@millrace/dialects'
 import { chatPartOf } from '@millrace/dialects/mui'
 import { type Message, messageIdOf, type Part, type Run, type View } from '@millrace/protocol'
-import { newId } from '../error/new-id.ts'
 import {
   type ChatMessage,
   type ChatMessagePart,

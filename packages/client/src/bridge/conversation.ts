@@ -1,6 +1,6 @@
+import { newId } from '@millrace/dialects'
 import type { Entry, Message, MessageStatus } from '@millrace/protocol'
 import type { ChatCallbacks } from '../chat/callbacks.ts'
-import { newId } from '../error/new-id.ts'
 import type { ChatError } from '../error/request-error.ts'
 import type { Sent } from '../store/local-messages.ts'
 import type { Store } from '../store/store.ts'

@@ -1,3 +1,4 @@
+import { newId } from '@millrace/dialects'
 import {
   type Chunk,
   type Entry,
@@ -9,7 +10,6 @@ import {
   type ToolState,
 } from '@millrace/protocol'
 import { type ChatCallbacks, tell } from '../chat/callbacks.ts'
-import { newId } from '../error/new-id.ts'
 import type { Store } from '../store/store.ts'
 import { type AuthoredMessage, again, givenId, withPart } from './chat-message.ts'
 import { Texts } from './text-parts.ts'

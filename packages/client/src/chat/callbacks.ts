@@ -1,15 +1,5 @@
-import type { Json } from '@millrace/protocol'
 import type { ChatError } from '../error/request-error.ts'
 import type { ChatDataOf, MessageOf, ToolPartOf } from '../types/index.ts'
-
-/** An application's data, as it came. */
-export interface ChatData {
-  readonly type: `data-${string}`
-  readonly data: Json
-  readonly id?: string
-  /** Only told, never kept in a message. */
-  readonly transient?: boolean
-}
 
 /** How a run ended, or how following it did. */
 export interface ChatFinish<A = unknown> {

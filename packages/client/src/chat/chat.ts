@@ -1,8 +1,8 @@
 import type { ConnectionStatus, Json, MessageChunk } from '@millrace/protocol'
 import type { ChatError } from '../error/request-error.ts'
 import type { Store } from '../store/store.ts'
+import type { ClientTools } from '../types/index.ts'
 import type { ChatCallbacks } from './callbacks.ts'
-import type { ClientTools } from './tool-calls.ts'
 
 /** One part of what a person says. */
 export type SaidPart = MessageChunk['parts'][number]

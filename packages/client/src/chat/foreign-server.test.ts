@@ -1,4 +1,4 @@
-import { PeerError } from '@millrace/dialects/foreign-server'
+import { RequestError } from '@millrace/dialects/foreign-server'
 import type { Chunk, Message } from '@millrace/protocol'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import type { ChatFinish } from './callbacks.ts'
@@ -218,7 +218,7 @@ test('a peer that cannot find the rest leaves a failed run', async () => {
 
 test('a refusal is the run’s error, and what was never heard is said again, not anew', async () => {
   const { peer, chat } = open((_, nth) => {
-    if (nth === 1) throw new PeerError({ code: 'rate_limited', message: 'Slowly.', retryable: true }, 429)
+    if (nth === 1) throw new RequestError({ code: 'rate_limited', message: 'Slowly.', retryable: true }, 429)
     return { say: text('now'), status: 'completed' }
   })
   const { messageId } = await talk(chat, 'hi', 'error')

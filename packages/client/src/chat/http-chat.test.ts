@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ChatError } from '../error/request-error.ts'
-import type { ChatData, ChatFinish } from './callbacks.ts'
+import type { ChatData } from '../types/index.ts'
+import type { ChatFinish } from './callbacks.ts'
 import { finished, Mill, shown, until } from './chat-mill.fixture.ts'
 
 let mill: Mill

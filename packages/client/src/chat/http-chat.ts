@@ -1,12 +1,12 @@
+import { newId } from '@millrace/dialects'
 import type { ConnectionStatus, Failure, Json, Message, Snapshot } from '@millrace/protocol'
 import { type ApiOptions, type Computed, computed } from '../connection/api.ts'
 import type { ChatConnection } from '../connection/page-connection.ts'
 import { sharedConnection } from '../connection/shared-connection.ts'
-import { newId } from '../error/new-id.ts'
 import { type ChatError, chatErrorOf, type ErrorSource, RequestError } from '../error/request-error.ts'
 import { sendingOf } from '../store/local-messages.ts'
 import { Store } from '../store/store.ts'
-import type { AgentName, ClientToolsOf, WorkflowName } from '../types/index.ts'
+import type { AgentName, ClientTools, ClientToolsOf, WorkflowName } from '../types/index.ts'
 import { type ChatCallbacks, tell } from './callbacks.ts'
 import {
   type Chat,
@@ -26,7 +26,7 @@ import { StateCell } from './observable-state.ts'
 import { isOnItsWay, Outbox, type Outgoing } from './outbox.ts'
 import { SessionApi } from './session-api.ts'
 import { type Listener, SessionFollower } from './session-follower.ts'
-import { type ClientTools, ToolCalls } from './tool-calls.ts'
+import { ToolCalls } from './tool-calls.ts'
 
 /** `A` is `typeof app`, where the compiler is to know what a server has. */
 export interface ChatOptions<A = unknown> extends ApiOptions, ChatCallbacks<A> {

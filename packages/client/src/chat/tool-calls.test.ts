@@ -1,8 +1,9 @@
 import type { Json, Pending, ToolPart } from '@millrace/protocol'
 import { expect, test, vi } from 'vitest'
 import { type ChatError, RequestError } from '../error/request-error.ts'
+import type { ClientToolContext } from '../types/index.ts'
 import { finished, Mill, until } from './chat-mill.fixture.ts'
-import { type ClientToolContext, type Desk, ToolCalls } from './tool-calls.ts'
+import { type Desk, ToolCalls } from './tool-calls.ts'
 
 const part = { type: 'tool', toolCallId: 'c', toolName: 'locate', input: {} } as unknown as ToolPart
 const waiting = [{ kind: 'client-tool', id: 'c', part, messageId: 'm' }] as unknown as Pending[]

@@ -1,20 +1,8 @@
+import { newId } from '@millrace/dialects'
 import type { Json, Pending, ToolPart } from '@millrace/protocol'
-import { newId } from '../error/new-id.ts'
 import { failureOf } from '../error/request-error.ts'
+import type { ClientToolContext, ClientTools } from '../types/index.ts'
 import { CONFLICT } from './session-api.ts'
-
-/** What a client's tool is given beside its input. */
-export interface ClientToolContext {
-  readonly toolCallId: string
-  readonly toolName: string
-  /** Aborted when nobody waits for the result any more. */
-  readonly signal: AbortSignal
-}
-
-/** Runs a call of a client's tool; what it throws goes to the model as an error. */
-export type ClientTool = (input: never, context: ClientToolContext) => unknown
-
-export type ClientTools = { readonly [name: string]: ClientTool }
 
 /** For how long a call is taken upon oneself at a time, in milliseconds: when a tab goes away, another takes its place after that. */
 const CLAIM_MS = 20_000

@@ -1,4 +1,7 @@
+import { RequestError } from '@millrace/dialects'
 import type { Failure } from '@millrace/protocol'
+
+export { RequestError }
 
 /** Where something went wrong. */
 export type ErrorSource = 'send' | 'stream' | 'history' | 'adapter' | 'answer'
@@ -11,25 +14,6 @@ export interface ChatError {
   readonly recoverable: boolean
   readonly retryable: boolean
   readonly details?: unknown
-}
-
-/** A request that did not work. */
-export class RequestError extends Error implements Failure {
-  override readonly name = 'RequestError'
-  readonly code: string
-  readonly retryable: boolean
-  /** The status of the reply; none, where there was no reply. */
-  readonly status: number | undefined
-  /** When to come back, in milliseconds, where the server said so. */
-  readonly retryAfter: number | undefined
-
-  constructor({ code, message, retryable = false }: Failure, status?: number, retryAfter?: number) {
-    super(message)
-    this.code = code
-    this.retryable = retryable
-    this.status = status
-    this.retryAfter = retryAfter
-  }
 }
 
 /** Tells what was told from what was thrown by something else, which may have a code, too, but never says whether the same again may do. */

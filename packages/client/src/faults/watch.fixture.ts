@@ -1,8 +1,9 @@
 // Records what one tab shows and tells of one session.
 
 import type { Message } from '@millrace/protocol'
-import type { ChatCallbacks, ChatData, ChatFinish } from '../chat/callbacks.ts'
+import type { ChatCallbacks, ChatFinish } from '../chat/callbacks.ts'
 import type { Store } from '../store/store.ts'
+import type { ChatData } from '../types/index.ts'
 
 /** A text that became another than a longer one of the same beginning. */
 export interface Regress {

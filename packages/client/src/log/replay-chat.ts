@@ -1,11 +1,11 @@
+import { newId } from '@millrace/dialects'
 import type { View } from '@millrace/protocol'
 import type { ChatCallbacks } from '../chat/callbacks.ts'
 import type { Chat, ChatState, SendResult } from '../chat/chat.ts'
 import { StateCell } from '../chat/observable-state.ts'
-import type { ClientTools } from '../chat/tool-calls.ts'
-import { newId } from '../error/new-id.ts'
 import { chatErrorOf, RequestError } from '../error/request-error.ts'
 import { Store } from '../store/store.ts'
+import type { ClientTools } from '../types/index.ts'
 
 const READ_ONLY = { code: 'read_only', message: 'This shows what was: nothing can be added to it.' }
 

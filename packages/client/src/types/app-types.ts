@@ -1,7 +1,6 @@
 // What a client knows of a server by `typeof app`, for the compiler alone. The server is not imported, not for its types either: they are read off a field that is never there.
 
 import type { Json } from '@millrace/protocol'
-import type { ClientToolContext, ClientTools } from '../chat/tool-calls.ts'
 
 /** What an app says of itself. Where it says nothing of a kind, everything is possible. */
 export interface AppTypes {
@@ -64,6 +63,19 @@ type FieldOf<A, Name, Field extends string> = Name extends keyof TypesOf<A>['too
 
 /** What nothing is known of is some JSON. */
 export type OrJson<T> = unknown extends T ? Json : T
+
+/** What a client's tool is given beside its input. */
+export interface ClientToolContext {
+  readonly toolCallId: string
+  readonly toolName: string
+  /** Aborted when nobody waits for the result any more. */
+  readonly signal: AbortSignal
+}
+
+/** Runs a call of a client's tool; what it throws goes to the model as an error. */
+export type ClientTool = (input: never, context: ClientToolContext) => unknown
+
+export type ClientTools = { readonly [name: string]: ClientTool }
 
 /** The tools of an app that a client runs. */
 export type ClientToolName<A = unknown> = {

@@ -2,7 +2,10 @@ export type {
   AgentName,
   AppTypes,
   AppWith,
+  ClientTool,
+  ClientToolContext,
   ClientToolName,
+  ClientTools,
   ClientToolsOf,
   StateOf,
   ToolInput,
@@ -12,6 +15,7 @@ export type {
   WorkflowName,
 } from './app-types.ts'
 export type {
+  ChatData,
   ChatDataOf,
   DataPartOf,
   MessageOf,

@@ -2,7 +2,6 @@
 // comparing with a name then tells which it is, and an unknown one is still shown.
 
 import type { Json, Message, Part, StructuredObject, ToolPart, ToolState } from '@millrace/protocol'
-import type { ChatData } from '../chat/callbacks.ts'
 import type { NamedTool, OrJson, ToolInput, ToolName, ToolOutput, TypesOf } from './app-types.ts'
 
 declare const unnamed: unique symbol
@@ -57,6 +56,15 @@ type DataAs<A, Whole> = [DataName<A>] extends [never]
       | Typed<Whole, Unnamed<'data-'>, Json>
 
 type Typed<Whole, Type, Data> = Without<Whole, 'type' | 'data'> & { readonly type: Type; readonly data: Data }
+
+/** An application's data, as it came. */
+export interface ChatData {
+  readonly type: `data-${string}`
+  readonly data: Json
+  readonly id?: string
+  /** Only told, never kept in a message. */
+  readonly transient?: boolean
+}
 
 /** Data of the application, told apart by `type`. */
 export type ChatDataOf<A = unknown> = DataAs<A, ChatData>

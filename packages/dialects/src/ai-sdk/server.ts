@@ -3,8 +3,11 @@
 import { ProtocolError } from '@millrace/protocol'
 import type { Told } from '../dialect/dialect.ts'
 import { PeerConnection } from '../foreign-server/foreign-connection.ts'
-import { type Peer, PeerError, type PeerReply, type PeerRequest } from '../foreign-server/foreign-server.ts'
-import { type HttpPeerOptions, HttpReply, jsonEventOf, request, stopBy } from '../foreign-server/http-reply.ts'
+import type { Peer, PeerReply, PeerRequest } from '../foreign-server/foreign-server.ts'
+import { HttpReply } from '../foreign-server/http-reply.ts'
+import { jsonEventOf } from '../http/event-reader.ts'
+import { type HttpPeerOptions, request, stopBy } from '../http/request.ts'
+import { RequestError } from '../http/request-error.ts'
 import type { UIMessageChunk } from './chunk.ts'
 import { AiSdkDecoder } from './decoder.ts'
 import { toldIn } from './history.ts'
@@ -95,7 +98,7 @@ class AiSdkPeer implements Peer {
       return toldIn(jsonEventOf({ data: await response.text() }))
     } catch (error) {
       // What is wrong stays wrong.
-      if (error instanceof ProtocolError) throw new PeerError({ code: error.code, message: error.message })
+      if (error instanceof ProtocolError) throw new RequestError({ code: error.code, message: error.message })
       throw error
     }
   }

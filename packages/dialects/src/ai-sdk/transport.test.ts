@@ -71,6 +71,6 @@ test.each([
   ['longer than any event may be', `data: ${'x'.repeat(17 * 1024 * 1024)}`, 'line-too-long'],
 ])('what is %s is said to be, and not asked for again', async (_, text, code) => {
   const { asked, end } = await sent(() => breaking(`${delta('x')}id: 1\n\n${text}`))
-  expect(end).toMatchObject({ name: 'PeerError', code, retryable: false })
+  expect(end).toMatchObject({ name: 'RequestError', code, retryable: false })
   expect(asked).toHaveLength(1)
 })

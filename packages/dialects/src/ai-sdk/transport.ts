@@ -2,10 +2,11 @@
 // same reply, and who stops stops the run, too.
 
 import { ProtocolError } from '@millrace/protocol'
-import { PeerError } from '../foreign-server/foreign-server.ts'
-import { type HttpPeerOptions, jsonEventOf, request } from '../foreign-server/http-reply.ts'
 import { Patience, Places } from '../foreign-server/patience.ts'
-import { EventReader, type WireEvent } from '../http/event-reader.ts'
+import { EventReader, jsonEventOf, type WireEvent } from '../http/event-reader.ts'
+import { newId } from '../http/new-id.ts'
+import { type HttpPeerOptions, request } from '../http/request.ts'
+import { RequestError } from '../http/request-error.ts'
 
 export interface MillraceTransportOptions extends HttpPeerOptions {
   /** Goes along with each message. */
@@ -64,7 +65,7 @@ export class MillraceTransport {
     const beside = typeof own === 'function' ? await own() : own
     const body = { ...beside, ...asked.body, id: chatId, messages, trigger, messageId }
     // A message has an id by which it is known again; what is to be answered anew needs a name of its own.
-    const named = trigger === 'regenerate-message' ? { 'idempotency-key': newName() } : {}
+    const named = trigger === 'regenerate-message' ? { 'idempotency-key': newId() } : {}
     const send = (signal?: AbortSignal) =>
       request(this.#options, { body, headers: { ...named, ...plainOf(headers) }, signal })
     const leave = (response: Response) => this.#left(asked, response)
@@ -186,7 +187,7 @@ class Reply {
     } catch (error) {
       this.leave()
       // What is wrong stays wrong.
-      if (error instanceof ProtocolError) throw new PeerError({ code: error.code, message: error.message })
+      if (error instanceof ProtocolError) throw new RequestError({ code: error.code, message: error.message })
       throw error
     }
   }
@@ -218,7 +219,7 @@ class Reply {
         this.#reader = (await this.#again(this.#places.last)).body?.getReader()
         return
       } catch (error) {
-        if (!(error instanceof PeerError && error.retryable)) throw error
+        if (!(error instanceof RequestError && error.retryable)) throw error
         lost = error
       }
     }
@@ -228,7 +229,7 @@ class Reply {
 
 const reader = (): EventReader => new EventReader('sse', undefined, true)
 
-const LOST = new PeerError({
+const LOST = new RequestError({
   code: 'connection_lost',
   message: 'The connection was lost before the server said how the run ends.',
   retryable: true,
@@ -241,15 +242,11 @@ async function insisting(send: () => Promise<Response>): Promise<Response> {
     try {
       return await send()
     } catch (error) {
-      const isLate = error instanceof PeerError && error.code === 'network_error'
+      const isLate = error instanceof RequestError && error.code === 'network_error'
       if (!isLate || !(await patience.again())) throw error
     }
   }
 }
-
-/** A name that nobody else has. */
-const newName = (): string =>
-  Array.from(crypto.getRandomValues(new Uint8Array(16)), byte => byte.toString(16).padStart(2, '0')).join('')
 
 const runOf = ({ headers }: Response): string | undefined => {
   const run = headers.get('x-run-id')

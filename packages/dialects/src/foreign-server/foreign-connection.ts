@@ -1,5 +1,6 @@
 import type { Connection, Follower, Following } from '@millrace/protocol'
-import { type Peer, PeerError } from './foreign-server.ts'
+import { RequestError } from '../http/request-error.ts'
+import type { Peer } from './foreign-server.ts'
 import { type AnswerBody, type EditBody, PeerSession, type RunBody } from './foreign-session.ts'
 
 /** What a chat asks with, where it is no JSON. */
@@ -81,7 +82,7 @@ function placeOf(path: string): [sessionId: string, verb: string] {
 }
 
 const unknown = (method: string, path: string) =>
-  new PeerError({ code: 'not_found', message: `A peer has no ${method} ${path}.` }, NOT_FOUND)
+  new RequestError({ code: 'not_found', message: `A peer has no ${method} ${path}.` }, NOT_FOUND)
 
 /** How many bytes are written at once: as many as a call takes arguments, and a multiple of 3. */
 const PIECE = 0x6000

@@ -9,7 +9,7 @@ import {
   type Pending,
   type View,
 } from '@millrace/protocol'
-import { PeerError } from './foreign-server.ts'
+import { RequestError } from '../http/request-error.ts'
 import type { Shown } from './turn-snapshots.ts'
 
 /** What is written, and by whom. */
@@ -161,13 +161,13 @@ class Followed implements Following {
       this.#isOpening = false
       if (this.#isClosed) return
       if (this.#log.head === 0 && this.#at === undefined)
-        throw new PeerError({ code: 'session_unknown', message: 'Nothing was said in this session yet.' }, NOT_FOUND)
+        throw new RequestError({ code: 'session_unknown', message: 'Nothing was said in this session yet.' }, NOT_FOUND)
       this.#isOpen = true
       this.tell()
       this.pump()
     } catch (error) {
       this.#isOpening = false
-      const { code = 'network_error', message, retryable = true } = error as PeerError
+      const { code = 'network_error', message, retryable = true } = error as RequestError
       if (!this.#isClosed) this.#follower.fail?.({ code, message, retryable })
     }
   }

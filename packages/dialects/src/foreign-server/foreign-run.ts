@@ -15,8 +15,9 @@ import {
 } from '@millrace/protocol'
 import type { EndStatus, Told } from '../dialect/dialect.ts'
 import type { PostedAnswer } from '../dialect/posted.ts'
+import type { RequestError } from '../http/request-error.ts'
 import { LIVE, type PeerLog, type Written } from './foreign-log.ts'
-import type { Peer, PeerError, PeerReply, PeerRequest } from './foreign-server.ts'
+import type { Peer, PeerReply, PeerRequest } from './foreign-server.ts'
 import { preceded, withoutWords } from './history.ts'
 import { type Names, RunNames } from './ids.ts'
 import { type Hearing, Reading } from './reply-reader.ts'
@@ -282,7 +283,7 @@ export class PeerRun implements Hearing {
 
   #fail(error: unknown): void {
     if (this.#isOver) return
-    const { code = 'peer_failed', message = String(error), retryable = false } = error as Partial<PeerError>
+    const { code = 'peer_failed', message = String(error), retryable = false } = error as Partial<RequestError>
     this.write({ type: 'error', code, message, retryable })
     this.finish('failed')
   }

@@ -1,7 +1,7 @@
 // A peer is another system's server, as our client asks it. How it is asked is its dialect's affair; what comes of it is kept by a `PeerConnection`, which looks to a chat
 // like one to a server of our own.
 
-import type { Failure, Json, Message } from '@millrace/protocol'
+import type { Json, Message } from '@millrace/protocol'
 import type { EndStatus, Told } from '../dialect/dialect.ts'
 import type { PostedAnswer } from '../dialect/posted.ts'
 
@@ -43,7 +43,7 @@ export interface Peer {
   readonly name: string
   /** False where a peer that keeps the session itself takes nothing back but its last answer: anything else is refused before it is asked. */
   readonly canCut?: boolean
-  /** Asks; throws a `PeerError` for a refusal. */
+  /** Asks; throws a `RequestError` for a refusal. */
   ask(request: PeerRequest): Promise<PeerReply> | PeerReply
   /**
    * What a reply that was dropped goes on with; nothing, where there is no more to be had. Without a dropped reply: what is under way in a session that is opened again,
@@ -54,20 +54,4 @@ export interface Peer {
   stop?(request: Pick<PeerRequest, 'sessionId' | 'runId' | 'signal'>, reply?: PeerReply): Promise<void>
   /** What was said in a session so far: each user's `message`, and after it the chunks of its answer. Nothing, where the peer knows of no such session. */
   history?(request: Pick<PeerRequest, 'sessionId' | 'signal'>): Promise<readonly Told[] | undefined>
-}
-
-/** What a peer refused, or did not do. */
-export class PeerError extends Error implements Failure {
-  override readonly name = 'PeerError'
-  readonly code: string
-  readonly retryable: boolean
-  /** As a server's reply would have it. */
-  readonly status: number | undefined
-
-  constructor({ code, message, retryable = false }: Failure, status?: number) {
-    super(message)
-    this.code = code
-    this.retryable = retryable
-    this.status = status
-  }
 }

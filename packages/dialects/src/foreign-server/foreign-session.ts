@@ -11,9 +11,10 @@ import {
 } from '@millrace/protocol'
 import type { Told } from '../dialect/dialect.ts'
 import type { PostedAnswer } from '../dialect/posted.ts'
+import { RequestError } from '../http/request-error.ts'
 import { PeerLog } from './foreign-log.ts'
 import { PeerRun } from './foreign-run.ts'
-import { type Peer, PeerError } from './foreign-server.ts'
+import type { Peer } from './foreign-server.ts'
 import { Names } from './ids.ts'
 import { Past } from './turn-snapshots.ts'
 
@@ -107,9 +108,9 @@ export class PeerSession {
     if (this.#isKnown(runId)) return
     const isBusy = this.#open !== undefined || this.#queue.length > 0
     if (isBusy && whenBusy === 'reject')
-      throw new PeerError({ code: 'run_busy', message: 'A run is open in this session.' }, CONFLICT)
+      throw new RequestError({ code: 'run_busy', message: 'A run is open in this session.' }, CONFLICT)
     if (this.#queue.length === MOST_WAITING)
-      throw new PeerError({ code: 'run_queue_full', message: `${MOST_WAITING} messages wait already.` }, CONFLICT)
+      throw new RequestError({ code: 'run_queue_full', message: `${MOST_WAITING} messages wait already.` }, CONFLICT)
     const program = workflow === undefined ? `agent:${agent ?? this.#peer.name}` : `workflow:${workflow}`
     // What was said before a session was looked at is not read any more.
     this.#isRead = true
@@ -124,7 +125,7 @@ export class PeerSession {
   retry({ of, runId }: { readonly of?: string | undefined; readonly runId: string }): void {
     if (this.#isKnown(runId)) return
     const turn = this.#turns.findLast(one => one.runId === (of ?? one.runId))
-    if (!turn) throw new PeerError({ code: 'run_unknown', message: 'There is no such turn to do again.' }, NOT_FOUND)
+    if (!turn) throw new RequestError({ code: 'run_unknown', message: 'There is no such turn to do again.' }, NOT_FOUND)
     if (turn !== this.#turns.at(-1)) this.#mustCut()
     const { program, message, data, run } = turn
     // Of a turn that the peer never heard of, nothing can be done again.
@@ -137,7 +138,7 @@ export class PeerSession {
     const turn = this.#turns.findLast(({ message }) => message?.messageId === messageId)
     if (!turn) {
       const message = `No turn has the message ${messageId}.`
-      throw new PeerError({ code: 'message_unknown', message }, NOT_FOUND)
+      throw new RequestError({ code: 'message_unknown', message }, NOT_FOUND)
     }
     this.#mustCut()
     const { program } = turn
@@ -149,7 +150,7 @@ export class PeerSession {
   #mustCut(): void {
     if (this.#peer.canCut !== false) return
     const message = 'This server takes back nothing but its last answer.'
-    throw new PeerError({ code: 'not_supported', message }, CONFLICT)
+    throw new RequestError({ code: 'not_supported', message }, CONFLICT)
   }
 
   #isKnown(runId: string): boolean {
@@ -268,7 +269,7 @@ export class PeerSession {
     const { claim } = (pending as Extract<Pending, { kind: 'client-tool' }>).part
     if (claim && claim.by !== client && claim.until > Date.now()) {
       const message = 'Another has taken this call upon itself.'
-      throw new PeerError({ code: 'answer_claimed', message, retryable: true }, CONFLICT)
+      throw new RequestError({ code: 'answer_claimed', message, retryable: true }, CONFLICT)
     }
     const until = Date.now() + forMs
     this.#guest({ type: 'tool-claimed', toolCallId: id, until, ...(client !== undefined && { by: client }) })
@@ -351,7 +352,7 @@ const messageOf = (messageId: string, { parts, metadata }: SaidInput): MessageCh
 })
 
 const unknown = (id: string) =>
-  new PeerError({ code: 'answer_unknown', message: `Nothing waits for an answer to ${id}.` }, NOT_FOUND)
+  new RequestError({ code: 'answer_unknown', message: `Nothing waits for an answer to ${id}.` }, NOT_FOUND)
 
 /** The entry that settles what waits. */
 function settling(answer: PostedAnswer, pending: Pending): Chunk {

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Decoder } from '../dialect/dialect.ts'
-import { HttpReply, request } from './http-reply.ts'
+import { request } from '../http/request.ts'
+import { HttpReply } from './http-reply.ts'
 
 const asked: Request[] = []
 const answering =

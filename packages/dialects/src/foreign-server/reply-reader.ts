@@ -2,7 +2,8 @@
 
 import { ProtocolError } from '@millrace/protocol'
 import type { EndStatus, Told } from '../dialect/dialect.ts'
-import { type Peer, PeerError, type PeerReply, type PeerRequest } from './foreign-server.ts'
+import { RequestError } from '../http/request-error.ts'
+import type { Peer, PeerReply, PeerRequest } from './foreign-server.ts'
 import { Patience } from './patience.ts'
 import { Replay, Said } from './replay-filter.ts'
 
@@ -65,7 +66,7 @@ export class Reading {
   }
 
   /** Reads one connection until it ends, and tells why it did. */
-  async #read(reply: PeerReply): Promise<PeerError> {
+  async #read(reply: PeerReply): Promise<RequestError> {
     const { signal } = this.#request
     let replay: Replay | undefined
     let isFirst = true
@@ -98,7 +99,7 @@ export class Reading {
       return LOST
     } catch (error) {
       // What is wrong stays wrong.
-      if (error instanceof ProtocolError) throw new PeerError({ code: error.code, message: error.message })
+      if (error instanceof ProtocolError) throw new RequestError({ code: error.code, message: error.message })
       return LOST
     }
   }
@@ -110,7 +111,7 @@ export class Reading {
     this.#patience.progressed()
   }
 
-  async #resume(dropped: PeerReply, lost: PeerError): Promise<PeerReply> {
+  async #resume(dropped: PeerReply, lost: RequestError): Promise<PeerReply> {
     const { signal } = this.#request
     while (this.#peer.resume && (await this.#patience.again(signal))) {
       try {
@@ -119,14 +120,14 @@ export class Reading {
         return reply
       } catch (error) {
         // Why it broke off is what counts, not why it cannot be had now.
-        if (error === lost || (error instanceof PeerError && !error.retryable)) throw lost
+        if (error === lost || (error instanceof RequestError && !error.retryable)) throw lost
       }
     }
     throw lost
   }
 }
 
-const LOST = new PeerError({
+const LOST = new RequestError({
   code: 'connection_lost',
   message: 'The connection was lost before the server said how the run ends.',
   retryable: true,

@@ -125,3 +125,13 @@ export async function* readEvents(
     reader.cancel().catch(() => {})
   }
 }
+
+/** The JSON that an event holds; undefined for the `[DONE]` of those who say that. */
+export function jsonEventOf({ data }: WireEvent): unknown {
+  if (data === '[DONE]') return undefined
+  try {
+    return JSON.parse(data)
+  } catch {
+    throw new ProtocolError('invalid-json', `event: expected JSON, found ${JSON.stringify(data.slice(0, 40))}`)
+  }
+}

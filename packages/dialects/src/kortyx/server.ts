@@ -4,8 +4,10 @@ import type { Json, Message } from '@millrace/protocol'
 import type { EndStatus, Told } from '../dialect/dialect.ts'
 import type { PostedAnswer } from '../dialect/posted.ts'
 import { PeerConnection } from '../foreign-server/foreign-connection.ts'
-import { type Peer, PeerError, type PeerReply, type PeerRequest } from '../foreign-server/foreign-server.ts'
-import { type HttpPeerOptions, HttpReply, request } from '../foreign-server/http-reply.ts'
+import type { Peer, PeerReply, PeerRequest } from '../foreign-server/foreign-server.ts'
+import { HttpReply } from '../foreign-server/http-reply.ts'
+import { type HttpPeerOptions, request } from '../http/request.ts'
+import { RequestError } from '../http/request-error.ts'
 import type { StreamChunk } from './chunk.ts'
 import { KortyxDecoder } from './decoder.ts'
 import { selectedBy } from './interrupt.ts'
@@ -61,9 +63,12 @@ class KortyxPeer implements Peer {
     const token = this.#tokens.get(requestId)
     const selected = selectedBy(answer)
     if (token === undefined)
-      throw new PeerError({ code: 'answer_unknown', message: `${requestId}: the server has not asked for that here` })
+      throw new RequestError({
+        code: 'answer_unknown',
+        message: `${requestId}: the server has not asked for that here`,
+      })
     if (selected === undefined)
-      throw new PeerError({ code: 'answer_invalid', message: `${requestId}: Kortyx cannot be told that it failed` })
+      throw new RequestError({ code: 'answer_invalid', message: `${requestId}: Kortyx cannot be told that it failed` })
     const resume = { token, requestId, selected: [...selected] }
     return { role: 'user', content: selected.join(', '), metadata: { resume } }
   }

@@ -1,8 +1,9 @@
 // The adapter that a page gives to MUI X Chat, in place of its own: replies that outlive their connections, history, conversations, approvals.
 
 import type { PostedAnswer } from '../dialect/posted.ts'
-import { PeerError } from '../foreign-server/foreign-server.ts'
-import { type HttpPeerOptions, request } from '../foreign-server/http-reply.ts'
+import { newId } from '../http/new-id.ts'
+import { type HttpPeerOptions, request } from '../http/request.ts'
+import { RequestError } from '../http/request-error.ts'
 import { Reply } from './reply.ts'
 import { Follower } from './reply-follower.ts'
 import { asked, type Backoff, type Server, sessionUrl } from './reply-stream.ts'
@@ -200,7 +201,7 @@ export class MuiAdapter {
     try {
       await this.#post(url, { ...answer, id: await this.#approvalOf(answer.id) })
     } catch (error) {
-      if (!(error instanceof PeerError && OTHER_ID.has(error.code))) throw error
+      if (!(error instanceof RequestError && OTHER_ID.has(error.code))) throw error
       // By the id of a call of which nothing came here; that route knows it.
       await this.#post(undefined, { conversationId: sessionId, answers: [answer] })
     }
@@ -330,13 +331,6 @@ const callsIn = ({ parts }: ChatThreadMessage) =>
 
 function withConversation(event: ChatRealtimeEvent, conversationId: string): ChatRealtimeEvent {
   return event.type === 'message-updated' ? { ...event, message: { ...event.message, conversationId } } : event
-}
-
-/** A name that nobody guesses; also where a page is not served over https. */
-function newId(): string {
-  let id = ''
-  for (const byte of crypto.getRandomValues(new Uint8Array(16))) id += byte.toString(16).padStart(2, '0')
-  return id
 }
 
 /** An adapter for the `ChatProvider` of MUI X Chat: make it once, outside of what renders. */

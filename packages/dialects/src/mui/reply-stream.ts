@@ -1,10 +1,10 @@
 // One reply over as many connections as it takes: through drops, by the place up to which everything came, and through pauses, until somebody has answered.
 
 import { decodeSseStream, ProtocolError } from '@millrace/protocol'
-import { PeerError } from '../foreign-server/foreign-server.ts'
-import { type HttpPeerOptions, jsonEventOf, request } from '../foreign-server/http-reply.ts'
 import { Patience, type PatienceOptions, Places } from '../foreign-server/patience.ts'
-import { readEvents, type WireEvent } from '../http/event-reader.ts'
+import { jsonEventOf, readEvents, type WireEvent } from '../http/event-reader.ts'
+import { type HttpPeerOptions, request } from '../http/request.ts'
+import { RequestError } from '../http/request-error.ts'
 import type { MuiEvent } from './chunk.ts'
 import { PASSED } from './chunk.ts'
 
@@ -30,7 +30,7 @@ export async function asked(server: Server, signal: AbortSignal, ask: () => Prom
     try {
       return await ask()
     } catch (error) {
-      const isHopeless = !(error instanceof PeerError) || !error.retryable
+      const isHopeless = !(error instanceof RequestError) || !error.retryable
       if (isHopeless || !(await patience.again(signal))) throw error
     }
   }
@@ -80,7 +80,7 @@ export class Line {
       } catch (error) {
         signal.throwIfAborted()
         if (status() !== undefined && status() !== 'paused') return
-        const isRefused = error instanceof PeerError && !error.retryable
+        const isRefused = error instanceof RequestError && !error.retryable
         if (isRefused || error instanceof ProtocolError) throw error
         // A person takes the time that it takes.
         if (status() === 'paused' && this.#patience.isSteady) this.#patience.progressed()
@@ -143,8 +143,12 @@ export class Line {
   }
 }
 
-const dropped = (): PeerError =>
-  new PeerError({ code: 'dropped', message: 'The connection was lost, and could not be made again.', retryable: true })
+const dropped = (): RequestError =>
+  new RequestError({
+    code: 'dropped',
+    message: 'The connection was lost, and could not be made again.',
+    retryable: true,
+  })
 
 /** What an event on the wire says. */
 function eventIn(wire: WireEvent): { readonly eventId: string; readonly event: MuiEvent } {

@@ -3,7 +3,7 @@
 // queue is asked for the next chunk only then.
 
 import type { Chunk } from '@millrace/protocol'
-import { PeerError } from '../foreign-server/foreign-server.ts'
+import { RequestError } from '../http/request-error.ts'
 import type { PlacedPart } from './chat-message.ts'
 import { isExtension, type MuiEvent, PASSED } from './chunk.ts'
 import { Mirror } from './folded-reply.ts'
@@ -74,7 +74,7 @@ export class Reply {
       for await (const piece of this.#line.pieces()) for (const placed of piece) yield* this.#say(placed)
     } catch (error) {
       // A stream that closes before it said how it ends is a disconnect there, one that fails is not (law 7).
-      if (error instanceof PeerError && error.retryable) return
+      if (error instanceof RequestError && error.retryable) return
       throw error
     }
     yield* this.#end()

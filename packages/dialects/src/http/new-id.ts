@@ -1,4 +1,4 @@
-/** A name that nobody guesses; also where a page is not served over https, and has no `randomUUID`. */
+/** Creates a random id of 128 bits, in hex. Unlike `crypto.randomUUID`, it also works on pages without https. */
 export function newId(): string {
   let id = ''
   for (const byte of crypto.getRandomValues(new Uint8Array(16))) id += byte.toString(16).padStart(2, '0')
