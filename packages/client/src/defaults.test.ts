@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { BACKOFF } from './connection/patience.ts'
+import { BACKOFF } from './connection/api.ts'
 import { FLUSH_MS } from './notify/flush-scheduler.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/reference/defaults.md'), 'utf8')
@@ -42,7 +42,10 @@ test.each([
     'chunks that are held until it is known where a stream begins',
     `${constant('bridge/chunk-order.ts', 'BEFORE_BASE')} | or ${constant('bridge/reply-reader.ts', 'HOLD_MS')} ms`,
   ],
-  ['a reply of a peer that broke off is asked for again', `${constant(`${SERVER}patience.ts`, 'ATTEMPTS')} times`],
+  [
+    'a reply of a peer that broke off is asked for again',
+    `${constant('../../dialects/src/http/resumable-stream.ts', 'ATTEMPTS')} times`,
+  ],
   [
     'what a peer is asked beside that, a stop or what was said',
     told(constant(`${SERVER}foreign-session.ts`, 'LATE_MS')),

@@ -10,6 +10,7 @@ export type {
   ToolPart,
   View,
 } from '@millrace/protocol'
+export type { Backoff } from '@millrace/protocol/retry'
 export { type AdapterChat, type AdapterChatOptions, createAdapterChat } from './bridge/adapter-chat.ts'
 export { toChatMessage } from './bridge/chat-message.ts'
 export {
@@ -66,7 +67,6 @@ export {
   type PageConnection,
   type SessionEntry,
 } from './connection/page-connection.ts'
-export type { Backoff } from './connection/patience.ts'
 export { sharedConnection } from './connection/shared-connection.ts'
 export { type ChatError, type ErrorSource, RequestError } from './error/request-error.ts'
 export { Store, type StoreOptions, type Topic } from './store/store.ts'

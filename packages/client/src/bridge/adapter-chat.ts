@@ -1,5 +1,6 @@
 import { newId } from '@millrace/dialects'
 import type { JsonObject, Message } from '@millrace/protocol'
+import type { Backoff } from '@millrace/protocol/retry'
 import type { ChatCallbacks } from '../chat/callbacks.ts'
 import {
   type Chat,
@@ -15,7 +16,6 @@ import {
   type WhenBusy,
 } from '../chat/chat.ts'
 import { StateCell } from '../chat/observable-state.ts'
-import type { Backoff } from '../connection/patience.ts'
 import { failureOf, RequestError } from '../error/request-error.ts'
 import { sendingOf } from '../store/local-messages.ts'
 import { Store } from '../store/store.ts'

@@ -1,4 +1,4 @@
-import { type Backoff, Patience } from '../connection/patience.ts'
+import { type Backoff, RetryDelay } from '@millrace/protocol/retry'
 import { Order } from './chunk-order.ts'
 import type { ChatMessageChunk, ChatStream } from './types.ts'
 
@@ -56,19 +56,20 @@ export class Reading {
   readonly #options: ReadingOptions
   readonly #controller = new AbortController()
   readonly #order = new Order()
-  /** There is some from the first attempt on, which is made at once. */
-  #patience: Patience | undefined
+  readonly #delay: RetryDelay
+  /** Attempts to reconnect since there was news, and whether there ever was one. */
+  #attempts = 0
+  #hasReconnected = false
   #reader: ReadableStreamDefaultReader<unknown> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   /** It broke off, and has not gone on yet. */
   #isBroken = false
   /** What a chunk was refused with; nothing comes after it, unless the next stream can do better. */
   #failed: { readonly error: unknown; readonly isFinal: boolean } | undefined
-  /** How often it was asked for again since there was news. */
-  #fruitless = 0
 
   constructor(options: ReadingOptions) {
     this.#options = options
+    this.#delay = new RetryDelay(options.backoff)
   }
 
   get #isStopped(): boolean {
@@ -78,7 +79,7 @@ export class Reading {
   /** Stops at once, whatever it waits for; nothing is taken any more. */
   stop(): void {
     this.#controller.abort()
-    this.#patience?.wake()
+    this.#delay.cancel()
     this.#leave()
   }
 
@@ -114,10 +115,11 @@ export class Reading {
 
   /** The stream that goes on; none, where there is none or nothing comes of asking. */
   async #reconnect(): Promise<ChatStream | undefined> {
-    const { reconnect, backoff } = this.#options
-    while (reconnect && this.#fruitless++ < ATTEMPTS) {
-      await this.#patience?.wait()
-      this.#patience ??= new Patience(backoff)
+    const { reconnect } = this.#options
+    while (reconnect && this.#attempts++ < ATTEMPTS) {
+      // The first attempt is made at once.
+      if (this.#hasReconnected) await this.#delay.wait()
+      this.#hasReconnected = true
       if (this.#isStopped) return undefined
       try {
         const stream = await inTime(late => this.#ask(reconnect, late))
@@ -192,8 +194,8 @@ export class Reading {
 
   /** There was news. */
   #goOn(): void {
-    this.#fruitless = 0
-    this.#patience?.reset()
+    this.#attempts = 0
+    this.#delay.progressed()
     if (this.#isBroken) this.#options.recovered()
     this.#isBroken = false
   }

@@ -1,8 +1,7 @@
 import type { Json, ToolPart } from '@millrace/protocol'
-import { onAbort } from '../connection/abort.ts'
-import { LATE_MS, sessionPath } from '../connection/api.ts'
+import { RetryDelay, retry } from '@millrace/protocol/retry'
+import { BACKOFF, LATE_MS, sessionPath } from '../connection/api.ts'
 import type { ChatConnection } from '../connection/page-connection.ts'
-import { BACKOFF, Patience } from '../connection/patience.ts'
 import { failureOf } from '../error/request-error.ts'
 import type { SaidPart } from './chat.ts'
 
@@ -31,27 +30,15 @@ export class SessionApi {
     return this.#insist(() => this.ask<T>(method, path, body, signal), signal)
   }
 
-  async #insist<T>(ask: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const patience = new Patience(BACKOFF)
-    const leave = onAbort(signal, () => patience.wake())
-    try {
-      for (let attempt = 1; ; attempt++) {
-        try {
-          return await ask()
-        } catch (error) {
-          const { retryable, retryAfter = 0, status } = failureOf(error)
-          // What the session is in the way of, or what would take long, is somebody's to wait for, or not.
-          const isOver = signal
-            ? signal.aborted
-            : attempt === ATTEMPTS || status === CONFLICT || retryAfter > BACKOFF.longest
-          if (!retryable || isOver) throw error
-          await patience.wait(retryAfter)
-          if (signal?.aborted) throw error
-        }
-      }
-    } finally {
-      leave()
+  #insist<T>(ask: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const attempts = signal ? Infinity : ATTEMPTS - 1
+    const delayAfter = (error: unknown) => {
+      const { retryable, retryAfter = 0, status } = failureOf(error)
+      // A conflict, or a long delay that the server asks for, is reported: the caller decides whether to wait.
+      const isLong = !signal && (status === CONFLICT || retryAfter > BACKOFF.longest)
+      return retryable && !isLong && retryAfter
     }
+    return retry(ask, new RetryDelay({ ...BACKOFF, attempts }), delayAfter, signal)
   }
 
   /** Gives a file to the server: the part that names it. The same bytes twice are one file. */

@@ -1,6 +1,7 @@
 import type { ConnectionStatus, Entry, Failure, Following, Snapshot } from '@millrace/protocol'
+import { RetryDelay } from '@millrace/protocol/retry'
+import { BACKOFF } from '../connection/api.ts'
 import type { ChatConnection } from '../connection/page-connection.ts'
-import { BACKOFF } from '../connection/patience.ts'
 
 /** Who wants to know what comes. */
 export interface Listener {
@@ -27,10 +28,9 @@ export class SessionFollower {
   readonly #listener: Listener
   #following: Following | undefined
   #starts = 0
-  /** Whether it was looked for, and there was none; how often, and when it is again. */
+  /** Whether the server knows no such session; when to look for it again. */
   #isNone = false
-  #looks = 0
-  #timer: ReturnType<typeof setTimeout> | undefined
+  readonly #delay = new RetryDelay(BACKOFF)
   /** Whether the server has taken something for it, of which nothing was seen yet. */
   #isMade = false
 
@@ -61,7 +61,7 @@ export class SessionFollower {
   }
 
   #leave(): void {
-    clearTimeout(this.#timer)
+    this.#delay.cancel()
     // Without one it was about to take a snapshot, and then has to.
     if (this.#following) this.cursor = this.#following.cursor
     this.#following?.close()
@@ -79,7 +79,7 @@ export class SessionFollower {
         messages: listener.pageSize(),
         snapshot: snapshot => {
           this.#isNone = false
-          this.#looks = 0
+          this.#delay.progressed()
           listener.snapshot(snapshot)
         },
         entries: (entries, through) => {
@@ -124,9 +124,7 @@ export class SessionFollower {
     }
     if (isNone) {
       if (!this.#isNone) this.#listener.status('idle', 'nobody has said anything yet')
-      const { first, longest } = BACKOFF
-      clearTimeout(this.#timer)
-      this.#timer = setTimeout(() => this.#following?.refresh(), Math.min(longest, first * 2 ** this.#looks++))
+      void this.#delay.wait().then(isNext => isNext && this.#following?.refresh())
     }
     this.#isNone = isNone
     this.#listener.failed(failure, isNone)

@@ -1,5 +1,5 @@
+import type { Backoff } from '@millrace/protocol/retry'
 import { CLIENT_FAILED, failureOf, RequestError } from '../error/request-error.ts'
-import { onAbort } from './abort.ts'
 
 /** A value, or what gives it, each time it is needed. */
 export type Computed<T> = T | (() => T | Promise<T>)
@@ -19,6 +19,8 @@ export interface Asking {
   readonly signal?: AbortSignal | undefined
 }
 
+/** How requests and connections are retried, if the page does not say. */
+export const BACKOFF: Backoff = { first: 250, longest: 10_000 }
 /** How long a reply to a question may take, in milliseconds: a connection that is dead says nothing at all. */
 export const LATE_MS = 20_000
 /** How long a server may ask to be left alone, in milliseconds. */
@@ -29,6 +31,13 @@ const UNAUTHORIZED = 401
 /** What a value is now. */
 export const computed = async <T>(given: Computed<T>): Promise<T> =>
   typeof given === 'function' ? (given as () => T | Promise<T>)() : given
+
+/** Calls when a signal is aborted, at once where it is, until the returned function is called. */
+function onAbort(signal: AbortSignal | undefined, run: () => void): () => void {
+  signal?.addEventListener('abort', run)
+  if (signal?.aborted) run()
+  return () => signal?.removeEventListener('abort', run)
+}
 
 /** What comes of it, or why it was aborted, as soon as it is: not all that is given a signal heeds it. */
 function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {

@@ -9,10 +9,10 @@ import {
   type Frame,
   type Snapshot,
 } from '@millrace/protocol'
+import { type Backoff, RetryDelay, retry } from '@millrace/protocol/retry'
 import { failureOf, RequestError } from '../error/request-error.ts'
 import { type Api, sessionPath } from './api.ts'
 import type { Line } from './multiplexed-stream.ts'
-import { type Backoff, Patience } from './patience.ts'
 
 /** How many frames wait for one before them. */
 const MOST_HELD = 64
@@ -34,7 +34,7 @@ export class Followed implements Following {
   readonly sessionId: string
   readonly #follower: Follower
   readonly #home: Home
-  readonly #patience: Patience
+  readonly #delay: RetryDelay
   readonly #held = new Map<number, EntriesFrame>()
   #line: Line | undefined
   #status: ConnectionStatus = 'idle'
@@ -49,7 +49,7 @@ export class Followed implements Following {
     this.sessionId = sessionId
     this.#follower = follower
     this.#home = home
-    this.#patience = new Patience(home.backoff)
+    this.#delay = new RetryDelay(home.backoff)
     if (after !== undefined) this.#go(after)
   }
 
@@ -101,7 +101,7 @@ export class Followed implements Following {
 
   wake(): void {
     if (this.#isClosed) return
-    this.#patience.wake()
+    this.#delay.wake()
     if (this.#hasFailed) {
       this.#hasFailed = false
       this.start()
@@ -112,7 +112,7 @@ export class Followed implements Following {
     if (this.#isClosed) return
     this.#isClosed = true
     this.#loading?.abort()
-    this.#patience.wake()
+    this.#delay.wake()
     this.#status = 'idle'
     this.#reason = 'nobody follows'
     this.#line?.leave(this)
@@ -244,19 +244,17 @@ export class Followed implements Following {
     const { messages } = this.#follower
     const query = messages === undefined ? '' : `?messages=last:${messages}`
     this.say('connecting', 'reading the session')
-    while (!signal.aborted) {
-      try {
-        const snapshot = await api.ask<Snapshot>('GET', sessionPath(this.sessionId, query), undefined, signal)
-        if (signal.aborted) return
-        this.#patience.reset()
-        return this.#begin(snapshot)
-      } catch (error) {
-        if (signal.aborted) return
-        const failure = failureOf(error)
-        if (!failure.retryable) return this.fail(failure)
-        this.say('offline', failure.message)
-        await this.#patience.wait(failure.retryAfter)
-      }
+    const load = () => api.ask<Snapshot>('GET', sessionPath(this.sessionId, query), undefined, signal)
+    const delayAfter = (error: unknown) => {
+      const failure = failureOf(error)
+      if (signal.aborted) return false
+      if (failure.retryable) this.say('offline', failure.message)
+      else this.fail(failure)
+      return failure.retryable && (failure.retryAfter ?? 0)
     }
+    const snapshot = await retry(load, this.#delay, delayAfter, signal).catch(() => undefined)
+    if (!snapshot || signal.aborted) return
+    this.#delay.progressed()
+    this.#begin(snapshot)
   }
 }

@@ -1,7 +1,7 @@
 import { type Frame, ProtocolError, SseDecoder } from '@millrace/protocol'
+import { RetryDelay } from '@millrace/protocol/retry'
 import { failureOf, RequestError } from '../error/request-error.ts'
 import type { Followed, Home } from './followed-session.ts'
-import { Patience } from './patience.ts'
 
 /** More sessions than these need another request. */
 const MOST_ON_A_LINE = 40
@@ -20,7 +20,7 @@ const addressOf = (members: readonly Followed[], { query }: Home): string =>
 /** One request that carries sessions, and the next when it breaks, until nobody is left. */
 export class Line {
   readonly home: Home
-  readonly #patience: Patience
+  readonly #delay: RetryDelay
   readonly #members = new Map<string, Followed>()
   /** Whom the request is about. */
   #asked = new Set<Followed>()
@@ -35,7 +35,7 @@ export class Line {
 
   constructor(home: Home) {
     this.home = home
-    this.#patience = new Patience(home.backoff)
+    this.#delay = new RetryDelay(home.backoff)
   }
 
   /** Whether it can carry that one, too. */
@@ -68,7 +68,7 @@ export class Line {
   renew(reason: string): void {
     this.#isAnew = true
     this.break(reason)
-    this.#patience.wake()
+    this.#delay.wake()
   }
 
   /** Looks in a moment whether somebody has joined, or still waits for what was left out. */
@@ -83,7 +83,7 @@ export class Line {
 
   /** Comes back at once where it waits, and looks whether it still hears anything. */
   wake(): void {
-    this.#patience.wake()
+    this.#delay.wake()
     this.#listen()
   }
 
@@ -98,7 +98,7 @@ export class Line {
       const { reason, retryAfter } = await this.#carry()
       if (this.#isAnew) continue
       for (const followed of this.#ready()) followed.say('offline', reason)
-      if (this.#ready().length > 0) await this.#patience.wait(retryAfter)
+      if (this.#ready().length > 0) await this.#delay.wait(retryAfter)
     }
     this.#isRunning = false
   }
@@ -187,7 +187,7 @@ export class Line {
 
   #take(frame: Frame): void | Promise<void> {
     if (frame.type === 'open') this.#silenceMs = frame.heartbeatMs * 1.5
-    else if (frame.type === 'entries' || frame.type === 'caught-up') this.#patience.reset()
+    else if (frame.type === 'entries' || frame.type === 'caught-up') this.#delay.progressed()
     if (frame.type === 'entries') this.#odd = 0
     if (frame.sessionId === undefined) {
       if (frame.type === 'fail') for (const one of this.#asked) one.take(frame)

@@ -1,10 +1,10 @@
 import type { Connection, ConnectionStatus, Entry, Follower, Following, Snapshot } from '@millrace/protocol'
+import type { Backoff } from '@millrace/protocol/retry'
 import { Topics } from '../notify/listeners.ts'
-import { Api, type ApiOptions } from './api.ts'
+import { Api, type ApiOptions, BACKOFF } from './api.ts'
 import { type Loop, loopOver } from './entry-iterator.ts'
 import { Followed, type Home } from './followed-session.ts'
 import { Line } from './multiplexed-stream.ts'
-import { BACKOFF, type Backoff } from './patience.ts'
 
 export interface ConnectionOptions extends ApiOptions {
   /** The sessions that a loop over the connection is about. */

@@ -1,7 +1,8 @@
 // Clients of AG-UI take the end of a connection for the end of a run, and know no way back. Our server marks how far it has told: `resumable(HttpAgent)` holds what comes
 // between marks until it is whole, and goes on from the last one where a connection breaks.
 
-import { Patience } from '../foreign-server/patience.ts'
+import { RetryDelay, retry } from '@millrace/protocol/retry'
+import { RECONNECT } from '../http/resumable-stream.ts'
 import { type Ask, lasting } from './resumable-response.ts'
 
 /** What is needed of `HttpAgent`. */
@@ -98,23 +99,14 @@ export function resumable<C extends AgentClass>(HttpAgent: C, options: Resumable
 }
 
 /**
- * Asks until there is a reply, whatever it says. Who is cut off before that does not know whether the server was asked: it is asked the same again, which by the name of
- * the run is done once.
+ * Sends a request until there is a response, whatever it says. After a dropped connection the client cannot know whether the server got
+ * the request: the run id makes the repeated request idempotent.
  */
-async function insisting(
+const insisting = (
   ask: () => Promise<Response>,
   signal: AbortSignal | null | undefined,
-  { retries: attempts }: ResumableOptions,
-): Promise<Response> {
-  const patience = new Patience({ attempts })
-  for (;;) {
-    try {
-      return await ask()
-    } catch (error) {
-      if (signal?.aborted || !(await patience.again(signal ?? undefined))) throw error
-    }
-  }
-}
+  { retries: attempts = RECONNECT.attempts }: ResumableOptions,
+): Promise<Response> => retry(ask, new RetryDelay({ ...RECONNECT, attempts }), () => 0, signal)
 
 /** A place below an agent's own. */
 function placed(url: string, threadId: string, what: string, query: Record<string, string | undefined> = {}): string {

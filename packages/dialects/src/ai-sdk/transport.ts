@@ -2,11 +2,12 @@
 // same reply, and who stops stops the run, too.
 
 import { ProtocolError } from '@millrace/protocol'
-import { Patience, Places } from '../foreign-server/patience.ts'
-import { EventReader, jsonEventOf, type WireEvent } from '../http/event-reader.ts'
+import { RetryDelay, reconnecting, retry } from '@millrace/protocol/retry'
+import { jsonEventOf, type WireEvent } from '../http/event-reader.ts'
 import { newId } from '../http/new-id.ts'
 import { type HttpPeerOptions, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
+import { markedEvents, RECONNECT, StreamMarks } from '../http/resumable-stream.ts'
 
 export interface MillraceTransportOptions extends HttpPeerOptions {
   /** Goes along with each message. */
@@ -116,7 +117,7 @@ export class MillraceTransport {
       return request(this.#options, { method: 'GET', url, headers: { ...plainOf(headers), ...place }, signal })
     }
     if (runId !== undefined) this.#unheard.set(chatId, runId)
-    const reply = new Reply(response, again, signal)
+    const reply = new TransportReply(response, again)
     const onAbort = () => {
       reply.leave()
       // Later in this very turn the chat may reconnect.
@@ -139,95 +140,54 @@ export class MillraceTransport {
 }
 
 /** A reply, over as many connections as it takes. */
-class Reply {
+class TransportReply {
   readonly #again: (after: string | undefined) => Promise<Response>
-  readonly #signal: AbortSignal | undefined
-  readonly #patience = new Patience()
-  readonly #places = new Places()
-  #reader: ReadableStreamDefaultReader<Uint8Array> | undefined
-  #events = reader()
-  /** What was said since the last place: only at the next is it sure that it was all. */
-  #since: unknown[] = []
+  readonly #left = new AbortController()
+  readonly #delay = new RetryDelay(RECONNECT)
+  readonly #marks = new StreamMarks()
+  readonly #events: AsyncGenerator<readonly unknown[], void, undefined>
+  #response: Response | undefined
   isDone = false
-  #isLeft = false
 
-  constructor(
-    response: Response,
-    again: (after: string | undefined) => Promise<Response>,
-    signal: AbortSignal | undefined,
-  ) {
+  constructor(response: Response, again: (after: string | undefined) => Promise<Response>) {
     this.#again = again
-    this.#signal = signal
-    this.#reader = response.body?.getReader()
+    this.#response = response
+    const isFinal = (error: unknown) => !(error instanceof RequestError && error.retryable)
+    const lost = (error: unknown) => error ?? LOST
+    this.#events = reconnecting(() => this.#connect(), this.#delay, isFinal, lost, this.#left.signal)
   }
 
   /** The next chunks; undefined when there are no more. */
   async next(): Promise<readonly unknown[] | undefined> {
-    for (;;) {
-      if (this.isDone || this.#isLeft) return undefined
-      const read = await this.#reader?.read().catch(() => undefined)
-      if (this.#isLeft) return undefined
-      if (read?.value === undefined) {
-        await this.#reconnect()
-        continue
-      }
-      const chunks = this.#chunksIn(read.value)
-      if (chunks.length > 0) return chunks
-    }
-  }
-
-  leave(): void {
-    this.#isLeft = true
-    this.#reader?.cancel().catch(() => {})
-  }
-
-  #chunksIn(bytes: Uint8Array): unknown[] {
     try {
-      return this.#events.push(bytes).flatMap(event => this.#take(event))
+      const { done, value } = await this.#events.next()
+      return done || this.#left.signal.aborted ? undefined : value
     } catch (error) {
+      if (this.#left.signal.aborted) return undefined
       this.leave()
-      // What is wrong stays wrong.
       if (error instanceof ProtocolError) throw new RequestError({ code: error.code, message: error.message })
       throw error
     }
   }
 
-  #take(event: WireEvent): readonly unknown[] {
-    const { id, data } = event
-    const isMark = data === '' && id !== undefined
-    if (data === '[DONE]') this.isDone = true
-    else if (!isMark) {
-      this.#since.push(jsonEventOf(event))
-      return []
-    }
-    const chunks = this.#since
-    this.#since = []
-    // What leads to a place that was passed was said before.
-    if (isMark && !this.#places.pass(id)) return []
-    this.#patience.progressed()
-    return chunks
+  leave(): void {
+    this.#left.abort()
   }
 
-  /** Goes on after the last place, on another connection. */
-  async #reconnect(): Promise<void> {
-    this.#events = reader()
-    this.#since = []
-    let lost = LOST
-    while (await this.#patience.again(this.#signal)) {
-      if (this.#isLeft) return
-      try {
-        this.#reader = (await this.#again(this.#places.last)).body?.getReader()
-        return
-      } catch (error) {
-        if (!(error instanceof RequestError && error.retryable)) throw error
-        lost = error
-      }
+  async *#connect(): AsyncGenerator<readonly unknown[], boolean, undefined> {
+    const response = this.#response ?? (await this.#again(this.#marks.last))
+    this.#response = undefined
+    const options = { marks: this.#marks, delay: this.#delay, parse: jsonEventOf, isLast, signal: this.#left.signal }
+    try {
+      this.isDone = yield* markedEvents(response.body, options)
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error
     }
-    if (!this.#isLeft) throw lost
+    return this.isDone
   }
 }
 
-const reader = (): EventReader => new EventReader('sse', undefined, true)
+const isLast = ({ data }: WireEvent): boolean => data === '[DONE]'
 
 const LOST = new RequestError({
   code: 'connection_lost',
@@ -235,18 +195,11 @@ const LOST = new RequestError({
   retryable: true,
 })
 
-/** Asks for something that is done once, however often it is asked for, until there is a response. */
-async function insisting(send: () => Promise<Response>): Promise<Response> {
-  const patience = new Patience({ attempts: FEW })
-  for (;;) {
-    try {
-      return await send()
-    } catch (error) {
-      const isLate = error instanceof RequestError && error.code === 'network_error'
-      if (!isLate || !(await patience.again())) throw error
-    }
-  }
-}
+/** Sends an idempotent request until there is a response. */
+const insisting = (send: () => Promise<Response>): Promise<Response> =>
+  retry(send, new RetryDelay({ ...RECONNECT, attempts: FEW }), error =>
+    error instanceof RequestError && error.code === 'network_error' ? 0 : false,
+  )
 
 const runOf = ({ headers }: Response): string | undefined => {
   const run = headers.get('x-run-id')

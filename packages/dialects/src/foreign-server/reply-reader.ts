@@ -1,10 +1,11 @@
 // One reply, over as many connections as it takes.
 
 import { ProtocolError } from '@millrace/protocol'
+import { RetryDelay } from '@millrace/protocol/retry'
 import type { EndStatus, Told } from '../dialect/dialect.ts'
 import { RequestError } from '../http/request-error.ts'
+import { RECONNECT } from '../http/resumable-stream.ts'
 import type { Peer, PeerReply, PeerRequest } from './foreign-server.ts'
-import { Patience } from './patience.ts'
 import { Replay, Said } from './replay-filter.ts'
 
 /** Who wants to know what comes of it. */
@@ -26,7 +27,7 @@ export class Reading {
   readonly #hearing: Hearing
   readonly #said = new Said()
   #reply: PeerReply | undefined
-  readonly #patience = new Patience()
+  readonly #delay = new RetryDelay(RECONNECT)
   /** The most that was ever said: what begins anew brings nothing before it has come as far. */
   #furthest = 0
 
@@ -42,7 +43,7 @@ export class Reading {
 
   /** Tries again at once, where it waits. */
   wake(): void {
-    this.#patience.wake()
+    this.#delay.wake()
   }
 
   /** How it ended; undefined where it was left. Throws where it was refused, or broke off for good. */
@@ -108,12 +109,12 @@ export class Reading {
     this.#said.add(news)
     if (this.#said.size <= this.#furthest) return
     this.#furthest = this.#said.size
-    this.#patience.progressed()
+    this.#delay.progressed()
   }
 
   async #resume(dropped: PeerReply, lost: RequestError): Promise<PeerReply> {
     const { signal } = this.#request
-    while (this.#peer.resume && (await this.#patience.again(signal))) {
+    while (this.#peer.resume && (await this.#delay.wait(0, signal))) {
       try {
         const reply = await this.#peer.resume(this.#request, dropped)
         if (reply === undefined) throw lost

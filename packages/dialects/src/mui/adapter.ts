@@ -1,12 +1,13 @@
 // The adapter that a page gives to MUI X Chat, in place of its own: replies that outlive their connections, history, conversations, approvals.
 
+import type { Backoff } from '@millrace/protocol/retry'
 import type { PostedAnswer } from '../dialect/posted.ts'
 import { newId } from '../http/new-id.ts'
 import { type HttpPeerOptions, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
 import { Reply } from './reply.ts'
 import { Follower } from './reply-follower.ts'
-import { asked, type Backoff, type Server, sessionUrl } from './reply-stream.ts'
+import { asked, type Server, sessionUrl } from './reply-stream.ts'
 import type { ChatAttachment, ChatConversation, ChatRealtimeEvent, ChatReplyChunk, ChatThreadMessage } from './types.ts'
 import { uploaded } from './upload.ts'
 
@@ -16,7 +17,7 @@ export interface MuiAdapterOptions extends Omit<HttpPeerOptions, 'api'> {
   /** The conversation of a page that has no list of them; one of its own, if nothing is said. */
   readonly conversationId?: string
   /** How long it is waited before a connection that dropped is tried again. */
-  readonly backoff?: Backoff
+  readonly backoff?: Partial<Backoff>
 }
 
 /** What a person says, as far as it is looked at. */

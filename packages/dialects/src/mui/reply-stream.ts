@@ -1,20 +1,18 @@
 // One reply over as many connections as it takes: through drops, by the place up to which everything came, and through pauses, until somebody has answered.
 
 import { decodeSseStream, ProtocolError } from '@millrace/protocol'
-import { Patience, type PatienceOptions, Places } from '../foreign-server/patience.ts'
+import { type Backoff, RetryDelay, reconnecting, retry } from '@millrace/protocol/retry'
 import { jsonEventOf, readEvents, type WireEvent } from '../http/event-reader.ts'
 import { type HttpPeerOptions, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
+import { RECONNECT, StreamMarks } from '../http/resumable-stream.ts'
 import type { MuiEvent } from './chunk.ts'
 import { PASSED } from './chunk.ts'
-
-/** How long it is waited before a connection is tried again: at first, and at most, in milliseconds. */
-export type Backoff = Pick<PatienceOptions, 'first' | 'longest'>
 
 export interface Server extends HttpPeerOptions {
   /** Where Millrace's own routes are. */
   readonly root: string
-  readonly backoff?: Backoff | undefined
+  readonly backoff?: Partial<Backoff> | undefined
 }
 
 /** An event and the sequence of the entry that it is of. */
@@ -23,18 +21,11 @@ export interface PlacedEvent {
   readonly sequence: number
 }
 
-/** What is asked of a server, again for as long as that may help. */
-export async function asked(server: Server, signal: AbortSignal, ask: () => Promise<Response>): Promise<Response> {
-  const patience = new Patience(server.backoff)
-  for (;;) {
-    try {
-      return await ask()
-    } catch (error) {
-      const isHopeless = !(error instanceof RequestError) || !error.retryable
-      if (isHopeless || !(await patience.again(signal))) throw error
-    }
-  }
-}
+/** Repeats a request while its error is retryable. */
+export const asked = (server: Server, signal: AbortSignal, ask: () => Promise<Response>): Promise<Response> =>
+  retry(ask, delayOf(server), error => (error instanceof RequestError && error.retryable ? 0 : false), signal)
+
+const delayOf = ({ backoff }: Server): RetryDelay => new RetryDelay({ ...RECONNECT, ...backoff })
 
 /** Where the routes of a session are. */
 export const sessionUrl = ({ root }: Server, sessionId: string, rest = ''): string =>
@@ -54,9 +45,10 @@ export interface LineOptions {
 /** Reads a reply, all that is said of an entry at once, and each once. */
 export class Line {
   readonly #options: LineOptions
-  readonly #patience: Patience
+  #first: Response | undefined
+  readonly #delay: RetryDelay
   /** Up to where everything came. */
-  readonly #places = new Places()
+  readonly #marks = new StreamMarks()
   /** Up to where it is known that nothing but this came: a place, or a cursor of the session. */
   #seen: string | undefined
   /** How many events there were: what is given is given once, and in order. */
@@ -64,36 +56,39 @@ export class Line {
 
   constructor(options: LineOptions) {
     this.#options = options
-    this.#patience = new Patience(options.server.backoff)
+    this.#first = options.first
+    this.#delay = delayOf(options.server)
   }
 
-  /** What is said until the run is over, piece by piece; throws where it cannot be had any more. */
-  async *pieces(): AsyncGenerator<readonly PlacedEvent[], void, undefined> {
-    const { first, status, signal } = this.#options
-    let response: Response | undefined = first
-    do {
-      try {
-        response ??= await this.#reopen()
-        yield* this.#read(response)
-        if (status() === 'paused') await this.#answered()
-        else if (status() !== undefined) return
-      } catch (error) {
-        signal.throwIfAborted()
-        if (status() !== undefined && status() !== 'paused') return
-        const isRefused = error instanceof RequestError && !error.retryable
-        if (isRefused || error instanceof ProtocolError) throw error
-        // A person takes the time that it takes.
-        if (status() === 'paused' && this.#patience.isSteady) this.#patience.progressed()
+  /** Yields events until the run has ended. @throws `RequestError` when the stream is lost or refused. */
+  pieces(): AsyncGenerator<readonly PlacedEvent[], void, undefined> {
+    const isFinal = (error: unknown) =>
+      (error instanceof RequestError && !error.retryable) || error instanceof ProtocolError
+    return reconnecting(() => this.#connect(), this.#delay, isFinal, dropped, this.#options.signal)
+  }
+
+  async *#connect(): AsyncGenerator<readonly PlacedEvent[], boolean, undefined> {
+    const { status, signal } = this.#options
+    const isOver = () => status() !== undefined && status() !== 'paused'
+    try {
+      const response = this.#first ?? (await this.#reopen())
+      this.#first = undefined
+      yield* this.#read(response)
+      if (status() === 'paused') await this.#answered()
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!isOver()) {
+        // A person may take long to answer.
+        if (status() === 'paused' && this.#delay.isStable) this.#delay.progressed()
+        throw error
       }
-      response = undefined
-    } while (await this.#patience.again(signal))
-    signal.throwIfAborted()
-    throw dropped()
+    }
+    return isOver()
   }
 
   #reopen(): Promise<Response> {
     const { server, sessionId, runId, signal } = this.#options
-    const { last: after } = this.#places
+    const { last: after } = this.#marks
     const query = new URLSearchParams({ run: runId, ...(after !== undefined && { after }) })
     const url = `${server.api}/${encodeURIComponent(sessionId)}/stream?${query}`
     return request(server, { method: 'GET', url, signal })
@@ -120,9 +115,9 @@ export class Line {
   }
 
   #passes(place: string): boolean {
-    if (!this.#places.pass(place)) return false
+    if (!this.#marks.pass(place)) return false
     this.#seen = place
-    this.#patience.progressed()
+    this.#delay.progressed()
     return true
   }
 
@@ -135,7 +130,7 @@ export class Line {
     for await (const frame of decodeSseStream(response.body, { signal })) {
       if (frame.type === 'truncated') return
       if (frame.type !== 'entries' || frame.entries.length === 0) continue
-      if (frame.cursor !== this.#seen) this.#patience.progressed()
+      if (frame.cursor !== this.#seen) this.#delay.progressed()
       this.#seen = frame.cursor
       return
     }
