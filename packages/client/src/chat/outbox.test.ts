@@ -194,7 +194,7 @@ describe('again', () => {
     const end = finished(chat)
     expect((await chat.regenerate(one)).error).toBeUndefined()
     await end
-    await until(chat, () => chat.store.messages.length === 2)
+    await until(chat, () => chat.store.messages.length === 2 && chat.store.messages[1]?.status === 'sent')
     expect(shown(chat)).toEqual(['user sent: one', 'assistant sent: You said: one'])
   })
 
