@@ -3,7 +3,7 @@
 import { type Chat, createChat } from '@millrace/client'
 import { agUi } from '@millrace/dialects/ag-ui'
 import { aiSdk } from '@millrace/dialects/ai-sdk'
-import type { PeerConnection } from '@millrace/dialects/foreign-server'
+import type { ForeignConnection } from '@millrace/dialects/foreign-server'
 import { helix } from '@millrace/dialects/helix'
 import { kortyx } from '@millrace/dialects/kortyx'
 import { tanstack } from '@millrace/dialects/tanstack'
@@ -66,7 +66,7 @@ async function converse(chat: Chat): Promise<void> {
   }
 }
 
-const DIALECTS: [string, (backend: Backend, agent: string) => PeerConnection][] = [
+const DIALECTS: [string, (backend: Backend, agent: string) => ForeignConnection][] = [
   ['ai-sdk', (backend, agent) => aiSdk({ api: `${backend.url}/api/ai-sdk/${agent}`, stop: true })],
   ['ag-ui', (backend, agent) => agUi({ api: `${backend.url}/api/ag-ui/${agent}`, stop: true })],
   ['kortyx', (backend, agent) => kortyx({ api: `${backend.url}/api/kortyx/${agent}` })],

@@ -2,7 +2,7 @@
 
 import { type Chat, createChat } from '@millrace/client'
 import { aiSdk } from '@millrace/dialects/ai-sdk'
-import type { PeerConnection } from '@millrace/dialects/foreign-server'
+import type { ForeignConnection } from '@millrace/dialects/foreign-server'
 import { helix } from '@millrace/dialects/helix'
 import { tanstack } from '@millrace/dialects/tanstack'
 import { expect, onTestFinished, test } from 'vitest'
@@ -56,7 +56,7 @@ class Cutting {
   }
 }
 
-const CUTS: [string, (options: { api: string; fetch: typeof fetch }) => PeerConnection][] = [
+const CUTS: [string, (options: { api: string; fetch: typeof fetch }) => ForeignConnection][] = [
   ['ai-sdk', options => aiSdk({ ...options, resume: true })],
   ['tanstack', tanstack],
   ['helix', helix],

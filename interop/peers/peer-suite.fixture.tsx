@@ -1,6 +1,6 @@
 // What a page with our hooks does over a server of another system's, whichever it is: the servers all do the same things when they are told the same words.
 
-import type { PeerConnection } from '@millrace/dialects/foreign-server'
+import type { ForeignConnection } from '@millrace/dialects/foreign-server'
 import { expect, test } from 'vitest'
 import type { Gate } from '../backend.fixture.ts'
 import type { Listening } from './listen.fixture.ts'
@@ -19,7 +19,7 @@ interface Stage extends Listening {
 
 interface SuiteOptions {
   readonly open: () => Promise<Stage>
-  readonly connect: (options: { readonly api: string; readonly fetch?: typeof fetch }) => PeerConnection
+  readonly connect: (options: { readonly api: string; readonly fetch?: typeof fetch }) => ForeignConnection
 }
 
 const ECHO = (text: string) => `assistant sent: (What did they say?)You said: ${text}`

@@ -138,15 +138,15 @@ describe('retry', () => {
     expect(await done).toBe(3)
   })
 
-  test.each([
-    ['an error that no retry can mend', {}, () => false as const, 1],
-    ['the last attempt', { attempts: 2 }, () => 0, 3],
-  ])('throws after %s', async (_, options, delayAfter, attempts) => {
+  test.each<[string, object, number | false, number]>([
+    ['an error that no retry can mend', {}, false, 1],
+    ['the last attempt', { attempts: 2 }, 0, 3],
+  ])('throws after %s', async (_, options, atLeastMs, attempts) => {
     let count = 0
-    const failing = async () => {
+    const failing = async (): Promise<void> => {
       throw new Error(`failure ${++count}`)
     }
-    const done = expect(retry(failing, new RetryDelay({ ...FAST, ...options }), delayAfter)).rejects.toThrow(
+    const done = expect(retry(failing, new RetryDelay({ ...FAST, ...options }), () => atLeastMs)).rejects.toThrow(
       `failure ${attempts}`,
     )
     await vi.runAllTimersAsync()

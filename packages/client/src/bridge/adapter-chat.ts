@@ -15,14 +15,14 @@ import {
   type SendResult,
   type WhenBusy,
 } from '../chat/chat.ts'
-import { StateCell } from '../chat/observable-state.ts'
+import { ObservableState } from '../chat/observable-state.ts'
 import { failureOf, RequestError } from '../error/request-error.ts'
 import { sendingOf } from '../store/local-messages.ts'
 import { Store } from '../store/store.ts'
 import type { ClientTools } from '../types/index.ts'
-import { givenId, toChatMessage } from './chat-message.ts'
+import { adapterId, toChatMessage } from './chat-message.ts'
 import { Conversation } from './conversation.ts'
-import { type Asking, AT_HAND, Turns } from './turns.ts'
+import { AT_HAND, type TurnRequest, Turns } from './turns.ts'
 import type { ChatAdapter, ChatAttachment, ChatMessage } from './types.ts'
 
 /** How many messages may wait until the reply before them is over. */
@@ -41,7 +41,7 @@ export interface AdapterChatOptions<Cursor = string> extends ChatCallbacks {
 }
 
 /** What a person says, on its way. */
-interface Outgoing {
+interface OutgoingMessage {
   readonly messageId: string
   readonly parts: readonly SaidPart[]
   readonly metadata?: JsonObject
@@ -49,11 +49,11 @@ interface Outgoing {
 }
 
 /** Lets go of the addresses of files as soon as nobody has the files any more. */
-const addresses = new FinalizationRegistry<string>(url => URL.revokeObjectURL(url))
+const objectUrls = new FinalizationRegistry<string>(url => URL.revokeObjectURL(url))
 
 /** A message that waits for its turn, and who wants to know what became of it. */
-interface Waiting {
-  readonly outgoing: Outgoing
+interface QueuedMessage {
+  readonly outgoing: OutgoingMessage
   readonly done: (result: SendResult | Promise<SendResult>) => void
 }
 
@@ -65,9 +65,9 @@ export class AdapterChat<Cursor = string> implements Chat {
   tools: ClientTools = {}
   readonly #options: AdapterChatOptions<Cursor>
   readonly #conversation: Conversation
-  readonly #state: StateCell
+  readonly #state: ObservableState
   readonly #turns: Turns
-  readonly #queue: Waiting[] = []
+  readonly #queue: QueuedMessage[] = []
   /** What was said with what files, as long as it may have to be said again. */
   readonly #attachments = new Map<string, ChatAttachment[]>()
   #cursor: Cursor | undefined
@@ -84,7 +84,7 @@ export class AdapterChat<Cursor = string> implements Chat {
     this.#conversation.load(initialMessages)
     // What there is already is seen by whoever looks first: a server renders only once.
     this.store.flush()
-    this.#state = new StateCell({ sessionId: conversationId })
+    this.#state = new ObservableState({ sessionId: conversationId })
     this.#turns = new Turns({
       adapter,
       conversationId,
@@ -159,20 +159,20 @@ export class AdapterChat<Cursor = string> implements Chat {
     return { messageId, error: { code, message, source: 'send', recoverable: true, retryable: true } }
   }
 
-  #say(outgoing: Outgoing): Promise<SendResult> {
+  #say(outgoing: OutgoingMessage): Promise<SendResult> {
     const { messageId } = outgoing
     const runId = newId()
     this.#show(outgoing, runId)
     return this.#turns.begin(messageId, runId, this.#sending(messageId))
   }
 
-  #show({ messageId, parts, metadata, attachments }: Outgoing, runId: string): void {
+  #show({ messageId, parts, metadata, attachments }: OutgoingMessage, runId: string): void {
     if (attachments.length > 0) this.#attachments.set(messageId, attachments)
     this.#conversation.say({ messageId, role: 'user', parts: [...parts], ...(metadata && { metadata }) }, runId)
   }
 
   /** Asks for the reply to a message that is shown. */
-  #sending(messageId: string): Asking {
+  #sending(messageId: string): TurnRequest {
     const { adapter, conversationId } = this.#options
     const attachments = this.#attachments.get(messageId)
     const open = (signal: AbortSignal) => {
@@ -283,7 +283,7 @@ export class AdapterChat<Cursor = string> implements Chat {
     }
     const { id, approved, reason } = answer
     this.store.flush()
-    const isIt = (one: string) => one === id || givenId(one) === id
+    const isIt = (one: string) => one === id || adapterId(one) === id
     const pending = this.store.pendings.findLast(
       one => one.kind === 'approval' && (isIt(one.id) || isIt(one.part.toolCallId)),
     )
@@ -292,7 +292,7 @@ export class AdapterChat<Cursor = string> implements Chat {
     if (!undo) throw new RequestError({ code: 'unknown', message: `Nothing waits for an approval ${id}.` })
     this.#turns.look()
     try {
-      await adapter.addToolApprovalResponse({ id: givenId(id), approved, ...(reason !== undefined && { reason }) })
+      await adapter.addToolApprovalResponse({ id: adapterId(id), approved, ...(reason !== undefined && { reason }) })
     } catch (error) {
       undo()
       this.#turns.look()
@@ -326,12 +326,12 @@ export class AdapterChat<Cursor = string> implements Chat {
 }
 
 /** What a person says, with its files to be seen at once. */
-function outgoingOf(messageId: string, input: ChatInput): Outgoing {
+function outgoingOf(messageId: string, input: ChatInput): OutgoingMessage {
   const { files = [], metadata } = typeof input === 'string' ? {} : input
   const attachments = [...files].map(file => ({ localId: newId(), file }))
   const shown = attachments.map(({ file }) => {
     const url = URL.createObjectURL(file)
-    addresses.register(attachments, url)
+    objectUrls.register(attachments, url)
     return {
       type: 'file' as const,
       mediaType: file.type || 'application/octet-stream',

@@ -21,10 +21,10 @@ export interface AuthoredMessage extends Message {
 const AGAIN = '\u0001'
 
 /** An id that nothing else has, of one that something has. */
-export const again = (id: string, by: string | number): string => `${id}${AGAIN}${by}`
+export const distinctId = (id: string, by: string | number): string => `${id}${AGAIN}${by}`
 
 /** An id as the adapter gave it. */
-export const givenId = (id: string): string => id.split(AGAIN, 1)[0] as string
+export const adapterId = (id: string): string => id.split(AGAIN, 1)[0] as string
 
 const messages = new WeakMap<Message, ChatMessage>()
 const shapes = new WeakSet<ChatMessage>()
@@ -40,7 +40,7 @@ export function toChatMessage(message: Message): ChatMessage {
     role,
     status,
     parts: message.parts.map(part => {
-      const shape = parts.get(part) ?? chatPartOf(part, givenId)
+      const shape = parts.get(part) ?? chatPartOf(part, adapterId)
       parts.set(part, shape)
       return shape
     }),
@@ -83,7 +83,7 @@ function partOf(part: ChatMessagePart, key: string, at: number, callIdOf: (id: s
 }
 
 /** Messages as the fold has them, each reply with a run of its own, and under which ids they are to be shown. */
-export interface Told {
+export interface FoldedMessages {
   readonly messages: readonly Message[]
   readonly runs: readonly Run[]
   /** What is shown, in the same order: an id, and what the fold cannot know. */
@@ -91,11 +91,11 @@ export interface Told {
 }
 
 /** What an adapter tells of messages, as the fold has it; `before` is the first place that is taken. */
-export function toldOf(
+export function foldedMessagesOf(
   given: readonly ChatMessage[],
   before: number,
   callIdOf: (id: string, by: string) => string,
-): Told {
+): FoldedMessages {
   let at = before - given.reduce((count, { parts }) => count + parts.length + 1, 0)
   const messages: Message[] = []
   const runs: Run[] = []
@@ -124,7 +124,7 @@ export function toldOf(
 }
 
 /** A view with just some of its messages, and what belongs to them. */
-export function only(view: View, messages: readonly Message[]): View {
+export function withOnly(view: View, messages: readonly Message[]): View {
   const ids = new Set(messages.map(({ id }) => id))
   const gone = new Set(view.messages.flatMap(({ id, runId }) => (ids.has(id) || runId === undefined ? [] : [runId])))
   return {
@@ -139,7 +139,7 @@ export function only(view: View, messages: readonly Message[]): View {
 }
 
 /** A view in which one message stands behind all others. */
-export function behind(view: View, { id }: Message): View {
+export function withLast(view: View, { id }: Message): View {
   const rest = view.messages.filter(message => message.id !== id)
   const moved = view.messages.filter(message => message.id === id)
   let head = view.head

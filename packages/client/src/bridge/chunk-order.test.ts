@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { chatOf, type Value } from './chat.fixture.ts'
-import { Order } from './chunk-order.ts'
+import { ChunkOrder } from './chunk-order.ts'
 import type { ChatMessageChunk, ChatStreamEnvelope } from './types.ts'
 
 const runs = (n: number) => ({ numRuns: multiplied(n) })
@@ -16,7 +16,7 @@ const envelope = (sequence: number | undefined, chunk: ChatMessageChunk, eventId
 })
 
 /** What comes of values, in short. */
-const ordered = (values: readonly unknown[], order = new Order()): string => {
+const ordered = (values: readonly unknown[], order = new ChunkOrder()): string => {
   const chunks = [...values.flatMap(value => order.push(value)), ...order.release()]
   return chunks.map(chunk => (chunk.type === 'text-delta' ? chunk.delta : chunk.type)).join(' ')
 }
@@ -93,7 +93,7 @@ describe('the order of a stream', () => {
   })
 
   test('an event that was only held when the stream broke off is not taken for seen', () => {
-    const order = new Order()
+    const order = new ChunkOrder()
     expect(ordered([envelope(1, start, 'e1'), envelope(3, delta('c'), 'e3')], order)).toBe('start')
     expect(order.hasGap).toBe(true)
     order.close()
@@ -107,7 +107,7 @@ describe('the order of a stream', () => {
   })
 
   test('law 8: what waits for one that is missing is bounded', () => {
-    const order = new Order()
+    const order = new ChunkOrder()
     order.push(envelope(1, start))
     const flood = () => {
       for (let i = 0; i < 2000; i++) order.push(envelope(3 + i, delta('x')))
@@ -116,7 +116,7 @@ describe('the order of a stream', () => {
   })
 
   test('law 8: what is remembered of events is bounded, and the latest are known again', () => {
-    const order = new Order()
+    const order = new ChunkOrder()
     for (let i = 0; i < 20_000; i++) order.push(envelope(undefined, delta('x'), `e${i}`))
     expect(order.push(envelope(undefined, delta('x'), 'e19999'))).toEqual([])
     expect(order.push(envelope(undefined, delta('x'), 'e10000'))).toEqual([])
@@ -133,7 +133,7 @@ describe('the order of a stream', () => {
     [{ chunk: start, eventId: 7 }, 'expected a string as eventId, found number'],
     [new TextEncoder().encode('data: {}'), 'expected a chunk with a type, found bytes'],
   ])('a bad value is named: %j', async (value, problem) => {
-    expect(() => new Order().push(value)).toThrow(problem)
+    expect(() => new ChunkOrder().push(value)).toThrow(problem)
     const { turn, log, calls, messages } = chatOf([start, delta('Hel'), value, delta('lo'), finish])
     await turn()
     expect(log).toEqual(['error STREAM_ERROR', 'finish disconnect error'])

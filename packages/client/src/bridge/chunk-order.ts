@@ -9,11 +9,11 @@ const BEFORE_BASE = 16
 const EVENTS = 10_000
 
 /** A chunk on its way through, and what comes right after it though nothing said where it belongs. */
-interface Held {
+interface HeldChunk {
   readonly eventId: string | undefined
   readonly sequence: number | undefined
   readonly chunk: ChatMessageChunk
-  followers?: Held[]
+  followers?: HeldChunk[]
 }
 
 /** What a raw chunk says of its place. */
@@ -21,7 +21,7 @@ const NO_PLACE: { readonly eventId?: unknown; readonly sequence?: unknown } = {}
 
 const isTerminal = ({ type }: ChatMessageChunk): boolean => type === 'finish' || type === 'abort'
 
-const found = (value: unknown): string => {
+const describeValue = (value: unknown): string => {
   if (value === null || value === undefined) return String(value)
   if (ArrayBuffer.isView(value) || value instanceof ArrayBuffer) return 'bytes (fetchServerSentEvents reads them)'
   return typeof value === 'object' ? `an object with the keys ${Object.keys(value).join(', ') || 'none'}` : typeof value
@@ -31,12 +31,12 @@ const found = (value: unknown): string => {
  * Raw chunks and envelopes of one reply, put in order, each once, over as many streams as it takes. What waits for one that is missing is
  * bounded, and so is what is remembered (law 8). Nothing comes after `finish` or `abort`.
  */
-export class Order {
+export class ChunkOrder {
   /** `finish` or `abort` came. */
   isEnded = false
   /** The sequence that comes next; none, until it is known where the stream begins. */
   #next: number | undefined
-  readonly #held = new Map<number, Held>()
+  readonly #held = new Map<number, HeldChunk>()
   #highest = -Infinity
   /** Of events that were given out, and of no others: what was only held when a stream broke off is to come again. */
   #seen = new Set<string>()
@@ -67,7 +67,7 @@ export class Order {
     if (sequence === undefined) {
       // What is before it in the stream stays before it.
       if (this.#held.size === 0) return this.#give(held)
-      const last = this.#held.get(this.#highest) as Held
+      const last = this.#held.get(this.#highest) as HeldChunk
       last.followers ??= []
       this.#bound(last.followers.push(held))
       return []
@@ -118,7 +118,7 @@ export class Order {
   }
 
   /** The chunk, unless it was given out before. */
-  #give({ eventId, chunk }: Held): ChatMessageChunk[] {
+  #give({ eventId, chunk }: HeldChunk): ChatMessageChunk[] {
     if (this.isEnded || this.#isSeen(eventId)) return []
     if (eventId !== undefined) this.#see(eventId)
     if (isTerminal(chunk)) {
@@ -144,16 +144,16 @@ export class Order {
     if (size > AHEAD) this.#refuse(`expected sequence ${this.#next}, found ${AHEAD} others`, 'too-large')
   }
 
-  #read(value: unknown): Held {
+  #read(value: unknown): HeldChunk {
     if (typeof value !== 'object' || value === null)
-      this.#refuse(`expected a chunk or an envelope, found ${found(value)}`)
+      this.#refuse(`expected a chunk or an envelope, found ${describeValue(value)}`)
     const isRaw = !Object.hasOwn(value, 'chunk')
     const chunk = isRaw ? value : (value as ChatStreamEnvelope).chunk
     if (typeof (chunk as { type?: unknown } | null)?.type !== 'string')
-      this.#refuse(`expected a chunk with a type, found ${found(chunk)}`)
+      this.#refuse(`expected a chunk with a type, found ${describeValue(chunk)}`)
     const { eventId, sequence } = isRaw ? NO_PLACE : (value as { eventId?: unknown; sequence?: unknown })
     if (eventId != null && typeof eventId !== 'string')
-      this.#refuse(`expected a string as eventId, found ${found(eventId)}`)
+      this.#refuse(`expected a string as eventId, found ${describeValue(eventId)}`)
     if (sequence != null && !Number.isSafeInteger(sequence))
       this.#refuse(
         `expected a whole number as sequence, found ${typeof sequence === 'string' ? JSON.stringify(sequence) : String(sequence)}`,

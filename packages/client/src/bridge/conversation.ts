@@ -2,9 +2,9 @@ import { newId } from '@millrace/dialects'
 import type { Entry, Message, MessageStatus } from '@millrace/protocol'
 import type { ChatCallbacks } from '../chat/callbacks.ts'
 import type { ChatError } from '../error/request-error.ts'
-import type { Sent } from '../store/local-messages.ts'
+import type { LocalMessage } from '../store/local-messages.ts'
 import type { Store } from '../store/store.ts'
-import { again, behind, isShape, only, toChatMessage, toldOf } from './chat-message.ts'
+import { distinctId, foldedMessagesOf, isShape, toChatMessage, withLast, withOnly } from './chat-message.ts'
 import { Reply } from './reply.ts'
 import type { ChatMessage } from './types.ts'
 
@@ -45,11 +45,11 @@ export class Conversation {
     if (added.length === 0) return
     const view = this.#store.view()
     const callIdOf = (id: string, by: string) => {
-      const own = this.#taken.has(id) ? again(id, by) : id
+      const own = this.#taken.has(id) ? distinctId(id, by) : id
       this.#taken.add(own)
       return own
     }
-    const { messages, runs, shown } = toldOf(added, view.messages[0]?.at ?? 1, callIdOf)
+    const { messages, runs, shown } = foldedMessagesOf(added, view.messages[0]?.at ?? 1, callIdOf)
     shown.forEach(({ id, patch }, i) => {
       const { id: own, runId } = messages[i] as Message
       this.#runOf.set(id, runId)
@@ -76,7 +76,7 @@ export class Conversation {
   }
 
   /** Shows what a person says, on its way. */
-  say(said: Sent, runId: string): void {
+  say(said: LocalMessage, runId: string): void {
     const { messageId: id, parts, metadata } = said
     const own = id.includes('::') ? newId() : id
     if (own !== id) this.#store.rename(own, id)
@@ -133,7 +133,7 @@ export class Conversation {
     const moved = last === undefined ? undefined : before.messages[ids.indexOf(last)]
     this.#replies = new Map([...replies].filter(([id]) => kept.has(id)))
     this.#runOf = new Map([...runOf].filter(([id]) => kept.has(id)))
-    this.#store.restore(moved ? behind(only(before, messages), moved) : only(before, messages))
+    this.#store.restore(moved ? withLast(withOnly(before, messages), moved) : withOnly(before, messages))
     return () => {
       this.#replies = replies
       this.#runOf = runOf

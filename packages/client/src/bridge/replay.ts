@@ -2,7 +2,7 @@
  * A text that a stream which goes on may tell again from its beginning: what is there already is left out. Where it says something else
  * than what is there, it was no repeat, and all of it is news.
  */
-export class Replay {
+export class TextReplay {
   #rest: string
   #repeated = ''
 

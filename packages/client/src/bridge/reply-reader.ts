@@ -1,5 +1,5 @@
 import { type Backoff, RetryDelay } from '@millrace/protocol/retry'
-import { Order } from './chunk-order.ts'
+import { ChunkOrder } from './chunk-order.ts'
 import type { ChatMessageChunk, ChatStream } from './types.ts'
 
 /** How often in a row a reply is asked for again where nothing came of it. */
@@ -12,11 +12,11 @@ const TURN_MS = 12
 const HOLD_MS = 50
 
 /** How a reply ended: as it said itself, by being stopped here, by breaking off for good, or before it began. */
-export type Ending =
+export type ReplyEnding =
   | { readonly how: 'ended' | 'stopped' }
   | { readonly how: 'broken' | 'refused'; readonly error: unknown }
 
-export interface ReadingOptions {
+export interface ReplyReaderOptions {
   readonly open: (signal: AbortSignal) => Promise<ChatStream>
   readonly reconnect: ((signal: AbortSignal) => Promise<ChatStream | null>) | undefined
   readonly backoff: Backoff
@@ -33,7 +33,7 @@ export interface ReadingOptions {
 }
 
 /** What an adapter is asked for, unless it takes too long. */
-export async function inTime<T>(ask: (late: AbortSignal) => T | PromiseLike<T>): Promise<T> {
+export async function withTimeout<T>(ask: (late: AbortSignal) => T | PromiseLike<T>): Promise<T> {
   const late = new AbortController()
   const { signal } = late
   const timer = setTimeout(() => late.abort(new Error('The adapter did not answer in time.')), LATE_MS)
@@ -52,10 +52,10 @@ const isStream = (value: unknown): value is ChatStream =>
   typeof (value as Partial<ChatStream> | null | undefined)?.getReader === 'function'
 
 /** Reads one reply to its end, over as many streams as it takes; a stream that closes without saying how it ends has broken off (law 7). */
-export class Reading {
-  readonly #options: ReadingOptions
+export class ReplyReader {
+  readonly #options: ReplyReaderOptions
   readonly #controller = new AbortController()
-  readonly #order = new Order()
+  readonly #order = new ChunkOrder()
   readonly #delay: RetryDelay
   /** Attempts to reconnect since there was news, and whether there ever was one. */
   #attempts = 0
@@ -67,7 +67,7 @@ export class Reading {
   /** What a chunk was refused with; nothing comes after it, unless the next stream can do better. */
   #failed: { readonly error: unknown; readonly isFinal: boolean } | undefined
 
-  constructor(options: ReadingOptions) {
+  constructor(options: ReplyReaderOptions) {
     this.#options = options
     this.#delay = new RetryDelay(options.backoff)
   }
@@ -83,7 +83,7 @@ export class Reading {
     this.#leave()
   }
 
-  async run(): Promise<Ending> {
+  async run(): Promise<ReplyEnding> {
     let stream: ChatStream | null
     try {
       stream = await this.#ask(this.#options.open)
@@ -122,7 +122,7 @@ export class Reading {
       this.#hasReconnected = true
       if (this.#isStopped) return undefined
       try {
-        const stream = await inTime(late => this.#ask(reconnect, late))
+        const stream = await withTimeout(late => this.#ask(reconnect, late))
         return isStream(stream) ? stream : undefined
       } catch {
         // Why it broke off is what counts, not why it cannot be had now.

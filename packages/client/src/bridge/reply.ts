@@ -9,10 +9,10 @@ import {
   type ToolPart,
   type ToolState,
 } from '@millrace/protocol'
-import { type ChatCallbacks, tell } from '../chat/callbacks.ts'
+import { type ChatCallbacks, invokeCallback } from '../chat/callbacks.ts'
 import type { Store } from '../store/store.ts'
-import { type AuthoredMessage, again, givenId, withPart } from './chat-message.ts'
-import { Texts } from './text-parts.ts'
+import { type AuthoredMessage, adapterId, distinctId, withPart } from './chat-message.ts'
+import { TextParts } from './text-parts.ts'
 import { type ChatDataChunk, type ChatMessageChunk, type ChatUser, jsonOf } from './types.ts'
 
 /** The fields that a chunk cannot do without, all of them strings. */
@@ -44,7 +44,7 @@ const isData = (chunk: ChatMessageChunk): chunk is ChatDataChunk => chunk.type.s
 
 type CallChunk = Extract<ChatMessageChunk, { toolCallId: string }>
 
-interface Call {
+interface ReplyCall {
   /** As the fold knows it. */
   readonly id: string
   state: ToolState
@@ -72,8 +72,8 @@ export class Reply {
   isUnnamed: boolean
   readonly #options: ReplyOptions
   readonly #origin: Entry['origin']
-  readonly #texts: Texts
-  readonly #calls = new Map<string, Call>()
+  readonly #texts: TextParts
+  readonly #calls = new Map<string, ReplyCall>()
   #waiting = 0
 
   constructor(options: ReplyOptions, id: string | undefined, existing?: AuthoredMessage) {
@@ -83,9 +83,9 @@ export class Reply {
     this.isUnnamed = id === undefined
     this.id = id ?? newId()
     this.#origin = { runId, lane: 'main', agentId: runId, agentType: 'assistant', step: 0 }
-    this.#texts = new Texts(chunk => this.#fold(chunk))
+    this.#texts = new TextParts(chunk => this.#fold(chunk))
     for (const part of existing?.parts ?? []) {
-      if ('toolCallId' in part) this.#calls.set(givenId(part.toolCallId), { id: part.toolCallId, state: part.state })
+      if ('toolCallId' in part) this.#calls.set(adapterId(part.toolCallId), { id: part.toolCallId, state: part.state })
       else if ('state' in part) this.#texts.use(part.type, part.id)
     }
     store.rename(this.#own, this.id)
@@ -123,7 +123,7 @@ export class Reply {
    * longer, or a call that went on. Of the rest nobody knows whether it was told before.
    */
   write(chunk: ChatMessageChunk): boolean {
-    for (const name of REQUIRED.get(chunk.type) ?? []) demand(chunk, name)
+    for (const name of REQUIRED.get(chunk.type) ?? []) requireString(chunk, name)
     switch (chunk.type) {
       case 'text-delta':
       case 'reasoning-delta':
@@ -145,7 +145,7 @@ export class Reply {
       case 'source-url':
       case 'source-document':
       case 'file':
-        this.#fold(known(chunk) as Chunk)
+        this.#fold(definedFields(chunk) as Chunk)
         break
       default:
         if (isData(chunk)) this.#data(chunk)
@@ -162,7 +162,7 @@ export class Reply {
   #data({ type, data, id, transient }: ChatDataChunk): void {
     const value = { type, data: jsonOf(data), ...(id !== undefined && { id }) }
     if (!transient) this.#fold(value)
-    tell(this.#options.callbacks().onData, { ...value, ...(transient && { transient }) })
+    invokeCallback(this.#options.callbacks().onData, { ...value, ...(transient && { transient }) })
   }
 
   #call(chunk: CallChunk): boolean {
@@ -180,17 +180,17 @@ export class Reply {
     return chunks.length > 0 && this.#transition(call, chunks)
   }
 
-  #newCall(given: string): Call {
+  #newCall(given: string): ReplyCall {
     const { taken } = this.#options
-    const id = taken.has(given) ? again(given, this.runId) : given
-    const call: Call = { id, state: 'input-streaming' }
+    const id = taken.has(given) ? distinctId(given, this.runId) : given
+    const call: ReplyCall = { id, state: 'input-streaming' }
     taken.add(id)
     this.#calls.set(given, call)
     return call
   }
 
   /** What a chunk says of a call, with all that has to come before it and did not: a call only goes forward. */
-  #told(chunk: CallChunk, call: Call): Chunk[] {
+  #told(chunk: CallChunk, call: ReplyCall): Chunk[] {
     const { id: toolCallId, state } = call
     const part = this.#part(call)
     const { toolName = part?.toolName ?? '', dynamic } = chunk as { toolName?: string; dynamic?: boolean }
@@ -238,7 +238,7 @@ export class Reply {
   }
 
   /** Writes what moves a call, and tells of it if it did. */
-  #transition(call: Call, chunks: readonly Chunk[], isTold = true): boolean {
+  #transition(call: ReplyCall, chunks: readonly Chunk[], isTold = true): boolean {
     const { store, callbacks } = this.#options
     for (const chunk of chunks) store.fold([this.#entry(chunk)])
     store.apply([])
@@ -247,17 +247,17 @@ export class Reply {
     const isNew = toolCall.state !== call.state || chunks[0]?.type === 'tool-input-start'
     this.#waiting += Number(toolCall.state === 'approval-requested') - Number(call.state === 'approval-requested')
     call.state = toolCall.state
-    if (isNew && isTold) tell(callbacks().onToolCall, { toolCall, messageId: this.id })
+    if (isNew && isTold) invokeCallback(callbacks().onToolCall, { toolCall, messageId: this.id })
     return isNew
   }
 
-  #part({ id }: Call): ToolPart | undefined {
+  #part({ id }: ReplyCall): ToolPart | undefined {
     return this.#options.store.call(this.id, id)
   }
 
   /** A person answers a request for approval; what takes that back again, and nothing else, is returned. */
   answer(toolCallId: string, approved: boolean, reason?: string): (() => void) | undefined {
-    const call = this.#calls.get(givenId(toolCallId))
+    const call = this.#calls.get(adapterId(toolCallId))
     const part = call && this.#part(call)
     if (!call || part?.state !== 'approval-requested' || !part.approval) return undefined
     const said = { approved, ...(reason !== undefined && { reason }) }
@@ -274,13 +274,13 @@ export class Reply {
   }
 
   /** Goes on with a call that was taken for ended. */
-  #reopen(call: Call): void {
+  #reopen(call: ReplyCall): void {
     const { before } = call
     delete call.before
     if (before) this.#put(call, before)
   }
 
-  #put(call: Call, part: ToolPart): void {
+  #put(call: ReplyCall, part: ToolPart): void {
     const { store } = this.#options
     store.restore(withPart(store.view(), this.#own, part))
     this.#waiting += Number(part.state === 'approval-requested') - Number(call.state === 'approval-requested')
@@ -322,14 +322,14 @@ export class Reply {
 }
 
 /** Refuses a chunk of which a field is no string. */
-export function demand(chunk: ChatMessageChunk, name: string): void {
+export function requireString(chunk: ChatMessageChunk, name: string): void {
   const value = (chunk as unknown as Record<string, unknown>)[name]
   if (typeof value !== 'string')
     throw new ProtocolError('invalid-chunk', `chunk ${chunk.type}.${name}: expected a string, found ${typeof value}`)
 }
 
 /** An object without the fields that say nothing. */
-function known(chunk: object): object {
+function definedFields(chunk: object): object {
   return Object.fromEntries(Object.entries(chunk).filter(([, value]) => value !== undefined)) as JsonObject
 }
 

@@ -57,7 +57,7 @@ export function fromAsyncIterable<T>(iterable: AsyncIterable<T> | Iterable<T>): 
 }
 
 /** What the text of a stream says: values, and whether it is over. */
-abstract class Reading {
+abstract class StreamParser {
   readonly values: unknown[] = []
   isOver = false
   readonly #lines = new Lines()
@@ -101,7 +101,7 @@ abstract class Reading {
   }
 }
 
-class EventReading extends Reading {
+class EventParser extends StreamParser {
   #data: string[] = []
   #length = 0
 
@@ -127,7 +127,7 @@ class EventReading extends Reading {
   }
 }
 
-class LineReading extends Reading {
+class LineParser extends StreamParser {
   protected override line(line: string): void {
     if (line.trim() !== '') this.value(line)
   }
@@ -141,7 +141,7 @@ class LineReading extends Reading {
 async function fetchValues<T>(
   url: string | URL,
   accept: string,
-  Kind: new (maxLength?: number) => Reading,
+  Kind: new (maxLength?: number) => StreamParser,
   { fetch = globalThis.fetch, maxLength, ...init }: FetchStreamInit = {},
 ): Promise<ReadableStream<T>> {
   const headers = new Headers(init.headers)
@@ -187,10 +187,10 @@ async function fetchValues<T>(
 export const fetchServerSentEvents = <T = ChatMessageChunk | ChatStreamEnvelope>(
   url: string | URL,
   init?: FetchStreamInit,
-): Promise<ReadableStream<T>> => fetchValues(url, 'text/event-stream', EventReading, init)
+): Promise<ReadableStream<T>> => fetchValues(url, 'text/event-stream', EventParser, init)
 
 /** The values of a server's lines, each of them JSON; a line that was cut off is an error. */
 export const fetchNdjson = <T = ChatMessageChunk | ChatStreamEnvelope>(
   url: string | URL,
   init?: FetchStreamInit,
-): Promise<ReadableStream<T>> => fetchValues(url, 'application/x-ndjson', LineReading, init)
+): Promise<ReadableStream<T>> => fetchValues(url, 'application/x-ndjson', LineParser, init)

@@ -1,30 +1,30 @@
 import type { Chunk } from '@millrace/protocol'
-import { again, givenId } from './chat-message.ts'
-import { Replay } from './replay.ts'
+import { adapterId, distinctId } from './chat-message.ts'
+import { TextReplay } from './replay.ts'
 
-type Kind = 'text' | 'reasoning'
+type TextKind = 'text' | 'reasoning'
 
 /** The text and reasoning parts of one reply, by the ids that the adapter gives them: nothing follows the end of a part under its id. */
-export class Texts {
+export class TextParts {
   readonly #fold: (chunk: Chunk) => void
   /** The parts that are open, as the fold knows them. */
   readonly #open = { text: new Map<string, string>(), reasoning: new Map<string, string>() }
   readonly #used = new Set<string>()
   /** What a stream that goes on may tell again, and what it is telling again. */
   readonly #repeatable = new Map<string, string>()
-  readonly #replays = new Map<string, Replay>()
+  readonly #replays = new Map<string, TextReplay>()
 
   constructor(fold: (chunk: Chunk) => void) {
     this.#fold = fold
   }
 
   /** There is such a part, and it has ended. */
-  use(kind: Kind, id: string): void {
+  use(kind: TextKind, id: string): void {
     this.#used.add(`${kind}:${id}`)
   }
 
   /** A part gets longer, and opens if need be; false where that was told before. */
-  grow(kind: Kind, chunk: { readonly type: string; readonly id: string; readonly delta: string }): boolean {
+  grow(kind: TextKind, chunk: { readonly type: string; readonly id: string; readonly delta: string }): boolean {
     const replay = this.#replays.size > 0 ? this.#replays.get(`${kind}:${chunk.id}`) : undefined
     if (replay && !replay.isOver) {
       const delta = replay.take(chunk.delta)
@@ -36,27 +36,27 @@ export class Texts {
   }
 
   /** A part begins: maybe again, in a stream that goes on. */
-  start(kind: Kind, given: string): void {
+  start(kind: TextKind, given: string): void {
     const key = `${kind}:${given}`
     const text = this.#repeatable.get(key)
     this.#repeatable.delete(key)
     if (text === undefined) this.#begin(kind, given)
-    else this.#replays.set(key, new Replay(text))
+    else this.#replays.set(key, new TextReplay(text))
   }
 
   /** Opens a part, unless it is open; under an id that had its end, another one. */
-  #begin(kind: Kind, given: string): string {
+  #begin(kind: TextKind, given: string): string {
     const open = this.#open[kind]
     const known = open.get(given)
     if (known !== undefined) return known
-    const id = this.#used.has(`${kind}:${given}`) ? again(given, this.#used.size) : given
+    const id = this.#used.has(`${kind}:${given}`) ? distinctId(given, this.#used.size) : given
     this.use(kind, id)
     open.set(given, id)
     this.#fold({ type: `${kind}-start`, id })
     return id
   }
 
-  end(kind: Kind, given: string): void {
+  end(kind: TextKind, given: string): void {
     const replay = this.#replays.get(`${kind}:${given}`)
     this.#replays.delete(`${kind}:${given}`)
     const news = replay?.end() ?? ''
@@ -81,7 +81,7 @@ export class Texts {
     this.#replays.clear()
     for (const key of this.#used) {
       // Of several under one id the first may come again; nothing tells the others apart.
-      const text = givenId(key) === key ? textOf(key) : undefined
+      const text = adapterId(key) === key ? textOf(key) : undefined
       if (text !== undefined && text !== '') this.#repeatable.set(key, text)
     }
   }

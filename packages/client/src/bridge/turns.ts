@@ -1,13 +1,13 @@
 import type { Message } from '@millrace/protocol'
 import type { Backoff } from '@millrace/protocol/retry'
-import { type ChatCallbacks, type ChatFinish, tell } from '../chat/callbacks.ts'
+import { type ChatCallbacks, type ChatFinish, invokeCallback } from '../chat/callbacks.ts'
 import type { SendResult } from '../chat/chat.ts'
-import type { StateCell } from '../chat/observable-state.ts'
+import type { ObservableState } from '../chat/observable-state.ts'
 import { BACKOFF } from '../connection/api.ts'
 import { type ChatError, type ErrorSource, failureOf } from '../error/request-error.ts'
 import type { Conversation } from './conversation.ts'
-import { demand, type Reply } from './reply.ts'
-import { inTime, Reading } from './reply-reader.ts'
+import { type Reply, requireString } from './reply.ts'
+import { ReplyReader, withTimeout } from './reply-reader.ts'
 import type { ChatAdapter, ChatMessageChunk, ChatStream } from './types.ts'
 
 /** Nothing is under way. */
@@ -18,7 +18,7 @@ const UNDER_WAY = { status: 'live', reason: 'a reply is under way' } as const
 interface Turn {
   readonly runId: string
   readonly messageId: string
-  readonly reading: Reading
+  readonly reading: ReplyReader
   reply?: Reply
   /** The id that the adapter gave the reply. */
   given?: string
@@ -33,7 +33,7 @@ interface Turn {
 }
 
 /** What to ask the adapter for, and what to do where it refuses. */
-export interface Asking {
+export interface TurnRequest {
   readonly code: string
   readonly open: (signal: AbortSignal) => Promise<ChatStream>
   readonly refused: (error: ChatError) => void
@@ -44,7 +44,7 @@ export interface TurnsOptions {
   readonly conversationId: string | undefined
   readonly backoff: Backoff | undefined
   readonly conversation: Conversation
-  readonly state: StateCell
+  readonly state: ObservableState
   readonly callbacks: () => ChatCallbacks
   /** A turn came to its end by itself. */
   readonly over: () => void
@@ -75,7 +75,7 @@ export class Turns {
   }
 
   /** Asks for a reply, and reads it; resolves as soon as the adapter has answered or refused. */
-  begin(messageId: string, runId: string, { code, open, refused }: Asking): Promise<SendResult> {
+  begin(messageId: string, runId: string, { code, open, refused }: TurnRequest): Promise<SendResult> {
     const { adapter, conversationId, backoff = BACKOFF } = this.#options
     return new Promise(asked => {
       const turn: Turn = {
@@ -83,7 +83,7 @@ export class Turns {
         messageId,
         asked,
         isAborted: false,
-        reading: new Reading({
+        reading: new ReplyReader({
           open,
           reconnect: adapter.reconnectToStream && (signal => this.#reconnect(turn, conversationId, signal)),
           backoff,
@@ -107,7 +107,7 @@ export class Turns {
           refused(error)
           this.#over(error)
           asked({ messageId, error })
-          tell(this.#options.callbacks().onError, error)
+          invokeCallback(this.#options.callbacks().onError, error)
         } else this.#finish(turn, ending.how === 'broken')
         this.#options.over()
       })
@@ -145,7 +145,7 @@ export class Turns {
   #open(turn: Turn, chunk: ChatMessageChunk): boolean {
     const { messageId, author } = chunk as Extract<ChatMessageChunk, { type: 'start' }>
     const id = messageId ?? undefined
-    if (id !== undefined) demand(chunk, 'messageId')
+    if (id !== undefined) requireString(chunk, 'messageId')
     const { reply, given } = turn
     const isSame = reply && (id === undefined || id === given || reply.isUnnamed)
     if (!isSame) {
@@ -186,7 +186,10 @@ export class Turns {
     delete turn.error
     if (reply) this.#options.conversation.mark(reply.id, 'streaming')
     this.#options.state.set({ error: undefined, connection: UNDER_WAY })
-    tell(this.#options.callbacks().onError, { ...error, details: { ...(error.details as object), recovered: true } })
+    invokeCallback(this.#options.callbacks().onError, {
+      ...error,
+      details: { ...(error.details as object), recovered: true },
+    })
   }
 
   /** A reply came to its end, or broke off for good. */
@@ -198,7 +201,7 @@ export class Turns {
     // Where no reply began, nobody may have heard it.
     else if (!reply) this.#options.conversation.mark(messageId, 'error', error)
     this.#over(error, !isDisconnect)
-    if (error) tell(this.#options.callbacks().onError, error)
+    if (error) invokeCallback(this.#options.callbacks().onError, error)
     this.#told(turn, { isAbort: isAborted, isDisconnect, isError })
   }
 
@@ -218,7 +221,13 @@ export class Turns {
     const { messages } = this.#options.conversation
     const message = reply && messages.findLast(({ id }) => id === reply.id)
     const reason = finishReason !== undefined && { finishReason }
-    tell(this.#options.callbacks().onFinish, { runId, ...(message && { message }), messages, ...how, ...reason })
+    invokeCallback(this.#options.callbacks().onFinish, {
+      runId,
+      ...(message && { message }),
+      messages,
+      ...how,
+      ...reason,
+    })
   }
 
   /** Stops the turn that is open, if one is: at once for who looks on, then for the adapter. */
@@ -233,7 +242,7 @@ export class Turns {
       asked({ messageId, runId })
       this.#told(turn, { isAbort: true, isDisconnect: false, isError: false })
       try {
-        await inTime(() => this.#options.adapter.stop?.())
+        await withTimeout(() => this.#options.adapter.stop?.())
       } catch (error) {
         this.report(error, 'STOP_ERROR', 'adapter', { messageId })
       }
@@ -244,7 +253,7 @@ export class Turns {
   report(cause: unknown, code: string, source: ErrorSource, details?: object): void {
     const error = this.#errorOf(cause, code, source, details)
     this.#options.state.set({ error, ...(!this.#turn && { status: 'error' }) })
-    tell(this.#options.callbacks().onError, error)
+    invokeCallback(this.#options.callbacks().onError, error)
   }
 
   #errorOf(cause: unknown, code: string, source: ErrorSource, details?: object): ChatError {

@@ -28,7 +28,7 @@ export interface ChatCallbacks<A = unknown> {
 }
 
 /** Calls a callback; what it throws, or what its promise is rejected with, is printed and harms nobody. */
-export function tell<T>(callback: ((value: T) => unknown) | undefined, value: T): void {
+export function invokeCallback<T>(callback: ((value: T) => unknown) | undefined, value: T): void {
   const report = (error: unknown) => console.error('A callback of a chat failed:', error)
   try {
     Promise.resolve(callback?.(value)).catch(report)

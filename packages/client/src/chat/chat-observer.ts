@@ -9,7 +9,7 @@ import {
   type ToolPart,
 } from '@millrace/protocol'
 import type { Store } from '../store/store.ts'
-import { type ChatCallbacks, type ChatFinish, tell } from './callbacks.ts'
+import { type ChatCallbacks, type ChatFinish, invokeCallback } from './callbacks.ts'
 
 /** Of calls: all but what streams, or changes no state. */
 const isTransition = (type: string): boolean =>
@@ -21,7 +21,7 @@ const NOTED = new Set(['run-finished', 'session-info'])
 const isNews = (chunk: Chunk): boolean => isData(chunk) && chunk.type !== 'data-provider-content'
 
 /** What a chat wants to know of, beside its callbacks. */
-export interface Heard {
+export interface ObserverListener {
   /** A run ended with an error. */
   failed(run: Run): void
   /** Somebody named the session. */
@@ -29,15 +29,15 @@ export interface Heard {
 }
 
 /** Folds what comes into the store, and tells the callbacks of it: each thing once, however often it is read. */
-export class Observer {
+export class ChatObserver {
   callbacks: ChatCallbacks = {}
   readonly #store: Store
-  readonly #heard: Heard
+  readonly #heard: ObserverListener
   readonly #owners = new Map<string, string>()
   readonly #ended = new Set<string>()
   #isFirst = true
 
-  constructor(store: Store, heard: Heard) {
+  constructor(store: Store, heard: ObserverListener) {
     this.#store = store
     this.#heard = heard
   }
@@ -73,7 +73,7 @@ export class Observer {
       if (owner === undefined || !toolCall) this.#note(entry, news)
       else if (toolCall.state !== before) {
         if (toolCall.state.startsWith('output-')) this.#owners.delete(toolCallId)
-        news.push(() => tell(this.callbacks.onToolCall, { toolCall, messageId: owner }))
+        news.push(() => invokeCallback(this.callbacks.onToolCall, { toolCall, messageId: owner }))
       }
     }
     return this.#end(this.#store.apply(from === 0 ? entries : entries.slice(from), through), news)
@@ -105,7 +105,7 @@ export class Observer {
     } else if (isData(chunk)) {
       const { type, data, id, transient } = chunk
       const value = { type, data, ...(id !== undefined && { id }), ...(transient && { transient }) }
-      news.push(() => tell(this.callbacks.onData, value))
+      news.push(() => invokeCallback(this.callbacks.onData, value))
     } else if (chunk.type === 'run-finished') {
       const run = this.#store.run((origin as { runId: string }).runId)
       if (run?.finishedAt !== undefined) news.push(() => this.#finish(run))
@@ -129,7 +129,7 @@ export class Observer {
     this.#ended.add(runId)
     const message = this.#store.message(messageIdOf(runId, runId))
     const { finishReason } = message ?? {}
-    tell(this.callbacks.onFinish, {
+    invokeCallback(this.callbacks.onFinish, {
       runId,
       ...(message && { message }),
       messages: this.#store.messages,

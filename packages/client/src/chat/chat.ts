@@ -109,17 +109,17 @@ export const EMPTY: ChatError = {
   retryable: false,
 }
 
-const wordsOf = (input: ChatInput): Exclude<ChatInput, string> => (typeof input === 'string' ? { text: input } : input)
+const fieldsOf = (input: ChatInput): Exclude<ChatInput, string> => (typeof input === 'string' ? { text: input } : input)
 
 /** The parts of what a person says, but for files. */
 export const partsOf = (input: ChatInput): readonly SaidPart[] => {
-  const { text, parts = [] } = wordsOf(input)
+  const { text, parts = [] } = fieldsOf(input)
   return text ? [{ type: 'text', text }, ...parts] : parts
 }
 
 /** What a person says, read once: what gives files may give them only once. */
-export const saidOf = (input: ChatInput) => {
-  const { files = [], metadata } = wordsOf(input)
+export const contentOf = (input: ChatInput) => {
+  const { files = [], metadata } = fieldsOf(input)
   return { parts: partsOf(input), files: [...files], metadata }
 }
 

@@ -1,10 +1,10 @@
 // A server of another system's, as a script has it: what it says to each thing that it is asked.
 
-import type { Peer, PeerReply, PeerRequest } from '@millrace/dialects/foreign-server'
-import { PeerConnection } from '@millrace/dialects/foreign-server'
+import type { ForeignReply, ForeignRequest, ForeignServer } from '@millrace/dialects/foreign-server'
+import { ForeignConnection } from '@millrace/dialects/foreign-server'
 import type { Chunk } from '@millrace/protocol'
 
-type Status = PeerReply['status']
+type Status = ForeignReply['status']
 
 /** One reply: chunks, what is waited for between them, and how it ends; without a status it breaks off. */
 interface Line {
@@ -14,7 +14,7 @@ interface Line {
   readonly messageId?: string
 }
 
-const replyOf = ({ say, status, isReplay, messageId }: Line, signal: AbortSignal): PeerReply => {
+const replyOf = ({ say, status, isReplay, messageId }: Line, signal: AbortSignal): ForeignReply => {
   let isDone = false
   return {
     get status() {
@@ -36,24 +36,24 @@ const replyOf = ({ say, status, isReplay, messageId }: Line, signal: AbortSignal
   }
 }
 
-export type Script = (request: PeerRequest, nth: number) => Line
+export type Script = (request: ForeignRequest, nth: number) => Line
 
 export interface PeerScript {
   readonly ask: Script
-  readonly resume?: (request: PeerRequest, nth: number) => Line | undefined
-  readonly history?: NonNullable<Peer['history']>
+  readonly resume?: (request: ForeignRequest, nth: number) => Line | undefined
+  readonly history?: NonNullable<ForeignServer['history']>
 }
 
 /** A peer that keeps what it was asked. */
-export class ScriptedPeer implements Peer {
+export class ScriptedPeer implements ForeignServer {
   readonly name = 'scripted'
-  readonly asked: PeerRequest[] = []
+  readonly asked: ForeignRequest[] = []
   readonly stopped: string[] = []
   resumed = 0
-  readonly connection: PeerConnection
+  readonly connection: ForeignConnection
   readonly #script: PeerScript
-  readonly resume?: NonNullable<Peer['resume']>
-  readonly history?: NonNullable<Peer['history']>
+  readonly resume?: NonNullable<ForeignServer['resume']>
+  readonly history?: NonNullable<ForeignServer['history']>
 
   constructor(script: PeerScript | Script) {
     this.#script = typeof script === 'function' ? { ask: script } : script
@@ -65,10 +65,10 @@ export class ScriptedPeer implements Peer {
       }
     }
     if (history) this.history = history
-    this.connection = new PeerConnection(this)
+    this.connection = new ForeignConnection(this)
   }
 
-  async ask(request: PeerRequest): Promise<PeerReply> {
+  async ask(request: ForeignRequest): Promise<ForeignReply> {
     this.asked.push(request)
     return replyOf(this.#script.ask(request, this.asked.length), request.signal)
   }

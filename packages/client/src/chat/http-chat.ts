@@ -7,25 +7,25 @@ import { type ChatError, chatErrorOf, type ErrorSource, RequestError } from '../
 import { sendingOf } from '../store/local-messages.ts'
 import { Store } from '../store/store.ts'
 import type { AgentName, ClientTools, ClientToolsOf, WorkflowName } from '../types/index.ts'
-import { type ChatCallbacks, tell } from './callbacks.ts'
+import { type ChatCallbacks, invokeCallback } from './callbacks.ts'
 import {
   type Chat,
   type ChatAnswer,
   type ChatInput,
   type ChatState,
+  contentOf,
   EMPTY,
   filesShown,
   type SaidPart,
   type SendOptions,
   type SendResult,
-  saidOf,
   type WhenBusy,
 } from './chat.ts'
-import { Observer } from './chat-observer.ts'
-import { StateCell } from './observable-state.ts'
-import { isOnItsWay, Outbox, type Outgoing } from './outbox.ts'
+import { ChatObserver } from './chat-observer.ts'
+import { ObservableState } from './observable-state.ts'
+import { isInFlight, Outbox, type OutgoingRun } from './outbox.ts'
 import { SessionApi } from './session-api.ts'
-import { type Listener, SessionFollower } from './session-follower.ts'
+import { SessionFollower, type SessionListener } from './session-follower.ts'
 import { ToolCalls } from './tool-calls.ts'
 
 /** `A` is `typeof app`, where the compiler is to know what a server has. */
@@ -57,9 +57,9 @@ export class HttpChat<A = unknown> implements Chat {
   readonly store: Store
   readonly #options: ChatOptions
   readonly #api: SessionApi
-  readonly #observer: Observer
+  readonly #observer: ChatObserver
   readonly #calls: ToolCalls
-  readonly #state: StateCell
+  readonly #state: ObservableState
   readonly #outbox: Outbox
   readonly #sessionId: string
   readonly #follower: SessionFollower
@@ -78,7 +78,7 @@ export class HttpChat<A = unknown> implements Chat {
     this.#options = options
     const connection = options.connection ?? sharedConnection(options)
     this.store = new Store({ flushInterval: streamFlushInterval, view: snapshot?.view })
-    this.#observer = new Observer(this.store, {
+    this.#observer = new ChatObserver(this.store, {
       failed: ({ runId, error }) =>
         this.#report({ code: 'run_failed', message: 'The run failed.', ...error }, 'stream', { runId }),
       titled: title => this.#state.set({ title }),
@@ -90,7 +90,7 @@ export class HttpChat<A = unknown> implements Chat {
     this.#calls.tools = tools
     this.#outbox = new Outbox(this.#api)
     const isKnown = session !== undefined
-    this.#state = new StateCell({ sessionId: this.#sessionId, isLoading: isKnown })
+    this.#state = new ObservableState({ sessionId: this.#sessionId, isLoading: isKnown })
     this.#follower = new SessionFollower(this.#sessionId, isKnown, connection, this.#listener())
     if (snapshot) this.#begin(snapshot)
     this.store.subscribe(['ledger'], () => this.#look())
@@ -137,7 +137,7 @@ export class HttpChat<A = unknown> implements Chat {
     return this.#options.pageSize ?? PAGE_SIZE
   }
 
-  #listener(): Listener {
+  #listener(): SessionListener {
     return {
       pageSize: () => this.#pageSize,
       isNew: () => this.store.head === 0,
@@ -175,7 +175,7 @@ export class HttpChat<A = unknown> implements Chat {
     if (status !== 'live' || this.#lost === undefined) return
     const lost = chatErrorOf(this.#lost, 'stream', { recovered: true })
     this.#lost = undefined
-    tell(this.callbacks.onError, { ...lost, code: 'disconnected', retryable: false })
+    invokeCallback(this.callbacks.onError, { ...lost, code: 'disconnected', retryable: false })
   }
 
   /** It cannot be followed: what it shows stays. */
@@ -197,7 +197,7 @@ export class HttpChat<A = unknown> implements Chat {
   #tell(error: ChatError): ChatError {
     this.#state.set({ error })
     this.#look()
-    tell(this.callbacks.onError, error)
+    invokeCallback(this.callbacks.onError, error)
     return error
   }
 
@@ -211,7 +211,7 @@ export class HttpChat<A = unknown> implements Chat {
     if (this.#outbox.all.length > 0) {
       for (const { runId } of [...runs, ...requests]) this.#forget(this.#outbox.delete(runId)?.fate)
     }
-    const isUnderWay = this.#outbox.all.some(isOnItsWay)
+    const isUnderWay = this.#outbox.all.some(isInFlight)
     // How it stands with a session that cannot be followed is not known.
     const open = this.#broken ? undefined : runs.findLast(({ finishedAt }) => finishedAt === undefined)
     const isWaiting = !this.#broken && requests.some(({ status }) => status === 'waiting')
@@ -246,7 +246,7 @@ export class HttpChat<A = unknown> implements Chat {
 
   /** Says something, which is shown until the log has it, and stays where it cannot be sent. */
   async #say(path: string, messageId: string, input: ChatInput, about: () => Promise<object>): Promise<SendResult> {
-    const { parts, files, metadata } = saidOf(input)
+    const { parts, files, metadata } = contentOf(input)
     if (parts.length + files.length === 0) return { messageId, error: EMPTY }
     const runId = newId()
     const shown = sendingOf(
@@ -262,7 +262,7 @@ export class HttpChat<A = unknown> implements Chat {
   }
 
   /** Asks for a run, and follows the session from then on. */
-  async #ask(outgoing: Outgoing): Promise<SendResult> {
+  async #ask(outgoing: OutgoingRun): Promise<SendResult> {
     const { messageId, runId, shown } = outgoing
     if (!this.#follower.isStarted) this.#release = this.start()
     const asked = this.#outbox.ask(outgoing)
@@ -277,16 +277,16 @@ export class HttpChat<A = unknown> implements Chat {
       if (!this.#outbox.has(outgoing)) return { messageId, runId }
       const told = this.#lose(outgoing, error)
       // It may be there all the same.
-      if (told.retryable) this.#follower.goOn(false)
+      if (told.retryable) this.#follower.followNow(false)
       return { messageId, error: told }
     }
-    this.#follower.goOn(true)
+    this.#follower.followNow(true)
     this.#look()
     return { messageId, runId }
   }
 
   /** What was asked for did not get there, as far as can be known. */
-  #lose(outgoing: Outgoing, error: unknown): ChatError {
+  #lose(outgoing: OutgoingRun, error: unknown): ChatError {
     const { messageId, runId, shown } = outgoing
     const told = chatErrorOf(error, 'send', { messageId })
     const { code, message, retryable } = told
@@ -299,7 +299,7 @@ export class HttpChat<A = unknown> implements Chat {
   }
 
   async stop({ runId = this.state.runId, mode }: { runId?: string; mode?: 'interrupt' | 'abort' } = {}): Promise<void> {
-    const sent = runId === undefined ? this.#outbox.all.filter(isOnItsWay) : []
+    const sent = runId === undefined ? this.#outbox.all.filter(isInFlight) : []
     // What is on its way can only be stopped once it is there.
     await (sent.length > 0 && this.#outbox.turn)
     // The last first, or it would begin.
@@ -307,7 +307,7 @@ export class HttpChat<A = unknown> implements Chat {
     if (runIds.length === 0 && !this.#follower.isKnown) return
     try {
       for (const one of runIds.length > 0 ? runIds.reverse() : [runId]) {
-        await this.#api.insist('POST', '/stop', { runId: one, mode })
+        await this.#api.askWithRetry('POST', '/stop', { runId: one, mode })
       }
     } catch (error) {
       this.#report(error, 'send')

@@ -1,4 +1,4 @@
-import { Topics } from '../notify/listeners.ts'
+import { Listeners } from '../notify/listeners.ts'
 import type { ChatState } from './chat.ts'
 
 const STATE = 'state'
@@ -16,8 +16,8 @@ const IDLE: ChatState = {
 }
 
 /** The state of a chat, and who wants to know of it. */
-export class StateCell {
-  readonly #topics = new Topics()
+export class ObservableState {
+  readonly #topics = new Listeners()
   #state: ChatState
 
   constructor(state: Partial<ChatState>) {

@@ -3,7 +3,7 @@ import type { ChatError } from '../error/request-error.ts'
 import type { SessionApi } from './session-api.ts'
 
 /** A run that was asked for, until the log has it: enough to ask again, for the same. */
-export interface Outgoing {
+export interface OutgoingRun {
   readonly runId: string
   /** The message that it says, or is about. */
   readonly messageId: string
@@ -18,19 +18,19 @@ export interface Outgoing {
 }
 
 /** Whether it may still come to something by itself. */
-export const isOnItsWay = ({ fate }: Outgoing): boolean => typeof fate !== 'object'
+export const isInFlight = ({ fate }: OutgoingRun): boolean => typeof fate !== 'object'
 
 /** What a chat has asked for, and the log does not have yet: one after the other, so that nothing is overtaken. */
 export class Outbox {
   readonly #api: SessionApi
-  readonly #all = new Map<string, Outgoing>()
+  readonly #all = new Map<string, OutgoingRun>()
   #turn: Promise<unknown> = Promise.resolve()
 
   constructor(api: SessionApi) {
     this.#api = api
   }
 
-  get all(): readonly Outgoing[] {
+  get all(): readonly OutgoingRun[] {
     return [...this.#all.values()]
   }
 
@@ -39,17 +39,17 @@ export class Outbox {
     return this.#turn
   }
 
-  has({ runId }: Outgoing): boolean {
+  has({ runId }: OutgoingRun): boolean {
     return this.#all.has(runId)
   }
 
   /** What could not be sent: that message, or the last. */
-  failed(messageId?: string): Outgoing | undefined {
-    return this.all.findLast(one => one.shown && !isOnItsWay(one) && one.messageId === (messageId ?? one.messageId))
+  failed(messageId?: string): OutgoingRun | undefined {
+    return this.all.findLast(one => one.shown && !isInFlight(one) && one.messageId === (messageId ?? one.messageId))
   }
 
   /** Asks, after all that was asked before. */
-  ask(outgoing: Outgoing): Promise<void> {
+  ask(outgoing: OutgoingRun): Promise<void> {
     const { runId, path, make } = outgoing
     outgoing.fate = undefined
     // The last, if it is not the first time.
@@ -57,7 +57,7 @@ export class Outbox {
     this.#all.set(runId, outgoing)
     const asked = this.#turn.then(async () => {
       outgoing.body ??= await make()
-      await this.#api.insist('POST', path, outgoing.body)
+      await this.#api.askWithRetry('POST', path, outgoing.body)
       outgoing.fate = 'accepted'
     })
     this.#turn = asked.catch(() => {})
@@ -65,7 +65,7 @@ export class Outbox {
   }
 
   /** The log has it, or nobody wants it any more. */
-  delete(runId: string): Outgoing | undefined {
+  delete(runId: string): OutgoingRun | undefined {
     const outgoing = this.#all.get(runId)
     this.#all.delete(runId)
     for (const part of outgoing?.shown?.parts ?? []) if (part.type === 'file') URL.revokeObjectURL?.(part.url)

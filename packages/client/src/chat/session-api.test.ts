@@ -17,7 +17,7 @@ function sessionOf(...replies: Response[]) {
 describe('insisting', () => {
   test('a server that wants to be left alone for a while is, for as long as a person waits', async () => {
     const { session, fetch } = sessionOf(busy(9), Response.json('done'))
-    const done = session.insist('POST', '/runs', {})
+    const done = session.askWithRetry('POST', '/runs', {})
     await vi.advanceTimersByTimeAsync(8_999)
     expect(fetch).toHaveBeenCalledTimes(1)
     await vi.runAllTimersAsync()
@@ -26,7 +26,10 @@ describe('insisting', () => {
 
   test('longer than that is an error at once, which says that it may be tried again', async () => {
     const { session, fetch } = sessionOf(busy(60))
-    await expect(session.insist('POST', '/runs', {})).rejects.toMatchObject({ retryable: true, retryAfter: 60_000 })
+    await expect(session.askWithRetry('POST', '/runs', {})).rejects.toMatchObject({
+      retryable: true,
+      retryAfter: 60_000,
+    })
     expect(fetch).toHaveBeenCalledTimes(1)
   })
 
@@ -52,7 +55,7 @@ describe('insisting', () => {
   test('a session that no path can name is refused, not thrown at who calls', async () => {
     const { session, fetch } = { ...sessionOf(), session: new SessionApi(new Api({}), '..') }
     await expect(session.ask('GET', '')).rejects.toMatchObject({ code: 'request_invalid' })
-    await expect(session.insist('GET', '')).rejects.toMatchObject({ code: 'request_invalid' })
+    await expect(session.askWithRetry('GET', '')).rejects.toMatchObject({ code: 'request_invalid' })
     expect(fetch).not.toHaveBeenCalled()
   })
 })

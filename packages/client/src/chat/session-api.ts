@@ -26,7 +26,7 @@ export class SessionApi {
   }
 
   /** Asks until it gets there, a few times or until it is not to: what is asked has a name, so that twice is once. */
-  insist<T>(method: string, path: string, body?: object, signal?: AbortSignal): Promise<T> {
+  askWithRetry<T>(method: string, path: string, body?: object, signal?: AbortSignal): Promise<T> {
     return this.#insist(() => this.ask<T>(method, path, body, signal), signal)
   }
 
@@ -60,10 +60,10 @@ export class SessionApi {
   /** The whole input of a call. */
   async inputOf({ input = null, blobs }: ToolPart, signal: AbortSignal): Promise<Json> {
     const hash = blobs?.['/input']?.hash
-    return hash === undefined ? input : this.insist('GET', `/blobs/${hash}`, undefined, signal)
+    return hash === undefined ? input : this.askWithRetry('GET', `/blobs/${hash}`, undefined, signal)
   }
 
   answer(answer: object, signal?: AbortSignal): Promise<unknown> {
-    return this.insist('POST', '/answers', answer, signal)
+    return this.askWithRetry('POST', '/answers', answer, signal)
   }
 }

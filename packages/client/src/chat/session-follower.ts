@@ -4,7 +4,7 @@ import { BACKOFF } from '../connection/api.ts'
 import type { ChatConnection } from '../connection/page-connection.ts'
 
 /** Who wants to know what comes. */
-export interface Listener {
+export interface SessionListener {
   /** How many messages are read at once. */
   pageSize(): number
   /** Whether anything of the session was seen. */
@@ -25,7 +25,7 @@ export class SessionFollower {
   cursor: string | undefined
   readonly #sessionId: string
   readonly #connection: ChatConnection
-  readonly #listener: Listener
+  readonly #listener: SessionListener
   #following: Following | undefined
   #starts = 0
   /** Whether the server knows no such session; when to look for it again. */
@@ -34,7 +34,7 @@ export class SessionFollower {
   /** Whether the server has taken something for it, of which nothing was seen yet. */
   #isMade = false
 
-  constructor(sessionId: string, isKnown: boolean, connection: ChatConnection, listener: Listener) {
+  constructor(sessionId: string, isKnown: boolean, connection: ChatConnection, listener: SessionListener) {
     this.#sessionId = sessionId
     this.isKnown = isKnown
     this.#connection = connection
@@ -105,7 +105,7 @@ export class SessionFollower {
   }
 
   /** Something was said there, or may have been: nobody need wait. */
-  goOn(isSure: boolean): void {
+  followNow(isSure: boolean): void {
     const isNew = this.#listener.isNew()
     this.isKnown = true
     this.#isMade = isSure && isNew

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest'
 import { type ChatError, RequestError } from '../error/request-error.ts'
 import type { ClientToolContext } from '../types/index.ts'
 import { finished, Mill, until } from './chat-mill.fixture.ts'
-import { type Desk, ToolCalls } from './tool-calls.ts'
+import { ToolCalls, type ToolCallsApi } from './tool-calls.ts'
 
 const part = { type: 'tool', toolCallId: 'c', toolName: 'locate', input: {} } as unknown as ToolPart
 const waiting = [{ kind: 'client-tool', id: 'c', part, messageId: 'm' }] as unknown as Pending[]
@@ -11,7 +11,7 @@ const waiting = [{ kind: 'client-tool', id: 'c', part, messageId: 'm' }] as unkn
 type Told = { readonly kind: string; readonly output?: unknown; readonly error?: string }
 
 /** A server that says to each answer what a test lets it. */
-class Server implements Desk {
+class Server implements ToolCallsApi {
   readonly told: Told[] = []
   readonly errors: unknown[] = []
   answers: (told: Told) => unknown = () => ({})

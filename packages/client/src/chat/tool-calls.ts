@@ -12,7 +12,7 @@ const LONGEST_ERROR = 8192
 type ClientPending = Extract<Pending, { kind: 'client-tool' }>
 
 /** What the calls need of the chat. */
-export interface Desk {
+export interface ToolCallsApi {
   /** Answers, as `POST …/answers` takes it; tries until it got there, or is not to. */
   answer(answer: object, signal: AbortSignal): Promise<unknown>
   /** The whole input of a call. */
@@ -20,12 +20,12 @@ export interface Desk {
 }
 
 /** What came of a call; nothing, where it was left. */
-type Result = { readonly output: unknown } | { readonly error: string } | undefined
+type ToolResult = { readonly output: unknown } | { readonly error: string } | undefined
 
-interface Doing {
+interface ToolExecution {
   readonly control: AbortController
   /** What the tool comes to, once it was run: that a tab comes back is no reason to run it again. */
-  result?: Promise<Result> | undefined
+  result?: Promise<ToolResult> | undefined
 }
 
 const textOf = (error: unknown): string =>
@@ -34,13 +34,13 @@ const textOf = (error: unknown): string =>
 /** Runs the calls of a client's tools: each in one tab only, since a tab takes it upon itself first, and there once. */
 export class ToolCalls {
   tools: ClientTools = {}
-  readonly #desk: Desk
+  readonly #desk: ToolCallsApi
   readonly #report: (error: unknown, toolCallId: string) => void
   readonly #client: string = newId()
   /** What was begun with, for as long as it waits, whatever came of it. */
-  readonly #begun = new Map<string, Doing>()
+  readonly #begun = new Map<string, ToolExecution>()
 
-  constructor(desk: Desk, report: (error: unknown, toolCallId: string) => void) {
+  constructor(desk: ToolCallsApi, report: (error: unknown, toolCallId: string) => void) {
     this.#desk = desk
     this.#report = report
   }
@@ -66,7 +66,7 @@ export class ToolCalls {
     const { id } = call
     const before = this.#begun.get(id)
     if (before && !before.control.signal.aborted) return
-    const doing: Doing = { control: new AbortController(), result: before?.result }
+    const doing: ToolExecution = { control: new AbortController(), result: before?.result }
     this.#begun.set(id, doing)
     this.#do(call, doing).catch(error => {
       // Where somebody was first, or it is too late, the log says so.
@@ -74,7 +74,7 @@ export class ToolCalls {
     })
   }
 
-  async #do(call: ClientPending, doing: Doing): Promise<void> {
+  async #do(call: ClientPending, doing: ToolExecution): Promise<void> {
     const { id } = call
     const { signal } = doing.control
     // While another has taken it upon itself, the server says to come again.
@@ -103,7 +103,7 @@ export class ToolCalls {
     }
   }
 
-  async #run({ id, part }: ClientPending, control: AbortController): Promise<Result> {
+  async #run({ id, part }: ClientPending, control: AbortController): Promise<ToolResult> {
     const { toolName } = part
     const { signal } = control
     try {
@@ -119,7 +119,7 @@ export class ToolCalls {
   }
 
   /** Tells what came of it; an output that is not taken is an error for the model. */
-  async #tell(id: string, result: NonNullable<Result>, signal: AbortSignal): Promise<void> {
+  async #tell(id: string, result: NonNullable<ToolResult>, signal: AbortSignal): Promise<void> {
     try {
       await this.#desk.answer({ kind: 'tool-result', id, ...result }, signal)
     } catch (error) {

@@ -13,7 +13,7 @@ export interface ApiOptions {
   readonly fetch?: typeof fetch
 }
 
-export interface Asking {
+export interface ApiRequest {
   readonly body?: BodyInit
   readonly headers?: Record<string, string>
   readonly signal?: AbortSignal | undefined
@@ -58,7 +58,7 @@ export class Api {
   }
 
   /** The reply to a request; throws a `RequestError` for all that is none or says no. */
-  async request(method: string, path: string, asking: Asking = {}): Promise<Response> {
+  async request(method: string, path: string, asking: ApiRequest = {}): Promise<Response> {
     const ask = () => unlessAborted(this.#request(method, path, asking), asking.signal)
     try {
       return await ask()
@@ -69,7 +69,7 @@ export class Api {
     return ask()
   }
 
-  async #request(method: string, path: string, { body, headers, signal }: Asking): Promise<Response> {
+  async #request(method: string, path: string, { body, headers, signal }: ApiRequest): Promise<Response> {
     const { fetch = globalThis.fetch } = this.#options
     const who = await this.#who(headers)
     try {
@@ -88,7 +88,7 @@ export class Api {
   }
 
   /** Who asks. What gives that goes to the network itself, as like as not: it may do better the next time. */
-  async #who(more: Asking['headers']): Promise<{ headers: Headers; credentials: RequestCredentials }> {
+  async #who(more: ApiRequest['headers']): Promise<{ headers: Headers; credentials: RequestCredentials }> {
     try {
       const { headers: own = {}, credentials = 'same-origin' } = this.#options
       const headers = new Headers(await computed(own))
@@ -106,7 +106,12 @@ export class Api {
   }
 
   /** Asks, and reads the JSON of the reply, which may take only so long. */
-  async read<T>(method: string, path: string, { signal, headers, ...asking }: Asking, lateMs = LATE_MS): Promise<T> {
+  async read<T>(
+    method: string,
+    path: string,
+    { signal, headers, ...asking }: ApiRequest,
+    lateMs = LATE_MS,
+  ): Promise<T> {
     const over = new AbortController()
     const timer = setTimeout(() => over.abort(new Error('The server did not answer in time.')), lateMs)
     const leave = onAbort(signal, () => over.abort(signal?.reason))

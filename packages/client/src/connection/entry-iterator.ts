@@ -3,7 +3,7 @@ import { failureOf, RequestError } from '../error/request-error.ts'
 import type { ConnectionOptions, SessionEntry } from './page-connection.ts'
 
 /** What came of a session, and has not been taken yet. */
-interface Piece {
+interface QueuedFrame {
   readonly sessionId: string
   readonly entries: readonly Entry[]
   readonly cursor?: string | undefined
@@ -14,13 +14,16 @@ interface Piece {
 type Follow = (sessionId: string, follower: Follower, after: string) => Following
 
 /** The entries of some sessions, as they come; `end` leaves them. */
-export interface Loop extends AsyncGenerator<SessionEntry, void, void> {
+export interface EntryIterator extends AsyncGenerator<SessionEntry, void, void> {
   end(): void
 }
 
 /** Loops over the entries of some sessions. Nothing more is read before they are taken: a slow loop slows its line down, and fills no memory. */
-export function loopOver({ session = [], after = {}, onSnapshot }: ConnectionOptions, follow: Follow): Loop {
-  const pieces: Piece[] = []
+export function iterateEntries(
+  { session = [], after = {}, onSnapshot }: ConnectionOptions,
+  follow: Follow,
+): EntryIterator {
+  const pieces: QueuedFrame[] = []
   const followings: Following[] = []
   let failure: RequestError | undefined
   let isOver = false
@@ -28,7 +31,7 @@ export function loopOver({ session = [], after = {}, onSnapshot }: ConnectionOpt
 
   const begin = (sessionId: string) => {
     const own = typeof after === 'string' ? after : Object.hasOwn(after, sessionId) && after[sessionId]
-    const add = (piece: Omit<Piece, 'sessionId'>) => {
+    const add = (piece: Omit<QueuedFrame, 'sessionId'>) => {
       pieces.push({ ...piece, sessionId })
       wake()
     }

@@ -12,31 +12,31 @@ import {
 import { type Backoff, RetryDelay, retry } from '@millrace/protocol/retry'
 import { failureOf, RequestError } from '../error/request-error.ts'
 import { type Api, sessionPath } from './api.ts'
-import type { Line } from './multiplexed-stream.ts'
+import type { MultiplexedStream } from './multiplexed-stream.ts'
 
 /** How many frames wait for one before them. */
-const MOST_HELD = 64
+const MAX_HELD_FRAMES = 64
 
 /** What a session that is followed needs of its connection. */
-export interface Home {
+export interface ConnectionContext {
   readonly api: Api
   readonly backoff: Backoff
   /** What its lines say of all sessions. */
   readonly query: string
   /** What has room for it. */
-  lineFor(followed: Followed): Line
-  left(followed: Followed): void
+  streamFor(followed: FollowedSession): MultiplexedStream
+  left(followed: FollowedSession): void
   changed(): void
 }
 
 /** One session, and how far whoever follows it has got. A frame is applied whole or not at all, and only where it is the next. */
-export class Followed implements Following {
+export class FollowedSession implements Following {
   readonly sessionId: string
   readonly #follower: Follower
-  readonly #home: Home
+  readonly #home: ConnectionContext
   readonly #delay: RetryDelay
   readonly #held = new Map<number, EntriesFrame>()
-  #line: Line | undefined
+  #stream: MultiplexedStream | undefined
   #status: ConnectionStatus = 'idle'
   #reason = ''
   #cursor: string | undefined
@@ -45,7 +45,7 @@ export class Followed implements Following {
   #isClosed = false
   #hasFailed = false
 
-  constructor(sessionId: string, follower: Follower, after: string | undefined, home: Home) {
+  constructor(sessionId: string, follower: Follower, after: string | undefined, home: ConnectionContext) {
     this.sessionId = sessionId
     this.#follower = follower
     this.#home = home
@@ -71,8 +71,8 @@ export class Followed implements Following {
   }
 
   /** What carries it; nothing, before there was a place to go on from. */
-  get line(): Line | undefined {
-    return this.#line
+  get stream(): MultiplexedStream | undefined {
+    return this.#stream
   }
 
   /** Whether it is to be carried. */
@@ -87,8 +87,8 @@ export class Followed implements Following {
   }
 
   #join(): void {
-    this.#line ??= this.#home.lineFor(this)
-    this.#line.join(this)
+    this.#stream ??= this.#home.streamFor(this)
+    this.#stream.join(this)
   }
 
   refresh(): void {
@@ -105,7 +105,7 @@ export class Followed implements Following {
     if (this.#hasFailed) {
       this.#hasFailed = false
       this.start()
-    } else this.#line?.wake()
+    } else this.#stream?.wake()
   }
 
   close(): void {
@@ -115,11 +115,11 @@ export class Followed implements Following {
     this.#delay.wake()
     this.#status = 'idle'
     this.#reason = 'nobody follows'
-    this.#line?.leave(this)
+    this.#stream?.leave(this)
     this.#home.left(this)
   }
 
-  say(status: ConnectionStatus, reason: string): void {
+  setStatus(status: ConnectionStatus, reason: string): void {
     if (this.#isClosed || (status === this.#status && reason === this.#reason)) return
     this.#status = status
     this.#reason = reason
@@ -131,7 +131,7 @@ export class Followed implements Following {
   fail({ code, message, retryable = false }: Failure): void {
     if (this.#isClosed) return
     this.#hasFailed = !retryable
-    this.say('offline', message)
+    this.setStatus('offline', message)
     this.#tell(() => this.#follower.fail?.({ code, message, retryable }))
   }
 
@@ -149,22 +149,22 @@ export class Followed implements Following {
     if (!this.isReady) return undefined
     switch (frame.type) {
       case 'open':
-        return this.say('catching-up', 'reading what was missed')
+        return this.setStatus('catching-up', 'reading what was missed')
       case 'entries':
         return this.#entries(frame)
       case 'caught-up':
-        if (continuityOf(frame, this.#position) === 'gap') return this.#line?.break('something was left out')
-        return this.say('live', 'up to date')
+        if (continuityOf(frame, this.#position) === 'gap') return this.#stream?.break('something was left out')
+        return this.setStatus('live', 'up to date')
       case 'truncated':
         return this.refresh()
       case 'fail': {
         const { error, recoverable } = frame
         // Who was let in, and is put out, may have another credential by now.
         const isLetIn = error.code === 'unauthorized' && this.#status !== 'connecting'
-        return recoverable || isLetIn ? this.#line?.break(error.message) : this.fail(error)
+        return recoverable || isLetIn ? this.#stream?.break(error.message) : this.fail(error)
       }
       case 'end':
-        return this.#line?.break('the server closed the session')
+        return this.#stream?.break('the server closed the session')
       case 'status':
         return undefined
     }
@@ -177,10 +177,10 @@ export class Followed implements Following {
       case 'gap':
         this.#held.set(frame.after, frame)
         // What fills a gap is never far behind: where it is, it is lost.
-        if (this.#held.size > MOST_HELD) this.#line?.break('something was left out')
+        if (this.#held.size > MAX_HELD_FRAMES) this.#stream?.break('something was left out')
         return undefined
       case 'overlap':
-        return this.#line?.break('what came overlaps what is there')
+        return this.#stream?.break('what came overlaps what is there')
       case 'duplicate':
         return undefined
     }
@@ -243,12 +243,12 @@ export class Followed implements Following {
     const { api } = this.#home
     const { messages } = this.#follower
     const query = messages === undefined ? '' : `?messages=last:${messages}`
-    this.say('connecting', 'reading the session')
+    this.setStatus('connecting', 'reading the session')
     const load = () => api.ask<Snapshot>('GET', sessionPath(this.sessionId, query), undefined, signal)
     const delayAfter = (error: unknown) => {
       const failure = failureOf(error)
       if (signal.aborted) return false
-      if (failure.retryable) this.say('offline', failure.message)
+      if (failure.retryable) this.setStatus('offline', failure.message)
       else this.fail(failure)
       return failure.retryable && (failure.retryAfter ?? 0)
     }

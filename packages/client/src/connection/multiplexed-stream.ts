@@ -1,29 +1,29 @@
 import { type Frame, ProtocolError, SseDecoder } from '@millrace/protocol'
 import { RetryDelay } from '@millrace/protocol/retry'
 import { failureOf, RequestError } from '../error/request-error.ts'
-import type { Followed, Home } from './followed-session.ts'
+import type { ConnectionContext, FollowedSession } from './followed-session.ts'
 
 /** More sessions than these need another request. */
-const MOST_ON_A_LINE = 40
+const MAX_SESSIONS = 40
 /** So does a longer address: what lies between may refuse one of 8,000 characters, and cursors grow. */
-const MOST_CHARACTERS = 6_000
+const MAX_URL_LENGTH = 6_000
 /** For how long nothing may be heard before the server has said how long that is, in milliseconds. */
 const SILENCE_MS = 15_000
 /** What fills a gap, or joins, together with others, may take so long, in milliseconds. */
-const SOON_MS = 20
+const JOIN_DELAY_MS = 20
 
 const EVENTS = 'text/event-stream'
 
-const addressOf = (members: readonly Followed[], { query }: Home): string =>
+const addressOf = (members: readonly FollowedSession[], { query }: ConnectionContext): string =>
   `/stream?${members.map(({ place }) => place).join('&')}${query}`
 
 /** One request that carries sessions, and the next when it breaks, until nobody is left. */
-export class Line {
-  readonly home: Home
+export class MultiplexedStream {
+  readonly home: ConnectionContext
   readonly #delay: RetryDelay
-  readonly #members = new Map<string, Followed>()
+  readonly #members = new Map<string, FollowedSession>()
   /** Whom the request is about. */
-  #asked = new Set<Followed>()
+  #asked = new Set<FollowedSession>()
   #request: AbortController | undefined
   #isRunning = false
   #isAnew = false
@@ -33,19 +33,19 @@ export class Line {
   #heard = 0
   #silenceMs = SILENCE_MS
 
-  constructor(home: Home) {
+  constructor(home: ConnectionContext) {
     this.home = home
     this.#delay = new RetryDelay(home.backoff)
   }
 
   /** Whether it can carry that one, too. */
-  hasRoom(followed: Followed): boolean {
+  hasRoom(followed: FollowedSession): boolean {
     const members = this.#members
-    if (members.size >= MOST_ON_A_LINE || members.has(followed.sessionId)) return false
-    return addressOf([...members.values(), followed], this.home).length <= MOST_CHARACTERS
+    if (members.size >= MAX_SESSIONS || members.has(followed.sessionId)) return false
+    return addressOf([...members.values(), followed], this.home).length <= MAX_URL_LENGTH
   }
 
-  join(followed: Followed): void {
+  join(followed: FollowedSession): void {
     this.#members.set(followed.sessionId, followed)
     // Who comes again has another place than it was asked for with.
     this.#asked.delete(followed)
@@ -54,7 +54,7 @@ export class Line {
     else this.#soon()
   }
 
-  leave(followed: Followed): void {
+  leave(followed: FollowedSession): void {
     this.#members.delete(followed.sessionId)
     if (this.#members.size === 0) this.renew('nobody follows')
   }
@@ -78,7 +78,7 @@ export class Line {
       const ready = this.#ready()
       if (ready.some(one => !this.#asked.has(one))) this.renew('another session joins')
       else if (ready.some(one => one.isHolding)) this.break('something was left out')
-    }, SOON_MS)
+    }, JOIN_DELAY_MS)
   }
 
   /** Comes back at once where it waits, and looks whether it still hears anything. */
@@ -97,13 +97,13 @@ export class Line {
       this.#isAnew = false
       const { reason, retryAfter } = await this.#carry()
       if (this.#isAnew) continue
-      for (const followed of this.#ready()) followed.say('offline', reason)
+      for (const followed of this.#ready()) followed.setStatus('offline', reason)
       if (this.#ready().length > 0) await this.#delay.wait(retryAfter)
     }
     this.#isRunning = false
   }
 
-  #ready(): Followed[] {
+  #ready(): FollowedSession[] {
     return [...this.#members.values()].filter(({ isReady }) => isReady)
   }
 
@@ -118,7 +118,7 @@ export class Line {
     const timer = setInterval(() => this.#listen(), 1000)
     for (const followed of members) {
       followed.forget()
-      followed.say('connecting', 'asking')
+      followed.setStatus('connecting', 'asking')
     }
     try {
       const headers = { accept: EVENTS }
@@ -138,7 +138,7 @@ export class Line {
     }
   }
 
-  #refused(error: unknown, members: readonly Followed[]): { reason: string; retryAfter?: number | undefined } {
+  #refused(error: unknown, members: readonly FollowedSession[]): { reason: string; retryAfter?: number | undefined } {
     const {
       code,
       message,

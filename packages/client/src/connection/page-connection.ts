@@ -1,10 +1,10 @@
 import type { Connection, ConnectionStatus, Entry, Follower, Following, Snapshot } from '@millrace/protocol'
 import type { Backoff } from '@millrace/protocol/retry'
-import { Topics } from '../notify/listeners.ts'
+import { Listeners } from '../notify/listeners.ts'
 import { Api, type ApiOptions, BACKOFF } from './api.ts'
-import { type Loop, loopOver } from './entry-iterator.ts'
-import { Followed, type Home } from './followed-session.ts'
-import { Line } from './multiplexed-stream.ts'
+import { type EntryIterator, iterateEntries } from './entry-iterator.ts'
+import { type ConnectionContext, FollowedSession } from './followed-session.ts'
+import { MultiplexedStream } from './multiplexed-stream.ts'
 
 export interface ConnectionOptions extends ApiOptions {
   /** The sessions that a loop over the connection is about. */
@@ -34,9 +34,9 @@ export interface ChatConnection extends Connection {
 export class PageConnection implements ChatConnection, AsyncIterable<SessionEntry> {
   readonly api: Api
   readonly #options: ConnectionOptions
-  readonly #home: Home
-  readonly #followed = new Set<Followed>()
-  readonly #listeners = new Topics()
+  readonly #home: ConnectionContext
+  readonly #followed = new Set<FollowedSession>()
+  readonly #listeners = new Listeners()
   #isListening = false
 
   constructor(options: ConnectionOptions = {}) {
@@ -45,14 +45,14 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
     this.#home = this.#homeOf()
   }
 
-  #homeOf(onLeft?: () => void): Home {
-    const home: Home = {
+  #homeOf(onLeft?: () => void): ConnectionContext {
+    const home: ConnectionContext = {
       api: this.api,
       backoff: { ...BACKOFF, ...this.#options.backoff },
       query: this.#options.whole ? '&whole=true' : '',
-      lineFor: followed => {
-        for (const { line } of this.#followed) if (line?.home === home && line.hasRoom(followed)) return line
-        return new Line(home)
+      streamFor: followed => {
+        for (const { stream } of this.#followed) if (stream?.home === home && stream.hasRoom(followed)) return stream
+        return new MultiplexedStream(home)
       },
       left: followed => {
         this.#followed.delete(followed)
@@ -69,8 +69,8 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
     return this.#follow(this.#home, sessionId, follower, after)
   }
 
-  #follow(home: Home, sessionId: string, follower: Follower, after?: string): Following {
-    const followed = new Followed(sessionId, follower, after, home)
+  #follow(home: ConnectionContext, sessionId: string, follower: Follower, after?: string): Following {
+    const followed = new FollowedSession(sessionId, follower, after, home)
     this.#listen(true)
     this.#followed.add(followed)
     followed.start()
@@ -84,7 +84,7 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
 
   /** How it stands with the session that is worst off, and why. */
   get state(): { readonly status: ConnectionStatus; readonly reason: string } {
-    const rank = (one: Followed) => ORDER.indexOf(one.status)
+    const rank = (one: FollowedSession) => ORDER.indexOf(one.status)
     const [worst] = [...this.#followed].sort((a, b) => rank(a) - rank(b))
     const { status, reason } = worst ?? NOBODY
     return { status, reason }
@@ -106,10 +106,10 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
   }
 
   /** The entries of its sessions, as they come, until the loop is left; throws where one cannot be followed. */
-  [Symbol.asyncIterator](): Loop {
+  [Symbol.asyncIterator](): EntryIterator {
     // Who takes its time holds up nobody else: a loop has lines of its own.
     const home = this.#homeOf(() => loop.end())
-    const loop = loopOver(this.#options, (...what) => this.#follow(home, ...what))
+    const loop = iterateEntries(this.#options, (...what) => this.#follow(home, ...what))
     return loop
   }
 
@@ -127,7 +127,7 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
   /** What was open belongs to the network that went away, whether or not anybody has noticed. */
   readonly #online = (): void => {
     this.wake()
-    for (const { line } of this.#followed) line?.renew('the network is back')
+    for (const { stream } of this.#followed) stream?.renew('the network is back')
   }
 
   readonly #seen = (): void => {

@@ -23,7 +23,7 @@ const isFailure = (error: unknown): error is Failure & { readonly status?: numbe
   (!(error instanceof Error) || 'retryable' in error)
 
 /** What anything says that was thrown, were it a response or a bare object. */
-function wordsOf(error: unknown): string {
+function messageOf(error: unknown): string {
   const { message, status } = Object(error) as { readonly message?: unknown; readonly status?: unknown }
   if (typeof message === 'string') return message
   if (status !== undefined) return `The reply has the status ${status}.`
@@ -40,7 +40,7 @@ export const failureOf = (
     ? error
     : isFailure(error)
       ? new RequestError(error, error.status)
-      : new RequestError({ code, message: wordsOf(error), retryable })
+      : new RequestError({ code, message: messageOf(error), retryable })
 
 /** What the page itself gave cannot be sent, or could not be computed: the same again comes to the same. */
 export const CLIENT_FAILED = 'client_failed'

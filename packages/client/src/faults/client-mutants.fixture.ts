@@ -2,14 +2,14 @@ import { decodeCursor, type Frame, type Message } from '@millrace/protocol'
 import { vi } from 'vitest'
 import { type Mutant, onceIn } from '../../../../scripts/faults/sessions/mutant-search.fixture.ts'
 import { Api } from '../connection/api.ts'
-import { Followed } from '../connection/followed-session.ts'
-import { Flush } from '../notify/flush-scheduler.ts'
+import { FollowedSession } from '../connection/followed-session.ts'
+import { FlushScheduler } from '../notify/flush-scheduler.ts'
 import { Store } from '../store/store.ts'
 
 /** Changes the frames before a session takes them. A frame changed to undefined is dropped. */
 function taking(change: (frame: Frame, position: number) => Frame | undefined): void {
-  const { take } = Followed.prototype
-  vi.spyOn(Followed.prototype, 'take').mockImplementation(function (this: Followed, frame) {
+  const { take } = FollowedSession.prototype
+  vi.spyOn(FollowedSession.prototype, 'take').mockImplementation(function (this: FollowedSession, frame) {
     const position = this.cursor === undefined ? 0 : decodeCursor(this.cursor).sequence
     const changed = change(frame, position)
     return changed && take.call(this, changed)
@@ -54,7 +54,7 @@ export const MUTANTS: readonly Mutant[] = [
     seed: 4,
     stalls: true,
     found: /gave up/,
-    plant: () => void vi.spyOn(Followed.prototype, 'cursor', 'get').mockReturnValue('0'),
+    plant: () => void vi.spyOn(FollowedSession.prototype, 'cursor', 'get').mockReturnValue('0'),
   },
   {
     name: 'a connection that takes no snapshot after a truncation',
@@ -69,9 +69,9 @@ export const MUTANTS: readonly Mutant[] = [
     stalls: true,
     found: /gave up|shows another session/,
     plant() {
-      const { note } = Flush.prototype
+      const { note } = FlushScheduler.prototype
       const isTurn = onceIn(3)
-      vi.spyOn(Flush.prototype, 'note').mockImplementation(function (this: Flush) {
+      vi.spyOn(FlushScheduler.prototype, 'note').mockImplementation(function (this: FlushScheduler) {
         if (!isTurn()) note.call(this)
       })
     },
@@ -94,10 +94,14 @@ export const MUTANTS: readonly Mutant[] = [
     found: /was done at|shows another session/,
     plant() {
       let isLost = false
-      const { say } = Followed.prototype
-      vi.spyOn(Followed.prototype, 'say').mockImplementation(function (this: Followed, status, reason) {
+      const { setStatus } = FollowedSession.prototype
+      vi.spyOn(FollowedSession.prototype, 'setStatus').mockImplementation(function (
+        this: FollowedSession,
+        status,
+        reason,
+      ) {
         isLost = status === 'offline'
-        say.call(this, status, reason)
+        setStatus.call(this, status, reason)
       })
       const get = Object.getOwnPropertyDescriptor(Store.prototype, 'messages')?.get as () => readonly Message[]
       vi.spyOn(Store.prototype, 'messages', 'get').mockImplementation(function (this: Store) {

@@ -2,7 +2,7 @@ import { newId } from '@millrace/dialects'
 import type { View } from '@millrace/protocol'
 import type { ChatCallbacks } from '../chat/callbacks.ts'
 import type { Chat, ChatState, SendResult } from '../chat/chat.ts'
-import { StateCell } from '../chat/observable-state.ts'
+import { ObservableState } from '../chat/observable-state.ts'
 import { chatErrorOf, RequestError } from '../error/request-error.ts'
 import { Store } from '../store/store.ts'
 import type { ClientTools } from '../types/index.ts'
@@ -14,11 +14,11 @@ export class ReplayChat implements Chat {
   readonly store: Store
   callbacks: ChatCallbacks = {}
   tools: ClientTools = {}
-  readonly #state: StateCell
+  readonly #state: ObservableState
 
   constructor({ sessionId, view }: { readonly sessionId?: string; readonly view?: View } = {}) {
     this.store = new Store({ view })
-    this.#state = new StateCell({ sessionId, connection: { status: 'idle', reason: 'a recording' } })
+    this.#state = new ObservableState({ sessionId, connection: { status: 'idle', reason: 'a recording' } })
   }
 
   get state(): ChatState {

@@ -1,7 +1,7 @@
 import type { ConnectionStatus, Entry, Failure, View } from '@millrace/protocol'
 import type { ChatConnection } from '../connection/page-connection.ts'
-import { FLUSH_MS, Flush } from '../notify/flush-scheduler.ts'
-import { Topics } from '../notify/listeners.ts'
+import { FLUSH_MS, FlushScheduler } from '../notify/flush-scheduler.ts'
+import { Listeners } from '../notify/listeners.ts'
 import { History } from './history.ts'
 
 export interface SessionLogOptions {
@@ -36,8 +36,8 @@ export class SessionLog {
   /** Whether it is a recording, and nothing will come. */
   readonly isRecording: boolean
   readonly #connection: ChatConnection | undefined
-  readonly #topics = new Topics()
-  readonly #flush = new Flush(FLUSH_MS, () => this.#tell())
+  readonly #topics = new Listeners()
+  readonly #flush = new FlushScheduler(FLUSH_MS, () => this.#tell())
   #history: History
   #now: SessionLogState
   #shown: SessionLogState

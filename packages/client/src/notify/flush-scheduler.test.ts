@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { FLUSH_MS, Flush } from './flush-scheduler.ts'
+import { FLUSH_MS, FlushScheduler } from './flush-scheduler.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => {
@@ -22,7 +22,10 @@ function screen(everyMs: number) {
 }
 
 /** Notes something at these times, and says when each was told. */
-function told(at: readonly number[], flush: (tell: () => void) => Flush): { tellings: number[]; toldAt: number[] } {
+function told(
+  at: readonly number[],
+  flush: (tell: () => void) => FlushScheduler,
+): { tellings: number[]; toldAt: number[] } {
   const since = performance.now()
   const tellings: number[] = []
   const toldAt: number[] = []
@@ -41,7 +44,7 @@ function told(at: readonly number[], flush: (tell: () => void) => Flush): { tell
   return { tellings, toldAt }
 }
 
-const byDefault = (tell: () => void) => new Flush(FLUSH_MS, tell)
+const byDefault = (tell: () => void) => new FlushScheduler(FLUSH_MS, tell)
 const times = (count: number, at: (n: number) => number) => Array.from({ length: count }, (_, n) => at(n))
 
 describe('on a page that is shown', () => {
@@ -83,7 +86,7 @@ describe('on a page that is shown', () => {
     screen(17)
     const { tellings } = told(
       times(100, n => n * 10),
-      tell => new Flush(100, tell),
+      tell => new FlushScheduler(100, tell),
     )
     expect(tellings).toEqual(times(11, n => n * 100))
   })

@@ -10,7 +10,7 @@ const LONGEST_MS = 2 ** 31 - 1
  * A page that is shown has frames. What comes once in an interval, but not to the millisecond, is told at once there: one may be told
  * early, and is counted. What has to wait is told as the next frame begins, and is in it; where frames are shorter than the interval, as one of the next does.
  */
-export class Flush {
+export class FlushScheduler {
   readonly #intervalMs: number
   readonly #tell: () => void
   /** When it is time for the next, had none been told early. */

@@ -1,12 +1,12 @@
-type Listeners = Set<() => void>
+type ListenerSet = Set<() => void>
 
 /** Who wants to know of what, by its kind and its id, if it has one. */
-export class Topics {
-  readonly #kinds = new Map<string, Map<string | undefined, Listeners>>()
+export class Listeners {
+  readonly #kinds = new Map<string, Map<string | undefined, ListenerSet>>()
 
   /** Calls when the topic has changed, until the returned function is called. */
   add(kind: string, id: string | undefined, listener: () => void): () => void {
-    const topics = this.#kinds.get(kind) ?? new Map<string | undefined, Listeners>()
+    const topics = this.#kinds.get(kind) ?? new Map<string | undefined, ListenerSet>()
     this.#kinds.set(kind, topics)
     const listeners = topics.get(id) ?? new Set()
     topics.set(id, listeners)
@@ -30,7 +30,7 @@ export class Topics {
   }
 }
 
-function call(listeners: Listeners | undefined): void {
+function call(listeners: ListenerSet | undefined): void {
   if (!listeners) return
   for (const listener of [...listeners]) {
     try {

@@ -1,10 +1,10 @@
 import type { Message, MessageChunk, RunRequest } from '@millrace/protocol'
 
 /** What a message says of itself before the log does: a person's words, on their way. */
-export type Sent = Pick<MessageChunk, 'messageId' | 'role' | 'parts' | 'metadata'>
+export type LocalMessage = Pick<MessageChunk, 'messageId' | 'role' | 'parts' | 'metadata'>
 
 /** A message that the log does not hold yet, as the fold will show it. */
-export function sendingOf({ messageId: id, role, parts, metadata }: Sent, createdAt: number): Message {
+export function sendingOf({ messageId: id, role, parts, metadata }: LocalMessage, createdAt: number): Message {
   return {
     id,
     role,
@@ -25,7 +25,7 @@ export const waitingOf = (requests: readonly RunRequest[], createdAt = Date.now(
   requests.flatMap(({ message }) => (message ? [sendingOf(message, createdAt)] : []))
 
 /** Messages that are shown though the log does not hold them, and what is shown of others in place of what it says. */
-export class Local extends Map<string, Message> {
+export class LocalMessages extends Map<string, Message> {
   readonly #patches = new Map<string, Partial<Message>>()
 
   patch(id: string, patch: Partial<Message>): void {

@@ -2,7 +2,7 @@
 export const STALE = Symbol()
 
 /** What is shown, by its kind and its id, if it has one. */
-export class Shown {
+export class ReadCache {
   readonly #kinds = new Map<string, Map<string | undefined, unknown>>()
 
   get(kind: string, id?: string): unknown {

@@ -14,11 +14,11 @@ import {
   type ToolPart,
   type View,
 } from '@millrace/protocol'
-import { FLUSH_MS, Flush } from '../notify/flush-scheduler.ts'
-import { Topics } from '../notify/listeners.ts'
-import { Local, waitingOf } from './local-messages.ts'
-import { reuse } from './reuse.ts'
-import { Shown, STALE } from './shown.ts'
+import { FLUSH_MS, FlushScheduler } from '../notify/flush-scheduler.ts'
+import { Listeners } from '../notify/listeners.ts'
+import { LocalMessages, waitingOf } from './local-messages.ts'
+import { shareStructure } from './reuse.ts'
+import { ReadCache, STALE } from './shown.ts'
 
 export interface StoreOptions {
   /** How often those who show something are told of changes at most, in milliseconds; 16, if nothing is said. */
@@ -36,7 +36,7 @@ export type Topic =
   | readonly ['message' | 'structured', id: string]
   | readonly ['part', messageId: string, key: string]
 
-type Kind = Topic[0]
+type TopicKind = Topic[0]
 
 /** Whether a call is among the parts that have changed. */
 function hasCall(messages: Change['messages']): boolean {
@@ -51,9 +51,9 @@ const partName = (messageId: string, key: string): string => `${key.length} ${ke
  * however much there is; who shows a message or a part is told at most once a frame, and nobody else is (law 11).
  */
 export class Store {
-  readonly #topics = new Topics()
-  readonly #flush: Flush
-  readonly #local = new Local()
+  readonly #topics = new Listeners()
+  readonly #flush: FlushScheduler
+  readonly #local = new LocalMessages()
   #older = new Map<string, Message>()
   #touched = new Set<string>()
   /** The ids under which messages are shown, by those of the fold; and the other way round. */
@@ -61,9 +61,9 @@ export class Store {
   readonly #owns = new Map<string, string>()
   #fold: Fold
   /** What is shown until somebody is told of a change. */
-  #shown = new Shown()
+  #shown = new ReadCache()
   /** What was shown before everything was read anew, and was not read since. */
-  #before = new Shown()
+  #before = new ReadCache()
   #isAnew = false
   #version = 0
   #given: readonly Message[] | undefined
@@ -74,7 +74,7 @@ export class Store {
   /** Whether anybody ever asked for a part by itself. */
   #hasParts = false
   /** What is put together for each read, and may say the same though something of it has changed. */
-  readonly #made: { readonly [K in Kind]?: () => unknown } = {
+  readonly #made: { readonly [K in TopicKind]?: () => unknown } = {
     order: () => (this.#controlled ? [...this.#controlled.keys()] : this.#ownIds()),
     messages: () => this.messageIds.flatMap(id => this.message(id) ?? []),
     structured: () => this.#fold.structuredIds,
@@ -85,12 +85,12 @@ export class Store {
   }
 
   // Made once, not for each telling.
-  readonly #forget = (kind: Kind, id: string): void => this.#shown.forget(kind, id)
-  readonly #announce = (kind: Kind, id: string): void => this.#topics.tell(kind, id)
+  readonly #forget = (kind: TopicKind, id: string): void => this.#shown.forget(kind, id)
+  readonly #announce = (kind: TopicKind, id: string): void => this.#topics.tell(kind, id)
 
   constructor({ flushInterval = FLUSH_MS, view }: StoreOptions = {}) {
     this.#fold = view ? Fold.from(view) : new Fold()
-    this.#flush = new Flush(flushInterval, () => this.#tell())
+    this.#flush = new FlushScheduler(flushInterval, () => this.#tell())
   }
 
   /** Up to where entries have been folded. */
@@ -252,7 +252,7 @@ export class Store {
   /** The messages as the log and this client have them, also where somebody else says what is shown; the same array until one of them changes. */
   get ownMessages(): readonly Message[] {
     if (!this.#controlled) return this.messages
-    this.#own = reuse(
+    this.#own = shareStructure(
       this.#own,
       this.#ownIds().flatMap(id => this.#ownMessage(id) ?? []),
     )
@@ -318,12 +318,12 @@ export class Store {
   }
 
   /** Reads once what is then the same until somebody is told that it has changed. */
-  #show<T>(kind: Kind, id?: string, read = this.#made[kind] as () => unknown): T {
+  #show<T>(kind: TopicKind, id?: string, read = this.#made[kind] as () => unknown): T {
     let value = this.#shown.get(kind, id)
     if (value === STALE) {
       value = read()
       // Once each: what is read again has changed.
-      value = reuse(this.#before.get(kind, id), value)
+      value = shareStructure(this.#before.get(kind, id), value)
       this.#before.forget(kind, id)
       this.#shown.set(kind, id, value)
     }
@@ -349,7 +349,7 @@ export class Store {
     if (isAnew) {
       this.#isAnew = false
       this.#before = this.#shown
-      this.#shown = new Shown()
+      this.#shown = new ReadCache()
       this.#topics.tellAll()
       return
     }
@@ -357,7 +357,7 @@ export class Store {
     const { messages, order, structured, state, output, ledger } = change
     this.#each(change, touched, this.#forget)
     const others = touched.size > 0
-    const made: Kind[] = []
+    const made: TopicKind[] = []
     if (ledger) {
       // The fold keeps what is the same of it: to compare all of it would cost by the number of runs.
       this.#shown.forget('ledger')
@@ -387,7 +387,7 @@ export class Store {
   }
 
   /** All that has changed and has an id. */
-  #each({ messages, structured }: Change, touched: Set<string>, visit: (kind: Kind, id: string) => void): void {
+  #each({ messages, structured }: Change, touched: Set<string>, visit: (kind: TopicKind, id: string) => void): void {
     for (const own of messages.keys()) {
       const id = this.#names.get(own) ?? own
       touched.delete(id)
@@ -399,12 +399,12 @@ export class Store {
   }
 
   /** Puts together anew what somebody shows, and notes it unless it says what it said. */
-  #remake(kind: Kind, made: Kind[]): void {
+  #remake(kind: TopicKind, made: TopicKind[]): void {
     const old = this.#shown.get(kind)
     if (old !== STALE) {
       const next = (this.#made[kind] as () => unknown)()
       // The fold's own list is another only where a message came, went or moved.
-      const value = next === this.#fold.messageIds ? next : reuse(old, next)
+      const value = next === this.#fold.messageIds ? next : shareStructure(old, next)
       if (value === old) return
       this.#shown.set(kind, undefined, value)
     }

@@ -4,8 +4,8 @@ import {
   type StructuredDataInvalidatedChunk,
   type StructuredState,
 } from '@millrace/protocol'
-import { FLUSH_MS, Flush } from '../notify/flush-scheduler.ts'
-import { Topics } from '../notify/listeners.ts'
+import { FLUSH_MS, FlushScheduler } from '../notify/flush-scheduler.ts'
+import { Listeners } from '../notify/listeners.ts'
 
 /** A chunk about a structured object. */
 export type StructuredChunk = StructuredDataChunk | StructuredDataInvalidatedChunk
@@ -24,12 +24,12 @@ const isChunk = (value: unknown): value is StructuredChunk => {
 /** Builds structured objects from the chunks of any stream, without a chat. */
 export class StructuredStreams {
   readonly #objects = new Map<string, StructuredAccumulator>()
-  readonly #topics = new Topics()
-  readonly #flush: Flush
+  readonly #topics = new Listeners()
+  readonly #flush: FlushScheduler
   #shown = itemsOf([])
 
   constructor(flushInterval = FLUSH_MS) {
-    this.#flush = new Flush(flushInterval, () => this.#tell())
+    this.#flush = new FlushScheduler(flushInterval, () => this.#tell())
   }
 
   /** What there is; the same object until who listens is told of a change. */

@@ -22,7 +22,7 @@ export type Partially<T> = T extends string
 
 type Without<T, Key extends PropertyKey> = { readonly [K in keyof T as K extends Key ? never : K]: T[K] }
 
-interface Call<Name, State, Input, Output> extends Without<ToolPart, 'toolName' | 'state' | 'input' | 'output'> {
+interface TypedCall<Name, State, Input, Output> extends Without<ToolPart, 'toolName' | 'state' | 'input' | 'output'> {
   readonly toolName: Name
   readonly state: State
   /** Null where it is large, and lies apart (`blobs`). */
@@ -32,15 +32,15 @@ interface Call<Name, State, Input, Output> extends Without<ToolPart, 'toolName' 
 
 /** A call, whose input is whole and fits unless it streams or the call failed. */
 type CallOf<Name, Input, Output> =
-  | Call<Name, 'input-streaming' | 'output-error', Partially<Input>, Output>
-  | Call<Name, Exclude<ToolState, 'input-streaming' | 'output-error'>, Input, Output>
+  | TypedCall<Name, 'input-streaming' | 'output-error', Partially<Input>, Output>
+  | TypedCall<Name, Exclude<ToolState, 'input-streaming' | 'output-error'>, Input, Output>
 
 /** A tool call, told apart by `toolName`. */
 export type ToolPartOf<A = unknown> = [NamedTool<A>] extends [never]
   ? ToolPart
   :
       | { [Name in NamedTool<A>]: CallOf<Name, Input<A, Name>, Output<A, Name>> }[NamedTool<A>]
-      | Call<Unnamed, ToolState, Json, Json>
+      | TypedCall<Unnamed, ToolState, Json, Json>
 
 type Input<A, Name> = ToolInput<A, Name & ToolName<A>>
 type Output<A, Name> = ToolOutput<A, Name & ToolName<A>>

@@ -1,5 +1,5 @@
 import { applyPatch, type Chunk, type Json } from '@millrace/protocol'
-import { textIn } from '../dialect/validate.ts'
+import { expectString } from '../dialect/validate.ts'
 import type { EventOf } from './event.ts'
 
 /** What another server shows of what it is doing: each activity is data of its kind, which is replaced as it goes on. */
@@ -8,8 +8,8 @@ export class Activities {
 
   /** What an event makes of an activity; undefined, where that is nothing that can be shown. */
   chunkOf(event: EventOf<'ACTIVITY_SNAPSHOT' | 'ACTIVITY_DELTA'>): Chunk | undefined {
-    const kind = textIn(event.activityType, `event ${event.type}.activityType`)
-    const id = textIn(event.messageId, `event ${event.type}.messageId`)
+    const kind = expectString(event.activityType, `event ${event.type}.activityType`)
+    const id = expectString(event.messageId, `event ${event.type}.messageId`)
     const data = event.type === 'ACTIVITY_SNAPSHOT' ? this.#given(event) : this.#changed(event)
     if (data === undefined) return undefined
     this.#contents.set(id, data)

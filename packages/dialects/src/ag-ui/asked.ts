@@ -1,7 +1,7 @@
 // What other servers ask for, as we do.
 
 import type { Chunk, JsonObject, PendingRef, Question } from '@millrace/protocol'
-import { listIn, objectIn, textIn } from '../dialect/validate.ts'
+import { expectArray, expectObject, expectString } from '../dialect/validate.ts'
 import type { AgUiInterrupt, EventOf } from './event.ts'
 
 /** Tells what people are asked from calls that are the client's to run: those stay open, which says it. */
@@ -10,16 +10,16 @@ export const asksPeople = ({ reason, toolCallId, metadata }: AgUiInterrupt): boo
 
 /** The interrupts that an outcome says, where they can be read. */
 export const interruptsIn = (said: unknown): readonly AgUiInterrupt[] =>
-  listIn(said, 'event RUN_FINISHED.outcome.interrupts').map(one => {
-    const { reason } = objectIn(one, 'event RUN_FINISHED.outcome.interrupts')
-    textIn(reason, 'event RUN_FINISHED.outcome.interrupts.reason')
+  expectArray(said, 'event RUN_FINISHED.outcome.interrupts').map(one => {
+    const { reason } = expectObject(one, 'event RUN_FINISHED.outcome.interrupts')
+    expectString(reason, 'event RUN_FINISHED.outcome.interrupts.reason')
     return one as AgUiInterrupt
   })
 
 /** The calls that an outcome leaves to the client. */
 export const callsIn = (said: unknown): readonly string[] =>
-  listIn(said ?? [], 'event RUN_FINISHED.outcome.pendingToolCallIds').map(id =>
-    textIn(id, 'event RUN_FINISHED.outcome.pendingToolCallIds'),
+  expectArray(said ?? [], 'event RUN_FINISHED.outcome.pendingToolCallIds').map(id =>
+    expectString(id, 'event RUN_FINISHED.outcome.pendingToolCallIds'),
   )
 
 export const deadlineOf = (expiresAt: string | undefined) =>
@@ -27,7 +27,7 @@ export const deadlineOf = (expiresAt: string | undefined) =>
 
 export function questionOf({ id: interruptId, message, responseSchema: said, expiresAt }: AgUiInterrupt): Chunk {
   const place = 'event RUN_FINISHED.outcome.interrupts.responseSchema'
-  const responseSchema = said === undefined ? undefined : objectIn(said, place)
+  const responseSchema = said === undefined ? undefined : expectObject(said, place)
   const question = message === undefined ? {} : { question: message }
   const input: Question =
     responseSchema === undefined || responseSchema['type'] === 'string'

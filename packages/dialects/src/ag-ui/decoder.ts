@@ -1,22 +1,22 @@
 import { type Chunk, messageIdOf, type Origin, type PendingRef, ProtocolError } from '@millrace/protocol'
 import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
-import { meantBy } from '../dialect/supplement.ts'
-import { originOf, sound, textIn } from '../dialect/validate.ts'
+import { chunkMeant } from '../dialect/supplement.ts'
+import { expectOrigin, expectString, validated } from '../dialect/validate.ts'
 import { Activities } from './activity.ts'
 import { askedBy, asksPeople, callsIn, clientCall, deadlineOf, interruptsIn, questionOf } from './asked.ts'
 import { type AgUiEvent, type AgUiInterrupt, type AgUiMessage, type EventOf, EXTENSION } from './event.ts'
-import { jsonOf, type Known, outputOf, plainOf } from './event-to-chunk.ts'
-import { chunksOf, Heard, newsOf, pastChunksOf } from './snapshot-diff.ts'
+import { chunkOf, type EventContext, jsonOf, outputOf } from './event-to-chunk.ts'
+import { chunksOf, diffSnapshot, pastChunksOf, ReceivedFacts } from './snapshot-diff.ts'
 
 const NONE: readonly Told[] = []
 
 /** A call whose arguments are on their way. */
-interface Call {
+interface StreamedCall {
   readonly toolName: string
   text: string
 }
 
-interface Agent {
+interface Subagent {
   readonly agentType: string
   readonly toolCallId: string
   readonly origin: Origin
@@ -29,9 +29,9 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   #runId: string | undefined
   #messageId: string | undefined
   readonly #prefixes = new Map<string, string>()
-  readonly #calls = new Map<string, Call>()
-  readonly #inputs = new Map<string, Call>()
-  readonly #agents = new Map<string, Agent>()
+  readonly #calls = new Map<string, StreamedCall>()
+  readonly #inputs = new Map<string, StreamedCall>()
+  readonly #agents = new Map<string, Subagent>()
   readonly #activities = new Activities()
   /** The messages that are not the agent's own. */
   readonly #others = new Set<string>()
@@ -42,7 +42,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
 
   /** What the server was asked with, and what of another's it has said: a snapshot of messages may say more. */
   readonly #posted: readonly AgUiMessage[]
-  readonly #heard = new Heard()
+  readonly #heard = new ReceivedFacts()
   #isPastTold = false
 
   constructor(posted: readonly AgUiMessage[] = []) {
@@ -81,22 +81,22 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
         return this.#failed(event)
       case 'ACTIVITY_SNAPSHOT':
       case 'ACTIVITY_DELTA': {
-        const chunk = meantBy(this.#activities.chunkOf(event), event.metadata?.millrace)
+        const chunk = chunkMeant(this.#activities.chunkOf(event), event.metadata?.millrace)
         return chunk === undefined ? NONE : [this.#told(chunk, event)]
       }
       case 'TEXT_MESSAGE_START':
         if ((event.role ?? 'assistant') !== 'assistant') this.#others.add(event.messageId)
         return this.#part(event)
       case 'CUSTOM':
-        textIn(event.name, 'event CUSTOM.name')
+        expectString(event.name, 'event CUSTOM.name')
         return this.#custom(event)
       case 'TOOL_CALL_START':
-        textIn(event.toolCallName, 'event TOOL_CALL_START.toolCallName')
+        expectString(event.toolCallName, 'event TOOL_CALL_START.toolCallName')
         this.#calls.set(event.toolCallId, { toolName: event.toolCallName, text: '' })
         return this.#meant(event, {})
       case 'TOOL_CALL_ARGS': {
         const call = this.#calls.get(event.toolCallId)
-        if (call) call.text += textIn(event.delta, 'event TOOL_CALL_ARGS.delta')
+        if (call) call.text += expectString(event.delta, 'event TOOL_CALL_ARGS.delta')
         return this.#meant(event, {})
       }
       case 'TOOL_CALL_END':
@@ -122,16 +122,16 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   #part(event: AgUiEvent): readonly Told[] {
     if (!('messageId' in event) || event.messageId === undefined) return this.#meant(event, {})
     if (this.#others.size > 0 && this.#others.has(event.messageId)) return NONE
-    return this.#meant(event, { id: this.#idOf(textIn(event.messageId, 'event.messageId'), event.subagentRunId) })
+    return this.#meant(event, { id: this.#idOf(expectString(event.messageId, 'event.messageId'), event.subagentRunId) })
   }
 
-  #meant(event: AgUiEvent, known: Partial<Known>): readonly Told[] {
-    const chunk = meantBy(plainOf(event, known as Known), event.metadata?.millrace)
+  #meant(event: AgUiEvent, known: Partial<EventContext>): readonly Told[] {
+    const chunk = chunkMeant(chunkOf(event, known as EventContext), event.metadata?.millrace)
     return chunk === undefined ? NONE : [this.#told(chunk, event)]
   }
 
   #told(chunk: Chunk, event: AgUiEvent): Told {
-    const guest = originOf(event.metadata?.millraceOrigin)
+    const guest = expectOrigin(event.metadata?.millraceOrigin)
     if (guest) return { chunk, origin: guest }
     const agentId = chunk.type.startsWith('subagent-') ? undefined : (event as { subagentRunId?: string }).subagentRunId
     const agent = agentId === undefined ? undefined : this.#agents.get(agentId)
@@ -174,12 +174,12 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     const chunk = event.value as unknown as Chunk | undefined
     if (typeof chunk?.type !== 'string')
       throw new ProtocolError('invalid-chunk', `event CUSTOM ${EXTENSION}: expected a chunk as its value`)
-    return [this.#told(sound(chunk), event)]
+    return [this.#told(validated(chunk), event)]
   }
 
   /** What another server says by all of its messages, and has not said otherwise. */
   #snapshot({ messages }: EventOf<'MESSAGES_SNAPSHOT'>): readonly Told[] {
-    const { past, isAnew, facts } = newsOf(messages, this.#posted, this.#heard.facts)
+    const { past, isAnew, facts } = diffSnapshot(messages, this.#posted, this.#heard.facts)
     const told: Told[] = this.#isPastTold ? [] : pastChunksOf(past).map(chunk => ({ chunk, isPast: true }))
     this.#isPastTold ||= past.length > 0
     if (isAnew) {
@@ -209,9 +209,9 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
 
   #agentStart(event: EventOf<'SUBAGENT_STARTED'>): readonly Told[] {
     const { subagentRunId: agentId, name: agentType, parentToolCallId: toolCallId = '' } = event
-    const chunk = meantBy(plainOf(event, {} as Known), event.metadata?.millrace)
+    const chunk = chunkMeant(chunkOf(event, {} as EventContext), event.metadata?.millrace)
     const lane = chunk?.type === 'subagent-start' ? (chunk.lane ?? agentId) : agentId
-    const origin = originOf({ runId: this.#runId ?? '', lane, agentId, agentType, step: 1 }) as Origin
+    const origin = expectOrigin({ runId: this.#runId ?? '', lane, agentId, agentType, step: 1 }) as Origin
     if (!this.#agents.has(agentId)) this.#agents.set(agentId, { agentType, toolCallId, origin })
     return chunk === undefined ? NONE : [this.#told(chunk, event)]
   }
@@ -232,7 +232,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
       this.#status = 'paused'
       return NONE
     }
-    const chunk = meantBy(plainOf(event, {} as Known), aside)
+    const chunk = chunkMeant(chunkOf(event, {} as EventContext), aside)
     this.#status = chunk?.type === 'run-finished' ? chunk.status : statusOf(event)
     const told = chunk === undefined ? [] : [this.#told(chunk, event)]
     if (aside !== undefined || result === undefined) return told
@@ -241,12 +241,12 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
 
   #failed(event: EventOf<'RUN_ERROR'>): readonly Told[] {
     const aside = event.metadata?.millrace
-    const chunk = meantBy(plainOf(event, {} as Known), aside)
+    const chunk = chunkMeant(chunkOf(event, {} as EventContext), aside)
     this.#status = 'failed'
     const told = chunk === undefined ? [] : [this.#told(chunk, event)]
     if (aside !== undefined) return told
     const { message, code } = event
-    return [this.#told(sound({ type: 'error', message, ...(code !== undefined && { code }) }), event), ...told]
+    return [this.#told(validated({ type: 'error', message, ...(code !== undefined && { code }) }), event), ...told]
   }
 
   /** What another server's run waits for. */
@@ -258,7 +258,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
       if (toolCallId !== undefined && !asksPeople(interrupt)) this.#awaits.push(clientCall(toolCallId))
       else if (toolCallId !== undefined && request) this.#awaits.push({ kind: 'approval', id, toolCallId })
       else this.#awaits.push({ kind: 'interrupt', id })
-      if (asksPeople(interrupt)) told.push({ chunk: sound(request ?? questionOf(interrupt)) })
+      if (asksPeople(interrupt)) told.push({ chunk: validated(request ?? questionOf(interrupt)) })
     }
     return told
   }
@@ -266,7 +266,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   /** Names what it waits for: calls that are open and not among it are the server's own. */
   #waits(more: readonly PendingRef[]): Told {
     this.#awaits.push(...more)
-    return { chunk: sound({ type: 'run-paused', awaits: [...this.#awaits] }) }
+    return { chunk: validated({ type: 'run-paused', awaits: [...this.#awaits] }) }
   }
 
   /** What asks whether a call may run; undefined where it is not about a call that is known. */
@@ -305,15 +305,15 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   }
 }
 
-const inputOf = ({ text }: Call) => (text === '' ? {} : jsonOf(text))
+const inputOf = ({ text }: StreamedCall) => (text === '' ? {} : jsonOf(text))
 
 function statusOf({ outcome }: EventOf<'RUN_FINISHED'>): EndStatus {
   return outcome?.type === 'cancelled' ? 'interrupted' : 'completed'
 }
 
-type Piece = EventOf<'TEXT_MESSAGE_CHUNK' | 'REASONING_MESSAGE_CHUNK' | 'TOOL_CALL_CHUNK'>
+type PieceEvent = EventOf<'TEXT_MESSAGE_CHUNK' | 'REASONING_MESSAGE_CHUNK' | 'TOOL_CALL_CHUNK'>
 
-function startOf(event: Piece, kind: 'text' | 'reasoning' | 'call', id: string): AgUiEvent {
+function startOf(event: PieceEvent, kind: 'text' | 'reasoning' | 'call', id: string): AgUiEvent {
   if (kind === 'text') return { type: 'TEXT_MESSAGE_START', messageId: id }
   if (kind === 'reasoning') return { type: 'REASONING_MESSAGE_START', messageId: id, role: 'reasoning' }
   const { toolCallName = '' } = event as EventOf<'TOOL_CALL_CHUNK'>

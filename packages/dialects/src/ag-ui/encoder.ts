@@ -9,14 +9,14 @@ import {
   EXTENSION,
   extension,
   PROTOCOL_VERSION,
-  signed,
+  signedByGuest,
 } from './event.ts'
-import { Waiting } from './interrupts.ts'
-import { ending, meaning } from './meaning.ts'
-import { Open } from './open-parts.ts'
-import { Calls, type Speaker } from './tool-calls.ts'
+import { PendingInterrupts } from './interrupts.ts'
+import { annotated, annotatedEnd } from './meaning.ts'
+import { OpenParts } from './open-parts.ts'
+import { AgUiToolCalls, type RunAgent } from './tool-calls.ts'
 import { messageOf, Transcript } from './transcript.ts'
-import { Used } from './usage.ts'
+import { UsageByModel } from './usage.ts'
 
 export interface AgUiEncoderOptions {
   /** The run, where it is known before anything of it is said. */
@@ -58,18 +58,18 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
   #isTold = false
   #error: { readonly message: string; readonly code?: string } | undefined
   #output: Json | undefined
-  readonly #speakers = new Map<string, Speaker>()
-  readonly #open = new Open()
-  readonly #waiting = new Waiting()
-  readonly #used = new Used()
+  readonly #speakers = new Map<string, RunAgent>()
+  readonly #open = new OpenParts()
+  readonly #waiting = new PendingInterrupts()
+  readonly #used = new UsageByModel()
   #transcript: Transcript | undefined
   #before: AgUiBefore | undefined
-  readonly #calls: Calls
+  readonly #calls: AgUiToolCalls
 
   constructor(options: AgUiEncoderOptions = {}) {
     this.#options = options
     this.#runId = options.runId
-    this.#calls = new Calls(this.#open, options.results)
+    this.#calls = new AgUiToolCalls(this.#open, options.results)
     if (options.before) this.follows(options.before)
   }
 
@@ -84,7 +84,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     this.#runId ??= origin?.runId ?? (chunk.type === 'run-requested' ? chunk.runId : '')
     const speaker = this.#speaker(origin)
     const lane = origin?.lane ?? ''
-    return this.#said(signed(this.#events(chunk, speaker, lane, origin), origin))
+    return this.#said(signedByGuest(this.#events(chunk, speaker, lane, origin), origin))
   }
 
   resume(): readonly AgUiEvent[] {
@@ -123,7 +123,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     return echo ?? { threadId: '', runId: this.#runId ?? '', parentRunId: undefined }
   }
 
-  #speaker(origin: Origin | undefined): Speaker {
+  #speaker(origin: Origin | undefined): RunAgent {
     const runId = this.#runId ?? ''
     const agentId = origin && origin.guest === undefined && origin.agentId !== origin.runId ? origin.agentId : runId
     let speaker = this.#speakers.get(agentId)
@@ -135,7 +135,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     return speaker
   }
 
-  #events(chunk: Chunk, speaker: Speaker, lane: string, origin: Origin | undefined): readonly AgUiEvent[] {
+  #events(chunk: Chunk, speaker: RunAgent, lane: string, origin: Origin | undefined): readonly AgUiEvent[] {
     if (!chunk.type.endsWith('-delta')) this.#waiting.follow(chunk, speaker.tag.subagentRunId)
     switch (chunk.type) {
       case 'text-delta':
@@ -156,9 +156,9 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
       case 'tool-output-denied':
         return this.#calls.result(chunk, speaker, origin)
       case 'state-snapshot':
-        return [...this.#untold(), meaning({ type: 'STATE_SNAPSHOT', snapshot: chunk.state, ...speaker.tag }, chunk)]
+        return [...this.#untold(), annotated({ type: 'STATE_SNAPSHOT', snapshot: chunk.state, ...speaker.tag }, chunk)]
       case 'state-patch':
-        return [...this.#untold(), meaning({ type: 'STATE_DELTA', delta: chunk.patches, ...speaker.tag }, chunk)]
+        return [...this.#untold(), annotated({ type: 'STATE_DELTA', delta: chunk.patches, ...speaker.tag }, chunk)]
       case 'step-start':
         return this.#step(chunk, speaker, lane, origin)
       case 'step-finish':
@@ -194,13 +194,13 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
   }
 
   /** An application's data under its own name, and else the chunk itself. */
-  #custom(chunk: Chunk, { tag }: Speaker): AgUiEvent {
+  #custom(chunk: Chunk, { tag }: RunAgent): AgUiEvent {
     const name = chunk.type.startsWith('data-') ? chunk.type.slice('data-'.length) : EXTENSION
     if (name === EXTENSION || !('data' in chunk) || chunk.data === undefined) return extension(chunk, tag)
-    return meaning({ type: 'CUSTOM', name, value: chunk.data as Json, ...tag }, chunk)
+    return annotated({ type: 'CUSTOM', name, value: chunk.data as Json, ...tag }, chunk)
   }
 
-  #words(chunk: Words, speaker: Speaker, lane: string): readonly AgUiEvent[] {
+  #words(chunk: Words, speaker: RunAgent, lane: string): readonly AgUiEvent[] {
     const { id, type } = chunk
     if (speaker.named?.id !== id) speaker.named = { id, messageId: speaker.prefix + id }
     const { messageId } = speaker.named
@@ -211,7 +211,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
       return [this.#delta(chunk, messageId, speaker)]
     }
     const events: AgUiEvent[] = []
-    const stands = (event: AgUiEvent): AgUiEvent => meaning(event, chunk, { id })
+    const stands = (event: AgUiEvent): AgUiEvent => annotated(event, chunk, { id })
     const isStart = type.endsWith('start')
     if (isOpen && isStart) return [extension(chunk, speaker.tag)]
     if (!isOpen) {
@@ -229,23 +229,23 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     return events
   }
 
-  #delta(chunk: Extract<Words, { delta: string }>, messageId: string, { tag }: Speaker): AgUiEvent {
+  #delta(chunk: Extract<Words, { delta: string }>, messageId: string, { tag }: RunAgent): AgUiEvent {
     const { id, delta } = chunk
     const type = chunk.type === 'text-delta' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT'
     const { subagentRunId } = tag
     const event: AgUiEvent =
       subagentRunId === undefined ? { type, messageId, delta } : { type, messageId, delta, subagentRunId }
     // Nearly all say no more than that.
-    for (const key in chunk) if (!SAID.has(key)) return meaning(event, chunk, { id })
+    for (const key in chunk) if (!SAID.has(key)) return annotated(event, chunk, { id })
     return event
   }
 
-  #step(chunk: ChunkOf<'step-start'>, speaker: Speaker, lane: string, origin: Origin | undefined) {
+  #step(chunk: ChunkOf<'step-start'>, speaker: RunAgent, lane: string, origin: Origin | undefined) {
     speaker.parent = undefined
     const number = origin?.guest === undefined ? origin?.step : undefined
     const stepName = chunk.stepId ?? `step ${number ?? ''}`.trim()
     const event = { type: 'STEP_STARTED', stepName, ...speaker.tag } as const
-    return this.#open.startStep(event, lane, meaning(event, chunk))
+    return this.#open.startStep(event, lane, annotated(event, chunk))
   }
 
   #discard(lane: string): readonly AgUiEvent[] {
@@ -260,7 +260,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     return [...closing, { type: 'MESSAGES_SNAPSHOT', messages: [...messages, ...emptied] }]
   }
 
-  #delegate(chunk: ChunkOf<'subagent-start'>, speaker: Speaker): readonly AgUiEvent[] {
+  #delegate(chunk: ChunkOf<'subagent-start'>, speaker: RunAgent): readonly AgUiEvent[] {
     const { agentId, agentType: name, toolCallId } = chunk
     const { subagentRunId: parent } = speaker.tag
     const isOwn = parent === agentId
@@ -272,7 +272,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
       ...(parent !== undefined && !isOwn && this.#open.hasAgent(parent) && { parentSubagentRunId: parent }),
     }
     if (!this.#open.startAgent(event)) return [extension(chunk, speaker.tag)]
-    return [meaning(event, chunk)]
+    return [annotated(event, chunk)]
   }
 
   #return(chunk: ChunkOf<'subagent-end'>): readonly AgUiEvent[] {
@@ -285,7 +285,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
       status === 'completed'
         ? { type: 'SUBAGENT_FINISHED', subagentRunId: agentId, outcome: { type: 'success' }, ...told }
         : { type: 'SUBAGENT_ERROR', subagentRunId: agentId, message: reason ?? ENDED[status], code: status }
-    return [...closing, meaning(event, chunk, known)]
+    return [...closing, annotated(event, chunk, known)]
   }
 
   /** What the client is yet to be told of what was there before the run: before the first word. */
@@ -316,7 +316,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     if (status !== 'paused') events.push(...this.#calls.end())
     const { all } = this.#used
     const usage = all.length > 0 ? { usage: all } : {}
-    const stands = (event: AgUiEvent): AgUiEvent => (chunk ? ending(event, chunk) : derived(event))
+    const stands = (event: AgUiEvent): AgUiEvent => (chunk ? annotatedEnd(event, chunk) : derived(event))
     if (status === 'failed') {
       const { message, code } = this.#error ?? { message: chunk?.reason ?? 'The run failed.' }
       events.push(stands({ type: 'RUN_ERROR', message, ...(code !== undefined && { code }), ...usage }))
@@ -330,7 +330,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     return events
   }
 
-  #outcome(status: EndStatus, waits: readonly Waiting['calls'][number][]): AgUiOutcome {
+  #outcome(status: EndStatus, waits: readonly PendingInterrupts['calls'][number][]): AgUiOutcome {
     if (status === 'completed') return { type: 'success' }
     if (status !== 'paused') return { type: 'cancelled' }
     if (waits.length > 0) return { type: 'interrupt', interrupts: [...waits] }

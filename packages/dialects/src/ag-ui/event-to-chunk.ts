@@ -2,7 +2,7 @@ import type { Chunk, Json } from '@millrace/protocol'
 import type { AgUiEvent } from './event.ts'
 
 /** What an event says only together with those before it. */
-export interface Known {
+export interface EventContext {
   /** What the part is called to which the event belongs. */
   readonly id: string
   /** Of a call whose arguments are complete. */
@@ -16,7 +16,7 @@ export interface Known {
 }
 
 /** The chunk that an event says by itself; undefined where it says none. Asks only for what it needs to know. */
-export function plainOf(event: AgUiEvent, known: Known): Chunk | undefined {
+export function chunkOf(event: AgUiEvent, known: EventContext): Chunk | undefined {
   switch (event.type) {
     case 'TEXT_MESSAGE_CONTENT':
       return { type: 'text-delta', id: known.id, delta: event.delta }

@@ -2,7 +2,7 @@
 // may have `metadata`, which is anybody's: what goes along beside an event is in `metadata.millrace`.
 
 import type { Chunk, GuestOrigin, Json, JsonObject, Operation, Origin } from '@millrace/protocol'
-import type { Aside } from '../dialect/supplement.ts'
+import type { Supplement } from '../dialect/supplement.ts'
 
 /** The version of AG-UI that is spoken. */
 export const PROTOCOL_VERSION = '1.0'
@@ -15,7 +15,7 @@ interface Base {
 /** What may stand beside an event; `millrace` is what the event does not say of the chunk that it stands for. */
 export interface AgUiMetadata {
   readonly [key: string]: unknown
-  readonly millrace?: Aside
+  readonly millrace?: Supplement
   /** Who wrote that chunk, where it was no agent of the run. */
   readonly millraceOrigin?: GuestOrigin
 }
@@ -25,11 +25,11 @@ interface Tagged extends Base {
   readonly subagentRunId?: string
 }
 
-interface OfMessage extends Tagged {
+interface AgUiMessageFields extends Tagged {
   readonly messageId: string
 }
 
-interface OfCall extends Tagged {
+interface AgUiCallFields extends Tagged {
   readonly toolCallId: string
 }
 
@@ -122,24 +122,31 @@ export type AgUiEvent =
       readonly usage?: AgUiUsage[]
     })
   | (Tagged & { readonly type: 'STEP_STARTED' | 'STEP_FINISHED'; readonly stepName: string })
-  | (OfMessage & {
+  | (AgUiMessageFields & {
       readonly type: 'TEXT_MESSAGE_START'
       readonly role?: 'developer' | 'system' | 'assistant' | 'user'
       readonly name?: string
     })
-  | (OfMessage & { readonly type: 'TEXT_MESSAGE_CONTENT' | 'REASONING_MESSAGE_CONTENT'; readonly delta: string })
-  | (OfMessage & {
+  | (AgUiMessageFields & {
+      readonly type: 'TEXT_MESSAGE_CONTENT' | 'REASONING_MESSAGE_CONTENT'
+      readonly delta: string
+    })
+  | (AgUiMessageFields & {
       readonly type: 'TEXT_MESSAGE_END' | 'REASONING_MESSAGE_END' | 'REASONING_START' | 'REASONING_END'
     })
-  | (OfMessage & { readonly type: 'REASONING_MESSAGE_START'; readonly role: 'reasoning' })
+  | (AgUiMessageFields & { readonly type: 'REASONING_MESSAGE_START'; readonly role: 'reasoning' })
   | (Tagged & {
       readonly type: 'TEXT_MESSAGE_CHUNK' | 'REASONING_MESSAGE_CHUNK'
       readonly messageId?: string
       readonly delta?: string
     })
-  | (OfCall & { readonly type: 'TOOL_CALL_START'; readonly toolCallName: string; readonly parentMessageId?: string })
-  | (OfCall & { readonly type: 'TOOL_CALL_ARGS'; readonly delta: string })
-  | (OfCall & { readonly type: 'TOOL_CALL_END' })
+  | (AgUiCallFields & {
+      readonly type: 'TOOL_CALL_START'
+      readonly toolCallName: string
+      readonly parentMessageId?: string
+    })
+  | (AgUiCallFields & { readonly type: 'TOOL_CALL_ARGS'; readonly delta: string })
+  | (AgUiCallFields & { readonly type: 'TOOL_CALL_END' })
   | (Tagged & {
       readonly type: 'TOOL_CALL_CHUNK'
       readonly toolCallId?: string
@@ -147,7 +154,7 @@ export type AgUiEvent =
       readonly parentMessageId?: string
       readonly delta?: string
     })
-  | (OfCall & {
+  | (AgUiCallFields & {
       readonly type: 'TOOL_CALL_RESULT'
       readonly messageId: string
       readonly content: string | AgUiContent[]
@@ -156,13 +163,17 @@ export type AgUiEvent =
   | (Tagged & { readonly type: 'STATE_SNAPSHOT'; readonly snapshot: Json })
   | (Tagged & { readonly type: 'STATE_DELTA'; readonly delta: Operation[] })
   | (Base & { readonly type: 'MESSAGES_SNAPSHOT'; readonly messages: AgUiMessage[] })
-  | (OfMessage & {
+  | (AgUiMessageFields & {
       readonly type: 'ACTIVITY_SNAPSHOT'
       readonly activityType: string
       readonly content: JsonObject
       readonly replace?: boolean
     })
-  | (OfMessage & { readonly type: 'ACTIVITY_DELTA'; readonly activityType: string; readonly patch: Operation[] })
+  | (AgUiMessageFields & {
+      readonly type: 'ACTIVITY_DELTA'
+      readonly activityType: string
+      readonly patch: Operation[]
+    })
   | (Tagged & {
       readonly type: 'REASONING_ENCRYPTED_VALUE'
       readonly subtype: 'tool-call' | 'message'
@@ -200,14 +211,14 @@ export type EventOf<Type extends AgUiEvent['type']> = Extract<AgUiEvent, { reado
 export const EXTENSION = 'millrace'
 
 /** The event with what goes along with it. */
-export const beside = (event: AgUiEvent, aside: Aside | undefined): AgUiEvent =>
+export const withSupplement = (event: AgUiEvent, aside: Supplement | undefined): AgUiEvent =>
   aside === undefined ? event : ({ ...event, metadata: { ...event.metadata, millrace: aside } } as AgUiEvent)
 
 /** An event that stands for no chunk of its own. */
-export const derived = (event: AgUiEvent): AgUiEvent => beside(event, null)
+export const derived = (event: AgUiEvent): AgUiEvent => withSupplement(event, null)
 
 /** Some events that say a chunk, with who wrote it, where it was a guest. */
-export function signed(events: readonly AgUiEvent[], origin: Origin | undefined): readonly AgUiEvent[] {
+export function signedByGuest(events: readonly AgUiEvent[], origin: Origin | undefined): readonly AgUiEvent[] {
   if (origin?.guest === undefined) return events
   const by = (event: AgUiEvent) => ({ ...event, metadata: { ...event.metadata, millraceOrigin: origin } }) as AgUiEvent
   return events.map(event => (event.metadata?.millrace === null ? event : by(event)))

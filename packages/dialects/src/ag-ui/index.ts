@@ -19,7 +19,7 @@ export {
 export { type AgUiResume, answerOf, questionIn } from './interrupts.ts'
 export { aguiMessagesOf } from './messages.ts'
 export { type Resumable, type ResumableOptions, resumable } from './resumable.ts'
-export { type AgUiOptions, AgUiPeer, type AgUiTool, agUi } from './server.ts'
+export { type AgUiOptions, AgUiServer, type AgUiTool, agUi } from './server.ts'
 
 /** The events of AG-UI. */
 export const agUiDialect: Dialect<AgUiEvent, AgUiEncoderOptions> = {

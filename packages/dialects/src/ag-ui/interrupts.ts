@@ -3,7 +3,7 @@
 import type { Chunk, ChunkOf, Json, JsonObject, Question } from '@millrace/protocol'
 import { defined } from '../dialect/fields.ts'
 import type { PostedAnswer } from '../dialect/posted.ts'
-import { isSettling } from '../dialect/settling.ts'
+import { isToolResult } from '../dialect/settling.ts'
 import type { AgUiInterrupt } from './event.ts'
 
 const APPROVAL = 'approval:'
@@ -22,7 +22,7 @@ const timeOf = (deadline: number | undefined): string | undefined => {
 }
 
 /** Follows what a run waits for. */
-export class Waiting {
+export class PendingInterrupts {
   readonly #approvals = new Map<string, AgUiInterrupt>()
   readonly #calls = new Map<string, AgUiInterrupt>()
   readonly #questions = new Map<string, AgUiInterrupt>()
@@ -46,7 +46,7 @@ export class Waiting {
         this.#questions.delete(chunk.interruptId)
         break
       default:
-        if (isSettling(chunk)) this.drop(chunk.toolCallId)
+        if (isToolResult(chunk)) this.drop(chunk.toolCallId)
     }
   }
 

@@ -3,7 +3,7 @@ import type { AgUiMessage, AgUiToolCall } from './event.ts'
 import { resultText, UNSETTLED } from './result.ts'
 import { messageOf } from './transcript.ts'
 
-interface Line {
+interface MessageRow {
   readonly at: number
   readonly message: AgUiMessage
   readonly calls: AgUiToolCall[]
@@ -21,16 +21,16 @@ export function aguiMessagesOf({ messages }: Pick<View, 'messages'>): AgUiMessag
   ])
 }
 
-function linesOf({ id, role, at, parts, runId, agentId }: Message): Line[] {
+function linesOf({ id, role, at, parts, runId, agentId }: Message): MessageRow[] {
   if (runId === undefined) {
     const message = messageOf({ type: 'message', messageId: id, role, parts: parts as [] })
     return [{ at, message, calls: [], results: [] }]
   }
   const tag = agentId === undefined || agentId === runId ? {} : { subagentRunId: agentId }
-  const lines: Line[] = []
+  const lines: MessageRow[] = []
   /** Where the next call belongs. */
-  let owner: Line | undefined
-  const add = (at: number, message: AgUiMessage): Line => {
+  let owner: MessageRow | undefined
+  const add = (at: number, message: AgUiMessage): MessageRow => {
     const line = { at, message, calls: [], results: [] }
     lines.push(line)
     return line

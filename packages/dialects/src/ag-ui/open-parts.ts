@@ -5,13 +5,13 @@ import { type AgUiEvent, type AgUiInterrupt, derived, type EventOf } from './eve
 import { jsonOf } from './event-to-chunk.ts'
 
 type Role = 'assistant' | 'reasoning'
-type Stands = (event: AgUiEvent) => AgUiEvent
+type Annotate = (event: AgUiEvent) => AgUiEvent
 
 interface Tag {
   readonly subagentRunId?: string
 }
 
-interface Message {
+interface OpenMessage {
   readonly messageId: string
   readonly role: Role
   readonly lane: string
@@ -19,7 +19,7 @@ interface Message {
 }
 
 /** A call whose arguments are on their way. */
-class Call {
+class OpenCall {
   readonly name: string
   readonly lane: string
   readonly start: EventOf<'TOOL_CALL_START'>
@@ -41,17 +41,17 @@ class Call {
   }
 }
 
-interface Step {
+interface OpenStep {
   readonly stepName: string
   readonly lane: string
   readonly tag: Tag
 }
 
 /** Follows what is open, and says what opens and closes it. */
-export class Open {
-  readonly #messages = new Map<string, Message>()
-  readonly #calls = new Map<string, Call>()
-  readonly #steps = new Map<string, Step>()
+export class OpenParts {
+  readonly #messages = new Map<string, OpenMessage>()
+  readonly #calls = new Map<string, OpenCall>()
+  readonly #steps = new Map<string, OpenStep>()
   readonly #agents = new Map<string, EventOf<'SUBAGENT_STARTED'>>()
   /** Sub-agents begin once. */
   readonly #known = new Set<string>()
@@ -60,14 +60,14 @@ export class Open {
     return this.#messages.get(messageId)?.role === role
   }
 
-  start(messageId: string, role: Role, lane: string, tag: Tag, stands: Stands): AgUiEvent[] {
+  start(messageId: string, role: Role, lane: string, tag: Tag, stands: Annotate): AgUiEvent[] {
     const other = this.#messages.get(messageId)
     const closing = other ? this.end(messageId, other.role, derived) : []
     this.#messages.set(messageId, { messageId, role, lane, tag })
     return [...closing, ...began({ messageId, role, lane, tag }, stands)]
   }
 
-  end(messageId: string, role: Role, stands: Stands): AgUiEvent[] {
+  end(messageId: string, role: Role, stands: Annotate): AgUiEvent[] {
     const found = this.#messages.get(messageId)
     if (!found) return []
     this.#messages.delete(messageId)
@@ -76,18 +76,18 @@ export class Open {
     return [stands({ type: 'REASONING_MESSAGE_END', messageId, ...tag }), { type: 'REASONING_END', messageId, ...tag }]
   }
 
-  call(toolCallId: string): Call | undefined {
+  call(toolCallId: string): OpenCall | undefined {
     return this.#calls.get(toolCallId)
   }
 
   startCall(made: { toolCallId: string; toolName: string; parent: string; lane: string; tag: Tag }): AgUiEvent {
     const { toolCallId, toolName: toolCallName, parent: parentMessageId, lane, tag } = made
     const start = { type: 'TOOL_CALL_START', toolCallId, toolCallName, parentMessageId, ...tag } as const
-    this.#calls.set(toolCallId, new Call(toolCallName, lane, start))
+    this.#calls.set(toolCallId, new OpenCall(toolCallName, lane, start))
     return start
   }
 
-  endCall(toolCallId: string, stands: Stands): AgUiEvent[] {
+  endCall(toolCallId: string, stands: Annotate): AgUiEvent[] {
     const call = this.#calls.get(toolCallId)
     if (!call) return []
     this.#calls.delete(toolCallId)
@@ -178,7 +178,7 @@ export class Open {
   }
 }
 
-function began({ messageId, role, tag }: Message, stands: Stands): AgUiEvent[] {
+function began({ messageId, role, tag }: OpenMessage, stands: Annotate): AgUiEvent[] {
   if (role === 'assistant') return [stands({ type: 'TEXT_MESSAGE_START', messageId, role, ...tag })]
   return [
     { type: 'REASONING_START', messageId, ...tag },

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { lasting } from './resumable-response.ts'
+import { resumableResponse } from './resumable-response.ts'
 
 const FRAMES = [
   'data: {"type":"RUN_STARTED","threadId":"t","runId":"r"}\n\n',
@@ -42,7 +42,7 @@ test.each(['break', 'end'] as const)(
     const { length } = new TextEncoder().encode(FRAMES.join(''))
     const cut = async (bytes: number) => {
       const places: unknown[] = []
-      const body = await lasting({
+      const body = await resumableResponse({
         first: async () => reply(undefined, bytes, how),
         again: async place => {
           places.push(place)
@@ -61,7 +61,7 @@ test.each(['break', 'end'] as const)(
 
 test('a refusal, or too many attempts that bring nothing, is a failure of the run (law 7)', async () => {
   const told = async (again: () => Promise<Response>) => {
-    const body = await lasting({ first: async () => reply(undefined, 200), again, retries: 1 })
+    const body = await resumableResponse({ first: async () => reply(undefined, 200), again, retries: 1 })
     return (await body.text()).trim().split('\n\n').at(-1)
   }
   const gone = await told(async () => new Response('', { status: 404 }))
@@ -72,7 +72,11 @@ test('a refusal, or too many attempts that bring nothing, is a failure of the ru
 
 test('a connection that goes silent is given up, and taken up again', async () => {
   const silent = new Response(new ReadableStream(), { headers: { 'x-run-id': 'r' } })
-  const body = await lasting({ first: async () => silent, again: async ({ after }) => reply(after), silenceMs: 5 })
+  const body = await resumableResponse({
+    first: async () => silent,
+    again: async ({ after }) => reply(after),
+    silenceMs: 5,
+  })
   expect(dataIn(await body.text())).toBe(WHOLE)
 })
 
@@ -80,16 +84,16 @@ test('who leaves is not brought back', async () => {
   const leaving = new AbortController()
   const silent = new Response(new ReadableStream(), { headers: { 'x-run-id': 'r' } })
   const again = () => Promise.reject(new Error('asked again'))
-  const body = await lasting({ first: async () => silent, again, signal: leaving.signal })
+  const body = await resumableResponse({ first: async () => silent, again, signal: leaving.signal })
   const read = body.text()
   leaving.abort()
   await expect(read).rejects.toMatchObject({ name: 'AbortError' })
 })
 
 test('what there is nothing of is an empty stream, and what is refused at once stays a refusal', async () => {
-  const none = await lasting({ again: async () => new Response(null, { status: 204 }) })
+  const none = await resumableResponse({ again: async () => new Response(null, { status: 204 }) })
   expect([none.status, await none.text()]).toEqual([200, ''])
-  const refused = await lasting({ again: async () => new Response('no', { status: 403 }) })
+  const refused = await resumableResponse({ again: async () => new Response('no', { status: 403 }) })
   expect([refused.status, await refused.text()]).toEqual([403, 'no'])
 })
 
@@ -102,7 +106,7 @@ test('a server that tells the same place again and again is given up, and what i
     asked++
     return reply(undefined, length)
   }
-  const body = await lasting({ first: again, again })
+  const body = await resumableResponse({ first: again, again })
   const read = body.text()
   await vi.advanceTimersByTimeAsync(600_000)
   const [told, end] = (await read).split(/(?=data: \{"type":"RUN_ERROR")/)

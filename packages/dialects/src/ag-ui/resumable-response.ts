@@ -7,17 +7,17 @@ import { markedEvents, RECONNECT, StreamMarks } from '../http/resumable-stream.t
 import type { AgUiEvent } from './event.ts'
 
 /** How to ask, and to ask again. */
-export interface Ask {
+export interface ResumableRequest {
   /** The request itself; what is under way is asked for, if there is none. */
   readonly first?: () => Promise<Response>
   /** Asks for what comes after a place in a run; for all of it, without one. */
-  readonly again: (place: Place) => Promise<Response>
+  readonly again: (place: StreamPosition) => Promise<Response>
   readonly signal?: AbortSignal | undefined
   readonly retries?: number | undefined
   readonly silenceMs?: number | undefined
 }
 
-interface Place {
+interface StreamPosition {
   readonly run?: string | undefined
   readonly after?: string | undefined
 }
@@ -25,7 +25,7 @@ interface Place {
 const SILENCE_MS = 60_000
 
 /** The response to a request, which lasts until the run has ended or waits. */
-export async function lasting(ask: Ask): Promise<Response> {
+export async function resumableResponse(ask: ResumableRequest): Promise<Response> {
   const reply = await (ask.first?.() ?? ask.again({}))
   // There is nothing to follow: an empty stream says so.
   if (reply.status === 204) return new Response('', { headers: { 'content-type': 'text/event-stream' } })
@@ -46,7 +46,11 @@ export async function lasting(ask: Ask): Promise<Response> {
   return new Response(body, { headers: { 'content-type': reply.headers.get('content-type') ?? 'text/event-stream' } })
 }
 
-async function* framesOf(ask: Ask, first: Response, run: string | undefined): AsyncGenerator<string, void, void> {
+async function* framesOf(
+  ask: ResumableRequest,
+  first: Response,
+  run: string | undefined,
+): AsyncGenerator<string, void, void> {
   const { retries: attempts = RECONNECT.attempts, silenceMs = SILENCE_MS, signal } = ask
   const delay = new RetryDelay({ ...RECONNECT, attempts })
   const marks = new StreamMarks()

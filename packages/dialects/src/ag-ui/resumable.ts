@@ -3,20 +3,20 @@
 
 import { RetryDelay, retry } from '@millrace/protocol/retry'
 import { RECONNECT } from '../http/resumable-stream.ts'
-import { type Ask, lasting } from './resumable-response.ts'
+import { type ResumableRequest, resumableResponse } from './resumable-response.ts'
 
 /** What is needed of `HttpAgent`. */
-interface Agent {
+interface HttpAgentParts {
   url: string
   headers: Record<string, string>
   threadId: string
   fetch: (url: string, init: RequestInit) => Promise<Response>
   messages: readonly { readonly role: string }[]
-  run(input: Input): unknown
+  run(input: RunInput): unknown
   connectAgent(...given: never[]): unknown
 }
 
-interface Input {
+interface RunInput {
   readonly threadId: string
   readonly runId: string
 }
@@ -42,13 +42,14 @@ type ResumableClass<C extends AgentClass> = Omit<C, 'prototype'> &
 
 /** `HttpAgent` of AG-UI, for our server: goes on where its connection breaks, and `connectAgent()` follows what is under way in the thread. */
 export function resumable<C extends AgentClass>(HttpAgent: C, options: ResumableOptions = {}): ResumableClass<C> {
-  const Base = HttpAgent as unknown as new (...given: never[]) => Agent
+  const Base = HttpAgent as unknown as new (...given: never[]) => HttpAgentParts
   // It keeps nothing by itself, since agents are cloned without being made.
   class ResumableAgent extends Base {
-    override run(input: Input): unknown {
-      const first = (url: string, init: RequestInit) => insisting(() => this.fetch(url, init), init.signal, options)
+    override run(input: RunInput): unknown {
+      const first = (url: string, init: RequestInit) =>
+        sendUntilResponse(() => this.fetch(url, init), init.signal, options)
       return this.asked(input, (url, init) =>
-        lasting({ ...this.about(url, init, input), first: () => first(url, init) }),
+        resumableResponse({ ...this.about(url, init, input), first: () => first(url, init) }),
       )
     }
 
@@ -59,10 +60,13 @@ export function resumable<C extends AgentClass>(HttpAgent: C, options: Resumable
     }
 
     /** What AG-UI's own agent leaves open: the events of a run that somebody else asked for, or that this client asked for before. */
-    connect(input: Input): unknown {
+    connect(input: RunInput): unknown {
       return this.asked(input, (url, init) => {
         const about = this.about(url, init, input)
-        return lasting({ ...about, first: () => insisting(() => about.again({}), init.signal, options) })
+        return resumableResponse({
+          ...about,
+          first: () => sendUntilResponse(() => about.again({}), init.signal, options),
+        })
       })
     }
 
@@ -72,12 +76,12 @@ export function resumable<C extends AgentClass>(HttpAgent: C, options: Resumable
     }
 
     /** The agent's own way of asking, with another `fetch`. */
-    private asked(input: Input, fetch: Agent['fetch']): unknown {
-      const agent = Object.create(this, { fetch: { value: fetch } }) as Agent
+    private asked(input: RunInput, fetch: HttpAgentParts['fetch']): unknown {
+      const agent = Object.create(this, { fetch: { value: fetch } }) as HttpAgentParts
       return super.run.call(agent, input)
     }
 
-    private about(url: string, init: RequestInit, { threadId, runId }: Input): Ask {
+    private about(url: string, init: RequestInit, { threadId, runId }: RunInput): ResumableRequest {
       const headers = new Headers(init.headers)
       headers.delete('content-type')
       const { signal } = init
@@ -102,7 +106,7 @@ export function resumable<C extends AgentClass>(HttpAgent: C, options: Resumable
  * Sends a request until there is a response, whatever it says. After a dropped connection the client cannot know whether the server got
  * the request: the run id makes the repeated request idempotent.
  */
-const insisting = (
+const sendUntilResponse = (
   ask: () => Promise<Response>,
   signal: AbortSignal | null | undefined,
   { retries: attempts = RECONNECT.attempts }: ResumableOptions,

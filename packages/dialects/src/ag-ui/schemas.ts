@@ -56,7 +56,7 @@ export const RunAgentInputSchema = z
 
 export type RunAgentInput = z.output<typeof RunAgentInputSchema>
 
-type Message = RunAgentInput['messages'][number]
+type InputMessage = RunAgentInput['messages'][number]
 
 /** What a request amounts to. A transcript that ends with what a person said, and was answered, asks for another answer. */
 export function postedOf({ messages, resume = [] }: RunAgentInput): Posted {
@@ -73,21 +73,21 @@ export function postedOf({ messages, resume = [] }: RunAgentInput): Posted {
   }
 }
 
-function saidOf({ id, content }: Message): PostedMessage {
+function saidOf({ id, content }: InputMessage): PostedMessage {
   const parts =
-    typeof content === 'string' ? [{ type: 'text' as const, text: content }] : (content as unknown as Part[])
+    typeof content === 'string' ? [{ type: 'text' as const, text: content }] : (content as unknown as InputPart[])
   return { id, parts: parts.map(partOf) }
 }
 
-type Part = z.output<typeof content>
+type InputPart = z.output<typeof content>
 
-function partOf(part: Part): SaidPart {
+function partOf(part: InputPart): SaidPart {
   if (part.type === 'text') return { type: 'text', text: part.text }
   const { value, mimeType = `${part.type === 'document' ? 'application' : part.type}/*`, type } = part.source
   return { type: 'file', url: type === 'data' ? `data:${mimeType};base64,${value}` : value, mediaType: mimeType }
 }
 
-function resultOf({ toolCallId: id = '', content, error }: Message): PostedAnswer {
+function resultOf({ toolCallId: id = '', content, error }: InputMessage): PostedAnswer {
   if (error !== undefined) return { kind: 'tool-result', id, error }
   return { kind: 'tool-result', id, output: outputOf(content) }
 }

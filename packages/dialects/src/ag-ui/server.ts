@@ -2,12 +2,12 @@
 
 import type { JsonObject, Message } from '@millrace/protocol'
 import type { PostedAnswer } from '../dialect/posted.ts'
-import { PeerConnection } from '../foreign-server/foreign-connection.ts'
-import type { Peer, PeerReply, PeerRequest } from '../foreign-server/foreign-server.ts'
+import { ForeignConnection } from '../foreign-server/foreign-connection.ts'
+import type { ForeignReply, ForeignRequest, ForeignServer } from '../foreign-server/foreign-server.ts'
 import { HttpReply } from '../foreign-server/http-reply.ts'
 import type { WireEvent } from '../http/event-reader.ts'
 import { jsonEventOf } from '../http/event-reader.ts'
-import { type HttpPeerOptions, request, stopBy } from '../http/request.ts'
+import { type HttpServerOptions, postStop, request } from '../http/request.ts'
 import { AgUiDecoder } from './decoder.ts'
 import type { AgUiEvent, AgUiInterrupt, AgUiMessage } from './event.ts'
 import { type AgUiResume, interruptIdsOf } from './interrupts.ts'
@@ -21,7 +21,7 @@ export interface AgUiTool {
   readonly parameters: JsonObject
 }
 
-export interface AgUiOptions extends HttpPeerOptions {
+export interface AgUiOptions extends HttpServerOptions {
   /** The tools that the page runs: the agent knows of no others. */
   readonly tools?: readonly AgUiTool[] | undefined
   readonly context?: readonly { readonly description: string; readonly value: string }[] | undefined
@@ -32,9 +32,9 @@ export interface AgUiOptions extends HttpPeerOptions {
 }
 
 /** How a server of AG-UI is asked. */
-export class AgUiPeer implements Peer {
+export class AgUiServer implements ForeignServer {
   readonly name: string = 'ag-ui'
-  readonly stop?: NonNullable<Peer['stop']>
+  readonly stop?: NonNullable<ForeignServer['stop']>
   protected readonly options: AgUiOptions
   /** How often the server was asked for each run: there each is a run of its own. */
   readonly #asked = new Map<string, number>()
@@ -44,10 +44,10 @@ export class AgUiPeer implements Peer {
 
   constructor(options: AgUiOptions) {
     this.options = options
-    if (options.stop) this.stop = ({ sessionId, signal }) => stopBy(options, sessionId, signal)
+    if (options.stop) this.stop = ({ sessionId, signal }) => postStop(options, sessionId, signal)
   }
 
-  async ask(asking: PeerRequest): Promise<PeerReply> {
+  async ask(asking: ForeignRequest): Promise<ForeignReply> {
     return this.post(this.bodyOf(asking), {}, asking.signal)
   }
 
@@ -63,7 +63,7 @@ export class AgUiPeer implements Peer {
   }
 
   /** What is posted. */
-  protected bodyOf(asking: PeerRequest): JsonObject {
+  protected bodyOf(asking: ForeignRequest): JsonObject {
     const { sessionId: threadId, runId, messages, answers, foreignIds, state, data } = asking
     const { tools = [], context = [], forwardedProps } = this.options
     const nth = (this.#asked.get(runId) ?? 0) + 1
@@ -130,4 +130,4 @@ function told(message: Message, foreignId: string | undefined): AgUiMessage[] {
 }
 
 /** A connection to a server of AG-UI: what `HttpAgent` would ask. */
-export const agUi = (options: AgUiOptions): PeerConnection => new PeerConnection(new AgUiPeer(options))
+export const agUi = (options: AgUiOptions): ForeignConnection => new ForeignConnection(new AgUiServer(options))

@@ -1,7 +1,7 @@
 // What a snapshot of another server's messages says beyond what it streamed. Some say an answer in no other way; some take back by it what they streamed.
 
 import type { Chunk, MessageChunk } from '@millrace/protocol'
-import { listIn } from '../dialect/validate.ts'
+import { expectArray } from '../dialect/validate.ts'
 import type { AgUiContent, AgUiMessage } from './event.ts'
 import { jsonOf, outputOf, textOf } from './event-to-chunk.ts'
 
@@ -11,7 +11,7 @@ export type Fact =
   | { readonly kind: 'call'; readonly id: string; readonly name: string; readonly text: string }
   | { readonly kind: 'result'; readonly id: string; readonly text: string; readonly error?: string }
 
-interface Following {
+interface FollowedFact {
   readonly kind: Fact['kind']
   readonly id: string
   name: string
@@ -19,10 +19,10 @@ interface Following {
 }
 
 /** What was heard of a reply so far. */
-export class Heard {
-  readonly #facts = new Map<string, Following>()
+export class ReceivedFacts {
+  readonly #facts = new Map<string, FollowedFact>()
   /** Most deltas go on with what the one before went on with. */
-  #last: Following | undefined
+  #last: FollowedFact | undefined
 
   get facts(): Fact[] {
     return [...this.#facts.values()].filter(({ kind, text }) => text !== '' || kind === 'call' || kind === 'result')
@@ -56,7 +56,7 @@ export class Heard {
     }
   }
 
-  #at(kind: Fact['kind'], id: string): Following {
+  #at(kind: Fact['kind'], id: string): FollowedFact {
     if (this.#last?.id === id && this.#last.kind === kind) return this.#last
     const key = `${kind} ${id}`
     const found = this.#facts.get(key) ?? { kind, id, name: '', text: '' }
@@ -67,7 +67,7 @@ export class Heard {
 }
 
 /** What is news of a snapshot. */
-export interface News {
+export interface SnapshotDiff {
   /** What was there before, of which the client knew nothing. */
   readonly past: readonly AgUiMessage[]
   /** Whether what was streamed does not hold as it was: then all is told. */
@@ -76,8 +76,12 @@ export interface News {
 }
 
 /** Finds what a snapshot says of the answer to the last that was asked that was not heard, and what went before, if nothing of it was posted. */
-export function newsOf(messages: readonly AgUiMessage[], posted: readonly AgUiMessage[], heard: readonly Fact[]): News {
-  const said = sound(messages)
+export function diffSnapshot(
+  messages: readonly AgUiMessage[],
+  posted: readonly AgUiMessage[],
+  heard: readonly Fact[],
+): SnapshotDiff {
+  const said = readableMessages(messages)
   const askedAt = posted.findLastIndex(({ role }) => role === 'user')
   const at = placeOf(said, posted[askedAt])
   const known = posted.slice(askedAt + 1)
@@ -88,8 +92,8 @@ export function newsOf(messages: readonly AgUiMessage[], posted: readonly AgUiMe
 }
 
 /** The messages of the run's own that can be read. */
-function sound(messages: unknown): AgUiMessage[] {
-  const all = listIn(messages, 'event MESSAGES_SNAPSHOT.messages') as readonly AgUiMessage[]
+function readableMessages(messages: unknown): AgUiMessage[] {
+  const all = expectArray(messages, 'event MESSAGES_SNAPSHOT.messages') as readonly AgUiMessage[]
   return all.filter(message => {
     const { id, role, content, toolCalls = [], toolCallId, subagentRunId } = Object(message)
     if (typeof id !== 'string' || typeof role !== 'string' || subagentRunId !== undefined) return false
@@ -157,7 +161,7 @@ const textIn = (content: string | readonly AgUiContent[] | null | undefined): st
   typeof content === 'string' ? content : content ? JSON.stringify(content) : ''
 
 /** What there is besides what was heard, where that still holds. */
-function added(facts: readonly Fact[], heard: readonly Fact[]): Pick<News, 'isAnew' | 'facts'> {
+function added(facts: readonly Fact[], heard: readonly Fact[]): Pick<SnapshotDiff, 'isAnew' | 'facts'> {
   // A server that tells only of what it was asked has not taken its answer back.
   if (!facts.some(({ kind }) => kind !== 'result'))
     return { isAnew: false, facts: facts.filter(one => !isIn(heard, one)) }

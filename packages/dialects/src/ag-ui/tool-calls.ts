@@ -1,13 +1,13 @@
 import type { Chunk, Origin } from '@millrace/protocol'
 import { type AgUiEvent, derived, extension } from './event.ts'
 import { isToldByText, textOf } from './event-to-chunk.ts'
-import { meaning } from './meaning.ts'
-import type { Open } from './open-parts.ts'
+import { annotated } from './meaning.ts'
+import type { OpenParts } from './open-parts.ts'
 import { type ResultChunk, resultText, UNSETTLED } from './result.ts'
 import type { Transcript } from './transcript.ts'
 
 /** One of the agents of a run. */
-export interface Speaker {
+export interface RunAgent {
   /** What the ids of its messages begin with. */
   readonly prefix: string
   readonly tag: { readonly subagentRunId?: string }
@@ -22,11 +22,11 @@ type Inputs = Extract<Chunk, { type: `tool-input-${string}` }>
 const NONE: readonly AgUiEvent[] = []
 
 /** Says the calls of a run, and what came of them. */
-export class Calls {
-  readonly #open: Open
+export class AgUiToolCalls {
+  readonly #open: OpenParts
   readonly #results: ReadonlySet<string> | undefined
   /** The calls that have no result yet, and those who made them. */
-  readonly #unsettled = new Map<string, Speaker>()
+  readonly #unsettled = new Map<string, RunAgent>()
   /** The calls that each lane made since its last commit. */
   readonly #drafted = new Map<string, Set<string>>()
   /** Results that people gave since the run waits: who goes on has not been told of them. */
@@ -34,24 +34,24 @@ export class Calls {
   transcript: Transcript | undefined
 
   /** `results` are the calls whose results the client has. */
-  constructor(open: Open, results?: ReadonlySet<string>) {
+  constructor(open: OpenParts, results?: ReadonlySet<string>) {
     this.#open = open
     this.#results = results
   }
 
-  input(chunk: Inputs, speaker: Speaker, lane: string): readonly AgUiEvent[] {
+  input(chunk: Inputs, speaker: RunAgent, lane: string): readonly AgUiEvent[] {
     const { toolCallId, type } = chunk
     const { tag } = speaker
     const call = this.#open.call(toolCallId)
     const isNew = call === undefined && !this.#unsettled.has(toolCallId)
     if (type === 'tool-input-start')
-      return [isNew ? meaning(this.#start(chunk, speaker, lane), chunk) : extension(chunk, tag)]
+      return [isNew ? annotated(this.#start(chunk, speaker, lane), chunk) : extension(chunk, tag)]
     if (type === 'tool-input-delta') {
       const { delta } = chunk
       if (!call) return [extension(chunk, tag)]
       call.text += delta
       this.transcript?.args(toolCallId, delta)
-      return [meaning({ type: 'TOOL_CALL_ARGS', toolCallId, delta, ...tag }, chunk)]
+      return [annotated({ type: 'TOOL_CALL_ARGS', toolCallId, delta, ...tag }, chunk)]
     }
     const { toolName = '' } = chunk
     const events = isNew ? [derived(this.#start({ toolCallId, toolName }, speaker, lane))] : []
@@ -65,10 +65,10 @@ export class Calls {
       events.push(derived({ type: 'TOOL_CALL_ARGS', toolCallId, delta, ...tag }))
     }
     const known = { toolName: opened.name, input: opened.reads(chunk.input) }
-    return [...events, ...this.#open.endCall(toolCallId, event => meaning(event, chunk, known))]
+    return [...events, ...this.#open.endCall(toolCallId, event => annotated(event, chunk, known))]
   }
 
-  result(chunk: ResultChunk, speaker: Speaker, origin: Origin | undefined): readonly AgUiEvent[] {
+  result(chunk: ResultChunk, speaker: RunAgent, origin: Origin | undefined): readonly AgUiEvent[] {
     const { toolCallId } = chunk
     const owner = this.#unsettled.get(toolCallId)
     const closing = owner ? this.#open.endCall(toolCallId, derived) : NONE
@@ -79,7 +79,7 @@ export class Calls {
     const event = this.#result(toolCallId, content, owner)
     if (origin?.guest !== undefined) this.given.push(derived(event))
     const output = 'output' in chunk && isToldByText(chunk.output) ? chunk.output : content
-    return [...closing, meaning(event, chunk, { output })]
+    return [...closing, annotated(event, chunk, { output })]
   }
 
   /** A lane commits: its calls stay. */
@@ -104,7 +104,7 @@ export class Calls {
 
   #start(
     { toolCallId, toolName }: { readonly toolCallId: string; readonly toolName: string },
-    speaker: Speaker,
+    speaker: RunAgent,
     lane: string,
   ): AgUiEvent {
     speaker.parent ??= `${speaker.prefix}call:${toolCallId}`
@@ -117,7 +117,7 @@ export class Calls {
     return this.#open.startCall({ toolCallId, toolName, parent, lane, tag })
   }
 
-  #result(toolCallId: string, content: string, { prefix, tag }: Speaker): AgUiEvent {
+  #result(toolCallId: string, content: string, { prefix, tag }: RunAgent): AgUiEvent {
     const messageId = `${prefix}result:${toolCallId}`
     this.transcript?.result(toolCallId, { id: messageId, role: 'tool', toolCallId, content, ...tag })
     return { type: 'TOOL_CALL_RESULT', messageId, toolCallId, content, role: 'tool', ...tag }

@@ -3,7 +3,7 @@
 import type { ChunkOf } from '@millrace/protocol'
 import type { AgUiContent, AgUiMessage, AgUiToolCall } from './event.ts'
 
-interface Line {
+interface TranscriptLine {
   readonly id: string
   readonly role: 'assistant' | 'reasoning'
   readonly subagentRunId?: string | undefined
@@ -20,8 +20,8 @@ interface Undo {
 /** What was said in a run, after what was there before it. */
 export class Transcript {
   readonly #before: readonly AgUiMessage[]
-  readonly #lines = new Map<string, Line | AgUiMessage>()
-  readonly #owners = new Map<string, Line>()
+  readonly #lines = new Map<string, TranscriptLine | AgUiMessage>()
+  readonly #owners = new Map<string, TranscriptLine>()
   readonly #results = new Map<string, AgUiMessage[]>()
   /** What each lane said since its last commit, by message. */
   readonly #drafts = new Map<string, Map<string, Undo>>()
@@ -36,12 +36,12 @@ export class Transcript {
   }
 
   /** A message that grows is open now. */
-  open(id: string, role: Line['role'], lane: string, subagentRunId?: string): void {
+  open(id: string, role: TranscriptLine['role'], lane: string, subagentRunId?: string): void {
     this.#line(id, role, lane, subagentRunId).content ??= ''
   }
 
   push(id: string, delta: string, lane: string): void {
-    const line = this.#lines.get(id) as Line | undefined
+    const line = this.#lines.get(id) as TranscriptLine | undefined
     if (line === undefined) return
     this.#touch(line, lane)
     line.content = `${line.content ?? ''}${delta}`
@@ -78,7 +78,7 @@ export class Transcript {
     this.#drafts.delete(lane)
     if (!draft) return false
     for (const [id, { length, calls }] of draft) {
-      const line = this.#lines.get(id) as Line
+      const line = this.#lines.get(id) as TranscriptLine
       for (const call of calls) {
         line.calls.delete(call)
         this.#owners.delete(call)
@@ -98,22 +98,22 @@ export class Transcript {
     return [...this.#before, ...said]
   }
 
-  #line(id: string, role: Line['role'], lane: string, subagentRunId?: string): Line {
-    const found = this.#lines.get(id) as Line | undefined
-    const line: Line = found ?? { id, role, subagentRunId, content: undefined, calls: new Map() }
+  #line(id: string, role: TranscriptLine['role'], lane: string, subagentRunId?: string): TranscriptLine {
+    const found = this.#lines.get(id) as TranscriptLine | undefined
+    const line: TranscriptLine = found ?? { id, role, subagentRunId, content: undefined, calls: new Map() }
     if (!found) this.#lines.set(id, line)
     this.#touch(line, lane)
     return line
   }
 
-  #touch(line: Line, lane: string): void {
+  #touch(line: TranscriptLine, lane: string): void {
     const draft = this.#drafts.get(lane) ?? new Map<string, Undo>()
     this.#drafts.set(lane, draft)
     if (!draft.has(line.id)) draft.set(line.id, { length: line.content?.length, calls: new Set() })
   }
 }
 
-function shown({ id, role, subagentRunId, content, calls }: Line): AgUiMessage {
+function shown({ id, role, subagentRunId, content, calls }: TranscriptLine): AgUiMessage {
   const tag = subagentRunId === undefined ? {} : { subagentRunId }
   if (role === 'reasoning') return { id, role, content: content ?? '', ...tag }
   const toolCalls: AgUiToolCall[] = [...calls].map(([id, { name, text }]) => ({

@@ -11,7 +11,7 @@ const NAMES = {
 } as const satisfies Record<keyof Usage, keyof AgUiUsage>
 
 /** What a run used, by model. */
-export class Used {
+export class UsageByModel {
   readonly #byModel = new Map<string | undefined, AgUiUsage>()
 
   add(usage: Usage, model: string | undefined): void {

@@ -2,35 +2,35 @@
 
 import type { Chunk, ChunkOf, Json, JsonObject } from '@millrace/protocol'
 import { defined, finishReasonOf } from '../dialect/fields.ts'
-import type { Aside, Signed } from '../dialect/supplement.ts'
+import type { GuestSigned, Supplement } from '../dialect/supplement.ts'
 import { EXTENSION } from './extension.ts'
 
-interface Beside extends Signed {
+interface AiSdkSupplement extends GuestSigned {
   /** What the chunk does not say of what it stands for. */
-  readonly millrace?: Aside
+  readonly millrace?: Supplement
 }
 
 interface WithMetadata {
   readonly providerMetadata?: JsonObject | undefined
 }
 
-interface Block extends WithMetadata {
+interface BlockFields extends WithMetadata {
   readonly id: string
 }
 
-interface OfCall extends WithMetadata {
+interface AiSdkCallFields extends WithMetadata {
   readonly toolCallId: string
   readonly providerExecuted?: boolean | undefined
   readonly dynamic?: boolean | undefined
 }
 
-interface NamedCall extends OfCall {
+interface NamedCall extends AiSdkCallFields {
   readonly toolName: string
   readonly title?: string | undefined
 }
 
 /** One chunk of a UI message stream. */
-export type UIMessageChunk = Beside &
+export type UIMessageChunk = AiSdkSupplement &
   (
     | { readonly type: 'start'; readonly messageId?: string | undefined; readonly messageMetadata?: unknown }
     | { readonly type: 'finish'; readonly finishReason?: string | undefined; readonly messageMetadata?: unknown }
@@ -38,8 +38,8 @@ export type UIMessageChunk = Beside &
     | { readonly type: 'message-metadata'; readonly messageMetadata: unknown }
     | { readonly type: 'error'; readonly errorText: string }
     | { readonly type: 'start-step' | 'finish-step' | 'reset-step' }
-    | (Block & { readonly type: 'text-start' | 'text-end' | 'reasoning-start' | 'reasoning-end' })
-    | (Block & { readonly type: 'text-delta' | 'reasoning-delta'; readonly delta: string })
+    | (BlockFields & { readonly type: 'text-start' | 'text-end' | 'reasoning-start' | 'reasoning-end' })
+    | (BlockFields & { readonly type: 'text-delta' | 'reasoning-delta'; readonly delta: string })
     | (NamedCall & { readonly type: 'tool-input-start' })
     | { readonly type: 'tool-input-delta'; readonly toolCallId: string; readonly inputTextDelta: string }
     | (NamedCall & { readonly type: 'tool-input-available'; readonly input: unknown })
@@ -56,12 +56,12 @@ export type UIMessageChunk = Beside &
         readonly approved: boolean
         readonly reason?: string | undefined
       }
-    | (OfCall & {
+    | (AiSdkCallFields & {
         readonly type: 'tool-output-available'
         readonly output: unknown
         readonly preliminary?: boolean | undefined
       })
-    | (OfCall & { readonly type: 'tool-output-error'; readonly errorText: string })
+    | (AiSdkCallFields & { readonly type: 'tool-output-error'; readonly errorText: string })
     | { readonly type: 'tool-output-denied'; readonly toolCallId: string }
     | (WithMetadata & {
         readonly type: 'source-url'
@@ -88,7 +88,7 @@ export type UIMessageChunk = Beside &
   )
 
 /** What was said before and a chunk refers to: the calls of approvals, and the inputs of calls. */
-export interface Known {
+export interface StreamContext {
   readonly approvals: ReadonlyMap<string, string>
   readonly inputs: ReadonlyMap<string, Json>
 }
@@ -96,7 +96,7 @@ export interface Known {
 const executed = (isProvider: boolean | undefined) => (isProvider ? { executor: 'provider' as const } : {})
 
 /** The chunk that one of the AI SDK says by itself; undefined where we have none for it. */
-export function plainOf(event: UIMessageChunk, known: Known): Chunk | undefined {
+export function chunkOf(event: UIMessageChunk, known: StreamContext): Chunk | undefined {
   switch (event.type) {
     case 'text-delta':
     case 'reasoning-delta': {

@@ -1,10 +1,10 @@
 import { type Chunk, type Json, type Origin, ProtocolError } from '@millrace/protocol'
 import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
-import { standingAfter } from '../dialect/status-after.ts'
-import { meantBy } from '../dialect/supplement.ts'
-import { originOf, sound, textIn } from '../dialect/validate.ts'
-import { type Known, plainOf, type UIMessageChunk } from './chunk.ts'
-import { EXTENSION, type Extension } from './extension.ts'
+import { statusAfter } from '../dialect/status-after.ts'
+import { chunkMeant } from '../dialect/supplement.ts'
+import { expectOrigin, expectString, validated } from '../dialect/validate.ts'
+import { chunkOf, type StreamContext, type UIMessageChunk } from './chunk.ts'
+import { type AiSdkExtension, EXTENSION } from './extension.ts'
 
 const NONE: readonly Told[] = []
 
@@ -15,7 +15,7 @@ export class AiSdkDecoder implements Decoder<UIMessageChunk> {
   #steps = 0
   readonly #approvals = new Map<string, string>()
   readonly #inputs = new Map<string, Json>()
-  readonly #known: Known = { approvals: this.#approvals, inputs: this.#inputs }
+  readonly #known: StreamContext = { approvals: this.#approvals, inputs: this.#inputs }
   /** The calls that nobody has answered yet, and that are somebody's to answer. */
   readonly #waiting = new Set<string>()
 
@@ -26,14 +26,14 @@ export class AiSdkDecoder implements Decoder<UIMessageChunk> {
   decode(event: UIMessageChunk): readonly Told[] {
     if (typeof event?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'chunk: expected an object with a type')
-    const guest = originOf(event.millraceOrigin)
+    const guest = expectOrigin(event.millraceOrigin)
     if (event.type === EXTENSION)
       return event.millrace === null ? NONE : this.#extension(event as { data?: unknown }, guest)
     if (event.millrace === undefined && (event.type === 'finish-step' || event.type === 'reset-step'))
       return this.#committed(event.type).map(chunk => this.#told(chunk))
-    const chunk = meantBy(plainOf(event, this.#known), event.millrace)
+    const chunk = chunkMeant(chunkOf(event, this.#known), event.millrace)
     if (event.type === 'start' && event.messageId !== undefined)
-      this.#messageId = textIn(event.messageId, 'chunk start.messageId')
+      this.#messageId = expectString(event.messageId, 'chunk start.messageId')
     this.#follow(event, chunk)
     if (event.type === 'tool-approval-request') this.#approvals.set(event.approvalId, event.toolCallId)
     else if (event.type === 'tool-input-available') this.#inputs.set(event.toolCallId, event.input as Json)
@@ -46,11 +46,11 @@ export class AiSdkDecoder implements Decoder<UIMessageChunk> {
   }
 
   #extension({ data }: { readonly data?: unknown }, guest: Origin | undefined): readonly Told[] {
-    const { chunk, origin: said } = (data ?? {}) as Partial<Extension>
+    const { chunk, origin: said } = (data ?? {}) as Partial<AiSdkExtension>
     if (typeof chunk?.type !== 'string')
       throw new ProtocolError('invalid-chunk', `chunk ${EXTENSION}.data: expected { chunk }`)
-    sound(chunk)
-    const origin = originOf(said)
+    validated(chunk)
+    const origin = expectOrigin(said)
     if (origin) return [{ chunk, origin }]
     if (chunk.type === 'run-finished') this.#status = chunk.status
     else if (chunk.type === 'run-paused') this.#status = 'paused'
@@ -68,7 +68,7 @@ export class AiSdkDecoder implements Decoder<UIMessageChunk> {
   /** Sees how the run stands. */
   #follow(event: UIMessageChunk, chunk: Chunk | undefined): void {
     // What a finish stands for says it better: pages are told another reason where that keeps them from sending.
-    this.#status = standingAfter(this.#status, chunk?.type === 'finish' ? chunk : event, this.#waiting.size > 0)
+    this.#status = statusAfter(this.#status, chunk?.type === 'finish' ? chunk : event, this.#waiting.size > 0)
     switch (event.type) {
       case 'tool-input-available':
         if (!event.providerExecuted) this.#waiting.add(event.toolCallId)

@@ -1,15 +1,15 @@
 // Events that stand for no chunk of their own, and yet have to be said to clients.
 
 import type { Chunk } from '@millrace/protocol'
-import type { Aside } from '../dialect/supplement.ts'
+import type { Supplement } from '../dialect/supplement.ts'
 import type { UIMessageChunk } from './chunk.ts'
 import { EXTENSION } from './extension.ts'
 
 /** An event that stands for no chunk of its own. */
-export const derived = (event: UIMessageChunk): UIMessageChunk => ({ ...event, millrace: null satisfies Aside })
+export const derived = (event: UIMessageChunk): UIMessageChunk => ({ ...event, millrace: null satisfies Supplement })
 
 /** The input of a call, so that clients do not take it for one that is theirs to run. */
-export function quietly({ input, ...call }: UIMessageChunk & { type: 'tool-input-available' }): UIMessageChunk[] {
+export function streamedInput({ input, ...call }: UIMessageChunk & { type: 'tool-input-available' }): UIMessageChunk[] {
   const { toolCallId } = call
   return [
     derived({ ...call, type: 'tool-input-start' }),

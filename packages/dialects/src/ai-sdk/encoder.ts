@@ -1,12 +1,12 @@
 import { type Chunk, isWord, messageIdOf, type Origin } from '@millrace/protocol'
 import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
-import { asideOf, signed } from '../dialect/supplement.ts'
-import { eventOf, plainOf, type UIMessageChunk } from './chunk.ts'
-import { derived, isAnswer, quietly, unanswered, unansweredBy } from './derived.ts'
+import { supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
+import { chunkOf, eventOf, type UIMessageChunk } from './chunk.ts'
+import { derived, isAnswer, streamedInput, unanswered, unansweredBy } from './derived.ts'
 import { extension, isChild, nameOf } from './extension.ts'
-import { Blocks } from './open-parts.ts'
+import { OpenTextParts } from './open-parts.ts'
 import { Step } from './step.ts'
-import { Calls } from './tool-calls.ts'
+import { AiSdkToolCalls } from './tool-calls.ts'
 
 export interface AiSdkEncoderOptions {
   /** The run, where it is known before anything of it is said. */
@@ -33,8 +33,8 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
   /** How many steps were begun, as clients see it. */
   #steps = 0
   #error = 'The run failed.'
-  readonly #blocks = new Blocks()
-  readonly #calls = new Calls()
+  readonly #blocks = new OpenTextParts()
+  readonly #calls = new AiSdkToolCalls()
   readonly #step = new Step()
   /** Under which names something is kept; and what says of those that wait for an answer that there will be none. */
   readonly #names = new Map<string, Chunk | undefined>()
@@ -57,7 +57,9 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
       this.#step.add(chunk, origin?.guest === undefined ? laneOf(origin) : undefined)
       return [chunk]
     }
-    return this.#said(isChild(origin) ? this.#extension(chunk, origin) : signed(this.#encode(chunk, origin), origin))
+    return this.#said(
+      isChild(origin) ? this.#extension(chunk, origin) : withGuestOrigin(this.#encode(chunk, origin), origin),
+    )
   }
 
   resume(): readonly UIMessageChunk[] {
@@ -224,7 +226,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
         const { dynamic, ...rest } = event
         const said = { ...rest, toolName: name || rest.toolName, ...(isDynamic && { dynamic: true }) }
         if (!isClient || !this.#answered.has(event.toolCallId)) return [this.#with(said, chunk)]
-        return isStreamed ? [extension({ chunk })] : [...quietly(said), extension({ chunk })]
+        return isStreamed ? [extension({ chunk })] : [...streamedInput(said), extension({ chunk })]
       }
       case 'tool-input-error': {
         const { name, isDynamic } = this.#calls.get(event.toolCallId) ?? {}
@@ -243,7 +245,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
 
   /** An event, with what it does not say of a chunk. */
   #with(event: UIMessageChunk, chunk: Chunk): UIMessageChunk {
-    const aside = asideOf(chunk, plainOf(event, this.#calls))
+    const aside = supplementOf(chunk, chunkOf(event, this.#calls))
     return aside === undefined ? event : { ...event, millrace: aside }
   }
 
@@ -280,7 +282,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
       // Who has given a result is not asked for it again.
       if (event.type !== 'tool-input-available' || !call?.isClient || call.state !== 'settled')
         events.push(derived(event))
-      else if (!call.isStreamed) events.push(...quietly(event))
+      else if (!call.isStreamed) events.push(...streamedInput(event))
     }
     return events
   }

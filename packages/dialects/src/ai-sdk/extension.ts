@@ -6,11 +6,11 @@ import type { UIMessageChunk } from './chunk.ts'
 export const EXTENSION = 'data-millrace'
 
 /** What an extension holds. */
-export type Extension = Pick<Told, 'chunk' | 'origin'>
+export type AiSdkExtension = Pick<Told, 'chunk' | 'origin'>
 
 /** A chunk that the AI SDK has nothing for: kept in its message under a name, the last of each, or only heard by `onData`. */
-export function extension({ chunk, origin }: Extension, name?: string): UIMessageChunk {
-  const data: Extension = { chunk, ...(origin && { origin }) }
+export function extension({ chunk, origin }: AiSdkExtension, name?: string): UIMessageChunk {
+  const data: AiSdkExtension = { chunk, ...(origin && { origin }) }
   return name === undefined ? { type: EXTENSION, data, transient: true } : { type: EXTENSION, id: name, data }
 }
 
@@ -22,7 +22,7 @@ export const isChild = (origin: Origin | undefined): boolean =>
  * Under which name a message keeps a chunk: what a page is to show later, or has to know of to answer it. Undefined where it does not. What only ends something is
  * kept in its place.
  */
-export function nameOf({ chunk, origin }: Extension, kept: ReadonlyMap<string, unknown>): string | undefined {
+export function nameOf({ chunk, origin }: AiSdkExtension, kept: ReadonlyMap<string, unknown>): string | undefined {
   const ifKept = (name: string): string | undefined => (kept.has(name) ? name : undefined)
   switch (chunk.type) {
     case 'interrupt':

@@ -11,7 +11,7 @@ import {
   type View,
 } from '@millrace/protocol'
 import { fitting } from './chunk.ts'
-import { approvalName, callName, EXTENSION, type Extension, interruptName, structuredName } from './extension.ts'
+import { type AiSdkExtension, approvalName, callName, EXTENSION, interruptName, structuredName } from './extension.ts'
 
 /** A part of a UI message. */
 export interface UIMessagePart {
@@ -62,7 +62,7 @@ function extensionsIn({
   pendings = [],
 }: Shown): Map<string, Placed[]> {
   const found = new Map<string, Placed[]>()
-  const put = (runId: string | undefined, at: number, id: string, data: Extension) => {
+  const put = (runId: string | undefined, at: number, id: string, data: AiSdkExtension) => {
     if (runId === undefined) return
     const message = messageIdOf(runId, runId)
     found.set(message, [...(found.get(message) ?? []), { at, part: { type: EXTENSION, id, data } }])

@@ -3,7 +3,7 @@ import type { UIMessageChunk } from './chunk.ts'
 type Kind = 'text' | 'reasoning'
 
 /** Texts and reasonings that have begun and not ended: clients fail at a delta of any other. */
-export class Blocks {
+export class OpenTextParts {
   /** Their lanes, by their ids. */
   readonly #open = { text: new Map<string, string>(), reasoning: new Map<string, string>() }
 

@@ -35,10 +35,12 @@ export const ChatRequestSchema = z.looseObject({
   answers: AnswersSchema.optional(),
 })
 
-export type ChatRequest = z.output<typeof ChatRequestSchema>
+type AiSdkChatRequest = z.output<typeof ChatRequestSchema>
+
+export type { AiSdkChatRequest as ChatRequest }
 
 /** What a request amounts to. */
-export function postedOf({ messages, trigger, messageId, answers = [] }: ChatRequest): Posted {
+export function postedOf({ messages, trigger, messageId, answers = [] }: AiSdkChatRequest): Posted {
   const said = messages.filter(({ role }) => role === 'user').map(saidOf)
   const settled = messages.filter(({ role }) => role === 'assistant').flatMap(({ parts }) => parts.flatMap(answersIn))
   return {
@@ -52,7 +54,7 @@ export function postedOf({ messages, trigger, messageId, answers = [] }: ChatReq
   }
 }
 
-type Part = z.output<typeof part>
+type UIPart = z.output<typeof part>
 
 function saidOf({ id, parts, metadata }: z.output<typeof message>): PostedMessage {
   const said = parts.filter(({ type }) => type !== 'step-start' && type !== EXTENSION)
@@ -60,7 +62,7 @@ function saidOf({ id, parts, metadata }: z.output<typeof message>): PostedMessag
 }
 
 /** What a part of an assistant's message says came of its call. */
-function answersIn(part: Part): readonly PostedAnswer[] {
+function answersIn(part: UIPart): readonly PostedAnswer[] {
   const { type, toolCallId, state, approval, input, output, errorText, providerExecuted } = part
   if (typeof toolCallId !== 'string' || !(type.startsWith('tool-') || type === 'dynamic-tool')) return []
   if (state === 'approval-responded') {

@@ -2,18 +2,18 @@
 
 import { ProtocolError } from '@millrace/protocol'
 import type { Told } from '../dialect/dialect.ts'
-import { PeerConnection } from '../foreign-server/foreign-connection.ts'
-import type { Peer, PeerReply, PeerRequest } from '../foreign-server/foreign-server.ts'
+import { ForeignConnection } from '../foreign-server/foreign-connection.ts'
+import type { ForeignReply, ForeignRequest, ForeignServer } from '../foreign-server/foreign-server.ts'
 import { HttpReply } from '../foreign-server/http-reply.ts'
 import { jsonEventOf } from '../http/event-reader.ts'
-import { type HttpPeerOptions, request, stopBy } from '../http/request.ts'
+import { type HttpServerOptions, postStop, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
 import type { UIMessageChunk } from './chunk.ts'
 import { AiSdkDecoder } from './decoder.ts'
 import { toldIn } from './history.ts'
 import { type UIMessage, uiMessagesOf } from './message.ts'
 
-export interface AiSdkOptions extends HttpPeerOptions {
+export interface AiSdkOptions extends HttpServerOptions {
   /** Goes along with each request, beside what `DefaultChatTransport` would send. */
   readonly body?: object | undefined
   /** Whether the server has `GET {api}/{session}/stream`, by which a reply goes on after its connection was lost, or the page was loaded again. */
@@ -26,20 +26,20 @@ export interface AiSdkOptions extends HttpPeerOptions {
 
 const NO_CONTENT = 204
 
-class AiSdkPeer implements Peer {
+class AiSdkServer implements ForeignServer {
   readonly name = 'ai-sdk'
   readonly #options: AiSdkOptions
   /** The runs of replies, as servers of ours name them: encoded for a URL. */
-  readonly #runs = new WeakMap<PeerReply, string>()
-  readonly resume?: NonNullable<Peer['resume']>
-  readonly stop?: NonNullable<Peer['stop']>
-  readonly history?: NonNullable<Peer['history']>
+  readonly #runs = new WeakMap<ForeignReply, string>()
+  readonly resume?: NonNullable<ForeignServer['resume']>
+  readonly stop?: NonNullable<ForeignServer['stop']>
+  readonly history?: NonNullable<ForeignServer['history']>
 
   constructor(options: AiSdkOptions) {
     this.#options = options
     if (options.resume) this.resume = (asking, dropped) => this.#resume(asking, dropped)
     if (options.history) this.history = asking => this.#history(asking)
-    if (options.stop) this.stop = ({ sessionId, signal }) => stopBy(options, sessionId, signal)
+    if (options.stop) this.stop = ({ sessionId, signal }) => postStop(options, sessionId, signal)
   }
 
   async ask({
@@ -51,7 +51,7 @@ class AiSdkPeer implements Peer {
     replaces,
     data,
     signal,
-  }: PeerRequest): Promise<PeerReply> {
+  }: ForeignRequest): Promise<ForeignReply> {
     const said = uiMessagesOf({ messages }).map((message): UIMessage => {
       const id = foreignIds.get(message.id)
       return id === undefined ? message : { ...message, id }
@@ -71,14 +71,14 @@ class AiSdkPeer implements Peer {
     return this.#reply(await request(this.#options, { body, signal }), false)
   }
 
-  #reply(response: Response, isReplay: boolean): PeerReply {
+  #reply(response: Response, isReplay: boolean): ForeignReply {
     const reply = new HttpReply<UIMessageChunk>(response, new AiSdkDecoder(), { isReplay })
     const runId = response.headers.get('x-run-id')
     if (runId !== null) this.#runs.set(reply, runId)
     return reply
   }
 
-  async #resume({ sessionId, signal }: PeerRequest, dropped?: PeerReply): Promise<PeerReply | undefined> {
+  async #resume({ sessionId, signal }: ForeignRequest, dropped?: ForeignReply): Promise<ForeignReply | undefined> {
     const runId = dropped && this.#runs.get(dropped)
     // One that ended meanwhile is under way no more: who can name it hears it to its end all the same.
     const url = this.#url(sessionId, runId === undefined ? 'stream' : `stream?run=${runId}`)
@@ -87,7 +87,7 @@ class AiSdkPeer implements Peer {
     return this.#reply(response, true)
   }
 
-  async #history({ sessionId, signal }: Pick<PeerRequest, 'sessionId' | 'signal'>): Promise<readonly Told[]> {
+  async #history({ sessionId, signal }: Pick<ForeignRequest, 'sessionId' | 'signal'>): Promise<readonly Told[]> {
     const { history } = this.#options
     const url =
       typeof history === 'string'
@@ -109,4 +109,4 @@ class AiSdkPeer implements Peer {
 }
 
 /** A connection to a server of the AI SDK: what answers with `toUIMessageStreamResponse()`. */
-export const aiSdk = (options: AiSdkOptions): PeerConnection => new PeerConnection(new AiSdkPeer(options))
+export const aiSdk = (options: AiSdkOptions): ForeignConnection => new ForeignConnection(new AiSdkServer(options))

@@ -1,6 +1,6 @@
 import type { UIMessageChunk } from './chunk.ts'
 
-interface Kept {
+interface StepEvent {
   readonly event: UIMessageChunk
 }
 
@@ -9,9 +9,9 @@ interface Kept {
  * sealed, have to be said again.
  */
 export class Step {
-  #said: Kept[] = []
+  #said: StepEvent[] = []
   /** What each lane has said and not committed. */
-  readonly #drafts = new Map<string, Kept[]>()
+  readonly #drafts = new Map<string, StepEvent[]>()
   /** The last of each data that lies before this step: what is said under its id here replaces it there. */
   readonly #before = new Map<string, UIMessageChunk>()
 

@@ -1,8 +1,8 @@
 import type { Chunk, Json } from '@millrace/protocol'
-import type { Known } from './chunk.ts'
+import type { StreamContext } from './chunk.ts'
 
 /** A call, as a client has it. */
-export interface Call {
+export interface AiSdkCall {
   readonly name: string
   readonly isDynamic: boolean
   isProvider: boolean
@@ -15,14 +15,14 @@ export interface Call {
 }
 
 /** The calls of a message. Clients fail at a chunk about a call that they do not know, and take back an outcome that is followed by less. */
-export class Calls implements Known {
-  readonly #calls = new Map<string, Call>()
+export class AiSdkToolCalls implements StreamContext {
+  readonly #calls = new Map<string, AiSdkCall>()
   readonly approvals = new Map<string, string>()
   readonly inputs = new Map<string, Json>()
   /** The approvals that nobody has answered. */
   readonly #unanswered = new Set<string>()
 
-  get(toolCallId: string): Call | undefined {
+  get(toolCallId: string): AiSdkCall | undefined {
     return this.#calls.get(toolCallId)
   }
 
@@ -87,7 +87,7 @@ export class Calls implements Known {
 
   #settle(toolCallId: string, state: 'settled' | 'denied'): boolean {
     if (!this.#isOpen(toolCallId)) return false
-    ;(this.#calls.get(toolCallId) as Call).state = state
+    ;(this.#calls.get(toolCallId) as AiSdkCall).state = state
     return true
   }
 

@@ -5,11 +5,11 @@ import { ProtocolError } from '@millrace/protocol'
 import { RetryDelay, reconnecting, retry } from '@millrace/protocol/retry'
 import { jsonEventOf, type WireEvent } from '../http/event-reader.ts'
 import { newId } from '../http/new-id.ts'
-import { type HttpPeerOptions, request } from '../http/request.ts'
+import { type HttpServerOptions, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
 import { markedEvents, RECONNECT, StreamMarks } from '../http/resumable-stream.ts'
 
-export interface MillraceTransportOptions extends HttpPeerOptions {
+export interface MillraceTransportOptions extends HttpServerOptions {
   /** Goes along with each message. */
   readonly body?: object | (() => object | Promise<object>) | undefined
   /** Whether whoever stops the reply on the page stops the run, too; a page that is left stops it as well, unless its `Chat` lives longer. Yes, if nothing is said. */
@@ -39,7 +39,7 @@ const NO_CONTENT = 204
 const FEW = 2
 
 /** How a reply was asked for. */
-interface Asking {
+interface ReplySource {
   /** Asks again, as before; where it has to be said again what was said. */
   readonly send?: () => Promise<Response>
   /** Whether the run is to stop when the reply is not wanted any more. */
@@ -71,7 +71,7 @@ export class MillraceTransport {
       request(this.#options, { body, headers: { ...named, ...plainOf(headers) }, signal })
     const leave = (response: Response) => this.#left(asked, response)
     // Not given up with the page's wish to stop: only the response says which run that is.
-    const response = await unlessAborted(insisting(send), abortSignal, leave)
+    const response = await unlessAborted(sendUntilResponse(send), abortSignal, leave)
     return this.#reply(asked, response, { send: () => send(abortSignal), isMeant: () => true })
   }
 
@@ -106,7 +106,7 @@ export class MillraceTransport {
     if (stopOnAbort) this.stop(chatId, runOf(response)).catch(() => {})
   }
 
-  #reply(asked: TransportRequest, response: Response, { send, isMeant }: Asking): ChunkStream {
+  #reply(asked: TransportRequest, response: Response, { send, isMeant }: ReplySource): ChunkStream {
     const { abortSignal: signal, chatId, headers } = asked
     const runId = runOf(response)
     const again = (after: string | undefined): Promise<Response> => {
@@ -196,7 +196,7 @@ const LOST = new RequestError({
 })
 
 /** Sends an idempotent request until there is a response. */
-const insisting = (send: () => Promise<Response>): Promise<Response> =>
+const sendUntilResponse = (send: () => Promise<Response>): Promise<Response> =>
   retry(send, new RetryDelay({ ...RECONNECT, attempts: FEW }), error =>
     error instanceof RequestError && error.code === 'network_error' ? 0 : false,
   )

@@ -1,7 +1,7 @@
 import type { EndStatus } from './dialect.ts'
 
 /** How a run stands after an event, in the words that the AI SDK and MUI X Chat share. What was said before of how it ends goes first, but for an error. */
-export function standingAfter(
+export function statusAfter(
   status: EndStatus | undefined,
   { type, finishReason }: { readonly type: string; readonly finishReason?: unknown },
   isWaiting: boolean,

@@ -2,13 +2,13 @@
 // encoder asks what the decoder would make of the event by itself, and says the rest: so the two cannot drift.
 
 import { type Chunk, type GuestOrigin, type Origin, validateChunk } from '@millrace/protocol'
-import { objectIn, sound } from './validate.ts'
+import { expectObject, validated } from './validate.ts'
 
 /** Beside an event: null, where it stands for no chunk; some fields that the chunk has besides; or all of the chunk, which has a `type`. */
-export type Aside = null | { readonly [field: string]: unknown }
+export type Supplement = null | { readonly [field: string]: unknown }
 
 /** What has to go along with an event that is understood as `plain`, for it to stand for a chunk; undefined where it does by itself. */
-export function asideOf(chunk: Chunk, plain: Chunk | undefined): Aside | undefined {
+export function supplementOf(chunk: Chunk, plain: Chunk | undefined): Supplement | undefined {
   if (plain === undefined || plain.type !== chunk.type) return { ...chunk }
   const said = plain as unknown as Record<string, unknown>
   const meant = chunk as unknown as Record<string, unknown>
@@ -24,23 +24,26 @@ export function asideOf(chunk: Chunk, plain: Chunk | undefined): Aside | undefin
 }
 
 /** The chunk that an event stands for: as it is understood by itself, and what goes along with it. Throws a `ProtocolError` where that is none. */
-export function meantBy(plain: Chunk | undefined, aside: Aside | undefined): Chunk | undefined {
-  if (aside === undefined) return plain && sound(plain)
+export function chunkMeant(plain: Chunk | undefined, aside: Supplement | undefined): Chunk | undefined {
+  if (aside === undefined) return plain && validated(plain)
   if (aside === null) return undefined
-  const beside = objectIn(aside, 'event.millrace')
+  const beside = expectObject(aside, 'event.millrace')
   if ('type' in beside) return validateChunk(beside)
-  return plain && sound({ ...plain, ...beside } as Chunk)
+  return plain && validated({ ...plain, ...beside } as Chunk)
 }
 
 /** What events have along with them of who wrote the chunk that they stand for, where it was no agent of the run. */
-export interface Signed {
+export interface GuestSigned {
   readonly millraceOrigin?: GuestOrigin
 }
 
 /** Some events that say a chunk, with who wrote it, where it was a guest. */
-export function signed<Event extends Signed>(events: readonly Event[], origin: Origin | undefined): readonly Event[] {
+export function withGuestOrigin<Event extends GuestSigned>(
+  events: readonly Event[],
+  origin: Origin | undefined,
+): readonly Event[] {
   if (origin?.guest === undefined) return events
   return events.map(event =>
-    (event as { millrace?: Aside }).millrace === null ? event : { ...event, millraceOrigin: origin },
+    (event as { millrace?: Supplement }).millrace === null ? event : { ...event, millraceOrigin: origin },
   )
 }

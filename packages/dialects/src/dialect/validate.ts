@@ -4,7 +4,7 @@
 import { type Chunk, checkOrigin, type Origin, ProtocolError, validateChunk } from '@millrace/protocol'
 
 /** A chunk that was understood; throws a `ProtocolError` that names the field where it is none. */
-export function sound(chunk: Chunk): Chunk {
+export function validated(chunk: Chunk): Chunk {
   // Most of what is said: not worth a look into the catalogue.
   if (chunk.type === 'text-delta' || chunk.type === 'reasoning-delta') {
     const { id, delta, providerMetadata } = chunk
@@ -14,7 +14,7 @@ export function sound(chunk: Chunk): Chunk {
 }
 
 /** Who wrote something, where it is said; throws a `ProtocolError` where that is no origin. */
-export function originOf(value: unknown): Origin | undefined {
+export function expectOrigin(value: unknown): Origin | undefined {
   if (value === undefined) return undefined
   const problem = checkOrigin(value)
   if (problem !== undefined) throw new ProtocolError('invalid-chunk', `origin${problem}`)
@@ -22,23 +22,23 @@ export function originOf(value: unknown): Origin | undefined {
 }
 
 /** A text at a place of an event. */
-export function textIn(value: unknown, place: string): string {
+export function expectString(value: unknown, place: string): string {
   if (typeof value === 'string') return value
   throw unexpected('a string', value, place)
 }
 
 /** A text at a place of an event, where there is something. */
-export const textOrNone = (value: unknown, place: string): string | undefined =>
-  value === undefined ? undefined : textIn(value, place)
+export const expectOptionalString = (value: unknown, place: string): string | undefined =>
+  value === undefined ? undefined : expectString(value, place)
 
 /** An object at a place of an event. */
-export function objectIn(value: unknown, place: string): { readonly [name: string]: unknown } {
+export function expectObject(value: unknown, place: string): { readonly [name: string]: unknown } {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as { [name: string]: unknown }
   throw unexpected('an object', value, place)
 }
 
 /** A list at a place of an event. */
-export function listIn(value: unknown, place: string): readonly unknown[] {
+export function expectArray(value: unknown, place: string): readonly unknown[] {
   if (Array.isArray(value)) return value
   throw unexpected('an array', value, place)
 }

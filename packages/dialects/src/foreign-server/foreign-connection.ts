@@ -1,10 +1,10 @@
 import type { Connection, Follower, Following } from '@millrace/protocol'
 import { RequestError } from '../http/request-error.ts'
-import type { Peer } from './foreign-server.ts'
-import { type AnswerBody, type EditBody, PeerSession, type RunBody } from './foreign-session.ts'
+import type { ForeignServer } from './foreign-server.ts'
+import { type AnswerBody, type EditBody, ForeignSession, type RunBody } from './foreign-session.ts'
 
 /** What a chat asks with, where it is no JSON. */
-interface Reading {
+interface UploadRequest {
   readonly body?: BodyInit
   readonly headers?: Record<string, string>
 }
@@ -12,22 +12,23 @@ interface Reading {
 const NOT_FOUND = 404
 
 /** What carries a chat to a peer: a miniature of our own server, in the page. Its sessions last as long as it does. */
-export class PeerConnection implements Connection {
+export class ForeignConnection implements Connection {
   /** Its sessions are this page's: whoever loads it again names the one that is to be read. */
   readonly isOfPage = true
-  readonly #peer: Peer
-  readonly #sessions = new Map<string, PeerSession>()
+  readonly #peer: ForeignServer
+  readonly #sessions = new Map<string, ForeignSession>()
   /** What a chat asks its server for. */
   readonly api: {
     ask<T>(method: string, path: string, value?: unknown, signal?: AbortSignal): Promise<T>
-    read<T>(method: string, path: string, asking: Reading): Promise<T>
+    read<T>(method: string, path: string, asking: UploadRequest): Promise<T>
   }
 
-  constructor(peer: Peer) {
+  constructor(peer: ForeignServer) {
     this.#peer = peer
     this.api = {
       ask: async <T>(method: string, path: string, value?: unknown) => (await this.#ask(method, path, value)) as T,
-      read: async <T>(method: string, path: string, asking: Reading) => (await this.#take(method, path, asking)) as T,
+      read: async <T>(method: string, path: string, asking: UploadRequest) =>
+        (await this.#take(method, path, asking)) as T,
     }
   }
 
@@ -40,8 +41,8 @@ export class PeerConnection implements Connection {
     for (const session of this.#sessions.values()) session.wake()
   }
 
-  #session(sessionId: string): PeerSession {
-    const session = this.#sessions.get(sessionId) ?? new PeerSession(sessionId, this.#peer)
+  #session(sessionId: string): ForeignSession {
+    const session = this.#sessions.get(sessionId) ?? new ForeignSession(sessionId, this.#peer)
     this.#sessions.set(sessionId, session)
     return session
   }
@@ -66,7 +67,7 @@ export class PeerConnection implements Connection {
   }
 
   /** A file goes to the peer in what is said: it is its own address. */
-  async #take(method: string, path: string, { body, headers = {} }: Reading): Promise<unknown> {
+  async #take(method: string, path: string, { body, headers = {} }: UploadRequest): Promise<unknown> {
     const [, verb] = placeOf(path)
     if (method !== 'POST' || verb !== 'uploads' || !(body instanceof Blob)) throw unknown(method, path)
     const mediaType = headers['content-type'] ?? 'application/octet-stream'

@@ -10,10 +10,10 @@ import {
   type View,
 } from '@millrace/protocol'
 import { RequestError } from '../http/request-error.ts'
-import type { Shown } from './turn-snapshots.ts'
+import type { SessionContent } from './turn-snapshots.ts'
 
 /** What is written, and by whom. */
-export interface Written {
+export interface WrittenChunk {
   readonly chunk: Chunk
   readonly origin: Origin
 }
@@ -21,12 +21,12 @@ export interface Written {
 /**
  * The log of one session with a peer, in memory: its view, and the entries since the last run began. Who has all up to there is given entries; anybody else, a snapshot.
  */
-export class PeerLog {
+export class ForeignLog {
   #fold = new Fold()
   #tail: Entry[] = []
   #tailAfter = 0
   #clock = 0
-  readonly #followed = new Set<Followed>()
+  readonly #followed = new Set<LogFollower>()
   #status: readonly [ConnectionStatus, string] = LIVE
 
   get head(): number {
@@ -41,7 +41,7 @@ export class PeerLog {
     return this.#fold.view()
   }
 
-  append(written: readonly Written[]): void {
+  append(written: readonly WrittenChunk[]): void {
     this.#clock = Math.max(this.#clock, Date.now())
     const entries = written.map(
       ({ chunk, origin }, i): Entry => ({ sequence: this.head + i + 1, timestamp: this.#clock, origin, chunk }),
@@ -59,7 +59,7 @@ export class PeerLog {
   }
 
   /** Takes what is shown back to what was earlier; what was asked, answered and used stays. */
-  cut(shown: Shown): void {
+  cut(shown: SessionContent): void {
     const { state, output, ...now } = this.view()
     this.#fold.adopt(Fold.from({ ...now, ...shown, drafts: [], pendings: [] }))
     this.#anew()
@@ -94,7 +94,7 @@ export class PeerLog {
 
   /** Follows it, once it is open. */
   follow(follower: Follower, after: string | undefined, open: () => Promise<void> | undefined): Following {
-    const followed = new Followed(this, follower, after, open, () => this.#followed.delete(followed))
+    const followed = new LogFollower(this, follower, after, open, () => this.#followed.delete(followed))
     this.#followed.add(followed)
     followed.wake()
     return followed
@@ -109,10 +109,10 @@ export class PeerLog {
 export const LIVE = ['live', 'at hand'] as const
 
 /** Who follows a session: told everything once and in order, a little after it was written. */
-class Followed implements Following {
+class LogFollower implements Following {
   status: ConnectionStatus = 'connecting'
   reason = 'it is being opened'
-  readonly #log: PeerLog
+  readonly #log: ForeignLog
   readonly #follower: Follower
   readonly #open: () => Promise<void> | undefined
   readonly #leave: () => void
@@ -126,7 +126,7 @@ class Followed implements Following {
   #isBusy = false
 
   constructor(
-    log: PeerLog,
+    log: ForeignLog,
     follower: Follower,
     after: string | undefined,
     open: () => Promise<void> | undefined,

@@ -16,11 +16,11 @@ import {
 import type { EndStatus, Told } from '../dialect/dialect.ts'
 import type { PostedAnswer } from '../dialect/posted.ts'
 import type { RequestError } from '../http/request-error.ts'
-import { LIVE, type PeerLog, type Written } from './foreign-log.ts'
-import type { Peer, PeerReply, PeerRequest } from './foreign-server.ts'
-import { preceded, withoutWords } from './history.ts'
-import { type Names, RunNames } from './ids.ts'
-import { type Hearing, Reading } from './reply-reader.ts'
+import { type ForeignLog, LIVE, type WrittenChunk } from './foreign-log.ts'
+import type { ForeignReply, ForeignRequest, ForeignServer } from './foreign-server.ts'
+import { withoutNewParts, withPastTurns } from './history.ts'
+import { RunIds, type SessionIds } from './ids.ts'
+import { type ReplyListener, ReplyReader } from './reply-reader.ts'
 
 /** What our own side says of a run, and no peer. */
 const OURS: ReadonlySet<string> = new Set([
@@ -36,16 +36,16 @@ const OURS: ReadonlySet<string> = new Set([
   'rewind',
 ])
 
-export interface RunOptions {
+export interface ForeignRunOptions {
   readonly sessionId: string
   readonly runId: string
   readonly program: string
   readonly data?: Json | undefined
   /** What was there before, as the peer calls it. */
   readonly replaces?: string | undefined
-  readonly peer: Peer
-  readonly log: PeerLog
-  readonly names: Names
+  readonly peer: ForeignServer
+  readonly log: ForeignLog
+  readonly names: SessionIds
   /** What leaves its replies; one of its own, if nothing is said. */
   readonly control?: AbortController | undefined
   /** Told that it has ended. */
@@ -68,17 +68,17 @@ const isDenied = (part: Part): part is ToolPart =>
   isCall(part) && part.state === 'approval-responded' && part.approval?.approved === false
 
 /** One open run. */
-export class PeerRun implements Hearing {
+export class ForeignRun implements ReplyListener {
   readonly runId: string
   /** Whether the peer has said anything. */
   isHeard = false
   /** Whether it waits for answers. */
   isPaused = false
-  readonly #options: RunOptions
+  readonly #options: ForeignRunOptions
   readonly #control: AbortController
-  readonly #names: RunNames
+  readonly #names: RunIds
   #answers: PostedAnswer[] = []
-  #reading: Reading | undefined
+  #reading: ReplyReader | undefined
   #step = 0
   #checkpoints = 0
   /** As it was when the peer was last asked. */
@@ -89,11 +89,11 @@ export class PeerRun implements Hearing {
   #awaited: ReadonlySet<string> | undefined
   #isOver = false
 
-  constructor(options: RunOptions) {
+  constructor(options: ForeignRunOptions) {
     this.#options = options
     this.runId = options.runId
     this.#control = options.control ?? new AbortController()
-    this.#names = new RunNames(this.runId, options.names)
+    this.#names = new RunIds(this.runId, options.names)
   }
 
   get #origin(): WriterOrigin {
@@ -109,13 +109,13 @@ export class PeerRun implements Hearing {
   }
 
   /** Asks the peer, or takes a reply that is there, and follows it to its end; nothing is thrown. */
-  async drive(kind: PeerRequest['kind'], given?: PeerReply): Promise<void> {
+  async drive(kind: ForeignRequest['kind'], given?: ForeignReply): Promise<void> {
     const { peer, log, names, sessionId, data, replaces } = this.#options
     const { runId } = this
     const before = log.view()
     this.#before = before
     this.#awaited = undefined
-    const request: PeerRequest = {
+    const request: ForeignRequest = {
       sessionId,
       runId,
       kind,
@@ -127,7 +127,7 @@ export class PeerRun implements Hearing {
       data,
       signal: this.#control.signal,
     }
-    const reading = new Reading(peer, request, this)
+    const reading = new ReplyReader(peer, request, this)
     this.#reading = reading
     try {
       const status = await reading.run(() => given ?? peer.ask(request))
@@ -147,7 +147,7 @@ export class PeerRun implements Hearing {
     if (this.#isOver) return
     this.isHeard = true
     const { log } = this.#options
-    let written: Written[] = []
+    let written: WrittenChunk[] = []
     try {
       for (const one of told) {
         this.#take(one, written)
@@ -168,16 +168,16 @@ export class PeerRun implements Hearing {
   #unsay(): void {
     const { log } = this.#options
     this.write(this.#checkpoint())
-    if (this.#before) log.restore(withoutWords(log.view(), this.runId, this.#before))
+    if (this.#before) log.restore(withoutNewParts(log.view(), this.runId, this.#before))
   }
 
   /** The peer tells what was said before the page knew of the session. */
   #precede(past: readonly Chunk[]): void {
     const { log, names } = this.#options
-    log.restore(preceded(log.view(), past, names, this.runId))
+    log.restore(withPastTurns(log.view(), past, names, this.runId))
   }
 
-  #take({ chunk: said, origin, messageId, isPast }: Told, written: Written[]): void {
+  #take({ chunk: said, origin, messageId, isPast }: Told, written: WrittenChunk[]): void {
     const chunk = validateChunk(said)
     if (isPast) return
     const { runId } = this
@@ -289,7 +289,7 @@ export class PeerRun implements Hearing {
   }
 
   /** Stops it, for all who look on; the reply is left. */
-  stop(status: RunStatus): PeerReply | undefined {
+  stop(status: RunStatus): ForeignReply | undefined {
     const reply = this.#reading?.reply
     this.finish(status)
     return reply

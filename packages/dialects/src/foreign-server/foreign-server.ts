@@ -6,7 +6,7 @@ import type { EndStatus, Told } from '../dialect/dialect.ts'
 import type { PostedAnswer } from '../dialect/posted.ts'
 
 /** What a peer is asked for. */
-export interface PeerRequest {
+export interface ForeignRequest {
   readonly sessionId: string
   readonly runId: string
   /** To answer what a person said; to answer it anew; or to go on with a run whose pendings have all been answered. */
@@ -31,7 +31,7 @@ export interface PeerRequest {
 }
 
 /** What a peer says: as many chunks at once as came at once. */
-export interface PeerReply extends AsyncIterable<readonly Told[]> {
+export interface ForeignReply extends AsyncIterable<readonly Told[]> {
   /** How the run stood when the reply ended; undefined where that was not said: then the connection was dropped, which is no end (law 7). */
   readonly status: EndStatus | undefined
   /** Whether it begins where the dropped one began, rather than after what that one said; only of what `resume` gives, and known when something was said. */
@@ -39,19 +39,19 @@ export interface PeerReply extends AsyncIterable<readonly Told[]> {
 }
 
 /** Another system's server. */
-export interface Peer {
+export interface ForeignServer {
   readonly name: string
   /** False where a peer that keeps the session itself takes nothing back but its last answer: anything else is refused before it is asked. */
   readonly canCut?: boolean
   /** Asks; throws a `RequestError` for a refusal. */
-  ask(request: PeerRequest): Promise<PeerReply> | PeerReply
+  ask(request: ForeignRequest): Promise<ForeignReply> | ForeignReply
   /**
    * What a reply that was dropped goes on with; nothing, where there is no more to be had. Without a dropped reply: what is under way in a session that is opened again,
    * from its beginning. May throw: then it is tried again, a few times. Never begins a run: who cannot tell where it was gives nothing.
    */
-  resume?(request: PeerRequest, dropped?: PeerReply): Promise<PeerReply | undefined>
+  resume?(request: ForeignRequest, dropped?: ForeignReply): Promise<ForeignReply | undefined>
   /** Stops a run on the other side, too; the reply has been left by then. */
-  stop?(request: Pick<PeerRequest, 'sessionId' | 'runId' | 'signal'>, reply?: PeerReply): Promise<void>
+  stop?(request: Pick<ForeignRequest, 'sessionId' | 'runId' | 'signal'>, reply?: ForeignReply): Promise<void>
   /** What was said in a session so far: each user's `message`, and after it the chunks of its answer. Nothing, where the peer knows of no such session. */
-  history?(request: Pick<PeerRequest, 'sessionId' | 'signal'>): Promise<readonly Told[] | undefined>
+  history?(request: Pick<ForeignRequest, 'sessionId' | 'signal'>): Promise<readonly Told[] | undefined>
 }

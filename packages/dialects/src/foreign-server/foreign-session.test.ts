@@ -4,11 +4,11 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { type Chunk, Fold, type View } from '@millrace/protocol'
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { PeerConnection } from './foreign-connection.ts'
-import type { Peer, PeerReply } from './foreign-server.ts'
-import { Names, RunNames } from './ids.ts'
+import { ForeignConnection } from './foreign-connection.ts'
+import type { ForeignReply, ForeignServer } from './foreign-server.ts'
+import { RunIds, SessionIds } from './ids.ts'
 
-const reply: PeerReply = {
+const reply: ForeignReply = {
   status: 'completed',
   async *[Symbol.asyncIterator]() {
     yield [{ type: 'start' }, { type: 'text-start', id: '0' }, { type: 'text-delta', id: '0', delta: 'ok' }].map(
@@ -39,8 +39,8 @@ test('law 11: of a session with many turns no view is kept for each', async () =
     views.push(new WeakRef(found), new WeakRef(found.messages as unknown as View))
     return found
   }
-  const peer: Peer = { name: 'peer', ask: () => reply }
-  const connection = new PeerConnection(peer)
+  const peer: ForeignServer = { name: 'peer', ask: () => reply }
+  const connection = new ForeignConnection(peer)
   const input = { parts: [{ type: 'text', text: 'Hi' }] }
   for (let i = 0; i < 60; i++) {
     await connection.api.ask('POST', '/sessions/s/runs', { runId: `r${i}`, messageId: `m${i}`, input })
@@ -60,7 +60,7 @@ test('law 11: to name the texts of a run takes as many steps as there are texts'
   const looks = vi.spyOn(Set.prototype, 'has')
   onTestFinished(() => looks.mockRestore())
   const looksFor = (count: number): number => {
-    const names = new RunNames('r', new Names())
+    const names = new RunIds('r', new SessionIds())
     looks.mockClear()
     const ids = new Set<string>()
     for (let i = 0; i < count; i++) {
@@ -75,7 +75,7 @@ test('law 11: to name the texts of a run takes as many steps as there are texts'
 })
 
 test('a name that a peer gave itself is not given again', () => {
-  const names = new RunNames('r', new Names())
+  const names = new RunIds('r', new SessionIds())
   const start = (id: string) => (names.own({ type: 'text-start', id }, 'r') as { id: string }).id
   expect(['a~2', 'a', 'a', 'a', 'a~2', 'a~3'].map(start)).toEqual(['a~2', 'a', 'a~3', 'a~4', 'a~2~2', 'a~3~2'])
 })

@@ -12,14 +12,14 @@ import {
 import type { Told } from '../dialect/dialect.ts'
 import type { PostedAnswer } from '../dialect/posted.ts'
 import { RequestError } from '../http/request-error.ts'
-import { PeerLog } from './foreign-log.ts'
-import { PeerRun } from './foreign-run.ts'
-import type { Peer } from './foreign-server.ts'
-import { Names } from './ids.ts'
-import { Past } from './turn-snapshots.ts'
+import { ForeignLog } from './foreign-log.ts'
+import { ForeignRun } from './foreign-run.ts'
+import type { ForeignServer } from './foreign-server.ts'
+import { SessionIds } from './ids.ts'
+import { TurnSnapshots } from './turn-snapshots.ts'
 
 /** What a person says, as a chat sends it. */
-interface SaidInput {
+interface MessageInput {
   readonly parts: MessageChunk['parts']
   readonly metadata?: JsonObject | undefined
 }
@@ -28,7 +28,7 @@ interface SaidInput {
 export interface RunBody {
   readonly runId: string
   readonly messageId: string
-  readonly input: SaidInput
+  readonly input: MessageInput
   readonly agent?: string | undefined
   readonly workflow?: string | undefined
   readonly whenBusy?: 'queue' | 'reject' | 'interrupt-previous' | undefined
@@ -39,7 +39,7 @@ export interface EditBody {
   readonly runId: string
   readonly messageId: string
   readonly newMessageId: string
-  readonly input: SaidInput
+  readonly input: MessageInput
   readonly data?: Json | undefined
 }
 
@@ -48,7 +48,7 @@ export type AnswerBody =
   | { readonly kind: 'claim'; readonly id: string; readonly client?: string; readonly forMs?: number }
 
 /** A run that was asked for. */
-interface Asked {
+interface RequestedRun {
   readonly runId: string
   readonly program: string
   readonly message?: MessageChunk | undefined
@@ -59,8 +59,8 @@ interface Asked {
 }
 
 /** A run that began, and what it began with. */
-interface Turn extends Asked {
-  readonly run: PeerRun
+interface Turn extends RequestedRun {
+  readonly run: ForeignRun
 }
 
 /** Whoever is at the page. */
@@ -73,20 +73,20 @@ const MOST_WAITING = 100
 const CLAIM_MS = 60_000
 
 /** A session with a peer: takes what a chat asks for as our own server would, and has the peer do it. */
-export class PeerSession {
+export class ForeignSession {
   readonly #sessionId: string
-  readonly #peer: Peer
-  readonly #log = new PeerLog()
-  readonly #names = new Names()
-  readonly #past = new Past()
+  readonly #peer: ForeignServer
+  readonly #log = new ForeignLog()
+  readonly #names = new SessionIds()
+  readonly #past = new TurnSnapshots()
   #turns: Turn[] = []
-  #queue: Asked[] = []
-  #open: PeerRun | undefined
+  #queue: RequestedRun[] = []
+  #open: ForeignRun | undefined
   /** What was said before is read once, when somebody looks. */
   #opening: Promise<void> | undefined
   #isRead = false
 
-  constructor(sessionId: string, peer: Peer) {
+  constructor(sessionId: string, peer: ForeignServer) {
     this.#sessionId = sessionId
     this.#peer = peer
   }
@@ -114,7 +114,7 @@ export class PeerSession {
     const program = workflow === undefined ? `agent:${agent ?? this.#peer.name}` : `workflow:${workflow}`
     // What was said before a session was looked at is not read any more.
     this.#isRead = true
-    const asked: Asked = { runId, program, message: messageOf(messageId, input), data, kind: 'say' }
+    const asked: RequestedRun = { runId, program, message: messageOf(messageId, input), data, kind: 'say' }
     this.#request(asked, { whenBusy })
     this.#queue.push(asked)
     if (isBusy && whenBusy === 'interrupt-previous') this.#halt('interrupted').catch(() => {})
@@ -158,14 +158,14 @@ export class PeerSession {
   }
 
   /** What cuts goes first, and what is open stops for it. */
-  #instead(asked: Asked): void {
+  #instead(asked: RequestedRun): void {
     this.#request(asked, {})
     this.#queue.unshift(asked)
     this.#halt('interrupted').catch(() => {})
     this.#next()
   }
 
-  #request({ runId, program, message, data }: Asked, how: Pick<RunBody, 'whenBusy'>): void {
+  #request({ runId, program, message, data }: RequestedRun, how: Pick<RunBody, 'whenBusy'>): void {
     const { type, ...input } = message ?? { type: '' }
     if (!this.#open) this.#log.trim()
     this.#guest({
@@ -189,7 +189,7 @@ export class PeerSession {
     void this.#begin(asked).drive(asked.kind)
   }
 
-  #begin(asked: Asked, control?: AbortController): PeerRun {
+  #begin(asked: RequestedRun, control?: AbortController): ForeignRun {
     const { runId, program, message, data, cut } = asked
     const log = this.#log
     const replaces = cut && this.#replaced(cut, asked.kind)
@@ -198,7 +198,7 @@ export class PeerSession {
       log.cut(this.#past.back(this.#turns.length, log.view()))
     }
     this.#past.begin(log.view())
-    const run = new PeerRun({
+    const run = new ForeignRun({
       sessionId: this.#sessionId,
       runId,
       program,
@@ -221,7 +221,7 @@ export class PeerSession {
   }
 
   /** What the peer calls what goes: the answer that is asked for anew, or the message that another takes the place of. */
-  #replaced({ runId, message }: Turn, kind: Asked['kind']): string | undefined {
+  #replaced({ runId, message }: Turn, kind: RequestedRun['kind']): string | undefined {
     const id = kind === 'say' ? message?.messageId : messageIdOf(runId, runId)
     const foreign = id && this.#names.messages.get(id)
     return kind === 'say' ? (foreign ?? id) : foreign
@@ -298,7 +298,7 @@ export class PeerSession {
     this.#open?.finish('completed')
     const message = said && this.#named(said)
     const runId = `${message?.messageId ?? 'past'}~${this.#turns.length}`
-    const asked: Asked = { runId, program: `agent:${this.#peer.name}`, message, kind: 'say' }
+    const asked: RequestedRun = { runId, program: `agent:${this.#peer.name}`, message, kind: 'say' }
     this.#request(asked, {})
     const run = this.#begin(asked)
     run.isHeard = true
@@ -334,7 +334,13 @@ export class PeerSession {
     }
     const runId = `${last?.runId ?? 'past'}~`
     past?.finish('interrupted')
-    const asked: Asked = { runId, program: `agent:${this.#peer.name}`, message: last?.message, cut: last, kind: 'say' }
+    const asked: RequestedRun = {
+      runId,
+      program: `agent:${this.#peer.name}`,
+      message: last?.message,
+      cut: last,
+      kind: 'say',
+    }
     this.#request(asked, {})
     void this.#begin(asked, control).drive('continue', reply)
   }
@@ -343,7 +349,7 @@ export class PeerSession {
 /** How long a peer may take to tell what was said, or to stop, in milliseconds. */
 const LATE_MS = 20_000
 
-const messageOf = (messageId: string, { parts, metadata }: SaidInput): MessageChunk => ({
+const messageOf = (messageId: string, { parts, metadata }: MessageInput): MessageChunk => ({
   type: 'message',
   messageId,
   role: 'user',

@@ -7,12 +7,12 @@ import {
   messageIdOf,
   type View,
 } from '@millrace/protocol'
-import { type Names, RunNames } from './ids.ts'
+import { RunIds, type SessionIds } from './ids.ts'
 
 /** A view with what was said before all that it shows: what people said, and after each what the peer answered. It is as old as can be, and over. */
-export function preceded(view: View, told: readonly Chunk[], names: Names, mark: string): View {
+export function withPastTurns(view: View, told: readonly Chunk[], names: SessionIds, mark: string): View {
   const fold = new Fold()
-  let turn: { readonly runId: string; readonly names: RunNames } | undefined
+  let turn: { readonly runId: string; readonly names: RunIds } | undefined
   let turns = 0
   const write = (runId: string, ...chunks: readonly Chunk[]) =>
     fold.apply(
@@ -26,7 +26,7 @@ export function preceded(view: View, told: readonly Chunk[], names: Names, mark:
     end()
     const runId = `${mark}~past-${++turns}`
     write(runId, { type: 'run-started', program: '' })
-    turn = { runId, names: new RunNames(runId, names) }
+    turn = { runId, names: new RunIds(runId, names) }
     return turn
   }
   for (const chunk of told) {
@@ -56,14 +56,14 @@ const aged = (message: Message): Message => ({
 })
 
 /** A person's message under a name that one may have here: what agents' messages have in theirs is in no other. */
-function named(said: MessageChunk, names: Names): MessageChunk {
+function named(said: MessageChunk, names: SessionIds): MessageChunk {
   const messageId = said.messageId.replaceAll('::', ':')
   if (messageId !== said.messageId) names.messages.set(messageId, said.messageId)
   return { ...said, messageId }
 }
 
 /** A view without the words and calls of a run that were not there at another time. */
-export function withoutWords(view: View, runId: string, before: View): View {
+export function withoutNewParts(view: View, runId: string, before: View): View {
   const id = messageIdOf(runId, runId)
   const had = new Set(before.messages.find(message => message.id === id)?.parts.map(({ key }) => key))
   const messages = view.messages.map(message =>

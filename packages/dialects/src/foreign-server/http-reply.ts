@@ -1,6 +1,6 @@
 import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
 import { type EventFormat, formatOf, jsonEventOf, readEvents, type WireEvent } from '../http/event-reader.ts'
-import type { PeerReply } from './foreign-server.ts'
+import type { ForeignReply } from './foreign-server.ts'
 
 export interface HttpReplyOptions<Event> {
   /** How its events are written; as its content type says, if nothing is said. */
@@ -11,7 +11,7 @@ export interface HttpReplyOptions<Event> {
 }
 
 /** What a response says in a dialect. */
-export class HttpReply<Event> implements PeerReply {
+export class HttpReply<Event> implements ForeignReply {
   isReplay: boolean
   /** The id of the last event that was read, where the peer gives ids. */
   lastId: string | undefined

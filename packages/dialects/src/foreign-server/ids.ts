@@ -5,7 +5,7 @@ import type { Chunk, Message, Part } from '@millrace/protocol'
 import type { PostedAnswer } from '../dialect/posted.ts'
 
 /** What belongs to a session, over all of its runs. */
-export class Names {
+export class SessionIds {
   /** Calls and questions that are taken, as they are called here. */
   readonly taken = new Set<string>()
   /** What the peer calls those that go by another name here. */
@@ -38,9 +38,9 @@ export class Names {
 }
 
 /** What belongs to one run: its chunks under the names that they have here. */
-export class RunNames {
+export class RunIds {
   readonly #runId: string
-  readonly #names: Names
+  readonly #names: SessionIds
   readonly #calls = new Map<string, string>()
   /** Texts that are open, under the names that they have here, and all that ever were. */
   readonly #texts = new Map<string, string>()
@@ -48,7 +48,7 @@ export class RunNames {
   /** The number that comes next for a text of a name that is used. */
   readonly #next = new Map<string, number>()
 
-  constructor(runId: string, names: Names) {
+  constructor(runId: string, names: SessionIds) {
     this.#runId = runId
     this.#names = names
   }

@@ -6,8 +6,8 @@ export {
   readEvents,
   type WireEvent,
 } from '../http/event-reader.ts'
-export { type HttpAsking, type HttpPeerOptions, request, stopBy } from '../http/request.ts'
+export { type HttpRequest, type HttpServerOptions, postStop, request } from '../http/request.ts'
 export { RequestError } from '../http/request-error.ts'
-export { PeerConnection } from './foreign-connection.ts'
-export type { Peer, PeerReply, PeerRequest } from './foreign-server.ts'
+export { ForeignConnection } from './foreign-connection.ts'
+export type { ForeignReply, ForeignRequest, ForeignServer } from './foreign-server.ts'
 export { HttpReply, type HttpReplyOptions } from './http-reply.ts'

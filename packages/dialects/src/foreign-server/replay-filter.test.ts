@@ -2,7 +2,7 @@ import type { Chunk } from '@millrace/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
-import { Replay, Said } from './replay-filter.ts'
+import { ReceivedChunks, ReplayFilter } from './replay-filter.ts'
 
 const runs = multiplied(200)
 
@@ -28,7 +28,7 @@ const piecesOf = (parts: Reply, cuts: readonly number[]): Chunk[] =>
 
 /** What a reply says, whatever its pieces. */
 const wordsOf = (chunks: readonly Chunk[]): string[] => {
-  const said = new Said()
+  const said = new ReceivedChunks()
   said.add(chunks.map(chunk => ({ chunk })))
   return said.all.filter(({ text }) => text !== '').map(({ head, text }) => `${head} ${text}`)
 }
@@ -38,9 +38,9 @@ test('what was cut off anywhere and is told again in other pieces is told once',
     fc.property(reply, fc.array(fc.nat()), fc.array(fc.nat()), fc.nat(), (parts, cuts, others, at) => {
       const first = piecesOf(parts, cuts)
       const before = first.slice(0, at % (first.length + 1))
-      const said = new Said()
+      const said = new ReceivedChunks()
       said.add(before.map(chunk => ({ chunk })))
-      const news = new Replay(said).take(piecesOf(parts, others).map(chunk => ({ chunk })))
+      const news = new ReplayFilter(said).take(piecesOf(parts, others).map(chunk => ({ chunk })))
       expect(news).toBeDefined()
       expect(wordsOf([...before, ...(news ?? []).map(({ chunk }) => chunk)])).toEqual(wordsOf(first))
     }),
@@ -49,17 +49,17 @@ test('what was cut off anywhere and is told again in other pieces is told once',
 })
 
 test('what is told otherwise is known to be', () => {
-  const said = new Said()
+  const said = new ReceivedChunks()
   said.add([{ chunk: { type: 'step-start' } }, { chunk: { type: 'text-delta', id: 'a', delta: 'one two' } }])
   const told = (delta: string, id = 'a') => [
     { chunk: { type: 'step-start' } as Chunk },
     { chunk: { type: 'text-delta', id, delta } as Chunk },
   ]
-  expect(new Replay(said).take(told('one x'))).toBeUndefined()
-  expect(new Replay(said).take(told('one two', 'b'))).toBeUndefined()
-  expect(new Replay(said).take(told('one two').slice(1))).toBeUndefined()
-  expect(new Replay(said).take([...told('one'), { chunk: { type: 'step-start' } }])).toBeUndefined()
-  expect(new Replay(said).take(told('one two three'))).toEqual([
+  expect(new ReplayFilter(said).take(told('one x'))).toBeUndefined()
+  expect(new ReplayFilter(said).take(told('one two', 'b'))).toBeUndefined()
+  expect(new ReplayFilter(said).take(told('one two').slice(1))).toBeUndefined()
+  expect(new ReplayFilter(said).take([...told('one'), { chunk: { type: 'step-start' } }])).toBeUndefined()
+  expect(new ReplayFilter(said).take(told('one two three'))).toEqual([
     { chunk: { type: 'text-delta', id: 'a', delta: ' three' } },
   ])
 })

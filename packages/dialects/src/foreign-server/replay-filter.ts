@@ -8,7 +8,7 @@ const isDelta = (chunk: Chunk): chunk is Chunk & { delta: string } =>
 const headOf = (chunk: Chunk): string => JSON.stringify(isDelta(chunk) ? { ...chunk, delta: '' } : chunk)
 
 /** What a reply said, with deltas in a row joined: who says it again in other pieces says the same. */
-export class Said {
+export class ReceivedChunks {
   readonly all: { readonly head: string; text?: string }[] = []
   /** How much that is: words count as they are long, and anything else as one. */
   size = 0
@@ -32,13 +32,13 @@ export class Said {
 }
 
 /** Leaves out of a reply what another said before; knows when the two are not the same. */
-export class Replay {
-  readonly #said: Said['all']
+export class ReplayFilter {
+  readonly #said: ReceivedChunks['all']
   #at = 0
   /** How much of the text at that place was said again. */
   #length = 0
 
-  constructor(said: Said) {
+  constructor(said: ReceivedChunks) {
     this.#said = said.all.slice()
   }
 
@@ -76,7 +76,7 @@ export class Replay {
     return { ...told, chunk: { ...chunk, delta: delta.slice(rest.length) } as Chunk }
   }
 
-  #next(): Said['all'][number] | undefined {
+  #next(): ReceivedChunks['all'][number] | undefined {
     this.#length = 0
     return this.#said[++this.#at]
   }

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { aiSdk } from '../ai-sdk/server.ts'
 import { helix } from '../helix/server.ts'
 import { tanstack } from '../tanstack/server.ts'
-import type { PeerConnection } from './foreign-connection.ts'
+import type { ForeignConnection } from './foreign-connection.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -29,7 +29,7 @@ const sse = (...events: readonly (object | string)[]): Response =>
   })
 
 /** Says something, waits for as long as anybody would, and gives the view. */
-async function said(connection: PeerConnection, ms = 600_000): Promise<View> {
+async function said(connection: ForeignConnection, ms = 600_000): Promise<View> {
   const input = { parts: [{ type: 'text', text: 'Hi' }] }
   await connection.api.ask('POST', '/sessions/s/runs', { runId: 'r', messageId: 'm', input })
   await vi.advanceTimersByTimeAsync(ms)

@@ -5,11 +5,11 @@ import { RetryDelay } from '@millrace/protocol/retry'
 import type { EndStatus, Told } from '../dialect/dialect.ts'
 import { RequestError } from '../http/request-error.ts'
 import { RECONNECT } from '../http/resumable-stream.ts'
-import type { Peer, PeerReply, PeerRequest } from './foreign-server.ts'
-import { Replay, Said } from './replay-filter.ts'
+import type { ForeignReply, ForeignRequest, ForeignServer } from './foreign-server.ts'
+import { ReceivedChunks, ReplayFilter } from './replay-filter.ts'
 
 /** Who wants to know what comes of it. */
-export interface Hearing {
+export interface ReplyListener {
   /** More was said. */
   told(told: readonly Told[]): void
   /** All that was said so far was not so: what comes now begins anew. */
@@ -21,23 +21,23 @@ export interface Hearing {
 }
 
 /** Reads a reply to its end; one that closes without saying how it ends has broken off (law 7), and is asked for again if the peer can. */
-export class Reading {
-  readonly #peer: Peer
-  readonly #request: PeerRequest
-  readonly #hearing: Hearing
-  readonly #said = new Said()
-  #reply: PeerReply | undefined
+export class ReplyReader {
+  readonly #peer: ForeignServer
+  readonly #request: ForeignRequest
+  readonly #hearing: ReplyListener
+  readonly #said = new ReceivedChunks()
+  #reply: ForeignReply | undefined
   readonly #delay = new RetryDelay(RECONNECT)
   /** The most that was ever said: what begins anew brings nothing before it has come as far. */
   #furthest = 0
 
-  constructor(peer: Peer, request: PeerRequest, hearing: Hearing) {
+  constructor(peer: ForeignServer, request: ForeignRequest, hearing: ReplyListener) {
     this.#peer = peer
     this.#request = request
     this.#hearing = hearing
   }
 
-  get reply(): PeerReply | undefined {
+  get reply(): ForeignReply | undefined {
     return this.#reply
   }
 
@@ -47,7 +47,7 @@ export class Reading {
   }
 
   /** How it ended; undefined where it was left. Throws where it was refused, or broke off for good. */
-  async run(first: () => Promise<PeerReply> | PeerReply): Promise<EndStatus | undefined> {
+  async run(first: () => Promise<ForeignReply> | ForeignReply): Promise<EndStatus | undefined> {
     const { signal } = this.#request
     try {
       let reply = await first()
@@ -67,16 +67,16 @@ export class Reading {
   }
 
   /** Reads one connection until it ends, and tells why it did. */
-  async #read(reply: PeerReply): Promise<RequestError> {
+  async #read(reply: ForeignReply): Promise<RequestError> {
     const { signal } = this.#request
-    let replay: Replay | undefined
+    let replay: ReplayFilter | undefined
     let isFirst = true
     let again: Told[] = []
     try {
       for await (const told of reply) {
         if (signal.aborted) return LOST
         let news: readonly Told[] | undefined = told
-        if (isFirst && reply.isReplay) replay = new Replay(this.#said)
+        if (isFirst && reply.isReplay) replay = new ReplayFilter(this.#said)
         isFirst = false
         if (replay) {
           again.push(...told)
@@ -112,7 +112,7 @@ export class Reading {
     this.#delay.progressed()
   }
 
-  async #resume(dropped: PeerReply, lost: RequestError): Promise<PeerReply> {
+  async #resume(dropped: ForeignReply, lost: RequestError): Promise<ForeignReply> {
     const { signal } = this.#request
     while (this.#peer.resume && (await this.#delay.wait(0, signal))) {
       try {

@@ -2,7 +2,7 @@ import type { Message, StructuredObject } from '@millrace/protocol'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
-import { Past, type Shown } from './turn-snapshots.ts'
+import { type SessionContent, TurnSnapshots } from './turn-snapshots.ts'
 
 const runs = multiplied(200)
 
@@ -16,10 +16,10 @@ const turn = fc.record({
 
 test('before each turn all was as it was, however often something is taken back', () => {
   const check = (turns: readonly (typeof turn extends fc.Arbitrary<infer T> ? T : never)[]) => {
-    const past = new Past()
+    const past = new TurnSnapshots()
     // What the past is to say, kept whole.
-    const whole: Shown[] = []
-    let now: Shown = { messages: [], structured: [] }
+    const whole: SessionContent[] = []
+    let now: SessionContent = { messages: [], structured: [] }
     turns.forEach(({ back, messages, objects, state }, nth) => {
       if (back !== null && whole.length > 0) {
         const at = back % whole.length

@@ -1,10 +1,10 @@
 import type { StructuredObject, View } from '@millrace/protocol'
 
 /** What a session shows; who asked for what, and how that ended, only goes forward. */
-export type Shown = Pick<View, 'messages' | 'structured' | 'state' | 'output'>
+export type SessionContent = Pick<View, 'messages' | 'structured' | 'state' | 'output'>
 
 /** What there was before a turn. */
-interface Before {
+interface TurnSnapshot {
   /** How many messages: none of them is changed by a later turn. */
   readonly messages: number
   readonly objects: number
@@ -14,13 +14,13 @@ interface Before {
 }
 
 /** What a session showed before each of its turns, to go back to: kept as what each turn changed, so that it grows with what is said, and not with all that was said before. */
-export class Past {
-  readonly #turns: Before[] = []
+export class TurnSnapshots {
+  readonly #turns: TurnSnapshot[] = []
   /** The objects as they were before the last turn. */
   #objects: readonly StructuredObject[] = []
 
   /** A turn begins. */
-  begin({ messages, structured, state, output }: Shown): void {
+  begin({ messages, structured, state, output }: SessionContent): void {
     const last = this.#turns.at(-1)
     if (last) last.changed = changedIn(this.#objects, structured)
     this.#objects = structured
@@ -29,8 +29,8 @@ export class Past {
   }
 
   /** What was shown before the turn with a number; that and all after it are forgotten. */
-  back(turn: number, now: Shown): Shown {
-    const { messages, rest } = this.#turns[turn] as Before
+  back(turn: number, now: SessionContent): SessionContent {
+    const { messages, rest } = this.#turns[turn] as TurnSnapshot
     for (let i = this.#turns.length - 2; i >= turn; i--) this.#undo(i)
     const shown = { messages: now.messages.slice(0, messages), structured: this.#objects, ...rest }
     if (turn > 0) this.#undo(turn - 1)
@@ -40,14 +40,14 @@ export class Past {
 
   /** From before a turn to before the one that it followed. */
   #undo(turn: number): void {
-    const { objects, changed } = this.#turns[turn] as Before
+    const { objects, changed } = this.#turns[turn] as TurnSnapshot
     const before = this.#objects.slice(0, objects)
     for (const [at, object] of changed) before[at] = object
     this.#objects = before
   }
 }
 
-const changedIn = (before: readonly StructuredObject[], after: readonly StructuredObject[]): Before['changed'] =>
+const changedIn = (before: readonly StructuredObject[], after: readonly StructuredObject[]): TurnSnapshot['changed'] =>
   before.flatMap((object, at) => (isSame(object, after[at]) ? [] : [[at, object] as const]))
 
 /** What a view was restored from has the same objects under other references. */

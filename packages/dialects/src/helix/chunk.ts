@@ -23,11 +23,11 @@ export interface ThinkingChunk extends BaseChunk {
   readonly isComplete: boolean
 }
 
-interface OfCall extends BaseChunk {
+interface HelixCallFields extends BaseChunk {
   readonly toolCallId: string
 }
 
-interface OfNamedCall extends OfCall {
+interface OfNamedCall extends HelixCallFields {
   readonly toolName: string
 }
 
@@ -35,12 +35,12 @@ export interface ToolArgStreamStartChunk extends OfNamedCall {
   readonly type: 'tool_arg_stream_start'
 }
 
-export interface ToolArgStreamDeltaChunk extends OfCall {
+export interface ToolArgStreamDeltaChunk extends HelixCallFields {
   readonly type: 'tool_arg_stream_delta'
   readonly delta: string
 }
 
-export interface ToolArgStreamEndChunk extends OfCall {
+export interface ToolArgStreamEndChunk extends HelixCallFields {
   readonly type: 'tool_arg_stream_end'
 }
 

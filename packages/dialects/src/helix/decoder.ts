@@ -1,13 +1,20 @@
 import { type Chunk, type Origin, type PendingRef, ProtocolError } from '@millrace/protocol'
 import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
-import { meantBy } from '../dialect/supplement.ts'
-import { listIn, objectIn, originOf, sound, textIn, textOrNone } from '../dialect/validate.ts'
+import { chunkMeant } from '../dialect/supplement.ts'
+import {
+  expectArray,
+  expectObject,
+  expectOptionalString,
+  expectOrigin,
+  expectString,
+  validated,
+} from '../dialect/validate.ts'
 import type { RunPausedChunk, StreamChunk, StreamMessage, StreamResyncChunk, SuspensionMarkerChunk } from './chunk.ts'
 import type { StreamChunkEvent, StreamEvent } from './event.ts'
 import { EXTENSION, plainOf } from './translate.ts'
 
 /** What somebody is in the middle of saying, where Helix does not say which part it is. */
-interface Block {
+interface HelixBlock {
   readonly kind: 'text' | 'reasoning'
   readonly id: string
 }
@@ -37,7 +44,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
   /** Whose stream it is: whoever speaks first, and is nobody's sub-agent. */
   #rootId: string | undefined
   readonly #children = new Set<string>()
-  readonly #blocks = new Map<string, Block>()
+  readonly #blocks = new Map<string, HelixBlock>()
   #blockCount = 0
   /** What came of these was said, in one of the two ways. */
   readonly #failed = new Set<string>()
@@ -70,7 +77,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
       case 'stream_end':
         return this.#end(event.finalOutput)
       case 'fail':
-        return this.#fail(textIn(event.error, 'event fail.error'))
+        return this.#fail(expectString(event.error, 'event fail.error'))
       case 'truncated':
         // What was cut after the place that was read last was never read here.
         if (typeof event.atSequence === 'number' && event.atSequence <= this.#sequence) return []
@@ -85,9 +92,10 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     if (typeof chunk?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'event chunk: expected a chunk with a type')
     look(event)
-    const origin = originOf(event.origin)
+    const origin = expectOrigin(event.origin)
     const isChild = (origin !== undefined && origin.guest === undefined) || this.#isChild(chunk)
-    const chunks = millrace === undefined ? this.#plain(chunk).map(sound) : one(meantBy(plainOf(chunk), millrace))
+    const chunks =
+      millrace === undefined ? this.#plain(chunk).map(validated) : one(chunkMeant(plainOf(chunk), millrace))
     const told = chunks.map(one => this.#told(one, event, isChild))
     if (sequence !== undefined) this.#sequence = sequence
     this.#isWaiting = false
@@ -113,7 +121,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
   }
 
   #originOf({ agentId, agentType, step }: StreamChunk): Origin {
-    return originOf({ runId: this.#rootId, lane: agentId, agentId, agentType, step }) as Origin
+    return expectOrigin({ runId: this.#rootId, lane: agentId, agentId, agentType, step }) as Origin
   }
 
   /** What a chunk says by itself. */
@@ -156,7 +164,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
   }
 
   /** A block of somebody's, and what has to be said before something of it: it begins where another kind was. */
-  #block(agentId: string, kind: Block['kind']): readonly [string, readonly Chunk[]] {
+  #block(agentId: string, kind: HelixBlock['kind']): readonly [string, readonly Chunk[]] {
     const open = this.#blocks.get(agentId)
     if (open?.kind === kind) return [open.id, NONE]
     const first = this.#closed(agentId)
@@ -196,10 +204,12 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
 
   #suspended({ kind, payload }: SuspensionMarkerChunk): readonly Chunk[] {
     if (this.#status === 'paused') return NONE
-    const { toolCallIds = [], children: waited = [] } = objectIn(payload, 'chunk suspension_marker.payload')
-    const ids = listIn(toolCallIds, 'chunk suspension_marker.payload.toolCallIds')
-    const children = listIn(waited, 'chunk suspension_marker.payload.children')
-    const awaits = this.#awaits(ids.map(said => calledBy(textIn(said, 'chunk suspension_marker.payload.toolCallIds'))))
+    const { toolCallIds = [], children: waited = [] } = expectObject(payload, 'chunk suspension_marker.payload')
+    const ids = expectArray(toolCallIds, 'chunk suspension_marker.payload.toolCallIds')
+    const children = expectArray(waited, 'chunk suspension_marker.payload.children')
+    const awaits = this.#awaits(
+      ids.map(said => calledBy(expectString(said, 'chunk suspension_marker.payload.toolCallIds'))),
+    )
     if (children.length > 0) awaits.push({ kind: 'children', id: kind, agentIds: children.flatMap(childIn) })
     return [{ type: 'run-paused', reason: kind, awaits }]
   }
@@ -292,8 +302,8 @@ function look({ sequence, chunk }: StreamChunkEvent): void {
   const isTimed = chunk.timestamp === undefined || Number.isFinite(chunk.timestamp)
   if (!isPlaced || !isTimed)
     throw new ProtocolError('invalid-chunk', 'event chunk: expected numbers as its sequence and its timestamp')
-  textOrNone(chunk.agentId, 'chunk.agentId')
-  if (chunk.type === 'custom') textIn(chunk.eventName, 'chunk custom.eventName')
+  expectOptionalString(chunk.agentId, 'chunk.agentId')
+  if (chunk.type === 'custom') expectString(chunk.eventName, 'chunk custom.eventName')
 }
 
 const calledBy = (id: string): PendingRef => ({ kind: 'client-tool', id, toolCallId: id })
@@ -312,7 +322,7 @@ function pendingIn({ pendingToolCallId: id, pendingToolName: toolName }: RunPaus
 }
 
 function childIn(child: unknown): string[] {
-  const { subSessionId, sessionId } = objectIn(child, 'chunk suspension_marker.payload.children')
+  const { subSessionId, sessionId } = expectObject(child, 'chunk suspension_marker.payload.children')
   const id = subSessionId ?? sessionId
   return typeof id === 'string' ? [id] : []
 }

@@ -1,6 +1,6 @@
 import { type Chunk, type ChunkOf, isWord, type Json, type Origin } from '@millrace/protocol'
 import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
-import { type Aside, asideOf } from '../dialect/supplement.ts'
+import { type Supplement, supplementOf } from '../dialect/supplement.ts'
 import type { BaseChunk, ResyncReason, StreamChunk } from './chunk.ts'
 import type { StreamChunkEvent, StreamEvent } from './event.ts'
 import { type About, EXTENSION, helixOf, plainOf } from './translate.ts'
@@ -22,7 +22,7 @@ export interface HelixEncoderOptions {
   readonly placeOf?: (sequence: number) => Partial<ResyncPlace> | undefined
 }
 
-interface Call {
+interface HelixCall {
   readonly toolName: string
   readonly executor: string | undefined
   isStreaming: boolean
@@ -48,7 +48,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   /** Who speaks, where a chunk does not say it: the last that did for a run. */
   #speaker: Pick<BaseChunk, 'agentId' | 'agentType' | 'step'>
   #runId: string
-  readonly #calls = new Map<string, Call>()
+  readonly #calls = new Map<string, HelixCall>()
   readonly #thoughts = new Map<string, Thought>()
   /** Of each agent, where its steps have names. */
   readonly #stepIds = new Map<string, string>()
@@ -290,7 +290,11 @@ const resync = (place: ResyncPlace, reason: ResyncReason, base: BaseChunk): Stre
   derived({ type: 'stream_resync', ...place, reason, ...base })
 
 /** An event that stands for no chunk of its own. */
-const derived = (chunk: StreamChunk): StreamChunkEvent => ({ type: 'chunk', chunk, millrace: null satisfies Aside })
+const derived = (chunk: StreamChunk): StreamChunkEvent => ({
+  type: 'chunk',
+  chunk,
+  millrace: null satisfies Supplement,
+})
 
 /** A chunk that Helix has nothing for. */
 const extension = (chunk: Chunk, base: BaseChunk): StreamChunkEvent => ({
@@ -300,7 +304,7 @@ const extension = (chunk: Chunk, base: BaseChunk): StreamChunkEvent => ({
 
 /** A chunk as Helix says it, and the rest of it beside. */
 function beside(chunk: Chunk, helix: StreamChunk): StreamChunkEvent {
-  const aside = asideOf(chunk, plainOf(helix))
+  const aside = supplementOf(chunk, plainOf(helix))
   return aside === undefined ? { type: 'chunk', chunk: helix } : { type: 'chunk', chunk: helix, millrace: aside }
 }
 

@@ -1,7 +1,7 @@
 // The events in which a connection carries chunks.
 
 import type { Origin } from '@millrace/protocol'
-import type { Aside } from '../dialect/supplement.ts'
+import type { Supplement } from '../dialect/supplement.ts'
 import type { StreamChunk } from './chunk.ts'
 
 /** A chunk and where it stands. What it does not say of what it stands for goes along beside it, so that the chunk itself is just as its page has it. */
@@ -10,7 +10,7 @@ export interface StreamChunkEvent {
   readonly chunk: StreamChunk
   /** Of what goes by several chunks the last one has it: who goes on after it has had them all. */
   readonly sequence?: number | undefined
-  readonly millrace?: Aside
+  readonly millrace?: Supplement
   /** Whose it is, where it is a sub-agent's or a guest's. */
   readonly origin?: Origin
 }

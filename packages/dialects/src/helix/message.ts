@@ -2,10 +2,10 @@
 
 import { type UIMessage, uiMessagesOf } from '../ai-sdk/message.ts'
 
-type Shown = Parameters<typeof uiMessagesOf>[0]
+type SnapshotView = Parameters<typeof uiMessagesOf>[0]
 
 /** The messages of a view as a snapshot has them, with what is partly said as far as it goes. What the server ran says so: pages send back only what a client did. */
-export function snapshotMessagesOf(view: Shown): UIMessage[] {
+export function snapshotMessagesOf(view: SnapshotView): UIMessage[] {
   const clients = new Set<unknown>()
   for (const { parts } of view.messages) {
     for (const part of parts) if ('toolCallId' in part && part.executor === 'client') clients.add(part.toolCallId)

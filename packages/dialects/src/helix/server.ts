@@ -3,18 +3,18 @@
 import { type Message, ProtocolError } from '@millrace/protocol'
 import type { EndStatus, Told } from '../dialect/dialect.ts'
 import type { PostedAnswer } from '../dialect/posted.ts'
-import { PeerConnection } from '../foreign-server/foreign-connection.ts'
-import type { Peer, PeerReply, PeerRequest } from '../foreign-server/foreign-server.ts'
+import { ForeignConnection } from '../foreign-server/foreign-connection.ts'
+import type { ForeignReply, ForeignRequest, ForeignServer } from '../foreign-server/foreign-server.ts'
 import { readEvents, type WireEvent } from '../http/event-reader.ts'
-import { type HttpPeerOptions, request } from '../http/request.ts'
+import { type HttpServerOptions, request } from '../http/request.ts'
 import { HelixDecoder } from './decoder.ts'
 import type { StreamEvent } from './event.ts'
 
 /** Where the routes of the server are: `start`, `sse`, `submit-tool-result` and so on lie under `api`. */
-export type HelixOptions = HttpPeerOptions
+export type HelixOptions = HttpServerOptions
 
 /** A reply that can be gone on with: by its place, and by all that was understood of it. */
-class HelixReply implements PeerReply {
+class HelixReply implements ForeignReply {
   readonly decoder: HelixDecoder
   /** The place of what was said last, here or before. */
   place: string | undefined
@@ -70,7 +70,7 @@ function eventIn({ data }: WireEvent): StreamEvent {
   }
 }
 
-class HelixPeer implements Peer {
+class HelixServer implements ForeignServer {
   readonly name = 'helix'
   readonly canCut = false
   readonly #options: HelixOptions
@@ -81,7 +81,7 @@ class HelixPeer implements Peer {
     this.#options = options
   }
 
-  async ask(asking: PeerRequest): Promise<PeerReply> {
+  async ask(asking: ForeignRequest): Promise<ForeignReply> {
     const { sessionId, kind, answers, messages, data, signal } = asking
     const known = this.#places.get(sessionId)
     if (kind === 'continue' && known?.place !== undefined) {
@@ -95,18 +95,18 @@ class HelixPeer implements Peer {
     return this.#replied(sessionId, new HelixReply(response, new HelixDecoder(), known?.place))
   }
 
-  async resume(asking: PeerRequest, dropped?: PeerReply): Promise<PeerReply | undefined> {
+  async resume(asking: ForeignRequest, dropped?: ForeignReply): Promise<ForeignReply | undefined> {
     // Without a place nothing tells what was heard: to ask again might be to run again.
     if (!(dropped instanceof HelixReply) || dropped.place === undefined) return undefined
     return this.#follow(asking.sessionId, dropped, asking.signal)
   }
 
-  async stop({ sessionId, signal }: Pick<PeerRequest, 'sessionId' | 'signal'>): Promise<void> {
+  async stop({ sessionId, signal }: Pick<ForeignRequest, 'sessionId' | 'signal'>): Promise<void> {
     await (await this.#post('interrupt', { sessionId }, signal)).body?.cancel()
   }
 
   /** The stream of a session, from where a reply of it was left. */
-  async #follow(sessionId: string, before: HelixReply, signal: AbortSignal): Promise<PeerReply> {
+  async #follow(sessionId: string, before: HelixReply, signal: AbortSignal): Promise<ForeignReply> {
     const url = `${this.#url('sse')}?sessionId=${encodeURIComponent(sessionId)}`
     const headers = { accept: 'text/event-stream', 'X-Resume-From-Sequence': before.place as string }
     const response = await request(this.#options, { method: 'GET', url, headers, signal })
@@ -148,4 +148,4 @@ function submissionOf(sessionId: string, answer: PostedAnswer): object {
 }
 
 /** A connection to a server of Helix Agents. */
-export const helix = (options: HelixOptions): PeerConnection => new PeerConnection(new HelixPeer(options))
+export const helix = (options: HelixOptions): ForeignConnection => new ForeignConnection(new HelixServer(options))

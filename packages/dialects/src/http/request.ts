@@ -6,7 +6,7 @@ import { RequestError } from './request-error.ts'
 type Computed<T> = T | (() => T | Promise<T>)
 
 /** Where a peer is, and as whom it is asked. */
-export interface HttpPeerOptions {
+export interface HttpServerOptions {
   /** Where it is. */
   readonly api: string
   readonly headers?: Computed<HeadersInit> | undefined
@@ -18,7 +18,7 @@ export interface HttpPeerOptions {
 const computed = async <T>(given: Computed<T>): Promise<T> =>
   typeof given === 'function' ? (given as () => T | Promise<T>)() : given
 
-export interface HttpAsking {
+export interface HttpRequest {
   readonly method?: 'GET' | 'POST' | undefined
   /** In place of the peer's own. */
   readonly url?: string | undefined
@@ -32,7 +32,7 @@ export interface HttpAsking {
 const UNAUTHORIZED = 401
 
 /** The response to a request; throws a `RequestError` for all that is none or says no. */
-export async function request(options: HttpPeerOptions, asking: HttpAsking): Promise<Response> {
+export async function request(options: HttpServerOptions, asking: HttpRequest): Promise<Response> {
   let reply = await respond(options, asking)
   if (reply.status === UNAUTHORIZED && typeof options.headers === 'function') {
     reply.body?.cancel().catch(() => {})
@@ -43,20 +43,20 @@ export async function request(options: HttpPeerOptions, asking: HttpAsking): Pro
 }
 
 /** Who asks. What gives that goes to the network itself, as like as not: it may do better the next time. */
-async function who({ headers = {}, credentials = 'same-origin' }: HttpPeerOptions) {
+async function credentialsOf({ headers = {}, credentials = 'same-origin' }: HttpServerOptions) {
   try {
     return { headers: new Headers(await computed(headers)), credentials: await computed(credentials) }
   } catch (error) {
-    throw new RequestError({ code: 'headers_failed', message: wordsOf(error), retryable: true })
+    throw new RequestError({ code: 'headers_failed', message: messageOf(error), retryable: true })
   }
 }
 
-const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-async function respond(options: HttpPeerOptions, asking: HttpAsking): Promise<Response> {
+async function respond(options: HttpServerOptions, asking: HttpRequest): Promise<Response> {
   const { fetch = globalThis.fetch, api } = options
   const { method = 'POST', url = api, body, signal } = asking
-  const { headers, credentials } = await who(options)
+  const { headers, credentials } = await credentialsOf(options)
   if (body !== undefined) headers.set('content-type', 'application/json')
   for (const name in asking.headers) headers.set(name, asking.headers[name] as string)
   try {
@@ -69,12 +69,12 @@ async function respond(options: HttpPeerOptions, asking: HttpAsking): Promise<Re
       ...(signal && { signal }),
     })
   } catch (error) {
-    throw new RequestError({ code: 'network_error', message: wordsOf(error), retryable: true })
+    throw new RequestError({ code: 'network_error', message: messageOf(error), retryable: true })
   }
 }
 
 /** Stops what is under way in a session, by the route that many have for it: `POST {api}/{session}/stop`. */
-export async function stopBy(options: HttpPeerOptions, sessionId: string, signal: AbortSignal): Promise<void> {
+export async function postStop(options: HttpServerOptions, sessionId: string, signal: AbortSignal): Promise<void> {
   const url = `${options.api.replace(/\/+$/, '')}/${encodeURIComponent(sessionId)}/stop`
   await (await request(options, { url, body: {}, signal })).body?.cancel()
 }

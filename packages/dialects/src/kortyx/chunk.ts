@@ -3,25 +3,25 @@
 import type { Chunk, ChunkOf, Json, JsonObject } from '@millrace/protocol'
 import type { EndStatus, Told } from '../dialect/dialect.ts'
 import { defined } from '../dialect/fields.ts'
-import type { Aside, Signed } from '../dialect/supplement.ts'
+import type { GuestSigned, Supplement } from '../dialect/supplement.ts'
 
-interface Beside extends Signed {
+interface KortyxSupplement extends GuestSigned {
   /** What the chunk does not say of what it stands for. */
-  readonly millrace?: Aside
+  readonly millrace?: Supplement
 }
 
 /** Which node it is of, which use of a hook, and what the application calls that. */
-interface Corr {
+interface NodeFields {
   readonly node?: string | undefined
   readonly id?: string | undefined
   readonly opId?: string | undefined
 }
 
-interface OfText extends Corr {
+interface KortyxTextFields extends NodeFields {
   readonly segmentId?: string | undefined
 }
 
-interface OfCall extends Corr {
+interface KortyxCallFields extends NodeFields {
   readonly tool: string
   readonly toolCallId: string
 }
@@ -52,7 +52,7 @@ export type InterruptInput =
     })
 
 /** Asks a person; who answers names the request and shows the token. */
-export interface InterruptChunk extends Corr, Beside {
+export interface InterruptChunk extends NodeFields, KortyxSupplement {
   readonly type: 'interrupt'
   readonly requestId: string
   readonly resumeToken: string
@@ -64,13 +64,13 @@ export interface InterruptChunk extends Corr, Beside {
 }
 
 /** One update of a structured object. */
-export type StructuredDataChunk = ChunkOf<'structured-data'> & Beside
+export type StructuredDataChunk = ChunkOf<'structured-data'> & KortyxSupplement
 
 /** One chunk of a Kortyx stream. */
-export type StreamChunk =
+export type KortyxChunk =
   | InterruptChunk
   | StructuredDataChunk
-  | (Beside &
+  | (KortyxSupplement &
       (
         | { readonly type: 'session'; readonly sessionId: string }
         | {
@@ -81,17 +81,17 @@ export type StreamChunk =
             readonly rootSpanName: 'kortyx.run'
           }
         | { readonly type: 'status'; readonly message: string; readonly node?: string | undefined }
-        | ({ readonly type: 'text-start' | 'text-end' } & OfText)
-        | ({ readonly type: 'text-delta'; readonly delta: string } & OfText)
+        | ({ readonly type: 'text-start' | 'text-end' } & KortyxTextFields)
+        | ({ readonly type: 'text-delta'; readonly delta: string } & KortyxTextFields)
         | { readonly type: 'message'; readonly content: string; readonly node?: string | undefined }
-        | ({ readonly type: 'tool-call-start'; readonly input?: unknown } & OfCall)
+        | ({ readonly type: 'tool-call-start'; readonly input?: unknown } & KortyxCallFields)
         | ({
             readonly type: 'tool-call-result'
             readonly content: unknown
             readonly structuredContent?: unknown
             readonly isError?: boolean | undefined
-          } & OfCall)
-        | ({ readonly type: 'tool-call-error'; readonly message: string } & OfCall)
+          } & KortyxCallFields)
+        | ({ readonly type: 'tool-call-error'; readonly message: string } & KortyxCallFields)
         | {
             readonly type: 'tool-result'
             readonly tool?: string | undefined
@@ -119,7 +119,7 @@ export type StreamChunk =
 export const EXTENSION = 'millrace'
 
 /** What an extension holds: the chunk, and whose it is where it is a sub-agent's. */
-export type Extension = Pick<Told, 'chunk' | 'origin'>
+export type KortyxExtension = Pick<Told, 'chunk' | 'origin'>
 
 /** What our `done` holds; never what only the server is to know. */
 export interface DoneData {
@@ -127,13 +127,13 @@ export interface DoneData {
 }
 
 /** Which text a chunk is of. */
-export function textIdOf({ opId, segmentId, node }: OfText): string {
+export function textIdOf({ opId, segmentId, node }: KortyxTextFields): string {
   if (segmentId) return opId ? `${opId}:${segmentId}` : segmentId
   return opId ? `${opId}:${node ?? ''}` : (node ?? 'text')
 }
 
 /** The chunk that one of Kortyx says by itself; undefined where we have none for it, or several. */
-export function plainOf(event: StreamChunk): Chunk | undefined {
+export function chunkOf(event: KortyxChunk): Chunk | undefined {
   switch (event.type) {
     case 'text-delta':
       return { type: event.type, id: textIdOf(event), delta: event.delta }

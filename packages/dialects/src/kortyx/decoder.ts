@@ -1,15 +1,15 @@
 import { type Chunk, type Origin, ProtocolError } from '@millrace/protocol'
 import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
-import { meantBy } from '../dialect/supplement.ts'
-import { objectIn, originOf, sound, textIn, textOrNone } from '../dialect/validate.ts'
-import { type DoneData, EXTENSION, type Extension, plainOf, type StreamChunk } from './chunk.ts'
+import { chunkMeant } from '../dialect/supplement.ts'
+import { expectObject, expectOptionalString, expectOrigin, expectString, validated } from '../dialect/validate.ts'
+import { chunkOf, type DoneData, EXTENSION, type KortyxChunk, type KortyxExtension } from './chunk.ts'
 
 const NONE: readonly Told[] = []
 
 const STATUSES: ReadonlySet<unknown> = new Set(['completed', 'failed', 'interrupted', 'aborted', 'paused'])
 
 /** Understands a Kortyx stream: ours, or that of a server of Kortyx. */
-export class KortyxDecoder implements Decoder<StreamChunk> {
+export class KortyxDecoder implements Decoder<KortyxChunk> {
   /** What answers the requests that were made. */
   readonly tokens: Map<string, string>
   #status: EndStatus | undefined
@@ -29,15 +29,15 @@ export class KortyxDecoder implements Decoder<StreamChunk> {
     return this.#status
   }
 
-  decode(event: StreamChunk): readonly Told[] {
+  decode(event: KortyxChunk): readonly Told[] {
     if (typeof event?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'chunk: expected an object with a type')
-    const guest = originOf(event.millraceOrigin)
+    const guest = expectOrigin(event.millraceOrigin)
     if (this.#status === 'paused') this.#goOn()
     if (event.type === 'tool-result' && event.tool === EXTENSION) return this.#extension(event.content, guest)
     look(event)
     if (event.type === 'message' && event.millrace === undefined) return this.#message(event)
-    const chunk = meantBy(this.#plain(event), event.millrace)
+    const chunk = chunkMeant(this.#plain(event), event.millrace)
     this.#follow(event)
     if (chunk === undefined) return NONE
     return [guest ? { chunk, origin: guest } : { chunk }]
@@ -50,17 +50,17 @@ export class KortyxDecoder implements Decoder<StreamChunk> {
   }
 
   #extension(content: unknown, guest: Origin | undefined): readonly Told[] {
-    const { chunk, origin: said } = (content ?? {}) as Partial<Extension>
+    const { chunk, origin: said } = (content ?? {}) as Partial<KortyxExtension>
     if (typeof chunk?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'chunk tool-result.content: expected { chunk }')
-    sound(chunk)
-    const origin = originOf(said) ?? guest
+    validated(chunk)
+    const origin = expectOrigin(said) ?? guest
     if (!said && chunk.type === 'run-finished') this.#status = chunk.status
     return [origin ? { chunk, origin } : { chunk }]
   }
 
-  #plain(event: StreamChunk): Chunk | undefined {
-    const plain = plainOf(event)
+  #plain(event: KortyxChunk): Chunk | undefined {
+    const plain = chunkOf(event)
     if (event.type !== 'text-start' && event.type !== 'text-delta' && event.type !== 'text-end') return plain
     // Without a use of a hook or a node the name is one text's for good.
     if (plain === undefined || !('id' in plain) || (event.segmentId && !event.opId)) return plain
@@ -83,7 +83,7 @@ export class KortyxDecoder implements Decoder<StreamChunk> {
   }
 
   /** Sees how the run stands. */
-  #follow(event: StreamChunk): void {
+  #follow(event: KortyxChunk): void {
     const isOwn = event.millrace === undefined
     switch (event.type) {
       case 'text-delta':
@@ -107,19 +107,19 @@ export class KortyxDecoder implements Decoder<StreamChunk> {
 }
 
 /** Looks at what has to be read of an event to understand it. */
-function look(event: StreamChunk): void {
+function look(event: KortyxChunk): void {
   switch (event.type) {
     case 'text-start':
     case 'text-delta':
     case 'text-end':
-      textOrNone(event.opId, 'chunk.opId')
-      textOrNone(event.segmentId, 'chunk.segmentId')
-      textOrNone(event.node, 'chunk.node')
+      expectOptionalString(event.opId, 'chunk.opId')
+      expectOptionalString(event.segmentId, 'chunk.segmentId')
+      expectOptionalString(event.node, 'chunk.node')
       break
     case 'interrupt':
-      textIn(event.requestId, 'chunk interrupt.requestId')
-      textIn(event.resumeToken, 'chunk interrupt.resumeToken')
-      objectIn(event.input, 'chunk interrupt.input')
+      expectString(event.requestId, 'chunk interrupt.requestId')
+      expectString(event.resumeToken, 'chunk interrupt.resumeToken')
+      expectObject(event.input, 'chunk interrupt.input')
       break
     default:
   }

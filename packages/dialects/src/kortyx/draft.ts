@@ -1,8 +1,8 @@
 // What a lane has said since its last commit, and would have to be taken back: as little of it as that takes.
 
-import type { StreamChunk, StructuredDataChunk } from './chunk.ts'
+import type { KortyxChunk, StructuredDataChunk } from './chunk.ts'
 
-type StructuredEvent = StructuredDataChunk | Extract<StreamChunk, { type: 'structured-data-invalidated' }>
+type StructuredEvent = StructuredDataChunk | Extract<KortyxChunk, { type: 'structured-data-invalidated' }>
 
 /** A structured object that is not done, or not for certain yet. */
 interface Stream {

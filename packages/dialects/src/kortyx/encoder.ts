@@ -1,11 +1,11 @@
 import type { Chunk, Origin } from '@millrace/protocol'
 import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
-import { isSettling } from '../dialect/settling.ts'
-import { type Aside, asideOf, signed } from '../dialect/supplement.ts'
-import { type DoneData, EXTENSION, type Extension, plainOf, type StreamChunk, textOf } from './chunk.ts'
+import { isToolResult } from '../dialect/settling.ts'
+import { type Supplement, supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
+import { chunkOf, type DoneData, EXTENSION, type KortyxChunk, type KortyxExtension, textOf } from './chunk.ts'
 import { Drafts } from './draft.ts'
 import { interruptOf } from './interrupt.ts'
-import { Desk } from './pendings.ts'
+import { PendingRequests } from './pendings.ts'
 
 export interface KortyxEncoderOptions {
   /** The session, where clients are told of it. */
@@ -16,10 +16,10 @@ export interface KortyxEncoderOptions {
   readonly tokenOf?: ((requestId: string) => string) | undefined
 }
 
-const NONE: readonly StreamChunk[] = []
+const NONE: readonly KortyxChunk[] = []
 
 /** Says a run as a Kortyx stream. */
-export class KortyxEncoder implements Encoder<StreamChunk> {
+export class KortyxEncoder implements Encoder<KortyxChunk> {
   readonly #options: KortyxEncoderOptions
   #isOpen = false
   #isOver = false
@@ -30,28 +30,28 @@ export class KortyxEncoder implements Encoder<StreamChunk> {
   /** What clients call a text, where its own name stands for words that were taken back. */
   readonly #renamed = new Map<string, string>()
   #renames = 0
-  readonly #desk = new Desk()
+  readonly #desk = new PendingRequests()
   readonly #drafts = new Drafts()
 
   constructor(options: KortyxEncoderOptions = {}) {
     this.#options = options
   }
 
-  encode(told: Told): readonly StreamChunk[] {
-    const events = signed(this.#encode(told), told.origin)
+  encode(told: Told): readonly KortyxChunk[] {
+    const events = withGuestOrigin(this.#encode(told), told.origin)
     // What happens between two connections is not said, and yet has happened.
     return this.#isOver ? NONE : this.#said(events)
   }
 
-  resume(): readonly StreamChunk[] {
+  resume(): readonly KortyxChunk[] {
     this.#isOver = false
     this.#isOpen = false
     return [...this.#opening(), ...[...this.#drafts.open()].map(derived)]
   }
 
-  end(status: EndStatus): readonly StreamChunk[] {
+  end(status: EndStatus): readonly KortyxChunk[] {
     if (this.#isOver) return NONE
-    const events: StreamChunk[] = this.#closed(this.#texts.keys())
+    const events: KortyxChunk[] = this.#closed(this.#texts.keys())
     if (status === 'paused') {
       const { tokenOf = id => id } = this.#options
       for (const waiting of this.#desk.waiting()) events.push(interruptOf(waiting, tokenOf(waiting.id)))
@@ -65,11 +65,11 @@ export class KortyxEncoder implements Encoder<StreamChunk> {
     return said
   }
 
-  #encode({ chunk, origin }: Told): readonly StreamChunk[] {
+  #encode({ chunk, origin }: Told): readonly KortyxChunk[] {
     this.#desk.follow(chunk, origin)
     // The words of a sub-agent are not of this message; what it asks for waits like anything else.
     if (origin && origin.guest === undefined && origin.agentId !== origin.runId) {
-      if (isSettling(chunk)) this.#desk.settled(chunk.toolCallId)
+      if (isToolResult(chunk)) this.#desk.settled(chunk.toolCallId)
       return [extension({ chunk, origin })]
     }
     const lane = origin?.lane ?? ''
@@ -95,17 +95,17 @@ export class KortyxEncoder implements Encoder<StreamChunk> {
   }
 
   /** Some chunks, after those with which a stream begins. */
-  #said(events: readonly StreamChunk[]): readonly StreamChunk[] {
+  #said(events: readonly KortyxChunk[]): readonly KortyxChunk[] {
     return this.#isOpen || events.length === 0 ? events : [...this.#opening(), ...events]
   }
 
-  #opening(): readonly StreamChunk[] {
+  #opening(): readonly KortyxChunk[] {
     this.#isOpen = true
     const { sessionId } = this.#options
     return sessionId === undefined ? NONE : [derived({ type: 'session', sessionId })]
   }
 
-  #checkpoint(): readonly StreamChunk[] {
+  #checkpoint(): readonly KortyxChunk[] {
     const { sessionId, turnIndex } = this.#options
     const id = this.#checkpointId
     if (id === undefined || sessionId === undefined || turnIndex === undefined) return NONE
@@ -116,12 +116,12 @@ export class KortyxEncoder implements Encoder<StreamChunk> {
     chunk: Extract<Chunk, { type: 'text-start' | 'text-delta' | 'text-end' }>,
     lane: string,
     origin: Origin | undefined,
-  ): StreamChunk[] {
+  ): KortyxChunk[] {
     const { type, id } = chunk
     const segmentId = this.#renamed.get(id) ?? id
     const node = nodeOf(origin)
     const about = node === undefined ? { segmentId } : { segmentId, node }
-    const event: StreamChunk =
+    const event: KortyxChunk =
       type === 'text-delta'
         ? { type, segmentId, delta: chunk.delta, ...(node !== undefined && { node }) }
         : { type, ...about }
@@ -135,8 +135,8 @@ export class KortyxEncoder implements Encoder<StreamChunk> {
   }
 
   /** What says that texts are over. */
-  #closed(ids: Iterable<string>): StreamChunk[] {
-    const events: StreamChunk[] = []
+  #closed(ids: Iterable<string>): KortyxChunk[] {
+    const events: KortyxChunk[] = []
     for (const id of ids) {
       const segmentId = this.#texts.get(id)
       if (segmentId !== undefined) events.push({ type: 'text-end', segmentId })
@@ -146,7 +146,7 @@ export class KortyxEncoder implements Encoder<StreamChunk> {
   }
 
   /** How Kortyx says a chunk, as well as it can; undefined where it has nothing for it. */
-  #event(chunk: Chunk, lane: string, node: string | undefined): StreamChunk | undefined {
+  #event(chunk: Chunk, lane: string, node: string | undefined): KortyxChunk | undefined {
     const about = node === undefined ? {} : { node }
     switch (chunk.type) {
       case 'session':
@@ -205,7 +205,7 @@ export class KortyxEncoder implements Encoder<StreamChunk> {
   }
 
   /** Takes back what a lane said since its last commit, as far as Kortyx can: words that were shown stay, and what comes in their place is another text. */
-  #discard(lane: string): StreamChunk[] {
+  #discard(lane: string): KortyxChunk[] {
     const { texts, calls, streams } = this.#drafts.discard(lane)
     const events = this.#closed(texts)
     for (const id of texts) this.#renamed.set(id, `${id}~${++this.#renames}`)
@@ -225,16 +225,16 @@ const nodeOf = (origin: Origin | undefined): string | undefined =>
   origin?.guest === undefined ? origin?.node : undefined
 
 /** A chunk that stands for another, with what it does not say of that. */
-function besides(event: StreamChunk, chunk: Chunk): StreamChunk {
-  const aside = asideOf(chunk, plainOf(event))
+function besides(event: KortyxChunk, chunk: Chunk): KortyxChunk {
+  const aside = supplementOf(chunk, chunkOf(event))
   return aside === undefined ? event : { ...event, millrace: aside }
 }
 
 /** A chunk that stands for no other. */
-const derived = (event: StreamChunk): StreamChunk => ({ ...event, millrace: null satisfies Aside })
+const derived = (event: KortyxChunk): KortyxChunk => ({ ...event, millrace: null satisfies Supplement })
 
 /** A chunk that Kortyx has nothing for. */
-function extension({ chunk, origin }: Extension): StreamChunk {
-  const content: Extension = { chunk, ...(origin && { origin }) }
+function extension({ chunk, origin }: KortyxExtension): KortyxChunk {
+  const content: KortyxExtension = { chunk, ...(origin && { origin }) }
   return { type: 'tool-result', tool: EXTENSION, content }
 }

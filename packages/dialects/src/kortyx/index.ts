@@ -1,16 +1,22 @@
 import type { Dialect } from '../dialect/dialect.ts'
-import type { StreamChunk } from './chunk.ts'
+import type { KortyxChunk } from './chunk.ts'
 import { KortyxDecoder } from './decoder.ts'
 import { KortyxEncoder, type KortyxEncoderOptions } from './encoder.ts'
 
-export { EXTENSION, type Extension, type InterruptInput, type StreamChunk, type StructuredDataChunk } from './chunk.ts'
+export {
+  EXTENSION,
+  type InterruptInput,
+  type KortyxChunk as StreamChunk,
+  type KortyxExtension as Extension,
+  type StructuredDataChunk,
+} from './chunk.ts'
 export type { KortyxEncoderOptions } from './encoder.ts'
 export { type Answered, answerOf } from './interrupt.ts'
 export { type KortyxOptions, kortyx } from './server.ts'
 export { type BufferedStreamResult, summarizeStreamChunks } from './summary.ts'
 
 /** The chunk stream of Kortyx. */
-export const kortyxDialect: Dialect<StreamChunk, KortyxEncoderOptions> = {
+export const kortyxDialect: Dialect<KortyxChunk, KortyxEncoderOptions> = {
   name: 'kortyx',
   encoder: options => new KortyxEncoder(options),
   decoder: () => new KortyxDecoder(),

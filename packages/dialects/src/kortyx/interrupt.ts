@@ -5,7 +5,7 @@ import type { PostedAnswer } from '../dialect/posted.ts'
 import type { InterruptChunk, InterruptInput } from './chunk.ts'
 
 /** Something that waits for a person. */
-export type Waiting = {
+export type KortyxPending = {
   readonly id: string
   readonly agentId?: string
   readonly node?: string
@@ -24,7 +24,7 @@ const APPROVE = 'approve'
 const DENY = 'deny'
 
 /** How a person is asked for what waits. */
-export function interruptOf(waiting: Waiting, resumeToken: string): InterruptChunk {
+export function interruptOf(waiting: KortyxPending, resumeToken: string): InterruptChunk {
   const { id: requestId, node } = waiting
   const about = { type: 'interrupt', requestId, resumeToken, ...(node !== undefined && { node }) } as const
   if (waiting.kind === 'interrupt') {

@@ -1,23 +1,23 @@
 // What waits for people while a run is said, whoever in it asks, and the calls that nothing came of yet.
 
 import type { Chunk, ChunkOf, Origin } from '@millrace/protocol'
-import { isSettling } from '../dialect/settling.ts'
-import type { Waiting } from './interrupt.ts'
+import { isToolResult } from '../dialect/settling.ts'
+import type { KortyxPending } from './interrupt.ts'
 
-interface Call {
+interface KortyxCall {
   readonly toolName: string
   readonly input: ChunkOf<'tool-input-available'>['input']
   readonly isClient: boolean
 }
 
 /** Where all that waits is kept in view. */
-export class Desk {
-  readonly #calls = new Map<string, Call>()
+export class PendingRequests {
+  readonly #calls = new Map<string, KortyxCall>()
   /** By the call or the question. */
-  readonly #waiting = new Map<string, Waiting>()
+  readonly #waiting = new Map<string, KortyxPending>()
 
   /** All that waits for a person, in the order in which it was asked for. */
-  waiting(): Iterable<Waiting> {
+  waiting(): Iterable<KortyxPending> {
     return this.#waiting.values()
   }
 
@@ -57,11 +57,11 @@ export class Desk {
         for (const [key, { agentId }] of this.#waiting) if (agentId === chunk.agentId) this.#waiting.delete(key)
         break
       default:
-        if (isSettling(chunk)) this.#waiting.delete(chunk.toolCallId)
+        if (isToolResult(chunk)) this.#waiting.delete(chunk.toolCallId)
     }
   }
 
-  #waitForClient(toolCallId: string, { toolName, input }: Call, asker: Asker): void {
+  #waitForClient(toolCallId: string, { toolName, input }: KortyxCall, asker: Asker): void {
     this.#waiting.set(toolCallId, { kind: 'client-tool', id: toolCallId, toolCallId, toolName, input, ...asker })
   }
 
@@ -79,7 +79,7 @@ export class Desk {
   }
 }
 
-type Asker = Pick<Waiting, 'node' | 'agentId'>
+type Asker = Pick<KortyxPending, 'node' | 'agentId'>
 
 /** Who asks. */
 const askerIn = (origin: Origin | undefined): Asker => {

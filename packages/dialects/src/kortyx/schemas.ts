@@ -125,7 +125,9 @@ export const ChatRequestSchema = z.looseObject({
   regenerate: z.boolean().optional(),
 })
 
-export type ChatRequest = z.output<typeof ChatRequestSchema>
+type KortyxChatRequest = z.output<typeof ChatRequestSchema>
+
+export type { KortyxChatRequest as ChatRequest }
 
 /** What goes on with a run that waits: which request is answered, by which token, and how. */
 export interface Resume {
@@ -137,7 +139,7 @@ export interface Resume {
 }
 
 /** Which request the last message answers, if it does. */
-export function resumeIn({ messages }: ChatRequest): Resume | undefined {
+export function resumeIn({ messages }: KortyxChatRequest): Resume | undefined {
   const { metadata, role } = messages.at(-1) ?? {}
   const resume = metadata?.['resume']
   if (role !== 'user' || typeof resume !== 'object' || resume === null || Array.isArray(resume)) return undefined
@@ -160,7 +162,7 @@ function selectedIn({ selected, choice, choices }: JsonObject): readonly string[
 }
 
 /** What a request amounts to, but for what it answers. */
-export function postedOf({ messages, regenerate }: ChatRequest): Posted {
+export function postedOf({ messages, regenerate }: KortyxChatRequest): Posted {
   const said = messages.filter(({ role }) => role === 'user').map(saidOf)
   return {
     said,

@@ -3,28 +3,28 @@
 import type { Json, Message } from '@millrace/protocol'
 import type { EndStatus, Told } from '../dialect/dialect.ts'
 import type { PostedAnswer } from '../dialect/posted.ts'
-import { PeerConnection } from '../foreign-server/foreign-connection.ts'
-import type { Peer, PeerReply, PeerRequest } from '../foreign-server/foreign-server.ts'
+import { ForeignConnection } from '../foreign-server/foreign-connection.ts'
+import type { ForeignReply, ForeignRequest, ForeignServer } from '../foreign-server/foreign-server.ts'
 import { HttpReply } from '../foreign-server/http-reply.ts'
-import { type HttpPeerOptions, request } from '../http/request.ts'
+import { type HttpServerOptions, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
-import type { StreamChunk } from './chunk.ts'
+import type { KortyxChunk } from './chunk.ts'
 import { KortyxDecoder } from './decoder.ts'
 import { selectedBy } from './interrupt.ts'
 
-export interface KortyxOptions extends HttpPeerOptions {
+export interface KortyxOptions extends HttpServerOptions {
   /** Which of the server's workflows; its own choice, if nothing is said. */
   readonly workflowId?: string | undefined
 }
 
 /** A message, as Kortyx has it. */
-interface Said {
+interface KortyxMessage {
   readonly role: Message['role']
   readonly content: string
   readonly metadata?: { readonly resume: Json }
 }
 
-class KortyxPeer implements Peer {
+class KortyxServer implements ForeignServer {
   readonly name = 'kortyx'
   readonly #options: KortyxOptions
   /** What answers the requests that were made. */
@@ -34,7 +34,7 @@ class KortyxPeer implements Peer {
     this.#options = options
   }
 
-  async ask({ sessionId, kind, messages, answers, data, signal }: PeerRequest): Promise<PeerReply> {
+  async ask({ sessionId, kind, messages, answers, data, signal }: ForeignRequest): Promise<ForeignReply> {
     const said = messages.map(saidOf)
     const body = {
       sessionId,
@@ -42,9 +42,9 @@ class KortyxPeer implements Peer {
       context: data !== null && typeof data === 'object' ? data : {},
       ...(kind === 'regenerate' && { regenerate: true }),
     }
-    const post = async (last: readonly Said[]) => {
+    const post = async (last: readonly KortyxMessage[]) => {
       const asking = { body: { ...body, messages: [...said, ...last] }, signal }
-      return new HttpReply<StreamChunk>(await request(this.#options, asking), new KortyxDecoder(this.#tokens))
+      return new HttpReply<KortyxChunk>(await request(this.#options, asking), new KortyxDecoder(this.#tokens))
     }
     // Kortyx takes one answer at a time.
     const [first, ...rest] = answers.map(answer => this.#resumes(answer))
@@ -58,7 +58,7 @@ class KortyxPeer implements Peer {
   }
 
   /** How an answer is said. */
-  #resumes(answer: PostedAnswer): Said {
+  #resumes(answer: PostedAnswer): KortyxMessage {
     const { id: requestId } = answer
     const token = this.#tokens.get(requestId)
     const selected = selectedBy(answer)
@@ -75,11 +75,11 @@ class KortyxPeer implements Peer {
 }
 
 /** Several requests, one after the other, as one reply. */
-class Replies implements PeerReply {
-  #reply: PeerReply
-  readonly #next: readonly (() => Promise<PeerReply>)[]
+class Replies implements ForeignReply {
+  #reply: ForeignReply
+  readonly #next: readonly (() => Promise<ForeignReply>)[]
 
-  constructor(first: PeerReply, next: readonly (() => Promise<PeerReply>)[]) {
+  constructor(first: ForeignReply, next: readonly (() => Promise<ForeignReply>)[]) {
     this.#reply = first
     this.#next = next
   }
@@ -98,10 +98,10 @@ class Replies implements PeerReply {
   }
 }
 
-const saidOf = ({ role, parts }: Message): Said => ({
+const saidOf = ({ role, parts }: Message): KortyxMessage => ({
   role,
   content: parts.flatMap(part => (part.type === 'text' ? [part.text] : [])).join(''),
 })
 
 /** A connection to a server of Kortyx: what answers with `createChatRouteHandler`. */
-export const kortyx = (options: KortyxOptions): PeerConnection => new PeerConnection(new KortyxPeer(options))
+export const kortyx = (options: KortyxOptions): ForeignConnection => new ForeignConnection(new KortyxServer(options))

@@ -1,16 +1,16 @@
-import type { StreamChunk, StructuredDataChunk } from './chunk.ts'
+import type { KortyxChunk, StructuredDataChunk } from './chunk.ts'
 import { textIdOf } from './chunk.ts'
 
 /** A stream that is over, as one value. */
 export interface BufferedStreamResult {
-  readonly chunks: readonly StreamChunk[]
+  readonly chunks: readonly KortyxChunk[]
   /** What was said; texts that follow each other without a space between them get one. */
   readonly text: string
   readonly structured: readonly StructuredDataChunk[]
 }
 
 /** What the chunks of a stream come to. Whole messages count where nothing was said word by word. */
-export function summarizeStreamChunks(chunks: readonly StreamChunk[]): Omit<BufferedStreamResult, 'chunks'> {
+export function summarizeStreamChunks(chunks: readonly KortyxChunk[]): Omit<BufferedStreamResult, 'chunks'> {
   const pieces: string[] = []
   const whole: string[] = []
   const structured: StructuredDataChunk[] = []

@@ -3,15 +3,15 @@
 import type { Backoff } from '@millrace/protocol/retry'
 import type { PostedAnswer } from '../dialect/posted.ts'
 import { newId } from '../http/new-id.ts'
-import { type HttpPeerOptions, request } from '../http/request.ts'
+import { type HttpServerOptions, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
 import { Reply } from './reply.ts'
-import { Follower } from './reply-follower.ts'
-import { asked, type Server, sessionUrl } from './reply-stream.ts'
+import { ReplyFollower } from './reply-follower.ts'
+import { type MuiServer, requestWithRetry, sessionUrl } from './reply-stream.ts'
 import type { ChatAttachment, ChatConversation, ChatRealtimeEvent, ChatReplyChunk, ChatThreadMessage } from './types.ts'
 import { uploaded } from './upload.ts'
 
-export interface MuiAdapterOptions extends Omit<HttpPeerOptions, 'api'> {
+export interface MuiAdapterOptions extends Omit<HttpServerOptions, 'api'> {
   /** Where the agent is: `/api/mui/<agent>`. */
   readonly url: string
   /** The conversation of a page that has no list of them; one of its own, if nothing is said. */
@@ -21,15 +21,15 @@ export interface MuiAdapterOptions extends Omit<HttpPeerOptions, 'api'> {
 }
 
 /** What a person says, as far as it is looked at. */
-interface Said {
+interface SentMessage {
   readonly id: string
   readonly parts: readonly { readonly type: string }[]
   readonly metadata?: object | undefined
 }
 
-interface Asking {
+interface SendInput {
   readonly conversationId?: string | undefined
-  readonly message: Said
+  readonly message: SentMessage
   readonly messages: readonly { readonly id: string }[]
   readonly attachments?: readonly Pick<ChatAttachment, 'file'>[] | undefined
   readonly signal: AbortSignal
@@ -61,7 +61,7 @@ const OTHER_ID: ReadonlySet<string> = new Set(['answer_wrong_kind', 'answer_unkn
 
 /** A page of MUI X Chat (`@mui/x-chat-headless` 9) that talks to an agent. */
 export class MuiAdapter {
-  readonly #server: Server
+  readonly #server: MuiServer
   readonly #own: string
   /** Where the page is. */
   #conversation: string
@@ -71,7 +71,7 @@ export class MuiAdapter {
   /** The page that listened has gone. */
   #hasLeft = false
   #reply: Promise<Reply> | undefined
-  #follower: Follower | undefined
+  #follower: ReplyFollower | undefined
   /** The answer to what somebody said, where there was one. */
   readonly #answers = new Map<string, string>()
   /** The approvals of the calls that were listed. */
@@ -87,7 +87,7 @@ export class MuiAdapter {
   }
 
   /** Says something; where it was said before, its answer is asked for anew. */
-  sendMessage = async (input: Asking): Promise<ReadableStream<ChatReplyChunk>> => {
+  sendMessage = async (input: SendInput): Promise<ReadableStream<ChatReplyChunk>> => {
     const { message, attachments = [] } = input
     const sessionId = input.conversationId ?? this.#own
     await this.#listed(sessionId, message, input.signal)
@@ -97,7 +97,7 @@ export class MuiAdapter {
   }
 
   /** Answers something anew. */
-  regenerate = (input: Asking & { readonly messageId: string }): Promise<ReadableStream<ChatReplyChunk>> => {
+  regenerate = (input: SendInput & { readonly messageId: string }): Promise<ReadableStream<ChatReplyChunk>> => {
     const { message, messageId } = input
     return this.#ask(input, message, messageId === message.id ? (this.#answers.get(message.id) ?? true) : messageId)
   }
@@ -160,7 +160,7 @@ export class MuiAdapter {
   ): Promise<{ conversations: ChatConversation[]; cursor?: string; hasMore: boolean }> => {
     const { cursor } = input
     const url = `${this.#server.root}/sessions?limit=${PAGE}${cursor === undefined ? '' : `&after=${encodeURIComponent(cursor)}`}`
-    const { sessions, next } = await this.#json<{ sessions: readonly SessionLine[]; next: string | null }>(url)
+    const { sessions, next } = await this.#json<{ sessions: readonly SessionSummary[]; next: string | null }>(url)
     return {
       conversations: sessions.map(conversationOf),
       hasMore: next !== null,
@@ -215,7 +215,7 @@ export class MuiAdapter {
   }
 
   /** Waits until the history is there in whose place what is said now would be gone. Throws where it was stopped meanwhile. */
-  async #listed(sessionId: string, message: Said, signal: AbortSignal): Promise<void> {
+  async #listed(sessionId: string, message: SentMessage, signal: AbortSignal): Promise<void> {
     const listing = this.#listing
     const visits = this.#visits
     if (listing?.conversationId !== sessionId) return
@@ -234,8 +234,8 @@ export class MuiAdapter {
   }
 
   async #ask(
-    { conversationId, messages, signal }: Asking,
-    { id, parts, metadata }: Said,
+    { conversationId, messages, signal }: SendInput,
+    { id, parts, metadata }: SentMessage,
     regenerate: string | boolean | undefined,
   ): Promise<ReadableStream<ChatReplyChunk>> {
     const sessionId = conversationId ?? this.#own
@@ -259,13 +259,13 @@ export class MuiAdapter {
     const server = this.#server
     // Not the runtime's signal: who stops the reply before it is there must know which it was.
     const left = new AbortController()
-    const first = await asked(server, signal, () => request(server, { body, signal: left.signal }))
+    const first = await requestWithRetry(server, signal, () => request(server, { body, signal: left.signal }))
     const runId = decodeURIComponent(first.headers.get('x-run-id') ?? '')
     return new Reply({ server, sessionId, runId, first, left, tell: () => this.#tell })
   }
 
   /** What stands behind a message that is answered anew, or in whose place another came, is no more. */
-  #remove(messages: Asking['messages'], id: string): void {
+  #remove(messages: SendInput['messages'], id: string): void {
     const at = messages.findIndex(message => message.id === id)
     if (at < 0) return
     for (const { id: messageId } of messages.slice(at + 1)) {
@@ -274,7 +274,7 @@ export class MuiAdapter {
     }
   }
 
-  async #stop(asking: Promise<Reply> | undefined, follower: Follower | undefined): Promise<void> {
+  async #stop(asking: Promise<Reply> | undefined, follower: ReplyFollower | undefined): Promise<void> {
     const reply = await asking?.catch(() => undefined)
     const target = reply && !reply.isOver ? reply : follower
     if (target === undefined) return
@@ -288,13 +288,13 @@ export class MuiAdapter {
       if (this.#conversation !== sessionId || this.#removed.has(messageId)) return
       this.#tell?.(withConversation(event, sessionId))
     }
-    new Follower({ server: this.#server, sessionId, runId, tell, onlyEnd: true })
+    new ReplyFollower({ server: this.#server, sessionId, runId, tell, onlyEnd: true })
   }
 
   /** Has something done; what comes of it is told where the reply is read. */
   async #post(url: string | undefined, body: object): Promise<void> {
     const { signal } = new AbortController()
-    const response = await asked(this.#server, signal, () => request(this.#server, { url, body }))
+    const response = await requestWithRetry(this.#server, signal, () => request(this.#server, { url, body }))
     await response.body?.cancel()
   }
 
@@ -303,24 +303,24 @@ export class MuiAdapter {
     const tell = this.#tell
     if (!tell || visits !== this.#visits) return
     const told = (event: ChatRealtimeEvent) => tell(withConversation(event, sessionId))
-    this.#follower = new Follower({ server: this.#server, sessionId, runId, tell: told })
+    this.#follower = new ReplyFollower({ server: this.#server, sessionId, runId, tell: told })
   }
 
   async #json<T>(url: string): Promise<T> {
     const { signal } = new AbortController()
-    const reply = await asked(this.#server, signal, () => request(this.#server, { method: 'GET', url }))
+    const reply = await requestWithRetry(this.#server, signal, () => request(this.#server, { method: 'GET', url }))
     return (await reply.json()) as T
   }
 }
 
-interface SessionLine {
+interface SessionSummary {
   readonly sessionId: string
   readonly title?: string
   readonly line?: string
   readonly updated: number
 }
 
-const conversationOf = ({ sessionId: id, title, line, updated }: SessionLine): ChatConversation => ({
+const conversationOf = ({ sessionId: id, title, line, updated }: SessionSummary): ChatConversation => ({
   id,
   ...(title !== undefined && { title }),
   ...(line !== undefined && { subtitle: line }),

@@ -1,7 +1,7 @@
 // Messages of the view in the shape of MUI X Chat.
 
 import type { Chunk, Message, Part, StructuredObject, ToolPart, View } from '@millrace/protocol'
-import { EXTENSION, type Extension, keptAs } from './chunk.ts'
+import { EXTENSION, keptAs, type MuiExtension } from './chunk.ts'
 import type { ChatMessage, ChatMessagePart, ChatToolInvocation } from './types.ts'
 
 const same = (id: string): string => id
@@ -83,10 +83,10 @@ export function chatMessageOf(message: Message, parts: readonly PlacedPart[]): C
   }
 }
 
-type Kept = Pick<View, 'messages' | 'interrupts' | 'structured'>
+type MessageContext = Pick<View, 'messages' | 'interrupts' | 'structured'>
 
 /** What belongs to a message of a run and is no part of it here: questions and their answers, what sub-agents ask to be approved, and structured objects that are done. */
-export function keptOf({ messages, interrupts, structured }: Kept, { runId, at, id }: Message): PlacedPart[] {
+export function keptOf({ messages, interrupts, structured }: MessageContext, { runId, at, id }: Message): PlacedPart[] {
   if (runId === undefined) return []
   const kept: PlacedPart[] = []
   for (const { at, status, response, interruptId, runId: own, lane, agentId, ...asked } of interrupts) {
@@ -117,11 +117,11 @@ function finalOf({ at, status, ...object }: StructuredObject): Chunk {
 
 function placed(at: number, chunk: Chunk): PlacedPart {
   const id = keptAs(chunk, true) as string
-  return { key: id, at, part: { type: EXTENSION, id, data: { chunk } satisfies Extension } }
+  return { key: id, at, part: { type: EXTENSION, id, data: { chunk } satisfies MuiExtension } }
 }
 
 /** The messages of a view that a page shows: what sub-agents said is not among them. */
-export function chatMessagesOf(view: Kept): ChatMessage[] {
+export function chatMessagesOf(view: MessageContext): ChatMessage[] {
   return view.messages
     .filter(({ parent }) => parent === undefined)
     .map(message => chatMessageOf(message, placedParts(message, keptOf(view, message))))

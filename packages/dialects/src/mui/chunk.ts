@@ -3,7 +3,7 @@
 
 import type { Chunk, GuestOrigin, Json, JsonObject, Origin } from '@millrace/protocol'
 import { defined, finishReasonOf } from '../dialect/fields.ts'
-import type { Aside } from '../dialect/supplement.ts'
+import type { Supplement } from '../dialect/supplement.ts'
 import type { ChatDataChunk, ChatMessageChunk } from './types.ts'
 
 /** The type of a data part that holds what MUI X Chat has nothing for and a page is to show: questions, answers, and structured objects that are done. */
@@ -13,7 +13,7 @@ export const EXTENSION = 'data-millrace'
 export const PASSED = 'millrace'
 
 /** What an extension holds. */
-export interface Extension {
+export interface MuiExtension {
   readonly chunk: Chunk
 }
 
@@ -23,22 +23,23 @@ export type WireOrigin =
   | GuestOrigin
   | { readonly lane: string; readonly guest?: never; readonly runId?: never }
 
-interface Beside {
+interface MuiSupplement {
   /** What the chunk does not say of what it stands for. */
-  readonly millrace?: Aside
+  readonly millrace?: Supplement
   readonly origin?: WireOrigin
 }
 
 /** One chunk on the wire: one of MUI X Chat, or what it passes over. */
-export type MuiEvent = Beside & (ChatMessageChunk | { readonly type: typeof PASSED; readonly data: Extension })
+export type MuiEvent = MuiSupplement &
+  (ChatMessageChunk | { readonly type: typeof PASSED; readonly data: MuiExtension })
 
-export const isExtension = (event: MuiEvent): event is Beside & { type: typeof PASSED; data: Extension } =>
+export const isExtension = (event: MuiEvent): event is MuiSupplement & { type: typeof PASSED; data: MuiExtension } =>
   event.type === PASSED || event.type === EXTENSION
 
-const isDataChunk = (event: MuiEvent): event is Beside & ChatDataChunk => event.type.startsWith('data-')
+const isDataChunk = (event: MuiEvent): event is MuiSupplement & ChatDataChunk => event.type.startsWith('data-')
 
 /** The chunk that one of MUI X Chat says by itself; undefined where we have none for it. */
-export function plainOf(event: MuiEvent): Chunk | undefined {
+export function chunkOf(event: MuiEvent): Chunk | undefined {
   switch (event.type) {
     case 'text-delta':
     case 'reasoning-delta':

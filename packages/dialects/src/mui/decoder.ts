@@ -1,9 +1,9 @@
 import { type Chunk, type Origin, ProtocolError } from '@millrace/protocol'
 import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
-import { standingAfter } from '../dialect/status-after.ts'
-import { meantBy } from '../dialect/supplement.ts'
-import { objectIn, originOf, sound, textIn } from '../dialect/validate.ts'
-import { type Extension, isExtension, type MuiEvent, plainOf, type WireOrigin } from './chunk.ts'
+import { statusAfter } from '../dialect/status-after.ts'
+import { chunkMeant } from '../dialect/supplement.ts'
+import { expectObject, expectOrigin, expectString, validated } from '../dialect/validate.ts'
+import { chunkOf, isExtension, type MuiEvent, type MuiExtension, type WireOrigin } from './chunk.ts'
 import type { ChatStreamEnvelope } from './types.ts'
 
 const NONE: readonly Told[] = []
@@ -23,16 +23,16 @@ export class MuiDecoder implements Decoder<MuiEvent | ChatStreamEnvelope> {
   decode(said: MuiEvent | ChatStreamEnvelope): readonly Told[] {
     const event = eventIn(said)
     if (isExtension(event)) return this.#extension(event)
-    const chunk = meantBy(plainOf(event), event.millrace)
+    const chunk = chunkMeant(chunkOf(event), event.millrace)
     if (event.type === 'start' && event.messageId !== undefined)
-      this.#messageId = textIn(event.messageId, 'chunk start.messageId')
+      this.#messageId = expectString(event.messageId, 'chunk start.messageId')
     const told = chunk === undefined ? NONE : [this.#told(chunk, event.origin)]
     this.#follow(event)
     return told
   }
 
   #told(chunk: Chunk, by: WireOrigin | undefined): Told {
-    const origin = by === undefined ? undefined : writerOf(objectIn(by, 'chunk.origin'))
+    const origin = by === undefined ? undefined : writerOf(expectObject(by, 'chunk.origin'))
     if (origin) return { chunk, origin }
     return this.#messageId === undefined ? { chunk } : { chunk, messageId: this.#messageId }
   }
@@ -40,10 +40,10 @@ export class MuiDecoder implements Decoder<MuiEvent | ChatStreamEnvelope> {
   #extension(event: MuiEvent & { readonly data: unknown }): readonly Told[] {
     // A mark: it says how far everything has been said.
     if (event.data === undefined) return NONE
-    const { chunk } = (event.data ?? {}) as Partial<Extension>
+    const { chunk } = (event.data ?? {}) as Partial<MuiExtension>
     if (typeof chunk?.type !== 'string')
       throw new ProtocolError('invalid-chunk', `chunk ${event.type}.data: expected { chunk }`)
-    const told = this.#told(sound(chunk), event.origin)
+    const told = this.#told(validated(chunk), event.origin)
     if (event.origin === undefined) {
       if (chunk.type === 'run-finished') this.#status = chunk.status
       else if (chunk.type === 'run-paused') this.#isPaused = true
@@ -54,7 +54,7 @@ export class MuiDecoder implements Decoder<MuiEvent | ChatStreamEnvelope> {
 
   /** Sees how the run stands. */
   #follow(event: MuiEvent): void {
-    this.#status = standingAfter(this.#status, event, this.#isPaused || this.#asked.size > 0)
+    this.#status = statusAfter(this.#status, event, this.#isPaused || this.#asked.size > 0)
     switch (event.type) {
       case 'tool-approval-request':
         this.#asked.add(event.toolCallId)
@@ -71,7 +71,7 @@ export class MuiDecoder implements Decoder<MuiEvent | ChatStreamEnvelope> {
 
 /** Who wrote it, where it was another than the run's own agent, of whose origin only the lane is said. */
 const writerOf = (by: { readonly [name: string]: unknown }): Origin | undefined =>
-  by['agentId'] === undefined && by['guest'] === undefined ? undefined : originOf(by)
+  by['agentId'] === undefined && by['guest'] === undefined ? undefined : expectOrigin(by)
 
 /** The chunk that was said, out of its envelope. */
 function eventIn(said: MuiEvent | ChatStreamEnvelope): MuiEvent {

@@ -1,7 +1,7 @@
 import { type Chunk, messageIdOf, type Origin } from '@millrace/protocol'
 import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
-import { type Aside, asideOf } from '../dialect/supplement.ts'
-import { EXTENSION, eventOf, keptAs, type MuiEvent, PASSED, plainOf, type WireOrigin } from './chunk.ts'
+import { type Supplement, supplementOf } from '../dialect/supplement.ts'
+import { chunkOf, EXTENSION, eventOf, keptAs, type MuiEvent, PASSED, type WireOrigin } from './chunk.ts'
 
 export interface MuiEncoderOptions {
   /** The run, where it is known before anything of it is said. */
@@ -149,13 +149,13 @@ const from = (by: WireOrigin | undefined): { origin?: WireOrigin } => (by === un
 
 /** An event, with what it does not say of its chunk. */
 function beside(event: MuiEvent, chunk: Chunk, by: WireOrigin | undefined): MuiEvent {
-  const aside = asideOf(chunk, plainOf(event))
+  const aside = supplementOf(chunk, chunkOf(event))
   if (aside === undefined && by === undefined) return event
   return { ...event, ...(aside !== undefined && { millrace: aside }), ...from(by) }
 }
 
 /** An event that stands for no chunk of its own. */
-const derived = (event: MuiEvent): MuiEvent => ({ ...event, millrace: null satisfies Aside })
+const derived = (event: MuiEvent): MuiEvent => ({ ...event, millrace: null satisfies Supplement })
 
 /** A chunk that MUI X Chat has nothing for. */
 function extension(chunk: Chunk, by: WireOrigin | undefined): MuiEvent {

@@ -7,7 +7,7 @@ import { MAIN_LANE } from './encoder.ts'
 import type { ChatMessage } from './types.ts'
 
 /** A reply as the log has it, folded from what is said of it: what a page should show, whatever its runtime makes of the chunks. */
-export class Mirror {
+export class FoldedReply {
   readonly messageId: string
   readonly #fold = new Fold()
   readonly #decoder = new MuiDecoder()

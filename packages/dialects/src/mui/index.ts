@@ -6,7 +6,7 @@ import type { ChatStreamEnvelope } from './types.ts'
 
 export { createMuiAdapter, type MuiAdapter, type MuiAdapterOptions } from './adapter.ts'
 export { chatMessagesOf, chatPartOf } from './chat-message.ts'
-export { EXTENSION, type Extension, type MuiEvent, PASSED, type WireOrigin } from './chunk.ts'
+export { EXTENSION, type MuiEvent, type MuiExtension as Extension, PASSED, type WireOrigin } from './chunk.ts'
 export type { MuiEncoderOptions } from './encoder.ts'
 export type * from './types.ts'
 

@@ -1,24 +1,24 @@
-import { Mirror } from './folded-reply.ts'
-import { Line, type LineOptions } from './reply-stream.ts'
+import { FoldedReply } from './folded-reply.ts'
+import { ReplyStream, type ReplyStreamOptions } from './reply-stream.ts'
 import type { ChatMessage, ChatRealtimeEvent } from './types.ts'
 
-export interface FollowerOptions extends Omit<LineOptions, 'signal' | 'status'> {
+export interface ReplyFollowerOptions extends Omit<ReplyStreamOptions, 'signal' | 'status'> {
   readonly tell: (event: ChatRealtimeEvent) => void
   /** Whether nothing is told but how it ended. */
   readonly onlyEnd?: boolean
 }
 
 /** Follows a reply that the runtime does not read, since it began before the page was there or in another tab, and tells it as it grows. */
-export class Follower {
+export class ReplyFollower {
   readonly sessionId: string
   readonly runId: string
   readonly #left = new AbortController()
-  readonly #mirror: Mirror
+  readonly #mirror: FoldedReply
 
-  constructor({ tell, ...options }: FollowerOptions) {
+  constructor({ tell, ...options }: ReplyFollowerOptions) {
     this.sessionId = options.sessionId
     this.runId = options.runId
-    this.#mirror = new Mirror(options.runId)
+    this.#mirror = new FoldedReply(options.runId)
     void this.#run(tell, options)
   }
 
@@ -31,11 +31,11 @@ export class Follower {
     this.#left.abort()
   }
 
-  async #run(tell: FollowerOptions['tell'], options: Omit<FollowerOptions, 'tell'>): Promise<void> {
+  async #run(tell: ReplyFollowerOptions['tell'], options: Omit<ReplyFollowerOptions, 'tell'>): Promise<void> {
     const mirror = this.#mirror
     const { signal } = this.#left
     const { onlyEnd = false } = options
-    const line = new Line({ ...options, signal, status: () => mirror.status })
+    const line = new ReplyStream({ ...options, signal, status: () => mirror.status })
     const told = (status: Pick<ChatMessage, 'status'> = {}) => {
       const message = mirror.chatMessage
       if (message && !signal.aborted) tell({ type: 'message-updated', message: { ...message, ...status } })

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { Line } from './reply-stream.ts'
+import { ReplyStream } from './reply-stream.ts'
 
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
@@ -18,7 +18,7 @@ async function read(serve: (nth: number) => Response, status: () => string | und
   }
   const server = { api: 'http://peer.test/api/mui/a', root: 'http://peer.test/api', fetch }
   const leaving = new AbortController()
-  const line = new Line({ server, sessionId: 's', runId: 'r', signal: leaving.signal, status })
+  const line = new ReplyStream({ server, sessionId: 's', runId: 'r', signal: leaving.signal, status })
   const heard: unknown[] = []
   const end = (async () => {
     for await (const piece of line.pieces())

@@ -3,13 +3,13 @@
 import { decodeSseStream, ProtocolError } from '@millrace/protocol'
 import { type Backoff, RetryDelay, reconnecting, retry } from '@millrace/protocol/retry'
 import { jsonEventOf, readEvents, type WireEvent } from '../http/event-reader.ts'
-import { type HttpPeerOptions, request } from '../http/request.ts'
+import { type HttpServerOptions, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
 import { RECONNECT, StreamMarks } from '../http/resumable-stream.ts'
 import type { MuiEvent } from './chunk.ts'
 import { PASSED } from './chunk.ts'
 
-export interface Server extends HttpPeerOptions {
+export interface MuiServer extends HttpServerOptions {
   /** Where Millrace's own routes are. */
   readonly root: string
   readonly backoff?: Partial<Backoff> | undefined
@@ -22,17 +22,21 @@ export interface PlacedEvent {
 }
 
 /** Repeats a request while its error is retryable. */
-export const asked = (server: Server, signal: AbortSignal, ask: () => Promise<Response>): Promise<Response> =>
+export const requestWithRetry = (
+  server: MuiServer,
+  signal: AbortSignal,
+  ask: () => Promise<Response>,
+): Promise<Response> =>
   retry(ask, delayOf(server), error => (error instanceof RequestError && error.retryable ? 0 : false), signal)
 
-const delayOf = ({ backoff }: Server): RetryDelay => new RetryDelay({ ...RECONNECT, ...backoff })
+const delayOf = ({ backoff }: MuiServer): RetryDelay => new RetryDelay({ ...RECONNECT, ...backoff })
 
 /** Where the routes of a session are. */
-export const sessionUrl = ({ root }: Server, sessionId: string, rest = ''): string =>
+export const sessionUrl = ({ root }: MuiServer, sessionId: string, rest = ''): string =>
   `${root}/sessions/${encodeURIComponent(sessionId)}${rest}`
 
-export interface LineOptions {
-  readonly server: Server
+export interface ReplyStreamOptions {
+  readonly server: MuiServer
   readonly sessionId: string
   readonly runId: string
   readonly signal: AbortSignal
@@ -43,8 +47,8 @@ export interface LineOptions {
 }
 
 /** Reads a reply, all that is said of an entry at once, and each once. */
-export class Line {
-  readonly #options: LineOptions
+export class ReplyStream {
+  readonly #options: ReplyStreamOptions
   #first: Response | undefined
   readonly #delay: RetryDelay
   /** Up to where everything came. */
@@ -54,7 +58,7 @@ export class Line {
   /** How many events there were: what is given is given once, and in order. */
   #count = 0
 
-  constructor(options: LineOptions) {
+  constructor(options: ReplyStreamOptions) {
     this.#options = options
     this.#first = options.first
     this.#delay = delayOf(options.server)

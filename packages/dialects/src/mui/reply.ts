@@ -6,11 +6,11 @@ import type { Chunk } from '@millrace/protocol'
 import { RequestError } from '../http/request-error.ts'
 import type { PlacedPart } from './chat-message.ts'
 import { isExtension, type MuiEvent, PASSED } from './chunk.ts'
-import { Mirror } from './folded-reply.ts'
-import { Line, type LineOptions, type PlacedEvent } from './reply-stream.ts'
+import { FoldedReply } from './folded-reply.ts'
+import { type PlacedEvent, ReplyStream, type ReplyStreamOptions } from './reply-stream.ts'
 import type { ChatRealtimeEvent, ChatReplyChunk } from './types.ts'
 
-export interface ReplyOptions extends Omit<LineOptions, 'signal' | 'status'> {
+export interface ReplyOptions extends Omit<ReplyStreamOptions, 'signal' | 'status'> {
   /** Aborted when nobody reads it any more; the first connection goes by it too. */
   readonly left: AbortController
   /** Tells the runtime, where it listens. */
@@ -27,8 +27,8 @@ export class Reply {
   readonly sessionId: string
   readonly runId: string
   readonly stream: ReadableStream<ChatReplyChunk>
-  readonly #mirror: Mirror
-  readonly #line: Line
+  readonly #mirror: FoldedReply
+  readonly #line: ReplyStream
   readonly #left: AbortController
   readonly #tell: ReplyOptions['tell']
   #isStarted = false
@@ -44,8 +44,8 @@ export class Reply {
     this.runId = options.runId
     this.#tell = tell
     this.#left = left
-    this.#mirror = new Mirror(options.runId)
-    this.#line = new Line({ ...options, signal: this.#left.signal, status: () => this.#mirror.status })
+    this.#mirror = new FoldedReply(options.runId)
+    this.#line = new ReplyStream({ ...options, signal: this.#left.signal, status: () => this.#mirror.status })
     this.stream = streamOf(this.#chunks(), () => this.leave())
   }
 

@@ -85,10 +85,12 @@ export const ChatRequestSchema = z.looseObject({
   answers: AnswersSchema.optional(),
 })
 
-export type ChatRequest = z.output<typeof ChatRequestSchema>
+type MuiChatRequest = z.output<typeof ChatRequestSchema>
+
+export type { MuiChatRequest as ChatRequest }
 
 /** What a request amounts to. */
-export function postedOf({ message, regenerate, answers = [] }: ChatRequest): Posted {
+export function postedOf({ message, regenerate, answers = [] }: MuiChatRequest): Posted {
   return {
     said: message ? [{ id: message.id, parts: saidIn(message.parts), metadata: message.metadata }] : [],
     isSaidLast: message !== undefined,

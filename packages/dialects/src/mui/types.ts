@@ -14,11 +14,11 @@ interface Named {
   readonly id: string
 }
 
-interface OfCall {
+interface MuiCallFields {
   readonly toolCallId: string
 }
 
-interface OpensCall extends OfCall {
+interface OpensCall extends MuiCallFields {
   readonly toolName: string
   readonly dynamic?: boolean | undefined
 }
@@ -40,21 +40,21 @@ export type ChatMessageChunk =
   | (Named & { readonly type: 'text-start' | 'text-end' | 'reasoning-start' | 'reasoning-end' })
   | (Named & { readonly type: 'text-delta' | 'reasoning-delta'; readonly delta: string })
   | (OpensCall & { readonly type: 'tool-input-start' })
-  | (OfCall & { readonly type: 'tool-input-delta'; readonly inputTextDelta: string })
+  | (MuiCallFields & { readonly type: 'tool-input-delta'; readonly inputTextDelta: string })
   | (OpensCall & { readonly type: 'tool-input-available'; readonly input: unknown })
-  | (OfCall & { readonly type: 'tool-input-error'; readonly errorText: string })
+  | (MuiCallFields & { readonly type: 'tool-input-error'; readonly errorText: string })
   | (OpensCall & {
       readonly type: 'tool-approval-request'
       readonly input: unknown
       readonly approvalId?: string | undefined
     })
-  | (OfCall & {
+  | (MuiCallFields & {
       readonly type: 'tool-output-available'
       readonly output: unknown
       readonly preliminary?: boolean | undefined
     })
-  | (OfCall & { readonly type: 'tool-output-error'; readonly errorText: string })
-  | (OfCall & { readonly type: 'tool-output-denied'; readonly reason?: string | undefined })
+  | (MuiCallFields & { readonly type: 'tool-output-error'; readonly errorText: string })
+  | (MuiCallFields & { readonly type: 'tool-output-denied'; readonly reason?: string | undefined })
   | {
       readonly type: 'source-url'
       readonly sourceId: string

@@ -1,8 +1,8 @@
-import { type Server, sessionUrl } from './reply-stream.ts'
+import { type MuiServer, sessionUrl } from './reply-stream.ts'
 import type { ChatMessagePart } from './types.ts'
 
 /** Gives a file to a session; the part by which a message names it. Throws where the server does not take it. */
-export async function uploaded(server: Server, sessionId: string, file: File): Promise<ChatMessagePart> {
+export async function uploaded(server: MuiServer, sessionId: string, file: File): Promise<ChatMessagePart> {
   const { fetch = globalThis.fetch, headers = {}, credentials = 'same-origin' } = server
   const given = new Headers(typeof headers === 'function' ? await headers() : headers)
   given.set('content-type', file.type || 'application/octet-stream')

@@ -2,7 +2,7 @@ import type { Chunk, ChunkOf, Json } from '@millrace/protocol'
 import { type DoneStreamChunk, EXTENSION, type TanstackChunk } from './chunk.ts'
 
 /** How the chunks of a stream are understood by themselves. The encoder reads along with the decoder, and says beside each what that would miss. */
-export class Reading {
+export class ChunkReader {
   #textId: string | undefined
   #texts = 0
   #reasoningId: string | undefined

@@ -3,7 +3,7 @@
 
 import type { Json } from '@millrace/protocol'
 import type { Told } from '../dialect/dialect.ts'
-import type { Aside, Signed } from '../dialect/supplement.ts'
+import type { GuestSigned, Supplement } from '../dialect/supplement.ts'
 
 export type StreamChunkType =
   | 'content'
@@ -86,7 +86,7 @@ export interface ThinkingStreamChunk extends BaseStreamChunk {
   readonly content: string
 }
 
-export type StreamChunk =
+export type TanstackStreamChunk =
   | ContentStreamChunk
   | ToolCallStreamChunk
   | ToolResultStreamChunk
@@ -105,7 +105,8 @@ export interface MillraceStreamChunk extends Omit<BaseStreamChunk, 'type'>, Pick
 }
 
 /** What a stream of ours consists of. */
-export type TanstackChunk = Signed & ((StreamChunk & { readonly millrace?: Aside }) | MillraceStreamChunk)
+export type TanstackChunk = GuestSigned &
+  ((TanstackStreamChunk & { readonly millrace?: Supplement }) | MillraceStreamChunk)
 
 interface Typed {
   readonly type: string

@@ -1,9 +1,9 @@
 import type { Chunk } from '@millrace/protocol'
 import { expect, test } from 'vitest'
-import { type StreamChunk, type TanstackChunk, tanstackDialect } from './index.ts'
+import { type TanstackChunk, type TanstackStreamChunk, tanstackDialect } from './index.ts'
 
-type Bare = StreamChunk extends infer C
-  ? C extends StreamChunk
+type Bare = TanstackStreamChunk extends infer C
+  ? C extends TanstackStreamChunk
     ? Omit<C, 'id' | 'model' | 'timestamp'>
     : never
   : never

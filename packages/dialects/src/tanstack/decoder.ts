@@ -1,15 +1,15 @@
 import { type Chunk, type Json, type Origin, ProtocolError } from '@millrace/protocol'
 import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
-import { meantBy } from '../dialect/supplement.ts'
-import { objectIn, originOf, sound, textIn } from '../dialect/validate.ts'
-import { EXTENSION, type MillraceStreamChunk, type StreamChunk, type TanstackChunk } from './chunk.ts'
-import { Reading } from './chunk-reader.ts'
+import { chunkMeant } from '../dialect/supplement.ts'
+import { expectObject, expectOrigin, expectString, validated } from '../dialect/validate.ts'
+import { EXTENSION, type MillraceStreamChunk, type TanstackChunk, type TanstackStreamChunk } from './chunk.ts'
+import { ChunkReader } from './chunk-reader.ts'
 
 const NONE: readonly Told[] = []
 
 /** Understands a stream of TanStack AI's chunks: ours, or that of a server of its own. */
 export class TanstackDecoder implements Decoder<TanstackChunk> {
-  readonly #reading = new Reading()
+  readonly #reading = new ChunkReader()
   #status: EndStatus | undefined
   /** Whether it is a stream of ours, which says by itself how its run stands. */
   #isOurs = false
@@ -26,12 +26,12 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
   decode(event: TanstackChunk): readonly Told[] {
     if (typeof event?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'chunk: expected an object with a type')
-    const guest = originOf(event.millraceOrigin)
+    const guest = expectOrigin(event.millraceOrigin)
     if (event.type === EXTENSION) return this.#extension(event, guest)
     look(event)
     if (event.millrace !== undefined) this.#isOurs = true
     const grown = this.#grown(event)
-    const chunk = meantBy(this.#reading.plainOf(grown), event.millrace)
+    const chunk = chunkMeant(this.#reading.plainOf(grown), event.millrace)
     const before = event.millrace === undefined ? this.#before(event) : NONE
     this.#reading.follow(event, chunk)
     this.#follow(event, chunk)
@@ -44,8 +44,8 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
     const { chunk } = event
     if (typeof chunk?.type !== 'string')
       throw new ProtocolError('invalid-chunk', `chunk ${EXTENSION}: expected { chunk }`)
-    sound(chunk)
-    const origin = originOf(event.origin)
+    validated(chunk)
+    const origin = expectOrigin(event.origin)
     this.#isOurs = true
     this.#reading.follow(event, origin ? undefined : chunk)
     if (origin) return [{ chunk, origin }]
@@ -58,7 +58,7 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
   }
 
   /** An event with its delta: what its content has grown by, where that was not said. */
-  #grown(event: StreamChunk): StreamChunk {
+  #grown(event: TanstackStreamChunk): TanstackStreamChunk {
     switch (event.type) {
       case 'content': {
         const delta = event.delta ?? grownBy(this.#content, event.content)
@@ -80,7 +80,7 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
   }
 
   /** What a server of TanStack AI leaves to be understood before an event: that inputs are whole when their turn is done. */
-  #before({ type }: StreamChunk): readonly Told[] {
+  #before({ type }: TanstackStreamChunk): readonly Told[] {
     if (type !== 'done' || this.#inputs.size === 0) return NONE
     const told: Told[] = []
     for (const [toolCallId, { toolName, text }] of this.#inputs)
@@ -90,14 +90,14 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
   }
 
   /** And after it: that a call may begin with some of its input. */
-  #after(event: StreamChunk, chunk: Chunk | undefined): readonly Told[] {
+  #after(event: TanstackStreamChunk, chunk: Chunk | undefined): readonly Told[] {
     if (event.type !== 'tool_call' || chunk?.type !== 'tool-input-start') return NONE
     const { id: toolCallId, function: called } = event.toolCall
     const delta = called.arguments
     return delta ? [{ chunk: { type: 'tool-input-delta', toolCallId, delta } }] : NONE
   }
 
-  #follow(event: StreamChunk, chunk: Chunk | undefined): void {
+  #follow(event: TanstackStreamChunk, chunk: Chunk | undefined): void {
     if (event.type === 'tool_call') {
       const { id, function: called } = event.toolCall
       const input = this.#inputs.get(id)
@@ -126,26 +126,26 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
 }
 
 /** Looks at what has to be read of an event to understand it. */
-function look(event: StreamChunk): void {
+function look(event: TanstackStreamChunk): void {
   switch (event.type) {
     case 'content':
     case 'thinking':
-      textIn(event.id, 'chunk.id')
-      textIn(event.delta ?? event.content, 'chunk.content')
+      expectString(event.id, 'chunk.id')
+      expectString(event.delta ?? event.content, 'chunk.content')
       break
     case 'tool_call': {
-      const { id, function: called } = objectIn(event.toolCall, 'chunk tool_call.toolCall')
-      const { name, arguments: more } = objectIn(called, 'chunk tool_call.toolCall.function')
-      textIn(id, 'chunk tool_call.toolCall.id')
-      textIn(name, 'chunk tool_call.toolCall.function.name')
-      textIn(more, 'chunk tool_call.toolCall.function.arguments')
+      const { id, function: called } = expectObject(event.toolCall, 'chunk tool_call.toolCall')
+      const { name, arguments: more } = expectObject(called, 'chunk tool_call.toolCall.function')
+      expectString(id, 'chunk tool_call.toolCall.id')
+      expectString(name, 'chunk tool_call.toolCall.function.name')
+      expectString(more, 'chunk tool_call.toolCall.function.arguments')
       break
     }
     case 'error':
-      objectIn(event.error, 'chunk error.error')
+      expectObject(event.error, 'chunk error.error')
       break
     case 'approval-requested':
-      objectIn(event.approval, 'chunk approval-requested.approval')
+      expectObject(event.approval, 'chunk approval-requested.approval')
       break
     default:
   }

@@ -1,10 +1,16 @@
 import type { Chunk, ChunkOf, Json, Origin } from '@millrace/protocol'
 import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
-import { asideOf, signed } from '../dialect/supplement.ts'
-import { type DoneStreamChunk, EXTENSION, type FinishReason, type StreamChunk, type TanstackChunk } from './chunk.ts'
-import { jsonOf, Reading, resultOf } from './chunk-reader.ts'
-import { Screen } from './client-message.ts'
-import { Waiting } from './pendings.ts'
+import { supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
+import {
+  type DoneStreamChunk,
+  EXTENSION,
+  type FinishReason,
+  type TanstackChunk,
+  type TanstackStreamChunk,
+} from './chunk.ts'
+import { ChunkReader, jsonOf, resultOf } from './chunk-reader.ts'
+import { ClientMessage } from './client-message.ts'
+import { TanstackPendings } from './pendings.ts'
 
 export interface TanstackEncoderOptions {
   /** What stands in `content`: all of the text so far, or nothing where clients can do without, so that a long answer costs no more than its length. */
@@ -17,10 +23,10 @@ export interface TanstackEncoderOptions {
 
 type Of<T extends Chunk['type']> = Extract<Chunk, { type: T }>
 type BaseField = 'id' | 'model' | 'timestamp'
-type Bare = StreamChunk extends infer C ? (C extends StreamChunk ? Omit<C, BaseField> : never) : never
+type Bare = TanstackStreamChunk extends infer C ? (C extends TanstackStreamChunk ? Omit<C, BaseField> : never) : never
 
 /** A call that was told of, or waits for somebody. */
-interface Call {
+interface TanstackCall {
   readonly toolName: string
   /** How much of its input is on the client's screen. */
   said: string
@@ -41,15 +47,15 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
   #place = 0
   #event = 0
   #events: TanstackChunk[] = []
-  #reading = new Reading()
-  #screen: Screen
-  readonly #calls = new Map<string, Call>()
+  #reading = new ChunkReader()
+  #screen: ClientMessage
+  readonly #calls = new Map<string, TanstackCall>()
   /** The calls that no `done` has followed. */
   readonly #open = new Set<string>()
   /** The calls whose input cannot be read, and what is to be said of them when their turn is done. */
   readonly #refused = new Map<string, string>()
   /** What waits is told at the end of the stream, when it is certain that it does: a client that comes late must not execute again what was answered. */
-  readonly #waiting = new Waiting()
+  readonly #waiting = new TanstackPendings()
   /** Drafts: the calls that a lane told of since its last commit. */
   readonly #drafts = new Map<string | undefined, string[]>()
   #thought = ''
@@ -64,7 +70,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     this.#isCompact = content === 'empty'
     this.#results = results
     this.#model = model
-    this.#screen = new Screen(this.#isCompact)
+    this.#screen = new ClientMessage(this.#isCompact)
   }
 
   encode(told: Told): readonly TanstackChunk[] {
@@ -79,15 +85,15 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     if (isOwn && origin?.guest === undefined && origin?.model !== undefined) this.#model = origin.model
     if (isOwn) this.#tell(chunk, origin)
     else this.#extension(chunk, origin)
-    return signed(this.#taken(), origin)
+    return withGuestOrigin(this.#taken(), origin)
   }
 
   resume(): readonly TanstackChunk[] {
     // The client begins another message, and knows nothing of what the last one showed.
     this.#isOver = false
     this.#isOpen = true
-    this.#screen = new Screen(this.#isCompact)
-    this.#reading = new Reading()
+    this.#screen = new ClientMessage(this.#isCompact)
+    this.#reading = new ChunkReader()
     this.#thought = ''
     this.#open.clear()
     this.#refused.clear()
@@ -200,7 +206,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     else this.#settled(toolCallId, content)
   }
 
-  #opened(toolCallId: string, toolName: string, origin: Origin | undefined): Call {
+  #opened(toolCallId: string, toolName: string, origin: Origin | undefined): TanstackCall {
     if (this.#open.size === 0) this.#indices = 0
     const call = { toolName, said: '', isTakenBack: false, index: this.#indices++ }
     this.#calls.set(toolCallId, call)
@@ -212,7 +218,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
 
   /** Tells of a call, and more of its input. */
   #toolCall(toolCallId: string, more: string, chunk?: Chunk): void {
-    const call = this.#calls.get(toolCallId) as Call
+    const call = this.#calls.get(toolCallId) as TanstackCall
     const { toolName: name, index } = call
     call.said += more
     this.#open.add(toolCallId)
@@ -289,7 +295,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
   #say(event: Bare, chunk: Chunk, ...known: readonly (Chunk | undefined)[]): void {
     const full = this.#based(event)
     const plain = known.length > 0 ? known[0] : this.#reading.plainOf(full)
-    const aside = asideOf(chunk, plain)
+    const aside = supplementOf(chunk, plain)
     this.#events.push(aside === undefined ? full : { ...full, millrace: aside })
     this.#reading.follow(full, chunk)
   }
@@ -313,14 +319,14 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     return `${this.#place}.${this.#event++}`
   }
 
-  #based(event: Bare): StreamChunk {
+  #based(event: Bare): TanstackStreamChunk {
     const timestamp = this.#timestamp ?? Date.now()
-    return { id: this.#id, model: this.#model, timestamp, ...event } as StreamChunk
+    return { id: this.#id, model: this.#model, timestamp, ...event } as TanstackStreamChunk
   }
 }
 
 /** What of a call's input is not on the screen yet; nothing, where something else is there, which cannot be taken back. */
-function restOf(call: Call, input: string): string {
+function restOf(call: TanstackCall, input: string): string {
   const { said, isTakenBack } = call
   // Its words have come as the model wrote them, which says the same in other spaces.
   if (said !== '' && !isTakenBack) return ''

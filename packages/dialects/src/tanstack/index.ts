@@ -7,6 +7,7 @@ import { TanstackDecoder } from './decoder.ts'
 import { TanstackEncoder, type TanstackEncoderOptions } from './encoder.ts'
 
 export { boundTo, TanstackAgUiEncoder, type TanstackAgUiEncoderOptions } from './ag-ui-encoder.ts'
+export type { TanstackStreamChunk as StreamChunk } from './chunk.ts'
 export * from './chunk.ts'
 export type { TanstackEncoderOptions } from './encoder.ts'
 export { type TanstackMessage, type TanstackPart, tanstackInterruptsOf, tanstackMessagesOf } from './messages.ts'

@@ -1,6 +1,6 @@
 import type { Chunk, Json, Message, Pending, ToolPart, View } from '@millrace/protocol'
 import type { AgUiInterrupt } from '../ag-ui/event.ts'
-import { Waiting } from '../ag-ui/interrupts.ts'
+import { PendingInterrupts } from '../ag-ui/interrupts.ts'
 import { resultText } from '../ag-ui/result.ts'
 import { boundTo } from './ag-ui-encoder.ts'
 
@@ -110,7 +110,7 @@ const resultOf = (chunk: Parameters<typeof resultText>[0]): TanstackPart => ({
 
 /** What a session waits for, as interrupts of that run. */
 export function tanstackInterruptsOf({ pendings }: Pick<View, 'pendings'>, runId: string): AgUiInterrupt[] {
-  const waiting = new Waiting()
+  const waiting = new PendingInterrupts()
   for (const pending of pendings) waiting.follow(askedBy(pending))
   return [...waiting.questions, ...waiting.calls].map(one => boundTo(runId, one))
 }

@@ -1,8 +1,8 @@
 import type { Chunk, Json } from '@millrace/protocol'
-import { isSettling } from '../dialect/settling.ts'
+import { isToolResult } from '../dialect/settling.ts'
 
 /** A call that waits for a person or for the client. */
-interface Call {
+interface PendingCall {
   readonly toolCallId: string
   readonly toolName: string
   readonly input: Json
@@ -11,10 +11,10 @@ interface Call {
 }
 
 /** Follows which calls wait for somebody. */
-export class Waiting {
+export class TanstackPendings {
   /** The calls that are the client's to execute. */
-  readonly #clients = new Map<string, Call>()
-  readonly #approvals = new Map<string, Call>()
+  readonly #clients = new Map<string, PendingCall>()
+  readonly #approvals = new Map<string, PendingCall>()
   /** The names of the tools whose calls may have to be approved. */
   readonly #names = new Map<string, string>()
 
@@ -36,7 +36,7 @@ export class Waiting {
         this.#approvals.delete(chunk.toolCallId)
         break
       default:
-        if (isSettling(chunk)) this.drop(chunk.toolCallId)
+        if (isToolResult(chunk)) this.drop(chunk.toolCallId)
     }
   }
 
@@ -48,7 +48,7 @@ export class Waiting {
   }
 
   /** All that wait; what has to be approved first is not yet the client's. */
-  get calls(): readonly Call[] {
+  get calls(): readonly PendingCall[] {
     const ready = [...this.#clients.values()].filter(({ toolCallId }) => !this.#approvals.has(toolCallId))
     return [...this.#approvals.values(), ...ready]
   }

@@ -113,12 +113,14 @@ export const ChatRequestSchema = z.looseObject({
   content: z.enum(['cumulative', 'empty']).optional(),
 })
 
-export type ChatRequest = z.output<typeof ChatRequestSchema>
+type TanstackChatRequest = z.output<typeof ChatRequestSchema>
+
+export type { TanstackChatRequest as ChatRequest }
 
 type ModelMessage = z.output<typeof modelMessage>
 
 /** What a request amounts to. */
-export function postedOf({ messages, data, approvals, answers = [] }: ChatRequest): Posted {
+export function postedOf({ messages, data, approvals, answers = [] }: TanstackChatRequest): Posted {
   const decided = Object.entries({ ...data?.approvals, ...approvals })
   const isSaidLast = messages.at(-1)?.role === 'user'
   return {
@@ -170,7 +172,7 @@ function partOf(part: z.output<typeof contentPart>): readonly SaidPart[] {
 }
 
 /** What an application sends along. */
-export function dataOf({ messages, data, approvals, answers, content, conversationId, ...rest }: ChatRequest) {
+export function dataOf({ messages, data, approvals, answers, content, conversationId, ...rest }: TanstackChatRequest) {
   const { conversationId: _, approvals: __, answers: ___, ...more } = data ?? {}
   const all = { ...more, ...rest }
   return Object.keys(all).length === 0 ? undefined : (all as Json)

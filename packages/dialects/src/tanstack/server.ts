@@ -3,13 +3,13 @@
 import type { Json, JsonObject, Message, ToolPart } from '@millrace/protocol'
 import type { AgUiDecoder } from '../ag-ui/decoder.ts'
 import type { AgUiEvent } from '../ag-ui/event.ts'
-import { type AgUiOptions, AgUiPeer, decoderFor } from '../ag-ui/server.ts'
-import { PeerConnection } from '../foreign-server/foreign-connection.ts'
-import type { Peer, PeerReply, PeerRequest } from '../foreign-server/foreign-server.ts'
+import { type AgUiOptions, AgUiServer, decoderFor } from '../ag-ui/server.ts'
+import { ForeignConnection } from '../foreign-server/foreign-connection.ts'
+import type { ForeignReply, ForeignRequest, ForeignServer } from '../foreign-server/foreign-server.ts'
 import { HttpReply } from '../foreign-server/http-reply.ts'
 import type { WireEvent } from '../http/event-reader.ts'
 import { jsonEventOf } from '../http/event-reader.ts'
-import { type HttpPeerOptions, request } from '../http/request.ts'
+import { type HttpServerOptions, request } from '../http/request.ts'
 import type { TanstackChunk } from './chunk.ts'
 import { TanstackDecoder } from './decoder.ts'
 
@@ -19,7 +19,7 @@ export interface TanstackOptions extends AgUiOptions {
 }
 
 /** A run that was asked for, over all of its connections. */
-class Asked {
+class PostedRun {
   readonly body: JsonObject
   decoder: AgUiDecoder
   /** Whether the server, asked to go on, began from the start: it is not asked again, since each time may be another run. */
@@ -68,21 +68,21 @@ class Asked {
 const isAccepted = (event: AgUiEvent | undefined): boolean => event?.type === 'CUSTOM' && event.name === 'run.accepted'
 
 /** A server since 0.3; where it gives ids to its events, a reply goes on after the last. */
-class TanstackPeer extends AgUiPeer {
+class TanstackServer extends AgUiServer {
   override readonly name = 'tanstack'
-  readonly #asked = new WeakMap<PeerReply, Asked>()
+  readonly #asked = new WeakMap<ForeignReply, PostedRun>()
 
-  override async ask(asking: PeerRequest): Promise<PeerReply> {
-    return this.#post(new Asked(this.bodyOf(asking)), asking.signal)
+  override async ask(asking: ForeignRequest): Promise<ForeignReply> {
+    return this.#post(new PostedRun(this.bodyOf(asking)), asking.signal)
   }
 
-  async resume({ signal }: PeerRequest, dropped?: PeerReply): Promise<PeerReply | undefined> {
+  async resume({ signal }: ForeignRequest, dropped?: ForeignReply): Promise<ForeignReply | undefined> {
     const asked = dropped && this.#asked.get(dropped)
     const lastId = (dropped as HttpReply<AgUiEvent> | undefined)?.lastId
     return !asked || asked.isDeaf || lastId === undefined ? undefined : this.#post(asked, signal, lastId)
   }
 
-  async #post(asked: Asked, signal: AbortSignal, lastId?: string): Promise<PeerReply> {
+  async #post(asked: PostedRun, signal: AbortSignal, lastId?: string): Promise<ForeignReply> {
     const headers = {
       accept: 'text/event-stream',
       'x-run-id': String(asked.body['runId']),
@@ -114,15 +114,15 @@ class TanstackPeer extends AgUiPeer {
 }
 
 /** A server up to 0.2: it has no way to go on with a reply that broke off. */
-class ChunksPeer implements Peer {
+class TanstackChunkServer implements ForeignServer {
   readonly name = 'tanstack'
-  readonly #options: HttpPeerOptions & Pick<AgUiOptions, 'forwardedProps'>
+  readonly #options: HttpServerOptions & Pick<AgUiOptions, 'forwardedProps'>
 
   constructor(options: TanstackOptions) {
     this.#options = options
   }
 
-  async ask({ sessionId, messages, answers, data, signal }: PeerRequest): Promise<PeerReply> {
+  async ask({ sessionId, messages, answers, data, signal }: ForeignRequest): Promise<ForeignReply> {
     const decided = answers.flatMap(answer =>
       answer.kind === 'approval' ? [[answer.id, answer.approved] as const] : [],
     )
@@ -179,5 +179,5 @@ function resultsOf({ toolCallId, state, output, errorText, approval }: ToolPart)
 }
 
 /** A connection to a server of TanStack AI: what answers with `toServerSentEventsResponse()`. */
-export const tanstack = (options: TanstackOptions): PeerConnection =>
-  new PeerConnection(options.protocol === 'chunks' ? new ChunksPeer(options) : new TanstackPeer(options))
+export const tanstack = (options: TanstackOptions): ForeignConnection =>
+  new ForeignConnection(options.protocol === 'chunks' ? new TanstackChunkServer(options) : new TanstackServer(options))

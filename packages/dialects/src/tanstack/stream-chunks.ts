@@ -1,10 +1,10 @@
 import type { Entry } from '@millrace/protocol'
-import type { ContentStreamChunk, StreamChunk } from './chunk.ts'
+import type { ContentStreamChunk, TanstackStreamChunk } from './chunk.ts'
 import { TanstackEncoder, type TanstackEncoderOptions } from './encoder.ts'
 
 /** A chunk as clients want it: with what is new. */
 export type SpokenStreamChunk =
-  | Exclude<StreamChunk, ContentStreamChunk>
+  | Exclude<TanstackStreamChunk, ContentStreamChunk>
   | (ContentStreamChunk & { readonly delta: string })
 
 export interface StreamChunksOptions extends TanstackEncoderOptions {

@@ -17,7 +17,7 @@ const read = ({ state, store }: ChatSource, field: Field): unknown => {
 }
 
 /** Gives one component what it asks for, and knows by that when it has to render again. */
-class Reader {
+class FieldReader {
   readonly #actions: ChatActions
   #source: ChatSource | undefined
   #read = new Map<Field, unknown>()
@@ -53,7 +53,7 @@ export const useChatActions = (): ChatActions => useHeldChat().actions
 /** The chat: how it stands, its messages, and what it can do. `A` is `typeof app`, where the compiler is to know what they hold. */
 export function useChat<A = unknown>(): ChatHook<A> {
   const { chat, actions, first } = useHeldChat()
-  const reader = useMemo(() => new Reader(actions), [actions])
+  const reader = useMemo(() => new FieldReader(actions), [actions])
   const subscribe = useCallback(
     (listener: () => void) => {
       const leave = [chat.store.subscribe(['messages'], listener), chat.subscribe(listener)]

@@ -36,7 +36,7 @@ export function useStructuredStreams(): StructuredHook {
     here.current = leaving.signal
     return () => leaving.abort()
   }, [])
-  const gathering = useMemo(() => new Gathering(own, store, () => here.current), [own, store])
+  const gathering = useMemo(() => new MergedStreams(own, store, () => here.current), [own, store])
   const value = useSyncExternalStore(
     gathering.subscribe,
     () => gathering.value(store),
@@ -46,7 +46,7 @@ export function useStructuredStreams(): StructuredHook {
 }
 
 /** The objects of a chat and those that were fed, as one list. */
-class Gathering {
+class MergedStreams {
   readonly actions: Pick<StructuredHook, 'get' | 'clear' | 'apply' | 'consume'>
   readonly #own: StructuredStreams
   readonly #store: Store | undefined

@@ -1,8 +1,8 @@
 import { type ReactNode, useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react'
 import { ChatContext } from '../context/chat-context.ts'
-import { type Held, hold, isOf } from './held-chat.ts'
-import type { ChatProviderProps, Given } from './props.ts'
-import { enter, isCrowded, remember } from './remembered-session.ts'
+import { createProviderChat, isChatOf, type ProviderChat } from './held-chat.ts'
+import type { ChatProviderProps, ProviderOptions } from './props.ts'
+import { enter, isShared, remember } from './remembered-session.ts'
 
 // Bundlers put a word in its place; elsewhere there may be none.
 declare const process: { readonly env: { readonly NODE_ENV?: string } } | undefined
@@ -13,7 +13,7 @@ const useBeforePaint = typeof document === 'undefined' ? useEffect : useLayoutEf
 /** Gives a chat to all hooks below it: that of a server, of an adapter, or one that is handed to it. */
 export function ChatProvider<A = unknown>(given: ChatProviderProps<A>): ReactNode {
   // What the compiler knows of an app nobody needs here.
-  const props = given as unknown as Given
+  const props = given as unknown as ProviderOptions
   const { held, renew } = useHeld(props)
   const { chat, place, isFound } = held
   // What was given last counts, however often the parent renders.
@@ -22,7 +22,7 @@ export function ChatProvider<A = unknown>(given: ChatProviderProps<A>): ReactNod
   useBeforePaint(() => {
     if (place === undefined) return
     const leave = enter(place)
-    if (isCrowded(place)) {
+    if (isShared(place)) {
       remember(place)
       if (isFound) renew(held)
     }
@@ -38,23 +38,26 @@ export function ChatProvider<A = unknown>(given: ChatProviderProps<A>): ReactNod
 }
 
 /** The chat of these props; another one when they are about another, or when it is to be begun anew. */
-function useHeld(props: Given): { readonly held: Held; readonly renew: (old: Held) => void } {
-  const [held, setHeld] = useState(() => hold(props))
+function useHeld(props: ProviderOptions): { readonly held: ProviderChat; readonly renew: (old: ProviderChat) => void } {
+  const [held, setHeld] = useState(() => createProviderChat(props))
   const latest = useRef(props)
   useBeforePaint(() => {
     latest.current = props
   })
   // Only once for each: it may be told of several times before another is there.
-  const renew = useCallback((old: Held) => setHeld(now => (now === old ? hold(latest.current) : now)), [])
-  if (isOf(held, props)) return { held, renew }
+  const renew = useCallback(
+    (old: ProviderChat) => setHeld(now => (now === old ? createProviderChat(latest.current) : now)),
+    [],
+  )
+  if (isChatOf(held, props)) return { held, renew }
   warn(held, props)
-  const next = hold(props)
+  const next = createProviderChat(props)
   setHeld(next)
   return { held: next, renew }
 }
 
 /** What is made while rendering is another each time, and so is its chat: that is rarely meant. */
-function warn({ given, chat }: Held, { adapter, conversationId, connection, session }: Given): void {
+function warn({ given, chat }: ProviderChat, { adapter, conversationId, connection, session }: ProviderOptions): void {
   if (typeof process === 'undefined' || process.env.NODE_ENV === 'production') return
   const isOther = given.adapter && adapter && given.adapter !== adapter && given.conversationId === conversationId
   const isElsewhere = given.connection && connection && given.connection !== connection && given.session === session
@@ -67,7 +70,7 @@ function warn({ given, chat }: Held, { adapter, conversationId, connection, sess
 }
 
 /** Has what the parent says shown, and tells it what it should say. */
-function useMessagesModel(held: Held, { messages, onMessagesChange }: Given): void {
+function useMessagesModel(held: ProviderChat, { messages, onMessagesChange }: ProviderOptions): void {
   const { chat } = held
   const { store } = chat
   const latest = useRef(onMessagesChange)
@@ -114,10 +117,10 @@ function useMessagesModel(held: Held, { messages, onMessagesChange }: Given): vo
 }
 
 /** What the parent says at first, and what becomes of it. */
-const FIRST = { shown: undefined as Given['messages'], isQuiet: false, isWaiting: false }
+const FIRST = { shown: undefined as ProviderOptions['messages'], isQuiet: false, isWaiting: false }
 
 /** Remembers a session as soon as there is something in it, and begins a new one in place of one that is not to be had. */
-function keep(held: Held, renew: (old: Held) => void): void {
+function keep(held: ProviderChat, renew: (old: ProviderChat) => void): void {
   const { chat, place, isFound } = held
   if (place === undefined) return
   const { sessionId, status, error, connection } = chat.state

@@ -11,20 +11,20 @@ import {
   toChatMessage,
 } from '@millrace/client'
 import type { ChatSource, HeldChat } from '../context/chat-context.ts'
-import type { Given } from './props.ts'
-import { placeOf, recall } from './remembered-session.ts'
+import type { ProviderOptions } from './props.ts'
+import { recall, storageKeyOf } from './remembered-session.ts'
 
 /** A chat, and what it was made of. */
-export interface Held extends HeldChat {
-  readonly given: Given
+export interface ProviderChat extends HeldChat {
+  readonly given: ProviderOptions
   /** Where the tab remembers its session; nowhere, if it was named, or is none of a server's. */
   readonly place?: string | undefined
   /** Whether its session is one that the tab remembered. */
   readonly isFound?: boolean
   /** Has it use what is given now. */
-  update(given: Given): void
+  update(given: ProviderOptions): void
   /** Has it show what the parent says; true where something of that has to wait until a reply is over. */
-  show(messages: Given['messages']): boolean
+  show(messages: ProviderOptions['messages']): boolean
   /** Its messages, as the parent is told of them. */
   told(messages: readonly Message[]): readonly (Message | ChatMessage)[]
 }
@@ -40,7 +40,7 @@ function keyOf({
   session,
   connection,
   headers,
-}: Given): unknown[] {
+}: ProviderOptions): unknown[] {
   if (chat) return [chat]
   if (adapter) return [adapter, conversationId]
   const who = typeof headers === 'function' ? 'a function' : JSON.stringify([...new Headers(headers)])
@@ -48,25 +48,28 @@ function keyOf({
 }
 
 /** Whether it is the chat of these. */
-export function isOf(held: Held, given: Given): boolean {
+export function isChatOf(held: ProviderChat, given: ProviderOptions): boolean {
   const before = keyOf(held.given)
   const now = keyOf(given)
   return before.length === now.length && before.every((one, i) => Object.is(one, now[i]))
 }
 
 /** The chat of these: it asks for nothing, and listens to nothing, before it is started. */
-export function hold(given: Given): Held {
+export function createProviderChat(given: ProviderOptions): ProviderChat {
   const { chat, adapter, agent, workflow, session } = given
   if (chat) return { ...heldOf(chat, () => chat), ...showing(chat), given, update: () => {} }
-  if (adapter) return holdAdapter(given, { ...given, adapter })
+  if (adapter) return provideAdapterChat(given, { ...given, adapter })
   const missing = 'chat' in given ? 'chat' : 'adapter' in given ? 'adapter' : undefined
   if (missing && (agent ?? workflow ?? session) === undefined) {
     throw new Error(`The ${missing} of this <ChatProvider> is undefined: make it first, or render the provider later.`)
   }
-  return holdHttp(given)
+  return provideHttpChat(given)
 }
 
-function holdAdapter(given: Given, { messages, ...more }: Given & AdapterChatOptions<unknown>): Held {
+function provideAdapterChat(
+  given: ProviderOptions,
+  { messages, ...more }: ProviderOptions & AdapterChatOptions<unknown>,
+): ProviderChat {
   const initialMessages = (messages as readonly ChatMessage[] | undefined) ?? more.initialMessages
   const options = { ...more, initialMessages }
   const chat = createAdapterChat(options)
@@ -96,10 +99,10 @@ function holdAdapter(given: Given, { messages, ...more }: Given & AdapterChatOpt
   }
 }
 
-function holdHttp(given: Given): Held {
+function provideHttpChat(given: ProviderOptions): ProviderChat {
   const { api, agent, workflow, session, snapshot, messages, connection } = given
   const isNamed = session !== undefined || snapshot !== undefined || connection?.isOfPage
-  const place = isNamed ? undefined : placeOf(api, agent ?? workflow)
+  const place = isNamed ? undefined : storageKeyOf(api, agent ?? workflow)
   const found = place && recall(place)
   let { headers } = given
   const options: ChatOptions = { ...given, session: session ?? found }
@@ -137,7 +140,7 @@ function holdHttp(given: Given): Held {
 const NONE: ClientTools = {}
 
 /** What the parent keeps of a chat whose messages are not the parent's to say. */
-const showing = ({ store }: Chat): Pick<Held, 'show' | 'told'> => ({
+const showing = ({ store }: Chat): Pick<ProviderChat, 'show' | 'told'> => ({
   show: messages => {
     store.control(messages as readonly Message[] | undefined)
     return false

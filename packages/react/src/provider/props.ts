@@ -17,7 +17,7 @@ type HttpName = keyof ChatOptions
 type AdapterName = keyof AdapterChatOptions
 
 /** The parent keeps the messages, and is told what they should be. */
-interface Kept<Given, Told> {
+interface ControlledMessages<Given, Told> {
   readonly messages?: readonly Given[] | undefined
   /** Told of all messages whenever one of them is another. */
   readonly onMessagesChange?: ((messages: Told) => void) | undefined
@@ -30,17 +30,18 @@ type Answering<A> =
 /** A chat with a server. Its log is the truth: `messages` says what of it is shown. */
 type ServerProps<A> = Omit<ChatOptions<A>, 'agent' | 'workflow'> &
   Answering<A> &
-  Kept<Message, readonly Message[]> &
+  ControlledMessages<Message, readonly Message[]> &
   Without<'chat' | Exclude<AdapterName, HttpName>>
 
 /** A chat over an adapter. What the parent says in `messages` is the conversation. */
 type AdapterProps<A> = Omit<AdapterChatOptions<unknown>, keyof ChatCallbacks> &
   ChatCallbacks<A> &
-  Kept<ChatMessage, ChatMessage[]> &
+  ControlledMessages<ChatMessage, ChatMessage[]> &
   Without<'chat' | Exclude<HttpName, AdapterName>>
 
 /** A chat that exists already: what it tells, what it runs and whom it asks is its owner's affair. */
-type ChatProps = { readonly chat: Chat } & Kept<Message, readonly Message[]> & Without<HttpName | AdapterName>
+type ChatProps = { readonly chat: Chat } & ControlledMessages<Message, readonly Message[]> &
+  Without<HttpName | AdapterName>
 
 /** `A` is `typeof app`, where the compiler is to know what the server has. */
 export type ChatProviderProps<A = unknown> = (ServerProps<A> | AdapterProps<A> | ChatProps) & {
@@ -48,7 +49,7 @@ export type ChatProviderProps<A = unknown> = (ServerProps<A> | AdapterProps<A> |
 }
 
 /** Any of them. */
-export interface Given extends ChatOptions, Omit<Partial<AdapterChatOptions<unknown>>, 'adapter'> {
+export interface ProviderOptions extends ChatOptions, Omit<Partial<AdapterChatOptions<unknown>>, 'adapter'> {
   readonly chat?: Chat | undefined
   readonly adapter?: AdapterChatOptions<unknown>['adapter'] | undefined
   readonly messages?: readonly (Message | ChatMessage)[] | undefined

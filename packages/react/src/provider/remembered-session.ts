@@ -1,14 +1,14 @@
 // What a tab remembers of a conversation that was given no name: enough to find it after a reload.
 
 /** How many are on the page of each place. */
-const present = new Map<string, number>()
+const providers = new Map<string, number>()
 
 /** Where the session of a chat without a name is remembered. */
-export const placeOf = (api = '/api', who = ''): string => `millrace ${api} ${who}`
+export const storageKeyOf = (api = '/api', who = ''): string => `millrace ${api} ${who}`
 
 /** The session that this tab had last; none on a server, where a page may keep nothing, or where somebody on the page has it. */
 export function recall(place: string): string | undefined {
-  if (present.has(place)) return undefined
+  if (providers.has(place)) return undefined
   try {
     return globalThis.sessionStorage?.getItem(place) ?? undefined
   } catch {
@@ -19,7 +19,7 @@ export function recall(place: string): string | undefined {
 /** Keeps a session for this tab, or forgets it. Of several on a page nobody could tell which is whose: none is kept. */
 export function remember(place: string, session?: string): void {
   try {
-    if (session === undefined || isCrowded(place)) globalThis.sessionStorage?.removeItem(place)
+    if (session === undefined || isShared(place)) globalThis.sessionStorage?.removeItem(place)
     else globalThis.sessionStorage?.setItem(place, session)
   } catch {
     // A page that may keep nothing begins anew when it is loaded again.
@@ -27,14 +27,14 @@ export function remember(place: string, session?: string): void {
 }
 
 /** Whether there are several of a place on the page. */
-export const isCrowded = (place: string): boolean => (present.get(place) ?? 0) > 1
+export const isShared = (place: string): boolean => (providers.get(place) ?? 0) > 1
 
 /** One of a place is on the page, until the returned function is called. */
 export function enter(place: string): () => void {
-  present.set(place, (present.get(place) ?? 0) + 1)
+  providers.set(place, (providers.get(place) ?? 0) + 1)
   return () => {
-    const left = (present.get(place) ?? 0) - 1
-    if (left > 0) present.set(place, left)
-    else present.delete(place)
+    const left = (providers.get(place) ?? 0) - 1
+    if (left > 0) providers.set(place, left)
+    else providers.delete(place)
   }
 }
