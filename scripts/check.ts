@@ -12,8 +12,8 @@ import { repeatedTypeNames } from './type-names.ts'
 /** What a check found. Its output is shown when it failed, or when it is worth reading anyway. */
 type Finding = { code: number; output: string; always?: boolean }
 
-/** The scripts that write pages from the code; with `--check` they fail when what is there is not what they would write. */
-const generators = ['scripts/reference.ts']
+/** The scripts that write files from the code; with `--check` they fail when a file there is not what they would write. */
+const generators = ['scripts/reference.ts', 'scripts/sqlite-worker.ts']
 
 const checks: Record<string, () => Promise<Finding>> = {
   types: () => tool('tsc', '-b', ...packages(root).map(({ folder }) => folder)),

@@ -15,12 +15,12 @@ function violations(
 }
 
 const files = {
-  'index.ts': "export * from './stores/memory/store.ts'",
+  'index.ts': "export * from './stores/memory/memory-store.ts'",
   'error/error.ts': 'export type A = 1',
   'store/store.ts': "import '../error/error.ts'",
   'ticket/ticket.ts': 'export type B = 1',
   'stores/open.ts': "import '../store/store.ts'",
-  'stores/memory/store.ts': "import type { A } from '../../error/error.ts'",
+  'stores/memory/memory-store.ts': "import type { A } from '../../error/error.ts'",
 }
 
 test('allows imports of lower folders and of the own folder', () => {
@@ -38,7 +38,7 @@ test.each([
   ['of an entry point', { 'store/store.ts': "import '../index.ts'" }, 'store may not import src'],
   [
     'of a nested folder in the same row',
-    { 'stores/open.ts': "import './memory/store.ts'" },
+    { 'stores/open.ts': "import './memory/memory-store.ts'" },
     'stores may not import stores/memory',
   ],
 ])('rejects an import %s', (_, changed, reason) => {

@@ -22,7 +22,7 @@ export type { NewEntry } from './store/entry.ts'
 export * from './store/log-error.ts'
 export type * from './store/log-store.ts'
 export { systemTimers, type Timers } from './store/timers.ts'
-export { Memory, type MemoryOptions, memoryStore } from './stores/memory/store.ts'
+export { Memory, type MemoryOptions, memoryStore } from './stores/memory/memory-store.ts'
 export { openStore, schemeOf } from './stores/open-store.ts'
 export {
   lineOf,

@@ -87,7 +87,7 @@ const logFiles = [
   'write/writer',
   'read/batch-reader',
   'read/reading',
-  'stores/memory/store',
+  'stores/memory/memory-store',
   'stores/sqlite/index',
   'stores/redis/index',
   'contract/index',

@@ -1,4 +1,4 @@
-import { Memory, memoryStore } from '../stores/memory/store.ts'
+import { Memory, memoryStore } from '../stores/memory/memory-store.ts'
 import { schedules } from './log-schedule-suite.fixture.ts'
 
 schedules({

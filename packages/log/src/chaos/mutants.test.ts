@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { Memory, memoryStore } from '../stores/memory/store.ts'
+import { Memory, memoryStore } from '../stores/memory/memory-store.ts'
 import { MUTANTS } from './log-mutants.fixture.ts'
 import { schedule } from './log-schedule.fixture.ts'
 

@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest'
-import { Memory, memoryStore } from '../stores/memory/store.ts'
+import { Memory, memoryStore } from '../stores/memory/memory-store.ts'
 import { contract, nameOf, type Subject } from './index.ts'
 
 function memorySubject(): Subject {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { StreamManager } from '../manager/stream-manager.ts'
-import { memoryStore } from '../stores/memory/store.ts'
+import { memoryStore } from '../stores/memory/memory-store.ts'
 import { Mill } from './driving.fixture.ts'
 
 test('all runs of a process that wait for the test continue when it catches up', async () => {

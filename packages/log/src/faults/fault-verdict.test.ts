@@ -2,7 +2,7 @@ import type { Entry } from '@millrace/protocol'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { StreamManager } from '../manager/stream-manager.ts'
 import type { LogStore } from '../store/log-store.ts'
-import { memoryStore } from '../stores/memory/store.ts'
+import { memoryStore } from '../stores/memory/memory-store.ts'
 import { drive, Mill } from './driving.fixture.ts'
 import { LogRecord, ReaderRecord } from './fault-record.fixture.ts'
 import {

@@ -18,11 +18,8 @@ export type Event = Told & { readonly at: number }
 /** As many as most schedules use. */
 const SIZE = 5
 
-/** The program of a process. The SQLite store looks for its thread in the same folder. */
-const FILES = {
-  process: join(import.meta.dirname, 'store-process.fixture.ts'),
-  worker: join(import.meta.dirname, '../stores/sqlite/worker.ts'),
-}
+/** The program of a process. */
+const FILES = { process: join(import.meta.dirname, 'store-process.fixture.ts') }
 
 /**
  * Processes that are ready to be used, and used again unless they were killed: to start one takes longer than most schedules. The pool is

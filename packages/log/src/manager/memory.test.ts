@@ -1,5 +1,5 @@
 import { describe, test } from 'vitest'
-import { Memory, memoryStore } from '../stores/memory/store.ts'
+import { Memory, memoryStore } from '../stores/memory/memory-store.ts'
 import { behaviours } from './behaviour.fixture.ts'
 
 describe('a manager on memory', () => {

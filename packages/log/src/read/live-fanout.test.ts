@@ -3,7 +3,7 @@ import { settled } from '../../../../scripts/clock.ts'
 import { delta, ID, lineOf, request, World } from '../manager/manager-world.fixture.ts'
 import { collect, open } from '../manager/reading.fixture.ts'
 import { StreamManager } from '../manager/stream-manager.ts'
-import { memoryStore } from '../stores/memory/store.ts'
+import { memoryStore } from '../stores/memory/memory-store.ts'
 
 /** A process whose calls are not held back. */
 const elsewhere = (world: World) =>

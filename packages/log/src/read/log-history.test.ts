@@ -5,7 +5,7 @@ import { delta, failure, ID, lineOf, request, World } from '../manager/manager-w
 import { open } from '../manager/reading.fixture.ts'
 import { Story, stories } from '../manager/session-story.fixture.ts'
 import { StreamManager } from '../manager/stream-manager.ts'
-import { memoryStore } from '../stores/memory/store.ts'
+import { memoryStore } from '../stores/memory/memory-store.ts'
 import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
 import { runs } from '../ticket/ticket-entries.fixture.ts'
 

@@ -1,6 +1,8 @@
 import { LogError } from '../store/log-error.ts'
 import type { LogStore } from '../store/log-store.ts'
-import { memoryStore } from './memory/store.ts'
+import { memoryStore } from './memory/memory-store.ts'
+import type { PostgresDriver } from './postgres/database.ts'
+import type { RedisDriver } from './redis/connection.ts'
 
 const SCHEMES = ['memory', 'sqlite', 'redis', 'rediss', 'postgres', 'postgresql'] as const
 
@@ -26,23 +28,39 @@ export async function openStore(url: string): Promise<LogStore> {
     }
     case 'redis':
     case 'rediss': {
-      const { redisStore } = await loaded('redis', () => import('./redis/index.ts'))
-      return redisStore({ url: `${scheme}:${rest}` })
+      const { createRedisStore } = await import('./redis/redis-store.ts')
+      return createRedisStore(loadDriver<RedisDriver>('redis', scheme), { url: `${scheme}:${rest}` })
     }
     case 'postgres':
     case 'postgresql': {
-      const { postgresStore } = await loaded('pg', () => import('./postgres/index.ts'))
-      return postgresStore({ url: `${scheme}:${rest}` })
+      const { createPostgresStore } = await import('./postgres/postgres-store.ts')
+      return createPostgresStore(loadDriver<PostgresDriver>('pg', scheme), { url: `${scheme}:${rest}` })
     }
   }
 }
 
-/** A store whose client is a package of its own, which an application installs if it wants it. */
-async function loaded<T>(client: string, load: () => Promise<T>): Promise<T> {
+/**
+ * Loads the package of a driver, which an application installs if it uses that store. No bundler follows this: the package
+ * is looked for when it is needed, from this file, then from the working directory. An application that wants the driver in
+ * its bundle imports `@millrace/log/redis` or `@millrace/log/postgres`.
+ */
+function loadDriver<Driver>(name: string, scheme: string): Driver {
+  const { createRequire } = process.getBuiltinModule('node:module')
+  // In the output of a bundler this is undefined, or the path of a file on the machine that built it.
+  const here: string | undefined = import.meta.url
+  for (const from of [here, `${process.cwd()}/`]) {
+    const load = from === undefined ? undefined : createRequire(from)
+    if (load && isInstalled(name, load)) return load(name) as Driver
+  }
+  const message = `openStore: ${scheme}: needs the package ${name}, which is not installed: run npm install ${name}`
+  throw new LogError('invalid', message)
+}
+
+function isInstalled(name: string, load: NodeJS.Require): boolean {
   try {
-    return await load()
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'ERR_MODULE_NOT_FOUND') throw error
-    throw new LogError('invalid', `this store needs the package ${client}: npm install ${client}`, { cause: error })
+    load.resolve(name)
+    return true
+  } catch {
+    return false
   }
 }

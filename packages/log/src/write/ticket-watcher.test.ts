@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import { approve, ask, delta, failure, ID, request, stop, thrown, World } from '../manager/manager-world.fixture.ts'
 import { StreamManager } from '../manager/stream-manager.ts'
-import { memoryStore } from '../stores/memory/store.ts'
+import { memoryStore } from '../stores/memory/memory-store.ts'
 import { mustStop, type Ticket } from '../ticket/ticket.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }

@@ -3,7 +3,7 @@
 
 import type { Batch, GuestAppend, LogStore, TicketMove, WriterAppend } from '../../store/log-store.ts'
 import type { Log } from '../../stores/memory/log.ts'
-import { Memory, memoryStore } from '../../stores/memory/store.ts'
+import { Memory, memoryStore } from '../../stores/memory/memory-store.ts'
 import type { Subject } from '../case.ts'
 import type { groups } from '../groups.ts'
 

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
 import { LogError } from '../../store/log-error.ts'
 import { failureOf, isConflict, isMissing, isUnprepared } from './failure.ts'
 import { GOODBYE_MS } from './listener.ts'
@@ -12,7 +12,11 @@ const RETRY_MS = 10
 
 type Rows = readonly (readonly unknown[])[]
 
+/** The exports of the `pg` package that the store uses. */
+export type PostgresDriver = Pick<typeof pg, 'Client' | 'Pool'>
+
 export interface DatabaseOptions {
+  readonly driver: PostgresDriver
   readonly config: pg.PoolConfig
   /** A pool of the caller's, which outlives us. */
   readonly pool: pg.Pool | undefined
@@ -38,11 +42,11 @@ export class Database {
   #keeps = true
   #closed = false
 
-  constructor({ config, pool, schema, timeout }: DatabaseOptions) {
-    const { host, port, database } = new pg.Client(pool?.options ?? config)
+  constructor({ driver, config, pool, schema, timeout }: DatabaseOptions) {
+    const { host, port, database } = new driver.Client(pool?.options ?? config)
     this.place = `${host}:${port}/${database}`
     this.#owned = pool === undefined
-    this.#pool = pool ?? new pg.Pool(config)
+    this.#pool = pool ?? new driver.Pool(config)
     this.poolSize = this.#pool.options.max
     this.#schema = schema
     this.#timeout = timeout

@@ -1,6 +1,7 @@
 import { once } from 'node:events'
 import { setTimeout as pause } from 'node:timers/promises'
-import pg from 'pg'
+import type pg from 'pg'
+import { quoteIdentifier } from './statements.ts'
 
 const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 30_000
@@ -17,14 +18,15 @@ export interface ListenerEvents {
 
 /** One connection that hears a channel, and comes back when it breaks. */
 export class Listener {
-  readonly #config: pg.ClientConfig
+  readonly #connect: () => pg.Client
   readonly #channel: string
   readonly #events: ListenerEvents
   readonly #stopping = new AbortController()
   readonly #ended: Promise<void>
 
-  constructor(config: pg.ClientConfig, channel: string, events: ListenerEvents) {
-    this.#config = config
+  /** `connect` makes a client that is not connected yet. */
+  constructor(connect: () => pg.Client, channel: string, events: ListenerEvents) {
+    this.#connect = connect
     this.#channel = channel
     this.#events = events
     this.#ended = this.#run()
@@ -38,7 +40,7 @@ export class Listener {
   async #run(): Promise<void> {
     const { signal } = this.#stopping
     for (let failures = 0; !signal.aborted; failures++) {
-      const client = new pg.Client(this.#config)
+      const client = this.#connect()
       if (await this.#hear(client)) failures = 0
       await goodbye(client)
       const longest = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
@@ -61,7 +63,7 @@ export class Listener {
     try {
       await Promise.race([client.connect(), aborted(over)])
       if (over.aborted) return false
-      await client.query(bounded(`listen ${pg.escapeIdentifier(this.#channel)}`))
+      await client.query(bounded(`listen ${quoteIdentifier(this.#channel)}`))
       this.#events.connected()
       await aborted(over)
       return true

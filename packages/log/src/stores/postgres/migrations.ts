@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
-import pg from 'pg'
 import { LogError } from '../../store/log-error.ts'
 import { isMissing } from './failure.ts'
 import { functions } from './functions.ts'
+import { quoteIdentifier } from './statements.ts'
 import { tables } from './tables.ts'
 
 // The schema's version is the number of these that were run. What was released is never changed: append to it. Processes of the version
@@ -27,7 +27,7 @@ export async function isCurrent(run: Run, schema: string): Promise<boolean> {
  * find it done.
  */
 export async function migrate(run: Run, schema: string): Promise<void> {
-  const name = pg.escapeIdentifier(schema)
+  const name = quoteIdentifier(schema)
   await run('select pg_advisory_xact_lock($1)', [lockOf(schema)])
   const [[encoding] = []] = await run("select current_setting('server_encoding')")
   if (encoding !== 'UTF8') {
@@ -49,7 +49,7 @@ export async function migrate(run: Run, schema: string): Promise<void> {
 }
 
 async function versionOf(run: Run, schema: string): Promise<number> {
-  const [[found] = []] = await run(`select coalesce(max(version), 0) from ${pg.escapeIdentifier(schema)}.migrations`)
+  const [[found] = []] = await run(`select coalesce(max(version), 0) from ${quoteIdentifier(schema)}.migrations`)
   const version = Number(found)
   if (version > MIGRATIONS.length) {
     const known = MIGRATIONS.length

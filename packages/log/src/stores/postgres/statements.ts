@@ -1,3 +1,6 @@
+/** A name as an identifier in SQL. */
+export const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
+
 /** The statements of a store, each one transaction, for a schema (a quoted name). Their parameters are listed where they are called. */
 export const statementsOf = (schema: string) => ({
   create: `insert into ${schema}.streams (key, name, principal, principal_name, incarnation, version, at, created_at, touched_at)

@@ -3,7 +3,6 @@
 // command costs Redis and its client more than an append does. In a cluster they would be gathered by slot. Everything else goes through the script
 // that looks at each thing in its order.
 
-import { ErrorReply } from 'redis'
 import type { AppendResult, Batch, GuestAppend, TicketMove, WriterAppend } from '../../store/log-store.ts'
 import type { Connection } from './connection.ts'
 import { LUA } from './head.ts'
@@ -165,8 +164,10 @@ interface Around {
   otherwise(streamId: string, batch: Batch, by: WriterAppend): Promise<AppendResult>
   /** Hears of each group under way, which does not reject. */
   sending(group: Promise<void>): void
-  /** What an append rejects with. */
+  /** What an append rejects with that failed. */
   failure(error: unknown): Error
+  /** What an append rejects with that the script refused. */
+  refusal(message: string): Error
 }
 
 /** Gathers plain appends. */
@@ -244,6 +245,6 @@ export class PlainAppends {
     const { sequence } = by.lastAcked
     if (letter === APPENDED) resolve({ outcome: 'appended', first: sequence + 1, last: sequence + batch.count, clock })
     else if (letter === OTHERWISE) resolve(this.#around.otherwise(streamId, batch, by))
-    else reject(this.#around.failure(new ErrorReply(why)))
+    else reject(this.#around.refusal(why))
   }
 }

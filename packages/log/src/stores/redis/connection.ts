@@ -1,7 +1,12 @@
-import { createClient } from 'redis'
 import { LogError } from '../../store/log-error.ts'
-import { isReply, isUnknownScript } from './failure.ts'
+import { isUnknownScript } from './failure.ts'
 import type { Script } from './keys.ts'
+
+/** The exports of the `redis` package that the store uses. */
+export type RedisDriver = Pick<
+  typeof import('redis'),
+  'createClient' | 'DisconnectsClientError' | 'ErrorReply' | 'RESP_TYPES'
+>
 
 export type Client = ReturnType<typeof clientOf>
 export type Argument = string | Buffer
@@ -18,24 +23,26 @@ export interface Server {
   /** `host:port`: what messages name. */
   readonly name: string
   readonly timeout: number
+  readonly driver: RedisDriver
   client(): Client
 }
 
 /** The server of a url. What is none is told without repeating it: it may hold a password. */
-export function serverAt(url: string, timeout: number): Server {
+export function serverAt(driver: RedisDriver, url: string, timeout: number): Server {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^rediss?:$/.test(parsed.protocol)) {
     throw new LogError('invalid', 'redisStore: expected a url such as redis://user:password@host:6379/0')
   }
-  return { name: nameOf(parsed.hostname, parsed.port), timeout, client: () => clientOf(url, timeout) }
+  const name = nameOf(parsed.hostname, parsed.port)
+  return { name, timeout, driver, client: () => clientOf(driver, url, timeout) }
 }
 
 /** The server of a client, which is left alone. */
-export function serverOf(client: ClientSettings, timeout: number): Server {
+export function serverOf(driver: RedisDriver, client: ClientSettings, timeout: number): Server {
   const socket = client.options?.socket ?? {}
   const name = 'path' in socket ? `${socket.path}` : nameOf(...hostAndPort(socket))
   const own = { ...settings(timeout), socket: { ...socket, ...settings(timeout).socket } }
-  return { name, timeout, client: () => client.duplicate(own) as Client }
+  return { name, timeout, driver, client: () => client.duplicate(own) as Client }
 }
 
 const hostAndPort = (socket: { host?: unknown; port?: unknown }) => [socket.host, socket.port] as const
@@ -52,7 +59,8 @@ const settings = (timeout: number) =>
     socket: { connectTimeout: timeout, reconnectStrategy: false, keepAliveInitialDelay: 5_000 },
   }) as const
 
-const clientOf = (url: string, timeout: number) => createClient({ url, ...settings(timeout) })
+const clientOf = ({ createClient }: RedisDriver, url: string, timeout: number) =>
+  createClient({ url, ...settings(timeout) })
 
 /**
  * A client that is connected, or a rejection within the timeout. It does not reconnect: what it was doing when its connection broke fails at once,
@@ -99,6 +107,7 @@ const LOOKS = 5
  */
 export class Connection {
   readonly #server: Server
+  readonly #asBytes: { readonly typeMapping: { [type: number]: unknown } }
   #client: Client | undefined
   #connecting: Promise<Client> | undefined
   #sent = 0
@@ -107,13 +116,14 @@ export class Connection {
 
   constructor(server: Server) {
     this.#server = server
+    this.#asBytes = { typeMapping: { [server.driver.RESP_TYPES.BLOB_STRING]: Buffer } }
   }
 
-  /** One command. Its error is as the client gives it: see `failure`. */
-  send(args: readonly Argument[], typeMapping?: { [type: number]: unknown }): Promise<Reply> {
+  /** One command, whose strings come as bytes if that is asked for. Its error is as the client gives it: see `failure`. */
+  send(args: readonly Argument[], asBytes = false): Promise<Reply> {
     const client = this.#client
-    if (client?.isReady) return this.#write(client, args, typeMapping)
-    return this.#ready().then(ready => this.#write(ready, args, typeMapping))
+    if (client?.isReady) return this.#write(client, args, asBytes)
+    return this.#ready().then(ready => this.#write(ready, args, asBytes))
   }
 
   /** A script on keys. */
@@ -135,7 +145,7 @@ export class Connection {
     // What was refused first says why; EXEC only says that something was.
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
     const replies = (outcomes.at(-1) as PromiseFulfilledResult<Reply[]>).value
-    for (const reply of replies) if (isReply(reply)) throw reply
+    for (const reply of replies) if (reply instanceof Error) throw reply
     return replies
   }
 
@@ -161,13 +171,13 @@ export class Connection {
     return this.#connecting
   }
 
-  #write(client: Client, args: readonly Argument[], typeMapping?: { [type: number]: unknown }): Promise<Reply> {
+  #write(client: Client, args: readonly Argument[], asBytes = false): Promise<Reply> {
     this.#sent++
     if (this.#looking === undefined) this.#look([])
     const answered = () => {
       this.#answered++
     }
-    const reply = client.sendCommand<Reply>(args, typeMapping && { typeMapping })
+    const reply = client.sendCommand<Reply>(args, asBytes ? this.#asBytes : undefined)
     reply.then(answered, answered)
     return reply
   }

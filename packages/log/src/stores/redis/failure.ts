@@ -1,5 +1,5 @@
-import { DisconnectsClientError, ErrorReply } from 'redis'
 import { LogError } from '../../store/log-error.ts'
+import type { Server } from './connection.ts'
 
 /** What Redis answers when it cannot do as asked, and what to do about it. In none of these cases was anything written. */
 const REFUSALS: readonly (readonly [RegExp, string])[] = [
@@ -14,22 +14,21 @@ const REFUSALS: readonly (readonly [RegExp, string])[] = [
   [/^(MOVED|CROSSSLOT)/, 'is a cluster, for which this store is not made: give it one server'],
 ]
 
-/** Whether the server answered, so that the command is known to have failed. */
-export const isReply = (error: unknown): error is Error => error instanceof ErrorReply
-
 /** Whether the server does not know the script yet. */
-export const isUnknownScript = (error: unknown): boolean => isReply(error) && error.message.startsWith('NOSCRIPT')
+export const isUnknownScript = (error: unknown): boolean =>
+  error instanceof Error && error.message.startsWith('NOSCRIPT')
 
 /** What a call rejects with. It names the server and no secret of its url. */
-export function failure({ name, timeout }: { name: string; timeout: number }, error: unknown): LogError {
+export function failure({ name, timeout, driver }: Omit<Server, 'client'>, error: unknown): LogError {
   if (error instanceof LogError) return error
   const said = saidBy(error)
-  if (isReply(error)) {
+  // The server answered, so the command is known to have failed.
+  if (error instanceof driver.ErrorReply) {
     const [, hint] = REFUSALS.find(([pattern]) => pattern.test(said)) ?? [undefined, 'refused a command']
     return new LogError('unavailable', `Redis at ${name} ${hint} (${said})`, { cause: error })
   }
   // A client is only ever cut off because it waited in vain.
-  const why = error instanceof DisconnectsClientError ? `within ${timeout} ms` : `(${said})`
+  const why = error instanceof driver.DisconnectsClientError ? `within ${timeout} ms` : `(${said})`
   return new LogError('unavailable', `Redis at ${name} gave no answer ${why}: it may have happened or not`, {
     cause: error,
   })

@@ -1,4 +1,3 @@
-import { RESP_TYPES } from 'redis'
 import { LogError } from '../../store/log-error.ts'
 import type { Fork, ForkResult } from '../../store/log-store.ts'
 import { randomName } from '../../store/names.ts'
@@ -8,7 +7,6 @@ import { checkNonce, encodeOptional, type Keys, type LogKeys } from './keys.ts'
 import { readPage, readRecord } from './page.ts'
 import { ADOPT } from './scripts.ts'
 
-const BYTES = { [RESP_TYPES.BLOB_STRING]: Buffer }
 /** What is copied in one go: batches; keys; snapshots or blobs, which may be large. */
 const READ = { batches: 256, bytes: 1_048_576 }
 const MANY = 100
@@ -172,7 +170,7 @@ class Copy {
   async *#scan(key: string, count: number): AsyncGenerator<[Buffer, Buffer][]> {
     let cursor = '0'
     do {
-      const page = await this.#connection.send(['HSCAN', key, cursor, 'COUNT', `${count}`], BYTES)
+      const page = await this.#connection.send(['HSCAN', key, cursor, 'COUNT', `${count}`], true)
       const [next, flat] = page as [Buffer, Buffer[]]
       const pairs: [Buffer, Buffer][] = []
       for (let i = 0; i < flat.length; i += 2) pairs.push([flat[i] as Buffer, flat[i + 1] as Buffer])

@@ -1,4 +1,5 @@
 import fc from 'fast-check'
+import * as redis from 'redis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { multiplied } from '../../../../../scripts/faults/campaign.ts'
 import { batch, guest, move } from '../../contract/writer.ts'
@@ -98,7 +99,7 @@ test('who read a log before it changed does not settle it', async () => {
   await store.append('log', batch('a'), guest(), move(version, 's', { at: null, program: 'p' }))
   await store.due([], 1)
   await running.send('ZADD', index('marks'), `${await running.send('INCR', index('count'))}`, 'log')
-  const connection = new Connection(serverAt(running.url, 5_000))
+  const connection = new Connection(serverAt(redis, running.url, 5_000))
   onTestFinished(() => connection.close())
   // A process that is slow to go on with what it has read.
   const slow: Pick<Connection, 'run' | 'send' | 'together'> = {

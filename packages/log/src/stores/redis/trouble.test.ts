@@ -1,5 +1,5 @@
 import { createServer } from 'node:net'
-import { createClient, ErrorReply } from 'redis'
+import * as redis from 'redis'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { type FaultProxy, proxy } from '../../../../../scripts/faults/proxy.ts'
 import { batch, guest } from '../../contract/writer.ts'
@@ -194,14 +194,14 @@ describe('error messages', () => {
     ['CROSSSLOT Keys in request', /cluster/],
     ['ERR something else', /refused a command \(ERR something else\)/],
   ])('%s', (said, message) => {
-    const told = failure({ name: 'host:1', timeout: 5 }, new ErrorReply(said))
+    const told = failure({ name: 'host:1', timeout: 5, driver: redis }, new redis.ErrorReply(said))
     expect(told).toMatchObject({ code: 'unavailable', message })
     expect(told.message).toContain('host:1')
   })
 })
 
 test('connects with the options of a given client, and leaves that client alone', async () => {
-  const client = createClient({ url: `${running.url}/3` })
+  const client = redis.createClient({ url: `${running.url}/3` })
   const store = redisStore({ client, prefix: 'own:' })
   onTestFinished(() => store.close())
   const woken = new Promise<void>(resolve => store.watch('log', resolve))

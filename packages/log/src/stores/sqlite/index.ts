@@ -1,1 +1,1 @@
-export { type SqliteOptions, sqliteStore } from './store.ts'
+export { type SqliteOptions, sqliteStore } from './sqlite-store.ts'

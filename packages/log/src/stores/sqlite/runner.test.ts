@@ -3,21 +3,23 @@ import { DatabaseSync } from 'node:sqlite'
 import { setImmediate as turn } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { Worker } from 'node:worker_threads'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { child } from '../../../../../scripts/faults/process.ts'
 import { sqliteStore } from './index.ts'
 import { ALL, batch, guest, testFolder } from './sqlite-folder.fixture.ts'
 
-const workers = vi.hoisted((): Worker[] => [])
-vi.mock(import('node:worker_threads'), async original => {
-  const actual = await original()
-  class Noted extends actual.Worker {
-    constructor(...args: ConstructorParameters<typeof actual.Worker>) {
-      super(...args)
-      workers.push(this)
-    }
+/** The workers that were started. The store takes `Worker` from the module when it starts one. */
+const workers: Worker[] = []
+const threads = process.getBuiltinModule('node:worker_threads')
+const actual = threads.Worker
+threads.Worker = class extends actual {
+  constructor(...args: ConstructorParameters<typeof actual>) {
+    super(...args)
+    workers.push(this)
   }
-  return { ...actual, Worker: Noted }
+}
+afterAll(() => {
+  threads.Worker = actual
 })
 
 const FIXTURE = fileURLToPath(new URL('sqlite-process.fixture.ts', import.meta.url))

@@ -1,8 +1,9 @@
-import { Worker } from 'node:worker_threads'
+import type { Worker } from 'node:worker_threads'
 import { LogError } from '../../store/log-error.ts'
 import { type Failure, unpackFailure } from './failure.ts'
 import type { FileOptions } from './file.ts'
 import type { Call, Name, Result } from './operations.ts'
+import { WORKER_SOURCE } from './worker-source.ts'
 
 export interface CallRequest {
   readonly kind: 'call'
@@ -27,9 +28,20 @@ interface Waiting {
   reject(error: Error): void
 }
 
-// The worker runs from the sources as well as from what is built of them.
-const [SOURCE, BUILT] = [new URL('./worker.ts', import.meta.url), new URL('./worker.js', import.meta.url)]
-const WORKER = import.meta.url.endsWith('.ts') ? SOURCE : BUILT
+/**
+ * Starts the worker: from its file where this runs from the sources, else from its text, since the output of a bundler has
+ * no worker beside it.
+ */
+function startWorker(workerData: FileOptions): Worker {
+  // Bundlers look for the file of a worker where `Worker` is imported.
+  const { Worker } = process.getBuiltinModule('node:worker_threads')
+  // Flags of the process, such as a loader or an inspector, do not apply to the worker.
+  const options = { workerData, execArgv: [], name: 'millrace-sqlite' }
+  // Undefined in the CommonJS output of some bundlers.
+  const url: string | undefined = import.meta.url
+  if (url?.endsWith('.ts')) return new Worker(new URL(url.replace(/[^/]*$/, 'worker.ts')), options)
+  return new Worker(WORKER_SOURCE, { ...options, eval: true })
+}
 
 /** The worker of one store, started when it is first needed. It keeps the process alive only while a call waits for it. */
 export class Thread {
@@ -66,8 +78,7 @@ export class Thread {
 
   #start(): Worker {
     if (this.#worker !== undefined) return this.#worker
-    // Flags of the process (a loader, an inspector, the type of its input) are none of the worker's.
-    const worker = new Worker(WORKER, { workerData: this.#options, execArgv: [], name: 'millrace-sqlite' })
+    const worker = startWorker(this.#options)
     worker.unref()
     worker.on('message', (answers: Answer[]) => this.#settle(answers))
     worker.on('error', error => this.#lose(worker, error))

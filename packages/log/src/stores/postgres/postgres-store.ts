@@ -1,5 +1,5 @@
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
-import pg from 'pg'
+import type pg from 'pg'
 import { checkAppend, checkFork, checkNames, checkTtl, checkWhole } from '../../store/checks.ts'
 import { LogError } from '../../store/log-error.ts'
 import type {
@@ -21,28 +21,119 @@ import type {
 } from '../../store/log-store.ts'
 import { randomName } from '../../store/names.ts'
 import { Appends } from './appends.ts'
-import type { Database } from './database.ts'
+import { Database, type PostgresDriver } from './database.ts'
 import { Listener } from './listener.ts'
 import { beyondKey, decodeName, encodeName, keyOf } from './name.ts'
 import { channelOf, Notifier, readPayload } from './notifier.ts'
 import { pageOf } from './page.ts'
-import { statementsOf } from './statements.ts'
+import { quoteIdentifier, statementsOf } from './statements.ts'
 import { Watchers } from './watchers.ts'
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 const LIST_TOKEN = /^(\d{1,16})-(\d{1,18})$/
 const LIST_START = ['9223372036854775807', '9223372036854775807'] as const
 
-export interface StoreOptions {
+const DEFAULT_SCHEMA = 'millrace'
+const DEFAULT_POOL_SIZE = 10
+const DEFAULT_TIMEOUT_MS = 30_000
+const MAX_TIMEOUT_MS = 2 ** 31 - 1
+const CONNECT_MS = 10_000
+const KEEP_ALIVE_MS = 10_000
+const MAX_SCHEMA_BYTES = 63
+
+interface CommonOptions {
+  /** The schema that holds the tables, made at the first call if it is not there; `millrace` unless said. */
+  readonly schema?: string
+  /** How many milliseconds a call waits for its answer before it rejects as `unavailable`; 30,000 unless said. */
+  readonly timeout?: number
+  /**
+   * Where to LISTEN for wake-ups from other processes: the URL of a direct connection, if that of the store leads through a transaction pooler
+   * (which does not pass notifications on), or false for none. Without LISTEN a watcher is late by up to a second. As the store itself unless said.
+   */
+  readonly listen?: string | false
+  /**
+   * What an acknowledged append means; the server's own setting unless said. `on`: it is on the server's disk, and on those of its synchronous replicas
+   * if it has some (`synchronous_standby_names`), so that it outlives a crash and a power cut, and a failover to such a replica. `off`: it is in
+   * the server's memory: a crash of the server (not of this process) may lose the appends of its last moments, at most three times
+   * wal_writer_delay (0.6 s by default), the newest first and never one out of the middle. With asynchronous replicas a failover
+   * may lose what they had not received, under either setting. A log that lost acknowledged entries is noticed: its writer gets `regressed`, and a
+   * reader who had seen them gets `truncated`. After a backup was put back call `restored()`.
+   */
+  readonly synchronousCommit?: 'on' | 'off'
+}
+
+/** Where the logs are: a URL, or a pool of `pg` that the caller made and ends, whose own wait for a connection holds. */
+export type PostgresOptions = CommonOptions &
+  (
+    | {
+        /** `postgres://user:password@host:port/database`, with what `pg` understands after a `?`. */
+        readonly url: string
+        /** The largest number of connections for statements, 10 unless said; one more listens while somebody watches. */
+        readonly poolSize?: number
+      }
+    | { readonly pool: pg.Pool }
+  )
+
+/** A store in Postgres over the given exports of the `pg` package, so that an application can load the package when it opens a store. */
+export function createPostgresStore(driver: PostgresDriver, options: PostgresOptions): LogStore {
+  const { schema = DEFAULT_SCHEMA, listen, synchronousCommit, timeout = DEFAULT_TIMEOUT_MS } = options
+  if (schema === '' || schema.includes('\0') || Buffer.byteLength(schema) > MAX_SCHEMA_BYTES) {
+    throw new LogError('invalid', `schema: expected a name of 1 to ${MAX_SCHEMA_BYTES} bytes`)
+  }
+  if (!(timeout >= 1 && timeout <= MAX_TIMEOUT_MS)) {
+    throw new LogError('invalid', `timeout: expected from 1 to ${MAX_TIMEOUT_MS} milliseconds`)
+  }
+  const pool = 'pool' in options ? options.pool : undefined
+  const config = 'pool' in options ? options.pool.options : configOf(driver, options.url, timeout, options.poolSize)
+  const database = new Database({ driver, config, pool, schema, timeout })
+  const listening = typeof listen === 'string' ? configOf(driver, listen, timeout) : config
+  return new PostgresStore({
+    database,
+    schema,
+    connectListener: listen === false ? undefined : () => new driver.Client(listening),
+    synchronousCommit,
+  })
+}
+
+function configOf(driver: PostgresDriver, url: string, timeout: number, poolSize = DEFAULT_POOL_SIZE): pg.PoolConfig {
+  if (!Number.isInteger(poolSize) || poolSize < 1) {
+    throw new LogError('invalid', 'poolSize: expected a whole number from 1')
+  }
+  const config: pg.PoolConfig = {
+    connectionString: url,
+    max: poolSize,
+    connectionTimeoutMillis: Math.min(CONNECT_MS, timeout),
+    keepAlive: true,
+    keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
+    fallback_application_name: 'millrace',
+    allowExitOnIdle: true,
+  }
+  if (!/^postgres(ql)?:\/\//.test(url) || !parses(driver, config)) {
+    throw new LogError('invalid', 'url: expected postgres://user:password@host:port/database')
+  }
+  return config
+}
+
+// What is wrong with it is not told: the parser's words may hold the password.
+function parses({ Client }: PostgresDriver, config: pg.ClientConfig): boolean {
+  try {
+    new Client(config)
+    return true
+  } catch {
+    return false
+  }
+}
+
+interface PostgresStoreSettings {
   readonly database: Database
   readonly schema: string
-  /** For the connection that listens; undefined for none. */
-  readonly listen: pg.ClientConfig | undefined
+  /** Makes the client that listens; undefined for none. */
+  readonly connectListener: (() => pg.Client) | undefined
   readonly synchronousCommit: 'on' | 'off' | undefined
 }
 
 /** Logs in a schema of a Postgres database. */
-export class PostgresStore implements LogStore {
+class PostgresStore implements LogStore {
   readonly maxBatchBytes = MAX_BATCH_BYTES
   readonly #database: Database
   readonly #sql: ReturnType<typeof statementsOf>
@@ -55,16 +146,16 @@ export class PostgresStore implements LogStore {
   #listener: Listener | undefined
   #closing: Promise<void> | undefined
 
-  constructor({ database, schema, listen, synchronousCommit }: StoreOptions) {
+  constructor({ database, schema, connectListener, synchronousCommit }: PostgresStoreSettings) {
     this.#database = database
-    this.#sql = statementsOf(pg.escapeIdentifier(schema))
+    this.#sql = statementsOf(quoteIdentifier(schema))
     this.#synchronousCommit = synchronousCommit ?? null
     this.#channel = channelOf(schema)
-    this.#appends = new Appends(database, `${pg.escapeIdentifier(schema)}.append`)
+    this.#appends = new Appends(database, `${quoteIdentifier(schema)}.append`)
     this.#notifier = new Notifier(this.#sender, payloads => database.send(this.#sql.notify, [this.#channel, payloads]))
     this.#watchers = new Watchers({
       look: streamIds => this.#look(streamIds),
-      begin: () => this.#listen(listen),
+      begin: () => this.#listen(connectListener),
     })
   }
 
@@ -290,9 +381,9 @@ export class PostgresStore implements LogStore {
     return new Map(rows.map(([key, stamp]) => [byKey.get(String(key)) as string, String(stamp)]))
   }
 
-  #listen(config: pg.ClientConfig | undefined): () => void {
-    if (config === undefined) return () => {}
-    const listener = new Listener(config, this.#channel, {
+  #listen(connect: (() => pg.Client) | undefined): () => void {
+    if (connect === undefined) return () => {}
+    const listener = new Listener(connect, this.#channel, {
       connected: () => void this.#watchers.look(),
       heard: payload => {
         const { sender, tokens } = readPayload(payload)

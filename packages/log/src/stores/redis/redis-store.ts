@@ -1,5 +1,4 @@
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
-import { RESP_TYPES } from 'redis'
 import { checkAppend, checkFork, checkNames, checkTtl, checkWhole } from '../../store/checks.ts'
 import { LogError } from '../../store/log-error.ts'
 import type {
@@ -19,23 +18,61 @@ import type {
 } from '../../store/log-store.ts'
 import { randomName } from '../../store/names.ts'
 import { APPEND, appendArguments, appendResult, PlainAppends } from './append.ts'
-import { Connection, type Reply, type Server } from './connection.ts'
+import {
+  type ClientSettings,
+  Connection,
+  type RedisDriver,
+  type Reply,
+  type Server,
+  serverAt,
+  serverOf,
+} from './connection.ts'
 import { failure } from './failure.ts'
 import { fork } from './fork.ts'
 import { Indexes } from './indexes.ts'
-import { decodeName, encodeName, encodeOptional, type Keys, markOr, type Script } from './keys.ts'
+import { decodeName, encodeName, encodeOptional, Keys, markOr, type Script } from './keys.ts'
 import { dueOf, listOf } from './listing.ts'
 import { readPage } from './page.ts'
 import * as scripts from './scripts.ts'
 import { Watchers } from './watchers.ts'
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
-const BYTES = { [RESP_TYPES.BLOB_STRING]: Buffer }
 /** How many logs `restored` takes in one go. */
 const RESTORED = 100
 
+export interface RedisOptions {
+  /**
+   * `redis://user:password@host:port/database`, or `rediss://` for TLS: one server of version 7 or later. What an acknowledged append survives is
+   * that server's to say:
+   *
+   * - `appendonly no`: nothing but its next save; a restart takes the log back to the last one.
+   * - `appendonly yes`, `appendfsync everysec`: an orderly end. A crash or a power cut may take the last second, or two while the disk is slow.
+   * - `appendonly yes`, `appendfsync always`: a crash and a power cut, too, as far as the disk keeps its word.
+   * - A failover to a replica may take what the replica had not received, whatever the setting: replication is asynchronous.
+   *
+   * Whatever is lost is lost from the end, and not in silence: a writer that had more acknowledged is told `regressed`, a reader that had read more
+   * `truncated`. After an older copy of the data was put back, call `restored`. Let it evict nothing (`maxmemory-policy noeviction`).
+   */
+  readonly url?: string
+  /** Instead of a url, a client of the `redis` package: the store connects as it does, with connections of its own, and leaves it alone. */
+  readonly client?: ClientSettings
+  /** What all its keys and channels begin with; `millrace:` unless said. It holds no brace. */
+  readonly prefix?: string
+  /** How many milliseconds a connection or a command may take before the call rejects as `unavailable`; 5,000 unless said. */
+  readonly timeout?: number
+}
+
+/** A store in Redis over the given exports of the `redis` package, so that an application can load the package when it opens a store. */
+export function createRedisStore(
+  driver: RedisDriver,
+  { url = '', client, prefix = 'millrace:', timeout = 5_000 }: RedisOptions,
+): LogStore {
+  const server = client ? serverOf(driver, client, timeout) : serverAt(driver, url, timeout)
+  return new RedisStore(server, new Keys(prefix))
+}
+
 /** A handle on the logs of a Redis. */
-export class RedisStore implements LogStore {
+class RedisStore implements LogStore {
   readonly maxBatchBytes = MAX_BATCH_BYTES
   readonly #server: Server
   readonly #keys: Keys
@@ -54,6 +91,7 @@ export class RedisStore implements LogStore {
       otherwise: (streamId, batch, by) => this.#track(this.#append(streamId, batch, by, undefined, false)),
       sending: group => void this.#track(group),
       failure: error => failure(server, error),
+      refusal: message => failure(server, new server.driver.ErrorReply(message)),
     })
     this.#indexes = new Indexes(this.#connection, keys, work => void this.#track(work.catch(() => {})))
     this.#watchers = new Watchers(server)
@@ -196,7 +234,7 @@ export class RedisStore implements LogStore {
     checkNames({ streamId, hash })
     return this.#call(async () => {
       const { blobs } = this.#keys.log(streamId)
-      const found = (await this.#connection.send(['HGET', blobs, encodeName(hash)], BYTES)) as Buffer | null
+      const found = (await this.#connection.send(['HGET', blobs, encodeName(hash)], true)) as Buffer | null
       return found === null ? undefined : new Uint8Array(found)
     })
   }

@@ -1,0 +1,35 @@
+// `node scripts/sqlite-worker.ts [--check]`: writes the worker of the SQLite store as one text, or fails when the text there
+// is another one. An application that bundles the store has no worker file beside it, and starts the worker from this text.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { buildSync } from 'esbuild'
+import { root } from './command.ts'
+
+const folder = 'packages/log/src/stores/sqlite'
+const file = `${folder}/worker-source.ts`
+
+const { outputFiles } = buildSync({
+  entryPoints: [join(root, folder, 'worker.ts')],
+  bundle: true,
+  write: false,
+  platform: 'node',
+  // A worker that is started from text is a script, not a module.
+  format: 'cjs',
+  target: 'node22',
+  conditions: ['@millrace/source'],
+  minify: true,
+  legalComments: 'none',
+  logLevel: 'silent',
+})
+const written = `// Written by scripts/sqlite-worker.ts from worker.ts.
+
+/** The worker of the SQLite store with all that it imports, as a script. */
+export const WORKER_SOURCE: string = ${JSON.stringify(outputFiles[0]?.text.trimEnd())}
+`
+
+if (!process.argv.includes('--check')) {
+  writeFileSync(join(root, file), written)
+} else if (!existsSync(join(root, file)) || readFileSync(join(root, file), 'utf8') !== written) {
+  console.error(`${file} is stale: run node scripts/sqlite-worker.ts`)
+  process.exitCode = 1
+}
