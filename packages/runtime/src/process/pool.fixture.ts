@@ -17,11 +17,8 @@ import {
 /** How many of its complaints are kept, the last of them. */
 const MOST_COMPLAINTS = 30
 
-/** What a process runs; the SQLite store looks for its thread beside itself. */
-const FILES = {
-  process: join(import.meta.dirname, 'driver-process.fixture.ts'),
-  worker: join(import.meta.dirname, '../../../log/src/stores/sqlite/worker.ts'),
-}
+/** The program of a process. */
+const FILES = { process: join(import.meta.dirname, 'driver-process.fixture.ts') }
 
 /** A process, which may be of one schedule after another. */
 class Process {

@@ -1,7 +1,7 @@
 // A process of a cluster: a server or a worker, as it is told, until it is killed.
 
 import { flushCompileCache } from 'node:module'
-import { openStore } from '@millrace/log'
+import { type LogStore, openStore } from '@millrace/log'
 import { createWorker, type Logger } from '@millrace/runtime'
 import { messages, tell } from '../../../../scripts/faults/process.ts'
 import { ENGINE_OPTIONS, WORKER_OPTIONS } from '../../../../scripts/faults/sessions/session-server.fixture.ts'
@@ -18,9 +18,16 @@ const logger: Logger = {
   error: (message, { cause }) => report({ kind: 'logged', message: `${message}: ${String(cause)}` }),
 }
 
+/** Opens a store. The drivers are imported, since the bundle of this program lies in a folder without packages. */
+async function open(url: string): Promise<LogStore> {
+  if (url.startsWith('redis:')) return (await import('@millrace/log/redis')).redisStore({ url })
+  if (url.startsWith('postgres:')) return (await import('@millrace/log/postgres')).postgresStore({ url })
+  return openStore(url)
+}
+
 flushCompileCache()
 for await (const order of messages<ClusterOrder>()) {
-  const store = await openStore(order.store)
+  const store = await open(order.store)
   if (order.do === 'serve') {
     const { port } = await createApp(store, logger).listen({ port: order.port })
     report({ kind: 'ready', port })

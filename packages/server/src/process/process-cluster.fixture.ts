@@ -6,11 +6,8 @@ import type { SessionServer } from '../../../../scripts/faults/sessions/session-
 import { Spares } from '../../../../scripts/faults/spares.ts'
 import type { ClusterEvent, ClusterOrder } from './cluster-messages.fixture.ts'
 
-/** The program of a process. The SQLite store looks for its thread in the same folder. */
-const FILES = {
-  process: join(import.meta.dirname, 'cluster-process.fixture.ts'),
-  worker: join(import.meta.dirname, '../../../log/src/stores/sqlite/worker.ts'),
-}
+/** The program of a process. */
+const FILES = { process: join(import.meta.dirname, 'cluster-process.fixture.ts') }
 
 const WORKERS = 2
 const SPARES = 2
