@@ -17,8 +17,33 @@ import {
 import { FLUSH_MS, FlushScheduler } from '../notify/flush-scheduler.ts'
 import { Listeners } from '../notify/listeners.ts'
 import { LocalMessages, waitingOf } from './local-messages.ts'
-import { shareStructure } from './reuse.ts'
-import { ReadCache, STALE } from './shown.ts'
+
+/** Stands for what is to be read anew. */
+const STALE = Symbol()
+
+/** What is shown, by its kind and its id, if it has one. */
+class ReadCache {
+  readonly #kinds = new Map<string, Map<string | undefined, unknown>>()
+
+  get(kind: string, id?: string): unknown {
+    const values = this.#kinds.get(kind)
+    const value = values?.get(id)
+    return value !== undefined || values?.has(id) ? value : STALE
+  }
+
+  set(kind: string, id: string | undefined, value: unknown): void {
+    const values = this.#kinds.get(kind)
+    if (values) values.set(id, value)
+    else this.#kinds.set(kind, new Map([[id, value]]))
+  }
+
+  /** It is to be read anew, if anybody has read it. */
+  forget(kind: string, id?: string): void {
+    const values = this.#kinds.get(kind)
+    // It keeps its place: a map that is deleted from and added to again and again is made anew as often.
+    if (values?.has(id)) values.set(id, STALE)
+  }
+}
 
 export interface StoreOptions {
   /** How often those who show something are told of changes at most, in milliseconds; 16, if nothing is said. */
@@ -410,4 +435,24 @@ export class Store {
     }
     made.push(kind)
   }
+}
+
+/** The old value, or its pieces, wherever the new one says the same: who compares by identity sees no change. */
+function shareStructure<T>(old: unknown, next: T): T {
+  if (Object.is(old, next)) return next
+  if (typeof old !== 'object' || typeof next !== 'object' || !old || !next) return next
+  if (Array.isArray(old) !== Array.isArray(next)) return next
+  if (Array.isArray(old) && Array.isArray(next)) {
+    const items = next.map((item, i) => shareStructure(old[i], item))
+    return (items.length === old.length && items.every((item, i) => Object.is(item, old[i])) ? old : items) as T
+  }
+  const before = old as Record<string, unknown>
+  const has = (name: string) => Object.hasOwn(before, name)
+  const fields = Object.entries(next).map(([name, value]) => [
+    name,
+    has(name) ? shareStructure(before[name], value) : value,
+  ])
+  const isSame = ([name, value]: unknown[]) => has(name as string) && Object.is(value, before[name as string])
+  const isAll = fields.length === Object.keys(before).length && fields.every(isSame)
+  return (isAll ? old : Object.fromEntries(fields)) as T
 }

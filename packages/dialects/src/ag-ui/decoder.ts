@@ -1,8 +1,15 @@
-import { type Chunk, messageIdOf, type Origin, type PendingRef, ProtocolError } from '@millrace/protocol'
+import {
+  applyPatch,
+  type Chunk,
+  type Json,
+  messageIdOf,
+  type Origin,
+  type PendingRef,
+  ProtocolError,
+} from '@millrace/protocol'
 import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
 import { chunkMeant } from '../dialect/supplement.ts'
 import { expectOrigin, expectString, validated } from '../dialect/validate.ts'
-import { Activities } from './activity.ts'
 import { askedBy, asksPeople, callsIn, clientCall, deadlineOf, interruptsIn, questionOf } from './asked.ts'
 import { type AgUiEvent, type AgUiInterrupt, type AgUiMessage, type EventOf, EXTENSION } from './event.ts'
 import { chunkOf, type EventContext, jsonOf, outputOf } from './event-to-chunk.ts'
@@ -323,4 +330,34 @@ function startOf(event: PieceEvent, kind: 'text' | 'reasoning' | 'call', id: str
 function deltaOf(kind: 'text' | 'reasoning' | 'call', id: string, delta: string): AgUiEvent {
   if (kind === 'call') return { type: 'TOOL_CALL_ARGS', toolCallId: id, delta }
   return { type: kind === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT', messageId: id, delta }
+}
+
+/** What another server shows of what it is doing: each activity is data of its kind, which is replaced as it goes on. */
+class Activities {
+  readonly #contents = new Map<string, Json>()
+
+  /** What an event makes of an activity; undefined, where that is nothing that can be shown. */
+  chunkOf(event: EventOf<'ACTIVITY_SNAPSHOT' | 'ACTIVITY_DELTA'>): Chunk | undefined {
+    const kind = expectString(event.activityType, `event ${event.type}.activityType`)
+    const id = expectString(event.messageId, `event ${event.type}.messageId`)
+    const data = event.type === 'ACTIVITY_SNAPSHOT' ? this.#given(event) : this.#changed(event)
+    if (data === undefined) return undefined
+    this.#contents.set(id, data)
+    return { type: `data-${kind}`, id, data }
+  }
+
+  #given({ messageId, content, replace }: EventOf<'ACTIVITY_SNAPSHOT'>): Json | undefined {
+    return replace === false && this.#contents.has(messageId) ? undefined : (content ?? null)
+  }
+
+  /** What does not fit is passed over, as by AG-UI's own clients. */
+  #changed({ messageId, patch }: EventOf<'ACTIVITY_DELTA'>): Json | undefined {
+    const content = this.#contents.get(messageId)
+    if (content === undefined) return undefined
+    try {
+      return applyPatch(content, patch)
+    } catch {
+      return undefined
+    }
+  }
 }

@@ -1,5 +1,7 @@
+import type { Usage } from '@millrace/protocol'
 import { type Chunk, type ChunkOf, type Json, messageIdOf, type Origin, type RunStatus } from '@millrace/protocol'
 import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
+import type { AgUiUsage } from './event.ts'
 import {
   type AgUiEvent,
   type AgUiMessage,
@@ -11,12 +13,11 @@ import {
   PROTOCOL_VERSION,
   signedByGuest,
 } from './event.ts'
+import { annotated, annotatedEnd } from './event-to-chunk.ts'
 import { PendingInterrupts } from './interrupts.ts'
-import { annotated, annotatedEnd } from './meaning.ts'
 import { OpenParts } from './open-parts.ts'
 import { AgUiToolCalls, type RunAgent } from './tool-calls.ts'
 import { messageOf, Transcript } from './transcript.ts'
-import { UsageByModel } from './usage.ts'
 
 export interface AgUiEncoderOptions {
   /** The run, where it is known before anything of it is said. */
@@ -345,4 +346,31 @@ const ENDED: Readonly<Record<RunStatus, string>> = {
   failed: 'The sub-agent failed.',
   interrupted: 'The sub-agent was interrupted.',
   aborted: 'The sub-agent was aborted.',
+}
+
+const NAMES = {
+  inputTokens: 'inputTokens',
+  outputTokens: 'outputTokens',
+  totalTokens: 'totalTokens',
+  reasoningTokens: 'reasoningTokens',
+  cachedTokens: 'cachedInputTokens',
+  cacheWriteTokens: 'cacheWriteInputTokens',
+} as const satisfies Record<keyof Usage, keyof AgUiUsage>
+
+/** What a run used, by model. */
+class UsageByModel {
+  readonly #byModel = new Map<string | undefined, AgUiUsage>()
+
+  add(usage: Usage, model: string | undefined): void {
+    const sum: Record<string, unknown> = { ...(this.#byModel.get(model) ?? (model !== undefined && { model })) }
+    for (const [ours, theirs] of Object.entries(NAMES) as [keyof Usage, string][]) {
+      const count = usage[ours]
+      if (count !== undefined) sum[theirs] = Math.min(((sum[theirs] as number) ?? 0) + count, Number.MAX_SAFE_INTEGER)
+    }
+    this.#byModel.set(model, sum)
+  }
+
+  get all(): AgUiUsage[] {
+    return [...this.#byModel.values()]
+  }
 }

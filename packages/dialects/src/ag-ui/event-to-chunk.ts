@@ -1,5 +1,7 @@
 import type { Chunk, Json } from '@millrace/protocol'
-import type { AgUiEvent } from './event.ts'
+import { supplementOf } from '../dialect/supplement.ts'
+import type { ToolResultChunk } from '../dialect/tool-result.ts'
+import { type AgUiEvent, withSupplement } from './event.ts'
 
 /** What an event says only together with those before it. */
 export interface EventContext {
@@ -103,3 +105,21 @@ export function jsonOf(text: string): Json {
     return text
   }
 }
+
+/** What becomes of a call that nobody has settled when the run ends. */
+export const UNSETTLED = 'The run ended before this call did.'
+
+/** What came of a call, in words. */
+export function resultText(chunk: ToolResultChunk): string {
+  if (chunk.type === 'tool-output-available') return textOf(chunk.output)
+  if (chunk.type !== 'tool-output-denied') return chunk.errorText
+  return chunk.reason === undefined ? 'The call was denied.' : `The call was denied: ${chunk.reason}`
+}
+
+/** An event that stands for a chunk, with what it does not say of it. */
+export const annotated = (event: AgUiEvent, chunk: Chunk, known: Partial<EventContext> = {}): AgUiEvent =>
+  withSupplement(event, supplementOf(chunk, chunkOf(event, known as EventContext)))
+
+/** The same for the last of a run, beside which there is always something: what a run came to was said before by itself, and is not to be heard twice. */
+export const annotatedEnd = (event: AgUiEvent, chunk: Chunk): AgUiEvent =>
+  withSupplement(event, supplementOf(chunk, chunkOf(event, {} as EventContext)) ?? {})

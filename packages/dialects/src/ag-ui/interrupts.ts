@@ -3,7 +3,7 @@
 import type { Chunk, ChunkOf, Json, JsonObject, Question } from '@millrace/protocol'
 import { defined } from '../dialect/fields.ts'
 import type { PostedAnswer } from '../dialect/posted.ts'
-import { isToolResult } from '../dialect/settling.ts'
+import { isToolResult } from '../dialect/tool-result.ts'
 import type { AgUiInterrupt } from './event.ts'
 
 const APPROVAL = 'approval:'

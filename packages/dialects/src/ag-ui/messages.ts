@@ -1,6 +1,6 @@
 import type { Message, ToolPart, View } from '@millrace/protocol'
 import type { AgUiMessage, AgUiToolCall } from './event.ts'
-import { resultText, UNSETTLED } from './result.ts'
+import { resultText, UNSETTLED } from './event-to-chunk.ts'
 import { messageOf } from './transcript.ts'
 
 interface MessageRow {

@@ -1,9 +1,8 @@
 import type { Chunk, Origin } from '@millrace/protocol'
+import type { ToolResultChunk } from '../dialect/tool-result.ts'
 import { type AgUiEvent, derived, extension } from './event.ts'
-import { isToldByText, textOf } from './event-to-chunk.ts'
-import { annotated } from './meaning.ts'
+import { annotated, isToldByText, resultText, textOf, UNSETTLED } from './event-to-chunk.ts'
 import type { OpenParts } from './open-parts.ts'
-import { type ResultChunk, resultText, UNSETTLED } from './result.ts'
 import type { Transcript } from './transcript.ts'
 
 /** One of the agents of a run. */
@@ -68,7 +67,7 @@ export class AgUiToolCalls {
     return [...events, ...this.#open.endCall(toolCallId, event => annotated(event, chunk, known))]
   }
 
-  result(chunk: ResultChunk, speaker: RunAgent, origin: Origin | undefined): readonly AgUiEvent[] {
+  result(chunk: ToolResultChunk, speaker: RunAgent, origin: Origin | undefined): readonly AgUiEvent[] {
     const { toolCallId } = chunk
     const owner = this.#unsettled.get(toolCallId)
     const closing = owner ? this.#open.endCall(toolCallId, derived) : NONE

@@ -1,7 +1,7 @@
 import type { Chunk, Origin } from '@millrace/protocol'
 import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
-import { isToolResult } from '../dialect/settling.ts'
 import { type Supplement, supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
+import { isToolResult } from '../dialect/tool-result.ts'
 import { chunkOf, type DoneData, EXTENSION, type KortyxChunk, type KortyxExtension, textOf } from './chunk.ts'
 import { Drafts } from './draft.ts'
 import { interruptOf } from './interrupt.ts'

@@ -1,7 +1,7 @@
 // What waits for people while a run is said, whoever in it asks, and the calls that nothing came of yet.
 
 import type { Chunk, ChunkOf, Origin } from '@millrace/protocol'
-import { isToolResult } from '../dialect/settling.ts'
+import { isToolResult } from '../dialect/tool-result.ts'
 import type { KortyxPending } from './interrupt.ts'
 
 interface KortyxCall {

@@ -8,8 +8,14 @@ import { RequestError } from '../http/request-error.ts'
 import { Reply } from './reply.ts'
 import { ReplyFollower } from './reply-follower.ts'
 import { type MuiServer, requestWithRetry, sessionUrl } from './reply-stream.ts'
-import type { ChatAttachment, ChatConversation, ChatRealtimeEvent, ChatReplyChunk, ChatThreadMessage } from './types.ts'
-import { uploaded } from './upload.ts'
+import type {
+  ChatAttachment,
+  ChatConversation,
+  ChatMessagePart,
+  ChatRealtimeEvent,
+  ChatReplyChunk,
+  ChatThreadMessage,
+} from './types.ts'
 
 export interface MuiAdapterOptions extends Omit<HttpServerOptions, 'api'> {
   /** Where the agent is: `/api/mui/<agent>`. */
@@ -336,3 +342,20 @@ function withConversation(event: ChatRealtimeEvent, conversationId: string): Cha
 
 /** An adapter for the `ChatProvider` of MUI X Chat: make it once, outside of what renders. */
 export const createMuiAdapter = (options: MuiAdapterOptions): MuiAdapter => new MuiAdapter(options)
+
+/** Gives a file to a session; the part by which a message names it. Throws where the server does not take it. */
+async function uploaded(server: MuiServer, sessionId: string, file: File): Promise<ChatMessagePart> {
+  const { fetch = globalThis.fetch, headers = {}, credentials = 'same-origin' } = server
+  const given = new Headers(typeof headers === 'function' ? await headers() : headers)
+  given.set('content-type', file.type || 'application/octet-stream')
+  if (file.name) given.set('x-filename', encodeURIComponent(file.name))
+  const response = await fetch(sessionUrl(server, sessionId, '/uploads'), {
+    method: 'POST',
+    headers: given,
+    body: file,
+    credentials: typeof credentials === 'function' ? await credentials() : credentials,
+  })
+  if (!response.ok) throw new Error(`${file.name}: the server did not take the file (${response.status}).`)
+  const { url, mediaType, filename } = (await response.json()) as { url: string; mediaType: string; filename?: string }
+  return { type: 'file', url, mediaType, ...(filename !== undefined && { filename }) }
+}

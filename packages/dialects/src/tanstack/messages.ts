@@ -1,7 +1,7 @@
 import type { Chunk, Json, Message, Pending, ToolPart, View } from '@millrace/protocol'
 import type { AgUiInterrupt } from '../ag-ui/event.ts'
+import { resultText } from '../ag-ui/event-to-chunk.ts'
 import { PendingInterrupts } from '../ag-ui/interrupts.ts'
-import { resultText } from '../ag-ui/result.ts'
 import { boundTo } from './ag-ui-encoder.ts'
 
 /** A message as clients of TanStack AI keep it. */

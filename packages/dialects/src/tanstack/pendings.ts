@@ -1,5 +1,5 @@
 import type { Chunk, Json } from '@millrace/protocol'
-import { isToolResult } from '../dialect/settling.ts'
+import { isToolResult } from '../dialect/tool-result.ts'
 
 /** A call that waits for a person or for the client. */
 interface PendingCall {
