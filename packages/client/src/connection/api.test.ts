@@ -84,7 +84,7 @@ describe('replies', () => {
     const fetch = async () => new Response('<html>', { headers: { 'content-type': type } })
     const reply = api({ fetch }).ask('GET', '/x')
     await expect(reply).rejects.toMatchObject({ code: 'reply_invalid', retryable, status: 200 })
-    await expect(reply).rejects.toThrow(`http://mill/api answered with ${type}`)
+    await expect(reply).rejects.toThrow(`Expected JSON from http://mill/api, got ${type}`)
   })
 
   test.each([
