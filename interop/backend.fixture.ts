@@ -245,7 +245,7 @@ export class Backend {
         { tools: [broken] },
       ),
       of('lister', () => ({ text: JSON.stringify(INVENTORY), pieceLength: 6 }), {
-        output: z.object({ title: z.string(), rows: z.array(z.object({ name: z.string(), kilos: z.number() })) }),
+        outputSchema: z.object({ title: z.string(), rows: z.array(z.object({ name: z.string(), kilos: z.number() })) }),
       }),
       of('librarian', () => ({
         text: 'See these.',
