@@ -289,7 +289,7 @@ describe('a question', () => {
     }
     // What was answered is in no message: that may be read where the answer may not.
     await expect(runtime.answer('s', { kind: 'interrupt', id: 'i1', response: { pin: 77 } })).rejects.toThrow(
-      /^i1: the answer does not fit the form: pin: is less than 1000$/,
+      /^i1: the response does not match the form: pin: is less than 1000$/,
     )
     expect(await refused(runtime, { kind: 'interrupt', id: 'i1', response: { pin: 1 } })).toBe('answer_invalid')
     expect(await respond(runtime, { pin: 1234 })).toBe('none')

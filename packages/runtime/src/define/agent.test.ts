@@ -134,7 +134,7 @@ test.each<[string, () => unknown, RegExp]>([
   [
     'an input without JSON Schema',
     () => tool({ name: 'a', inputSchema: v.object({}), execute: () => 1 }),
-    /^tool a: inputSchema: a schema of valibot cannot say its JSON Schema.* as jsonSchema$/,
+    /^tool a: inputSchema: the schema of valibot has no JSON Schema.* as jsonSchema$/,
   ],
   [
     'a JSON Schema that is none',

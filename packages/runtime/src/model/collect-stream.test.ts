@@ -45,5 +45,5 @@ test('what a generation makes of a whole answer is what the answer was made of',
 })
 
 test('what came to no end is no answer (law 7)', async () => {
-  await expect(collectStream(streamOf(parts.slice(0, -1)))).rejects.toThrow('the stream came to no end')
+  await expect(collectStream(streamOf(parts.slice(0, -1)))).rejects.toThrow('the stream ended without a finish part')
 })

@@ -1,4 +1,4 @@
-// A model of the AI SDK's interface before this one. It differs in how files are told, and in what it can be asked: what it cannot is a warning.
+// Adapts models of version v3 of the AI SDK's interface. It differs in file data and lacks some options, which become warnings.
 
 import type {
   LanguageModelV3,
@@ -27,10 +27,10 @@ type OldToolPart = Extract<LanguageModelV3Message, { role: 'tool' }>['content'][
 type OldContent = Extract<LanguageModelV3ToolResultOutput, { type: 'content' }>['value'][number]
 type Content = Extract<LanguageModelV4ToolResultOutput, { type: 'content' }>['value'][number]
 
-/** Says what cannot be said to such a model. */
+/** Adds a warning about a feature that v3 does not support. */
 type Warn = (feature: string) => void
 
-/** A model of version v3 as one of version v4. */
+/** Adapts a v3 model to v4. The result only streams. */
 export function fromV3(model: LanguageModelV3): LanguageModelV4 {
   return {
     specificationVersion: 'v4',
@@ -38,7 +38,7 @@ export function fromV3(model: LanguageModelV3): LanguageModelV4 {
     modelId: model.modelId,
     supportedUrls: model.supportedUrls,
     async doGenerate() {
-      throw new Error('an adapted model only streams')
+      throw new Error('doGenerate is not supported by an adapted v3 model: use doStream')
     },
     async doStream(options) {
       const warnings: SharedV4Warning[] = []

@@ -231,7 +231,7 @@ test('what a provider’s package generates and what it streams are one answer',
       usage: answer.usage,
       finishReason: answer.finishReason,
       warnings: answer.warnings,
-      made: answer.made.map(({ toolCallId, input }) => ({ toolCallId, input })),
+      requestedCalls: answer.requestedCalls.map(({ toolCallId, input }) => ({ toolCallId, input })),
     })
     expect(told(given)).toEqual(told(streamed))
     expect(given.answer.text).toBe('Let me see.')

@@ -1,4 +1,4 @@
-// An answer that comes whole, as the parts of one that streams: who hears it need not know the difference.
+// Converts between the result of `doGenerate` and the stream parts of `doStream`.
 
 import type {
   LanguageModelV3,
@@ -17,7 +17,10 @@ import { asV4, type Model } from './model.ts'
 
 type PartStream = ReadableStream<LanguageModelV4StreamPart>
 
-/** Asks for a whole answer, and gives it as the parts that a stream of it would have; takes a model as its provider gave it, not an adapted one, which only streams. */
+/**
+ * Calls `doGenerate` and returns its result as a stream of parts.
+ * @param model as the provider created it: a model that `asV4` adapted has no `doGenerate`
+ */
 export async function generateAsStream(
   model: Model,
   options: LanguageModelV4CallOptions,
@@ -26,10 +29,10 @@ export async function generateAsStream(
   return { stream: streamOf(await model.doGenerate(options), options.responseFormat?.type === 'json') }
 }
 
-/** Models that answer whole, by those that could stream: what is known of one is known of it whenever it is asked for. */
+/** Non-streaming models by their originals, so that what is learned about one applies to all its calls. */
 const nonStreamingModels = new WeakMap<Model, Model>()
 
-/** The same model, asked for whole answers. */
+/** The same model, called by `doGenerate` instead of `doStream`. */
 export function nonStreamingModel(model: Model): Model {
   const known = nonStreamingModels.get(model)
   if (known) return known
@@ -42,14 +45,14 @@ export function nonStreamingModel(model: Model): Model {
     supportedUrls,
     doGenerate: options => asV4(model).doGenerate(options),
     doStream: options => generateAsStream(model, options),
-    // What some say of themselves beyond the interface.
+    // Not part of the interface, but read by `jsonFormatOf`.
     ...(supportsStructuredOutputs !== undefined && { supportsStructuredOutputs }),
   }
   nonStreamingModels.set(model, made)
   return made
 }
 
-/** A model of version v3 whose streams are whole answers, so that there is one way to speak to it. */
+/** A v3 model whose `doStream` uses `doGenerate`, so that `fromV3` can adapt it. */
 const nonStreamingV3 = (model: LanguageModelV3): LanguageModelV3 => ({
   specificationVersion: 'v3',
   provider: model.provider,
@@ -57,7 +60,7 @@ const nonStreamingV3 = (model: LanguageModelV3): LanguageModelV3 => ({
   supportedUrls: model.supportedUrls,
   doGenerate: options => model.doGenerate(options),
   async doStream(options) {
-    // They differ only in how a file is told, which is not looked at here.
+    // Results of v3 and v4 differ only in file data, which is passed through.
     const result = (await model.doGenerate(options)) as unknown as LanguageModelV4GenerateResult
     const stream: unknown = streamOf(result, options.responseFormat?.type === 'json')
     return { stream: stream as ReadableStream<LanguageModelV3StreamPart> }
@@ -89,19 +92,19 @@ function* partsOf(
   const { content, structuredOutputText: document, warnings, response, usage, finishReason, providerMetadata } = result
   yield { type: 'stream-start', warnings: warnings ?? [] }
   if (response) yield responseOf(response)
-  // A stream has no place to say which of its text is the document: where one is asked for, it is all of the text.
-  const isApart = isJson && document !== undefined
+  // A stream cannot mark which text is the JSON document. If JSON is requested, the document replaces all text.
+  const hasDocument = isJson && document !== undefined
   for (const [index, item] of content.entries()) {
-    if (!isApart || item.type !== 'text') yield* contentOf(item, `${index}`)
+    if (!hasDocument || item.type !== 'text') yield* contentOf(item, `${index}`)
   }
-  if (isApart) yield* contentOf({ type: 'text', text: document }, `${content.length}`)
+  if (hasDocument) yield* contentOf({ type: 'text', text: document }, `${content.length}`)
   yield { type: 'finish', usage, finishReason, ...(providerMetadata && { providerMetadata }) }
 }
 
-/** Who answered and when; not the body and headers, which a stream does not tell. */
+/** The response metadata of a stream: without body and headers. */
 function responseOf({ id, timestamp, modelId }: NonNullable<LanguageModelV4GenerateResult['response']>) {
-  const about = { ...(id !== undefined && { id }), ...(modelId !== undefined && { modelId }) }
-  return { type: 'response-metadata', ...about, ...(timestamp !== undefined && { timestamp }) } as const
+  const fields = { ...(id !== undefined && { id }), ...(modelId !== undefined && { modelId }) }
+  return { type: 'response-metadata', ...fields, ...(timestamp !== undefined && { timestamp }) } as const
 }
 
 function* contentOf(item: LanguageModelV4Content, id: string): Generator<LanguageModelV4StreamPart, void, void> {
@@ -115,7 +118,7 @@ function* contentOf(item: LanguageModelV4Content, id: string): Generator<Languag
 
 type FinishFields = Pick<LanguageModelV4GenerateResult, 'usage' | 'finishReason' | 'providerMetadata'>
 
-/** Hears a stream to its end, and gives all that it said at once; throws what it fails with, and where it has no end. */
+/** Reads a stream and returns its parts as one result. @throws the error of the stream, or an error if it has no finish part. */
 export async function collectStream(
   stream: ReadableStream<LanguageModelV4StreamPart>,
 ): Promise<LanguageModelV4GenerateResult> {
@@ -124,7 +127,7 @@ export async function collectStream(
   const open = new Map<string, LanguageModelV4Text | LanguageModelV4Reasoning>()
   let response: LanguageModelV4GenerateResult['response']
   let end: FinishFields | undefined
-  /** The text that a part belongs to; one that was not begun begins with it. */
+  /** The content of a text part. A delta without a start opens one. */
   const textOf = (type: 'text' | 'reasoning', id: string, isNew: boolean) => {
     const known = isNew ? undefined : open.get(`${type}:${id}`)
     if (known) return known
@@ -154,13 +157,13 @@ export async function collectStream(
         warnings.push(...part.warnings)
         break
       case 'response-metadata': {
-        const { type, ...about } = part
-        response = about
+        const { type, ...fields } = part
+        response = fields
         break
       }
       case 'finish': {
-        const { type, ...about } = part
-        end = about
+        const { type, ...fields } = part
+        end = fields
         break
       }
       case 'error':
@@ -170,12 +173,12 @@ export async function collectStream(
       case 'tool-input-end':
       case 'ping':
       case 'raw':
-        // The call says its input, and the rest is for who listens.
+        // The tool-call part contains the whole input.
         break
       default:
         content.push(part)
     }
   }
-  if (!end) throw new Error('the stream came to no end')
+  if (!end) throw new Error('the stream ended without a finish part')
   return { content, warnings, ...end, ...(response && { response }) }
 }

@@ -1,51 +1,55 @@
-// How a model is asked for JSON: by the format of its answer where it has one, in the prompt where it does not. Which it is, it says itself, in a warning.
+// Requests JSON from a model: by `responseFormat` if the model supports it, else by the prompt. Models report in a warning
+// that they ignore the format, and that is remembered.
 
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { JsonSchema } from '../schema/schema.ts'
 
-/** A document that a model is to answer with. */
+/** The JSON document that a model has to answer with. */
 export interface JsonRequest {
   readonly schema: JsonSchema
   readonly name: string
 }
 
-/** How to ask for it. */
+/** How to request it. */
 export interface JsonFormat {
-  /** For the call; nothing where the model would not look at it. */
+  /** Option of the call. Absent if the model ignores it. */
   readonly responseFormat?: NonNullable<LanguageModelV4CallOptions['responseFormat']>
-  /** For the prompt; nothing where the format is known to say it all. */
+  /** Text for the prompt. Absent if the format is known to suffice. */
   readonly instructions?: string
 }
 
-/** What a model lacks: a schema of the answer, or JSON altogether. */
+/** What a model does not support: a schema for its answer, or JSON at all. */
 type MissingFeature = 'nothing' | 'schema' | 'json'
 
-/** What models have said that they lack. By the model itself, so that nothing is kept of one that is gone. */
+/** What models reported as unsupported. Weak, so that unused models can be collected. */
 const missingFeatures = new WeakMap<object, MissingFeature>()
 
-/** How to ask this model, as far as it is known. It is to be the one that its provider gave: an adapted one is new each time. */
+/**
+ * How to request JSON from a model, by what is known about it.
+ * @param model as the provider created it: an adapted one is a new object each time
+ */
 export function jsonFormatOf(model: object, { schema, name }: JsonRequest): JsonFormat {
-  const lack = missingFeatureOf(model)
+  const missing = missingFeatureOf(model)
   const responseFormat = { type: 'json', schema, name: nameOf(name) } as const
-  if (lack === 'nothing') return { responseFormat }
+  if (missing === 'nothing') return { responseFormat }
   const instructions = schemaInstructions(schema)
-  // Of whom nothing is known is asked both ways: some words more cost less than an answer that does not fit.
-  if (lack === undefined) return { responseFormat, instructions }
-  // Without a schema it may still be held to JSON.
-  return lack === 'schema' ? { responseFormat: { type: 'json' }, instructions } : { instructions }
+  // For an unknown model use both: a longer prompt costs less than an invalid answer.
+  if (missing === undefined) return { responseFormat, instructions }
+  // Without a schema the format still enforces JSON.
+  return missing === 'schema' ? { responseFormat: { type: 'json' }, instructions } : { instructions }
 }
 
-/** How a model is told a schema that the format of its answer does not say. */
+/** The instruction for a schema that `responseFormat` cannot express. */
 export const schemaInstructions = (schema: JsonSchema): string =>
   `Answer with one JSON document and nothing else: no words around it, no code fence. It has to fit this JSON Schema:\n${JSON.stringify(schema)}`
 
-/** What a model lacks, if that is known; of schemas it may tell beforehand. */
+/** What a model does not support; undefined if unknown. `supportsStructuredOutputs` may declare it. */
 function missingFeatureOf(model: object): MissingFeature | undefined {
   const { supportsStructuredOutputs: has } = model as { readonly supportsStructuredOutputs?: unknown }
   return missingFeatures.get(model) ?? (has === false ? 'schema' : has === true ? 'nothing' : undefined)
 }
 
-/** Learns from the warnings of a call what its model lacks; true where that was not known. One that has answered without such a warning lacks nothing. */
+/** Remembers from the warnings of a call what its model does not support. Returns true if that is new. */
 export function learnFromWarnings(
   model: object,
   warnings: readonly unknown[],
@@ -58,20 +62,20 @@ export function learnFromWarnings(
     if (isWhole && responseFormat.schema && known === undefined) missingFeatures.set(model, 'nothing')
     return false
   }
-  const lack = responseFormat.schema ? 'schema' : 'json'
-  // A call that was asked in the old words may end after one that was asked in the new.
-  if (known === lack || known === 'json') return false
-  missingFeatures.set(model, lack)
+  const missing = responseFormat.schema ? 'schema' : 'json'
+  // A concurrent call may have started before the last lesson and end after it.
+  if (known === missing || known === 'json') return false
+  missingFeatures.set(model, missing)
   return true
 }
 
-/** Whether a warning says that the format was not looked at. A provider that tells the model the schema by itself warns of that in other words. */
+/** Whether a warning says that the format was ignored. A provider that adds the schema to the prompt uses another warning. */
 function isFormatIgnored(warning: unknown): boolean {
   const { type, feature, setting } = Object(warning) as { readonly [name: string]: unknown }
-  // Older packages have another shape.
+  // Older packages use `unsupported-setting`.
   const what = type === 'unsupported' ? feature : type === 'unsupported-setting' ? setting : undefined
   return typeof what === 'string' && /^response[ _-]?format\b/i.test(what)
 }
 
-/** Some providers take letters, digits, _ and - alone. */
+/** Some providers accept only letters, digits, _ and -. */
 const nameOf = (name: string): string => name.replace(/[^\w-]/g, '_').slice(0, 64) || 'response'

@@ -22,7 +22,7 @@ export async function hear(parts: readonly LanguageModelV4StreamPart[], options:
     tools: TOOLS,
     isTaken: () => false,
     reserve: id => !(options.isTaken?.(id) ?? false),
-    longestId: 256,
+    maxIdLength: 256,
     rewinds: 0,
     write: async chunk => void chunks.push(chunk),
     fits: () => true,

@@ -175,10 +175,10 @@ describe('all else', () => {
       { write },
     )
     expect(answer.warnings.map(warning => (warning as { message: string }).message)).toEqual([
-      'a file was left out: it is larger than the log takes',
-      'a source was left out: it is larger than the log takes',
-      'content of the kind maker.thing was left out: it is larger than the log takes',
-      'what the provider says of its answer was left out: it is larger than the log takes',
+      'a file was dropped: it exceeds the size limit of the log',
+      'a source was dropped: it exceeds the size limit of the log',
+      'content of kind maker.thing was dropped: it exceeds the size limit of the log',
+      'the response metadata was dropped: it exceeds the size limit of the log',
     ])
     expect(answer.isWhole).toBe(true)
   })

@@ -1,4 +1,5 @@
-// One answer of a model, as it streams: the provider's parts become chunks of a draft. What has to wait for the commit, because it is a fact, is kept here.
+// One streaming answer of a model. Converts the provider's stream parts to chunks of a draft. Facts, which must wait for the
+// commit, are collected in `facts`.
 
 import type { LanguageModelV4StreamPart, SharedV4Warning } from '@ai-sdk/provider'
 import type { Chunk, FinishReason, Json, JsonObject, Usage } from '@millrace/protocol'
@@ -11,33 +12,33 @@ import { boundedMetadata, metadataOf, writeWithMetadata } from './provider-metad
 import { type AnswerTool, type RequestedCall, ToolCalls } from './tool-calls.ts'
 import { anthropicStartUsage, finishReasonOf, usageOf } from './usage.ts'
 
-/** What takes the text of an answer that is a JSON document. */
+/** Receives the text of an answer that is a JSON document. */
 interface TextSink {
   push(delta: string): Iterable<Chunk>
 }
 
 export interface ModelAnswerOptions<Tool extends AnswerTool = AnswerTool> {
   readonly step: number
-  /** What the ids of parts begin with, where others write into the same message: then nothing is said of the message as a whole. */
+  /** Prefix of part ids, if several answers write to the same message. Then no message metadata is written. */
   readonly prefix?: string | undefined
   readonly tools: ReadonlyMap<string, Tool>
-  /** Whether the session has a call by that id. */
+  /** Whether the session has a call with this id. */
   isTaken(toolCallId: string): boolean
-  /** Takes an id for a call; false where the session has a call by it, or is about to. */
+  /** Reserves an id for a call. Returns false if the session has a call with it, or another lane reserved it. */
   reserve(toolCallId: string): boolean
-  /** The longest id of a call that is taken from a provider as it is. */
-  readonly longestId: number
-  /** How often the session was taken back. */
+  /** Maximum length of a provider's call id, in characters. A longer one is replaced. */
+  readonly maxIdLength: number
+  /** Number of rewinds of the session. */
   readonly rewinds: number
-  /** Takes a word; may ask to wait. */
+  /** Writes a draft chunk. Its promise applies backpressure. */
   write(chunk: Chunk): PromiseLike<void>
-  /** Whether the log would take these facts in one commit. */
+  /** Whether the log accepts these facts in one commit. */
   fits(facts: readonly Chunk[]): boolean
-  /** Where the text goes instead of a text part. */
+  /** Receives the text instead of a text part. */
   readonly sink?: TextSink | undefined
 }
 
-/** A part of content that only its provider understands, and gets back with the history. */
+/** Type of a data part with provider-specific content. The provider gets it back with the history. */
 export const PROVIDER_CONTENT = 'data-provider-content'
 
 type StreamPart<Type extends LanguageModelV4StreamPart['type']> = Extract<LanguageModelV4StreamPart, { type: Type }>
@@ -47,19 +48,19 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
   usage: Usage | undefined
   finishReason: FinishReason | undefined
   providerMetadata: JsonObject | undefined
-  /** What the provider calls it, for who looks for the cause of something. */
+  /** Raw values of the provider, for debugging. */
   raw: { readonly [what: string]: Json } = {}
-  /** Why the answer is worth nothing, once the provider has said so. */
+  /** The error that the provider reported, if any. The answer must then be discarded. */
   failure: unknown
-  /** All text so far. */
+  /** All text received so far. */
   text = ''
-  /** Where in it the next part begins, and the last one that says something. */
-  #nextAt = 0
-  #lastAt = 0
+  /** Offsets in `text` of the current text part, and of the last one that is not empty. */
+  #partStart = 0
+  #lastPartStart = 0
   readonly #options: ModelAnswerOptions<Tool>
   readonly #calls: ToolCalls<Tool>
   readonly #warnings = new WarningList()
-  /** The parts of text and reasoning that are open, by what the provider calls them. */
+  /** Open text and reasoning parts by kind and provider id. */
   readonly #open = new Map<string, { readonly kind: TextKind; readonly id: string }>()
   readonly #sources = new Set<string>()
   #count = 0
@@ -69,42 +70,42 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
     this.#calls = new ToolCalls({ ...options, write: this.#write, warn: this.#warn })
   }
 
-  /** What people should know, and no part says. */
+  /** Warnings for the user. */
   get warnings(): readonly SharedV4Warning[] {
     return this.#warnings.list
   }
 
-  /** What the commit says: the outcomes of tools that the provider ran, and the calls that clients are to run. */
+  /** The chunks for the commit: outputs of provider tools, and calls of client tools. */
   get facts(): readonly Chunk[] {
     return this.#calls.facts
   }
 
-  /** How many calls the model is to be told the outcome of. */
+  /** Number of calls whose outcome the model expects. */
   get calls(): number {
     return this.#calls.count
   }
 
-  /** Those of them that have to run for that. */
-  get made(): readonly RequestedCall<Tool>[] {
-    return this.#calls.made
+  /** The calls among them that have to be executed. */
+  get requestedCalls(): readonly RequestedCall<Tool>[] {
+    return this.#calls.requested
   }
 
-  /** The ids of all calls: also of those that the provider ran, or that could not be made. */
+  /** The ids of all calls, with those of provider tools and invalid ones. */
   get callIds(): readonly string[] {
     return this.#calls.ids
   }
 
-  /** Whether the provider has said that it is at its end. */
+  /** Whether the provider sent the finish part. */
   get isWhole(): boolean {
     return this.finishReason !== undefined
   }
 
-  /** The text of its last part that says something. */
+  /** The text of the last text part that is not empty. */
   get lastText(): string {
-    return this.text.slice(this.#lastAt)
+    return this.text.slice(this.#lastPartStart)
   }
 
-  /** Goes on with the next part. After a failure only what was used is of interest. */
+  /** Processes the next stream part. After a failure only the usage of the finish part matters. */
   async take(part: LanguageModelV4StreamPart): Promise<void> {
     if (this.failure !== undefined && part?.type !== 'finish') return
     try {
@@ -133,7 +134,7 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
       case 'tool-input-end':
         return this.#calls.end(part)
       case 'tool-call':
-        return this.#calls.make(part)
+        return this.#calls.complete(part)
       case 'tool-result':
         return this.#calls.result(part)
       case 'source':
@@ -151,7 +152,8 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
       case 'finish':
         return this.#finish(part)
       case 'error':
-        this.failure = part.error ?? new ProviderError('provider_error', 'the provider reported an error without words')
+        this.failure =
+          part.error ?? new ProviderError('provider_error', 'the provider reported an error without details')
         return
       case 'tool-approval-request':
         this.#warnings.add({ type: 'unsupported', feature: 'approval of calls that the provider runs' })
@@ -167,17 +169,17 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
       for (const { source } of part.citations ?? []) await this.#source(source)
       return sink ? undefined : this.#end('text', part)
     }
-    if (part.type === 'text-start') this.#nextAt = this.text.length
+    if (part.type === 'text-start') this.#partStart = this.text.length
     if (part.type === 'text-start') return sink ? undefined : this.#start('text', part)
-    if (typeof part.delta !== 'string') throw new TypeError('a piece of text is no text')
-    if (part.delta !== '') this.#lastAt = this.#nextAt
+    if (typeof part.delta !== 'string') throw new TypeError('text-delta: expected a string')
+    if (part.delta !== '') this.#lastPartStart = this.#partStart
     this.text += part.delta
     if (!sink) return this.#delta('text', part)
     for (const chunk of sink.push(part.delta)) await this.#write(chunk)
   }
 
   async #start(kind: TextKind, part: { readonly id: string; readonly providerMetadata?: unknown }): Promise<void> {
-    // A provider that gives one id to parts in a row means another part each time.
+    // A provider may reuse an id for consecutive parts.
     await this.#end(kind, { id: part.id })
     const id = this.#nextId()
     this.#open.set(`${kind}:${part.id}`, { kind, id })
@@ -199,38 +201,39 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
     await this.#write({ type: `${kind}-end`, id: open.id, ...metadataOf(part) })
   }
 
-  /** Ids of parts are unique in their message, and the same when the step is tried again. */
+  /** Part ids are unique in their message, and the same in every attempt of the step. */
   #nextId(): string {
     const { prefix = '', step } = this.#options
     return `${prefix}${step}.${++this.#count}`
   }
 
-  /** A source is said once, whether it was found, cited or both. */
+  /** Writes each source once, also if it is both listed and cited. */
   async #source(part: StreamPart<'source'>): Promise<void> {
     if (part.id && this.#sources.has(part.id)) return
     this.#sources.add(part.id)
     const sourceId = this.#nextId()
     const { title } = part
-    const about = { sourceId, ...(title !== undefined && { title }), ...metadataOf(part) }
-    if (part.sourceType === 'url') return this.#offer({ type: 'source-url', url: part.url, ...about }, 'a source')
+    const fields = { sourceId, ...(title !== undefined && { title }), ...metadataOf(part) }
+    if (part.sourceType === 'url')
+      return this.#writeOptional({ type: 'source-url', url: part.url, ...fields }, 'a source')
     const { mediaType, filename } = part
     const named = { mediaType, ...(filename !== undefined && { filename }) }
-    return this.#offer({ type: 'source-document', ...named, ...about }, 'a source')
+    return this.#writeOptional({ type: 'source-document', ...named, ...fields }, 'a source')
   }
 
   async #file(part: StreamPart<'file'> | StreamPart<'reasoning-file'>): Promise<void> {
-    // Where several write one message, a part is known by its id.
+    // Parts need an id if several answers write to the message.
     const named = this.#options.prefix !== undefined && { id: this.#nextId() }
     const { mediaType } = part
-    await this.#offer({ type: 'file', ...named, url: urlOf(part), mediaType, ...metadataOf(part) }, 'a file')
+    await this.#writeOptional({ type: 'file', ...named, url: urlOf(part), mediaType, ...metadataOf(part) }, 'a file')
   }
 
   async #custom(part: StreamPart<'custom'>): Promise<void> {
     this.usage = anthropicStartUsage(part) ?? this.usage
-    // That an answer begins is no content.
+    // The start of a message is not content.
     if (part.kind.endsWith('.message_start')) return
     const data = { kind: part.kind, ...metadataOf(part) }
-    await this.#offer({ type: PROVIDER_CONTENT, id: this.#nextId(), data }, `content of the kind ${part.kind}`)
+    await this.#writeOptional({ type: PROVIDER_CONTENT, id: this.#nextId(), data }, `content of kind ${part.kind}`)
   }
 
   async #response({ id, modelId }: StreamPart<'response-metadata'>): Promise<void> {
@@ -238,13 +241,13 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
     const response = { ...(id !== undefined && { id }), ...(modelId !== undefined && { modelId }) }
     this.raw = { ...this.raw, response }
     if (this.#options.prefix !== undefined) return
-    await this.#offer({ type: 'message-metadata', metadata: { response } }, 'what the provider says of its answer')
+    await this.#writeOptional({ type: 'message-metadata', metadata: { response } }, 'the response metadata')
   }
 
-  /** Says what an answer can do without; where it is too large, that is what is said. */
-  async #offer(chunk: Chunk, what: string): Promise<void> {
+  /** Writes an optional chunk, or a warning if the log does not accept it. */
+  async #writeOptional(chunk: Chunk, what: string): Promise<void> {
     if (await isAccepted(() => this.#write(chunk))) return
-    this.#warn(`${what} was left out: it is larger than the log takes`)
+    this.#warn(`${what} was dropped: it exceeds the size limit of the log`)
   }
 
   readonly #write = (chunk: Chunk): PromiseLike<void> => writeWithMetadata(chunk, this.#options.write, this.#warn)
@@ -257,7 +260,7 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
     if (this.failure !== undefined) return
     const { unified, raw } = finishReason
     if (raw !== undefined) this.raw = { ...this.raw, finishReason: raw }
-    // What is no end must not look like one (law 7).
+    // An interrupted answer must not look finished (law 7).
     if (unified === 'interrupted') this.failure = streamCutError()
     else if (unified === 'error') this.failure = providerStoppedError()
     else {
@@ -268,17 +271,17 @@ export class ModelAnswer<Tool extends AnswerTool = AnswerTool> {
   }
 }
 
-/** Whether an error says that a part is not what it should be: the log refuses it, or it has not what it must have. */
+/** Whether an error means that a stream part is malformed: the log rejected it, or a field is missing. */
 function isMalformedPart(error: unknown): boolean {
   return logErrorCode(error) === 'invalid' || error instanceof TypeError || error instanceof RangeError
 }
 
-/** The provider's stream ended before its end was said. */
+/** The error for a stream that ended without a finish part. */
 export const streamCutError = (): ProviderError =>
   new ProviderError('provider_stream_cut', 'the provider’s answer was cut off', { retryable: true })
 
 const providerStoppedError = (): ProviderError =>
-  new ProviderError('provider_error', 'the provider broke its answer off', { retryable: true })
+  new ProviderError('provider_error', 'the provider stopped its answer with an error', { retryable: true })
 
 function urlOf({ data, mediaType }: StreamPart<'file'> | StreamPart<'reasoning-file'>): string {
   if (data.type === 'url') return data.originalUrl ?? data.url.href
@@ -309,6 +312,6 @@ class WarningList {
 function boundedWarning(warning: SharedV4Warning): SharedV4Warning {
   const length = jsonLength(warning)
   if (length <= MAX_WARNING_LENGTH) return warning
-  if (length === Number.POSITIVE_INFINITY) return { type: 'other', message: 'a warning that is no JSON' }
+  if (length === Number.POSITIVE_INFINITY) return { type: 'other', message: 'a warning that is not JSON' }
   return { type: 'other', message: excerpt(warning.type === 'other' ? warning.message : JSON.stringify(warning)) }
 }

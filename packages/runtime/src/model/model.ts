@@ -2,10 +2,10 @@ import type { LanguageModelV3, LanguageModelV4, LanguageModelV4CallOptions } fro
 import { ValidationError } from '../error/error.ts'
 import { fromV3 } from './from-v3.ts'
 
-/** A model of any provider of the AI SDK. */
+/** A language model of the AI SDK, of any provider. */
 export type Model = LanguageModelV4 | LanguageModelV3
 
-/** How a model is to answer; what it cannot honour it says in a warning. */
+/** Call settings of a model. The model reports unsupported ones as warnings. */
 export interface ModelSettings
   extends Pick<
     LanguageModelV4CallOptions,
@@ -23,7 +23,7 @@ export interface ModelSettings
     | 'providerOptions'
   > {}
 
-/** The model as the runtime speaks to it; throws, with the version that it has, where there is no way to. */
+/** Adapts a model to version v4 of the interface. @throws {ValidationError} if its version is not supported. */
 export function asV4(model: unknown, what = 'model'): LanguageModelV4 {
   const { specificationVersion: version, doStream } = (model ?? {}) as Partial<Model>
   if (typeof doStream === 'function' && version === 'v4') return model as LanguageModelV4
@@ -34,12 +34,12 @@ export function asV4(model: unknown, what = 'model'): LanguageModelV4 {
 }
 
 function describeModel(model: unknown): string {
-  if (typeof model === 'string') return 'a text: give the model itself, made by its provider’s package'
+  if (typeof model === 'string') return 'a string: pass a model object of a provider’s package'
   if (typeof model !== 'object' || model === null) return model === null ? 'null' : typeof model
   const { specificationVersion: version, provider, modelId } = model as Record<string, unknown>
-  if (typeof version !== 'string') return 'an object that names no version'
-  return `${String(provider)}:${String(modelId)} of version ${version}: use another version of its provider’s package`
+  if (typeof version !== 'string') return 'an object without specificationVersion'
+  return `${String(provider)}:${String(modelId)} of version ${version}: install another version of the provider’s package`
 }
 
-/** The name of a model in an origin. */
+/** The name of a model in an origin: `provider:modelId`. */
 export const modelName = ({ provider, modelId }: Model): string => `${provider}:${modelId}`

@@ -30,7 +30,10 @@ describe('law 6: what is too large for the log is no end of the run', () => {
     // What the model said is not repeated to it in full length.
     expect(JSON.stringify(called).length).toBeLessThan(2000)
     expect(told?.content).toMatchObject([
-      { toolCallId: 'a', output: { type: 'error-text', value: expect.stringContaining('larger than the log takes') } },
+      {
+        toolCallId: 'a',
+        output: { type: 'error-text', value: expect.stringContaining('exceeds the size limit of the log') },
+      },
       { toolCallId: 'b', output: { type: 'json', value: 3 } },
     ])
     await stage.close()
@@ -63,7 +66,7 @@ describe('law 6: what is too large for the log is no end of the run', () => {
     expect(model.calls).toHaveLength(1)
     expect(result.message?.parts).toContainEqual(expect.objectContaining({ type: 'reasoning', text: 'So.' }))
     expect(chunksOf(entries, 'step-finish')[0]?.warnings).toEqual([
-      { type: 'other', message: expect.stringContaining('left out') },
+      { type: 'other', message: expect.stringContaining('was dropped') },
     ])
     await stage.close()
   })
@@ -127,7 +130,7 @@ describe('law 6: what is too large for the log is no end of the run', () => {
       { type: 'stream-start', warnings: [{ type: 'unsupported', feature: 'f', details: HUGE }] },
       ...whole,
     ],
-    'a warning that is no JSON': [
+    'a warning that is not JSON': [
       { type: 'stream-start', warnings: [{ type: 'other', message: 'm', big: 1n } as never] },
       ...whole,
     ],

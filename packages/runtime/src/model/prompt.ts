@@ -1,5 +1,5 @@
-// What the model is sent as history: the view's messages. Each call stands with its outcome, because providers refuse one without the other, and the
-// roles are as the strictest of them wants them: instructions first, then a person, then in turns, the model never last.
+// Converts the messages of a view to a prompt. Providers reject a call without its result, so each call is followed by it.
+// The order of roles satisfies the strictest provider: system first, then user, then alternating, never ending with assistant.
 
 import type {
   LanguageModelV4FilePart,
@@ -16,28 +16,28 @@ import { PROVIDER_CONTENT } from './model-answer.ts'
 type AssistantContent = Extract<LanguageModelV4Message, { role: 'assistant' }>['content']
 type UserContent = Extract<LanguageModelV4Message, { role: 'user' }>['content']
 
-/** What a model is told by nobody: it stands where a person's words would. */
+/** A user message that the runtime wrote, not a user. */
 export const syntheticMessage = (text: string): LanguageModelV4Message => ({
   role: 'user',
   content: [{ type: 'text', text }],
   providerOptions: { millrace: { isAdded: true } },
 })
 
-/** Stands where a model must be asked and nobody has said anything, such as after an answer that was cut off. */
+/** Inserted where a provider requires a user message and there is none, such as after an interrupted answer. */
 const CONTINUE = syntheticMessage('Go on.')
 
-/** Whether no person said this. */
+/** Whether the runtime wrote this message. */
 export const isSynthetic = ({ providerOptions }: LanguageModelV4Message): boolean =>
   providerOptions?.['millrace']?.['isAdded'] === true
 
-/** The prompt that says all of this: the instructions, then message after message. */
+/** The prompt of a conversation: the instructions, then its messages. */
 export function promptOf(messages: readonly Message[], instructions?: string): LanguageModelV4Prompt {
   const prompt: LanguageModelV4Prompt = []
   const rules = messages.filter(({ role }) => role === 'system').map(({ parts }) => textOf(parts))
   const content = [instructions ?? '', ...rules].filter(isNotBlank).join('\n\n')
   if (content) prompt.push({ role: 'system', content })
   for (const message of messages) {
-    if (message.role === 'assistant') for (const said of replyOf(message)) addMessage(prompt, said)
+    if (message.role === 'assistant') for (const part of replyOf(message)) addMessage(prompt, part)
     else if (message.role === 'user') {
       const content = message.parts.flatMap(userContentOf)
       if (content.length > 0) addMessage(prompt, { role: 'user', content })
@@ -47,7 +47,7 @@ export function promptOf(messages: readonly Message[], instructions?: string): L
   return prompt
 }
 
-/** Adds a message where the roles allow it. */
+/** Adds a message. Merges consecutive user messages and separates consecutive assistant messages. */
 function addMessage(prompt: LanguageModelV4Message[], message: LanguageModelV4Message): void {
   const last = prompt.at(-1)
   if (message.role === 'user' && last?.role === 'user') {
@@ -58,7 +58,7 @@ function addMessage(prompt: LanguageModelV4Message[], message: LanguageModelV4Me
   prompt.push(message)
 }
 
-/** Whether somebody else than the model has to speak next. */
+/** Whether a user message must come next: the prompt is empty, or ends with a system or assistant message. */
 function needsUserMessage(prompt: LanguageModelV4Prompt): boolean {
   const role = prompt.at(-1)?.role
   return role !== 'user' && role !== 'tool'
@@ -67,7 +67,7 @@ function needsUserMessage(prompt: LanguageModelV4Prompt): boolean {
 const textOf = (parts: readonly Part[]): string =>
   parts.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
 
-/** Text of spaces alone is refused as if there were none. */
+/** Providers reject text of white space alone. */
 const isNotBlank = (text: string): boolean => text.trim() !== ''
 
 function userContentOf(part: Part): UserContent {
@@ -76,7 +76,7 @@ function userContentOf(part: Part): UserContent {
   return []
 }
 
-/** A reply, step by step: what the model said and called, then what came of the calls. */
+/** The messages of a reply, step by step: content and calls, then the results of the calls. */
 function replyOf({ parts }: Message): LanguageModelV4Message[] {
   const steps: Part[][] = [[]]
   for (const part of parts) {
@@ -93,7 +93,7 @@ function replyOf({ parts }: Message): LanguageModelV4Message[] {
   })
 }
 
-/** What a message is made of for every provider: reasoning alone, which some leave out, would leave it empty. */
+/** Whether a part counts as content for every provider. Some drop reasoning, which would leave an empty message. */
 const isSubstance = (part: AssistantContent[number]): boolean =>
   part.type === 'tool-call' || (part.type === 'text' && isNotBlank(part.text))
 
@@ -102,11 +102,11 @@ function assistantContentOf(part: Part): AssistantContent {
   switch (part.type) {
     case 'text':
     case 'reasoning':
-      // Without words it may still carry the signature that the next call needs.
+      // A blank part may carry the signature that the next call needs.
       if (!('text' in part) || (!isNotBlank(part.text) && !('providerMetadata' in part))) return []
       return [{ type: part.type, text: part.text, ...optionsOf(part) }]
     case 'file':
-      // Not every provider reads a file of a model's: that there was one is said to all.
+      // Not every provider accepts files in assistant messages, so a text names the file too.
       return 'url' in part ? [fileOf(part), { type: 'text', text: nameOf(part) }] : []
     case PROVIDER_CONTENT:
       return 'data' in part ? customOf(part.data) : []
@@ -123,22 +123,22 @@ function customOf(data: Json): AssistantContent {
 const isCall = (part: Part): part is ToolPart => part.type === 'tool' || part.type === 'dynamic-tool'
 
 function callOf(part: ToolPart): AssistantContent {
-  if (!isWhole(part)) return []
+  if (!isComplete(part)) return []
   const { toolCallId, executor } = part
   const call = { type: 'tool-call', toolCallId, ...toolNameOf(part), input: inputOf(part), ...optionsOf(part) } as const
   return executor === 'provider' ? [{ ...call, providerExecuted: true }, ...resultOf(part)] : [call]
 }
 
-/** A call that was cut off while its input streamed was never made. */
-const isWhole = ({ state, input, code }: ToolPart): boolean =>
+/** Whether a call has its whole input. A call that was interrupted while its input streamed has not. */
+const isComplete = ({ state, input, code }: ToolPart): boolean =>
   state !== 'input-streaming' && !(state === 'output-error' && code === 'interrupted' && input === undefined)
 
-/** Providers refuse names that they would not have given, also where a model made one up. */
+/** Replaces characters that providers reject in tool names, because a model may invent a name. */
 const toolNameOf = ({ toolName }: ToolPart): { toolName: string } => ({
   toolName: toolName.replace(/[^\w-]/g, '_').slice(0, 64) || 'unknown',
 })
 
-/** Providers refuse an input that is no object; where it was refused here, it may be anything. */
+/** Wraps an input that is not an object, which providers reject. Only a rejected call can have one. */
 function inputOf({ input = {}, state, code }: ToolPart): Json {
   const isObject = typeof input === 'object' && input !== null && !Array.isArray(input)
   const isRefused = state === 'output-error' && (code === undefined || code === 'interrupted')
@@ -146,9 +146,9 @@ function inputOf({ input = {}, state, code }: ToolPart): Json {
 }
 
 function resultOf(part: ToolPart): LanguageModelV4ToolResultPart[] {
-  if (!isWhole(part)) return []
+  if (!isComplete(part)) return []
   const result = { type: 'tool-result', toolCallId: part.toolCallId, ...toolNameOf(part) } as const
-  // What a provider said with a result of its own is for itself.
+  // Only the results of provider tools have metadata for the provider.
   return [{ ...result, output: outcomeOf(part), ...(part.executor === 'provider' && optionsOf(part)) }]
 }
 
@@ -173,7 +173,7 @@ interface FilePart {
 
 const nameOf = ({ mediaType, filename }: FilePart): string => `[file ${filename ? `${filename}, ` : ''}${mediaType}]`
 
-/** A file, by its bytes or its address; one that has neither is only named. */
+/** A file part with data or URL; a text that names the file if it has neither. */
 function fileOf(part: FilePart): LanguageModelV4FilePart | LanguageModelV4TextPart {
   const { url, mediaType, filename } = part
   const data = dataOf(url)
@@ -197,7 +197,7 @@ function decodePercent(text: string): string {
   }
 }
 
-/** What a provider said with a part goes back to it with the part. */
+/** Returns the provider metadata of a part to the provider as options. */
 function optionsOf(part: object): { providerOptions?: SharedV4ProviderOptions } {
   const { providerMetadata } = part as { providerMetadata?: SharedV4ProviderOptions }
   return providerMetadata ? { providerOptions: providerMetadata } : {}

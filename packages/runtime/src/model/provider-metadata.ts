@@ -2,11 +2,11 @@ import type { Chunk, JsonObject } from '@millrace/protocol'
 import { isAccepted } from '../error/log-error.ts'
 import { jsonLength } from '../schema/json.ts'
 
-/** As many characters of it, as JSON, go into a commit: with what else stands there, less than an entry may be. */
+/** Maximum length of metadata in a fact, in characters of JSON: less than an entry may have, with room for other fields. */
 const MAX_METADATA_LENGTH = 128 * 1024
-const METADATA_DROPPED = 'what the provider said with a part was left out: it is larger than the log takes, or no JSON'
+const METADATA_DROPPED = 'provider metadata of a part was dropped: it exceeds the size limit of the log, or is not JSON'
 
-/** Says a word; without what the provider said with it, where the log does not take that. */
+/** Writes a draft chunk, without its provider metadata if the log does not accept that. */
 export function writeWithMetadata(
   chunk: Chunk,
   write: (chunk: Chunk) => PromiseLike<void>,
@@ -22,23 +22,23 @@ async function writeOrDropMetadata(...[chunk, write, warn]: Parameters<typeof wr
   warn(METADATA_DROPPED)
 }
 
-/** What a provider said, as a field of a fact; no field where a commit may not take it: that would be the end of the run. */
-export function boundedMetadata(said: unknown, warn: (message: string) => void): { providerMetadata?: JsonObject } {
-  if (jsonLength(said) <= MAX_METADATA_LENGTH) return metadataOf({ providerMetadata: said })
+/** Metadata as a field of a fact. Drops metadata that may not fit a commit, because a rejected commit fails the run. */
+export function boundedMetadata(metadata: unknown, warn: (message: string) => void): { providerMetadata?: JsonObject } {
+  if (jsonLength(metadata) <= MAX_METADATA_LENGTH) return metadataOf({ providerMetadata: metadata })
   warn(METADATA_DROPPED)
   return {}
 }
 
-/** What a provider says with a part, as a field of a chunk; no field where it says nothing. */
+/** The provider metadata of a part as a field of a chunk; no field if there is none. */
 export const metadataOf = (part: { readonly providerMetadata?: unknown }): { providerMetadata?: JsonObject } =>
   part.providerMetadata ? { providerMetadata: part.providerMetadata as JsonObject } : {}
 
-/** What a provider said with a call and with its result, by provider, the later over the earlier. */
+/** Merges the metadata of a call and of its result by provider. Later fields win. */
 export function mergeMetadata(before: JsonObject | undefined, after: unknown): { providerMetadata?: JsonObject } {
   if (!before || !after) return metadataOf({ providerMetadata: after ?? before })
   const merged: JsonObject = { ...before }
-  for (const [provider, said] of Object.entries(after as JsonObject)) {
-    merged[provider] = { ...(before[provider] as JsonObject | undefined), ...(said as JsonObject) }
+  for (const [provider, metadata] of Object.entries(after as JsonObject)) {
+    merged[provider] = { ...(before[provider] as JsonObject | undefined), ...(metadata as JsonObject) }
   }
   return { providerMetadata: merged }
 }

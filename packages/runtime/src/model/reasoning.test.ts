@@ -24,7 +24,7 @@ describe('the effort', () => {
         {
           type: 'unsupported',
           feature: 'reasoning.effort',
-          details: '"heroic" is none of provider-default, none, minimal, low, medium, high, xhigh, max',
+          details: '"heroic": expected one of provider-default, none, minimal, low, medium, high, xhigh, max',
         },
       ],
     })
@@ -71,12 +71,12 @@ describe('a bound and thoughts, in the words of each provider', () => {
         {
           type: 'unsupported',
           feature: 'reasoning.maxTokens',
-          details: 'maker.chat cannot be told how many tokens to think',
+          details: 'maker.chat does not support a token budget',
         },
         {
           type: 'unsupported',
           feature: 'reasoning.includeThoughts',
-          details: 'maker.chat cannot be told to show thoughts',
+          details: 'maker.chat does not support showing thoughts',
         },
       ],
     })
@@ -153,10 +153,10 @@ describe('beside options that are there', () => {
 })
 
 test.each<[object, string]>([
-  [{ effort: 5 }, 'reasoning.effort: expected text, found a number'],
-  [{ maxTokens: 0 }, 'reasoning.maxTokens: expected a whole number from 1 on, found 0'],
-  [{ maxTokens: 1.5 }, 'reasoning.maxTokens: expected a whole number from 1 on, found 1.5'],
-  [{ maxTokens: '5' }, 'reasoning.maxTokens: expected a whole number from 1 on, found a string'],
+  [{ effort: 5 }, 'reasoning.effort: expected a string, found a number'],
+  [{ maxTokens: 0 }, 'reasoning.maxTokens: expected an integer of at least 1, found 0'],
+  [{ maxTokens: 1.5 }, 'reasoning.maxTokens: expected an integer of at least 1, found 1.5'],
+  [{ maxTokens: '5' }, 'reasoning.maxTokens: expected an integer of at least 1, found a string'],
   [{ includeThoughts: 'yes' }, 'reasoning.includeThoughts: expected true or false, found a string'],
 ])('%j is no way to think', (asked, problem) => {
   expect(() => reasoningOf(modelOf('maker.chat'), asked as Reasoning)).toThrow(new ValidationError(problem))

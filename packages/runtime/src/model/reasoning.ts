@@ -1,23 +1,23 @@
-// How much a model is to think, and whether it shows what it thought: the effort is an option of every call, the rest each provider calls by its own name.
+// Reasoning settings. The effort is a standard call option; token budget and visible thoughts are options of each provider.
 
 import type { JSONObject, SharedV4ProviderOptions, SharedV4Warning } from '@ai-sdk/provider'
 import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import type { Model, ModelSettings } from './model.ts'
 
-/** How a model is to think before it answers. */
+/** Reasoning settings of a model call. */
 export interface Reasoning {
-  /** How hard: one of `EFFORTS`. */
+  /** One of `EFFORTS`. */
   readonly effort?: NonNullable<ModelSettings['reasoning']> | (string & {})
-  /** How many tokens it may think, where the provider counts them apart. */
+  /** Maximum number of reasoning tokens, if the provider supports a budget. */
   readonly maxTokens?: number
-  /** Whether the answer shows what was thought. */
+  /** Whether the answer contains the reasoning. */
   readonly includeThoughts?: boolean
 }
 
 type Effort = NonNullable<ModelSettings['reasoning']>
 
-/** The efforts that can be asked of any model. */
+/** The efforts of the AI SDK's interface. */
 export const EFFORTS: readonly Effort[] = [
   'provider-default',
   'none',
@@ -29,16 +29,16 @@ export const EFFORTS: readonly Effort[] = [
   'max',
 ]
 
-/** In which words a provider's package is told. */
+/** The options of a provider's package for reasoning. */
 interface ProviderReasoning {
   readonly provider: RegExp
-  /** Where its options stand: under the first that is in use, else under the last, which every version of it reads. */
+  /** Keys of `providerOptions`: the first one in use, else the last, which every version reads. */
   readonly keys: readonly [string, ...string[]]
-  /** A bound on the thinking. */
+  /** Options for a token budget. */
   readonly budget?: (tokens: number) => JSONObject
-  /** Whether it takes an effort beside a bound; one that does not keeps to the bound. */
+  /** Whether it supports an effort together with a budget. Otherwise the budget wins. */
   readonly takesBoth?: true
-  /** Whether thoughts are shown; nothing where that cannot be said. Or they are whenever it is told to think. */
+  /** Options that show or hide thoughts; undefined if not supported; `always` if thoughts are shown whenever it reasons. */
   readonly thoughts?: ((isShown: boolean) => JSONObject | undefined) | 'always'
 }
 
@@ -48,7 +48,7 @@ const GOOGLE: Pick<ProviderReasoning, 'budget' | 'thoughts'> = {
 }
 
 const OPENAI: Pick<ProviderReasoning, 'thoughts'> = {
-  // With an effort it would be shown unasked: only null says no.
+  // With an effort the summary is shown by default; only null hides it.
   thoughts: isShown => ({ reasoningSummary: isShown ? 'auto' : null }),
 }
 
@@ -93,7 +93,7 @@ const PROVIDERS: readonly ProviderReasoning[] = [
   },
 ]
 
-/** The providers behind a gateway, by what its ids of models begin with. */
+/** The providers of a gateway's models, by the prefix of the model id. */
 const GATEWAY_PROVIDERS: ReadonlyMap<string | undefined, string> = new Map([
   ['anthropic', 'anthropic.messages'],
   ['google', 'google.generative-ai'],
@@ -101,42 +101,42 @@ const GATEWAY_PROVIDERS: ReadonlyMap<string | undefined, string> = new Map([
   ['xai', 'xai.responses'],
 ])
 
-/** The settings that ask a model to think so; what it cannot be asked is a warning. What `providerOptions` say already, they say. */
+/** Converts reasoning settings to call settings. Unsupported ones become warnings. Existing `providerOptions` win. */
 export function reasoningOf(
   model: Pick<Model, 'provider' | 'modelId'>,
-  asked: Reasoning,
+  reasoningOptions: Reasoning,
   providerOptions: SharedV4ProviderOptions = {},
 ): { settings: Pick<ModelSettings, 'reasoning' | 'providerOptions'>; warnings: SharedV4Warning[] } {
-  const { effort, maxTokens, includeThoughts } = checkReasoning(asked)
+  const { effort, maxTokens, includeThoughts } = checkReasoning(reasoningOptions)
   const warnings: SharedV4Warning[] = []
   const warn = (option: keyof Reasoning, details: string) =>
     warnings.push({ type: 'unsupported', feature: `reasoning.${option}`, details })
-  const wording = providerReasoningOf(model)
+  const provider = providerReasoningOf(model)
   const options: JSONObject[] = []
 
-  const budget = maxTokens === undefined ? undefined : wording?.budget?.(maxTokens)
+  const budget = maxTokens === undefined ? undefined : provider?.budget?.(maxTokens)
   if (budget) options.push(budget)
-  else if (maxTokens !== undefined) warn('maxTokens', `${model.provider} cannot be told how many tokens to think`)
+  else if (maxTokens !== undefined) warn('maxTokens', `${model.provider} does not support a token budget`)
 
   let reasoning: Effort | undefined
   if (effort !== undefined && !isEffort(effort)) {
-    warn('effort', `${JSON.stringify(effort.slice(0, 40))} is none of ${EFFORTS.join(', ')}`)
-  } else if (effort !== undefined && budget && !wording?.takesBoth) {
-    warn('effort', `${model.provider} takes an effort or a bound, and maxTokens is one`)
+    warn('effort', `${JSON.stringify(effort.slice(0, 40))}: expected one of ${EFFORTS.join(', ')}`)
+  } else if (effort !== undefined && budget && !provider?.takesBoth) {
+    warn('effort', `${model.provider} does not support effort together with maxTokens`)
   } else reasoning = effort
 
   if (includeThoughts !== undefined) {
     const isThinking = budget !== undefined || (reasoning !== undefined && !/^(none|provider-default)$/.test(reasoning))
-    const shown = thoughtsOf(wording, includeThoughts, isThinking)
+    const shown = thoughtsOf(provider, includeThoughts, isThinking)
     if (typeof shown === 'object') options.push(shown)
     else if (shown) warn('includeThoughts', `${model.provider} ${shown}`)
   }
 
-  const told = wording && options.length > 0 ? withOptions(wording, providerOptions, options) : providerOptions
+  const merged = provider && options.length > 0 ? withOptions(provider, providerOptions, options) : providerOptions
   return {
     settings: {
       ...(reasoning !== undefined && { reasoning }),
-      ...(Object.keys(told).length > 0 && { providerOptions: told }),
+      ...(Object.keys(merged).length > 0 && { providerOptions: merged }),
     },
     warnings,
   }
@@ -147,11 +147,11 @@ function checkReasoning(asked: Reasoning): Reasoning {
   const refuse = (option: keyof Reasoning, expected: string, found: string): never => {
     throw new ValidationError(`reasoning.${option}: expected ${expected}, found ${found}`)
   }
-  if (effort !== undefined && typeof effort !== 'string') refuse('effort', 'text', describeType(effort))
+  if (effort !== undefined && typeof effort !== 'string') refuse('effort', 'a string', describeType(effort))
   if (maxTokens !== undefined && !(Number.isSafeInteger(maxTokens) && maxTokens > 0)) {
     refuse(
       'maxTokens',
-      'a whole number from 1 on',
+      'an integer of at least 1',
       typeof maxTokens === 'number' ? `${maxTokens}` : describeType(maxTokens),
     )
   }
@@ -168,34 +168,34 @@ function providerReasoningOf({
   modelId,
 }: Pick<Model, 'provider' | 'modelId'>): ProviderReasoning | undefined {
   const name = provider === 'gateway' ? GATEWAY_PROVIDERS.get(modelId.split('/')[0]) : provider
-  return PROVIDERS.find(wording => name !== undefined && wording.provider.test(name))
+  return PROVIDERS.find(({ provider: pattern }) => name !== undefined && pattern.test(name))
 }
 
-/** The options that show or hide thoughts, or why there are none; nothing where it is so anyway. */
+/** The options that show or hide thoughts, or the text of a warning; undefined if the default is right. */
 function thoughtsOf(
-  wording: ProviderReasoning | undefined,
+  provider: ProviderReasoning | undefined,
   isShown: boolean,
   isThinking: boolean,
 ): JSONObject | string | undefined {
-  const thoughts = wording?.thoughts
+  const thoughts = provider?.thoughts
   if (thoughts === 'always') {
     if (isShown === isThinking) return undefined
-    return isShown ? 'shows thoughts only with an effort or maxTokens: give one' : 'shows thoughts whenever it thinks'
+    return isShown ? 'shows thoughts only with effort or maxTokens: set one' : 'shows thoughts whenever it reasons'
   }
-  return thoughts?.(isShown) ?? `cannot be told to ${isShown ? 'show' : 'hide'} thoughts`
+  return thoughts?.(isShown) ?? `does not support ${isShown ? 'showing' : 'hiding'} thoughts`
 }
 
-/** The options of all providers, those of this one with more; what was there stays. */
+/** Adds options of a provider. Existing ones win. */
 function withOptions(
   { keys }: ProviderReasoning,
-  given: SharedV4ProviderOptions,
+  existing: SharedV4ProviderOptions,
   options: readonly JSONObject[],
 ): SharedV4ProviderOptions {
-  const key = keys.find(name => given[name] !== undefined) ?? (keys.at(-1) as string)
-  return { ...given, [key]: [...options, given[key] ?? {}].reduce(mergeOptions, {}) }
+  const key = keys.find(name => existing[name] !== undefined) ?? (keys.at(-1) as string)
+  return { ...existing, [key]: [...options, existing[key] ?? {}].reduce(mergeOptions, {}) }
 }
 
-/** The later over the earlier, and so within each option that has fields. */
+/** Merges options two levels deep. Later values win. */
 function mergeOptions(before: JSONObject, after: JSONObject): JSONObject {
   const all = { ...before, ...after }
   for (const [name, value] of Object.entries(after)) {

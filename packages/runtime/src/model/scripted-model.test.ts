@@ -150,7 +150,7 @@ test('a script that is a function looks at what it is asked', async () => {
 test('a script without an answer says how many it has', async () => {
   const model = scriptedModel([{ text: 'One.' }])
   await expect(heard(model, { prompt: [reply] })).rejects.toThrow(
-    'the script has 1 answers for a turn, and none after 1',
+    'the script has 1 answers for a turn, but the model was called 2 times: add answers',
   )
 })
 
@@ -251,7 +251,7 @@ describe('in pieces', () => {
 
   test.each([0, -1, 1.5, Number.NaN])('but not of %s', async pieceLength => {
     await expect(heard(scriptedModel([{ text: 'a', pieceLength }]))).rejects.toThrow(
-      `pieceLength: expected a whole number from 1 on, found ${pieceLength}`,
+      `pieceLength: expected an integer of at least 1, found ${pieceLength}`,
     )
   })
 })

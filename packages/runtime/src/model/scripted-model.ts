@@ -1,4 +1,4 @@
-// A model that says what a script tells it: for demos and tests, offline, token by token.
+// A model that streams scripted answers, for tests and offline demos.
 
 import type {
   LanguageModelV4,
@@ -13,7 +13,7 @@ import { sleep } from '../async/sleep.ts'
 import { collectStream } from './generate-result.ts'
 import { isSynthetic } from './prompt.ts'
 
-/** One answer: what the model thinks, says and calls, in this order; or exactly these parts. */
+/** One answer: reasoning, text and calls, in this order, then `parts`. */
 export interface ScriptedAnswer {
   readonly reasoning?: string
   readonly text?: string
@@ -25,13 +25,13 @@ export interface ScriptedAnswer {
     readonly reasoning?: number
   }
   readonly finishReason?: LanguageModelV4FinishReason['unified']
-  /** What people should know of the answer: said before all else. */
+  /** Warnings in the `stream-start` part. */
   readonly warnings?: readonly SharedV4Warning[]
-  /** Everything comes in pieces of so many characters instead of words, as a JSON document does. */
+  /** Length of deltas in characters. @default one word per delta */
   readonly pieceLength?: number
-  /** Parts in the provider's own words, after all else. */
+  /** Raw stream parts, after all others. */
   readonly parts?: readonly LanguageModelV4StreamPart[]
-  /** What is thrown after that, instead of the end. */
+  /** Error that the stream fails with instead of the finish part. */
   readonly error?: unknown
 }
 
@@ -41,39 +41,39 @@ export interface ScriptedCall {
   readonly id?: string
 }
 
-/** What a script may look at before it answers. */
+/** The prompt of a call, for a script that is a function. */
 export interface ScriptedPrompt {
   readonly options: LanguageModelV4CallOptions
-  /** How many answers of a model the prompt holds. */
+  /** Number of assistant messages in the prompt. */
   readonly answers: number
-  /** How many of them are of this turn: those since a person spoke. */
+  /** Number of assistant messages since the last user message. */
   readonly turnAnswers: number
-  /** The latest words of a person. */
+  /** Text of the last user message. */
   readonly lastText: string
-  /** The same whenever the same call is made again. */
+  /** Idempotency key of the call. */
   readonly key: string
 }
 
-/** The answers of one turn, the same in every turn: each follows those that the prompt holds, also one that did not fit an output. Or a function that answers. */
+/** The answers of each turn, in order, with those that did not match an output schema; or a function that returns the next answer. */
 export type Script =
   | readonly ScriptedAnswer[]
   | ((prompt: ScriptedPrompt) => ScriptedAnswer | PromiseLike<ScriptedAnswer>)
 
 export interface ScriptedOptions {
   readonly modelId?: string
-  /** The time from token to token, in milliseconds; none, if nothing is said. */
+  /** Delay before each delta, in ms. @default 0 */
   readonly paceMs?: number
   readonly timers?: Timers
-  /** Whether it takes a schema of its answer; it does, if nothing is said. */
+  /** Whether it supports a schema for its answer. @default true */
   readonly supportsStructuredOutputs?: boolean | undefined
 }
 
-/** A scripted model; it tells beforehand whether it takes a schema. */
+/** A scripted model. It declares whether it supports a schema for its answer. */
 export interface ScriptedModel extends LanguageModelV4 {
   readonly supportsStructuredOutputs: boolean | undefined
 }
 
-/** A model that says exactly what a script tells it. */
+/** Creates a model that streams scripted answers. */
 export function scriptedModel(script: Script, options: ScriptedOptions = {}): ScriptedModel {
   const { modelId = 'scripted', paceMs = 0, timers = systemTimers } = options
   const supportsStructuredOutputs = 'supportsStructuredOutputs' in options ? options.supportsStructuredOutputs : true
@@ -82,7 +82,9 @@ export function scriptedModel(script: Script, options: ScriptedOptions = {}): Sc
     if (typeof script === 'function') return script(prompt)
     const answer = script[prompt.turnAnswers]
     if (answer) return answer
-    throw new Error(`the script has ${script.length} answers for a turn, and none after ${prompt.turnAnswers}`)
+    throw new Error(
+      `the script has ${script.length} answers for a turn, but the model was called ${prompt.turnAnswers + 1} times: add answers`,
+    )
   }
   const doStream: LanguageModelV4['doStream'] = async call => {
     const answer = await answerOf(call)
@@ -103,8 +105,8 @@ export function scriptedModel(script: Script, options: ScriptedOptions = {}): Sc
     return { stream }
   }
   const doGenerate: LanguageModelV4['doGenerate'] = async call => collectStream((await doStream(call)).stream)
-  const about = { provider: 'millrace', modelId, supportedUrls: {}, supportsStructuredOutputs }
-  return { specificationVersion: 'v4', ...about, doGenerate, doStream }
+  const fields = { provider: 'millrace', modelId, supportedUrls: {}, supportsStructuredOutputs }
+  return { specificationVersion: 'v4', ...fields, doGenerate, doStream }
 }
 
 function scriptedPromptOf(options: LanguageModelV4CallOptions): ScriptedPrompt {
@@ -121,11 +123,11 @@ function scriptedPromptOf(options: LanguageModelV4CallOptions): ScriptedPrompt {
 
 function* partsOf(answer: ScriptedAnswer): Generator<LanguageModelV4StreamPart, void, void> {
   const { reasoning, text, calls = [], parts = [], error, warnings = [], pieceLength } = answer
-  const cut = pieceLength === undefined ? splitWords : splitPieces(pieceLength)
+  const split = pieceLength === undefined ? splitWords : splitPieces(pieceLength)
   yield { type: 'stream-start', warnings: [...warnings] }
-  if (reasoning !== undefined) yield* textParts('reasoning', cut(reasoning))
-  if (text !== undefined) yield* textParts('text', cut(text))
-  for (const [index, call] of calls.entries()) yield* callParts(call, index, cut)
+  if (reasoning !== undefined) yield* textParts('reasoning', split(reasoning))
+  if (text !== undefined) yield* textParts('text', split(text))
+  for (const [index, call] of calls.entries()) yield* callParts(call, index, split)
   yield* parts
   if (error !== undefined || parts.some(({ type }) => type === 'finish')) return
   yield {
@@ -144,26 +146,26 @@ function* textParts(kind: 'text' | 'reasoning', words: readonly string[]): Gener
 function* callParts(
   { name, input, id }: ScriptedCall,
   index: number,
-  cut: Tokenizer,
+  split: Tokenizer,
 ): Generator<LanguageModelV4StreamPart> {
-  const own = id ?? `call-${name}-${index + 1}`
+  const callId = id ?? `call-${name}-${index + 1}`
   const text = JSON.stringify(input)
-  yield { type: 'tool-input-start', id: own, toolName: name }
-  for (const delta of cut(text)) yield { type: 'tool-input-delta', id: own, delta }
-  yield { type: 'tool-input-end', id: own }
-  yield { type: 'tool-call', toolCallId: own, toolName: name, input: text }
+  yield { type: 'tool-input-start', id: callId, toolName: name }
+  for (const delta of split(text)) yield { type: 'tool-input-delta', id: callId, delta }
+  yield { type: 'tool-input-end', id: callId }
+  yield { type: 'tool-call', toolCallId: callId, toolName: name, input: text }
 }
 
-/** How a text is told piece by piece. */
+/** Splits a text into deltas. */
 type Tokenizer = (text: string) => readonly string[]
 
-/** Words with the space before them. */
+/** Words with the white space before them. */
 const splitWords: Tokenizer = text => text.match(/\s*\S+|\s+$/g) ?? []
 
-/** Pieces of so many characters; none ends inside of one. */
+/** Pieces of `length` characters. Never splits a surrogate pair. @throws if `length` is not a positive integer. */
 function splitPieces(length: number): Tokenizer {
   if (!Number.isSafeInteger(length) || length < 1) {
-    throw new Error(`the script: pieceLength: expected a whole number from 1 on, found ${length}`)
+    throw new Error(`pieceLength: expected an integer of at least 1, found ${length}`)
   }
   return text => {
     const characters = [...text]

@@ -53,7 +53,7 @@ describe('calls', () => {
         providerMetadata: { maker: { signature: '1', thought: '2' } },
       },
     ])
-    expect(answer).toMatchObject({ calls: 1, made: { length: 1 }, finishReason: 'tool-calls' })
+    expect(answer).toMatchObject({ calls: 1, requestedCalls: { length: 1 }, finishReason: 'tool-calls' })
   })
 
   test('several at once, their inputs interleaved', async () => {
@@ -69,7 +69,7 @@ describe('calls', () => {
       { toolCallId: 'b', input: { city: 'B' } },
       { toolCallId: 'a', input: { city: 'A' } },
     ])
-    expect(answer).toMatchObject({ calls: 2, made: { length: 2 } })
+    expect(answer).toMatchObject({ calls: 2, requestedCalls: { length: 2 } })
   })
 
   test('one without a start, and pieces of an input without one', async () => {
@@ -107,9 +107,15 @@ describe('calls', () => {
   })
 
   const REFUSED: readonly (readonly [string, string, string, RegExp, unknown])[] = [
-    ['no JSON', 'look', '{"city":', /^the input is no JSON: /, '{"city":'],
+    ['no JSON', 'look', '{"city":', /^the input is not JSON: /, '{"city":'],
     ['what does not fit', 'look', '{"city":1}', /^the input does not fit: city: /, { city: 1 }],
-    ['a tool that there is not', 'see', '{"a":1}', /^there is no tool see, only look, note, search$/, { a: 1 }],
+    [
+      'a tool that there is not',
+      'see',
+      '{"a":1}',
+      /^there is no tool see, expected one of look, note, search$/,
+      { a: 1 },
+    ],
   ]
   for (const [name, toolName, input, errorText, partialInput] of REFUSED) {
     test(`${name} is told to the model, and does not run`, async () => {
@@ -124,7 +130,7 @@ describe('calls', () => {
           partialInput,
         },
       ])
-      expect(answer).toMatchObject({ calls: 1, made: { length: 0 } })
+      expect(answer).toMatchObject({ calls: 1, requestedCalls: { length: 0 } })
     })
   }
 
@@ -140,7 +146,7 @@ describe('calls', () => {
       toolName: 'look',
       errorText: 'the input was cut off',
     })
-    expect(answer).toMatchObject({ calls: 1, made: { length: 0 }, finishReason: 'length' })
+    expect(answer).toMatchObject({ calls: 1, requestedCalls: { length: 0 }, finishReason: 'length' })
   })
 
   test('two under one id are two', async () => {
@@ -156,7 +162,7 @@ describe('calls', () => {
     const made = chunks.filter(({ type }) => type === 'tool-input-available')
     expect(made).toMatchObject([{ toolCallId: 'c' }, { toolCallId: 'c-2' }, { toolCallId: 'c-3' }])
     expect(chunks.find(({ type }) => type === 'tool-input-delta')).toMatchObject({ toolCallId: 'c-3' })
-    expect(answer).toMatchObject({ calls: 3, made: { length: 3 } })
+    expect(answer).toMatchObject({ calls: 3, requestedCalls: { length: 3 } })
   })
 
   test('ids that the session has, that are empty or too long are replaced', async () => {
@@ -190,7 +196,7 @@ describe('calls', () => {
         tools,
         rewinds,
       })
-      return answer.made.map(({ toolCallId }) => toolCallId)
+      return answer.requestedCalls.map(({ toolCallId }) => toolCallId)
     }
     expect(await idsAt(0)).toEqual(['c', 'c-2', 'c-r1-r0', 'c-2-2', 'y'.repeat(254), 'd'])
     expect(await idsAt(12)).toEqual(['c-r12', 'c-2-r12', 'c-r1-r12', 'c-2-2-r12', 'call-2-5-r12', 'd'])
@@ -206,10 +212,10 @@ describe('calls', () => {
       { type: 'tool-input-start', toolCallId: 'c' },
       { type: 'tool-input-error', toolCallId: 'c' },
     ])
-    expect(answer).toMatchObject({ calls: 2, made: [{ toolCallId: 'c-r1' }] })
+    expect(answer).toMatchObject({ calls: 2, requestedCalls: [{ toolCallId: 'c-r1' }] })
   })
 
-  test('an input larger than the log takes is told to the model', async () => {
+  test('reports an input that exceeds the size limit of the log to the model', async () => {
     const chunks: Chunk[] = []
     const write = async (chunk: Chunk) => {
       if (JSON.stringify(chunk).length > 4000) throw new LogError('too-large', 'no')
@@ -225,12 +231,12 @@ describe('calls', () => {
     )
     const errors = chunks.filter(chunk => chunk.type === 'tool-input-error')
     expect(errors.map(({ errorText }) => errorText.slice(0, 25))).toEqual([
-      'the input is larger than ',
+      'the input exceeds the siz',
       'the input does not fit: c',
-      'the input is no JSON: Unt',
+      'the input is not JSON: Un',
     ])
     for (const { partialInput } of errors) expect((partialInput as string).length).toBe(1000)
-    expect(answer).toMatchObject({ calls: 3, made: { length: 0 } })
+    expect(answer).toMatchObject({ calls: 3, requestedCalls: { length: 0 } })
   })
 
   test('an input nested deeper than anybody could follow is told to the model', async () => {
@@ -244,9 +250,9 @@ describe('calls', () => {
     )
     const errors = chunks.filter(chunk => chunk.type === 'tool-input-error')
     expect(errors.map(({ toolCallId, errorText }) => [toolCallId, errorText])).toEqual(
-      ['b', 'c'].map(id => [id, 'the input has more than 512 levels: say it flatter']),
+      ['b', 'c'].map(id => [id, 'the input has more than 512 levels: flatten it']),
     )
-    expect(answer).toMatchObject({ calls: 3, made: [{ toolCallId: 'a' }] })
+    expect(answer).toMatchObject({ calls: 3, requestedCalls: [{ toolCallId: 'a' }] })
   })
 
   test('what the log refuses for another reason is thrown', async () => {
@@ -285,7 +291,7 @@ describe('tools that the provider runs', () => {
     expect(answer.facts).toEqual([
       { type: 'tool-output-available', executor: 'provider', toolCallId: 'c', output: ['whole'], providerMetadata },
     ])
-    expect(answer).toMatchObject({ calls: 0, made: { length: 0 } })
+    expect(answer).toMatchObject({ calls: 0, requestedCalls: { length: 0 } })
   })
 
   test('a tool that nobody here has, because the provider brought it', async () => {
@@ -314,18 +320,16 @@ describe('tools that the provider runs', () => {
     expect(answer.facts).toEqual([
       { type: 'tool-output-available', executor: 'provider', toolCallId: 'old', output: 1 },
     ])
-    expect(answer.warnings).toEqual([
-      { type: 'other', message: 'a result came for a call of search that was not made' },
-    ])
+    expect(answer.warnings).toEqual([{ type: 'other', message: 'a result of search was dropped: it has no call' }])
   })
 
   test('an input that is no JSON is no call of ours', async () => {
     const { answer, types } = await hear([call('c', 'search', '{', ran), finish()])
     expect(types).toEqual(['tool-input-start', 'tool-input-error'])
-    expect(answer).toMatchObject({ calls: 0, made: { length: 0 } })
+    expect(answer).toMatchObject({ calls: 0, requestedCalls: { length: 0 } })
   })
 
-  test('a result larger than the log takes is a failure of the call', async () => {
+  test('fails a call whose result exceeds the size limit of the log', async () => {
     const write = async (chunk: Chunk) => {
       if (JSON.stringify(chunk).length > 100_000) throw new LogError('too-large', 'no')
     }
@@ -343,6 +347,8 @@ describe('tools that the provider runs', () => {
       { type: 'tool-output-available', executor: 'provider', toolCallId: 'a' },
       { type: 'tool-output-error', executor: 'provider', toolCallId: 'b', code: 'tool_output_too_large' },
     ])
-    expect(answer.warnings).toEqual([{ type: 'other', message: 'progress of search is larger than the log takes' }])
+    expect(answer.warnings).toEqual([
+      { type: 'other', message: 'progress of search was dropped: it exceeds the size limit of the log' },
+    ])
   })
 })

@@ -1,4 +1,4 @@
-// The calls of one answer: their ids, their inputs as they stream, and what came of those that the provider ran.
+// The tool calls of one answer: their ids, their streaming inputs, and the results of provider tools.
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { type Chunk, type Executor, type Json, type JsonObject, MAX_JSON_DEPTH } from '@millrace/protocol'
@@ -18,61 +18,62 @@ export type AnswerTool =
 export interface ToolCallsOptions<Tool extends AnswerTool> {
   readonly step: number
   readonly tools: ReadonlyMap<string, Tool>
-  /** Whether the session has a call by that id. */
+  /** Whether the session has a call with this id. */
   isTaken(toolCallId: string): boolean
-  /** Takes an id for a call; false where the session has a call by it, or is about to. */
+  /** Reserves an id for a call. Returns false if the session has a call with it, or another lane reserved it. */
   reserve(toolCallId: string): boolean
-  /** The longest id of a call that is taken from a provider as it is. */
-  readonly longestId: number
-  /** How often the session was taken back. */
+  /** Maximum length of a provider's call id, in characters. A longer one is replaced. */
+  readonly maxIdLength: number
+  /** Number of rewinds of the session. */
   readonly rewinds: number
-  /** Takes a word; may ask to wait. */
+  /** Writes a draft chunk. Its promise applies backpressure. */
   write(chunk: Chunk): PromiseLike<void>
-  /** Whether the log would take these facts in one commit. */
+  /** Whether the log accepts these facts in one commit. */
   fits(facts: readonly Chunk[]): boolean
-  /** Takes what people should know and no part says. */
+  /** Adds a warning for the user. */
   warn(message: string): void
 }
 
-/** So much of a tool's name and title is kept; no tool has one as long. */
+/** Maximum length of a tool's name and title, in characters. Definitions are limited to less. */
 const MAX_NAME_LENGTH = 256
-/** How ids of calls end that are told apart by how often the session was taken back. */
+/** Suffix of the ids of client calls: the number of rewinds of the session. */
 const REWIND_SUFFIX = /-r\d+$/
-/** From so many characters on a result may be larger than the log takes. */
+/** A result of more characters may exceed the size limit of the log. */
 const LARGE_RESULT_LENGTH = 64 * 1024
 
-/** A call that has to run, or be run by somebody. */
+/** A valid call that the server, a client or a sub-agent has to execute. */
 export interface RequestedCall<Tool extends AnswerTool = AnswerTool> {
   readonly toolCallId: string
   readonly tool: Exclude<Tool, { readonly executor: 'provider' }>
   readonly input: Json
-  /** The input as the tool's schema has it. */
+  /** The input as the tool's schema returned it. */
   readonly parsedInput: unknown
 }
 
-/** A call, from the first word of it. */
+/** A call from its first stream part. */
 interface StreamedCall {
   readonly id: string
   toolName: string
   executor: Executor
   metadata: JsonObject | undefined
-  /** Whether it was said that it begins, and whether it was made. */
+  /** Whether `tool-input-start` is written. */
   isStarted: boolean
-  isMade: boolean
-  /** Whether its input streams as raw text and not as JSON. */
+  /** Whether its input is complete. */
+  isComplete: boolean
+  /** Whether its input streams as plain text, not as JSON. */
   readonly isRaw: boolean
   hasInput: boolean
 }
 
 export class ToolCalls<Tool extends AnswerTool = AnswerTool> {
-  /** The outcomes of calls that the provider ran, and the calls that a client is to run: they wait for the commit. */
+  /** The chunks for the commit: outputs of provider tools, and calls of client tools. */
   readonly facts: Chunk[] = []
-  /** How many calls the model is to be told the outcome of. */
+  /** Number of calls whose outcome the model expects. */
   count = 0
-  /** Those of them that have to run for that. */
-  readonly made: RequestedCall<Tool>[] = []
+  /** The calls among them that have to be executed. */
+  readonly requested: RequestedCall<Tool>[] = []
   readonly #options: ToolCallsOptions<Tool>
-  /** The latest call under each id that the provider gave. */
+  /** The latest call by provider id. */
   readonly #calls = new Map<string, StreamedCall>()
   readonly #ids = new Set<string>()
 
@@ -85,98 +86,101 @@ export class ToolCalls<Tool extends AnswerTool = AnswerTool> {
     return [...this.#ids]
   }
 
-  /** A call begins, its input streams. */
+  /** Starts a call whose input streams. */
   async start(part: Part<'tool-input-start'>): Promise<void> {
     const call = this.#add(part.id, part.toolName, part.providerExecuted, part.inputEncoding === 'text')
     call.metadata = metadataOf(part).providerMetadata
-    await this.#sayStart(call, {
+    await this.#writeStart(call, {
       ...(part.title !== undefined && { title: excerpt(part.title, MAX_NAME_LENGTH) }),
       ...(part.dynamic && { dynamic: true }),
       ...metadataOf(part),
     })
   }
 
-  /** A piece of an input; that of a call which did not begin comes whole with the call. */
+  /** Writes a delta of an input. Without a start it is ignored, because the call contains the whole input. */
   async delta({ id, delta }: Part<'tool-input-delta'>): Promise<void> {
     const call = this.#calls.get(id)
-    if (!call || call.isMade || delta === '') return
+    if (!call || call.isComplete || delta === '') return
     const text = call.isRaw ? `${call.hasInput ? '' : '"'}${JSON.stringify(delta).slice(1, -1)}` : delta
     call.hasInput = true
     await this.#options.write({ type: 'tool-input-delta', toolCallId: call.id, delta: text })
   }
 
-  /** The end of an input. */
+  /** Ends the input of a call. */
   async end({ id }: Part<'tool-input-end'>): Promise<void> {
     const call = this.#calls.get(id)
-    if (!call?.isRaw || call.isMade) return
+    if (!call?.isRaw || call.isComplete) return
     await this.#options.write({ type: 'tool-input-delta', toolCallId: call.id, delta: call.hasInput ? '"' : '""' })
   }
 
-  /** A call is made, with its whole input. What is wrong with it is an outcome that the model is told. */
-  async make(part: Part<'tool-call'>): Promise<void> {
+  /** Completes a call with its whole input. The model gets a problem of the input as the outcome of the call. */
+  async complete(part: Part<'tool-call'>): Promise<void> {
     const { tools, write } = this.#options
     const toolName = toolNameOf(part.toolName)
     const known = this.#calls.get(part.toolCallId)
-    const { executor, ...about } = this.#about(toolName, part.providerExecuted)
-    // The ids of clients' calls are their own.
-    if (known && !known.isMade && executor === 'client' && known.executor !== 'client') await this.#cutOff(known)
-    // A provider that makes two calls under one id means two calls.
-    const call = known && !known.isMade ? known : this.#add(part.toolCallId, toolName, part.providerExecuted, false)
-    Object.assign(call, { toolName, executor, isMade: true })
+    const { executor, ...title } = this.#executorOf(toolName, part.providerExecuted)
+    // A client call never shares the id of another call.
+    if (known && !known.isComplete && executor === 'client' && known.executor !== 'client') await this.#fail(known)
+    // A provider may use one id for two calls.
+    const call = known && !known.isComplete ? known : this.#add(part.toolCallId, toolName, part.providerExecuted, false)
+    Object.assign(call, { toolName, executor, isComplete: true })
     call.metadata = mergeMetadata(call.metadata, part.providerMetadata).providerMetadata
-    const isProviders = executor === 'provider'
-    if (!isProviders) this.count++
-    const read = parseInput(part.input)
-    if ('problem' in read) return this.#refuse(call, read.problem, part.input)
+    const isProviderCall = executor === 'provider'
+    if (!isProviderCall) this.count++
+    const parsed = parseInput(part.input)
+    if ('problem' in parsed) return this.#refuse(call, parsed.problem, part.input)
     const tool = tools.get(toolName)
-    if (!isProviders && (tool === undefined || tool.executor === 'provider')) {
+    if (!isProviderCall && (tool === undefined || tool.executor === 'provider')) {
       const names = [...tools.keys()].join(', ')
-      return this.#refuse(call, `there is no tool ${toolName}${names && `, only ${names}`}`, read.value)
+      return this.#refuse(call, `there is no tool ${toolName}${names && `, expected one of ${names}`}`, parsed.value)
     }
-    let taken: unknown
+    let parsedInput: unknown
     if (tool && tool.executor !== 'provider') {
-      const checked = await validate(tool.inputSchema, deepCopy(read.value))
-      if ('problem' in checked) return this.#refuse(call, `the input does not fit: ${checked.problem}`, read.value)
-      taken = checked.value
+      const checked = await validate(tool.inputSchema, deepCopy(parsed.value))
+      if ('problem' in checked) return this.#refuse(call, `the input does not fit: ${checked.problem}`, parsed.value)
+      parsedInput = checked.value
     }
     const chunk: Chunk = {
       type: 'tool-input-available',
       toolCallId: call.id,
       toolName,
-      input: read.value,
+      input: parsed.value,
       executor,
-      ...about,
+      ...title,
       ...(part.dynamic && { dynamic: true }),
       ...(call.metadata && { providerMetadata: call.metadata }),
     }
-    // What a client is to run is asked for by the commit: before that it may be taken back.
-    if (!(executor === 'client' ? this.#keep(chunk) : await isAccepted(() => write(chunk)))) {
-      return this.#refuse(call, 'the input is larger than the log takes: say less, or in several calls', part.input)
+    // A client call becomes visible with the commit, because a draft may be discarded.
+    if (!(executor === 'client' ? this.#addFact(chunk) : await isAccepted(() => write(chunk)))) {
+      return this.#refuse(
+        call,
+        'the input exceeds the size limit of the log: shorten it, or split it into several calls',
+        part.input,
+      )
     }
-    if (!isProviders && tool && tool.executor !== 'provider') {
-      this.made.push({
+    if (!isProviderCall && tool && tool.executor !== 'provider') {
+      this.requested.push({
         toolCallId: call.id,
         tool: tool as RequestedCall<Tool>['tool'],
-        input: read.value,
-        parsedInput: taken,
+        input: parsed.value,
+        parsedInput,
       })
     }
   }
 
-  /** Keeps a fact for the commit, if that has room for it alone: beside the others is for who commits it. */
-  #keep(chunk: Chunk): boolean {
+  /** Adds a fact if it fits a commit alone. The committer checks whether all facts fit together. */
+  #addFact(chunk: Chunk): boolean {
     if (!this.#options.fits([chunk])) return false
     this.facts.push(chunk)
     return true
   }
 
-  /** What came of a call that the provider ran: a preliminary result is a word, all else a fact. */
+  /** Takes the result of a provider tool. A preliminary result is a draft chunk, any other a fact. */
   async result(part: Part<'tool-result'>): Promise<void> {
     const { isTaken, write, warn } = this.#options
     const call = this.#calls.get(part.toolCallId)
-    // A provider may tell in one answer what came of a call in another.
-    if (!call && !isTaken(part.toolCallId))
-      return warn(`a result came for a call of ${part.toolName} that was not made`)
+    // The call may be part of an earlier answer.
+    if (!call && !isTaken(part.toolCallId)) return warn(`a result of ${part.toolName} was dropped: it has no call`)
     const toolCallId = call?.id ?? part.toolCallId
     const text = JSON.stringify(part.result) ?? 'null'
     if (part.isError) {
@@ -199,13 +203,13 @@ export class ToolCalls<Tool extends AnswerTool = AnswerTool> {
     const preliminary = { ...output, preliminary: true }
     if (part.preliminary) {
       if (!(await isAccepted(() => write(preliminary))))
-        warn(`progress of ${part.toolName} is larger than the log takes`)
+        warn(`progress of ${part.toolName} was dropped: it exceeds the size limit of the log`)
       return
     }
-    // A fact that the log refuses would be the end of the run: what may be too large is first said as a word.
+    // A fact that the log rejects would fail the run, so a large result is first written as a draft chunk.
     if (text.length <= LARGE_RESULT_LENGTH || (await isAccepted(() => write(preliminary)))) this.facts.push(output)
     else {
-      const errorText = 'the output is larger than the log takes'
+      const errorText = 'the output exceeds the size limit of the log'
       this.facts.push({
         type: 'tool-output-error',
         toolCallId,
@@ -216,56 +220,57 @@ export class ToolCalls<Tool extends AnswerTool = AnswerTool> {
     }
   }
 
-  /** The answer is at its end: a call that was begun and not made is told to the model as what it is. */
+  /** Ends the answer. Calls without a complete input become input errors. */
   async close(): Promise<void> {
-    for (const call of this.#calls.values()) if (!call.isMade) await this.#cutOff(call)
+    for (const call of this.#calls.values()) if (!call.isComplete) await this.#fail(call)
   }
 
-  #cutOff(call: StreamedCall): Promise<void> {
-    call.isMade = true
+  #fail(call: StreamedCall): Promise<void> {
+    call.isComplete = true
     if (call.executor !== 'provider') this.count++
     return this.#refuse(call, 'the input was cut off')
   }
 
-  /** Calls are known by their ids in the whole session: one that was used before gets another. */
-  #add(given: string, name: string, providerExecuted: boolean | undefined, isRaw: boolean): StreamedCall {
-    const { step, reserve, longestId, rewinds } = this.#options
+  /** Adds a call. Ids are unique in the session, so a used one is replaced. */
+  #add(providerId: string, name: string, providerExecuted: boolean | undefined, isRaw: boolean): StreamedCall {
+    const { step, reserve, maxIdLength, rewinds } = this.#options
     const toolName = toolNameOf(name)
-    const { executor } = this.#about(toolName, providerExecuted)
-    // A client may still answer a call that was taken back: that must not be the id of another.
-    const isMarked = executor === 'client' && (rewinds > 0 || REWIND_SUFFIX.test(given))
-    const mark = isMarked ? `-r${rewinds}` : ''
-    const base = given && given.length + mark.length <= longestId ? given : `call-${step}-${this.#ids.size + 1}`
-    let id = `${base}${mark}`
-    for (let n = 2; this.#ids.has(id) || !reserve(id); n++) id = `${base}-${n}${mark}`
+    const { executor } = this.#executorOf(toolName, providerExecuted)
+    // A client may still answer a call that was rewound, so its id is never used again.
+    const hasSuffix = executor === 'client' && (rewinds > 0 || REWIND_SUFFIX.test(providerId))
+    const suffix = hasSuffix ? `-r${rewinds}` : ''
+    const base =
+      providerId && providerId.length + suffix.length <= maxIdLength ? providerId : `call-${step}-${this.#ids.size + 1}`
+    let id = `${base}${suffix}`
+    for (let n = 2; this.#ids.has(id) || !reserve(id); n++) id = `${base}-${n}${suffix}`
     this.#ids.add(id)
-    const rest = { metadata: undefined, isStarted: false, isMade: false, isRaw, hasInput: false }
+    const rest = { metadata: undefined, isStarted: false, isComplete: false, isRaw, hasInput: false }
     const call: StreamedCall = { id, toolName, executor, ...rest }
-    this.#calls.set(given, call)
+    this.#calls.set(providerId, call)
     return call
   }
 
-  #about(toolName: string, providerExecuted = false): { executor: Executor; title?: string } {
+  #executorOf(toolName: string, providerExecuted = false): { executor: Executor; title?: string } {
     const tool = this.#options.tools.get(toolName)
     if (providerExecuted || tool?.executor === 'provider') return { executor: 'provider' }
     const executor = tool?.executor === 'client' ? 'client' : 'server'
     return { executor, ...(tool?.title !== undefined && { title: tool.title }) }
   }
 
-  #sayStart(call: StreamedCall, more: object = {}): PromiseLike<void> {
+  #writeStart(call: StreamedCall, more: object = {}): PromiseLike<void> {
     const { id, toolName, executor } = call
     call.isStarted = true
-    const about = this.#about(toolName, executor === 'provider')
-    return this.#options.write({ type: 'tool-input-start', toolCallId: id, toolName, ...about, ...more })
+    const fields = this.#executorOf(toolName, executor === 'provider')
+    return this.#options.write({ type: 'tool-input-start', toolCallId: id, toolName, ...fields, ...more })
   }
 
-  /** A call that cannot run; what had arrived of its input is kept, as far as the log takes it. */
-  async #refuse(call: StreamedCall, why: string, partialInput?: Json): Promise<void> {
+  /** Writes an input error, with the input received so far, or with an excerpt of it if the log does not accept it. */
+  async #refuse(call: StreamedCall, reason: string, partialInput?: Json): Promise<void> {
     const { write } = this.#options
-    // It may hold what the model wrote.
-    const errorText = excerpt(why)
+    // The reason may quote the model, so it is bounded.
+    const errorText = excerpt(reason)
     const { id: toolCallId, toolName } = call
-    if (!call.isStarted) await this.#sayStart(call)
+    if (!call.isStarted) await this.#writeStart(call)
     const error = { type: 'tool-input-error', toolCallId, toolName, errorText } as const
     if (partialInput === undefined) return write(error)
     if (await isAccepted(() => write({ ...error, partialInput }))) return
@@ -276,20 +281,18 @@ export class ToolCalls<Tool extends AnswerTool = AnswerTool> {
 
 const toolNameOf = (toolName: string): string => excerpt(toolName, MAX_NAME_LENGTH)
 
-/** A call without arguments may come with no text at all. */
+/** Parses the input of a call. An empty text means no arguments. */
 function parseInput(text: string): { readonly value: Json } | { readonly problem: string } {
   if (text.trim() === '') return { value: {} }
   try {
     const value = JSON.parse(text) as Json
-    return isTooDeep(value)
-      ? { problem: `the input has more than ${MAX_JSON_DEPTH} levels: say it flatter` }
-      : { value }
+    return isTooDeep(value) ? { problem: `the input has more than ${MAX_JSON_DEPTH} levels: flatten it` } : { value }
   } catch (error) {
-    return { problem: `the input is no JSON: ${(error as Error).message}` }
+    return { problem: `the input is not JSON: ${(error as Error).message}` }
   }
 }
 
-/** Whether a value is nested deeper than those can follow who have to: schemas, copies, the log. */
+/** Whether a value is nested deeper than the log, schemas and copies support. */
 function isTooDeep(value: Json): boolean {
   let level = [value].filter(isContainer)
   for (let depth = 1; depth <= MAX_JSON_DEPTH && level.length > 0; depth++) {

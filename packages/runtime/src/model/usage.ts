@@ -1,7 +1,7 @@
 import type { LanguageModelV4CustomContent, LanguageModelV4FinishReason, LanguageModelV4Usage } from '@ai-sdk/provider'
 import type { FinishReason, Usage } from '@millrace/protocol'
 
-/** What a call used, in the protocol's words; what the provider does not tell is missing, and all of it where it tells nothing. */
+/** Converts usage to the protocol's fields. Counts that the provider does not report are absent; undefined without any. */
 export function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): Usage | undefined {
   const all = {
     inputTokens: inputTokens.total,
@@ -18,7 +18,7 @@ export function usageOf({ inputTokens, outputTokens }: LanguageModelV4Usage): Us
   return known.length > 0 ? (Object.fromEntries(known) as Usage) : undefined
 }
 
-/** What an answer of Anthropic's uses from its start on: all that is known of one that is cut off. Undefined for any other content. */
+/** The usage in Anthropic's `message_start`, which is all that is known of an interrupted answer; undefined for other content. */
 export function anthropicStartUsage({ kind, providerMetadata }: LanguageModelV4CustomContent): Usage | undefined {
   if (kind !== 'anthropic.message_start') return undefined
   const usage = Object(providerMetadata?.['anthropic']?.['usage']) as { readonly [name: string]: number | undefined }
@@ -34,7 +34,7 @@ export function anthropicStartUsage({ kind, providerMetadata }: LanguageModelV4C
 
 const isCount = (count: number | undefined): boolean => Number.isSafeInteger(count) && (count as number) >= 0
 
-/** Why a model stopped, in the protocol's words; a reason that a later provider names is another. */
+/** Converts a finish reason to the protocol's. Unknown ones become `other`. */
 export const finishReasonOf = (unified: LanguageModelV4FinishReason['unified']): FinishReason =>
   (REASONS as readonly string[]).includes(unified) ? (unified as FinishReason) : 'other'
 

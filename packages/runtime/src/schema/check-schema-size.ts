@@ -1,13 +1,14 @@
 import { ValidationError } from '../error/error.ts'
 
-/** Throws where a JSON Schema of others is larger, as JSON, or goes deeper than what is looked at. */
-export function checkSchemaSize(jsonSchema: unknown, longest: number, deepest: number): void {
-  checkDepth(jsonSchema, deepest)
-  if (JSON.stringify(jsonSchema).length > longest) throw new ValidationError('it is too large')
+/** @throws {ValidationError} if a JSON Schema is longer than `maxLength` characters of JSON or nested deeper than `maxDepth`. */
+export function checkSchemaSize(jsonSchema: unknown, maxLength: number, maxDepth: number): void {
+  checkDepth(jsonSchema, maxDepth)
+  const { length } = JSON.stringify(jsonSchema)
+  if (length > maxLength) throw new ValidationError(`expected at most ${maxLength} characters of JSON, found ${length}`)
 }
 
-function checkDepth(value: unknown, left: number): void {
+function checkDepth(value: unknown, levelsLeft: number): void {
   if (typeof value !== 'object' || value === null) return
-  if (left === 0) throw new ValidationError('it goes too deep')
-  for (const each of Object.values(value)) checkDepth(each, left - 1)
+  if (levelsLeft === 0) throw new ValidationError('it is nested too deep')
+  for (const each of Object.values(value)) checkDepth(each, levelsLeft - 1)
 }

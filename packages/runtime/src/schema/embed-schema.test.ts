@@ -26,7 +26,7 @@ const kids = (ref: string) => ({
   properties: { ...node.properties, kids: { type: 'array', items: { $ref: ref } } },
 })
 
-describe('a schema means the same within another', () => {
+describe('an embedded schema accepts the same values', () => {
   test.each<[string, JsonSchema]>([
     ['by its root', kids('#')],
     ['by a definition', { ...kids('#/$defs/kid'), $defs: { kid: kids('#/$defs/kid') } }],
@@ -44,12 +44,12 @@ describe('a schema means the same within another', () => {
       { ...kids('#/properties/one'), properties: { ...kids('#/properties/one').properties, one: node } },
     ],
     ['within a choice', { anyOf: [{ type: 'null' }, kids('#')] }],
-  ])('that refers to itself %s', (_, schema) => {
+  ])('with a reference to itself %s', (_, schema) => {
     expect(fits(schema, { name: 'a', kids: [{ name: 'b', kids: [{ name: 'c' }] }] })).toEqual([true, true])
     expect(fits(schema, { name: 'a', kids: [{ name: 1 }] })).toEqual([false, false])
   })
 
-  test('that zod made of a recursive one; its description stays', () => {
+  test('of a recursive zod schema, and keeps its description', () => {
     const Tree = z
       .object({
         name: z.string(),
@@ -65,7 +65,7 @@ describe('a schema means the same within another', () => {
   })
 })
 
-test('one that refers to nothing stays as it is, but for the word which draft it is of', () => {
+test('keeps a schema without references, except for $schema', () => {
   const schema = { ...node, description: 'Somebody' }
   expect(embedSchema({ $schema: 'https://json-schema.org/draft/2020-12/schema', ...schema }, 'own')).toEqual({
     schema,
@@ -73,7 +73,7 @@ test('one that refers to nothing stays as it is, but for the word which draft it
   })
 })
 
-test('values, fields of that name, addresses of others and documents of their own are no references', () => {
+test('rewrites only references: not values, properties named $ref, absolute URLs or schemas with $id', () => {
   const schema = {
     properties: {
       $ref: { const: { $ref: '#' } },

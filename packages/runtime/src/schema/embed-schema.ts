@@ -1,46 +1,48 @@
-// A JSON Schema as a part of another: what it refers to by its own root has to be found there too.
+// Embeds a JSON Schema in another one. References to its own root are rewritten to the definitions of the outer schema.
 
 import { SUBSCHEMA_KEYWORDS, SUBSCHEMA_LIST_KEYWORDS, SUBSCHEMA_MAP_KEYWORDS } from './keywords.ts'
 import type { JsonSchema } from './schema.ts'
 
 export interface EmbeddedSchema {
-  /** What stands in the place of the schema. */
+  /** Use this as the subschema. */
   readonly schema: JsonSchema
-  /** What has to stand in `$defs` of the whole: providers look for definitions nowhere else. */
+  /** Add these to `$defs` of the outer schema: providers support definitions only there. */
   readonly definitions: { readonly [name: string]: unknown }
 }
 
-/** A schema that means the same within another, where its definitions have names that begin with this one. */
-export function embedSchema(given: JsonSchema, name: string): EmbeddedSchema {
-  // One that has an address is a document of its own, wherever it stands.
-  if (typeof given['$id'] === 'string') return { schema: given, definitions: {} }
-  const { $schema: _, $defs = {}, definitions = {}, ...root } = given
-  const move = new ReferenceRewriter(name)
-  const schema = move.schema(root) as JsonSchema
-  const moved = [...move.definitions('$defs', $defs), ...move.definitions('definitions', definitions)]
-  if (!move.isRootUsed) return { schema, definitions: Object.fromEntries(moved) }
-  // Some providers take no other words beside a reference.
-  return { schema: { $ref: `#/$defs/${name}` }, definitions: Object.fromEntries([[name, schema], ...moved]) }
+/** Rewrites a schema so that it has the same meaning inside of another one. The names of its definitions start with `name`. */
+export function embedSchema(original: JsonSchema, name: string): EmbeddedSchema {
+  // References in a schema with `$id` are relative to that, so it needs no rewriting.
+  if (typeof original['$id'] === 'string') return { schema: original, definitions: {} }
+  const { $schema: _, $defs = {}, definitions = {}, ...root } = original
+  const rewriter = new ReferenceRewriter(name)
+  const schema = rewriter.schema(root) as JsonSchema
+  const rewritten = [...rewriter.definitions('$defs', $defs), ...rewriter.definitions('definitions', definitions)]
+  if (!rewriter.isRootUsed) return { schema, definitions: Object.fromEntries(rewritten) }
+  // Some providers reject other keywords beside `$ref`.
+  return { schema: { $ref: `#/$defs/${name}` }, definitions: Object.fromEntries([[name, schema], ...rewritten]) }
 }
 
 type DefinitionsKeyword = '$defs' | 'definitions'
 
 class ReferenceRewriter {
   readonly #name: string
-  /** Whether something refers to the whole, or to a place in it. */
+  /** Whether a reference points to the root, or to a path in it other than the definitions. */
   isRootUsed = false
 
   constructor(name: string) {
     this.#name = name
   }
 
-  definitions(holder: DefinitionsKeyword, held: unknown): readonly (readonly [name: string, schema: unknown])[] {
-    return Object.entries(held as object).map(([key, own]) => [this.#nameOf(holder, key), this.schema(own)])
+  definitions(keyword: DefinitionsKeyword, schemas: unknown): readonly (readonly [name: string, schema: unknown])[] {
+    return Object.entries(schemas as object).map(([key, schema]) => [this.#nameOf(keyword, key), this.schema(schema)])
   }
 
-  schema(given: unknown): unknown {
-    if (!isObject(given) || typeof given['$id'] === 'string') return given
-    return Object.fromEntries(Object.entries(given).map(([keyword, value]) => [keyword, this.#value(keyword, value)]))
+  schema(original: unknown): unknown {
+    if (!isObject(original) || typeof original['$id'] === 'string') return original
+    return Object.fromEntries(
+      Object.entries(original).map(([keyword, value]) => [keyword, this.#value(keyword, value)]),
+    )
   }
 
   #value(keyword: string, value: unknown): unknown {
@@ -51,17 +53,17 @@ class ReferenceRewriter {
     return Object.fromEntries(Object.entries(value).map(([key, own]) => [key, this.schema(own)]))
   }
 
-  #reference(to: string): string {
-    const [, holder, key = '', rest = ''] = /^#\/(\$defs|definitions)\/([^/]+)(.*)$/s.exec(to) ?? []
-    if (holder) return `#/$defs/${this.#nameOf(holder as DefinitionsKeyword, key)}${rest}`
-    if (to !== '#' && !to.startsWith('#/')) return to
+  #reference(target: string): string {
+    const [, keyword, key = '', rest = ''] = /^#\/(\$defs|definitions)\/([^/]+)(.*)$/s.exec(target) ?? []
+    if (keyword) return `#/$defs/${this.#nameOf(keyword as DefinitionsKeyword, key)}${rest}`
+    if (target !== '#' && !target.startsWith('#/')) return target
     this.isRootUsed = true
-    return `#/$defs/${this.#name}${to.slice(1)}`
+    return `#/$defs/${this.#name}${target.slice(1)}`
   }
 
-  /** One name each, also where both holders have the same. */
-  #nameOf(holder: DefinitionsKeyword, key: string): string {
-    return `${this.#name}${holder === '$defs' ? '_' : '.'}${key}`
+  /** A unique name, also if `$defs` and `definitions` have the same key. */
+  #nameOf(keyword: DefinitionsKeyword, key: string): string {
+    return `${this.#name}${keyword === '$defs' ? '_' : '.'}${key}`
   }
 }
 

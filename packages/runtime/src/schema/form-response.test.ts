@@ -26,7 +26,7 @@ const order = jsonSchemaOf(
   'order',
 )
 
-describe('an answer to a form', () => {
+describe('formResponseProblem', () => {
   test.each<[string, JsonSchema, unknown]>([
     ['an object', order, { name: 'Ann', lines: [{ price: 1, 'a/b c': 'x' }], size: 's' }],
     ['what need not be there', order, { name: 'Ann', lines: [{ price: 1 }] }],
@@ -48,7 +48,7 @@ describe('an answer to a form', () => {
       },
       { a: 'x' },
     ],
-  ])('fits: %s', (_, schema, response) => {
+  ])('accepts %s', (_, schema, response) => {
     expect(formResponseProblem(schema, response)).toBeUndefined()
     checkFormSchema(schema, 'form')
   })
@@ -65,7 +65,7 @@ describe('an answer to a form', () => {
     ],
     ['a number, without it', order, { name: 'Ann', lines: [{ price: 0.25 }] }, 'lines.0.price: is less than 1'],
     ['a text, without it', { pattern: '^a$' }, 'secret', 'String does not match pattern'],
-    ['what was not asked for', { additionalProperties: false }, { b: 'secret' }, 'b: nothing is expected here'],
+    ['what was not asked for', { additionalProperties: false }, { b: 'secret' }, 'b: no value is allowed here'],
     ['none of several', { anyOf: [{ type: 'string' }, { type: 'number' }] }, true, 'expected string; expected number'],
     ['more than one of several', { oneOf: [{}, {}] }, 1, 'Instance does not match exactly one subschema (2 matches)'],
     [
@@ -75,17 +75,17 @@ describe('an answer to a form', () => {
       'a: String is too short (1 < 9)',
     ],
     ['a pattern with escapes', { pattern: '^\\d\\-\\@$' }, '1-', 'String does not match pattern'],
-  ])('does not fit, by place: %s', (_, schema, response, problem) => {
-    expect(formResponseProblem(schema, response)).toBe(`the answer does not fit the form: ${problem}`)
+  ])('reports the path of the problem: %s', (_, schema, response, problem) => {
+    expect(formResponseProblem(schema, response)).toBe(`the response does not match the form: ${problem}`)
   })
 
-  test('no more is told than can be read', () => {
+  test('bounds the number and the length of problems', () => {
     const names = Array.from({ length: 50 }, (_, n) => `${'x'.repeat(1000)}${n}`)
     const problem = formResponseProblem({ required: names, enum: ['y'.repeat(10_000)] }, {})
     expect(problem?.length).toBeLessThan(3000)
   })
 
-  test('is not harmed by a pattern that is none, and what else there is is checked', () => {
+  test('checks the other keywords if a pattern is not valid', () => {
     const schema = { type: 'object', properties: { a: { pattern: '(' }, n: { type: 'number' } }, required: ['n'] }
     checkFormSchema(schema, 'form')
     expect(formResponseProblem(schema, { a: 'x', n: 1 })).toBeUndefined()
@@ -94,31 +94,31 @@ describe('an answer to a form', () => {
     expect(formResponseProblem({ not: { pattern: '(' } }, 'x')).toBeUndefined()
   })
 
-  test('leaves the schema as it was', () => {
+  test('does not change the schema', () => {
     const schema = Object.freeze({ properties: Object.freeze({ a: Object.freeze({ $ref: '#' }) }) })
     expect(formResponseProblem(schema, { a: {} })).toBeUndefined()
     expect(JSON.stringify(schema)).toBe('{"properties":{"a":{"$ref":"#"}}}')
   })
 })
 
-describe('a schema that asks for too much', () => {
+describe('a schema that cannot be checked', () => {
   test.each<[string, unknown, string]>([
-    ['no object', true, 'it is no object'],
-    ['too large', { enum: ['x'.repeat(MAX_FORM_LENGTH)] }, 'it is too large'],
-    ['too deep', nested(MAX_FORM_DEPTH + 1), 'it goes too deep'],
+    ['no object', true, 'it is not an object'],
+    ['too large', { enum: ['x'.repeat(MAX_FORM_LENGTH)] }, 'characters of JSON, found'],
+    ['too deep', nested(MAX_FORM_DEPTH + 1), 'it is nested too deep'],
     ['itself', { allOf: [{ $ref: '#' }] }, 'it refers to itself'],
     ['the same, ever more often', doubled(40), 'it cannot be checked'],
-    ['another place', { $ref: 'https://user:secret@example.com/schema' }, 'a reference in it leads nowhere'],
-    ['no list', { required: 7 }, 'a reference in it leads nowhere, or it is no JSON Schema'],
-    ['no URL', { $id: 'http://[', type: 'object' }, 'a reference in it leads nowhere, or it is no JSON Schema'],
-  ])('is not asked, and refuses every answer: %s', (_, schema, why) => {
+    ['another place', { $ref: 'https://user:secret@example.com/schema' }, 'it has a reference without a target'],
+    ['no list', { required: 7 }, 'it has a reference without a target, or is not a JSON Schema'],
+    ['no URL', { $id: 'http://[', type: 'object' }, 'it has a reference without a target, or is not a JSON Schema'],
+  ])('is rejected by checkFormSchema and rejects every response: %s', (_, schema, why) => {
     expect(() => checkFormSchema(schema, 'form')).toThrow(why)
     const problem = formResponseProblem(schema, {})
     expect(problem).toContain(why)
     expect(problem).not.toContain('secret')
   })
 
-  test('a pattern that backtracks without end is given up', () => {
+  test('aborts a pattern with catastrophic backtracking', () => {
     expect(formResponseProblem({ pattern: EVIL }, BAIT)).toContain('it cannot be checked within')
     expect(formResponseProblem({ pattern: EVIL }, 'aaa')).toBeUndefined()
   })

@@ -1,4 +1,5 @@
-// What fits the JSON Schema of a form: told where the answer is given, in whatever process that is, and whoever wrote the schema; a model may have.
+// Validates the response to an interrupt against the JSON Schema of its form. The schema is untrusted: a model may have
+// written it. The check runs in the process that receives the response.
 
 import { type OutputUnit, type SchemaDraft, Validator } from '@cfworker/json-schema'
 import { ValidationError } from '../error/error.ts'
@@ -9,60 +10,62 @@ import { relaxSchema } from './relax-schema.ts'
 import { runWithTimeout } from './run-with-timeout.ts'
 import type { JsonSchema } from './schema.ts'
 
-/** The largest schema of a form, as JSON, and how deep it may go. */
+/** Maximum length of a form's schema, in characters of JSON. */
 export const MAX_FORM_LENGTH = 64 * 1024
+/** Maximum nesting of a form's schema, in objects and arrays. */
 export const MAX_FORM_DEPTH = 64
-/** How long a check may hold up the process. */
+/** Maximum time of a check, in ms. It blocks the process. */
 export const FORM_CHECK_TIMEOUT_MS = 250
 
-/** As many problems are told, and as much of each and of its place. */
+/** Maximum number of problems in a message. */
 const MAX_REPORTED_PROBLEMS = 10
+/** Maximum length of each problem and of its path, in characters. */
 const MAX_PROBLEM_LENGTH = 200
 
-/** Values of each kind: a schema that cannot tell of these whether they fit can tell of nothing. */
+/** A value of each JSON type. A schema is usable if it can check all of them. */
 const PROBES = [null, true, 0, '', [], {}]
 
-/** Throws, with the reason, where nothing could be checked by the schema of a form, so that nobody is asked what nobody could answer. */
+/** @throws {ValidationError} if no response can be checked with the schema of a form, because then none could be accepted. */
 export function checkFormSchema(schema: unknown, what: string): void {
   try {
     for (const probe of PROBES) problemsOf(schema, probe)
   } catch (error) {
-    throw new ValidationError(`${what}: expected a JSON Schema that answers can be checked by: ${reasonOf(error)}`)
+    throw new ValidationError(`${what}: expected a JSON Schema that can check responses: ${reasonOf(error)}`)
   }
 }
 
-/** What is wrong with the answer to a form, place by place; nothing where it fits. Never throws: what cannot be checked does not fit. */
+/** The problems of a response with their paths; undefined if it is valid. Never throws: a failed check is a problem. */
 export function formResponseProblem(schema: unknown, response: unknown): string | undefined {
   let problems: readonly string[]
   try {
     problems = problemsOf(schema, response)
   } catch (error) {
-    return `the answer cannot be checked by the form's schema: ${reasonOf(error)}`
+    return `the response cannot be checked with the form’s schema: ${reasonOf(error)}`
   }
-  return problems.length > 0 ? `the answer does not fit the form: ${problems.join('; ')}` : undefined
+  return problems.length > 0 ? `the response does not match the form: ${problems.join('; ')}` : undefined
 }
 
 function problemsOf(schema: unknown, response: unknown): readonly string[] {
   if (typeof schema !== 'object' || schema === null || Array.isArray(schema)) {
-    throw new ValidationError('it is no object')
+    throw new ValidationError('it is not an object')
   }
   checkSchemaSize(schema, MAX_FORM_LENGTH, MAX_FORM_DEPTH)
   return runWithTimeout(FORM_CHECK_TIMEOUT_MS, 'checked', () => {
-    // A copy, because a validator writes into what it is given.
+    // Passes a copy, because the validator changes the schema.
     const { valid, errors } = new Validator(validatorSchema(schema as JsonSchema), draftOf(schema)).validate(response)
     return valid ? [] : describeErrors(errors)
   })
 }
 
-/** Why a check came to nothing, in words that hold neither the schema nor the answer. */
+/** Why a check failed, without quoting the schema or the response. */
 function reasonOf(error: unknown): string {
   if (error instanceof ValidationError) return error.message
-  // No room is left: on the stack for what refers to itself, or for the problems of what asks for the same ever more often.
-  if (error instanceof RangeError) return 'it cannot be checked: it refers to itself, or to the same too often'
-  return 'a reference in it leads nowhere, or it is no JSON Schema'
+  // A stack overflow by a self-reference, or an array of problems that grew too long.
+  if (error instanceof RangeError) return 'it refers to itself, or repeats a reference too many times'
+  return 'it has a reference without a target, or is not a JSON Schema'
 }
 
-/** Which JSON Schema it is; the latest, if it does not say. */
+/** The draft of a schema. @default '2020-12' */
 function draftOf({ $schema }: { readonly $schema?: unknown }): SchemaDraft {
   const name = typeof $schema === 'string' ? $schema : ''
   if (name.includes('draft-07') || name.includes('draft-06')) return '7'
@@ -70,7 +73,7 @@ function draftOf({ $schema }: { readonly $schema?: unknown }): SchemaDraft {
   return name.includes('2019-09') ? '2019-09' : '2020-12'
 }
 
-/** A copy of a schema that a validator takes. Where it has a regular expression that is none, only what does not depend on those is left. */
+/** A copy of a schema for the validator. If it has an invalid regular expression, the copy has none at all. */
 function validatorSchema(schema: JsonSchema): JsonSchema {
   try {
     return copySchema(schema) as JsonSchema
@@ -83,7 +86,7 @@ function validatorSchema(schema: JsonSchema): JsonSchema {
 function copySchema(schema: unknown): unknown {
   if (typeof schema !== 'object' || schema === null) return schema
   const copies = Object.entries(schema).flatMap(([keyword, value]): [string, unknown][] => {
-    // For who shows the form: what is checked by it is not the same everywhere.
+    // `format` is only a hint for the UI: validators disagree on what it checks.
     if (keyword === 'format') return []
     if (keyword === 'pattern') return [[keyword, strictPattern(value)]]
     if (keyword === 'patternProperties') return [[keyword, copySchemaMap(value, strictPattern)]]
@@ -101,7 +104,7 @@ function copySchemaMap(schemas: unknown, nameOf = (name: string): string => name
   )
 }
 
-/** A regular expression as a validator takes it: strictly, so that a character which means nothing else is not escaped. Throws where it is none. */
+/** Removes escapes that the `u` flag of the validator rejects. @throws {SyntaxError} if the pattern is not valid. */
 function strictPattern(pattern: unknown): string {
   const text = String(pattern)
   try {
@@ -114,10 +117,10 @@ function strictPattern(pattern: unknown): string {
   }
 }
 
-/** Classes, which stay as they are, and what is escaped; apart, what need not be. */
+/** Character classes and escapes. The group captures characters that need no escape. */
 const ESCAPED = /\[(?:\\.|[^\]\\])*\]|\\([-_!"#%&',:;<=>@`~ ])|\\./gs
 
-/** Keywords that only say that something below is wrong. */
+/** Keywords whose error only repeats that a subschema failed. */
 const CONTAINER_KEYWORDS = new Set([
   '$ref',
   '$recursiveRef',
@@ -138,29 +141,29 @@ const CONTAINER_KEYWORDS = new Set([
 ])
 
 function describeErrors(errors: readonly OutputUnit[]): readonly string[] {
-  const below = errors.filter(({ keyword }) => !CONTAINER_KEYWORDS.has(keyword))
-  const told = (below.length > 0 ? below : errors).map(unit => {
-    const place = pathOf(unit.instanceLocation)
-    const words = describeError(unit)
-    return place === '' ? words : `${place}: ${words}`
+  const leaves = errors.filter(({ keyword }) => !CONTAINER_KEYWORDS.has(keyword))
+  const problems = (leaves.length > 0 ? leaves : errors).map(unit => {
+    const path = pathOf(unit.instanceLocation)
+    const problem = describeError(unit)
+    return path === '' ? problem : `${path}: ${problem}`
   })
-  return [...new Set(told)].slice(0, MAX_REPORTED_PROBLEMS)
+  return [...new Set(problems)].slice(0, MAX_REPORTED_PROBLEMS)
 }
 
-/** `#/lines/0/price` as `lines.0.price`. */
+/** Converts `#/lines/0/price` to `lines.0.price`. */
 function pathOf(location: string): string {
   const names = location.split('/').slice(1)
-  const place = names.map(name => decodeURI(name).replaceAll('~1', '/').replaceAll('~0', '~')).join('.')
-  return excerpt(place, MAX_PROBLEM_LENGTH)
+  const path = names.map(name => decodeURI(name).replaceAll('~1', '/').replaceAll('~0', '~')).join('.')
+  return excerpt(path, MAX_PROBLEM_LENGTH)
 }
 
-/** What is wrong, without the value that is. */
+/** The problem without the invalid value. */
 function describeError({ keyword, error }: OutputUnit): string {
-  if (keyword === 'false') return 'nothing is expected here'
+  if (keyword === 'false') return 'no value is allowed here'
   if (keyword === 'type') return `expected ${(/Expected "(.+)"\.$/.exec(error)?.[1] ?? '').replaceAll('", "', ' or ')}`
-  const words = error.replace(/\.$/, '')
-  return excerpt(NUMERIC_KEYWORDS.has(keyword) ? words.slice(words.indexOf(' ') + 1) : words, MAX_PROBLEM_LENGTH)
+  const message = error.replace(/\.$/, '')
+  return excerpt(NUMERIC_KEYWORDS.has(keyword) ? message.slice(message.indexOf(' ') + 1) : message, MAX_PROBLEM_LENGTH)
 }
 
-/** Keywords whose words begin with the number that was given. */
+/** Keywords whose messages start with the invalid number. */
 const NUMERIC_KEYWORDS = new Set(['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'])

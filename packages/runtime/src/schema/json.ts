@@ -1,6 +1,6 @@
 import type { Json } from '@millrace/protocol'
 
-/** What becomes of a type on its way through the log, which is JSON: dates are texts, and what JSON does not know is not there. */
+/** The type of a value after `JSON.parse(JSON.stringify(value))`: dates are strings, functions and symbols are absent. */
 export type Jsonified<T> = unknown extends T
   ? T
   : T extends Json | undefined
@@ -17,21 +17,21 @@ export type Jsonified<T> = unknown extends T
 
 type NotJson = ((...args: never) => unknown) | symbol
 
-/** The JSON text of a value; throws what refuses it where there is none: with the cause, where one was thrown. */
-export function toJsonText(value: unknown, refuse: (cause?: unknown) => Error): string {
+/** Serializes a value to JSON. @throws the error that `toError` returns if it is not JSON, given the cause if there is one. */
+export function toJsonText(value: unknown, toError: (cause?: unknown) => Error): string {
   let text: string | undefined
   try {
     text = JSON.stringify(value)
   } catch (cause) {
-    throw refuse(cause)
+    throw toError(cause)
   }
-  if (text === undefined) throw refuse()
+  if (text === undefined) throw toError()
   return text
 }
 
-/** A value as JSON has it; throws what refuses it where that is none. */
-export const toJson = (value: unknown, refuse: (cause?: unknown) => Error): Json =>
-  JSON.parse(toJsonText(value, refuse)) as Json
+/** Converts a value to what its JSON text parses to. @throws the error that `toError` returns if it is not JSON. */
+export const toJson = (value: unknown, toError: (cause?: unknown) => Error): Json =>
+  JSON.parse(toJsonText(value, toError)) as Json
 
 /** The length of a value as JSON text, in characters; infinite if it is not JSON. */
 export function jsonLength(value: unknown): number {

@@ -1,8 +1,8 @@
-// Where a JSON Schema holds others.
+// The keywords of JSON Schema that contain subschemas.
 
 export type Keywords = ReadonlySet<string>
 
-/** Those that hold a schema. */
+/** Keywords whose value is a schema. */
 export const SUBSCHEMA_KEYWORDS: Keywords = new Set([
   'additionalItems',
   'additionalProperties',
@@ -16,9 +16,9 @@ export const SUBSCHEMA_KEYWORDS: Keywords = new Set([
   'unevaluatedItems',
   'unevaluatedProperties',
 ])
-/** Those that hold a list of schemas. */
+/** Keywords whose value is an array of schemas. */
 export const SUBSCHEMA_LIST_KEYWORDS: Keywords = new Set(['allOf', 'anyOf', 'items', 'oneOf', 'prefixItems'])
-/** Those that hold schemas by names of their own. */
+/** Keywords whose value is an object of schemas by name. */
 export const SUBSCHEMA_MAP_KEYWORDS: Keywords = new Set([
   '$defs',
   'definitions',

@@ -1,13 +1,13 @@
-// What is checked of a JSON Schema whose regular expressions are not run: those of others are not to be, because one could hold up the process, nor is what takes
-// longer the more there is of it. What is left out is never missed in the other direction: nothing is refused that the whole schema takes.
+// Removes the keywords of a foreign JSON Schema that could block the process: regular expressions, and comparisons whose cost
+// grows with the square of the value. The relaxed schema accepts every value that the original accepts.
 
 import { ValidationError } from '../error/error.ts'
 import { type Keywords, SUBSCHEMA_KEYWORDS, SUBSCHEMA_LIST_KEYWORDS, SUBSCHEMA_MAP_KEYWORDS } from './keywords.ts'
 import type { JsonSchema } from './schema.ts'
 
-/** Regular expressions, and what is compared with everything beside it. */
+/** Keywords that are removed: regular expressions and pairwise comparisons. */
 const UNCHECKED_KEYWORDS: Keywords = new Set(['pattern', 'patternProperties', 'format', 'uniqueItems'])
-/** Keywords that refuse more where a schema within them takes more. */
+/** Keywords that accept less if their subschema accepts more. */
 const CONTRAVARIANT_KEYWORDS: Keywords = new Set([
   'not',
   'if',
@@ -46,11 +46,11 @@ const PLAIN_KEYWORDS: Keywords = new Set([
 
 export interface RelaxedSchema {
   readonly schema: JsonSchema
-  /** Whether it takes more than the whole one. */
+  /** Whether it accepts more than the original. */
   readonly isRelaxed: boolean
 }
 
-/** A schema without what is not checked here; only keywords that are known stay, so that no reference finds the others by another way. */
+/** Removes the unchecked keywords of a schema, and all unknown ones, so that no reference can reach a removed one. */
 export function relaxSchema(schema: JsonSchema): RelaxedSchema {
   const exact = new SchemaRelaxer(false)
   const result = exact.schema(schema) as JsonSchema
@@ -59,27 +59,27 @@ export function relaxSchema(schema: JsonSchema): RelaxedSchema {
 }
 
 class SchemaRelaxer {
-  /** Whether something is left out somewhere: a reference may lead there from anywhere. */
-  readonly #isLoose: boolean
+  /** Whether the schema has an unchecked keyword anywhere: a reference may lead to it from any place. */
+  readonly #dropsContravariant: boolean
   isRelaxed = false
 
-  constructor(isLoose: boolean) {
-    this.#isLoose = isLoose
+  constructor(dropsContravariant: boolean) {
+    this.#dropsContravariant = dropsContravariant
   }
 
-  schema(given: unknown): unknown {
-    if (typeof given === 'boolean') return given
-    if (!isObject(given)) throw new ValidationError('a schema in it is no object')
+  schema(original: unknown): unknown {
+    if (typeof original === 'boolean') return original
+    if (!isObject(original)) throw new ValidationError('a subschema is neither an object nor a boolean')
     const kept = new Map<string, unknown>()
-    for (const [keyword, value] of Object.entries(given)) {
+    for (const [keyword, value] of Object.entries(original)) {
       if (UNCHECKED_KEYWORDS.has(keyword)) this.isRelaxed = true
-      else if (!this.#isLoose || !CONTRAVARIANT_KEYWORDS.has(keyword)) this.#keep(kept, keyword, value)
+      else if (!this.#dropsContravariant || !CONTRAVARIANT_KEYWORDS.has(keyword)) this.#keep(kept, keyword, value)
     }
-    if ('patternProperties' in given) kept.delete('additionalProperties')
-    if (this.#isLoose && kept.has('oneOf')) {
-      const some = { anyOf: kept.get('oneOf') }
+    if ('patternProperties' in original) kept.delete('additionalProperties')
+    if (this.#dropsContravariant && kept.has('oneOf')) {
+      const alternative = { anyOf: kept.get('oneOf') }
       kept.delete('oneOf')
-      kept.set('allOf', [...((kept.get('allOf') as readonly unknown[] | undefined) ?? []), some])
+      kept.set('allOf', [...((kept.get('allOf') as readonly unknown[] | undefined) ?? []), alternative])
     }
     return Object.fromEntries(kept)
   }
@@ -93,17 +93,17 @@ class SchemaRelaxer {
     } else if (SUBSCHEMA_KEYWORDS.has(keyword)) kept.set(keyword, this.schema(value))
     else if (SUBSCHEMA_MAP_KEYWORDS.has(keyword)) kept.set(keyword, this.#byName(keyword, value))
     else if (VALUE_KEYWORDS.has(keyword)) {
-      // Data that looks like a schema could be referred to as one.
+      // A reference could use an object in a value as a schema.
       if (isFlat(value)) kept.set(keyword, value)
       else this.isRelaxed = true
     } else if (PLAIN_KEYWORDS.has(keyword) || SUBSCHEMA_LIST_KEYWORDS.has(keyword)) {
-      if (!isFlat(value)) throw new ValidationError(`${keyword} is no plain value`)
+      if (!isFlat(value)) throw new ValidationError(`${keyword}: expected a plain value or an array of them`)
       kept.set(keyword, value)
     }
   }
 
   #byName(keyword: string, value: unknown): unknown {
-    if (!isObject(value)) throw new ValidationError(`${keyword} is no object`)
+    if (!isObject(value)) throw new ValidationError(`${keyword}: expected an object`)
     const each = ([name, own]: [string, unknown]) => [name, Array.isArray(own) && isFlat(own) ? own : this.schema(own)]
     return Object.fromEntries(Object.entries(value).map(each))
   }

@@ -4,11 +4,15 @@ import { ValidationError } from '../error/error.ts'
 const script = new Script('work()')
 let sandbox: { work?: () => unknown } | undefined
 
-/** How often work that hardly got a turn is tried again. */
+/** Maximum number of tries of work that got less than half of its time on the CPU. */
 const MAX_TRIES = 8
 
-/** What comes of some work that does not wait, unless it takes longer than that: a schema of few words can ask for work without end. */
-export function runWithTimeout<T>(ms: number, done: string, work: () => T): T {
+/**
+ * Runs synchronous work with a timeout, because a short schema can take unbounded time to check.
+ * @param participle completes the message `it cannot be ... within ... ms`
+ * @throws {ValidationError} if the work takes longer than `ms` milliseconds.
+ */
+export function runWithTimeout<T>(ms: number, participle: string, work: () => T): T {
   sandbox ??= createContext({})
   for (let tries = 1; ; tries++) {
     const before = process.cpuUsage()
@@ -18,9 +22,9 @@ export function runWithTimeout<T>(ms: number, done: string, work: () => T): T {
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error
       const { user, system } = process.cpuUsage(before)
-      // On a busy machine the time may be over before the work had any of it.
+      // On a busy machine the timeout may pass before the work has run.
       if (tries < MAX_TRIES && (user + system) / 1000 < ms / 2) continue
-      throw new ValidationError(`it cannot be ${done} within ${ms} ms`)
+      throw new ValidationError(`it cannot be ${participle} within ${ms} ms`)
     } finally {
       delete sandbox.work
     }

@@ -10,7 +10,7 @@ const schemas: readonly [string, Schema][] = [
   ['arktype', type({ city: 'string', days: type({ n: 'number' }).array() })],
 ]
 
-test.each(schemas)('%s: a value that fits comes back, of another it is told where it does not', async (_, schema) => {
+test.each(schemas)('%s: returns a valid value, and the paths of the problems of an invalid one', async (_, schema) => {
   const good = { city: 'Ulm', days: [{ n: 1 }] }
   expect(await validate(schema, good)).toEqual({ value: good })
   expect(validateSync(schema, good)).toEqual({ value: good })
@@ -18,7 +18,7 @@ test.each(schemas)('%s: a value that fits comes back, of another it is told wher
   expect(bad).toEqual({ problem: expect.stringMatching(/^days\.1\.n: /) })
 })
 
-test.each(schemas.filter(([name]) => name !== 'valibot'))('%s: a schema says its JSON Schema', (_, schema) => {
+test.each(schemas.filter(([name]) => name !== 'valibot'))('%s: converts a schema to JSON Schema', (_, schema) => {
   expect(jsonSchemaOf(schema, 'here')).toMatchObject({
     type: 'object',
     properties: {
@@ -28,7 +28,7 @@ test.each(schemas.filter(([name]) => name !== 'valibot'))('%s: a schema says its
   })
 })
 
-test('the JSON Schema is of what the schema takes, not of what it makes of it', () => {
+test('jsonSchemaOf describes the input of a schema with a transform', () => {
   const schema = z.object({ n: z.string().transform(Number), often: z.number().default(1) })
   expect(jsonSchemaOf(schema, 'here')).toEqual({
     type: 'object',
@@ -37,22 +37,22 @@ test('the JSON Schema is of what the schema takes, not of what it makes of it', 
   })
 })
 
-test('a schema that throws says no more than that, and keeps the cause', async () => {
+test('reports a schema that throws, without its message, and keeps the cause', async () => {
   const cause = new Error('password=hunter2')
   const schema = z.string().refine(() => {
     throw cause
   })
-  expect(await validate(schema, 'x')).toEqual({ problem: 'it could not be checked', cause })
+  expect(await validate(schema, 'x')).toEqual({ problem: 'the schema threw an error', cause })
 })
 
-test('a schema that has to wait does, and cannot tell at once', async () => {
+test('awaits an asynchronous schema, and validateSync returns undefined for it', async () => {
   const schema = z.string().refine(async text => text === 'yes')
   expect(await validate(schema, 'yes')).toEqual({ value: 'yes' })
   expect(await validate(schema, 'no')).toHaveProperty('problem')
   expect(validateSync(schema, 'no')).toBeUndefined()
 })
 
-test('of many problems the first ten are told', async () => {
+test('reports the first ten problems', async () => {
   const checked = await validate(z.array(z.number()), Array.from({ length: 50 }, String))
   expect('problem' in checked && checked.problem.split('; ')).toHaveLength(10)
 })

@@ -1,5 +1,5 @@
-// Schemas are Standard Schemas: zod, valibot, arktype and whatever else speaks it. Their JSON Schema, which models are told, comes from the same object
-// where it can give one.
+// Schemas are Standard Schemas, such as those of zod, valibot and arktype. Their JSON Schema, which goes to the model, comes
+// from the same object if the library supports it.
 
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from '@standard-schema/spec'
 import { describeType } from '../error/check-object.ts'
@@ -12,7 +12,7 @@ export type OutputOf<S extends Schema> = StandardSchemaV1.InferOutput<S>
 /** A JSON Schema, as plain JSON. */
 export type JsonSchema = { readonly [key: string]: unknown }
 
-/** A value that fits; or what is wrong with it, and what a schema threw that could not tell. */
+/** The validated value; or what is wrong with it, and the error that the schema threw, if any. */
 export type Validation<T> = { readonly value: T } | ValidationProblem
 
 interface ValidationProblem {
@@ -20,19 +20,19 @@ interface ValidationProblem {
   readonly cause?: unknown
 }
 
-/** As many problems are told; a model that has mended these is told the rest. */
+/** Maximum number of problems in a message. A model that fixes these gets the others next time. */
 const MAX_REPORTED_PROBLEMS = 10
 
-/** The value as a schema has it, or what is wrong with it, place by place; never throws. */
+/** Validates a value. Returns the value that the schema made of it, or its problems with their paths. Never throws. */
 export async function validate<S extends Schema>(schema: S, value: unknown): Promise<Validation<OutputOf<S>>> {
   try {
     return validationOf<S>(await schema['~standard'].validate(value))
   } catch (cause) {
-    return { problem: 'it could not be checked', cause }
+    return { problem: 'the schema threw an error', cause }
   }
 }
 
-/** As `validate`, for who cannot wait: nothing where the schema has to. */
+/** As `validate`, synchronously. Returns undefined if the schema validates asynchronously. @throws what the schema throws. */
 export function validateSync<S extends Schema>(schema: S, value: unknown): Validation<OutputOf<S>> | undefined {
   const result = schema['~standard'].validate(value)
   if (!('then' in result)) return validationOf<S>(result)
@@ -43,30 +43,30 @@ export function validateSync<S extends Schema>(schema: S, value: unknown): Valid
 function validationOf<S extends Schema>(result: StandardSchemaV1.Result<unknown>): Validation<OutputOf<S>> {
   if (!result.issues) return { value: result.value as OutputOf<S> }
   const problems = result.issues.map(({ message, path }) => {
-    const place = path?.map(segment => String(typeof segment === 'object' ? segment.key : segment)).join('.')
-    return place ? `${place}: ${message}` : message
+    const location = path?.map(segment => String(typeof segment === 'object' ? segment.key : segment)).join('.')
+    return location ? `${location}: ${message}` : message
   })
   return { problem: problems.slice(0, MAX_REPORTED_PROBLEMS).join('; ') }
 }
 
-/** Throws where something is no schema. */
+/** @throws {ValidationError} if `schema` is not a Standard Schema. */
 export function checkSchema(schema: unknown, what: string): asserts schema is Schema {
   const { '~standard': standard } = Object(schema) as { '~standard'?: { validate?: unknown } }
   if (typeof standard?.validate === 'function') return
   throw new ValidationError(`${what}: expected a Standard Schema, such as one of zod, valibot or arktype`)
 }
 
-/** The JSON Schema of what a schema takes; `given` where it cannot tell by itself. */
-export function jsonSchemaOf(schema: Schema, what: string, given?: JsonSchema): JsonSchema {
+/** The JSON Schema of the input of a schema, or `override`. @throws {ValidationError} if the schema has none. */
+export function jsonSchemaOf(schema: Schema, what: string, override?: JsonSchema): JsonSchema {
   checkSchema(schema, what)
-  if (given !== undefined) {
-    if (typeof given === 'object' && given !== null && !Array.isArray(given)) return given
-    throw new ValidationError(`${what}: jsonSchema: expected an object, found ${describeType(given)}`)
+  if (override !== undefined) {
+    if (typeof override === 'object' && override !== null && !Array.isArray(override)) return override
+    throw new ValidationError(`${what}: jsonSchema: expected an object, found ${describeType(override)}`)
   }
   const { jsonSchema, vendor } = schema['~standard'] as StandardSchemaV1.Props & Partial<StandardJSONSchemaV1.Props>
   if (jsonSchema === undefined) {
     throw new ValidationError(
-      `${what}: a schema of ${vendor} cannot say its JSON Schema, which models need: give it beside, as jsonSchema`,
+      `${what}: the schema of ${vendor} has no JSON Schema, which models need: pass it as jsonSchema`,
     )
   }
   try {
@@ -74,7 +74,7 @@ export function jsonSchemaOf(schema: Schema, what: string, given?: JsonSchema): 
     return rest
   } catch (cause) {
     throw new ValidationError(
-      `${what}: the schema has no JSON Schema, which models need (${(cause as Error).message}): give it beside, as jsonSchema`,
+      `${what}: cannot convert the schema to the JSON Schema that models need (${(cause as Error).message}): pass it as jsonSchema`,
       { cause },
     )
   }

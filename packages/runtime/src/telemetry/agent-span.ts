@@ -1,5 +1,5 @@
-// An agent at work: `invoke_agent {name}`, with its steps, model calls and tools below it; or a workflow: `invoke_workflow {name}`, with its nodes, and below them
-// their hooks, which work as agents do.
+// The span of an agent, `invoke_agent {name}`, with its steps, model calls and tools as children; or of a workflow,
+// `invoke_workflow {name}`, with its nodes and their hooks as children.
 
 import type { RunStatus, Usage } from '@millrace/protocol'
 import { type Attributes, type Link, type SpanContext, SpanKind } from '@opentelemetry/api'
@@ -33,50 +33,50 @@ interface TracedModel {
   readonly modelId: string
 }
 
-/** What is told first of what begins. */
+/** Name and attributes of a span at its start. */
 type SpanHeading = SpanStart & { readonly name: string }
 
-/** How the work of an agent ended here: with its end, or because it waits, was handed over, or was taken away. */
+/** How a span ended: as the run did; or the run waits (`paused`), is handed over (`left`) or fenced off (`lost`). */
 export type AgentStatus = RunStatus | 'paused' | 'left' | 'lost'
 
 export interface AgentSpanOptions {
   readonly heading: SpanHeading
-  /** None of a workflow, or where the run is taken only to be ended. */
+  /** Absent for a workflow, and for a run that is taken over only to be ended. */
   readonly agent?: TracedAgent | undefined
-  /** What of it is a node or a hook: it waits, and is handed over, with what it is a part of, and what it uses is of that. */
+  /** The parent of a node or hook. It gets their usage, and they are paused and handed over with it. */
   readonly partOf?: AgentSpan
   readonly onEnd?: () => void
 }
 
-/** One try at an execution of a node. */
+/** One attempt of a node. */
 export interface NodeSpanOptions {
   readonly node: string
   readonly step: number
   readonly attempt: number
 }
 
-/** What a hook is, and who works for it, if it is an agent. */
+/** A hook, and the agent that executes it, if any. */
 export interface HookSpanOptions {
   readonly hook: string
   readonly id: string | undefined
   readonly agent?: TracedAgent | undefined
 }
 
-/** An agent at work, for who works for it. */
+/** Telemetry of an agent, a workflow, a node or a hook. */
 export interface AgentTelemetry {
-  /** Runs code so that the spans that it begins are under the agent's. */
+  /** Runs code with this span as the active one. */
   within<T>(code: () => T): T
-  /** A model call begins: one attempt of it. */
+  /** Starts the span of one attempt of a model call. */
   modelCall(about: ModelSpanOptions): ModelCallTelemetry
-  /** A tool begins to be executed. */
+  /** Starts the span of a tool execution. */
   toolCall(about: ToolSpanOptions): ToolCallTelemetry
-  /** An agent that this one has called begins, or goes on, under the call. */
+  /** Starts the span of a sub-agent under its call, also when it continues. */
   agent(program: TracedProgram, agentId: string, call: Pick<ToolCallTelemetry, 'context'>): AgentTelemetry
-  /** A node of the workflow begins, or begins again. */
+  /** Starts the span of an attempt of a node. */
   node(about: NodeSpanOptions): AgentTelemetry
-  /** A hook of the node begins, or goes on. */
+  /** Starts the span of a hook, also when it continues. */
   hook(about: HookSpanOptions): AgentTelemetry
-  /** Says how the work ended here; whatever is still open in it was cut off. */
+  /** Ends the span. Open children end as interrupted. */
   end(status: AgentStatus, failure?: unknown): void
 }
 
@@ -85,11 +85,11 @@ export class AgentSpan implements AgentTelemetry {
   readonly #place: SpanPlace
   readonly #span: GuardedSpan
   #step: { readonly number: number; readonly span: GuardedSpan } | undefined
-  /** What has begun and not ended: it ends with the agent. */
-  readonly #open = new Set<{ cut(): void }>()
+  /** Open children. They end with this span. */
+  readonly #open = new Set<{ interrupt(): void }>()
   readonly #partOf: AgentSpan | undefined
   readonly #onEnd: (() => void) | undefined
-  #isModelTold = false
+  #hasModelAttributes = false
   #isEnded = false
   #usage: Usage = {}
   #finishReason: string | undefined
@@ -100,7 +100,7 @@ export class AgentSpan implements AgentTelemetry {
     this.#onEnd = onEnd
     const attributes = { ...fixedModelAttributes(agent), ...heading.attributes }
     this.#span = scope.startSpan(heading.name, SpanKind.INTERNAL, place, { ...heading, attributes })
-    this.#isModelTold = typeof agent?.model === 'object'
+    this.#hasModelAttributes = typeof agent?.model === 'object'
     this.#place = { ...place, context: this.#span.context }
   }
 
@@ -113,13 +113,13 @@ export class AgentSpan implements AgentTelemetry {
   }
 
   modelCall(about: ModelSpanOptions): ModelSpan {
-    if (!this.#isModelTold) {
-      this.#isModelTold = true
+    if (!this.#hasModelAttributes) {
+      this.#hasModelAttributes = true
       this.#span.set(modelAttributes(about.model))
     }
-    const call = new ModelSpan(this.#scope, this.#placeIn(about.step), about, heard => {
+    const call = new ModelSpan(this.#scope, this.#placeIn(about.step), about, result => {
       this.#open.delete(call)
-      this.#note(heard)
+      this.#addResult(result)
     })
     this.#open.add(call)
     return call
@@ -147,7 +147,7 @@ export class AgentSpan implements AgentTelemetry {
       const place = { ...this.#place, agentType: agent.name }
       return this.#begin(place, { heading: programHeading(agent.program), agent, partOf: this })
     }
-    // Code may make ids of what people said.
+    // An id may contain text of a user.
     const named = this.#scope.content && id !== undefined && { [attribute.hookId]: id }
     const attributes = { [attribute.hook]: hook, ...named }
     const heading = { name: hook, operation: 'hook', attributes, about: { hook } } as const
@@ -163,10 +163,10 @@ export class AgentSpan implements AgentTelemetry {
   end(status: AgentStatus, failure?: unknown): void {
     if (this.#isEnded) return
     this.#isEnded = true
-    // The latest first: an agent before the call that it works for.
+    // Latest first: a sub-agent before its call.
     for (const open of [...this.#open].reverse()) {
       if (SUSPENDED.has(status) && open instanceof AgentSpan && open.#partOf === this) open.end(status)
-      else open.cut()
+      else open.interrupt()
     }
     this.#step?.span.end()
     const reason = this.#finishReason
@@ -180,12 +180,12 @@ export class AgentSpan implements AgentTelemetry {
     this.#onEnd?.()
   }
 
-  /** Ends it because what it belongs to has ended. */
-  cut(): void {
+  /** Ends the span because its parent ended. */
+  interrupt(): void {
     this.end('interrupted', INTERRUPTED)
   }
 
-  /** The place of a step, which begins when something in it does, and ends when another begins. */
+  /** The parent for children of a step. The span of a step starts with its first child and ends with the next step. */
   #placeIn(step: number): SpanPlace {
     if (this.#step?.number !== step) {
       this.#step?.span.end()
@@ -199,9 +199,9 @@ export class AgentSpan implements AgentTelemetry {
     return { ...this.#place, context: this.#step.span.context }
   }
 
-  #note(heard: ModelCallResult): void {
-    const { usage, finishReason } = heard
-    if (this.#partOf) this.#partOf.#note(heard)
+  #addResult(result: ModelCallResult): void {
+    const { usage, finishReason } = result
+    if (this.#partOf) this.#partOf.#addResult(result)
     this.#finishReason = finishReason
     const sum: Record<string, number> = { ...this.#usage }
     for (const [name, count] of Object.entries(usage ?? {})) sum[name] = (sum[name] ?? 0) + count
@@ -209,10 +209,10 @@ export class AgentSpan implements AgentTelemetry {
   }
 }
 
-/** How a drive ends after which the run goes on. */
+/** Statuses after which the run continues later. */
 const SUSPENDED: ReadonlySet<AgentStatus> = new Set(['paused', 'left'])
 
-/** What is told first of a program at work. */
+/** Name and attributes of the span of a program. */
 export function programHeading(program: string, attributes: Attributes = {}, links?: Link[]): SpanHeading {
   const [kind, rest = ''] = program.split(/:(.*)/s)
   const at = rest.lastIndexOf('@')
@@ -229,7 +229,7 @@ export function programHeading(program: string, attributes: Attributes = {}, lin
   }
 }
 
-/** The model of an agent, where it is always the same. */
+/** The attributes of an agent's model, unless a function chooses it for each call. */
 const fixedModelAttributes = (agent: TracedAgent | undefined): Attributes =>
   typeof agent?.model === 'object' ? modelAttributes(agent.model) : {}
 

@@ -74,13 +74,13 @@ test.each([
   'createCounter',
   'record',
   'add',
-])('%s throws: nothing else does, and it is said once', method => {
+])('%s throws: the error is logged once and not rethrown', method => {
   const told = exercise({ content: true, ...throwing(method) })
   expect(told).toContain(method)
   expect(new Set(told).size).toBe(told.length)
 })
 
-test('a tracer that gives no span, or something else, does no harm', () => {
+test('ignores a tracer that returns no span', () => {
   for (const span of [undefined, null, 7, {}, { isRecording: () => true }]) {
     const tracerProvider = {
       getTracer: () => ({ startSpan: () => span as unknown as Span }),
@@ -89,7 +89,7 @@ test('a tracer that gives no span, or something else, does no harm', () => {
   }
 })
 
-test('a meter that gives nothing does no harm', () => {
+test('ignores a meter that returns no instruments', () => {
   const meterProvider = { getMeter: () => ({ createHistogram: () => undefined, createCounter: () => null }) }
   expect(exercise({ meterProvider: meterProvider as unknown as MeterProvider })).toEqual([])
 })
@@ -98,13 +98,13 @@ test.each<[string, () => unknown]>([
   ['throws', hostile],
   ['gives a promise that fails', () => Promise.reject(new Error('later'))],
   ['gives what throws when it is looked at', () => new Proxy({}, { ownKeys: hostile })],
-])('attributes() %s: that is said once', (_, attributes) => {
+])('attributes() %s: logs one warning', (_, attributes) => {
   const { tracerProvider } = collector()
   const told = exercise({ tracerProvider, attributes: attributes as () => Attributes })
   expect(told).toHaveLength(1)
 })
 
-test('attributes() that gives nothing, or no attributes, does no harm', () => {
+test('ignores attributes() that returns no object', () => {
   const { tracerProvider } = collector()
   for (const own of [undefined, null, 'text', 7]) {
     expect(exercise({ tracerProvider, attributes: () => own as unknown as Attributes })).toEqual([])
@@ -128,7 +128,7 @@ const managers: Record<string, (run: () => unknown) => unknown> = {
   },
 }
 
-test.each(Object.entries(managers))('a context manager that %s: the code runs exactly once', (_, run) => {
+test.each(Object.entries(managers))('a context manager that %s: runs the code exactly once', (_, run) => {
   context.setGlobalContextManager({
     active: () => ({ getValue: () => undefined }) as never,
     with: (_context, code, self, ...args) => run(() => code.apply(self as never, args as never)) as never,
@@ -144,7 +144,7 @@ test.each(Object.entries(managers))('a context manager that %s: the code runs ex
   expect(runs).toBe(1)
 })
 
-test('an answer that is no answer is not told, and does no harm', () => {
+test('ignores a malformed stream part', () => {
   const { work } = driveOf(new Telemetry(collector(), { warn() {}, error() {} }), helper)
   const call = work.modelCall({ model, options: { prompt: [] }, step: 1, attempt: 1 })
   for (const part of [undefined, null, {}, { type: 'finish' }, { type: 'response-metadata', id: {} }]) {

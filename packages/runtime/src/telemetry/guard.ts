@@ -1,15 +1,15 @@
 import type { Logger } from './logger.ts'
 
-/** Does what may fail on behalf of who only watches: nothing of it is thrown, and each kind of failure is told once. */
+/** Calls telemetry code that may fail. Never throws, and logs each kind of failure once. */
 export class Guard {
   readonly #logger: Logger
-  readonly #told = new Set<string>()
+  readonly #warned = new Set<string>()
 
   constructor(logger: Logger) {
     this.#logger = logger
   }
 
-  /** What an action gives; undefined where it fails. */
+  /** The result of an action; undefined if it throws. */
   attempt<T>(what: string, action: () => T): T | undefined {
     try {
       return action()
@@ -20,8 +20,8 @@ export class Guard {
   }
 
   warnOnce(what: string, cause: unknown): void {
-    if (this.#told.has(what)) return
-    this.#told.add(what)
-    this.#logger.warn('telemetry failed: runs go on, and this is said once', { what, cause })
+    if (this.#warned.has(what)) return
+    this.#warned.add(what)
+    this.#logger.warn('telemetry failed: runs continue, and this kind of failure is logged once', { what, cause })
   }
 }

@@ -13,19 +13,19 @@ import {
 import type { Guard } from './guard.ts'
 import { attribute } from './semantic-conventions.ts'
 
-/** A context in which the spans that begin are under the given one. */
+/** A context whose spans are children of `parent`. */
 export const contextUnder = (parent: SpanContext | undefined): Context =>
   parent ? trace.setSpanContext(ROOT_CONTEXT, parent) : ROOT_CONTEXT
 
-/** The context of a span, if it is one that others can be told under; undefined of one that nobody records. */
+/** The context of a span; undefined if it is not valid, because no provider records the span. */
 export function spanContextOf(span: Span | undefined): SpanContext | undefined {
   const known = span?.spanContext()
   return known && trace.isSpanContextValid(known) ? known : undefined
 }
 
-/** A span that cannot harm what it tells of: whatever goes wrong in it is left out. */
+/** A span that never throws: failures of the provider are ignored and logged once. */
 export class GuardedSpan {
-  /** The context of what happens within. */
+  /** The context for children. */
   readonly context: Context
   readonly isRecording: boolean
   readonly #guard: Guard
@@ -49,12 +49,12 @@ export class GuardedSpan {
     this.#guard.attempt('setAttributes', () => this.#span?.setAttributes(attributes))
   }
 
-  /** Runs code, exactly once, so that the spans that it begins are under this one. */
+  /** Runs code exactly once with this span as the active one, also if the context manager fails. */
   within<T>(code: () => T): T {
     let done: { readonly value: T } | { readonly error: unknown } | undefined
     const run = () => {
       if (done) return
-      // Also while it runs: who calls it twice calls it once.
+      // Set before the call: a context manager may call it twice.
       done = { error: undefined }
       try {
         done = { value: code() }
@@ -69,7 +69,7 @@ export class GuardedSpan {
     return value
   }
 
-  /** Ends it, as failed where an error is named; only once. Its end may have been before, at a time by `performance.now()`. */
+  /** Ends the span once, as failed if there is an `errorType`. `endedAt` is a time of `performance.now()`. */
   end(errorType?: string, message?: string, endedAt?: number): void {
     if (this.#isEnded) return
     this.#isEnded = true

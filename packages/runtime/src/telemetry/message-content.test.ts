@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { inputOf, OutputCollector } from './message-content.ts'
 import { MAX_CONTENT_LENGTH } from './truncate-json.ts'
 
-test('a prompt is written as the conventions have it: instructions apart, messages in their order', () => {
+test('writes a prompt by the conventions: instructions apart, messages in order', () => {
   const prompt: LanguageModelV4Prompt = [
     { role: 'system', content: 'Be kind.' },
     {
@@ -51,7 +51,7 @@ test('a prompt is written as the conventions have it: instructions apart, messag
   expect(messages.isTruncated).toBe(false)
 })
 
-test('of a long conversation the latest is told', () => {
+test('keeps the latest messages of a long conversation', () => {
   const prompt: LanguageModelV4Prompt = Array.from({ length: 100 }, (_, i) => ({
     role: 'user',
     content: [{ type: 'text', text: `${i} ${'x'.repeat(3000)}` }],
@@ -64,7 +64,7 @@ test('of a long conversation the latest is told', () => {
   expect(kept.at(-1)?.parts[0]?.content).toMatch(/^99 /)
 })
 
-test('an answer is gathered part by part', () => {
+test('collects an answer part by part', () => {
   const gathered = new OutputCollector()
   gathered.take({ type: 'reasoning-delta', id: 'r', delta: 'So' })
   gathered.take({ type: 'text-delta', id: 'a', delta: 'Hello' })

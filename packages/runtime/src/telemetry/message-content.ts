@@ -1,4 +1,4 @@
-// What was said, as the conventions write it down (`gen_ai.input.messages` and its like): only where it is asked for.
+// Messages in the format of the semantic conventions, such as `gen_ai.input.messages`. Used only with `content: true`.
 
 import type { LanguageModelV4Prompt, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { MAX_CONTENT_LENGTH, MAX_TEXT_LENGTH, type TruncatedJson, truncateJson } from './truncate-json.ts'
@@ -13,7 +13,7 @@ interface ContentMessage {
   readonly parts: readonly ContentPart[]
 }
 
-/** What a model is sent: its instructions, and the conversation, of which the oldest is left out where there is not enough room. */
+/** The instructions and messages of a prompt. The oldest messages are dropped if they exceed the limit. */
 export function inputOf(prompt: LanguageModelV4Prompt): {
   instructions: TruncatedJson | undefined
   messages: TruncatedJson
@@ -79,16 +79,16 @@ const responseOf = ({ toolCallId }: { toolCallId: string }, response: unknown): 
   response,
 })
 
-/** A file by its address, if it has one; its bytes are left out. */
+/** A file with its URL, if it has one; without its bytes. */
 function fileOf({ mediaType, data }: Extract<PromptPart, { type: 'file' }>): ContentPart {
-  const about = { modality: mediaType.split('/', 1)[0], mime_type: mediaType }
-  return data.type === 'url' ? { type: 'uri', ...about, uri: data.url.href } : { type: 'blob', ...about, content: '' }
+  const fields = { modality: mediaType.split('/', 1)[0], mime_type: mediaType }
+  return data.type === 'url' ? { type: 'uri', ...fields, uri: data.url.href } : { type: 'blob', ...fields, content: '' }
 }
 
-/** What a model answers, gathered while it is heard. */
+/** Collects the answer of a model from its stream parts. */
 export class OutputCollector {
   readonly #parts: (ContentPart & { content?: string })[] = []
-  /** The part of text or reasoning that goes on, by what the provider calls it. */
+  /** Kind and provider id of the open text or reasoning part. */
   #open = ''
 
   take(part: LanguageModelV4StreamPart): void {
@@ -107,7 +107,7 @@ export class OutputCollector {
     if (this.#open !== open) this.#push({ type, content: '' })
     this.#open = open
     const part = this.#parts.at(-1)
-    // A little more than is shown, so that it shows as shortened.
+    // Keeps more than the limit, so that the text is marked as truncated.
     if (part?.content !== undefined && part.content.length <= MAX_TEXT_LENGTH) part.content += delta
   }
 
@@ -117,7 +117,7 @@ export class OutputCollector {
   }
 }
 
-/** The input of a call, as far as it can be read. */
+/** The input of a call as JSON; as text if it is not JSON. */
 function parseInput(input: string): unknown {
   try {
     return JSON.parse(input)

@@ -1,4 +1,4 @@
-// One attempt of a model call: `chat {model}`.
+// The span of one attempt of a model call: `chat {model}`.
 
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import type { Usage } from '@millrace/protocol'
@@ -18,19 +18,19 @@ export interface ModelSpanOptions {
   readonly attempt: number
 }
 
-/** What a call came to, for the agent that made it. */
+/** The result of a model call, for the span of its agent. */
 export interface ModelCallResult {
   readonly usage: Usage | undefined
   readonly finishReason: string | undefined
 }
 
-/** One attempt of a model call, for who makes it. */
+/** Telemetry of one attempt of a model call. */
 export interface ModelCallTelemetry {
-  /** Runs the call so that the spans that the provider's code begins are under its own. */
+  /** Runs the call with this span as the active one. */
   within<T>(code: () => T): T
-  /** Notes a part of the answer. */
+  /** Records a stream part of the answer. */
   received(part: LanguageModelV4StreamPart): void
-  /** Says how the attempt ended: well, if no failure is named. */
+  /** Ends the span, as failed if there is a failure. */
   end(failure?: unknown): void
 }
 
@@ -38,16 +38,16 @@ export class ModelSpan implements ModelCallTelemetry {
   readonly #scope: Scope
   readonly #span: GuardedSpan
   readonly #labels: Attributes
-  readonly #isWatched: boolean
-  readonly #onEnd: (heard: ModelCallResult) => void
+  readonly #isObserved: boolean
+  readonly #onEnd: (result: ModelCallResult) => void
   readonly #startedAt = performance.now()
-  readonly #gathered: OutputCollector | undefined
+  readonly #output: OutputCollector | undefined
   #latestAt = 0
   #usage: Usage | undefined
   #finishReason: string | undefined
   #isEnded = false
 
-  constructor(scope: Scope, place: SpanPlace, about: ModelSpanOptions, onEnd: (heard: ModelCallResult) => void) {
+  constructor(scope: Scope, place: SpanPlace, about: ModelSpanOptions, onEnd: (result: ModelCallResult) => void) {
     const { model, options, step, attempt } = about
     this.#scope = scope
     this.#onEnd = onEnd
@@ -66,10 +66,10 @@ export class ModelSpan implements ModelCallTelemetry {
       },
       about: { step, attempt, model: model.modelId },
     })
-    this.#isWatched = this.#span.isRecording || scope.instruments.isActive
+    this.#isObserved = this.#span.isRecording || scope.instruments.isActive
     if (!scope.content || !this.#span.isRecording) return
-    this.#gathered = new OutputCollector()
-    scope.guard.attempt('content', () => this.#tellInput(options))
+    this.#output = new OutputCollector()
+    scope.guard.attempt('content', () => this.#setInput(options))
   }
 
   within<T>(code: () => T): T {
@@ -77,9 +77,9 @@ export class ModelSpan implements ModelCallTelemetry {
   }
 
   received(part: LanguageModelV4StreamPart): void {
-    if (!this.#isWatched) return
+    if (!this.#isObserved) return
     try {
-      this.#hear(part)
+      this.#record(part)
     } catch (error) {
       this.#scope.guard.warnOnce('heard', error)
     }
@@ -96,14 +96,14 @@ export class ModelSpan implements ModelCallTelemetry {
       ...(reason !== undefined && { [attribute.finishReasons]: [finishReasonName(reason)] }),
     })
     const { content, guard } = this.#scope
-    const gathered = this.#gathered
-    if (gathered) guard.attempt('content', () => this.#tellOutput(gathered, failed ? 'error' : (reason ?? 'other')))
+    const output = this.#output
+    if (output) guard.attempt('content', () => this.#setOutput(output, failed ? 'error' : (reason ?? 'other')))
     this.#span.end(failed?.type, content ? failed?.message : undefined)
     this.#measure(failed?.type)
   }
 
-  /** Ends it because what it belongs to has ended. */
-  cut(): void {
+  /** Ends the span because its parent ended. */
+  interrupt(): void {
     this.end(INTERRUPTED)
   }
 
@@ -119,27 +119,27 @@ export class ModelSpan implements ModelCallTelemetry {
     instruments.record('operation', seconds, { ...this.#labels, ...error })
   }
 
-  #hear(part: LanguageModelV4StreamPart): void {
+  #record(part: LanguageModelV4StreamPart): void {
     const { type } = part
-    // The provider's package says it by itself, before anything has come.
+    // The provider's package sends it before the first byte arrives.
     if (type === 'stream-start') return
-    if (this.#latestAt === 0) this.#hearFirst()
-    else if (type.endsWith('-delta')) this.#hearNext()
+    if (this.#latestAt === 0) this.#recordFirst()
+    else if (type.endsWith('-delta')) this.#recordNext()
     if (type === 'finish') {
       this.#usage = usageOf(part.usage)
       this.#finishReason = part.finishReason.unified
-    } else if (type === 'response-metadata') this.#hearResponse(part)
-    this.#gathered?.take(part)
+    } else if (type === 'response-metadata') this.#recordResponse(part)
+    this.#output?.take(part)
   }
 
-  #hearFirst(): void {
+  #recordFirst(): void {
     this.#latestAt = performance.now()
     const seconds = (this.#latestAt - this.#startedAt) / 1000
     this.#span.set({ [attribute.timeToFirstChunk]: seconds })
     this.#scope.instruments.record('firstChunk', seconds, this.#labels)
   }
 
-  #hearNext(): void {
+  #recordNext(): void {
     const { instruments } = this.#scope
     if (!instruments.isActive) return
     const now = performance.now()
@@ -147,31 +147,31 @@ export class ModelSpan implements ModelCallTelemetry {
     this.#latestAt = now
   }
 
-  #hearResponse({ id, modelId }: Extract<LanguageModelV4StreamPart, { type: 'response-metadata' }>): void {
+  #recordResponse({ id, modelId }: Extract<LanguageModelV4StreamPart, { type: 'response-metadata' }>): void {
     if (id !== undefined) this.#span.set({ [attribute.responseId]: id })
     if (modelId === undefined) return
     this.#labels[attribute.responseModel] = modelId
     this.#span.set({ [attribute.responseModel]: modelId })
   }
 
-  #tellInput({ prompt }: LanguageModelV4CallOptions): void {
+  #setInput({ prompt }: LanguageModelV4CallOptions): void {
     const { instructions, messages } = inputOf(prompt)
-    if (instructions) this.#tell(attribute.systemInstructions, instructions)
-    this.#tell(attribute.inputMessages, messages)
+    if (instructions) this.#setContent(attribute.systemInstructions, instructions)
+    this.#setContent(attribute.inputMessages, messages)
   }
 
-  #tellOutput(gathered: OutputCollector, reason: string): void {
-    this.#tell(attribute.outputMessages, gathered.message(finishReasonName(reason)))
+  #setOutput(output: OutputCollector, reason: string): void {
+    this.#setContent(attribute.outputMessages, output.message(finishReasonName(reason)))
   }
 
-  #tell(name: string, { json, isTruncated }: TruncatedJson): void {
+  #setContent(name: string, { json, isTruncated }: TruncatedJson): void {
     this.#span.set({ [name]: json, ...(isTruncated && { [attribute.isTruncated]: true }) })
   }
 }
 
 function requestAttributes(options: LanguageModelV4CallOptions): Attributes {
   const { maxOutputTokens, temperature, topP, topK, presencePenalty, frequencyPenalty, seed, stopSequences } = options
-  const asked: Attributes = {
+  const attributes: Attributes = {
     [attribute.requestStream]: true,
     [attribute.maxTokens]: maxOutputTokens,
     [attribute.temperature]: temperature,
@@ -183,11 +183,11 @@ function requestAttributes(options: LanguageModelV4CallOptions): Attributes {
     [attribute.stopSequences]: stopSequences,
     [attribute.outputType]: options.responseFormat?.type === 'json' ? 'json' : undefined,
   }
-  for (const name in asked) if (asked[name] === undefined) delete asked[name]
-  return asked
+  for (const name in attributes) if (attributes[name] === undefined) delete attributes[name]
+  return attributes
 }
 
-/** What was used, as far as it is known. */
+/** The attributes of the known token counts. */
 export function usageAttributes(usage: Usage | undefined): Attributes {
   const { inputTokens, outputTokens, cachedTokens, cacheWriteTokens, reasoningTokens } = usage ?? {}
   const used: Attributes = {}

@@ -79,7 +79,7 @@ function busy(): Agent {
 const typesOf = (spans: readonly ReadableSpan[]) =>
   Object.fromEntries(spans.flatMap(({ name, attributes: { 'error.type': type } }) => (type ? [[name, type]] : [])))
 
-test('a run is told step by step: a failed attempt and a failed tool as such, and nothing of what was said', async () => {
+test('records each step, failed attempts and failed tools, and no content', async () => {
   const told = watched([busy()])
   expect(await told.run(busy())).toMatchObject({ status: 'completed' })
   const spans = told.spans()
@@ -129,7 +129,7 @@ test('a run is told step by step: a failed attempt and a failed tool as such, an
   expect(measures['millrace.pauses']).toBe(undefined)
 })
 
-test('with content, spans hold what was said', async () => {
+test('records messages and tool data with content: true', async () => {
   const told = watched([busy()], { telemetry: { content: true } })
   await told.run(busy())
   const spans = told.spans()
@@ -172,7 +172,7 @@ const payer = agent({
   model: scriptedModel([{ calls: [{ name: 'pay', input: {}, id: 'c1' }] }, { text: 'Done.' }]),
 })
 
-test('a run that waits has a span for each drive: the second names the first, and stands under who answered', async () => {
+test('starts a new span when a paused run continues, linked to the first, under the span of the answer', async () => {
   followContexts()
   const told = watched([payer])
   const app = told.tracerProvider.getTracer('app')
@@ -208,7 +208,7 @@ test('a run that waits has a span for each drive: the second names the first, an
   expect(measures['millrace.takeovers']).toBe(undefined)
 })
 
-test('sub-agents are told under their calls, also those that wait and those that fail', async () => {
+test('nests sub-agents under their calls, also waiting and failed ones', async () => {
   const fine = agent({ name: 'fine', model: scriptedModel([{ text: 'secret result' }]) })
   const failing = agent({
     name: 'failing',
@@ -254,7 +254,7 @@ test('sub-agents are told under their calls, also those that wait and those that
   expect(textOf(spans)).not.toMatch(/secret/i)
 })
 
-test('a run that is stopped says so, and what it cut off', async () => {
+test('records a stopped run and its interrupted children', async () => {
   const slow = patient(gate())
   const told = watched([slow])
   const run = await told.runtime.start({ agent: slow, input: 'go', session: 's', runId: 'r' })
@@ -271,7 +271,7 @@ test('a run that is stopped says so, and what it cut off', async () => {
   })
 })
 
-test('a run that fails says by what code', async () => {
+test('records the error code of a failed run', async () => {
   const failing = agent({
     name: 'failing',
     maxRetries: 0,
@@ -290,7 +290,7 @@ test('a run that fails says by what code', async () => {
   ])
 })
 
-test('a run that is let go and taken over is told as such, by both', async () => {
+test('records handing over and takeover in the spans of both drivers', async () => {
   const store = memoryStore()
   const opened = gate()
   const slow = patient(opened)
@@ -321,7 +321,7 @@ test.each([
   ['a provider', { tracerProvider: {} }, 'telemetry.tracerProvider: expected one of OpenTelemetry, found an object'],
   ['content', { content: 'yes' }, 'telemetry.content: expected true or false, found a string'],
   ['attributes', { attributes: {} }, 'telemetry.attributes: expected a function, found an object'],
-])('%s that could not work is refused', async (_, telemetry, message) => {
+])('rejects %s', async (_, telemetry, message) => {
   const make = async () => createRuntime({ store: memoryStore(), telemetry: telemetry as never })
   await expect(make()).rejects.toThrow(message)
   expect(await codeOf(make())).toBe('validation_failed')

@@ -14,7 +14,7 @@ import type { Logger } from './logger.ts'
 import { attribute, type Operation, SCHEMA_URL, SCOPE } from './semantic-conventions.ts'
 import type { SpanAbout, TelemetryOptions } from './telemetry-options.ts'
 
-/** Where something happens: what it is told under, and whose it is. */
+/** The parent context and the identity of a span. */
 export interface SpanPlace {
   readonly context: Context
   readonly sessionId: string
@@ -23,7 +23,7 @@ export interface SpanPlace {
   readonly agentType: string
 }
 
-/** What a span begins with. */
+/** Attributes and links of a span at its start. */
 export interface SpanStart {
   readonly operation: Operation
   readonly attributes: Attributes
@@ -31,14 +31,14 @@ export interface SpanStart {
   readonly links?: Link[]
 }
 
-/** By what name spans are told. */
-const SCOPED = [SCOPE, undefined, { schemaUrl: SCHEMA_URL }] as const
+/** Arguments of `getTracer`. */
+const TRACER_ARGS = [SCOPE, undefined, { schemaUrl: SCHEMA_URL }] as const
 
-/** What everything that is told of needs: who is told, and of how much. */
+/** The providers and settings that all spans share. */
 export class Scope {
   readonly guard: Guard
   readonly instruments: Instruments
-  /** Whether what was said is told too. */
+  /** Whether spans contain messages and tool data. */
   readonly content: boolean
   readonly #provider: TracerProvider | undefined
   readonly #attributes: TelemetryOptions['attributes']
@@ -51,16 +51,16 @@ export class Scope {
     this.#attributes = attributes
   }
 
-  /** Whether anybody is told of spans; the provider of the process may be registered at any time. */
+  /** Whether a provider records spans. The global one may be registered at any time. */
   get isTracing(): boolean {
     if (this.#provider) return true
     const provider: TracerProvider & Partial<ProxyTracerProvider> = trace.getTracerProvider()
-    // Until one is registered a proxy stands there that has nobody to pass anything on to.
+    // The global default is a proxy that has no delegate until a provider is registered.
     if (provider.getDelegateTracer === undefined) return true
-    return this.guard.attempt('getTracer', () => provider.getDelegateTracer?.(...SCOPED)) !== undefined
+    return this.guard.attempt('getTracer', () => provider.getDelegateTracer?.(...TRACER_ARGS)) !== undefined
   }
 
-  /** Whether anybody is told of anything. */
+  /** Whether a provider records spans or metrics. */
   get isEnabled(): boolean {
     return this.isTracing || this.instruments.isActive
   }
@@ -73,7 +73,7 @@ export class Scope {
   ): GuardedSpan {
     const { context, ...whose } = place
     const provider = this.#provider ?? trace
-    const tracer = this.guard.attempt('getTracer', () => provider.getTracer(...SCOPED))
+    const tracer = this.guard.attempt('getTracer', () => provider.getTracer(...TRACER_ARGS))
     const named = {
       ...attributes,
       [attribute.conversation]: place.sessionId,
@@ -93,14 +93,14 @@ export class Scope {
     return span
   }
 
-  /** The attributes that the application adds. */
+  /** The attributes of the application's callback. */
   #own(about: SpanAbout): Attributes {
     const own: unknown = this.guard.attempt('attributes', () => this.#attributes?.(about))
     if (typeof own !== 'object' || own === null) return {}
     if (!(own instanceof Promise)) return own as Attributes
     this.guard.warnOnce(
       'attributes',
-      new TypeError('telemetry.attributes: expected attributes, found a promise of them'),
+      new TypeError('telemetry.attributes: expected an object, found a promise: return the attributes synchronously'),
     )
     own.catch(error => this.guard.warnOnce('attributes', error))
     return {}

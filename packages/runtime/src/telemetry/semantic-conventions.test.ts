@@ -17,9 +17,9 @@ test.each([
   ['moonshotai.chat', 'moonshotai.chat'],
   ['openai-compatible.chat', 'openai-compatible.chat'],
   ['millrace', 'millrace'],
-])('the provider %s is called %s', (provider, name) => expect(providerName(provider)).toBe(name))
+])('names the provider %s %s', (provider, name) => expect(providerName(provider)).toBe(name))
 
-test('tokens are counted in the buckets that the conventions advise', () => {
+test('uses the recommended buckets for tokens', () => {
   expect(histogram.tokens[2]).toEqual([
     1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864,
   ])

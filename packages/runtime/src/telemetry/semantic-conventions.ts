@@ -1,5 +1,5 @@
-// The names that traces and metrics are told under. Those of `gen_ai.` and `error.` are of the GenAI semantic conventions of OpenTelemetry in version 1.41, the last
-// that has a number, but for `gen_ai.execute_tool.duration`: no version that has a number holds it yet, only the text that goes on from there. Those of `millrace.` are ours.
+// The names of spans, attributes and metrics. `gen_ai.*` and `error.*` follow the GenAI semantic conventions of OpenTelemetry
+// 1.41, except `gen_ai.execute_tool.duration`, which is in no release yet. `millrace.*` are our own.
 
 export const SCOPE = '@millrace/runtime'
 export const SCHEMA_URL = 'https://opentelemetry.io/schemas/1.41.0'
@@ -56,17 +56,17 @@ export const attribute = {
   isTruncated: 'millrace.content.shortened',
 } as const
 
-/** The kinds of things that are told of, by the conventions' names where they have one. */
+/** The operations that have spans, by the names of the conventions if they have one. */
 export type Operation = 'invoke_agent' | 'invoke_workflow' | 'node' | 'hook' | 'step' | 'chat' | 'execute_tool'
 
-/** An error that has no name of its own. */
+/** The `error.type` of an unknown error. */
 export const OTHER_ERROR = '_OTHER'
 
-/** The buckets that the conventions advise for times, in seconds. */
+/** Buckets for durations that the conventions recommend, in seconds. */
 const SECONDS = [0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.48, 40.96, 81.92]
-/** Those that they advise for tokens: powers of 4. */
+/** Buckets for tokens that the conventions recommend: powers of 4. */
 const TOKENS = Array.from({ length: 14 }, (_, power) => 4 ** power)
-/** A run takes from moments to days, where it waits for people. */
+/** Buckets for runs, in seconds: up to days, because runs wait for approvals. */
 const RUN_SECONDS = [0.1, 0.5, 1, 5, 10, 30, 60, 300, 600, 1800, 3600, 21_600, 86_400, 604_800]
 
 export const histogram = {
@@ -84,7 +84,7 @@ export const counter = {
   takeovers: ['millrace.takeovers', '{takeover}', 'Runs that were taken over from a process that had let them go.'],
 } as const satisfies Record<string, readonly [name: string, unit: string, description: string]>
 
-/** Providers that the conventions have names for, by what the AI SDK calls them. */
+/** Provider names of the conventions by those of the AI SDK. */
 const PROVIDERS: readonly (readonly [RegExp, string])[] = [
   [/^(google\.)?vertex\b/, 'gcp.vertex_ai'],
   [/^google\b/, 'gcp.gemini'],
@@ -95,7 +95,7 @@ const PROVIDERS: readonly (readonly [RegExp, string])[] = [
   [/^(anthropic|cohere|deepseek|groq|openai|perplexity)\b(?!-)/, '$1'],
 ]
 
-/** The name of a provider: the conventions' own, or as it calls itself. */
+/** The name of a provider in the conventions; its own name if they have none. */
 export function providerName(provider: string): string {
   for (const [pattern, name] of PROVIDERS) {
     const found = pattern.exec(provider)
@@ -104,6 +104,6 @@ export function providerName(provider: string): string {
   return provider
 }
 
-/** Why a model stopped, as the conventions spell it. */
+/** A finish reason in the spelling of the conventions. */
 export const finishReasonName = (reason: string): string =>
   reason === 'tool-calls' ? 'tool_call' : reason === 'content-filter' ? 'content_filter' : reason

@@ -28,7 +28,7 @@ function instrumented(answers: readonly ScriptedAnswer[]): ReturnType<typeof scr
   }
 }
 
-test('the spans of models, tools, agents and sub-agents stand under theirs', async () => {
+test('nests spans of models, tools, agents and sub-agents, and those of their code', async () => {
   followContexts()
   const told = collector()
   register(told)

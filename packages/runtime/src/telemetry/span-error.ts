@@ -3,10 +3,10 @@ import { MillraceError } from '../error/error.ts'
 import { errorCodes } from '../error/error-codes.ts'
 import { OTHER_ERROR } from './semantic-conventions.ts'
 
-/** Why something ended that was not at its end: what it belongs to has. */
+/** Error type of a span that ended because its parent ended. */
 export const INTERRUPTED = 'interrupted'
 
-/** All that can be wrong with a log, by name. */
+/** All codes of `LogError`. The type makes the compiler check that none is missing. */
 const LOG_CODES: Readonly<Record<LogError['code'], true>> = {
   unavailable: true,
   fenced: true,
@@ -25,18 +25,18 @@ const LOG_CODES: Readonly<Record<LogError['code'], true>> = {
 
 const KNOWN_CODES: ReadonlySet<string> = new Set([...Object.values(errorCodes), ...Object.keys(LOG_CODES)])
 
-/** What an error is told as: by its code, where that is one of ours. Code that is not checked may write into one whatever it likes. */
+/** The `error.type` of a code: the code itself if it is known, because an unknown one may contain any text. */
 export const errorTypeOf = (code: string | undefined): string =>
   code !== undefined && KNOWN_CODES.has(code) ? code : OTHER_ERROR
 
 export interface SpanError {
-  /** One of our codes, or that it has none of them. */
+  /** A known error code, or `_OTHER`. */
   readonly type: string
-  /** Its words: they may hold what nobody should see. */
+  /** May contain private data: recorded only with `content: true`. */
   readonly message: string | undefined
 }
 
-/** What can be told of why something failed; of an error that cannot even be looked at, that there was one. */
+/** Type and message of a failure. Never throws, also for a hostile proxy. */
 export function spanErrorOf(failure: unknown): SpanError | undefined {
   if (failure === undefined) return undefined
   if (typeof failure === 'string') return { type: errorTypeOf(failure), message: undefined }

@@ -56,7 +56,7 @@ function family(beside: AnyTool): Agent {
 
 const chat = { 'chat scripted': {} }
 
-test('a call is told and measured by what was committed, where the log does not take what the tool gave', async () => {
+test('records the committed error if the log rejects the output of a tool', async () => {
   const told = collector()
   const large = 'large '.repeat(50_000)
   const tools = [
@@ -76,7 +76,7 @@ test('a call is told and measured by what was committed, where the log does not 
   const own = scripted('own', [{ calls }, { text: 'Done.' }], {
     tools,
     subAgents: [child.agent],
-    state: z.object({ n: z.number() }),
+    stateSchema: z.object({ n: z.number() }),
     initialState: { n: 1 },
   })
   const { runtime, run } = await watched(told, own.agent, { log: { maxBlobBytes: 200_000 } })
@@ -104,7 +104,7 @@ test('a call is told and measured by what was committed, where the log does not 
   expect(await measuredBy(told)).toHaveLength(committed.length)
 })
 
-test('a call takes as long as the code of its tool, not as long as its commit', async () => {
+test('measures the time of the tool’s code without its commit', async () => {
   const told = collector()
   const look = { toolCallId: 'c1', toolName: 'look', input: {} } as ToolPart
   const drive = driveOf(new Telemetry(told, quiet), echo)
@@ -123,7 +123,7 @@ test('a call takes as long as the code of its tool, not as long as its commit', 
   expect((measured?.sum ?? Number.NaN) * 1000).toBeLessThanOrEqual(longest)
 })
 
-test('a sub-agent that still waits when it is looked at again is not told again, and measured once it is done', async () => {
+test('starts no second span for a waiting sub-agent, and measures it once when it ends', async () => {
   const told = collector()
   const opened = gate()
   const slow = tool({ name: 'slow', inputSchema: z.object({}), execute: () => opened.opened })
@@ -174,7 +174,7 @@ test('a sub-agent that still waits when it is looked at again is not told again,
   ])
 })
 
-test('a drive for something else tells nothing of a sub-agent that waits', async () => {
+test('starts no span for a sub-agent that keeps waiting', async () => {
   const told = collector()
   const other = counted('other', true)
   const { runtime, run } = await watched(told, family(other.tool))
@@ -188,7 +188,7 @@ test('a drive for something else tells nothing of a sub-agent that waits', async
   expect(second).toEqual({})
 })
 
-test('a sub-agent that is answered while its parent goes on has a span for each time it is at work, and is measured once', async () => {
+test('starts a span each time a sub-agent continues, and measures it once', async () => {
   const told = collector()
   const opened = gate()
   const slow = tool({ name: 'slow', inputSchema: z.object({}), execute: () => opened.opened })
@@ -209,7 +209,7 @@ test('a sub-agent that is answered while its parent goes on has a span for each 
   expect(await measuredBy(told)).toContainEqual(['middle', undefined, 1])
 })
 
-test('a drive that goes on names the one before it, and stands under who asked for it', () => {
+test('links a continued run to its previous span, under the span of the request', () => {
   followContexts()
   const told = collector()
   register(told)
@@ -230,7 +230,7 @@ test('a drive that goes on names the one before it, and stands under who asked f
   for (const span of [other, again]) expect(span?.links).toEqual([])
 })
 
-test('an answer is told with the run that it was for, not with later ones of the session', async () => {
+test('parents only the answered run, not later runs of the session', async () => {
   followContexts()
   const told = collector()
   const store = memoryStore()
@@ -254,7 +254,7 @@ test('an answer is told with the run that it was for, not with later ones of the
   })
 })
 
-test('an error is told by one of our codes, or as another: code that is not checked may put anything there', async () => {
+test('records a known error code, and _OTHER for any other', async () => {
   for (const code of Object.values(errorCodes)) expect(errorTypeOf(code)).toBe(code)
   for (const code of ['secret', 'tool_secret', '', undefined, 'toString']) expect(errorTypeOf(code)).toBe('_OTHER')
   const told = collector()

@@ -1,7 +1,7 @@
 import type { Attributes, MeterProvider, TracerProvider } from '@opentelemetry/api'
 import type { Operation } from './semantic-conventions.ts'
 
-/** What a span tells of, for who adds attributes to it. */
+/** Describes a span, for the callback that adds attributes to it. */
 export interface SpanAbout {
   readonly operation: Operation
   readonly sessionId: string
@@ -18,12 +18,12 @@ export interface SpanAbout {
 }
 
 export interface TelemetryOptions {
-  /** Who is told of spans; whoever is registered in the process, if nothing is said. */
+  /** Receives spans. @default the globally registered provider */
   readonly tracerProvider?: TracerProvider
-  /** Who is told of measures; whoever is registered in the process, if nothing is said. */
+  /** Receives metrics. @default the globally registered provider */
   readonly meterProvider?: MeterProvider
-  /** Whether spans hold what was said: messages, instructions, what tools are given and give. They do not, if nothing is said. */
+  /** Whether spans contain messages, instructions, and inputs and outputs of tools. @default false */
   readonly content?: boolean
-  /** Attributes of one's own for each span. */
+  /** Returns additional attributes of a span. Called when it starts. */
   readonly attributes?: (about: SpanAbout) => Attributes
 }

@@ -75,7 +75,7 @@ function speak(work: AgentTelemetry, step = 1): void {
 const use = (work: AgentTelemetry, committed: Chunk, step = 1) =>
   work.toolCall({ call, tool: undefined, step }).settle(committed)
 
-test('a model call is told with what was asked for, what it used and how it ended', async () => {
+test('records the request, usage and finish reason of a model call', async () => {
   const told = collector()
   const drive = driveOf(new Telemetry(told, quiet), helper)
   speak(drive.work)
@@ -136,7 +136,7 @@ test('a model call is told with what was asked for, what it used and how it ende
   })
 })
 
-test('what is measured has the names, units and buckets of the conventions', async () => {
+test('records metrics with the names, units and buckets of the conventions', async () => {
   const told = collector()
   const drive = driveOf(new Telemetry(told, quiet), helper, { isTakeover: true })
   speak(drive.work)
@@ -193,7 +193,7 @@ test('what is measured has the names, units and buckets of the conventions', asy
   expect(measures['millrace.pauses']).toMatchObject({ unit: '{pause}', points: [labelled] })
 })
 
-test('steps, calls, tools and agents stand under what they belong to', () => {
+test('nests steps, calls, tools and agents', () => {
   const told = collector()
   const drive = driveOf(new Telemetry(told, quiet), helper)
   speak(drive.work)
@@ -234,7 +234,7 @@ test('steps, calls, tools and agents stand under what they belong to', () => {
   expect(spanOf(spans, 'invoke_agent helper').attributes['gen_ai.usage.input_tokens']).toBe(20)
 })
 
-test('what is cut off by the end of its agent ends with it, and within it', () => {
+test('interrupts open children when an agent ends', () => {
   const told = collector()
   const drive = driveOf(new Telemetry(told, quiet), helper)
   const tool = drive.work.toolCall({ call, tool: undefined, step: 1 })
@@ -258,7 +258,7 @@ test('what is cut off by the end of its agent ends with it, and within it', () =
   ])
 })
 
-test('a failure is told by its code, never by its words', () => {
+test('records the code of a failure, not its message', () => {
   const told = collector()
   const drive = driveOf(new Telemetry(told, quiet), helper)
   drive.work.modelCall({ model, options, step: 1, attempt: 1 }).end(new ProviderError('provider_overloaded', 'secret'))
@@ -274,7 +274,7 @@ test('a failure is told by its code, never by its words', () => {
   expect(textOf(told.spans())).not.toContain('secret')
 })
 
-test('nothing of what was said is told, unless it is asked for', () => {
+test('records no content by default', () => {
   for (const content of [false, true]) {
     const told = collector()
     const drive = driveOf(new Telemetry({ ...told, content }, quiet), helper)
@@ -307,7 +307,7 @@ test('nothing of what was said is told, unless it is asked for', () => {
   }
 })
 
-test('an application adds attributes of its own', () => {
+test('adds the attributes of the application', () => {
   const told = collector()
   const telemetry = new Telemetry({ ...told, attributes: about => ({ 'app.about': JSON.stringify(about) }) }, quiet)
   const drive = driveOf(telemetry, helper)
@@ -323,7 +323,7 @@ test('an application adds attributes of its own', () => {
   ])
 })
 
-test('a provider that is registered later is told from then on', async () => {
+test('uses a provider from its registration on', async () => {
   const told = collector()
   const telemetry = new Telemetry({}, quiet)
   driveOf(telemetry, helper).end({ status: 'completed' })
@@ -333,7 +333,7 @@ test('a provider that is registered later is told from then on', async () => {
   expect((await told.measures())['millrace.runs']?.points[0]?.count).toBe(1)
 })
 
-test('where nobody listens nothing is looked at: neither what was said nor what an application would add', () => {
+test('reads neither content nor attributes without a provider', () => {
   const seen: string[] = []
   const spy = <T extends object>(what: string, target: T): T =>
     new Proxy(target, {
@@ -361,7 +361,7 @@ test('where nobody listens nothing is looked at: neither what was said nor what 
   expect(seen).toEqual([])
 })
 
-test('a span that is not sampled is not filled, but says so to those below it', () => {
+test('sets no attributes on an unsampled span, and passes its context on', () => {
   followContexts()
   const told = collector()
   const unsampled = new BasicTracerProvider({ sampler: new AlwaysOffSampler(), spanProcessors: [] })

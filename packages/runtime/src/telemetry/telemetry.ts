@@ -1,4 +1,4 @@
-// Tells OpenTelemetry what runs do. It only watches: whatever a provider, an exporter or the application's own attributes throw, a run does not notice.
+// Reports runs to OpenTelemetry. Errors of a provider, an exporter or the application's attributes never affect a run.
 
 import type { BatchLike, Writer } from '@millrace/log'
 import { type Attributes, ROOT_CONTEXT, type SpanContext, trace } from '@opentelemetry/api'
@@ -11,64 +11,64 @@ import { attribute, OTHER_ERROR } from './semantic-conventions.ts'
 import type { TelemetryOptions } from './telemetry-options.ts'
 import type { ToolCallTelemetry } from './tool-span.ts'
 
-/** Of how many runs it is known where they were asked for or driven before. */
+/** Maximum number of runs whose spans are remembered for links and parents. */
 const MAX_REMEMBERED_RUNS = 1000
 
 export interface RunTelemetryOptions {
   readonly writer: Pick<Writer, 'streamId' | 'main' | 'ticket'>
-  /** `agent:name@version`, or that of a workflow. */
+  /** `agent:name@version` or `workflow:name@version` */
   readonly program: string
-  /** None of a workflow, or where the run is taken only to be ended. */
+  /** Undefined for a workflow, and for a run that is taken over only to be ended. */
   readonly agent: TracedAgent | undefined
-  /** The store's clock now. */
+  /** The current time of the store, in ms. */
   readonly clock: () => number
 }
 
-/** A run that is driven here. */
+/** Telemetry of a run while this process drives it. */
 export interface RunTelemetry {
   readonly agent: AgentTelemetry
-  /** It was decided that the run ends, or waits. */
+  /** Records a batch that may end or pause the run. */
   decided(batch: BatchLike): void
-  /** The run is not this process's any more. */
+  /** Records that another process took the run over. */
   lose(cause: unknown): void
-  /** It is not driven here any more; tells when it started, by the store's clock, if that is known. */
+  /** Ends the span. `startedAt` is the start of the run by the store's clock, in ms, if known. */
   end(startedAt: number | undefined): void
 }
 
 export class Telemetry {
   readonly #scope: Scope
-  /** The spans in which runs were asked for, or answered. */
-  readonly #asked = new SpansByRun(MAX_REMEMBERED_RUNS)
-  /** The spans of drives after which runs were to go on. */
-  readonly #driven = new SpansByRun(MAX_REMEMBERED_RUNS)
+  /** The active spans in which runs were requested or answered. */
+  readonly #requestSpans = new SpansByRun(MAX_REMEMBERED_RUNS)
+  /** The spans of runs that were paused or handed over. */
+  readonly #previousSpans = new SpansByRun(MAX_REMEMBERED_RUNS)
 
   constructor(options: TelemetryOptions = {}, logger: Logger) {
     this.#scope = new Scope(options, logger)
   }
 
-  /** A run is asked for, or given what it waits for: what is driven of it here next is told under the span that is active now. */
+  /** Remembers the active span as the parent of the run, which is requested or answered in it. */
   asked(runId: string): void {
     if (!this.#scope.isTracing) return
     const active = this.#scope.guard.attempt('getActiveSpan', () => spanContextOf(trace.getActiveSpan()))
-    if (active) this.#asked.set(runId, active)
+    if (active) this.#requestSpans.set(runId, active)
   }
 
-  /** A run begins to be driven here. */
+  /** Starts the span of a run that this process drives. */
   drive({ writer, program, agent, clock }: RunTelemetryOptions): RunTelemetry {
     if (!this.#scope.isEnabled) return noopRunTelemetry
     const { streamId: sessionId, main, ticket } = writer
     const { runId } = main.origin
     const isTakeover = ticket.run !== null && !ticket.run.paused
     const agentType = program.slice(program.indexOf(':') + 1, program.lastIndexOf('@'))
-    const asked = this.#asked.take(runId)
-    const before = this.#driven.take(runId)
+    const asked = this.#requestSpans.take(runId)
+    const before = this.#previousSpans.take(runId)
     const place = { context: contextUnder(asked), sessionId, runId, agentId: runId, agentType }
     const taken = isTakeover ? { [attribute.isTakeover]: true } : {}
     const heading = programHeading(program, taken, before && [{ context: before }])
     const work = new AgentSpan(this.#scope, place, { heading, agent })
     const labels = { [attribute.agentName]: agentType }
     if (isTakeover) this.#scope.instruments.count('takeovers', labels)
-    // Who ends without a word hands the run over.
+    // A driver that stops without a decision hands the run over.
     let ending: RunOutcome = { status: 'left' }
     return {
       agent: work,
@@ -76,7 +76,7 @@ export class Telemetry {
         ending = outcomeOf(batch) ?? ending
       },
       lose: failure => {
-        // Of a run that is at its end nothing can be lost.
+        // A run that has ended or paused cannot be lost.
         if (ending.status === 'left') ending = { status: 'lost', failure }
       },
       end: startedAt => {
@@ -85,7 +85,7 @@ export class Telemetry {
         work.end(status, failure)
         if (FINAL_STATUSES.has(status))
           this.#measure(labels, status, startedAt === undefined ? undefined : clock() - startedAt)
-        else if (spanContext) this.#driven.set(runId, spanContext)
+        else if (spanContext) this.#previousSpans.set(runId, spanContext)
         if (status === 'paused') this.#scope.instruments.count('pauses', labels)
       },
     }
@@ -99,7 +99,7 @@ export class Telemetry {
   }
 }
 
-/** How a drive ended, and why it failed. */
+/** How a run ended in this process, and why it failed. */
 interface RunOutcome {
   readonly status: AgentStatus
   readonly failure?: unknown
@@ -107,11 +107,11 @@ interface RunOutcome {
 
 const FINAL_STATUSES: ReadonlySet<AgentStatus> = new Set(['completed', 'failed', 'interrupted', 'aborted'])
 
-/** How a run ends by what was decided; undefined where it says nothing of that. */
+/** The outcome of a run by a batch; undefined if the batch neither ends nor pauses it. */
 function outcomeOf(batch: BatchLike): RunOutcome | undefined {
   let failure: string | undefined
-  for (const said of batch) {
-    const chunk = 'chunk' in said ? said.chunk : said
+  for (const item of batch) {
+    const chunk = 'chunk' in item ? item.chunk : item
     if (chunk.type === 'run-paused') return { status: 'paused' }
     if (chunk.type === 'error') failure = chunk.code ?? OTHER_ERROR
     if (chunk.type === 'run-finished') return { status: chunk.status, failure }

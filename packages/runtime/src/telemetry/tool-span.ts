@@ -1,4 +1,4 @@
-// One execution of a tool: `execute_tool {name}`.
+// The span of one execution of a tool: `execute_tool {name}`.
 
 import type { Chunk, ToolPart } from '@millrace/protocol'
 import { type Attributes, type Context, SpanKind } from '@opentelemetry/api'
@@ -10,22 +10,22 @@ import { truncateJson } from './truncate-json.ts'
 
 export interface ToolSpanOptions {
   readonly call: ToolPart
-  /** What is called, if there is any by the name. */
+  /** The definition of the tool; undefined if there is none with this name. */
   readonly tool: { readonly description?: string } | object | undefined
   readonly step: number
 }
 
-/** One execution of a tool, for who executes it. */
+/** Telemetry of one execution of a tool. */
 export interface ToolCallTelemetry {
-  /** What is told under the call. */
+  /** The parent context for spans under the call. */
   readonly context: Context
-  /** Runs the tool's code so that the spans that it begins are under its own. */
+  /** Runs the tool's code with this span as the active one. */
   within<T>(code: () => T): T
-  /** Says that the tool's code has come to its end: what follows is not the tool's time. */
+  /** Marks the end of the tool's code. The time of the commit does not count as the tool's. */
   executed(): void
-  /** Says what came of it, by what was committed: the log may not have taken what the tool gave. */
+  /** Ends the span by the committed chunk, which may be an error if the log rejected the output. */
   settle(committed: Chunk): void
-  /** Says that nothing came of it yet: it goes on later, or elsewhere. */
+  /** Ends the span without an outcome: the call continues later or in another process. */
   suspend(status: 'paused' | 'left'): void
 }
 
@@ -56,7 +56,7 @@ export class ToolSpan implements ToolCallTelemetry {
       about: { step, toolName, toolCallId },
     })
     this.#labels[attribute.agentName] = place.agentType
-    this.#tell(attribute.toolArguments, call.input)
+    this.#setContent(attribute.toolArguments, call.input)
   }
 
   get context(): Context {
@@ -74,7 +74,7 @@ export class ToolSpan implements ToolCallTelemetry {
   settle(committed: Chunk): void {
     if (this.#isEnded) return
     if (committed.type === 'tool-output-available') {
-      this.#tell(attribute.toolResult, committed.output)
+      this.#setContent(attribute.toolResult, committed.output)
       this.#measure()
     }
     if (committed.type === 'tool-output-error') this.#measure(errorTypeOf(committed.code), committed.errorText)
@@ -86,8 +86,8 @@ export class ToolSpan implements ToolCallTelemetry {
     this.#end()
   }
 
-  /** Ends it because what it belongs to has ended. */
-  cut(): void {
+  /** Ends the span because its parent ended. */
+  interrupt(): void {
     if (!this.#isEnded) this.#measure(INTERRUPTED)
   }
 
@@ -107,7 +107,7 @@ export class ToolSpan implements ToolCallTelemetry {
     this.#span.end(errorType, this.#scope.content ? errorText : undefined, this.#executedAt)
   }
 
-  #tell(name: string, value: unknown): void {
+  #setContent(name: string, value: unknown): void {
     if (!this.#scope.content || !this.#span.isRecording || value === undefined) return
     this.#scope.guard.attempt('content', () => {
       const { json, isTruncated } = truncateJson(value)

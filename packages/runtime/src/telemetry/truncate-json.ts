@@ -1,30 +1,30 @@
-/** The longest text that an attribute quotes, in characters. */
+/** Maximum length of each string in an attribute, in characters. */
 export const MAX_TEXT_LENGTH = 4096
-/** About the most that one attribute holds, in characters of JSON. */
+/** Approximate maximum length of one attribute, in characters of JSON. */
 export const MAX_CONTENT_LENGTH = 65_536
 const MAX_KEY_LENGTH = 256
 const MAX_DEPTH = 32
 
-/** JSON of a bounded size, and whether anything was left out for that. */
+/** JSON text of bounded length. */
 export interface TruncatedJson {
   readonly json: string
   readonly isTruncated: boolean
 }
 
-/** What a value is as JSON: long texts end early, and what there is no room for is left out. */
-export function truncateJson(value: unknown, room: number = MAX_CONTENT_LENGTH): TruncatedJson {
-  const copy = new TruncatedCopy(room)
+/** Serializes a value to JSON. Truncates long strings and drops what exceeds `maxLength` characters. */
+export function truncateJson(value: unknown, maxLength: number = MAX_CONTENT_LENGTH): TruncatedJson {
+  const copy = new TruncatedCopy(maxLength)
   const json = JSON.stringify(copy.of(value)) ?? 'null'
   return { json, isTruncated: copy.isTruncated }
 }
 
-/** Copies as much of a value as there is room for, and looks at no more than that. */
+/** Copies a value up to a length, and reads no more of it. */
 class TruncatedCopy {
   isTruncated = false
   #left: number
 
-  constructor(room: number) {
-    this.#left = room
+  constructor(maxLength: number) {
+    this.#left = maxLength
   }
 
   of(value: unknown, depth = 0): unknown {
@@ -33,7 +33,7 @@ class TruncatedCopy {
       this.#left -= String(value).length
       return typeof value === 'bigint' ? String(value) : value
     }
-    // Bytes say nothing to who reads this.
+    // Bytes are of no use in a trace.
     if (depth > MAX_DEPTH || ArrayBuffer.isView(value)) return this.#nothing()
     return Array.isArray(value) ? this.#items(value, depth) : this.#fields(value, depth)
   }
@@ -42,7 +42,7 @@ class TruncatedCopy {
     const longest = Math.max(0, Math.min(MAX_TEXT_LENGTH, this.#left))
     const taken = text.length > longest ? `${text.slice(0, longest).toWellFormed()}…` : text
     this.isTruncated ||= taken !== text
-    // As it is written, where one character may be six.
+    // Counts escapes, which may have six characters.
     this.#left -= JSON.stringify(taken).length
     return taken
   }
@@ -58,7 +58,7 @@ class TruncatedCopy {
   }
 
   #fields(fields: object, depth: number): Record<string, unknown> {
-    // Whatever a field is called, it is only a name.
+    // No prototype, so that a field may be named `__proto__`.
     const taken: Record<string, unknown> = Object.create(null)
     for (const name in fields) {
       if (!Object.hasOwn(fields, name)) continue

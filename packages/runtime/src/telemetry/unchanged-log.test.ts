@@ -99,7 +99,7 @@ const watchers: Record<string, readonly [TelemetryOptions, readonly string[]]> =
   ],
 }
 
-test.each(Object.entries(watchers))('%s: the log is as if nobody had watched', async (_, [telemetry, what]) => {
+test.each(Object.entries(watchers))('%s: writes the same log as without telemetry', async (_, [telemetry, what]) => {
   const alone = await storyOf()
   const watched = await storyOf(telemetry)
   expect(watched.said).toEqual(alone.said)
@@ -107,7 +107,7 @@ test.each(Object.entries(watchers))('%s: the log is as if nobody had watched', a
   expect(watched.warned).toEqual(what)
 })
 
-test('code that is watched by a hostile tracer sees what it sees without one', async () => {
+test('code under a failing tracer returns and throws as without one', async () => {
   const seen: unknown[] = []
   const curious = agent({
     name: 'curious',

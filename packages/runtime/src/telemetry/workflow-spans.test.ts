@@ -15,7 +15,7 @@ import { collector, followContexts, spanOf, textOf, treeOf } from './collector.f
 
 const used = { usage: { input: 3, output: 2 } }
 
-test('a run, its nodes, their hooks and what works for these, each under the other', async () => {
+test('nests the spans of a run, its nodes, hooks and their agents', async () => {
   followContexts()
   const told = collector()
   const { tool: count } = counted('count')
@@ -100,7 +100,7 @@ test('a run, its nodes, their hooks and what works for these, each under the oth
   expect(textOf(spans)).not.toContain('secret')
 })
 
-test('what waits is told as paused, and once; what was answered from the log is not told again', async () => {
+test('records a waiting hook once as paused, and no span for a replayed hook', async () => {
   const told = collector()
   const own = single(async () => {
     await useStep('once', () => 1)
@@ -127,7 +127,7 @@ test('what waits is told as paused, and once; what was answered from the log is 
   ])
 })
 
-test('a try that failed is a span of its own, with the code of its error and, with content, its words', async () => {
+test('records each failed attempt with its error code, and its message with content: true', async () => {
   for (const content of [false, true]) {
     const told = collector()
     let tries = 0
@@ -156,7 +156,7 @@ test('a try that failed is a span of its own, with the code of its error and, wi
   }
 })
 
-test('branches are told side by side', async () => {
+test('records branches as siblings', async () => {
   const told = collector()
   const node = ({ input }: NodeContext<unknown>) => ({ data: input as never })
   const own = wired({ start1: node, a: node, b: node, join: node }, [
@@ -174,7 +174,7 @@ test('branches are told side by side', async () => {
   })
 })
 
-test('a workflow that waits for a call is told once, however often its parent looks at it', async () => {
+test('records a waiting workflow once, however often its parent continues', async () => {
   const told = collector()
   const asking = single(async () => ({ data: await useInterrupt(say('Well?')) }), { id: 'asking' })
   const slow = tool({ name: 'slow', inputSchema: z.object({}), approval: true, execute: () => 'ok' })

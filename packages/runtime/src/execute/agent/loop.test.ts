@@ -102,7 +102,7 @@ test('calls run with the tools of their own step, though the next has others', a
   // The model may still call by a name that it knows from before: it is told that there is none.
   expect(callsOf(result.message)).toMatchObject([
     { toolCallId: 'a', output: 'early' },
-    { toolCallId: 'b', state: 'output-error', errorText: 'there is no tool early, only late' },
+    { toolCallId: 'b', state: 'output-error', errorText: 'there is no tool early, expected one of late' },
   ])
 })
 
@@ -287,7 +287,7 @@ test('a step in which no call could run is followed by the next', async () => {
   const { result, log } = await play(agent({ name: 'a', model, tools: [named('known')] }))
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   expect(resultsIn(heard[1] as never)).toEqual({
-    a: { type: 'error-text', value: 'there is no tool unknown, only known' },
+    a: { type: 'error-text', value: 'there is no tool unknown, expected one of known' },
   })
   expect(chunksOf(log, 'checkpoint-created').map(({ closesStep }) => closesStep)).toEqual([true, true])
 })

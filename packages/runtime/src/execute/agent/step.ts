@@ -56,7 +56,7 @@ export async function speak(
       tools,
       isTaken: id => session.hasCall(id),
       reserve: id => session.reserve(id, lane.origin.lane),
-      longestId: longestCallId(lane),
+      maxIdLength: longestCallId(lane),
       rewinds: rewindsOf(session.view),
       write(chunk) {
         for (const said of output?.before(chunk) ?? []) say(said)
@@ -77,7 +77,7 @@ export async function speak(
         return lane.write({ type: 'step-start', ...stepId, ...(attempt > 1 && { attempt }) })
       }
       await call.within(() => hear(work, model, options, answer, call, begin)).finally(() => format?.note(answer))
-      const { facts, calls, made, text } = answer
+      const { facts, calls, requestedCalls, text } = answer
       const isOutput = output !== undefined && calls === 0
       const given = isOutput ? await output.settle(chunk => lane.write(chunk)) : undefined
       if (!isOutput) for (const said of output?.leave() ?? []) await say(said)
@@ -90,7 +90,7 @@ export async function speak(
       return {
         facts: [...facts, ...said, finishOf(answer, lane)],
         calls,
-        made,
+        made: requestedCalls,
         callIds: answer.callIds,
         finishReason,
         lane,
