@@ -36,7 +36,7 @@ export const layers: Record<string, string[][]> = {
     ['json'],
     ['catalogue'],
     ['entry', 'state', 'structured'],
-    ['frame', 'streams'],
+    ['frame', 'lane', 'streams'],
     ['validate', 'fold'],
     ['wire', 'connection'],
   ],

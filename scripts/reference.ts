@@ -83,7 +83,7 @@ function groupText(group: string, [title, about]: [string, string]): string {
   const rows: [string, Row, string][] = Object.entries<Row>(catalogue)
     .filter(([type]) => groupOf(type) === group)
     .map(([type, row]) => [type, row, propertyDoc(section(tableSource, 'export const catalogue', '\n}'), type)])
-  if (groupOf('data-*') === group) rows.push(['data-*', dataRow, docOf(tableSource, 'export const dataRow', 'dataRow')])
+  if (group === 'content') rows.push(['data-*', dataRow, docOf(tableSource, 'export const dataRow', 'dataRow')])
   return [`## ${title}`, about, ...rows.map(([type, row, doc]) => chunkText(type, row, doc))].join('\n\n')
 }
 
@@ -139,7 +139,7 @@ const framesText = (): string =>
 function contents(): string {
   const lines = Object.entries(groups).map(([group, [title]]) => {
     const members = Object.entries(catalogue).filter(([type]) => groupOf(type) === group)
-    const names = [...members.map(([type]) => type), ...(groupOf('data-*') === group ? ['data-*'] : [])]
+    const names = [...members.map(([type]) => type), ...(group === 'content' ? ['data-*'] : [])]
     const anchor = (type: string): string => (type === 'data-*' ? 'data-' : type)
     return `| [${title}](#${title.toLowerCase().replace(' ', '-')}) | ${names.map(type => `[\`${type}\`](#${anchor(type)})`).join(' ')} |`
   })

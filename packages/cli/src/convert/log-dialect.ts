@@ -4,13 +4,12 @@ import { encodeRecording } from '@millrace/client/log'
 import type { Decoder, Encoder, EndStatus, Told } from '@millrace/dialects'
 import {
   type Chunk,
-  checkFrame,
   type Entry,
   type Frame,
   FrameReader,
   ProtocolError,
   validateEntry,
-  type WireFrame,
+  validateFrame,
   type WriterOrigin,
 } from '@millrace/protocol'
 
@@ -51,9 +50,7 @@ export class LogDecoder implements Decoder<unknown> {
     if (chunk !== undefined) return [validateEntry(event)]
     if (millrace === 'session') return []
     if (type === undefined) throw new ProtocolError('invalid-field', 'expected an entry, a frame or a recording')
-    const problem = checkFrame(event)
-    if (problem !== undefined) throw new ProtocolError('invalid-frame', `frame${problem}`)
-    const frame: Frame = this.#frames.read(event as WireFrame)
+    const frame: Frame = this.#frames.read(validateFrame(event))
     if (frame.type === 'fail') throw new ProtocolError('stream-cut', `the connection failed: ${frame.error.message}`)
     if (frame.type === 'truncated') throw new ProtocolError('stream-cut', 'the log does not hold what was asked for')
     return frame.type === 'entries' ? frame.entries : []

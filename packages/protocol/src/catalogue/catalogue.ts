@@ -22,8 +22,6 @@ export type ChunkGroup =
   | 'error'
 
 export interface Row {
-  /** @default the first word of the type */
-  readonly group?: ChunkGroup
   readonly fields: Fields
   /** Fields that depend on `kind`. */
   readonly kinds?: { readonly [kind: string]: Fields }
@@ -40,11 +38,11 @@ export const catalogue = {
     fields: { messageId: 'string', role: 'role', parts: 'content[]', metadata: 'object?' },
   },
   /** Opens the agent's message of this run, before anything is in it. */
-  start: { group: 'message', word: true, fields: { metadata: 'object?' } },
+  start: { word: true, fields: { metadata: 'object?' } },
   /** Closes the agent's message, in the batch that ends its run. */
-  finish: { group: 'message', fields: { finishReason: 'finishReason?', metadata: 'object?' } },
+  finish: { fields: { finishReason: 'finishReason?', metadata: 'object?' } },
   /** Closes the agent's message as cancelled, in the batch that ends its run. */
-  abort: { group: 'message', fields: { reason: 'string?' } },
+  abort: { fields: { reason: 'string?' } },
   /** Merges into the message's metadata: objects deeply, arrays replaced. */
   'message-metadata': { word: true, fields: { metadata: 'object' } },
 
@@ -144,13 +142,11 @@ export const catalogue = {
 
   /** A page that the answer rests on. */
   'source-url': {
-    group: 'content',
     word: true,
     fields: { sourceId: 'string', url: 'string', title: 'string?', providerMetadata: 'object?' },
   },
   /** A document that the answer rests on. */
   'source-document': {
-    group: 'content',
     word: true,
     fields: {
       sourceId: 'string',
@@ -163,7 +159,6 @@ export const catalogue = {
   },
   /** A file that the agent made; one with an `id` replaces the file of that id. */
   file: {
-    group: 'content',
     word: true,
     fields: {
       url: 'string',
@@ -203,7 +198,7 @@ export const catalogue = {
   /** A change of the shared state, by RFC 6902, applied whole or not at all. */
   'state-patch': { fields: { patches: 'operation[]' } },
   /** The structured result of the run. */
-  output: { group: 'state', fields: { output: 'json' } },
+  output: { fields: { output: 'json' } },
 
   /** A step begins: one model call with its tools, or one execution of a node. */
   'step-start': { word: true, fields: { stepId: 'string?', attempt: 'count?' } },
@@ -219,7 +214,6 @@ export const catalogue = {
   },
   /** Ends a commit: seals the draft of its own lane, and no other. */
   'checkpoint-created': {
-    group: 'step',
     fields: { checkpointId: 'string', stepCount: 'count?', closesStep: 'boolean?' },
   },
   /** Takes back the draft of its own lane; `usage` repeats what the `step-finish` of the discarded attempt had counted. */
@@ -229,12 +223,10 @@ export const catalogue = {
 
   /** A sub-agent begins, for a call of its parent; `agentId` and `lane` are the child's. */
   'subagent-start': {
-    group: 'delegation',
     fields: { agentId: 'string', agentType: 'string', toolCallId: 'string', lane: 'string?' },
   },
   /** A sub-agent ended; seals the drafts of its lanes. */
   'subagent-end': {
-    group: 'delegation',
     fields: {
       agentId: 'string',
       agentType: 'string',
@@ -246,16 +238,15 @@ export const catalogue = {
   },
 
   /** Names the session, for clients that keep it. */
-  session: { group: 'workflow', fields: { sessionId: 'string' } },
+  session: { fields: { sessionId: 'string' } },
   /** What a person calls the session; what is not named stays as it was. */
-  'session-info': { group: 'workflow', guest: true, fields: { title: 'string?', metadata: 'object?' } },
+  'session-info': { guest: true, fields: { title: 'string?', metadata: 'object?' } },
   /** A line for people about what the run is doing. */
-  status: { group: 'workflow', fields: { message: 'string' } },
+  status: { fields: { message: 'string' } },
   /** The run goes on in another workflow. */
-  transition: { group: 'workflow', fields: { transitionTo: 'string', payload: 'json?' } },
+  transition: { fields: { transitionTo: 'string', payload: 'json?' } },
   /** Asks a person; the lane waits for the answer. */
   interrupt: {
-    group: 'workflow',
     fields: {
       interruptId: 'string',
       input: 'question',
@@ -266,14 +257,13 @@ export const catalogue = {
     },
   },
   /** Settles an interrupt. */
-  'interrupt-response': { group: 'workflow', guest: true, fields: { interruptId: 'string', response: 'json' } },
+  'interrupt-response': { guest: true, fields: { interruptId: 'string', response: 'json' } },
   /** What a hook returned, so that a node which starts again does not ask again. */
   'hook-completed': {
-    group: 'workflow',
     fields: { hookId: 'string', hook: 'string', result: 'json?', emissions: 'count?' },
   },
   /** What the server's own `context` returned for this run. */
-  'run-context': { group: 'workflow', fields: { context: 'json' } },
+  'run-context': { fields: { context: 'json' } },
 
   /** Asks for a run; every start is a request that was consumed. */
   'run-requested': {
@@ -300,7 +290,6 @@ export const catalogue = {
   },
   /** Asks the named run to stop, as interrupted if nothing else is said, or takes the named request back. */
   'stop-requested': {
-    group: 'run',
     guest: true,
     fields: { runId: 'string', mode: 'stopMode?', reason: 'string?' },
   },
@@ -317,9 +306,9 @@ export const catalogue = {
   /** The observers were told of that pause or end; with `until`, somebody takes that upon itself, and others are to from then on. Internal. */
   'run-notified': { guest: true, fields: { runId: 'string', notifyBy: 'number', until: 'number?' } },
   /** Another writer took the run over. */
-  'executor-superseded': { group: 'run', fields: { reason: 'string?' } },
+  'executor-superseded': { fields: { reason: 'string?' } },
   /** Takes the session back to an earlier place; only what it shows, never what was asked, answered or used. */
-  rewind: { group: 'run', fields: { toSequence: 'count', reason: 'string' } },
+  rewind: { fields: { toSequence: 'count', reason: 'string' } },
 
   /** Something went wrong; says nothing about whether the run ends. */
   error: {
@@ -335,7 +324,6 @@ export const catalogue = {
 
 /** The open family `data-*`: any name after the dash. One with an `id` replaces its part in place; a transient one is never kept. */
 export const dataRow = {
-  group: 'content',
   word: true,
   fields: { data: 'json', id: 'string?', transient: 'boolean?' },
 } as const satisfies Row
@@ -351,8 +339,28 @@ export function isWord(chunk: Chunk): boolean {
 /** Whether a guest may append a chunk of this type. */
 export const isGuestChunk = (type: string): boolean => rowOf(type)?.guest === true
 
-/** The group of a chunk type; undefined for a type that the catalogue does not list. */
+/** The types whose first word is not the name of their group. */
+const groups: { readonly [Group in ChunkGroup]?: readonly string[] } = {
+  message: ['start', 'finish', 'abort'],
+  content: ['source-url', 'source-document', 'file'],
+  state: ['output'],
+  step: ['checkpoint-created'],
+  delegation: ['subagent-start', 'subagent-end'],
+  workflow: [
+    'session',
+    'session-info',
+    'status',
+    'transition',
+    'interrupt',
+    'interrupt-response',
+    'hook-completed',
+    'run-context',
+  ],
+  run: ['stop-requested', 'executor-superseded', 'rewind'],
+}
+
+/** The group of a chunk type (`data-*` belongs to `content`); undefined for a type that the catalogue does not list. */
 export function groupOf(type: string): ChunkGroup | undefined {
-  const row = type.startsWith('data-') ? dataRow : rowOf(type)
-  return row && (row.group ?? (type.split('-')[0] as ChunkGroup))
+  const named = (Object.keys(groups) as ChunkGroup[]).find(group => groups[group]?.includes(type))
+  return named ?? (rowOf(type) && (type.split('-')[0] as ChunkGroup))
 }

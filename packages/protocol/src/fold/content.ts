@@ -6,14 +6,14 @@ import type { MessageChunk, StructuredDataChunk, StructuredDataInvalidatedChunk 
 import type { Entry, WriterOrigin } from '../entry/entry.ts'
 import { mismatch } from '../error/protocol-error.ts'
 import type { Json } from '../json/json.ts'
+import { DraftTracker, isOfAgent } from '../lane/draft-tracker.ts'
 import { applyPatch } from '../state/apply-patch.ts'
 import { StructuredAccumulator } from '../structured/structured-accumulator.ts'
+import type { Cell, CellDraft } from './cell.ts'
 import type { Changes } from './changes.ts'
 import { bodyOf, pick } from './fields.ts'
-import { Lane } from './lane.ts'
 import { AGENT_MARK, type Ledger, messageIdOf } from './ledger.ts'
 import { MessageCell } from './message-cell.ts'
-import { MessageOrder } from './message-order.ts'
 import { deltaOf, isCall, keyOf, nextPart } from './next-part.ts'
 import { isSettled, type ToolChunk } from './next-tool.ts'
 import { ObjectCell } from './object-cell.ts'
@@ -23,11 +23,15 @@ import type { Draft, Message, Pending, StructuredObject, ToolPart, View } from '
 /** Why a write was dropped. */
 export type Refusal = 'foreign-draft' | 'out-of-order' | 'refused'
 
-/** Who writes: the origin, its lane, and the id of its message. */
+/** The origin of a writer, and the id of its message. */
 export interface Writer {
   readonly origin: WriterOrigin
-  readonly lane: Lane
   readonly id: string
+}
+
+interface MessageOrder {
+  readonly cells: readonly MessageCell[]
+  readonly ids: readonly string[]
 }
 
 type ContentView = Pick<View, 'messages' | 'structured' | 'drafts' | 'state' | 'output'>
@@ -36,16 +40,20 @@ type ContentView = Pick<View, 'messages' | 'structured' | 'drafts' | 'state' | '
 const isAgents = (part: { readonly type: string }): boolean => part.type === 'meta' || isTool(part)
 
 export class Content {
-  readonly #order = new MessageOrder()
-  readonly messages = this.#order.messages
+  readonly messages = new Map<string, MessageCell>()
+  #order: MessageOrder | undefined
+  /** The messages that came last since the order was read. */
+  #added: MessageCell[] = []
   readonly #changes: Changes
   readonly #ledger: Ledger
-  // Of the runs that are open: their lanes, and the messages that they fill.
-  readonly #lanes = new Map<string, Lane>()
+  readonly #drafts = new DraftTracker<Cell[]>(() => [])
+  /** The messages of the open runs. */
   readonly #filling = new Set<MessageCell>()
   readonly #calls = new Map<string, PartCell>()
   readonly #openCalls = new Set<PartCell>()
   readonly #objects = new Map<string, ObjectCell>()
+  /** The part that the last delta went to: the next one most likely goes there too. */
+  growing: PartCell | undefined
   state: Json | undefined
   output: Json | undefined
 
@@ -54,25 +62,22 @@ export class Content {
     this.#ledger = ledger
   }
 
-  lane(origin: Lane['whose']): Lane {
-    const whose = pick(origin, 'runId', 'lane', 'agentId')
-    const key = JSON.stringify(Object.values(whose))
-    const lane = this.#lanes.get(key) ?? new Lane(key, whose)
-    this.#lanes.set(key, lane)
-    return lane
-  }
-
   /** Takes in what a writer says, or a guest of a call; a refusal where it does not fit. */
   write(entry: Entry, chunk: Chunk, writer: Writer | undefined): Refusal | undefined {
-    if (isCall(chunk)) return this.#writeCall(entry, chunk, writer)
+    for (const draft of this.#drafts.apply(entry)) {
+      if (chunk.type === 'step-discarded') this.#discard(draft)
+      else this.#seal(draft)
+    }
+    const draft = writer && this.#drafts.get(writer.origin)
+    if (isCall(chunk)) return this.#writeCall(entry, chunk, writer, draft)
     if (writer === undefined) return undefined
-    const { lane, origin } = writer
+    const { origin } = writer
     switch (chunk.type) {
       case 'message':
         return this.#writeWhole(entry, chunk)
       case 'structured-data':
       case 'structured-data-invalidated':
-        return this.#writeObject(entry, chunk, lane)
+        return this.#writeObject(entry, chunk, draft as CellDraft)
       case 'state-snapshot':
         return this.#setState(chunk.state)
       case 'state-patch':
@@ -81,10 +86,6 @@ export class Content {
         this.output = chunk.output
         this.#changes.output = true
         return undefined
-      case 'checkpoint-created':
-        return this.#seal(lane)
-      case 'step-discarded':
-        return this.#discard(lane)
       case 'subagent-end':
         return this.#end(origin.runId, chunk.agentId)
       case 'run-finished':
@@ -96,14 +97,19 @@ export class Content {
       case 'finish':
       case 'abort':
       case 'message-metadata':
-        return this.#writePart(entry, chunk, writer, 'meta')
+        return this.#writePart(entry, chunk, writer, draft, 'meta')
     }
-    return isWord(chunk) ? this.#writePart(entry, chunk, writer) : undefined
+    return isWord(chunk) ? this.#writePart(entry, chunk, writer, draft) : undefined
   }
 
-  #writeCall(entry: Entry, chunk: ToolChunk, writer: Writer | undefined): Refusal | undefined {
+  #writeCall(
+    entry: Entry,
+    chunk: ToolChunk,
+    writer: Writer | undefined,
+    draft: CellDraft | undefined,
+  ): Refusal | undefined {
     const cell = this.#calls.get(chunk.toolCallId)
-    if (cell && !cell.isHeldFrom(writer?.lane)) {
+    if (cell && !cell.isHeldFrom(draft)) {
       const { runId, agentId } = cell.message.author
       if (!this.#ledger.isOpen(runId)) return 'out-of-order'
       if (writer && (runId !== writer.origin.runId || agentId !== writer.origin.agentId)) return 'refused'
@@ -111,18 +117,18 @@ export class Content {
       const settles = chunk.type.startsWith('tool-output-')
       if (!writer && settles && (cell.part as ToolPart).executor !== 'client') return 'refused'
     }
-    return this.#writePart(entry, chunk, writer, undefined, cell)
+    return this.#writePart(entry, chunk, writer, draft, undefined, cell)
   }
 
   #writePart(
     entry: Entry,
     chunk: Chunk,
     writer: Writer | undefined,
+    draft: CellDraft | undefined,
     key = keyOf(chunk, entry.sequence),
     known = writer && this.messages.get(writer.id)?.parts.get(key),
   ): Refusal | undefined {
-    const lane = writer?.lane
-    if (known?.isHeldFrom(lane)) return 'foreign-draft'
+    if (known?.isHeldFrom(draft)) return 'foreign-draft'
     const delta = deltaOf(chunk)
     // What a mere delta adds goes to the growth, so that there is no need to catch up with it first.
     const old = delta === undefined || 'providerMetadata' in chunk ? known?.read() : known?.part
@@ -131,14 +137,14 @@ export class Content {
     if (part === undefined) return 'out-of-order'
     const cell = known ?? (writer && this.#add(part, writer))
     if (cell === undefined) return 'refused'
-    if (lane && isWord(chunk)) {
-      if (known) cell.draft(lane)
-      else cell.own(lane)
+    if (draft && isWord(chunk)) {
+      if (known) cell.draft(draft)
+      else cell.own(draft)
     }
     if (part !== old && known) cell.set(part)
     if (delta !== undefined) {
       cell.push(delta)
-      if (lane) lane.growing = cell
+      this.growing = cell
     }
     if (isTool(part)) this.#track(cell)
     return undefined
@@ -174,17 +180,17 @@ export class Content {
   #writeObject(
     { sequence }: Entry,
     chunk: StructuredDataChunk | StructuredDataInvalidatedChunk,
-    lane: Lane,
+    draft: CellDraft,
   ): Refusal | undefined {
     const { streamId } = chunk
     const writes = chunk.type === 'structured-data'
     const cell = this.#objects.get(streamId) ?? new ObjectCell(streamId, new StructuredAccumulator())
-    if (cell.isHeldFrom(lane)) return 'foreign-draft'
+    if (cell.isHeldFrom(draft)) return 'foreign-draft'
     if (!writes && cell.at === undefined) return 'out-of-order'
     return attempt(() => {
       if (writes) cell.accumulator.write(chunk)
       else cell.accumulator.invalidate()
-      cell.draft(lane)
+      cell.draft(draft)
       cell.wrote(writes ? sequence : undefined)
       this.#objects.set(streamId, cell)
       this.#changes.noteObject(streamId)
@@ -208,14 +214,38 @@ export class Content {
     return cell
   }
 
+  /** Notes where a message stands, or that none of its writes survived. `sequence` is that of the entry at hand. */
   #place(message: MessageCell, sequence?: number): void {
-    if (!this.#order.place(message, sequence)) return
+    const { at, placedAt, id } = message
+    if (at === placedAt) return
+    message.placedAt = at
+    // Most come last, which leaves the others where they are.
+    if (placedAt === undefined && at === sequence) this.#added.push(message)
+    else this.#order = undefined
     this.#changes.order = true
-    if (message.placedAt === undefined) this.#filling.delete(message)
+    if (at !== undefined) this.messages.set(id, message)
+    else {
+      this.messages.delete(id)
+      this.#filling.delete(message)
+    }
   }
 
-  #seal(lane: Lane): undefined {
-    for (const cell of lane.take()) {
+  /** The messages and their ids, in the order of their first surviving writes; the same arrays until one comes, goes or moves. */
+  get order(): MessageOrder {
+    if (!this.#order || this.#added.length) {
+      const added = this.#order
+        ? this.#added
+        : [...this.messages.values()].sort((a, b) => (a.placedAt as number) - (b.placedAt as number))
+      const { cells = [], ids = [] } = this.#order ?? {}
+      // Of many, `concat` takes a third of the time of a spread.
+      this.#order = { cells: cells.concat(added), ids: ids.concat(added.map(({ id }) => id)) }
+      this.#added = []
+    }
+    return this.#order
+  }
+
+  #seal({ kept }: CellDraft): void {
+    for (const cell of kept) {
       cell.seal()
       if (cell instanceof ObjectCell) this.#keepObject(cell)
       // A call that is no draft any more may wait for somebody.
@@ -223,9 +253,9 @@ export class Content {
     }
   }
 
-  #discard(lane: Lane): undefined {
+  #discard({ kept }: CellDraft): void {
     const messages = new Set<MessageCell>()
-    for (const cell of lane.take().reverse()) {
+    for (const cell of kept.reverse()) {
       cell.undo()
       if (cell instanceof ObjectCell) this.#keepObject(cell)
       else if (cell instanceof PartCell) {
@@ -241,17 +271,10 @@ export class Content {
     if (at === undefined) this.#objects.delete(streamId)
   }
 
-  /** The end of a run, or of one agent in it: its drafts last, and nothing of it goes on streaming. */
+  /** The end of a run, or of one agent in it: nothing of it goes on streaming. */
   #end(runId: string, agentId?: string): undefined {
-    const isOf = (whose: { runId?: string; agentId?: string }) =>
-      whose.runId === runId && (agentId ?? whose.agentId) === whose.agentId
-    for (const lane of this.#lanes.values()) {
-      if (!isOf(lane.whose)) continue
-      this.#seal(lane)
-      if (agentId === undefined) this.#lanes.delete(lane.key)
-    }
     for (const message of this.#filling) {
-      if (!isOf(message.author)) continue
+      if (!isOfAgent(message.author, runId, agentId)) continue
       this.#close(message)
       if (agentId === undefined) this.#filling.delete(message)
     }
@@ -267,15 +290,10 @@ export class Content {
 
   /** Ends everything where it stands, as a rewind to here leaves it: no draft, and nothing streaming. Tells which messages were open. */
   close(): MessageCell[] {
-    for (const lane of this.#lanes.values()) this.#discard(lane)
-    this.#lanes.clear()
+    for (const draft of this.#drafts.end()) this.#discard(draft)
     const open = [...this.#filling]
     for (const message of open) this.#close(message)
     return open
-  }
-
-  get ids(): readonly string[] {
-    return this.#order.order.ids
   }
 
   /** The objects in the order of their first surviving writes; one that was taken away in a draft is kept, and not there. */
@@ -304,14 +322,17 @@ export class Content {
   }
 
   view(): ContentView {
-    const lanes = [...this.#lanes.values()].filter(lane => lane.drafted.length)
     return {
-      messages: this.#order.order.cells.map(message => message.read(this.#ledger)),
+      messages: this.order.cells.map(message => message.read(this.#ledger)),
       structured: this.objects,
       // In an order that does not depend on which lane wrote first, so that equal contents have equal views.
-      drafts: lanes
+      drafts: this.#drafts.drafts
+        .filter(({ kept }) => kept.length)
         .sort((a, b) => (a.key < b.key ? -1 : 1))
-        .map(lane => ({ ...lane.whose, undo: lane.drafted.map(cell => cell.inverse()) })),
+        .map(({ lane, kept }) => ({
+          ...pick(lane, 'runId', 'lane', 'agentId'),
+          undo: kept.map(cell => cell.inverse()),
+        })),
       ...(this.state !== undefined && { state: this.state }),
       ...(this.output !== undefined && { output: this.output }),
     }
@@ -350,7 +371,7 @@ export class Content {
   }
 
   #restoreDraft(draft: Draft): void {
-    const lane = this.lane(draft)
+    const by = this.#drafts.open(draft)
     for (const undo of draft.undo) {
       if ('streamId' in undo) {
         const { streamId, draft, at } = undo
@@ -358,11 +379,11 @@ export class Content {
         const accumulator = StructuredAccumulator.restore({ ...old?.accumulator.snapshot(), draft })
         const cell = new ObjectCell(streamId, accumulator, old?.at)
         this.#objects.set(streamId, cell)
-        cell.resume(lane, at)
+        cell.resume(by, at)
       } else {
         const cell = this.messages.get(undo.message)?.parts.get(undo.key)
         if (!cell) throw mismatch('invalid-view', `draft of ${draft.lane}`, undo.key, 'nothing')
-        cell.resume(lane, undo)
+        cell.resume(by, undo)
       }
     }
   }

@@ -1,7 +1,7 @@
 import { type Entry, isGuest } from '../entry/entry.ts'
 import { mismatch } from '../error/protocol-error.ts'
 import { Fold, type FoldOptions, rewindOf } from './fold.ts'
-import { idOf, Ledger } from './ledger.ts'
+import { Ledger } from './ledger.ts'
 import type { View } from './view.ts'
 
 /**
@@ -28,7 +28,7 @@ function cutsOf(entries: readonly Entry[], from?: View): [from: number, to: numb
   const ledger = new Ledger(from)
   const targets = entries.map(entry => {
     const { origin } = entry
-    if (isGuest(origin) || !ledger.admits(entry, idOf(origin))) return undefined
+    if (isGuest(origin) || !ledger.admits(entry)) return undefined
     if (!entry.internal) ledger.apply(entry, entry.chunk)
     return rewindOf(entry)
   })

@@ -1,13 +1,14 @@
 import { catalogue, isGuestChunk } from '../catalogue/catalogue.ts'
 import type { Chunk, DataChunk } from '../catalogue/chunk.ts'
 import { isData } from '../catalogue/guards.ts'
-import { type Entry, isGuest, type Origin, type WriterOrigin } from '../entry/entry.ts'
+import { type Entry, isGuest, type Origin } from '../entry/entry.ts'
 import { mismatch } from '../error/protocol-error.ts'
 import type { Json } from '../json/json.ts'
+import { isSameLane } from '../lane/draft-tracker.ts'
 import { type Change, Changes } from './changes.ts'
 import { Content, type Refusal, type Writer } from './content.ts'
 import type { Gained, Mark } from './growing-text.ts'
-import { idOf, Ledger, type LedgerView } from './ledger.ts'
+import { Ledger, type LedgerView, messageIdOf } from './ledger.ts'
 import type { PartCell } from './part-cell.ts'
 import {
   FOLD_VERSION,
@@ -66,7 +67,6 @@ export class Fold {
   #internal: Fold | undefined
   // The writer of the last entry: most entries come from the same one as the entry before.
   #writer: Writer | undefined
-  #growing: PartCell | undefined
   // What a handler threw, until the batch is folded: a fold is never left half way.
   #thrown: { error: unknown } | undefined
 
@@ -90,7 +90,7 @@ export class Fold {
   #restore(view: Parameters<Content['restore']>[0]): void {
     this.#content = new Content(this.#changes, this.#ledger)
     this.#content.restore(view)
-    this.#writer = this.#growing = undefined
+    this.#writer = undefined
   }
 
   /** The sequence up to which entries have been folded. */
@@ -107,14 +107,14 @@ export class Fold {
       const entry = entries[i] as Entry
       const { chunk } = entry
       if (!this.#reaches(entry)) continue
-      const growing = this.#growing
+      const { growing } = this.#content
       // The hot path: another delta of what the same writer wrote to last.
       if (growing !== undefined && chunk.type === growing.takes && this.#isMore(entry, growing)) {
         growing.push((chunk as { delta: string }).delta)
         continue
       }
       const toSequence = rewindOf(entry)
-      if (toSequence !== undefined && this.#ledger.admits(entry, idOf(entry.origin as WriterOrigin))) {
+      if (toSequence !== undefined && this.#ledger.admits(entry)) {
         this.#changes.ledger = true
         return { toSequence, rest: entries.slice(i + 1), through }
       }
@@ -138,19 +138,14 @@ export class Fold {
   /** Whether a delta is just more of what its writer wrote last. */
   #isMore({ chunk, origin, internal }: Entry, cell: PartCell): boolean {
     const named = chunk as { id?: string; toolCallId?: string; providerMetadata?: object }
-    return named[cell.field] === cell.id && this.#isWriter(origin) && !internal && !named.providerMetadata
+    return (
+      named[cell.field] === cell.id && cell.isGrowing && this.#isWriter(origin) && !internal && !named.providerMetadata
+    )
   }
 
   #isWriter(origin: Origin): boolean {
     const last = this.#writer?.origin
-    return (
-      origin === last ||
-      (last !== undefined &&
-        !isGuest(origin) &&
-        origin.runId === last.runId &&
-        origin.lane === last.lane &&
-        origin.agentId === last.agentId)
-    )
+    return last !== undefined && !isGuest(origin) && isSameLane(origin, last)
   }
 
   /** Takes over the content of a fold of the past as it stood there, which is then of no use any more; what only goes forward stays. */
@@ -178,7 +173,6 @@ export class Fold {
   }
 
   #fold(entry: Entry, chunk: Chunk, withContent: boolean): undefined {
-    this.#growing = undefined
     const { internal, ...open } = entry
     const { origin } = entry
     let writer: Writer | undefined
@@ -189,11 +183,14 @@ export class Fold {
       if (isKnown && !isGuestChunk(chunk.type)) return this.#report(entry, 'refused')
     } else {
       const same = this.#isWriter(origin)
-      const id = same ? (this.#writer as Writer).id : idOf(origin)
+      const id = same ? (this.#writer as Writer).id : messageIdOf(origin.runId, origin.agentId)
       const { size } = this.#ledger.runs
       if (!this.#ledger.admits(entry, id)) return this.#report(entry, 'after-end')
       if (size !== this.#ledger.runs.size) this.#changes.ledger = true
-      if (!same) this.#writer = { origin, lane: this.#content.lane(origin), id }
+      if (!same) {
+        this.#writer = { origin, id }
+        this.#content.growing = undefined
+      }
       writer = this.#writer
     }
     if (internal) {
@@ -210,8 +207,6 @@ export class Fold {
       const refusal = this.#content.write(entry, chunk, writer)
       if (refusal) this.#report(entry, refusal)
     }
-    const growing = writer?.lane.growing
-    if (growing?.isGrowing) this.#growing = growing
   }
 
   #foldInternal(internal: Fold, entry: Entry, withContent: boolean): void {
@@ -235,7 +230,7 @@ export class Fold {
 
   /** The ids of the messages, in order; the same array until one comes, goes or moves. */
   get messageIds(): readonly string[] {
-    return this.#content.ids
+    return this.#content.order.ids
   }
 
   /** A message; the same object until it changes. */

@@ -4,6 +4,7 @@
 import type { Chunk, Usage } from '../catalogue/chunk.ts'
 import { types } from '../catalogue/field-types.ts'
 import { type Entry, isGuest, type WriterOrigin } from '../entry/entry.ts'
+import { isOfAgent } from '../lane/draft-tracker.ts'
 import { fieldsOf, joinNames, pick } from './fields.ts'
 import type { Agent, Hook, Interrupt, Run, RunRequest, View } from './view.ts'
 
@@ -12,10 +13,6 @@ export const AGENT_MARK = '::'
 
 /** The id of an agent's message in a run. */
 export const messageIdOf = (runId: string, agentId: string): string => joinNames(runId, AGENT_MARK, agentId)
-
-/** The id of an agent's, or of a writer's own, message. */
-export const idOf = ({ runId, agentId }: { readonly runId: string; readonly agentId: string }): string =>
-  messageIdOf(runId, agentId)
 
 const COUNTS = Object.keys(types.usage.fields) as (keyof Usage)[]
 
@@ -46,7 +43,7 @@ export class Ledger {
   constructor(view?: LedgerView) {
     if (!view) return
     for (const run of view.runs) this.#run(run)
-    for (const agent of view.agents) this.agents.set(idOf(agent), agent)
+    for (const agent of view.agents) this.agents.set(messageIdOf(agent.runId, agent.agentId), agent)
     for (const request of view.requests) this.#request(request)
     for (const interrupt of view.interrupts) this.#ask(interrupt)
     for (const hook of view.hooks) this.#keep(hook)
@@ -61,7 +58,10 @@ export class Ledger {
   }
 
   /** Whether a writer may still write: its run and its agent have not ended (law 7). A public entry opens its run if nobody else did. */
-  admits({ origin, sequence, timestamp, internal }: Entry, messageId: string): boolean {
+  admits(
+    { origin, sequence, timestamp, internal }: Entry,
+    messageId = messageIdOf((origin as WriterOrigin).runId, (origin as WriterOrigin).agentId),
+  ): boolean {
     const { runId } = origin as WriterOrigin
     if (!this.isOpen(runId) || this.agents.get(messageId)?.status) return false
     if (!internal && !this.runs.has(runId)) {
@@ -185,8 +185,7 @@ export class Ledger {
   /** The end of a run, or of one agent in it, leaves nobody to answer to. */
   #void(runId: string, agentId?: string): void {
     for (const interrupt of this.openInterrupts) {
-      const isOf = interrupt.runId === runId && (agentId ?? interrupt.agentId) === interrupt.agentId
-      if (isOf) this.#ask({ ...interrupt, status: 'void' })
+      if (isOfAgent(interrupt, runId, agentId)) this.#ask({ ...interrupt, status: 'void' })
     }
   }
 

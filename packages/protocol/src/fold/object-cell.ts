@@ -1,5 +1,5 @@
 import type { StructuredAccumulator, StructuredDraft, StructuredState } from '../structured/structured-accumulator.ts'
-import { Cell, type Lane } from './lane.ts'
+import { Cell, type CellDraft } from './cell.ts'
 import type { StructuredObject, Undo } from './view.ts'
 
 /** A structured object of the view; its accumulator keeps the inverses of a draft, the cell where it stood before. */
@@ -49,8 +49,8 @@ export class ObjectCell extends Cell {
   }
 
   /** Takes up a draft that a view carried. */
-  resume(lane: Lane, at: number | undefined): void {
-    this.own(lane)
+  resume(draft: CellDraft, at: number | undefined): void {
+    this.own(draft)
     this.#oldAt = at
   }
 

@@ -1,7 +1,7 @@
 import { JsonParser } from '../json/json-parser.ts'
+import { Cell, type CellDraft } from './cell.ts'
 import { pick } from './fields.ts'
 import { Growth, type Mark } from './growing-text.ts'
-import { Cell, type Lane } from './lane.ts'
 import type { MessageCell } from './message-cell.ts'
 import { interrupted, isSettled } from './next-tool.ts'
 import type { Meta, Part, TextPart, ToolPart, Undo } from './view.ts'
@@ -49,9 +49,9 @@ export class PartCell extends Cell {
     return (this.part as { id?: string; toolCallId?: string })[this.field]
   }
 
-  /** Whether it takes deltas now. */
+  /** Whether the next delta of its draft is just more of it. */
   get isGrowing(): boolean {
-    return this.growth !== undefined && (this.part as TextPart).state !== 'done'
+    return !!this.owner && !!this.growth && (this.part as TextPart).state !== 'done'
   }
 
   push(delta: string): void {
@@ -134,8 +134,8 @@ export class PartCell extends Cell {
   }
 
   /** Takes up a draft that a view carried. */
-  resume(lane: Lane, old: Old): void {
-    this.own(lane)
+  resume(draft: CellDraft, old: Old): void {
+    this.own(draft)
     this.#old = pick(old, 'part', 'length')
   }
 }

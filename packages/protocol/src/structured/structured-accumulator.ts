@@ -1,3 +1,4 @@
+import { catalogue } from '../catalogue/catalogue.ts'
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
 import { mismatch, type ProtocolErrorCode } from '../error/protocol-error.ts'
 import { childOf, isIndex, kindOf, put, writable } from '../json/container.ts'
@@ -54,7 +55,9 @@ const VALUES = { set: 'value', append: 'items', 'text-delta': 'delta', final: 'd
 export const grownBy = (kind: string): string | undefined =>
   kind === 'append' ? 'array' : kind === 'text-delta' ? 'string' : undefined
 
-const HEAD = ['streamId', 'dataType', 'schemaId', 'schemaVersion', 'id', 'node'] as const
+const HEAD = Object.keys(
+  catalogue['structured-data'].fields,
+) as (keyof (typeof catalogue)['structured-data']['fields'])[]
 
 const conflict = (segments: readonly string[], depth: number, expected: string, found: unknown) =>
   mismatch(

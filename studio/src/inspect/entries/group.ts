@@ -1,4 +1,4 @@
-import { type Chunk, type ChunkGroup, groupOf as groupOfType } from '@millrace/protocol'
+import { type Chunk, type ChunkGroup, groupOf as groupOfType, isData } from '@millrace/protocol'
 
 /** The groups of the catalogue, in reading order; `other` is what a later version may write. */
 export const groups = [
@@ -20,4 +20,4 @@ export const groups = [
 export type Group = ChunkGroup | 'other'
 
 /** The group of the catalogue that a chunk belongs to. */
-export const groupOf = ({ type }: Chunk): Group => groupOfType(type) ?? 'other'
+export const groupOf = (chunk: Chunk): Group => (isData(chunk) ? 'content' : groupOfType(chunk.type)) ?? 'other'

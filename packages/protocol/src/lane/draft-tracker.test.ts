@@ -1,0 +1,156 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { isWord } from '../catalogue/catalogue.ts'
+import type { Chunk } from '../catalogue/chunk.ts'
+import { isGuest, type Origin, type WriterOrigin } from '../entry/entry.ts'
+import { runs } from '../property-runs.fixture.ts'
+import { DraftTracker, type LaneDraft } from './draft-tracker.ts'
+
+interface Written {
+  readonly origin: Origin
+  readonly chunk: Chunk
+}
+
+/** A draft that keeps how many words it has. */
+interface Count {
+  words: number
+}
+
+const origin = (runId = 'r1', lane = 'main', agentId = runId): WriterOrigin => ({
+  runId,
+  lane,
+  agentId,
+  agentType: 'agent',
+  step: 1,
+})
+const word: Chunk = { type: 'text-delta', id: 't', delta: 'a' }
+const commit: Chunk = { type: 'checkpoint-created', checkpointId: 'c' }
+const discard: Chunk = { type: 'step-discarded', reason: 'retry' }
+const finish: Chunk = { type: 'run-finished', status: 'completed' }
+const endOf = (agentId: string): Chunk => ({
+  type: 'subagent-end',
+  agentId,
+  agentType: 'agent',
+  toolCallId: 'call',
+  status: 'completed',
+})
+
+const newTracker = () => new DraftTracker<Count>(() => ({ words: 0 }))
+
+/** Applies entries as a consumer does; returns what the last entry ended, by the lanes' names. */
+function apply(tracker: DraftTracker<Count>, ...entries: Written[]): string[] {
+  let ended: readonly LaneDraft<Count>[] = []
+  for (const entry of entries) {
+    ended = tracker.apply(entry)
+    if (isWord(entry.chunk) && !isGuest(entry.origin)) {
+      const draft = tracker.get(entry.origin)
+      if (draft) draft.kept.words++
+    }
+  }
+  return ended.map(({ lane }) => lane.lane)
+}
+
+const open = (tracker: DraftTracker<Count>) => tracker.drafts.map(({ lane, kept }) => [lane.lane, kept.words])
+
+describe('a draft', () => {
+  it('opens at the first word of its lane and holds all later ones', () => {
+    const tracker = newTracker()
+    expect(apply(tracker, { origin: origin(), chunk: word }, { origin: origin(), chunk: word })).toEqual([])
+    expect(open(tracker)).toEqual([['main', 2]])
+  })
+
+  it('is the same object for every word until it ends', () => {
+    const tracker = newTracker()
+    tracker.apply({ origin: origin(), chunk: word })
+    const draft = tracker.get(origin())
+    tracker.apply({ origin: origin('r1', 'b'), chunk: word })
+    tracker.apply({ origin: origin(), chunk: word })
+    expect(tracker.get(origin())).toBe(draft)
+    tracker.apply({ origin: origin(), chunk: commit })
+    expect(tracker.get(origin())).toBeUndefined()
+    tracker.apply({ origin: origin(), chunk: word })
+    expect(tracker.get(origin())).not.toBe(draft)
+  })
+
+  it.each([commit, discard])('ends by the $type of its own lane and no other', chunk => {
+    const tracker = newTracker()
+    for (const lane of ['a', 'b']) apply(tracker, { origin: origin('r1', lane), chunk: word })
+    expect(apply(tracker, { origin: origin('r1', 'a'), chunk })).toEqual(['a'])
+    expect(apply(tracker, { origin: origin('r1', 'a'), chunk })).toEqual([])
+    expect(open(tracker)).toEqual([['b', 1]])
+  })
+
+  it('ends with its agent or its run', () => {
+    const tracker = newTracker()
+    for (const of of [origin('r1', 'a'), origin('r1', 'b', 'child'), origin('r2', 'c')])
+      apply(tracker, { origin: of, chunk: word })
+    expect(apply(tracker, { origin: origin(), chunk: endOf('child') })).toEqual(['b'])
+    expect(apply(tracker, { origin: origin(), chunk: finish })).toEqual(['a'])
+    expect(open(tracker)).toEqual([['c', 1]])
+  })
+
+  it('is not opened or ended by a guest', () => {
+    const tracker = newTracker()
+    apply(tracker, { origin: origin(), chunk: word })
+    const guest: Origin = { guest: 'ann', runId: 'r1', lane: 'main' }
+    for (const chunk of [word, commit, discard, finish, endOf('r1')])
+      expect(apply(tracker, { origin: guest, chunk })).toEqual([])
+    expect(open(tracker)).toEqual([['main', 1]])
+  })
+
+  it('is left as it is by a rewind, a takeover, and all other facts', () => {
+    const tracker = newTracker()
+    apply(tracker, { origin: origin(), chunk: word })
+    const facts: Chunk[] = [
+      { type: 'rewind', toSequence: 0, reason: 'edit' },
+      { type: 'executor-superseded' },
+      { type: 'run-paused', awaits: [] },
+      { type: 'tool-output-available', toolCallId: 'call', output: 1 },
+    ]
+    for (const chunk of facts) expect(apply(tracker, { origin: origin(), chunk })).toEqual([])
+    expect(open(tracker)).toEqual([['main', 1]])
+  })
+})
+
+it('agrees with a model that looks at every entry, whatever lanes interleave', () => {
+  const ids = fc.constantFrom('r1', 'r2')
+  const lanes = fc.constantFrom('a', 'b', '["')
+  const agents = fc.constantFrom('r1', 'child')
+  const origins: fc.Arbitrary<Origin> = fc.oneof(
+    {
+      weight: 9,
+      arbitrary: fc.tuple(ids, lanes, agents).map(([runId, lane, agentId]) => origin(runId, lane, agentId)),
+    },
+    { weight: 1, arbitrary: fc.constant({ guest: 'ann', runId: 'r1', lane: 'a' }) },
+  )
+  const chunks = fc.constantFrom<Chunk[]>(word, word, word, commit, discard, finish, endOf('child'), endOf('r1'))
+  const same = (a: Origin, b: WriterOrigin) =>
+    !isGuest(a) && a.runId === b.runId && a.lane === b.lane && a.agentId === b.agentId
+  const ends = ({ origin: by, chunk }: Written, of: WriterOrigin): boolean => {
+    if (isGuest(by)) return false
+    if (chunk.type === 'checkpoint-created' || chunk.type === 'step-discarded') return same(by, of)
+    if (chunk.type === 'subagent-end') return by.runId === of.runId && chunk.agentId === of.agentId
+    return chunk.type === 'run-finished' && by.runId === of.runId
+  }
+  fc.assert(
+    fc.property(fc.array(fc.record({ origin: origins, chunk: chunks }), { maxLength: 40 }), entries => {
+      const tracker = new DraftTracker<{ readonly from: number }, WriterOrigin>(() => ({ from: at }))
+      let model: { readonly origin: WriterOrigin; readonly from: number }[] = []
+      let at = 0
+      for (const entry of entries) {
+        at++
+        const ended = tracker.apply(entry)
+        expect(ended.map(({ kept }) => kept.from)).toEqual(
+          model.filter(draft => ends(entry, draft.origin)).map(({ from }) => from),
+        )
+        model = model.filter(draft => !ends(entry, draft.origin))
+        const { origin: by, chunk } = entry
+        if (!isGuest(by) && isWord(chunk) && !model.some(draft => same(by, draft.origin)))
+          model.push({ origin: by, from: at })
+        expect(tracker.drafts.map(({ kept }) => kept.from)).toEqual(model.map(({ from }) => from))
+        for (const { origin: of, from } of model) expect(tracker.get(of)?.kept.from).toBe(from)
+      }
+    }),
+    { numRuns: runs(200) },
+  )
+})
