@@ -12,41 +12,41 @@ import { connectTimeoutError, MAX_TIMER_MS } from './mcp-error.ts'
 import { mcpTool } from './mcp-tool.ts'
 
 export type McpOptions = McpServer & {
-  /** Which tools are wanted, by their names at the server or by a rule; all, if nothing is said. */
+  /** The tools to use, by their names at the server or by a predicate. @default all */
   readonly include?: readonly string[] | ((tool: McpToolInfo) => boolean)
-  /** Stands before each name that the model is told, so that two servers may have a tool of one name. */
+  /** Prefix of tool names for the model, so that two servers may have tools with the same name. @default '' */
   readonly prefix?: string
-  /** Whether a person has to approve calls; a rule is also told what the server says of the tool. */
+  /** Whether calls need approval. A rule also gets the server's description of the tool. */
   readonly approval?: McpApproval
-  /** The longest time that a call may take, in milliseconds. */
+  /** Timeout of a call, in ms. @default 60_000 */
   readonly timeoutMs?: number
-  /** The longest time that opening a connection may take, in milliseconds. */
+  /** Timeout of connecting and of listing tools, in ms. @default 30_000 */
   readonly connectTimeoutMs?: number
-  /** How the version of the protocol is agreed on, as the SDK has it. */
+  /** The SDK's option for negotiating the protocol version. */
   readonly versionNegotiation?: VersionNegotiationOptions
   readonly logger?: Logger
 }
 
-/** A server's tools, and the connection behind them. */
+/** The tools of a server and their connection. */
 export interface Mcp extends AsyncDisposable {
-  /** The tools, as they were when they were last asked for: an agent's as they are, or beside others. */
+  /** The tools of the last listing, for the `tools` of an agent. */
   readonly tools: readonly Tool[]
-  /** What the server told and cannot be used, and what was wanted and is not there. */
+  /** Tools of the server that cannot be used, and names in `include` that it does not have. */
   readonly skipped: readonly McpSkipped[]
-  /** Asks for the tools again; where that fails, those of before stay. */
+  /** Lists the tools again. Keeps the previous ones if that fails. */
   refresh(): Promise<readonly Tool[]>
-  /** Ends the connection and the process behind it; calls under way fail as `mcp_closed`, and so do later ones. */
+  /** Closes the connection and the server process. Calls in flight and later ones fail with `mcp_closed`. */
   close(): Promise<void>
 }
 
-/** How long a call may take, if nothing is said. */
+/** Default timeout of a call, in ms. */
 export const CALL_TIMEOUT_MS = 60_000
-/** How long opening a connection may take, if nothing is said. */
+/** Default timeout of connecting, in ms. */
 export const CONNECT_TIMEOUT_MS = 30_000
 export const MAX_PREFIX_LENGTH = 32
 const PREFIX = new RegExp(`^[A-Za-z0-9_-]{0,${MAX_PREFIX_LENGTH}}$`)
 
-/** Connects to an MCP server and gives its tools; fails typed where the server cannot be reached or does not answer. */
+/** Connects to an MCP server and lists its tools. @throws {MillraceError} if the server cannot be reached or does not answer. */
 export async function connectMcp(options: McpOptions): Promise<Mcp> {
   const server = endpointOf(options)
   const { include, prefix = '', timeoutMs = CALL_TIMEOUT_MS, connectTimeoutMs = CONNECT_TIMEOUT_MS } = options
@@ -62,7 +62,7 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
   const logger = guarded(given)
   const connection = new Connection({ server, connectTimeoutMs, versionNegotiation: options.versionNegotiation })
   let current: Pick<Mcp, 'tools' | 'skipped'> = { tools: [], skipped: [] }
-  // Opening a connection takes of the same time.
+  // Includes the time of opening a connection.
   const inTime = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
     const late = new AbortController()
     const timer = setTimeout(() => late.abort(connectTimeoutError(server.label, connectTimeoutMs)), connectTimeoutMs)
@@ -91,7 +91,7 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
   try {
     current = await list()
   } catch (error) {
-    // A process that does not want to go is not waited for.
+    // Does not wait for a process that is slow to exit.
     void connection.close()
     throw error
   }

@@ -1,4 +1,4 @@
-// One server, as long as it is wanted. A connection that was lost is opened again by the next call that needs it; no call waits for a server for ever.
+// The connection to one server. The next call reopens a lost connection. Every wait has a timeout.
 
 import { Client, SdkHttpError, type Transport, type VersionNegotiationOptions } from '@modelcontextprotocol/client'
 import { unlessAborted } from '../async/unless-aborted.ts'
@@ -16,22 +16,22 @@ import {
 } from './mcp-error.ts'
 import { serverSchemaValidator } from './server-schema.ts'
 
-/** How long a server may take to let go of its connection. */
+/** Maximum time to close a connection, in ms. */
 const CLOSE_TIMEOUT_MS = 6000
-/** What servers are told of a call that is given up: why is nobody's business but ours. */
+/** The reason that servers get for a cancelled call. The real one stays private. */
 const CANCELLED = 'the caller has given it up'
 
-/** Who servers are told is there. */
+/** Name and version that servers get. */
 export const CLIENT_INFO = { name: 'millrace', version: '0.1.0' }
 
 interface ClientSession {
   readonly client: Client
   readonly transport: Transport
-  /** What the connection last complained of. */
+  /** The last error of the connection. */
   readonly complaint: { last: Error | undefined }
-  /** Aborted where it can be used no more, though it is not closed yet. */
+  /** Aborted when the session is unusable, although it is not closed yet. */
   readonly broken: AbortController
-  /** How many requests wait there for their answers. */
+  /** Number of requests in flight. */
   waiting: number
 }
 
@@ -44,19 +44,19 @@ export interface ConnectionSettings {
 export class Connection {
   readonly #settings: ConnectionSettings
   readonly #closed = new AbortController()
-  /** The connection, from when it is opened. */
+  /** The session, from the start of connecting. */
   #opening: Promise<ClientSession> | undefined
-  /** The same, from when it is open. */
+  /** The session, once it is open. */
   #session: ClientSession | undefined
   #closing: Promise<void> | undefined
-  /** Connections that are let go of, which nobody waits for but who closes. */
+  /** Sessions that are closing. Only `close` waits for them. */
   readonly #endings = new Set<Promise<void>>()
 
   constructor(settings: ConnectionSettings) {
     this.#settings = settings
   }
 
-  /** Asks the server something, over another connection where that of before is gone and surely took nothing; what goes wrong is typed. */
+  /** Sends a request. Retries it once on a new session if the old one is gone and did not process it. @throws {MillraceError} */
   async ask<T>(request: (client: Client, signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T> {
     for (const each of [this.#closed.signal, signal]) each?.throwIfAborted()
     const controller = new AbortController()
@@ -74,7 +74,7 @@ export class Connection {
     }
   }
 
-  /** Ends the connection, and every call under way with it. */
+  /** Closes the connection and fails all calls in flight. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -91,7 +91,7 @@ export class Connection {
       } catch (error) {
         if (signal.aborted || broken.signal.aborted) throw error
         const isGone = await this.#isGone(session, error, signal)
-        // Other calls may still wait there for their answers: it is left to them.
+        // The session stays open for other calls in flight.
         if (isGone) this.#lose(session)
         if (!isGone || attempt > 1) throw toMcpError(error, label, complaint.last)
       } finally {
@@ -100,11 +100,11 @@ export class Connection {
     }
   }
 
-  /** Whether a request was surely not begun because there was no connection for it any more: on another it may be. */
+  /** Whether the session was gone before the request, which the server then cannot have processed. */
   async #isGone({ client, transport }: ClientSession, error: unknown, signal: AbortSignal): Promise<boolean> {
     if (!isSessionGone(error, transport.sessionId)) return false
     if (!(error instanceof SdkHttpError)) return true
-    // A server that means the session has no ear for anything else there; one that means the call has, and may have done it.
+    // A ping fails too if the session is gone. If it succeeds, the status was about the call, which may have run.
     const { connectTimeoutMs } = this.#settings
     const refusal = await unlessAborted(client.ping({ signal, timeout: connectTimeoutMs }), signal).then(
       () => undefined,
@@ -125,14 +125,14 @@ export class Connection {
     return this.#opening
   }
 
-  /** Gives up a session that is gone: the next call opens another. */
+  /** Forgets a session that is gone. The next call opens another one. */
   #lose(session: ClientSession): void {
     if (this.#session !== session) return
     this.#session = undefined
     this.#opening = undefined
   }
 
-  /** Over stdio a message that does not end takes the connection with it, whose end may take long; whose answer it was is known only where one is waited for. */
+  /** Fails a stdio session after an oversized message. The call is known only if a single one is in flight. */
   #break(session: ClientSession, error: Error): void {
     const { label } = this.#settings.server
     this.#lose(session)
@@ -158,8 +158,8 @@ export class Connection {
     let session: ClientSession | undefined
     client.onerror = error => {
       complaint.last = error
-      const isOfAll = session !== undefined && !(session.transport instanceof HttpTransport)
-      if (isOfAll && isTooLarge(error) && !broken.signal.aborted) this.#break(session as ClientSession, error)
+      const isShared = session !== undefined && !(session.transport instanceof HttpTransport)
+      if (isShared && isTooLarge(error) && !broken.signal.aborted) this.#break(session as ClientSession, error)
     }
     try {
       const opened: ClientSession = {
@@ -192,7 +192,7 @@ export class Connection {
     const { connectTimeoutMs, versionNegotiation } = this.#settings
     const options = { jsonSchemaValidator: serverSchemaValidator }
     if (versionNegotiation === undefined) return new Client(CLIENT_INFO, options)
-    // A server that does not know the question is asked the older one while there is time.
+    // Leaves time for the older handshake if the server does not support the probe.
     const probe = { timeoutMs: Math.ceil(connectTimeoutMs / 3), ...versionNegotiation.probe }
     return new Client(CLIENT_INFO, { ...options, versionNegotiation: { ...versionNegotiation, probe } })
   }
@@ -206,7 +206,7 @@ export class Connection {
   }
 }
 
-/** Another transport to a server. One that comes too late is closed by itself. */
+/** Opens a transport. One that opens after the abort is closed. */
 function openTransport(server: McpEndpoint, signal: AbortSignal): Promise<Transport> {
   const making = (async () => server.open())()
   making.then(
@@ -216,7 +216,7 @@ function openTransport(server: McpEndpoint, signal: AbortSignal): Promise<Transp
   return unlessAborted(making, signal)
 }
 
-/** The SDK looks at an answer before what was told of its progress in the same breath, which is then lost: the answer waits for its turn. */
+/** Delays replies by a microtask: the SDK would handle a reply before progress that arrived just before it, and drop that. */
 function deliverInOrder(transport: Transport): void {
   const { onmessage } = transport
   transport.onmessage = (message, extra) => {
@@ -225,7 +225,7 @@ function deliverInOrder(transport: Transport): void {
   }
 }
 
-/** Lets go of a connection, and of the process behind it; never fails, and never waits for long. */
+/** Closes a session and its process. Never throws, and stops waiting after `CLOSE_TIMEOUT_MS`. */
 async function closeSession({ client, transport }: ClientSession): Promise<void> {
   const late = new AbortController()
   const timer = setTimeout(() => late.abort(), CLOSE_TIMEOUT_MS)
@@ -233,7 +233,7 @@ async function closeSession({ client, transport }: ClientSession): Promise<void>
   if ('terminateSession' in transport && typeof transport.terminateSession === 'function') {
     await quietly(transport.terminateSession())
   }
-  // The client lets go of its transport only once it has taken hold of it.
+  // The client closes the transport only if it is connected.
   await Promise.all([quietly(client.close()), quietly(transport.close())])
   clearTimeout(timer)
 }

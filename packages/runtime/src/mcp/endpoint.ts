@@ -1,4 +1,4 @@
-// Which server is meant, and how a connection to it is opened; also again, where it was lost.
+// The server that the options name, and how to open transports to it.
 
 import type { Transport } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
@@ -7,31 +7,31 @@ import { ToolError, ValidationError } from '../error/error.ts'
 import { HttpTransport, type McpHeaders } from './http-transport.ts'
 import { MAX_MESSAGE_BYTES } from './mcp-error.ts'
 
-/** A server that is a process of its own, started here and spoken to over its standard input and output. */
+/** A server that runs as a child process, with stdio as the transport. */
 export interface McpStdio {
   readonly command: string
   readonly args?: readonly string[]
-  /** What it finds in its environment, beside what the SDK hands on by itself, such as PATH and HOME. */
+  /** Environment variables, in addition to those that the SDK passes on, such as PATH and HOME. */
   readonly env?: Readonly<Record<string, string>>
   readonly cwd?: string
-  /** Where its standard error goes: to that of this process, if nothing is said. */
+  /** Target of its standard error. @default 'inherit' */
   readonly stderr?: 'inherit' | 'ignore'
 }
 
-/** A server that is reached over streamable HTTP. */
+/** A server with the streamable HTTP transport. */
 export interface McpHttp {
   readonly url: string | URL
-  /** Sent with each request; a function is asked for each. */
+  /** Headers of each request. A function is called for each one. */
   readonly headers?: McpHeaders
 }
 
-/** A server that is reached by a transport of one's own; only what makes transports can be asked again after a connection was lost. */
+/** A server with a custom transport. Only a function can reopen a lost connection. */
 export interface McpTransport {
   readonly transport: Transport | (() => Transport | PromiseLike<Transport>)
 }
 
 type KeyOf<T> = T extends unknown ? keyof T : never
-/** One kind, and nothing that belongs to the others. */
+/** The fields of one kind, and none of the others. */
 type Only<Own, Others> = Own & { readonly [Key in Exclude<KeyOf<Others>, keyof Own>]?: never }
 
 export type McpServer =
@@ -40,12 +40,12 @@ export type McpServer =
   | Only<McpTransport, McpStdio | McpHttp>
 
 export interface McpEndpoint {
-  /** What people are told it is: without a path, arguments or credentials. */
+  /** Name for messages, without path, arguments and credentials. */
   readonly label: string
   open(): Transport | PromiseLike<Transport>
 }
 
-/** The server that options name; throws where they name none. */
+/** The endpoint that the options name. @throws {ValidationError} if they do not name exactly one. */
 export function endpointOf(options: McpServer): McpEndpoint {
   checkObject('connectMcp', options)
   const { command, url, transport } = options as Partial<McpStdio & McpHttp & McpTransport>

@@ -1,5 +1,5 @@
-// Streamable HTTP, by the SDK's own transport, with what that one leaves open: an answer that is cut off is told at once instead of waited for, a call that is
-// given up lets go of its connection, and no answer grows without bound.
+// Wraps the SDK's streamable HTTP transport. A truncated reply fails at once, a cancelled call closes its connection, and the
+// size of replies is limited.
 
 import {
   isJSONRPCRequest,
@@ -11,14 +11,14 @@ import {
 } from '@modelcontextprotocol/client'
 import { MAX_MESSAGE_BYTES, STREAM_ENDED, TOO_LARGE, tooLargeError } from './mcp-error.ts'
 
-/** Headers of requests, or what gives them for each request. */
+/** Headers of requests, or a function that returns them for each request. */
 export type McpHeaders =
   | Readonly<Record<string, string>>
   | (() => Readonly<Record<string, string>> | PromiseLike<Readonly<Record<string, string>>>)
 
 type RequestId = string | number
 
-/** How long a server may take to hear that a call was given up, in milliseconds. */
+/** Maximum time to send a cancellation, in ms. */
 export const CANCEL_TIMEOUT_MS = 1000
 
 export class HttpTransport implements Transport {
@@ -27,9 +27,9 @@ export class HttpTransport implements Transport {
   onerror?: ((error: Error) => void) | undefined
   onmessage?: ((message: JSONRPCMessage, extra?: MessageExtraInfo) => void) | undefined
   readonly #inner: Transport & { setProtocolVersion(version: string): void; terminateSession(): Promise<void> }
-  /** Requests without an answer, and what lets go of their connections. */
+  /** Requests in flight, with the controllers that close their connections. */
   readonly #open = new Map<RequestId, AbortController>()
-  /** Requests whose answers grew too large. */
+  /** Requests whose replies exceeded the size limit. */
   readonly #tooLarge = new Set<RequestId>()
 
   constructor(url: URL, headers: McpHeaders = {}) {
@@ -64,7 +64,7 @@ export class HttpTransport implements Transport {
     if (!('method' in message) || message.method !== 'notifications/cancelled') {
       return this.#inner.send(message, options)
     }
-    // Whether or not the server takes the news, nothing is held for the call any more.
+    // Closes the connection of the call even if the server does not accept the cancellation.
     const { requestId } = (message.params ?? {}) as { readonly requestId?: RequestId }
     if (requestId !== undefined) {
       this.#open.get(requestId)?.abort()
@@ -92,7 +92,7 @@ export class HttpTransport implements Transport {
     }
   }
 
-  /** Tells the server that the session is over. */
+  /** Ends the session at the server. */
   terminateSession(): Promise<void> {
     return this.#inner.terminateSession()
   }
@@ -110,7 +110,7 @@ async function boundedFetch(
   grown: (id: RequestId) => void,
 ): Promise<Response> {
   const headers = new Headers(init.headers)
-  // Nothing is waited for that no request asked for: a connection held open for it is saved.
+  // Refuses the optional GET stream for unsolicited messages, which would hold a connection open.
   if (init.method === 'GET' && !headers.has('last-event-id')) return new Response(null, { status: 405 })
   const own = typeof given === 'function' ? await given() : given
   for (const [name, value] of Object.entries(own)) headers.set(name, value)

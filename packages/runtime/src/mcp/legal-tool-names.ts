@@ -1,12 +1,12 @@
-// A server may name its tools as it likes; models want letters, digits, _ and -. What a name becomes does not depend on the order in which tools are told, so
-// that a call that waits finds its tool again.
+// Converts the names of a server's tools to letters, digits, _ and -, as models require. The result does not depend on the
+// order of the tools, so that a waiting call finds its tool again.
 
 import { createHash } from 'node:crypto'
 
 const MAX_NAME_LENGTH = 64
 const ILLEGAL = /[^A-Za-z0-9_-]/g
 
-/** The names by which a model is told tools, by the names that the server has for them: no two are the same, and none that is legal is changed. */
+/** The names for the model by the names at the server. They are unique, and a legal name stays unchanged. */
 export function legalToolNames(names: Iterable<string>, prefix: string): ReadonlyMap<string, string> {
   const wanted = new Map([...new Set(names)].map(name => [name, toLegalName(`${prefix}${name}`)]))
   const times = new Map<string, number>()
@@ -16,7 +16,7 @@ export function legalToolNames(names: Iterable<string>, prefix: string): Readonl
   const marked = new Map<string, string>()
   for (const [name, own] of [...wanted].toSorted(([a], [b]) => (a < b ? -1 : 1))) {
     if (isKept(name, own)) continue
-    // A server may well have a tool that is called like the mark of another.
+    // Another tool may already have the name with the hash.
     let mark = own
     for (let turn = 0; taken.has(mark) || turn === 0; turn++) mark = withHash(own, name, turn)
     taken.add(mark)

@@ -1,4 +1,4 @@
-// The tools of a server, as it tells them. One that is told wrongly is left out, and said to be; it does not take the others with it.
+// Lists the tools of a server. An invalid tool is skipped and reported; the others stay usable.
 
 import { setImmediate } from 'node:timers/promises'
 import type { Client } from '@modelcontextprotocol/client'
@@ -7,7 +7,7 @@ import type { JsonSchema, Schema } from '../schema/schema.ts'
 import { MAX_TIMER_MS } from './mcp-error.ts'
 import { serverSchema } from './server-schema.ts'
 
-/** What a server says of a tool's ways: hints, as far as the server is trusted. */
+/** The server's hints about a tool. Only as reliable as the server. */
 export interface McpAnnotations {
   readonly title?: string
   readonly readOnlyHint?: boolean
@@ -16,7 +16,7 @@ export interface McpAnnotations {
   readonly openWorldHint?: boolean
 }
 
-/** A tool as its server tells it. */
+/** A server's description of a tool. */
 export interface McpToolInfo {
   /** Its name at the server. */
   readonly name: string
@@ -25,7 +25,7 @@ export interface McpToolInfo {
   readonly annotations: McpAnnotations
 }
 
-/** A tool that can be called. */
+/** A usable tool with its compiled schemas. */
 export interface ListedTool {
   readonly info: McpToolInfo
   readonly jsonSchema: JsonSchema
@@ -33,7 +33,7 @@ export interface ListedTool {
   readonly output: Schema | undefined
 }
 
-/** A tool that was left out, and why. */
+/** A skipped tool, and why. */
 export interface McpSkipped {
   readonly name: string
   readonly reason: string
@@ -44,9 +44,9 @@ export interface ToolList {
   readonly skipped: readonly McpSkipped[]
 }
 
-/** A list of more pages than this does not end. */
+/** Maximum number of pages, because a list may be endless. */
 export const MAX_PAGES = 64
-/** No model could be told more than this. */
+/** Maximum number of tools of a server. */
 export const MAX_TOOLS = 1000
 export const MAX_DESCRIPTION_LENGTH = 32 * 1024
 
@@ -55,7 +55,7 @@ interface Page {
   readonly nextCursor: string | undefined
 }
 
-/** A page of tools, whatever they are: the SDK would refuse all for one that is wrong. */
+/** The schema of a page. Accepts any tools, because the SDK's schema rejects all if one is invalid. */
 const pageSchema: Schema<Page> = {
   '~standard': {
     version: 1,
@@ -68,9 +68,9 @@ const pageSchema: Schema<Page> = {
   },
 }
 
-/** All tools of a server. */
+/** Lists all tools of a server. @throws {ToolError} `mcp_protocol_error` if there are too many. */
 export async function listTools(client: Client, signal: AbortSignal): Promise<ToolList> {
-  const told: unknown[] = []
+  const rawTools: unknown[] = []
   if (client.getServerCapabilities()?.tools !== undefined) {
     let cursor: string | undefined
     let pages = 0
@@ -78,15 +78,15 @@ export async function listTools(client: Client, signal: AbortSignal): Promise<To
       if (++pages > MAX_PAGES) throw tooManyError(`${MAX_PAGES} pages`)
       const request = { method: 'tools/list', ...(cursor !== undefined && { params: { cursor } }) }
       const { tools, nextCursor } = await client.request(request, pageSchema, { signal, timeout: MAX_TIMER_MS })
-      if (told.length + tools.length > MAX_TOOLS) throw tooManyError(`${MAX_TOOLS} tools`)
-      told.push(...tools)
+      if (rawTools.length + tools.length > MAX_TOOLS) throw tooManyError(`${MAX_TOOLS} tools`)
+      rawTools.push(...tools)
       cursor = nextCursor
     } while (cursor !== undefined)
   }
   const listed = new Map<string, ListedTool>()
   const skipped: McpSkipped[] = []
-  for (const tool of told) {
-    // Others have their turn in between: schemas take a while to compile.
+  for (const tool of rawTools) {
+    // Yields between tools, because compiling schemas takes time.
     await setImmediate()
     signal.throwIfAborted()
     const name = nameOf(tool)

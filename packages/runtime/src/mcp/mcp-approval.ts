@@ -1,24 +1,24 @@
 import type { Approval, ApprovalContext, ApprovalRule, Verdict } from '../define/approval.ts'
 import type { McpToolInfo } from './list-tools.ts'
 
-/** What a rule is given beside the input of the call: also what the server says of the tool. */
+/** Context of an approval rule, with the server's description of the tool. */
 export interface McpApprovalContext extends ApprovalContext {
   readonly tool: McpToolInfo
 }
 
-/** Tells for each call of a server's tools whether it needs approval. One that throws leaves it to a person. */
+/** Decides whether a call of a server's tool needs approval. If it throws, the call needs approval. */
 export type McpApprovalRule = (input: unknown, context: McpApprovalContext) => Verdict | PromiseLike<Verdict>
 
-/** Whether calls of a server's tools need approval: as of a tool of one's own, by one rule for all. */
+/** Approval of calls of a server's tools, as for other tools, with one rule for all of them. */
 export type McpApproval = boolean | McpApprovalRule | { readonly rule?: McpApprovalRule; readonly timeout?: number }
 
-/** What of it holds for one tool. */
+/** The approval of one tool. */
 export function approvalFor(tool: McpToolInfo, approval: McpApproval): Approval {
-  const about =
+  const withTool =
     (rule: McpApprovalRule): ApprovalRule =>
     (input, context) =>
       rule(input, { ...context, tool })
-  if (typeof approval === 'function') return about(approval)
+  if (typeof approval === 'function') return withTool(approval)
   if (typeof approval !== 'object' || typeof approval?.rule !== 'function') return approval as Approval
-  return { ...approval, rule: about(approval.rule) }
+  return { ...approval, rule: withTool(approval.rule) }
 }

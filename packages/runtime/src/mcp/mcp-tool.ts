@@ -1,4 +1,4 @@
-// One call of a server's tool, as a tool of ours.
+// A tool whose calls an MCP server executes.
 
 import type { Json } from '@millrace/protocol'
 import type { CallToolResult, Tool as SdkTool } from '@modelcontextprotocol/client'
@@ -8,24 +8,24 @@ import { type Schema, validate } from '../schema/schema.ts'
 import type { Connection } from './connection.ts'
 import type { ListedTool } from './list-tools.ts'
 import { approvalFor, type McpApproval } from './mcp-approval.ts'
-import { MAX_TIMER_MS, shortened } from './mcp-error.ts'
+import { MAX_TIMER_MS, truncateText } from './mcp-error.ts'
 import { withProgress } from './with-progress.ts'
 
-/** Under this name a call's idempotency key goes to the server, in `_meta`. */
+/** The field of `_meta` with the idempotency key of a call. */
 export const IDEMPOTENCY_KEY = 'millrace/idempotencyKey'
 
 export interface McpToolSettings {
   readonly connection: Connection
-  /** What the model is told as its name. */
+  /** The name for the model. */
   readonly name: string
   readonly timeoutMs: number
   readonly approval: McpApproval | undefined
 }
 
-/** A tool that is done by a server. */
+/** Creates a tool that calls a server. */
 export function mcpTool({ connection, name, timeoutMs, approval }: McpToolSettings, listed: ListedTool): Tool {
   const { info, jsonSchema, input, output } = listed
-  // The output is checked here, where it can be told from what the server refused.
+  // Without the output schema the SDK does not check the output; `outputOf` does, with a better error.
   const toolDefinition = { name: info.name, inputSchema: jsonSchema } as SdkTool
   return tool({
     name,
@@ -52,10 +52,10 @@ export function mcpTool({ connection, name, timeoutMs, approval }: McpToolSettin
   })
 }
 
-/** What a call gave: what is structured, else its text, else all of its content. */
+/** The output of a call: the structured content, else the text, else all content. @throws {ToolError} if the call failed. */
 async function outputOf(result: CallToolResult, schema: Schema | undefined): Promise<Json> {
   const { content, structuredContent, isError } = result
-  if (isError) throw new ToolError(shortened(textOf(content) || wordsOf(structuredContent)))
+  if (isError) throw new ToolError(truncateText(textOf(content) || failureText(structuredContent)))
   if (schema !== undefined) {
     const checked = await validate(schema, structuredContent)
     if ('problem' in checked) {
@@ -73,5 +73,5 @@ async function outputOf(result: CallToolResult, schema: Schema | undefined): Pro
 const textOf = (content: CallToolResult['content']): string =>
   content.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('\n')
 
-const wordsOf = (structured: unknown): string =>
+const failureText = (structured: unknown): string =>
   structured === undefined ? 'the tool failed without a word' : JSON.stringify(structured)

@@ -1,17 +1,17 @@
 import type { Progress } from '@modelcontextprotocol/client'
-import { shortened } from './mcp-error.ts'
+import { truncateText } from './mcp-error.ts'
 
-/** How far a call has got, as its server tells it. */
+/** Progress of a call, as the server reports it. */
 export interface McpProgress {
   readonly progress: number
   readonly total?: number
   readonly message?: string
 }
 
-/** Progress is shown no more often than this, in milliseconds; of what comes in between, the latest. */
+/** Minimum interval between progress outputs, in ms. Of the updates in between, the latest is used. */
 export const PROGRESS_INTERVAL_MS = 100
 
-/** Runs a call and yields its progress: the first at once, the rest now and then, the last surely. */
+/** Runs a call and yields its progress: the first update at once, later ones throttled, the last one always. */
 export async function* withProgress<T>(
   start: (tell: (progress: Progress) => void) => Promise<T>,
 ): AsyncGenerator<McpProgress, T, void> {
@@ -26,7 +26,7 @@ export async function* withProgress<T>(
     isDone = true
     wake()
   })
-  // It is awaited at the end; until then nobody minds that it has failed.
+  // It is awaited at the end. This prevents an unhandled rejection until then.
   running.catch(() => {})
   let next = 0
   for (;;) {
@@ -36,7 +36,7 @@ export async function* withProgress<T>(
       await new Promise<void>(resolve => {
         const timer = Number.isFinite(rest) ? setTimeout(resolve, rest) : undefined
         wake = () => {
-          // What is told while another is held back only takes its place.
+          // While an update waits for the interval, a newer one replaces it.
           if (timer !== undefined && !isDone) return
           clearTimeout(timer)
           resolve()
@@ -57,5 +57,5 @@ export async function* withProgress<T>(
 const toProgress = ({ progress, total, message }: Progress): McpProgress => ({
   progress,
   ...(total !== undefined && { total }),
-  ...(message !== undefined && { message: shortened(message) }),
+  ...(message !== undefined && { message: truncateText(message) }),
 })
