@@ -9,7 +9,7 @@ import { LONGEST_WAIT } from './define/approval.ts'
 import { LONGEST_TIMEOUT } from './define/tool.ts'
 import { CONCURRENT_NOTICES, MOST_WAITING } from './drive/notices.ts'
 import { LONGEST_ID } from './execute/replay/replay.ts'
-import { LONGEST_RESULT } from './execute/tool/delegation.ts'
+import { LONGEST_RESULT } from './execute/tool/delegate.ts'
 import {
   BLOCKED_AFTER_MS,
   CONCURRENCY,

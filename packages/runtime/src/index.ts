@@ -1,5 +1,4 @@
 export type { Answer, AnswerOptions } from './api/answer.ts'
-export type { Answered, ClaimOptions } from './api/answering.ts'
 export type { DescribeOptions } from './api/description.ts'
 export type { AskOptions, SaidPart, UserInput } from './api/request.ts'
 export type { RunResult } from './api/result.ts'
@@ -20,6 +19,7 @@ export {
 } from './api/runtime-options.ts'
 export type { SessionStatus } from './api/status.ts'
 export { type PieceOptions, type RunPiece, RunStream, type StreamOptions } from './api/stream.ts'
+export type { Answered, ClaimOptions } from './api/submit-answer.ts'
 export type { Suspended, WaitingChild } from './api/suspension.ts'
 export { createWorker, type Worker } from './api/worker.ts'
 export {

@@ -2,9 +2,9 @@ import type { StreamManager } from '@millrace/log'
 import { checkObject } from '../error/check-object.ts'
 import { isTruncated, withLog } from '../session/log-errors.ts'
 import { type RunResult, resultOf } from './result.ts'
-import { isLive, type Standing, standingOf } from './standing.ts'
+import { entriesUpTo, Tally } from './run-fold.ts'
+import { isLive, type Standing, standingOf } from './run-location.ts'
 import { type PieceOptions, piecesOf, type RunPiece, RunStream, type StreamOptions } from './stream.ts'
-import { entriesUpTo, Tally } from './tally.ts'
 
 export interface StopOptions {
   /** `interrupt` keeps the run so that it can be resumed; `abort` ends it for good. */

@@ -16,8 +16,8 @@ import { type KeptUpload, keepUpload, type NewUpload, readUpload } from '../sess
 import { consoleLogger, guarded } from '../telemetry/logger.ts'
 import { Telemetry } from '../telemetry/telemetry.ts'
 import type { Answer, AnswerOptions } from './answer.ts'
-import { type Answered, type Answering, type ClaimOptions, giveAnswer, giveClaim } from './answering.ts'
 import { type DescribeOptions, giveDescription } from './description.ts'
+import { Turns } from './keyed-queue.ts'
 import { programOf } from './program.ts'
 import { overtaken, refusalOf } from './refusal.ts'
 import {
@@ -35,7 +35,7 @@ import { repetition, revision, runOfMessage } from './revision.ts'
 import { Run, type RunHost, type StopOptions } from './run.ts'
 import { BLOCKED_AFTER_MS, checkOptions, MAX_TAKEOVERS, type RuntimeOptions } from './runtime-options.ts'
 import { type SessionStatus, statusOf } from './status.ts'
-import { Turns } from './turns.ts'
+import { type Answered, type Answering, type ClaimOptions, giveAnswer, giveClaim } from './submit-answer.ts'
 
 /** What is said of any run that is asked for. */
 interface Starting extends AskOptions {

@@ -2,7 +2,7 @@ import { mustStop, type ReadEntry, type StreamInfo, type StreamManager } from '@
 import { decodeCursor, type Entry, encodeCursor } from '@millrace/protocol'
 import { checkObject } from '../error/check-object.ts'
 import { withLog } from '../session/log-errors.ts'
-import { type Standing, takenBack } from './standing.ts'
+import { type Standing, takenBack } from './run-location.ts'
 
 export interface StreamOptions {
   /** Goes on after this place: a cursor, or a sequence. */

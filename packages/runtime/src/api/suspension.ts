@@ -2,7 +2,7 @@
 
 import { messageIdOf, type Pending, type View } from '@millrace/protocol'
 import { positionOf } from '../execute/agent-position.ts'
-import { checkpointId } from '../execute/work.ts'
+import { checkpointId } from '../execute/program-execution.ts'
 
 /** A sub-agent that waits, and what for; what those wait for that work for it counts too. */
 export interface WaitingChild {

@@ -3,7 +3,7 @@ import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type * as answer from '../api/answer.ts'
 import type * as pause from '../drive/pause.ts'
 import type * as position from '../execute/agent-position.ts'
-import type * as execution from '../execute/tool/execution.ts'
+import type * as execution from '../execute/tool/execute-call.ts'
 import type * as need from '../execute/tool/need.ts'
 import { Session } from '../session/session.ts'
 import { atEach, FAST, PROMPT, peoplePlanOf } from './fault-plan.fixture.ts'
@@ -36,7 +36,7 @@ vi.mock('../execute/tool/need.ts', async load => {
   const needOf: typeof own.needOf = call => now.mutant?.need?.(own.needOf(call), call) ?? own.needOf(call)
   return { ...own, needOf }
 })
-vi.mock('../execute/tool/execution.ts', async load => {
+vi.mock('../execute/tool/execute-call.ts', async load => {
   const own = await load<typeof execution>()
   const execute: typeof own.execute = settings =>
     own.execute({ ...settings, call: now.mutant?.call?.(settings.call) ?? settings.call })

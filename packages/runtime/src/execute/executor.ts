@@ -1,7 +1,7 @@
 import type { Said } from '@millrace/log'
 import type { FinishReason, Json } from '@millrace/protocol'
 import type { Workflow } from '../define/workflow.ts'
-import type { Work, Working } from './work.ts'
+import type { Work, Working } from './program-execution.ts'
 
 /**
  * Runs agents and workflows. Tools call agents, agents call tools, and nodes of workflows call agents: the driver hands one executor down, so that none of

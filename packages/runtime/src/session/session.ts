@@ -30,7 +30,7 @@ import { RunError } from '../error/error.ts'
 
 import { largeValue } from './large-value.ts'
 import { contextOf } from './run-context.ts'
-import { type HookOrigin, Trail } from './trail.ts'
+import { type HookOrigin, Trail } from './run-stats.ts'
 import { withUploads } from './upload.ts'
 
 /** The structured object of an agent's output: of the run, or of a sub-agent in it. */

@@ -1,6 +1,6 @@
 import type { Usage } from '@millrace/protocol'
 import { BudgetError } from '../../error/error.ts'
-import type { Work, Working } from '../work.ts'
+import type { Work, Working } from '../program-execution.ts'
 
 /** Throws where the next step of an agent would go beyond its budget, or beyond that of an agent that it works for. */
 export async function checkBudgets(work: Work, taken: number): Promise<void> {

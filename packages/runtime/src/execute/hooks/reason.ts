@@ -4,14 +4,14 @@ import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { Said } from '@millrace/log'
 import type { FinishReason, Json, JsonObject, Message, ToolPart, Usage } from '@millrace/protocol'
 import type { Agent } from '../../define/agent.ts'
-import { workOn } from '../agent/loop.ts'
-import { type OutputSettings, OutputStream } from '../output.ts'
+import { workOn } from '../agent/run-agent.ts'
+import { type OutputSettings, OutputStream } from '../output-stream.ts'
+import type { Spoken, Work } from '../program-execution.ts'
 import type { Call } from '../replay/call.ts'
 import { type HookRecord, recordOf } from '../replay/record.ts'
 import { withoutHooks } from '../replay/running.ts'
-import type { Spoken, Work } from '../work.ts'
+import { wordsOf } from './hook-message.ts'
 import { totalOf } from './reason-result.ts'
-import { wordsOf } from './words.ts'
 
 /** One model call of a hook, as the log keeps it. */
 export interface ReasonStep {

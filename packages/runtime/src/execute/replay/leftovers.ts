@@ -2,8 +2,8 @@
 
 import { mustStop, type Said } from '@millrace/log'
 import type { Message, ToolPart } from '@millrace/protocol'
-import { childrenEnded } from '../ending.ts'
 import { recordsEnded } from '../record-scope.ts'
+import { childrenEnded } from '../run-end.ts'
 import type { Call } from './call.ts'
 import type { Execution } from './execution.ts'
 import { sealOf } from './seal.ts'

@@ -2,7 +2,7 @@
 
 import type { Lane } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
-import { checkpointId } from '../work.ts'
+import { checkpointId } from '../program-execution.ts'
 import type { HookRecord } from './record.ts'
 
 /** The end of a commit within the execution of a node. */

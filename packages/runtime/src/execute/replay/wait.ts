@@ -1,4 +1,4 @@
-import type { Working } from '../work.ts'
+import type { Working } from '../program-execution.ts'
 
 /** Timers know no times beyond this. */
 const LONGEST_MS = 2 ** 31 - 1

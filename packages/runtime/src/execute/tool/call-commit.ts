@@ -5,8 +5,8 @@ import type { Agent, Chunk, Operation, ToolPart } from '@millrace/protocol'
 import type { Callable } from '../../define/tool.ts'
 import { ToolError } from '../../error/error.ts'
 import { finishingCalls, positionOf } from '../agent-position.ts'
-import { childrenEnded } from '../ending.ts'
-import { callLane, checkpointOf, type Work } from '../work.ts'
+import { callLane, checkpointOf, type Work } from '../program-execution.ts'
+import { childrenEnded } from '../run-end.ts'
 import type { Outcome } from './outcome.ts'
 
 export interface CallSettings {

@@ -10,8 +10,8 @@ import type { ErrorCode } from '../../error/error-codes.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { validate } from '../../schema/schema.ts'
 import type { Updates } from '../../session/state-updates.ts'
-import type { Work } from '../work.ts'
-import { type CallContext, callContext, shown } from './context.ts'
+import type { Work } from '../program-execution.ts'
+import { type CallContext, callContext, shown } from './call-context.ts'
 import { jsonOf } from './json.ts'
 
 /** What came of a call, before it is in the log. */

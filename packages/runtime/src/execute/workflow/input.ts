@@ -4,8 +4,8 @@ import type { Json } from '@millrace/protocol'
 import type { Workflow } from '../../define/workflow.ts'
 import { MillraceError } from '../../error/error.ts'
 import { validate } from '../../schema/schema.ts'
+import type { Working } from '../program-execution.ts'
 import { forebearsOf } from '../replay/inheritance.ts'
-import type { Working } from '../work.ts'
 
 /** What a run was asked for with; one that goes on from another, what that was. */
 export function askedOf({ data, session, runId }: Working, { input }: Workflow): Json {

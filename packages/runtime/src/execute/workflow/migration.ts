@@ -7,11 +7,11 @@ import type { Migration, Workflow } from '../../define/workflow.ts'
 import { isRecord, jsonOf } from '../../define/workflow-checks.ts'
 import { describeType } from '../../error/check-object.ts'
 import { MillraceError } from '../../error/error.ts'
-import { childrenEnded } from '../ending.ts'
+import type { Working } from '../program-execution.ts'
 import type { Journal } from '../replay/journal.ts'
 import { type At, isFork, lineAt, moved, type Path, type Position } from '../replay/position.ts'
 import type { HookRecord } from '../replay/record.ts'
-import type { Working } from '../work.ts'
+import { childrenEnded } from '../run-end.ts'
 
 /** The version that a program names. */
 const versionOf = (program: string): string => program.slice(program.lastIndexOf('@') + 1)

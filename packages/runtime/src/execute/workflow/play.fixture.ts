@@ -2,12 +2,12 @@
 
 import { type LogStore, memoryStore } from '@millrace/log'
 import type { Entry, Json, View } from '@millrace/protocol'
-import type { Answered } from '../../api/answering.ts'
 import { soundLog } from '../../api/people.fixture.ts'
 import type { RunResult } from '../../api/result.ts'
 import type { Run } from '../../api/run.ts'
 import type { Runtime, StartWorkflowOptions } from '../../api/runtime.ts'
 import type { RuntimeOptions } from '../../api/runtime-options.ts'
+import type { Answered } from '../../api/submit-answer.ts'
 import { codeOf, sqliteStores, testRuntime } from '../../api/test-runtime.fixture.ts'
 import type { EdgeDefinition } from '../../define/edge.ts'
 import type { NodeDefinition } from '../../define/node.ts'

@@ -4,10 +4,10 @@ import type { ToolPart } from '@millrace/protocol'
 import type { Callable } from '../../define/tool.ts'
 import { positionOf } from '../agent-position.ts'
 import type { Halt } from '../executor.ts'
+import type { Work } from '../program-execution.ts'
 import type { CallSettings } from '../tool/call-commit.ts'
-import { deny, execute, lapse } from '../tool/execution.ts'
+import { deny, execute, lapse } from '../tool/execute-call.ts'
 import { needOf } from '../tool/need.ts'
-import type { Work } from '../work.ts'
 
 /** Runs the open calls of a step until all have an outcome; tells why some have none, if nothing more can be done about them here. */
 export async function callAll(

@@ -2,7 +2,7 @@
 
 import { type Chunk, type Entry, isGuest, type Usage, type WriterOrigin } from '@millrace/protocol'
 import { keyOf } from './key.ts'
-import { Waits } from './waits.ts'
+import { Waits } from './sub-agent-times.ts'
 
 /** Where a hook works: an execution is a step of its own. */
 export type HookOrigin = Pick<WriterOrigin, 'agentId' | 'lane' | 'step'>

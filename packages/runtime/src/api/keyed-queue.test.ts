@@ -1,7 +1,7 @@
 import { LogError } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
+import { Turns } from './keyed-queue.ts'
 import { gate } from './test-runtime.fixture.ts'
-import { Turns } from './turns.ts'
 
 describe('turns', () => {
   test('are taken one after the other under a name, and at once under several', async () => {

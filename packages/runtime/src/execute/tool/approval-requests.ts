@@ -8,8 +8,8 @@ import type { ErrorCode } from '../../error/error-codes.ts'
 import type { RequestedCall } from '../../model/tool-calls.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { validate } from '../../schema/schema.ts'
-import { callLane, checkpointOf, contextOf, type Work } from '../work.ts'
-import { fitting, type Weighed } from './fitting.ts'
+import { callLane, checkpointOf, contextOf, type Work } from '../program-execution.ts'
+import { fitting, type Weighed } from './fit-calls.ts'
 
 /** A call, and whether somebody has to approve it. */
 interface Asked extends RequestedCall<Callable> {

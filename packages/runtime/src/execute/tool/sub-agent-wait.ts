@@ -6,7 +6,7 @@ import type { SubAgent } from '../../define/sub-agent.ts'
 import type { Session } from '../../session/session.ts'
 import { positionOf } from '../agent-position.ts'
 import type { Halt } from '../executor.ts'
-import type { Work } from '../work.ts'
+import type { Work } from '../program-execution.ts'
 
 import { needOf } from './need.ts'
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../../../../scripts/faults/campaign.ts'
-import { fitting, type Weighed } from './fitting.ts'
+import { fitting, type Weighed } from './fit-calls.ts'
 
 const weighed = (...weights: number[]): Weighed[] => weights.map((weight, n) => ({ toolCallId: `c${n}`, weight }))
 const sumOf = (calls: readonly Weighed[]): number => calls.reduce((sum, { weight }) => sum + weight, 0)

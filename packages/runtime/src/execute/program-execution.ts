@@ -18,7 +18,7 @@ import type { AgentTelemetry } from '../telemetry/agent-span.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { Executor } from './executor.ts'
 
-import type { AnswerSink } from './output.ts'
+import type { AnswerSink } from './output-stream.ts'
 
 /** An agent or a workflow at work, of the run or for a call in it, or a model for a hook. */
 export interface Working {

@@ -6,7 +6,7 @@ import { ToolError } from '../../error/error.ts'
 import { PROVIDER_CONTENT } from '../../model/model-answer.ts'
 import { keyOf } from '../../session/key.ts'
 import { Updates } from '../../session/state-updates.ts'
-import type { Work } from '../work.ts'
+import type { Work } from '../program-execution.ts'
 import { jsonOf } from './json.ts'
 
 export interface CallContext {

@@ -20,8 +20,8 @@ import { deepCopy } from '../../schema/deep-copy.ts'
 import { keyOf } from '../../session/key.ts'
 import { lastLineOf } from '../../session/last-line.ts'
 import type { ModelCallTelemetry } from '../../telemetry/model-span.ts'
-import { misfit, problemOf } from '../output.ts'
-import { contextOf, longestCallId, type Spoken, type Work } from '../work.ts'
+import { misfit, problemOf } from '../output-stream.ts'
+import { contextOf, longestCallId, type Spoken, type Work } from '../program-execution.ts'
 
 /** Calls the model until an answer is whole and fits; undefined where another process is to make the next attempt; throws where it cannot be had. */
 export async function speak(

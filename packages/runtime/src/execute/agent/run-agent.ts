@@ -7,12 +7,12 @@ import type { Callable } from '../../define/tool.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { finishingCalls, type Position, positionOf } from '../agent-position.ts'
 import type { Ended } from '../executor.ts'
-import { commitOf } from '../tool/asking.ts'
+import { checkpointId, checkpointOf, contextOf, type Work } from '../program-execution.ts'
+import { commitOf } from '../tool/approval-requests.ts'
 import { decided } from '../tool/call-commit.ts'
-import { checkpointId, checkpointOf, contextOf, type Work } from '../work.ts'
-import { callAll } from './calls.ts'
+import { speak } from './call-model.ts'
 import { checkBudgets } from './check-budgets.ts'
-import { speak } from './step.ts'
+import { callAll } from './run-calls.ts'
 
 type Tools = ReadonlyMap<string, Callable>
 

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { agent } from '../../define/agent.ts'
 import { subAgent } from '../../define/sub-agent.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import type { Work } from '../work.ts'
-import { childIdOf, standstillOf } from './standstill.ts'
+import type { Work } from '../program-execution.ts'
+import { childIdOf, standstillOf } from './sub-agent-wait.ts'
 
 const model = scriptedModel([])
 const inner = agent({ name: 'inner', model })

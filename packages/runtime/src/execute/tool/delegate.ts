@@ -11,14 +11,14 @@ import { deepCopy } from '../../schema/deep-copy.ts'
 import { validate } from '../../schema/schema.ts'
 import type { AgentTelemetry } from '../../telemetry/agent-span.ts'
 import type { ToolCallTelemetry } from '../../telemetry/tool-span.ts'
-import { childrenEnded, failureOf } from '../ending.ts'
 import type { Ended, Halt } from '../executor.ts'
-import { agentOutput } from '../output.ts'
+import { agentOutput } from '../output-stream.ts'
+import { callLane, checkpointOf, type Work, type Working } from '../program-execution.ts'
 import { recordsEnded } from '../record-scope.ts'
-import { callLane, checkpointOf, type Work, type Working } from '../work.ts'
+import { childrenEnded, failureOf } from '../run-end.ts'
 import { batchOf, type CallSettings, decided, refusalOf } from './call-commit.ts'
 import { failed, type Outcome } from './outcome.ts'
-import { childIdOf, noteStandstill } from './standstill.ts'
+import { childIdOf, noteStandstill } from './sub-agent-wait.ts'
 
 /** So much of a result is told again with the end of the sub-agent; the call has all of it. */
 export const LONGEST_RESULT = 16 * 1024

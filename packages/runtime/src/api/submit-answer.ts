@@ -17,8 +17,8 @@ import {
   pendingFor,
   refusalOf,
 } from './answer.ts'
-import { Speakers } from './speakers.ts'
-import type { Turns } from './turns.ts'
+import { Speakers } from './client-tool-schemas.ts'
+import type { Turns } from './keyed-queue.ts'
 
 /** What became of an answer: where it is in the log. */
 export interface Answered {

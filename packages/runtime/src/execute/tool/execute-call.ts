@@ -3,12 +3,12 @@
 import { type Lane, MAX_PENDINGS, mustStop, pendingKey, type Said } from '@millrace/log'
 import type { Chunk, Operation } from '@millrace/protocol'
 import type { Halt } from '../executor.ts'
-import { callLane, checkpointOf, type Work } from '../work.ts'
-import { isUnasked, lateAskingOf, TOO_LARGE, TOO_MANY } from './asking.ts'
+import { callLane, checkpointOf, type Work } from '../program-execution.ts'
+import { isUnasked, lateAskingOf, TOO_LARGE, TOO_MANY } from './approval-requests.ts'
 import { batchOf, type CallSettings, decided, othersEnded, refusalOf } from './call-commit.ts'
-import { delegate } from './delegation.ts'
+import { delegate } from './delegate.ts'
 import { failed, type Outcome, outcomeOf } from './outcome.ts'
-import { childIdOf, standstillOf } from './standstill.ts'
+import { childIdOf, standstillOf } from './sub-agent-wait.ts'
 
 /** Runs a call and commits its outcome. What goes wrong in it is an outcome too; only the end of the run is thrown. Tells why there is no outcome yet, if there is none. */
 export async function execute(settings: CallSettings): Promise<Halt | undefined> {

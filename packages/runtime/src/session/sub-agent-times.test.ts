@@ -1,6 +1,6 @@
 import type { Chunk, Entry, Origin } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { Waits } from './waits.ts'
+import { Waits } from './sub-agent-times.ts'
 
 const ROOT = 'r'
 const guest = { guest: 'ann' }
