@@ -9,7 +9,7 @@ import type { Schema } from '../schema/schema.ts'
 /** The lane of an agent that is a node of a workflow, and of all who work for it. */
 const AGENT_LANE = /(?:^|\/)agent:([^/]+)\.\d+(?:\/|$)/
 
-export class Speakers {
+export class ClientToolSchemas {
   readonly #root: Program | undefined
   /** The agents that are nodes of workflows: a run may go on with any of these. */
   readonly #nodes: readonly Agent[]
@@ -23,12 +23,12 @@ export class Speakers {
   }
 
   /** Whether outputs of clients' tools are checked, of anybody in the run. */
-  get checkOutputs(): boolean {
+  get hasSchemas(): boolean {
     return (this.#root?.kind === 'agent' ? [this.#root] : this.#nodes).some(checksOutputs)
   }
 
   /** The schema of what a client's tool gives, where it is known: which tools the code of a node has, that tells when it runs. */
-  outputOf(view: View, { id, lane }: TicketPending): Schema | undefined {
+  schemaFor(view: View, { id, lane }: TicketPending): Schema | undefined {
     const pending = view.pendings.find(other => other.kind === 'client-tool' && other.id === id)
     if (pending?.kind !== 'client-tool') return undefined
     const root = this.#rootOf(lane)

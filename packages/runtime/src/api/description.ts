@@ -18,7 +18,7 @@ export interface DescribeOptions {
 }
 
 /** Says what a session is called; tells the sequence of the entry that says so. */
-export async function giveDescription(
+export async function describeSession(
   manager: StreamManager,
   sessionId: string,
   options: DescribeOptions,

@@ -1,11 +1,11 @@
 import { LogError } from '@millrace/log'
 
-/** Lets those take turns who would be in each other's way, by name; where nobody is at work nothing is kept. */
-export class Turns {
+/** Runs tasks with the same key one after the other. Keeps nothing for a key without tasks. */
+export class KeyedQueue {
   readonly #last = new Map<string, Promise<unknown>>()
 
-  /** Does something when all who came before, under the same name, are done. */
-  async take<T>(name: string, work: () => Promise<T>): Promise<T> {
+  /** Runs a task after all earlier tasks of the key. Fails at once if the task before it failed because the store is unavailable. */
+  async run<T>(name: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(name) ?? Promise.resolve()
     const turn = before.then(work, error => {
       // Who waited behind one that the store did not answer has waited for it as long, and need not once more.
@@ -20,7 +20,7 @@ export class Turns {
     }
   }
 
-  /** Under how many names somebody is at work. */
+  /** The number of keys with tasks. */
   get size(): number {
     return this.#last.size
   }

@@ -3,7 +3,7 @@ import { describeType } from '../error/check-object.ts'
 import { RunError, ValidationError } from '../error/error.ts'
 
 /** What is asked for: an agent or a workflow, itself or by name. */
-interface Asked {
+interface ProgramChoice {
   readonly agent?: unknown
   readonly workflow?: unknown
 }
@@ -17,7 +17,7 @@ export function presentOf(programs: ReadonlyMap<string, Program>, program: strin
 }
 
 /** The program that a run is asked of; throws where that is none, or none here by that name. */
-export function programOf(programs: ReadonlyMap<string, Program>, { agent, workflow }: Asked): string {
+export function programOf(programs: ReadonlyMap<string, Program>, { agent, workflow }: ProgramChoice): string {
   if (agent !== undefined && workflow !== undefined) {
     throw new ValidationError('start: expected an agent or a workflow, found both')
   }

@@ -16,7 +16,7 @@ import { RunError, ValidationError } from '../error/error.ts'
 type RequestChunk = Extract<Chunk, { type: 'run-requested' }>
 
 /** What is asked for, apart from who asks and under which id. */
-export type Asked = Pick<RequestChunk, 'program' | 'message' | 'cut' | 'resume' | 'data'>
+export type RunSpec = Pick<RequestChunk, 'program' | 'message' | 'cut' | 'resume' | 'data'>
 
 /** A part of what a person says: what else a message may hold is an agent's word. */
 export type SaidPart = Exclude<Content, { type: 'reasoning' }>
@@ -77,7 +77,7 @@ function mustBeSaid(message: Input): void {
 export const LONGEST_RUN_ID = 256
 
 /** The entry that asks for a run; throws where it could not be one. */
-export function requestOf(asked: Asked, runId: string, { whenBusy, data = asked.data }: AskOptions): RequestChunk {
+export function requestOf(asked: RunSpec, runId: string, { whenBusy, data = asked.data }: AskOptions): RequestChunk {
   if (typeof runId === 'string' && runId.length > LONGEST_RUN_ID) {
     throw new ValidationError(`runId: expected at most ${LONGEST_RUN_ID} characters, found ${runId.length}`)
   }

@@ -3,7 +3,7 @@
 import type { StreamManager, Ticket } from '@millrace/log'
 import { type Input, isCheckpointCreated, isGuest, type Run, type View } from '@millrace/protocol'
 import { RunError } from '../error/error.ts'
-import { type Asked, messageOf, mustBeNew, mustBeShown, requestFor, type UserInput } from './request.ts'
+import { messageOf, mustBeNew, mustBeShown, type RunSpec, requestFor, type UserInput } from './request.ts'
 
 /**
  * How an interrupted run goes on. A message or a confirmation belongs to the conversation: an agent reads it there, and of a workflow no node is given it, as what
@@ -16,7 +16,7 @@ export type ResumeOptions =
   | { readonly mode: 'from-checkpoint'; readonly checkpointId: string }
 
 /** A session as it was when something was decided on it. */
-export interface Seen {
+export interface ObservedSession {
   readonly view: View
   readonly ticket: Ticket
   /** The last sequence that was trimmed. */
@@ -28,9 +28,9 @@ export async function resumption(
   manager: StreamManager,
   sessionId: string,
   run: Run,
-  { view, ticket, floor }: Seen,
+  { view, ticket, floor }: ObservedSession,
   options: ResumeOptions & { readonly whenBusy?: string },
-): Promise<Asked> {
+): Promise<RunSpec> {
   const { runId, program = '' } = run
   if (run.status === 'running' || run.status === 'paused') {
     throw new RunError('run_busy', `run ${runId} is ${run.status}: stop it first, or answer what it waits for`, {
@@ -55,7 +55,7 @@ export async function resumption(
     ...((from || checkpointId === undefined) && { fromStepCount: from?.stepCount ?? 0 }),
   }
   const data = requestFor(view, runId)?.data
-  const asked: Asked = { program, resume, ...(data !== undefined && { data }) }
+  const asked: RunSpec = { program, resume, ...(data !== undefined && { data }) }
   switch (options.mode) {
     case 'from-checkpoint': {
       if (from === undefined) {

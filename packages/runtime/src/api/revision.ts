@@ -4,12 +4,12 @@ import type { Run, View } from '@millrace/protocol'
 import type { Program } from '../define/program.ts'
 import { RunError } from '../error/error.ts'
 import { presentOf } from './program.ts'
-import { type Asked, messageOf, mustBeNew, mustBeShown, requestFor, runOf, type UserInput } from './request.ts'
+import { messageOf, mustBeNew, mustBeShown, type RunSpec, requestFor, runOf, type UserInput } from './request.ts'
 
 type Programs = ReadonlyMap<string, Program>
 
 /** The request that does a turn again, with the same message under the same id: by the version that is here, where it begins anew. */
-export function repetition(programs: Programs, view: View, run: Run): Asked {
+export function repetition(programs: Programs, view: View, run: Run): RunSpec {
   mustBeShown(view, run)
   const { message, resume, data } = requestFor(view, run.runId) ?? {}
   const { program = '' } = run
@@ -36,7 +36,7 @@ export function runOfMessage(view: View, messageId: string): Run {
 }
 
 /** The request that replaces the message of a turn, and all that came of it: also what was sent along with the message that it replaces. */
-export function revision(programs: Programs, view: View, run: Run, input: UserInput, newId?: string): Asked {
+export function revision(programs: Programs, view: View, run: Run, input: UserInput, newId?: string): RunSpec {
   const { data, ...asked } = repetition(programs, view, run)
   const toSequence = run.at - 1
   const message = messageOf(input, newId)

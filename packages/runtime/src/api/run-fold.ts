@@ -7,7 +7,7 @@ import { type Entry, Fold, isGuest, type Json, type View } from '@millrace/proto
 const WINDOW = 2000
 
 /** The entries of a run that lie in `(after, to]` and may be shown, to its end. */
-export async function* entriesUpTo(
+export async function* runEntriesTo(
   manager: StreamManager,
   sessionId: string,
   runId: string,
@@ -24,11 +24,11 @@ export async function* entriesUpTo(
 }
 
 /** Adds up the entries of one run, from its start on or from wherever they still reach. */
-export class Tally {
+export class RunFold {
   readonly #runId: string
   readonly #fold = new Fold()
   /** The output that the run said, as far as that is known. */
-  said: Json | undefined
+  output: Json | undefined
   isEnded = false
 
   constructor(runId: string) {
@@ -47,7 +47,7 @@ export class Tally {
 
   add(entry: Entry | ReadEntry): void {
     const { chunk, origin } = entry
-    if (chunk.type === 'output' && !isGuest(origin) && origin.agentId === this.#runId) this.said = chunk.output
+    if (chunk.type === 'output' && !isGuest(origin) && origin.agentId === this.#runId) this.output = chunk.output
     if (chunk.type === 'run-finished') this.isEnded = true
     // What a run takes back before it begins is none of its own.
     if (chunk.type !== 'rewind') this.#fold.apply([entry])

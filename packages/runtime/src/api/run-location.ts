@@ -1,11 +1,11 @@
-// Where a run stands, told from its session: so it does not matter who asked for it, or in which process.
+// Where the entries of a run are in its session, and how far it has come.
 
 import type { StreamManager, Ticket } from '@millrace/log'
 import { RunError } from '../error/error.ts'
 import { sessionUnknown } from '../session/log-errors.ts'
 import { cutterOf, requestFor } from './request.ts'
 
-export interface Standing {
+export interface RunLocation {
   /** Whether it has ended, so that all of it lies in what was looked at. */
   readonly isEnded: boolean
   /** How far was looked. */
@@ -21,12 +21,12 @@ export interface Standing {
 }
 
 /** Where a run stands; throws where it was never asked for, or its request was taken back. */
-export async function standingOf(
+export async function locateRun(
   manager: StreamManager,
   sessionId: string,
   runId: string,
   requestedAt?: number,
-): Promise<Standing> {
+): Promise<RunLocation> {
   const info = await manager.getInfo(sessionId)
   if (info === null) throw sessionUnknown(sessionId)
   const { ticket, floor, head } = info

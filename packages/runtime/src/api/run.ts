@@ -2,8 +2,8 @@ import type { StreamManager } from '@millrace/log'
 import { checkObject } from '../error/check-object.ts'
 import { isTruncated, withLog } from '../session/log-errors.ts'
 import { type RunResult, resultOf } from './result.ts'
-import { entriesUpTo, Tally } from './run-fold.ts'
-import { isLive, type Standing, standingOf } from './run-location.ts'
+import { RunFold, runEntriesTo } from './run-fold.ts'
+import { isLive, locateRun, type RunLocation } from './run-location.ts'
 import { type PieceOptions, piecesOf, type RunPiece, RunStream, type StreamOptions } from './stream.ts'
 
 export interface StopOptions {
@@ -37,7 +37,7 @@ export class Run<Output = unknown> {
   stream(options: StreamOptions = {}): RunStream {
     const { sessionId, runId } = this
     const { manager } = this.#host
-    return new RunStream({ manager, sessionId, runId, standing: () => this.#standing() }, options)
+    return new RunStream({ manager, sessionId, runId, locate: () => this.#locate() }, options)
   }
 
   /** The same piece by piece, for servers that pass it on. */
@@ -46,13 +46,13 @@ export class Run<Output = unknown> {
     const { sessionId, runId } = this
     const { manager } = this.#host
     const { whole } = options
-    const source = { manager, sessionId, runId, standing: () => this.#standing(), ...(whole && { whole }) }
+    const source = { manager, sessionId, runId, locate: () => this.#locate(), ...(whole && { whole }) }
     return piecesOf(source, options)
   }
 
   /** Throws where it was never asked for, or its request was taken back. */
   async mustBeKnown(): Promise<void> {
-    await withLog(this.sessionId, () => this.#standing())
+    await withLog(this.sessionId, () => this.#locate())
   }
 
   /** How the run ends, or what it waits for now that it is paused; throws where its request is taken back while it waits. */
@@ -74,46 +74,46 @@ export class Run<Output = unknown> {
     const after = this.requestedAt
     if (info === null || after === undefined || after < info.floor || isLive(info.ticket, runId)) return undefined
     signal?.throwIfAborted()
-    const tally = new Tally(runId)
+    const fold = new RunFold(runId)
     try {
-      for await (const entry of entriesUpTo(manager, sessionId, runId, after, info.head)) tally.add(entry)
+      for await (const entry of runEntriesTo(manager, sessionId, runId, after, info.head)) fold.add(entry)
     } catch (error) {
       if (isTruncated(error)) return undefined
       throw error
     }
     // Where its end is not there it never began, or the log is another by now.
-    return tally.isEnded ? resultOf<Output>(sessionId, tally.view, runId, tally.said) : undefined
+    return fold.isEnded ? resultOf<Output>(sessionId, fold.view, runId, fold.output) : undefined
   }
 
   async #awaitedResult(options: StreamOptions): Promise<RunResult<Output>> {
-    for (let standing = await this.#standing(); ; ) {
+    for (let location = await this.#locate(); ; ) {
       try {
-        return await this.#result(standing, options)
+        return await this.#result(location, options)
       } catch (error) {
-        const now = isTruncated(error) ? await this.#standing() : undefined
+        const now = isTruncated(error) ? await this.#locate() : undefined
         // What was trimmed meanwhile is told from what is left.
-        if (now === undefined || now.floor <= standing.floor) throw error
-        standing = now
+        if (now === undefined || now.floor <= location.floor) throw error
+        location = now
       }
     }
   }
 
-  async #result(standing: Standing, options: StreamOptions): Promise<RunResult<Output>> {
+  async #result(location: RunLocation, options: StreamOptions): Promise<RunResult<Output>> {
     const { sessionId, runId } = this
     const { manager } = this.#host
-    const { from, floor, head, isEnded } = standing
-    const source = { manager, sessionId, runId, standing: async () => standing, whole: true }
+    const { from, floor, head, isEnded } = location
+    const source = { manager, sessionId, runId, locate: async () => location, whole: true }
     const after = Math.max(from, floor)
-    const own = isEnded ? entriesUpTo(manager, sessionId, runId, after, head) : new RunStream(source, options)
-    const tally = new Tally(runId)
-    for await (const entry of own) tally.add(entry)
-    if (from >= floor) return resultOf<Output>(sessionId, tally.view, runId, tally.said)
+    const own = isEnded ? runEntriesTo(manager, sessionId, runId, after, head) : new RunStream(source, options)
+    const fold = new RunFold(runId)
+    for await (const entry of own) fold.add(entry)
+    if (from >= floor) return resultOf<Output>(sessionId, fold.view, runId, fold.output)
     // Of a run whose start is trimmed the view at its end tells; where that is trimmed too, the first view that is left.
-    const { view } = await manager.view(sessionId, tally.last || floor)
-    return resultOf<Output>(sessionId, view, runId, tally.said)
+    const { view } = await manager.view(sessionId, fold.last || floor)
+    return resultOf<Output>(sessionId, view, runId, fold.output)
   }
 
-  #standing(): Promise<Standing> {
-    return standingOf(this.#host.manager, this.sessionId, this.runId, this.requestedAt)
+  #locate(): Promise<RunLocation> {
+    return locateRun(this.#host.manager, this.sessionId, this.runId, this.requestedAt)
   }
 }

@@ -16,26 +16,26 @@ import { type KeptUpload, keepUpload, type NewUpload, readUpload } from '../sess
 import { consoleLogger, guarded } from '../telemetry/logger.ts'
 import { Telemetry } from '../telemetry/telemetry.ts'
 import type { Answer, AnswerOptions } from './answer.ts'
-import { type DescribeOptions, giveDescription } from './description.ts'
-import { Turns } from './keyed-queue.ts'
+import { type DescribeOptions, describeSession } from './description.ts'
+import { KeyedQueue } from './keyed-queue.ts'
 import { programOf } from './program.ts'
 import { overtaken, refusalOf } from './refusal.ts'
 import {
-  type Asked,
   type AskOptions,
   messageOf,
   mustBeNew,
+  type RunSpec,
   requestFor,
   requestOf,
   runOf,
   type UserInput,
 } from './request.ts'
-import { type ResumeOptions, resumption, type Seen } from './resumption.ts'
+import { type ObservedSession, type ResumeOptions, resumption } from './resumption.ts'
 import { repetition, revision, runOfMessage } from './revision.ts'
 import { Run, type RunHost, type StopOptions } from './run.ts'
 import { BLOCKED_AFTER_MS, checkOptions, MAX_TAKEOVERS, type RuntimeOptions } from './runtime-options.ts'
 import { type SessionStatus, statusOf } from './status.ts'
-import { type Answered, type Answering, type ClaimOptions, giveAnswer, giveClaim } from './submit-answer.ts'
+import { type Answered, type AnswerTarget, type ClaimOptions, claimCall, submitAnswer } from './submit-answer.ts'
 
 /** What is said of any run that is asked for. */
 interface Starting extends AskOptions {
@@ -66,7 +66,7 @@ export interface ForkOptions {
 /** What is asked for of a run that was there before, and that run. */
 interface AskedAgain {
   readonly of: Begun
-  readonly asked: Asked
+  readonly asked: RunSpec
 }
 
 /** Runs of agents and workflows over one store: asks for them, shows them, and drives them unless others do. */
@@ -77,7 +77,7 @@ export class Runtime implements RunHost {
   readonly #blockedAfterMs: number
   readonly #telemetry: Telemetry
   readonly #notices: Notices
-  readonly #turns = new Turns()
+  readonly #answerQueue = new KeyedQueue()
   #isClosed = false
 
   constructor(options: RuntimeOptions) {
@@ -210,7 +210,7 @@ export class Runtime implements RunHost {
   /** Says what a session is called, for lists, whatever runs in it; tells the sequence of the entry that says so. */
   async describe(sessionId: string, options: DescribeOptions): Promise<{ readonly sequence: number }> {
     this.#mustBeOpen('describe')
-    return withLog(sessionId, () => giveDescription(this.manager, sessionId, options))
+    return withLog(sessionId, () => describeSession(this.manager, sessionId, options))
   }
 
   /** Keeps a file with a session, for as long as the session: a message names it by the url that it is given. */
@@ -249,7 +249,7 @@ export class Runtime implements RunHost {
   /** Answers what a run waits for: an approval, a client's tool, a question. The first answer counts; throws why another does not. */
   async answer(sessionId: string, answer: Answer, options: AnswerOptions = {}): Promise<Answered> {
     this.#mustBeOpen('answer')
-    const given = await withLog(sessionId, () => giveAnswer(this.#answering, sessionId, answer, options))
+    const given = await withLog(sessionId, () => submitAnswer(this.#answering, sessionId, answer, options))
     const { runId, ...done } = given
     if (runId !== undefined) this.#telemetry.asked(runId)
     this.#engine?.wake(sessionId)
@@ -259,11 +259,11 @@ export class Runtime implements RunHost {
   /** Takes the call of a client's tool upon oneself for a while, so that nobody else runs it meanwhile; tells until when. */
   async claim(sessionId: string, toolCallId: string, options: ClaimOptions): Promise<{ readonly until: number }> {
     this.#mustBeOpen('claim')
-    return withLog(sessionId, () => giveClaim(this.#answering, sessionId, toolCallId, options))
+    return withLog(sessionId, () => claimCall(this.#answering, sessionId, toolCallId, options))
   }
 
-  get #answering(): Answering {
-    return { manager: this.manager, programs: this.#programs, turns: this.#turns }
+  get #answering(): AnswerTarget {
+    return { manager: this.manager, programs: this.#programs, queue: this.#answerQueue }
   }
 
   /** What a session shows, and its ticket. */
@@ -299,7 +299,7 @@ export class Runtime implements RunHost {
   /** Asks for a run of its own; where its message was given an id, on a session in which that is new. */
   async #askNew<Output>(
     sessionId: string,
-    asked: Asked,
+    asked: RunSpec,
     runId: string,
     options: AskOptions,
     isNamed: boolean,
@@ -324,7 +324,7 @@ export class Runtime implements RunHost {
     sessionId: string,
     options: AskOptions,
     repeats: (request: RunRequest) => boolean,
-    decide: (seen: Seen) => AskedAgain | Promise<AskedAgain>,
+    decide: (seen: ObservedSession) => AskedAgain | Promise<AskedAgain>,
   ): Promise<Run> {
     checkObject('options', options)
     const runId = options.runId ?? randomUUID()
@@ -357,7 +357,7 @@ export class Runtime implements RunHost {
   /** Asks for a run; undefined where the session is not at the version any more on which that was decided. */
   async #ask<Output>(
     sessionId: string,
-    asked: Asked,
+    asked: RunSpec,
     runId: string,
     options: AskOptions,
     ifVersion?: string,

@@ -2,7 +2,7 @@ import { mustStop, type ReadEntry, type StreamInfo, type StreamManager } from '@
 import { decodeCursor, type Entry, encodeCursor } from '@millrace/protocol'
 import { checkObject } from '../error/check-object.ts'
 import { withLog } from '../session/log-errors.ts'
-import { type Standing, takenBack } from './run-location.ts'
+import { type RunLocation, takenBack } from './run-location.ts'
 
 export interface StreamOptions {
   /** Goes on after this place: a cursor, or a sequence. */
@@ -15,7 +15,7 @@ export interface Source {
   readonly manager: StreamManager
   readonly sessionId: string
   readonly runId: string
-  readonly standing: () => Promise<Standing>
+  readonly locate: () => Promise<RunLocation>
   /** What was taken back too, and from wherever the log still reaches. */
   readonly whole?: boolean
 }
@@ -99,18 +99,18 @@ async function* entriesOf(source: Source, options: StreamOptions): AsyncGenerato
 
 /** A run piece by piece, for who passes it on: to its end or pause. Throws where its request is taken back while it waits. */
 export async function* piecesOf(
-  { manager, sessionId, runId, standing, whole }: Source,
+  { manager, sessionId, runId, locate, whole }: Source,
   { after: place, signal, merge = false, rewound = false, pageBytes }: PieceOptions,
 ): AsyncGenerator<RunPiece, void, void> {
-  let stands = await standing()
-  let after = place ?? (whole ? Math.max(stands.from, stands.floor) : stands.from)
+  let location = await locate()
+  let after = place ?? (whole ? Math.max(location.from, location.floor) : location.from)
   const how = { runId, merge, rewound, ...(pageBytes !== undefined && { pageBytes }), ...(signal && { signal }) }
   for (;;) {
     // What a later run took back is not shown to those who come late, and yet it was this run.
-    const isWhole = whole || stands.isCut
+    const isWhole = whole || location.isCut
     const reader = manager.readBatches(sessionId, { ...how, after, whole: isWhole })
     const cursorAt = (sequence: number): string => encodeCursor(reader.placeAt(sequence))
-    let isWaiting = !stands.hasBegun
+    let isWaiting = !location.hasBegun
     let isPaused = false
     try {
       // Looked for once, not at each pause on the way there.
@@ -156,9 +156,9 @@ export async function* piecesOf(
       reader.close()
     }
     if (isWhole) return
-    // Its end is none of what was read: it lies before the place, or was taken back after the look at where the run stands.
-    stands = await standing()
-    if (!stands.isCut) return
+    // Its end is none of what was read: it lies before the place, or was taken back after the look at where the run location.
+    location = await locate()
+    if (!location.isCut) return
   }
 }
 

@@ -17,8 +17,8 @@ import {
   pendingFor,
   refusalOf,
 } from './answer.ts'
-import { Speakers } from './client-tool-schemas.ts'
-import type { Turns } from './keyed-queue.ts'
+import { ClientToolSchemas } from './client-tool-schemas.ts'
+import type { KeyedQueue } from './keyed-queue.ts'
 
 /** What became of an answer: where it is in the log. */
 export interface Answered {
@@ -33,39 +33,39 @@ export interface ClaimOptions extends AnswerOptions {
 }
 
 /** Where answers go, and what is known here of who waits for them. */
-export interface Answering {
+export interface AnswerTarget {
   readonly manager: StreamManager
   /** By their programs. */
   readonly programs: ReadonlyMap<string, Program>
   /** Those of this process who append to a session: all at once they would have to try again after each of the others. */
-  readonly turns: Turns
+  readonly queue: KeyedQueue
 }
 
 /** An answer that was taken, and the run that waited for it. */
-export interface Given extends Answered {
+export interface AcceptedAnswer extends Answered {
   readonly runId: string | undefined
 }
 
 /** Answers what a run waits for: the first answer counts, and who repeats it is told so. */
-export async function giveAnswer(
-  answering: Answering,
+export async function submitAnswer(
+  answering: AnswerTarget,
   sessionId: string,
   given: Answer,
   options: AnswerOptions,
-): Promise<Given> {
+): Promise<AcceptedAnswer> {
   checkOptions(options)
   const { manager, programs } = answering
   const answer = answerOf(given)
   const { ticket, version } = await infoFor(manager, sessionId, options)
   mustBeOfKind(ticket, answer)
   const { runId, program = '' } = ticket.run ?? {}
-  const known = new Speakers(programs, program)
+  const known = new ClientToolSchemas(programs, program)
   const pending = pendingFor(ticket, answer)
   let call = pending?.toolCallId
   // The ticket decides; the session, which may be long, is read only where something is to be compared with what it shows.
   if (pending ? isCompared(answer, known) : isOfOld(ticket, answer)) {
     const { view } = await manager.view(sessionId)
-    const schema = pending && known.outputOf(view, pending)
+    const schema = pending && known.schemaFor(view, pending)
     await mustFit(view, answer, schema, manager, sessionId)
     call ??= callOf(view, answer)
   }
@@ -73,14 +73,14 @@ export async function giveAnswer(
   // What did not wait was compared with nothing: it is an answer to nothing that begins to wait just now.
   const isNothing = pending === undefined && isCompared(answer, known)
   const beside = { ...ownedBy(options), ...(isNothing && { ifVersion: version }) }
-  const done = await give(answering, sessionId, options.guest, () => chunk, beside)
-  return done ? { ...done, runId } : giveAnswer(answering, sessionId, answer, options)
+  const done = await append(answering, sessionId, options.guest, () => chunk, beside)
+  return done ? { ...done, runId } : submitAnswer(answering, sessionId, answer, options)
 }
 
 /** Whether something of an answer has to fit what the session shows. */
-function isCompared(answer: Answer, known: Speakers): boolean {
+function isCompared(answer: Answer, known: ClientToolSchemas): boolean {
   if (answer.kind === 'approval') return answer.input !== undefined
-  return answer.kind === 'interrupt' || ('output' in answer && known.checkOutputs)
+  return answer.kind === 'interrupt' || ('output' in answer && known.hasSchemas)
 }
 
 /** Whether an answer to what does not wait has to be looked at beside what was settled: it says what was shown, or its id alone does not tell its call. */
@@ -93,8 +93,8 @@ const isOfOld = (ticket: Ticket, answer: Answer): boolean =>
 const hasSettled = ({ settled }: Ticket): boolean => settled.length > 0
 
 /** Takes the call of a client's tool upon oneself for a while, so that nobody else runs it meanwhile; tells until when. */
-export async function giveClaim(
-  answering: Answering,
+export async function claimCall(
+  answering: AnswerTarget,
   sessionId: string,
   toolCallId: string,
   options: ClaimOptions,
@@ -116,7 +116,7 @@ export async function giveClaim(
     until = clock + forMs
     return { type: 'tool-claimed', toolCallId, until, ...(by !== undefined && { by }) }
   }
-  await give(answering, sessionId, guest, say, ownedBy(options))
+  await append(answering, sessionId, guest, say, ownedBy(options))
   return { until }
 }
 
@@ -141,14 +141,14 @@ async function infoFor(manager: StreamManager, sessionId: string, { principal }:
 }
 
 /** Appends what a guest says, when it is their turn; undefined where the session is not at the version any more on which that was decided. */
-async function give(
-  { manager, turns }: Answering,
+async function append(
+  { manager, queue }: AnswerTarget,
   sessionId: string,
   guest = 'runtime',
   say: () => Chunk | Promise<Chunk>,
   beside: GuestOptions = {},
 ): Promise<Answered | undefined> {
-  const [chunk, done] = await turns.take(sessionId, async () => {
+  const [chunk, done] = await queue.run(sessionId, async () => {
     const said = await say()
     return [said, await manager.append(sessionId, guest, said, beside)] as const
   })

@@ -1,20 +1,20 @@
-/** Something that happens again and again; who waits for the next time misses none in between. */
-export class Bell {
+/** Repeatable event. `after(count)` resolves on the next one and never misses one in between. */
+export class Signal {
   #count = 0
   #next = Promise.withResolvers<void>()
 
-  /** How often it rang so far. */
+  /** How many times `notify` was called. */
   get count(): number {
     return this.#count
   }
 
-  ring(): void {
+  notify(): void {
     this.#count++
     this.#next.resolve()
     this.#next = Promise.withResolvers()
   }
 
-  /** Resolves once it has rung more often than that. */
+  /** Resolves once `notify` was called more than `count` times. */
   after(count: number): Promise<void> {
     return this.#count > count ? Promise.resolve() : this.#next.promise
   }

@@ -5,7 +5,7 @@ import { testRuntime } from '../api/test-runtime.fixture.ts'
 import { agent } from '../define/agent.ts'
 import { tool } from '../define/tool.ts'
 import { caller, callsOf, play } from '../execute/agent/play.fixture.ts'
-import { breath } from './yield-to-event-loop.ts'
+import { yieldToEventLoop } from './yield-to-event-loop.ts'
 
 /** When work that is not ended by others ends by itself, so that its test fails and does not hang. */
 const ENDLESS_MS = 60_000
@@ -27,7 +27,7 @@ test('work that goes on without a pause lets others through, and only now and th
   let rests = 0
   let works = 0
   for (const _ of endless()) {
-    const rest = breath(timers)
+    const rest = yieldToEventLoop(timers)
     if (rest) rests++
     else works++
     await rest

@@ -1,15 +1,16 @@
-// Work that never has to wait would let nobody else go on: no timer, no stop, no other session.
-
 import type { Timers } from '@millrace/log'
 
-/** As long may a process work without a pause, in milliseconds. */
+/** Longest time that a task runs before it yields, in ms. */
 const LONGEST_MS = 10
 
-/** When the work of this turn of the event loop began, as far as anybody has asked. */
+/** When the current task of the event loop started, as far as it was asked. */
 const begun = new WeakMap<Timers, number>()
 
-/** A pause for others, where it is time for one; asked between pieces of work that may follow each other at once. */
-export function breath(timers: Timers): Promise<void> | undefined {
+/**
+ * Yields to the event loop when the current task has run for 10 ms; returns undefined otherwise. Call it between pieces of work that may follow each other
+ * without waiting, so that timers, stops and other sessions get their turn.
+ */
+export function yieldToEventLoop(timers: Timers): Promise<void> | undefined {
   const since = begun.get(timers)
   if (since === undefined) {
     begun.set(timers, timers.now())

@@ -38,9 +38,9 @@ vi.mock('../execute/tool/need.ts', async load => {
 })
 vi.mock('../execute/tool/execute-call.ts', async load => {
   const own = await load<typeof execution>()
-  const execute: typeof own.execute = settings =>
-    own.execute({ ...settings, call: now.mutant?.call?.(settings.call) ?? settings.call })
-  return { ...own, execute }
+  const executeCall: typeof own.executeCall = settings =>
+    own.executeCall({ ...settings, call: now.mutant?.call?.(settings.call) ?? settings.call })
+  return { ...own, executeCall }
 })
 vi.mock('../drive/pause.ts', async load => {
   const own = await load<typeof pause>()

@@ -2,7 +2,7 @@
 
 import type { BatchLike, Lane, LogStore, Said, Writer } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
-import type { Position } from '../execute/agent-position.ts'
+import type { AgentPosition } from '../execute/agent-position.ts'
 import type { ScheduleOptions } from './simulated-schedule.fixture.ts'
 
 export interface Mutant {
@@ -14,7 +14,7 @@ export interface Mutant {
   readonly world?: ScheduleOptions['mutant']
   /** Breaks a writer that was just made. */
   readonly writer?: (writer: Writer) => void
-  readonly position?: (position: Position) => Position
+  readonly position?: (position: AgentPosition) => AgentPosition
 }
 
 /** All plans, the one that is known to find a mutant first. */

@@ -2,9 +2,9 @@
 
 import type { Said } from '@millrace/log'
 import { vi } from 'vitest'
-import { Execution } from '../execute/replay/execution.ts'
+import { NodeExecution } from '../execute/replay/execution.ts'
 import { Journal } from '../execute/replay/journal.ts'
-import type { Given } from '../execute/replay/record.ts'
+import type { HookResult } from '../execute/replay/record.ts'
 import { Replay } from '../execute/replay/replay.ts'
 import { chunkOf, lanes, MUTANTS, type Mutant, rewriting } from './run-mutants.fixture.ts'
 import type { ScenarioName } from './workflow.scenarios.fixture.ts'
@@ -47,7 +47,7 @@ export const FLOW_MUTANTS: readonly FlowMutant[] = [
         entries.map(entry => {
           const { chunk } = entry
           if (chunk.type !== 'hook-completed') return entry
-          const { shown, ...result } = (chunk.result ?? {}) as Given
+          const { shown, ...result } = (chunk.result ?? {}) as HookResult
           return { ...entry, chunk: { ...chunk, result } }
         }),
       ),
@@ -90,8 +90,8 @@ export const FLOW_MUTANTS: readonly FlowMutant[] = [
     of: 'rounds',
     found: /"interrupt".* is said \d times, expected 0/,
     break() {
-      const { call } = Execution.prototype
-      vi.spyOn(Execution.prototype, 'call').mockImplementation(function (this: Execution, hook, id, live) {
+      const { call } = NodeExecution.prototype
+      vi.spyOn(NodeExecution.prototype, 'call').mockImplementation(function (this: NodeExecution, hook, id, live) {
         return call.call(this, hook, id, own => live({ ...own, begun: undefined }))
       })
     },
@@ -101,7 +101,7 @@ export const FLOW_MUTANTS: readonly FlowMutant[] = [
     of: 'consent',
     found: /pauses with a draft/,
     break() {
-      vi.spyOn(Execution.prototype, 'keep').mockResolvedValue()
+      vi.spyOn(NodeExecution.prototype, 'keep').mockResolvedValue()
     },
   },
   {

@@ -1,7 +1,7 @@
 // Whether all that happened with a workflow was right: what the log says, what it shows, and what was really done.
 
 import { type Chunk, type Entry, Fold, isGuest, isWord, type View } from '@millrace/protocol'
-import type { Given } from '../execute/replay/record.ts'
+import type { HookResult } from '../execute/replay/record.ts'
 import { keyOf } from '../session/key.ts'
 import { answerProblems } from './consent.fixture.ts'
 import type { CallLine, Line } from './ledger.fixture.ts'
@@ -105,7 +105,7 @@ function keptOf(entries: readonly Entry[]): Kept {
         if (!internal) say(`${chunk.hookId} is for no reader`)
         const { hookId, hook } = chunk
         if (PASSING_HOOKS.has(hook)) break
-        const { asked, error } = (chunk.result ?? {}) as Given
+        const { asked, error } = (chunk.result ?? {}) as HookResult
         if (asked !== undefined) break
         if (error === undefined && records.has(hookId)) say(`${hookId} was given at ${records.get(hookId)}`)
         records.set(hookId, sequence)

@@ -1,6 +1,7 @@
 import type { Json, Message, Usage } from '@millrace/protocol'
 import type { Backoff } from '../model/backoff.ts'
 import type { Agent } from './agent.ts'
+import type { VoidReturn } from './tool.ts'
 import { checkNode, jsonOf } from './workflow-checks.ts'
 
 /** What a node's code is given. */
@@ -74,12 +75,10 @@ export interface NodeRetry {
 /** What becomes of the run where a node has failed for good: it fails too, goes on with data in place of the node's, or goes to another node. */
 export type ErrorPolicy = 'stop' | { readonly continue: unknown } | { readonly route: '' | (string & {}) }
 
-type Nothing = ReturnType<() => void>
-
 /** What a condition is taken for: a literal, which the compiler would widen to a text if it were only that. */
 type Literal = '' | (string & {})
 
-type Returned = NodeResult<unknown, Literal> | Nothing | undefined
+type Returned = NodeResult<unknown, Literal> | VoidReturn | undefined
 
 /** A node's code: a plain function. */
 export type NodeFunction = (context: NodeContext<never, never>) => Returned | PromiseLike<Returned>

@@ -201,7 +201,7 @@ type OutputAlong<Nodes, E extends Edges, One> = One extends readonly [infer From
 // The checks.
 
 /** What is wrong, in the compiler's words. */
-interface Problem<Text> {
+interface EdgeProblem<Text> {
   readonly problem: Text
 }
 
@@ -216,7 +216,7 @@ export type CheckedEdges<Nodes, E extends Edges, I extends Schema | undefined> =
     : {
         readonly [K in keyof E]: [ProblemOf<Nodes, E, I, E[K]>] extends [never]
           ? unknown
-          : readonly [unknown, Problem<ProblemOf<Nodes, E, I, E[K]>>, ...unknown[]]
+          : readonly [unknown, EdgeProblem<ProblemOf<Nodes, E, I, E[K]>>, ...unknown[]]
       }
 
 type ProblemOf<Nodes, E extends Edges, I extends Schema | undefined, One> = One extends readonly [

@@ -8,7 +8,7 @@ import type { Agent } from './agent.ts'
 import { type Approval, checkApproval } from './approval.ts'
 import type { Program } from './program.ts'
 import { checkToolName } from './tool.ts'
-import type { Said, Workflow, WorkflowInput } from './workflow.ts'
+import type { Workflow, WorkflowCallInput, WorkflowInput } from './workflow.ts'
 
 export interface SubAgentOptions<I extends Schema, Told = string, Name extends string = string> {
   /** What the parent calls it; its own name, if nothing is said. */
@@ -70,7 +70,10 @@ export function subAgent<
 >(agent: A, options?: SubAgentOptions<I, string, Name>): SubAgent<NoInfer<Name>, Jsonified<InputOf<I>>, A>
 export function subAgent<
   W extends Workflow,
-  I extends Schema = Schema<Said<W>, WorkflowInput<W> extends string ? { prompt: string } : WorkflowInput<W>>,
+  I extends Schema = Schema<
+    WorkflowCallInput<W>,
+    WorkflowInput<W> extends string ? { prompt: string } : WorkflowInput<W>
+  >,
   const Name extends string = W['name'],
 >(workflow: W, options?: SubAgentOptions<I, unknown, Name>): SubAgent<NoInfer<Name>, Jsonified<InputOf<I>>, W>
 export function subAgent(program: Program, options: SubAgentOptions<Schema, unknown> = {}): SubAgent {

@@ -68,9 +68,10 @@ export type Executed<Returned> =
       ? LastOf<Yielded, Last>
       : Awaited<Returned>
 
-type LastOf<Yielded, Last> = [Last] extends [Nothing] ? Yielded : Last
+type LastOf<Yielded, Last> = [Last] extends [VoidReturn] ? Yielded : Last
 
-type Nothing = ReturnType<() => void>
+/** The type of a function that returns nothing; `void` itself is no member of a union. */
+export type VoidReturn = ReturnType<() => void>
 
 interface Described<Name extends string, I extends Schema> {
   readonly name: Name

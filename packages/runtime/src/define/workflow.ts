@@ -80,7 +80,9 @@ export interface WorkflowShown<Nodes, I extends Schema | undefined> {
 }
 
 /** What a call of a workflow carries, where another agent calls it as it is. */
-export type Said<W> = W extends { readonly types?: { readonly shown: { readonly said: infer S } } } ? S : unknown
+export type WorkflowCallInput<W> = W extends { readonly types?: { readonly shown: { readonly said: infer S } } }
+  ? S
+  : unknown
 
 /** What a run of a workflow gives: the data of the nodes with an edge to the end, undefined where one has none. */
 export type WorkflowOutput<W> = W extends Workflow<string, unknown, infer Output> ? Output : unknown

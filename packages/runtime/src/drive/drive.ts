@@ -11,20 +11,20 @@ import {
   type Writer,
 } from '@millrace/log'
 import type { Chunk, Json } from '@millrace/protocol'
-import { Bell } from '../async/signal.ts'
+import { Signal } from '../async/signal.ts'
 import { unlessAborted } from '../async/unless-aborted.ts'
 import type { Agent } from '../define/agent.ts'
 import { type Program, workflowOf } from '../define/program.ts'
 import { BudgetError, MillraceError } from '../error/error.ts'
-import { workOn } from '../execute/agent/run-agent.ts'
+import { runAgent } from '../execute/agent/run-agent.ts'
 import type { Ended, Executor } from '../execute/executor.ts'
 import { agentOutput } from '../execute/output-stream.ts'
-import { checkpointOf, type Work, type Working } from '../execute/program-execution.ts'
+import { type AgentExecution, checkpointOf, type ProgramExecution } from '../execute/program-execution.ts'
 import { draftsEnded } from '../execute/replay/drafts.ts'
 import { programAt } from '../execute/replay/journal.ts'
-import { childrenEnded, completed, failed, failureOf, stopped } from '../execute/run-end.ts'
+import { completed, failed, failureOf, stopped, subAgentEnds } from '../execute/run-end.ts'
 import { workflowNamed } from '../execute/workflow/migration.ts'
-import { flowOn } from '../execute/workflow/run-workflow.ts'
+import { runWorkflow } from '../execute/workflow/run-workflow.ts'
 import type { Backoff } from '../model/backoff.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
 import { lastLineIn, withLine } from '../session/last-line.ts'
@@ -66,7 +66,7 @@ export interface DriveOptions {
   readonly snapshots: Snapshots
   readonly clock: StoreClock
   /** Aborted where the run is to be handed over at its next commit. */
-  readonly leaving: AbortSignal
+  readonly handover: AbortSignal
 }
 
 /** Why the work on a run ends before its end: it was asked to stop. */
@@ -76,7 +76,7 @@ const STOPPED = Symbol('stopped')
 const NOT_THE_RUN = new Set(['unavailable', 'fenced', 'regressed', 'absent', 'closed', 'truncated'])
 
 /** Runs the agents and workflows of all runs. */
-const executor: Executor = { runAgent: workOn, runWorkflow: flowOn }
+const executor: Executor = { runAgent: runAgent, runWorkflow: runWorkflow }
 
 export class Drive {
   readonly #settings: DriveSettings
@@ -84,9 +84,9 @@ export class Drive {
   readonly #writer: Writer
   readonly #runId: string
   readonly #controller = new AbortController()
-  readonly #moved = new Bell()
+  readonly #ticketChanged = new Signal()
   readonly #told: RunTelemetry
-  #work: Working | undefined
+  #work: ProgramExecution | undefined
   #session: Session | undefined
   /** How far the latest snapshot reaches, as far as this drive knows. */
   #kept = 0
@@ -178,14 +178,14 @@ export class Drive {
       isFailed = false
       if (ticket.run?.runId !== this.#runId) return undefined
       if (mustStop(ticket))
-        return [...childrenEnded(session, this.#writer, stopStatus(ticket)), ...stopped(ticket, checkpointId)]
+        return [...subAgentEnds(session, this.#writer, stopStatus(ticket)), ...stopped(ticket, checkpointId)]
       if (why === undefined) return undefined
       isFailed = true
       // Said here, because what a writer begins with by itself discards the drafts.
       const begins: Chunk[] = ticket.run.paused ? [] : [{ type: 'executor-superseded' }]
       const left = [
         ...draftsEnded(session, this.#writer, why.code),
-        ...childrenEnded(session, this.#writer, 'interrupted'),
+        ...subAgentEnds(session, this.#writer, 'interrupted'),
       ]
       return [...begins, ...left, ...failed(why, checkpointId)]
     })
@@ -217,15 +217,15 @@ export class Drive {
       this.#kept = head
       snapshots.offer(writer.streamId)
     }
-    const session = await sessions.open(writer.streamId, { writer, onRead, onClock: clock.hear })
-    this.#kept = snapshots.heard(session.id, session.snapshot, session.head)
+    const session = await sessions.open(writer.streamId, { writer, onRead, onClock: clock.update })
+    this.#kept = snapshots.noteRead(session.id, session.snapshot, session.head)
     this.#session = session
     return session
   }
 
   #look(ticket: Ticket): void {
     if (mustStop(ticket) || ticket.run?.runId !== this.#runId) this.#controller.abort(STOPPED)
-    else this.#moved.ring()
+    else this.#ticketChanged.notify()
   }
 
   /** How long the run may still take, by the store's clock: not counted is when it waited for somebody. */
@@ -250,7 +250,7 @@ export class Drive {
     const context = await this.#context(session)
     this.#controller.signal.throwIfAborted()
     if (session.message(runId, runId) === undefined) await writer.write({ type: 'start' })
-    const working: Working = {
+    const working: ProgramExecution = {
       program: definition,
       session,
       writer,
@@ -258,7 +258,7 @@ export class Drive {
       agentId: runId,
       parent: undefined,
       signal: this.#controller.signal,
-      leaving: this.#options.leaving,
+      handover: this.#options.handover,
       checkpointId: undefined,
       context,
       data: session.view.requests.find(request => request.runId === runId)?.data,
@@ -266,7 +266,7 @@ export class Drive {
       backoff,
       logger,
       telemetry: this.#told.agent,
-      moved: this.#moved,
+      ticketChanged: this.#ticketChanged,
       clock: this.#options.clock.now,
       turn: inTurn(),
       executor,
@@ -279,7 +279,7 @@ export class Drive {
       return () => executor.runWorkflow(working, definition)
     }
     await this.#giveState(definition, session)
-    const work: Work = {
+    const work: AgentExecution = {
       ...working,
       agent: definition,
       history: () => session.history(),
@@ -385,11 +385,11 @@ export class Drive {
       isFailed = false
       if (ticket.run?.runId !== this.#runId) return undefined
       if (mustStop(ticket))
-        return [...childrenEnded(session, writer, stopStatus(ticket)), ...stopped(ticket, checkpointId)]
+        return [...subAgentEnds(session, writer, stopStatus(ticket)), ...stopped(ticket, checkpointId)]
       // Without a failure the stop was taken back, with the request that it made room for: whoever claims the run next goes on with it.
       isFailed = failure !== undefined
       if (failure === undefined) return undefined
-      const left = [...draftsEnded(session, writer, failure.code), ...childrenEnded(session, writer, 'interrupted')]
+      const left = [...draftsEnded(session, writer, failure.code), ...subAgentEnds(session, writer, 'interrupted')]
       return [...left, ...failed(failure, checkpointId)]
     })
     if (isFailed) logger.error('a run failed', { sessionId: writer.streamId, runId: this.#runId, cause: error })
@@ -400,7 +400,7 @@ const overtime = ({ budget: { time } }: Program): BudgetError =>
   new BudgetError('budget_time', `the run has taken longer than ${time} ms`)
 
 /** Does one thing after the other, whatever becomes of them. */
-function inTurn(): Working['turn'] {
+function inTurn(): ProgramExecution['turn'] {
   let last: Promise<unknown> = Promise.resolve()
   return work => {
     const done = last.then(work)

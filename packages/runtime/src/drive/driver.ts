@@ -21,7 +21,7 @@ export class Driver implements Driving {
   readonly #settings: DriveSettings
   readonly #sessions: Sessions
   readonly #snapshots: Snapshots
-  readonly #leaving = new AbortController()
+  readonly #handover = new AbortController()
   /** Those under way: one signal for all of them would look through its listeners for each that comes. */
   readonly #drives = new Set<Drive>()
   #isAbandoned = false
@@ -70,7 +70,7 @@ export class Driver implements Driving {
 
   /** From now on every run is handed over at its next commit. */
   leave(): void {
-    this.#leaving.abort()
+    this.#handover.abort()
   }
 
   /** Lets go at once: what is under way is cut off, and tried again by whoever goes on. */
@@ -98,7 +98,7 @@ export class Driver implements Driving {
   }
 
   get #isLeaving(): boolean {
-    return this.#leaving.signal.aborted
+    return this.#handover.signal.aborted
   }
 
   /** Drives one run, if one is due; whether to look for another. */
@@ -129,7 +129,7 @@ export class Driver implements Driving {
         sessions: this.#sessions,
         snapshots: this.#snapshots,
         clock,
-        leaving: this.#leaving.signal,
+        handover: this.#handover.signal,
       })
       this.#drives.add(drive)
       const isMore = await drive.run().finally(() => this.#drives.delete(drive))

@@ -67,7 +67,7 @@ export interface NoticeSettings {
 }
 
 /** Which run of which session. */
-interface Place {
+interface NoticeTarget {
   readonly sessionId: string
   readonly runId: string
   readonly program: string
@@ -75,7 +75,7 @@ interface Place {
 }
 
 /** When a run pauses or ends, of which program, and whether this process drives that. */
-interface Owing {
+interface NoticeContext {
   readonly clock: number
   readonly program: string
   readonly isDriven: boolean
@@ -128,7 +128,7 @@ export class Notices {
   }
 
   /** What pauses or ends a run, with the time from which on others are to tell of it: at once where nobody here has that program. */
-  owed(batch: BatchLike, { clock, program, isDriven }: Owing): BatchLike {
+  owed(batch: BatchLike, { clock, program, isDriven }: NoticeContext): BatchLike {
     const isOurs = this.#tells(program)
     if (!isOurs && isDriven) return batch
     return batch.map(item => {
@@ -143,7 +143,7 @@ export class Notices {
   }
 
   /** Tells of what a batch said that is in the log now; soon, and nobody waits for it. */
-  tell({ principal, ...place }: Place, batch: BatchLike): void {
+  tell({ principal, ...place }: NoticeTarget, batch: BatchLike): void {
     if (!this.#tells(place.program)) return
     for (const item of batch) {
       const chunk = 'type' in item ? item : item.chunk

@@ -3,7 +3,7 @@
 import type { Message, ToolPart } from '@millrace/protocol'
 import type { Callable } from '../define/tool.ts'
 
-export interface Position {
+export interface AgentPosition {
   /** The steps whose model call was committed. */
   readonly steps: number
   /** The calls of the last of them that have no outcome yet: they have to run, or wait for somebody. */
@@ -13,7 +13,7 @@ export interface Position {
 }
 
 /** Where the agent of a message stands. */
-export function positionOf(message: Message | undefined): Position {
+export function positionOf(message: Message | undefined): AgentPosition {
   const parts = message?.parts ?? []
   const steps = parts.filter(({ type }) => type === 'step-start').length
   const last = parts.findLastIndex(({ type }) => type === 'step-start')

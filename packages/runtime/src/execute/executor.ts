@@ -1,7 +1,7 @@
 import type { Said } from '@millrace/log'
 import type { FinishReason, Json } from '@millrace/protocol'
 import type { Workflow } from '../define/workflow.ts'
-import type { Work, Working } from './program-execution.ts'
+import type { AgentExecution, ProgramExecution } from './program-execution.ts'
 
 /**
  * Runs agents and workflows. Tools call agents, agents call tools, and nodes of workflows call agents: the driver hands one executor down, so that none of
@@ -9,9 +9,9 @@ import type { Work, Working } from './program-execution.ts'
  */
 export interface Executor {
   /** Runs an agent from its current position until it ends or cannot continue here. Throws if it fails. */
-  runAgent(work: Work): Promise<Ended>
+  runAgent(work: AgentExecution): Promise<Ended>
   /** Runs a workflow from its current position until it ends or cannot continue here. Throws if it fails. `input` is for one that a sub-agent call started. */
-  runWorkflow(work: Working, workflow: Workflow, input?: Json): Promise<Ended>
+  runWorkflow(work: ProgramExecution, workflow: Workflow, input?: Json): Promise<Ended>
 }
 
 /** Why an agent that is not done does not go on here: another process is to, or somebody has to answer first. */

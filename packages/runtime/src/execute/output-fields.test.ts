@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { jsonSchemaOf } from '../schema/schema.ts'
-import { fieldsOf } from './output-fields.ts'
+import { outputFields } from './output-fields.ts'
 
-const fields = (schema: z.ZodType) => Object.fromEntries(fieldsOf(jsonSchemaOf(schema, 'here')))
+const fields = (schema: z.ZodType) => Object.fromEntries(outputFields(jsonSchemaOf(schema, 'here')))
 
 test('objects are streamed field by field, lists item by item, texts as they grow', () => {
   const schema = z.object({
@@ -69,9 +69,9 @@ test('a schema that speaks of itself, or of several, or of nothing, is no troubl
   })
   expect(fields(tree)).toEqual({ name: 'text-delta', kids: 'append' })
   expect(fields(z.union([z.object({ a: z.string() }), z.object({ b: z.string() })]))).toEqual({})
-  expect(Object.fromEntries(fieldsOf({ type: 'object', properties: { a: true, b: null } }))).toEqual({
+  expect(Object.fromEntries(outputFields({ type: 'object', properties: { a: true, b: null } }))).toEqual({
     a: 'set',
     b: 'set',
   })
-  expect(Object.fromEntries(fieldsOf({}))).toEqual({})
+  expect(Object.fromEntries(outputFields({}))).toEqual({})
 })

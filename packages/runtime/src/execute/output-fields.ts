@@ -7,19 +7,19 @@ import type { JsonSchema } from '../schema/schema.ts'
 const DEEPEST = 4
 
 /** The fields that a schema names, by their dotted paths: objects field by field, lists item by item, texts as they grow. */
-export function* fieldsOf(given: unknown, path: readonly string[] = []): Generator<[string, FieldKind]> {
+export function* outputFields(given: unknown, path: readonly string[] = []): Generator<[string, FieldKind]> {
   const schema = plain(given)
   const { type, properties, items } = schema
   if (type === 'object' && isSchema(properties) && path.length < DEEPEST) {
     for (const [key, below] of Object.entries(properties)) {
       // What a path cannot name arrives with the whole.
       if (/^$|[.*]/.test(key) || /^\d+$/.test(key)) continue
-      yield* fieldsOf(below, [...path, key])
+      yield* outputFields(below, [...path, key])
     }
     return
   }
   // A list that is the whole document has no name that items could be added to.
-  if (type === 'array' && path.length === 0) yield* fieldsOf(items, ['*'])
+  if (type === 'array' && path.length === 0) yield* outputFields(items, ['*'])
   else if (path.length > 0) yield [path.join('.'), kindOf(schema)]
 }
 

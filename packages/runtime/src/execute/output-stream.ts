@@ -5,10 +5,10 @@ import type { Agent } from '../define/agent.ts'
 import { MillraceError } from '../error/error.ts'
 import { type Schema, validate } from '../schema/schema.ts'
 import { outputStreamId } from '../session/session.ts'
-import { fieldsOf } from './output-fields.ts'
+import { outputFields } from './output-fields.ts'
 
 /** What each update of a structured object says of it. */
-export interface Identity {
+export interface StructuredIdentity {
   readonly streamId: string
   readonly dataType: string
   readonly schemaId?: string
@@ -20,7 +20,7 @@ export interface Identity {
 export interface OutputSettings {
   readonly schema: Schema
   /** The object that readers see; none, where only who asked gets it. */
-  readonly shown?: Identity
+  readonly shown?: StructuredIdentity
   /** The fields that are shown while they stream; the rest comes with the whole. */
   readonly fields: Fields
   /** Where in the document the object lies that is shown; it is the document itself, if nothing is said. */
@@ -28,7 +28,7 @@ export interface OutputSettings {
   /** Whether a document is the last word about its object; always, if nothing is said. */
   readonly isFinal?: (document: Json) => boolean
   /** The part as which text beside calls is shown; such text is nobody's, if nothing is said. */
-  readonly asideId?: string
+  readonly sideTextId?: string
   /** Why an object under the same identity, that an answer before this one has shown, is taken away before anything of this one is shown; asked when an answer begins. */
   readonly replaces?: () => string | undefined
 }
@@ -58,8 +58,8 @@ export function agentOutput(
     new OutputStream({
       schema: output.schema,
       shown: { streamId: outputStreamId(runId, agentId), dataType: name },
-      fields: Object.fromEntries(fieldsOf(output.jsonSchema)),
-      asideId: `${step}.aside`,
+      fields: Object.fromEntries(outputFields(output.jsonSchema)),
+      sideTextId: `${step}.aside`,
     })
 }
 
@@ -75,7 +75,7 @@ export class OutputStream implements AnswerSink {
   /** Whether readers could not tell the object from an array. */
   #isUnclear = false
   /** Whether the answer calls somebody, and whether its text is shown as such. */
-  #isAside = false
+  #isBesideCalls = false
   #isTextOpen = false
 
   constructor(settings: OutputSettings) {
@@ -91,7 +91,7 @@ export class OutputStream implements AnswerSink {
     const { shown, at } = this.#settings
     this.#text += delta
     const updates = this.#watcher.push(delta)
-    if (this.#isAside) return this.#say(delta)
+    if (this.#isBesideCalls) return this.#say(delta)
     if (updates.length === 0 || shown === undefined) return []
     const placed = at === undefined ? updates : this.#below(at, updates)
     if (placed.length === 0) return []
@@ -113,15 +113,15 @@ export class OutputStream implements AnswerSink {
   /** What is to be said before a chunk: a call makes the text that came so far what it is, words beside it. */
   before(chunk: Chunk): Chunk[] {
     const isCall = chunk.type.startsWith('tool-input-') && !('executor' in chunk && chunk.executor === 'provider')
-    if (!isCall || this.#isAside) return []
-    this.#isAside = true
+    if (!isCall || this.#isBesideCalls) return []
+    this.#isBesideCalls = true
     return [...this.invalidate('tool-calls'), ...this.#say(this.#text)]
   }
 
   /** What is to be said at the end of an answer that calls somebody. */
   leave(): Chunk[] {
-    const { asideId } = this.#settings
-    return this.#isTextOpen && asideId !== undefined ? [{ type: 'text-end', id: asideId }] : []
+    const { sideTextId } = this.#settings
+    return this.#isTextOpen && sideTextId !== undefined ? [{ type: 'text-end', id: sideTextId }] : []
   }
 
   /** What is to be said where nothing will come of what was shown. */
@@ -137,7 +137,7 @@ export class OutputStream implements AnswerSink {
     const { schema, shown, at, isFinal } = this.#settings
     const document = this.#document()
     const checked = 'problem' in document ? document : await validate(schema, document.value)
-    if ('problem' in checked) throw misfit('the answer does not fit the output', new Problem(checked))
+    if ('problem' in checked) throw outputInvalid('the answer does not fit the output', new OutputProblem(checked))
     const value = jsonOf(checked.value)
     const data = at === undefined ? value : (Object(value) as { readonly [key: string]: Json })[at]
     if (shown && data !== undefined && (isFinal?.(value) ?? true)) {
@@ -164,7 +164,7 @@ export class OutputStream implements AnswerSink {
   }
 
   #say(delta: string): Chunk[] {
-    const { asideId: id } = this.#settings
+    const { sideTextId: id } = this.#settings
     if (delta === '' || id === undefined) return []
     const start: Chunk[] = this.#isTextOpen ? [] : [{ type: 'text-start', id }]
     this.#isTextOpen = true
@@ -176,7 +176,7 @@ const prefixed = (fields: Fields, at: string): Fields =>
   Object.fromEntries(Object.entries(fields).map(([path, kind]) => [`${at}.${path}`, kind]))
 
 /** What is wrong with an answer, in words that may quote it: for who gave it and for the log of the process, as no reader may have seen it (law 10). */
-class Problem extends Error {
+class OutputProblem extends Error {
   constructor({ problem, cause }: { readonly problem: string; readonly cause?: unknown }) {
     super(problem, cause === undefined ? undefined : { cause })
     this.name = 'Problem'
@@ -184,12 +184,12 @@ class Problem extends Error {
 }
 
 /** An answer that is not what was asked for; the model may do better. */
-export const misfit = (message: string, cause: unknown): MillraceError =>
+export const outputInvalid = (message: string, cause: unknown): MillraceError =>
   new MillraceError('output_invalid', message, { retryable: true, cause })
 
 /** Why an answer was not taken, as the model is told. */
 export const problemOf = ({ message, cause }: MillraceError): string =>
-  cause instanceof Problem ? `${message}: ${cause.message}` : message
+  cause instanceof OutputProblem ? `${message}: ${cause.message}` : message
 
 /** What a schema makes of an answer must be JSON to be kept. */
 function jsonOf(value: unknown): Json {

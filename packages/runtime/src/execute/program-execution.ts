@@ -3,7 +3,7 @@
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { Lane, Said, Timers, Writer } from '@millrace/log'
 import type { Chunk, FinishReason, Json, Message, Usage } from '@millrace/protocol'
-import type { Bell } from '../async/signal.ts'
+import type { Signal } from '../async/signal.ts'
 import type { Agent, AgentContext } from '../define/agent.ts'
 import { approvalIdOf } from '../define/approval.ts'
 import type { Program } from '../define/program.ts'
@@ -21,18 +21,18 @@ import type { Executor } from './executor.ts'
 import type { AnswerSink } from './output-stream.ts'
 
 /** An agent or a workflow at work, of the run or for a call in it, or a model for a hook. */
-export interface Working {
+export interface ProgramExecution {
   readonly program: Pick<Program, 'name' | 'budget'> & { readonly kind: Program['kind'] | 'hook' }
   readonly session: Session
   readonly writer: Writer
   readonly runId: string
   readonly agentId: string
   /** Whose call it works for; none, of the root agent of the run. */
-  readonly parent: Working | undefined
+  readonly parent: ProgramExecution | undefined
   /** Aborted when the run is to stop, its time is over, or another process has it. */
   readonly signal: AbortSignal
   /** Aborted when the next commit is to be the last here, because another process is to go on. */
-  readonly leaving: AbortSignal
+  readonly handover: AbortSignal
   /** The latest checkpoint of the agent's lane, once there is one. */
   checkpointId: string | undefined
   readonly context: Json | undefined
@@ -43,7 +43,7 @@ export interface Working {
   /** To whom it is told what the agent does. */
   readonly telemetry: AgentTelemetry
   /** Rings when somebody else has moved the ticket: an answer may have come. */
-  readonly moved: Bell
+  readonly ticketChanged: Signal
   /** The store's clock now. */
   clock(): number
   /** Commits of the run one at a time, so that each state is made of the one before. */
@@ -57,7 +57,7 @@ export interface Working {
 }
 
 /** An agent at work, or a model that a workflow asks: it works as one. */
-export interface Work extends Working {
+export interface AgentExecution extends ProgramExecution {
   readonly agent: Agent
   /** What the model is sent: the conversation, or what a sub-agent was told and has said. */
   history(): Promise<Message[]>
@@ -72,13 +72,13 @@ export interface Work extends Working {
   /** The format that the model is asked for, where it is not that of the output. */
   readonly responseFormat?: LanguageModelV4CallOptions['responseFormat']
   /** Hears a model call that came to its end; tells what else its commit says, if calls follow. */
-  heard?(spoken: Spoken): readonly Said[]
+  heard?(spoken: CompletedModelCall): readonly Said[]
   /** Called once the commit of a model call with calls is in the log. */
   kept?(): void
 }
 
 /** A model call that came to its end, and is to be committed with these facts. */
-export interface Spoken {
+export interface CompletedModelCall {
   readonly facts: readonly Chunk[]
   /** How many calls the model is to be told the outcome of, and those of them that have to run for that. */
   readonly calls: number
@@ -100,7 +100,7 @@ export interface Spoken {
 }
 
 /** The lane of a call of an agent. */
-export function callLane(work: Work, step: number, toolCallId: string): Lane {
+export function callLane(work: AgentExecution, step: number, toolCallId: string): Lane {
   const { origin, isInternal } = work.lane(step)
   return work.writer.lane({ ...origin, lane: `${origin.lane}/${toolCallId}` }, { isInternal })
 }
@@ -113,7 +113,10 @@ export const longestCallId = ({ origin: { lane, runId } }: Lane): number =>
   Math.min(Math.floor((LONGEST_NAME - lane.length) / 2) - 1, LONGEST_NAME - approvalIdOf(runId, '').length)
 
 /** Where an agent stands, for its own code. */
-export function contextOf({ agent, session, runId, agentId, context, data, signal }: Work, step: number): AgentContext {
+export function contextOf(
+  { agent, session, runId, agentId, context, data, signal }: AgentExecution,
+  step: number,
+): AgentContext {
   return {
     sessionId: session.id,
     runId,

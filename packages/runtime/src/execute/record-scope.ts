@@ -4,7 +4,7 @@ import type { Lane, Said } from '@millrace/log'
 import { shortKeyOf } from '../session/key.ts'
 import type { Session } from '../session/session.ts'
 
-interface Whose {
+interface RecordOwner {
   readonly runId: string
   readonly agentId: string
 }
@@ -13,13 +13,13 @@ interface Whose {
 const LONGEST = 128
 
 /** What stands before the names of all records of a workflow. */
-export function scopeOf({ runId, agentId }: Whose): string {
+export function recordScope({ runId, agentId }: RecordOwner): string {
   return agentId === runId ? '' : `${shortKeyOf(agentId, LONGEST)}:`
 }
 
 /** The ends of all records of a workflow that worked for a call: nobody asks for them any more. */
-export function recordsEnded(session: Session, work: Whose, lane: Lane): Said[] {
-  const scope = scopeOf(work)
+export function recordEnds(session: Session, work: RecordOwner, lane: Lane): Said[] {
+  const scope = recordScope(work)
   const own = session.view.internal?.hooks.filter(
     ({ runId, hookId }) => runId === work.runId && hookId.startsWith(scope),
   )

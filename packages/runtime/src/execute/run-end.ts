@@ -33,7 +33,7 @@ export function failed(failure: MillraceError, checkpointId?: string): Chunk[] {
 }
 
 /** The ends of the sub-agents that are left open where a run ends, or of some of them with all that work for them: who works for nobody stops. */
-export function childrenEnded(
+export function subAgentEnds(
   session: Session,
   writer: Writer,
   status: RunStatus,

@@ -1,15 +1,15 @@
-// What only the entries of a run tell, and no view: where its lanes are, what each agent used, and for how long it waited.
+// What the entries of a run tell and no view holds: its latest checkpoints, the usage of each agent, and the time that it waited.
 
 import { type Chunk, type Entry, isGuest, type Usage, type WriterOrigin } from '@millrace/protocol'
 import { keyOf } from './key.ts'
-import { Waits } from './sub-agent-times.ts'
+import { SubAgentTimes } from './sub-agent-times.ts'
 
 /** Where a hook works: an execution is a step of its own. */
 export type HookOrigin = Pick<WriterOrigin, 'agentId' | 'lane' | 'step'>
 
 const hookKey = ({ agentId, lane, step }: HookOrigin): string => keyOf(agentId, lane, step)
 
-export class Trail {
+export class RunStats {
   readonly runId: string
   /** The latest checkpoint of a step, by lane and agent. */
   readonly #checkpoints = new Map<string, string>()
@@ -19,8 +19,8 @@ export class Trail {
   readonly #hooks = new Map<string, { readonly began: number; usage: Usage }>()
   /** When it paused, and when it went on. */
   readonly #pauses: { readonly from: number; to: number }[] = []
-  /** For how long its sub-agents waited. */
-  readonly waits = new Waits()
+  /** The working time of its sub-agents. */
+  readonly subAgentTimes = new SubAgentTimes()
 
   constructor(runId: string) {
     this.runId = runId
@@ -31,7 +31,7 @@ export class Trail {
     for (const entry of entries) {
       const { chunk, origin, timestamp } = entry
       // Who answers says what, not always in which run.
-      if (isGuest(origin) || origin.runId === this.runId) this.waits.add(entry)
+      if (isGuest(origin) || origin.runId === this.runId) this.subAgentTimes.add(entry)
       if (origin.runId !== this.runId || isGuest(origin)) continue
       if (origin.node !== undefined) this.#addToHook(origin, chunk, timestamp)
       switch (chunk.type) {

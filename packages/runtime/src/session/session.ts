@@ -30,7 +30,7 @@ import { RunError } from '../error/error.ts'
 
 import { largeValue } from './large-value.ts'
 import { contextOf } from './run-context.ts'
-import { type HookOrigin, Trail } from './run-stats.ts'
+import { type HookOrigin, RunStats } from './run-stats.ts'
 import { withUploads } from './upload.ts'
 
 /** The structured object of an agent's output: of the run, or of a sub-agent in it. */
@@ -61,7 +61,7 @@ export class Session {
   #bytes: number
   /** The reading that is under way. */
   #reading: Promise<unknown> = Promise.resolve()
-  #trail: Trail | undefined
+  #stats: RunStats | undefined
   #view: View | undefined
   /** Parts whose large values are back in their places. */
   readonly #whole = new WeakMap<Part, Part>()
@@ -71,7 +71,7 @@ export class Session {
   /** The ids of calls that no reader sees. */
   #hidden: Set<string>
   /** The sub-agents that have not ended, by the ids of their messages: a run may have many, and asks for each again and again. */
-  readonly #working = new Set<string>()
+  readonly #openAgents = new Set<string>()
   /** The ids of calls that agents are about to make, and who: those of others are not read yet. */
   readonly #reserved = new Map<string, string>()
 
@@ -91,7 +91,7 @@ export class Session {
     for (const { parts } of this.view.messages) for (const part of parts) this.#noteCall(part.key, part)
     this.#hidden = hiddenCallsIn(this.view)
     for (const { runId, agentId, status } of this.view.agents) {
-      if (status === undefined) this.#working.add(messageIdOf(runId, agentId))
+      if (status === undefined) this.#openAgents.add(messageIdOf(runId, agentId))
     }
   }
 
@@ -104,9 +104,9 @@ export class Session {
   }
 
   /** Lets it rest where a run has ended: nobody hears of it, and nothing is kept that is only that run's. */
-  rest(): void {
+  release(): void {
     this.#options = {}
-    this.#trail = undefined
+    this.#stats = undefined
     this.#reserved.clear()
   }
 
@@ -175,7 +175,7 @@ export class Session {
     this.#cursor = cursor
     this.#bytes += bytes
     this.#fold.apply(entries)
-    this.#trail?.add(entries)
+    this.#stats?.add(entries)
     this.#view = undefined
     for (const entry of entries) {
       this.#noteAgent(entry)
@@ -203,45 +203,45 @@ export class Session {
 
   /** The latest checkpoint of a step that an agent of a run came to on its lane, if it came to one. */
   async lastCheckpoint(runId: string, lane: string = ROOT_LANE, agentId: string = runId): Promise<string | undefined> {
-    return (await this.#trailOf(runId)).lastCheckpoint(lane, agentId)
+    return (await this.#statsOf(runId)).lastCheckpoint(lane, agentId)
   }
 
   /** What an agent of a run has used, discarded attempts too. */
   async usageOf(runId: string, agentId: string): Promise<Usage> {
-    return (await this.#trailOf(runId)).usage.get(agentId) ?? {}
+    return (await this.#statsOf(runId)).usage.get(agentId) ?? {}
   }
 
   /** What a model used that works for a hook, discarded attempts too. */
   async usageOn(runId: string, origin: HookOrigin): Promise<Usage> {
-    return (await this.#trailOf(runId)).usageOn(origin)
+    return (await this.#statsOf(runId)).usageOn(origin)
   }
 
   /** For how long a hook has been at work until now, in milliseconds: not while its run waited for somebody. */
   async timeOn(runId: string, origin: HookOrigin, now: number): Promise<number> {
-    return (await this.#trailOf(runId)).timeOn(origin, now)
+    return (await this.#statsOf(runId)).timeOn(origin, now)
   }
 
   /** For how long a run has been at work until now, or a sub-agent of it, in milliseconds: not while it waited for somebody. */
   async timeOf(runId: string, agentId: string, now: number): Promise<number> {
-    const trail = await this.#trailOf(runId)
-    if (agentId !== runId) return trail.waits.timeOf(agentId, now)
+    const stats = await this.#statsOf(runId)
+    if (agentId !== runId) return stats.subAgentTimes.timeOf(agentId, now)
     const { startedAt = now } = this.run(runId) ?? {}
-    return Math.max(0, now - startedAt - trail.pausedSince(startedAt, now))
+    return Math.max(0, now - startedAt - stats.pausedSince(startedAt, now))
   }
 
   /** The entries of a run, as far as no view tells what they say. */
-  async #trailOf(runId: string): Promise<Trail> {
-    if (this.#trail?.runId === runId) return this.#trail
+  async #statsOf(runId: string): Promise<RunStats> {
+    if (this.#stats?.runId === runId) return this.#stats
     const { at } = this.run(runId) ?? { at: this.head + 1 }
     const { head } = this
-    const trail = new Trail(runId)
-    trail.add(await this.#manager.entries(this.id, at - 1, head))
+    const stats = new RunStats(runId)
+    stats.add(await this.#manager.entries(this.id, at - 1, head))
     await this.#inTurn(async () => {
       // What was read meanwhile is not in it yet.
-      if (this.head > head) trail.add(await this.#manager.entries(this.id, head, this.head))
-      this.#trail = trail
+      if (this.head > head) stats.add(await this.#manager.entries(this.id, head, this.head))
+      this.#stats = stats
     })
-    return trail
+    return stats
   }
 
   /** What the server's own code gave a run. */
@@ -250,7 +250,7 @@ export class Session {
   }
 
   /** The text of the message that a run began with. */
-  askedText(runId: string): string {
+  requestText(runId: string): string {
     const parts = this.view.requests.find(request => request.runId === runId)?.message?.parts ?? []
     return parts.map(part => (part.type === 'text' ? part.text : '')).join('')
   }
@@ -271,7 +271,7 @@ export class Session {
   }
 
   /** All that was said in a run that has ended; throws where it is trimmed. */
-  async pastOf(runId: string): Promise<readonly Entry[]> {
+  async runEntries(runId: string): Promise<readonly Entry[]> {
     const at = this.run(runId)?.at ?? this.head + 1
     const next = this.view.runs.find(run => run.at > at)?.at ?? this.head + 1
     try {
@@ -309,18 +309,18 @@ export class Session {
   #noteAgent({ chunk, origin }: Entry): void {
     if (origin.runId === undefined || (chunk.type !== 'subagent-start' && chunk.type !== 'subagent-end')) return
     const id = messageIdOf(origin.runId, chunk.agentId)
-    if (chunk.type === 'subagent-end') this.#working.delete(id)
-    else this.#working.add(id)
+    if (chunk.type === 'subagent-end') this.#openAgents.delete(id)
+    else this.#openAgents.add(id)
   }
 
   /** Whether a sub-agent has begun, and has not ended. */
   hasAgent(runId: string, agentId: string): boolean {
-    return this.#working.has(messageIdOf(runId, agentId))
+    return this.#openAgents.has(messageIdOf(runId, agentId))
   }
 
   /** Whether a sub-agent may be at work for a call. */
   mayHaveAgentFor(toolCallId: string): boolean {
-    for (const id of this.#working) if (id.endsWith(`:${toolCallId}`)) return true
+    for (const id of this.#openAgents) if (id.endsWith(`:${toolCallId}`)) return true
     return false
   }
 
@@ -330,9 +330,9 @@ export class Session {
   }
 
   /** What an agent has said in a run, with large values in their places and its output as text; nothing, where it has not. */
-  async said(runId: string, agentId: string): Promise<Message[]> {
+  async agentHistory(runId: string, agentId: string): Promise<Message[]> {
     const message = this.message(runId, agentId)
-    return message ? [await this.whole(message)] : []
+    return message ? [await this.withLargeValues(message)] : []
   }
 
   /** Whether a call of that id is in the session, also one that no reader sees. */
@@ -365,7 +365,7 @@ export class Session {
     const rest = own.flatMap((message, i) => (this.#isPlain(message) ? [] : [i]))
     await Promise.all(
       rest.map(async i => {
-        own[i] = await this.whole(own[i] as Message)
+        own[i] = await this.withLargeValues(own[i] as Message)
       }),
     )
     return own
@@ -382,7 +382,7 @@ export class Session {
   }
 
   /** A message with large values in their places, and the output of its agent as text. */
-  async whole(message: Message): Promise<Message> {
+  async withLargeValues(message: Message): Promise<Message> {
     if (this.#isPlain(message)) return message
     const output = this.#outputOf(message)
     const parts = await Promise.all(message.parts.map(part => this.#part(part)))

@@ -23,7 +23,7 @@ export class Sessions {
 
   /** Keeps a session on which nobody works any more. */
   keep(session: Session): void {
-    session.rest()
+    session.release()
     this.#kept.set(session.id, session, session.bytes)
   }
 }

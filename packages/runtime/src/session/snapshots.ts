@@ -32,7 +32,7 @@ export class Snapshots {
   }
 
   /** Hears of the one from which a session was read that is now at `head`; tells how far the latest reaches. */
-  heard(sessionId: string, snapshot: Reach, head: number): number {
+  noteRead(sessionId: string, snapshot: Reach, head: number): number {
     const known = this.#kept.get(sessionId)
     // One that reaches further than the session was another's of that name.
     if (known && known.sequence >= snapshot.sequence && known.sequence <= head) return known.sequence

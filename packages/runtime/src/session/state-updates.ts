@@ -6,12 +6,12 @@ import { type Schema, validate } from '../schema/schema.ts'
 import { diff } from './state-diff.ts'
 
 /** Changes a state: returns the new one, or writes into the one it is given. */
-export type Update = (state: Json | undefined) => Json | undefined
+export type StateUpdate = (state: Json | undefined) => Json | undefined
 
 /** The updates of one call, in order. */
-export class Updates {
+export class StateUpdates {
   readonly #read: () => Json | undefined
-  readonly #updates: Update[] = []
+  readonly #updates: StateUpdate[] = []
   /** The state without and with the updates, as it was last asked for. */
   #base: Json | undefined
   #now: Json | undefined
@@ -36,7 +36,7 @@ export class Updates {
   }
 
   /** Adds one; throws at once where it cannot be done to the state as it is now. */
-  add(update: Update): void {
+  add(update: StateUpdate): void {
     this.#now = updated(this.state, update)
     this.#updates.push(update)
   }
@@ -69,7 +69,7 @@ export class Updates {
   }
 }
 
-function updated(state: Json | undefined, update: Update): Json | undefined {
+function updated(state: Json | undefined, update: StateUpdate): Json | undefined {
   try {
     const own = structuredClone(state)
     const next = update(own)

@@ -41,12 +41,12 @@ test('it is what the store said last, and what has passed since', () => {
   const clock = new StoreClock({ now: () => now, after: () => () => {} }, 1000)
   now += 5
   expect(clock.now()).toBe(1005)
-  clock.hear(1400)
+  clock.update(1400)
   expect(clock.now()).toBe(1400)
   // It does not go back by itself.
   now -= 10
   expect(clock.now()).toBe(1400)
-  clock.hear(1300)
+  clock.update(1300)
   now += 1
   expect(clock.now()).toBe(1301)
 })

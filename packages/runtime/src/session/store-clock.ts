@@ -8,11 +8,11 @@ export class StoreClock {
 
   constructor(timers: Timers, said: number) {
     this.#timers = timers
-    this.hear(said)
+    this.update(said)
   }
 
   /** What the store says, just now. */
-  readonly hear = (said: number): void => {
+  readonly update = (said: number): void => {
     this.#said = said
     this.#saidAt = this.#timers.now()
   }

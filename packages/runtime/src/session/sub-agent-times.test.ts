@@ -1,13 +1,13 @@
 import type { Chunk, Entry, Origin } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
-import { Waits } from './sub-agent-times.ts'
+import { SubAgentTimes } from './sub-agent-times.ts'
 
 const ROOT = 'r'
 const guest = { guest: 'ann' }
 
 /** What was said at some times, by agents or a guest; the time of `child:c` at the end. */
 function timeAt(now: number, said: readonly (readonly [at: number, by: string | Origin, chunk: Chunk])[]): number {
-  const waits = new Waits()
+  const waits = new SubAgentTimes()
   for (const [timestamp, by, chunk] of said) {
     const origin = typeof by === 'string' ? { runId: ROOT, lane: 'main', agentId: by, agentType: 'a', step: 1 } : by
     waits.add({ sequence: 1, timestamp, origin, chunk } satisfies Entry)

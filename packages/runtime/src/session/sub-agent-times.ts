@@ -1,10 +1,10 @@
-// For how long the sub-agents of a run were at work, told from its entries alone: not while the run paused, and not while all that they had open waited for
-// somebody.
+// The working time of a run's sub-agents, from its entries alone. Time in which the run is paused, or in which everything that the sub-agent has open waits
+// for an answer, does not count.
 
 import { type Chunk, type Entry, isGuest, type WriterOrigin } from '@millrace/protocol'
 
 /** A call, or a question of a workflow's. */
-interface Call {
+interface TimedCall {
   readonly agentId: string
   readonly lane: string
   waitsForAnswer: boolean
@@ -13,7 +13,7 @@ interface Call {
   child: string | undefined
 }
 
-interface Working {
+interface TimedAgent {
   readonly began: number
   readonly parentId: string
   /** The calls that have no outcome. */
@@ -26,10 +26,10 @@ interface Working {
   since: number | undefined
 }
 
-export class Waits {
-  readonly #agents = new Map<string, Working>()
+export class SubAgentTimes {
+  readonly #agents = new Map<string, TimedAgent>()
   /** The open calls and questions of sub-agents, by their ids. */
-  readonly #calls = new Map<string, Call>()
+  readonly #calls = new Map<string, TimedCall>()
   #isPaused = false
 
   /** For how long a sub-agent that has not ended was at work until now. */
@@ -100,7 +100,7 @@ export class Waits {
     }
   }
 
-  #open(id: string, agentId: string, lane: string, waits: Partial<Call>): void {
+  #open(id: string, agentId: string, lane: string, waits: Partial<TimedCall>): void {
     const agent = this.#agents.get(agentId)
     if (agent === undefined) return
     agent.open.add(id)
@@ -108,7 +108,7 @@ export class Waits {
   }
 
   /** What anybody may say of a call. */
-  #settle(call: Call, chunk: Chunk): void {
+  #settle(call: TimedCall, chunk: Chunk): void {
     switch (chunk.type) {
       case 'tool-approval-response':
         call.waitsForAnswer = false
@@ -129,7 +129,7 @@ export class Waits {
     }
   }
 
-  #end({ agentId }: Call, toolCallId: string): void {
+  #end({ agentId }: TimedCall, toolCallId: string): void {
     this.#calls.delete(toolCallId)
     this.#agents.get(agentId)?.open.delete(toolCallId)
   }
@@ -156,12 +156,12 @@ export class Waits {
     this.#look(agent.parentId, at)
   }
 
-  #isWaiting({ open, speaking }: Working): boolean {
+  #isWaiting({ open, speaking }: TimedAgent): boolean {
     if (this.#isPaused) return true
     return speaking.size === 0 && open.size > 0 && [...open].every(id => this.#waits(this.#calls.get(id)))
   }
 
-  #waits(call: Call | undefined): boolean {
+  #waits(call: TimedCall | undefined): boolean {
     if (call?.waitsForAnswer || call?.waitsForClient) return true
     return call?.child !== undefined && this.#agents.get(call.child)?.since !== undefined
   }

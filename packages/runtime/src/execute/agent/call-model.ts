@@ -4,7 +4,7 @@ import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt
 import type { Lane } from '@millrace/log'
 import type { Chunk, Json, Usage, View } from '@millrace/protocol'
 import { sleep } from '../../async/sleep.ts'
-import { breath } from '../../async/yield-to-event-loop.ts'
+import { yieldToEventLoop } from '../../async/yield-to-event-loop.ts'
 import { compute } from '../../define/agent.ts'
 import type { Callable } from '../../define/tool.ts'
 import { classifyProviderError } from '../../error/classify-provider-error.ts'
@@ -20,16 +20,16 @@ import { deepCopy } from '../../schema/deep-copy.ts'
 import { keyOf } from '../../session/key.ts'
 import { lastLineOf } from '../../session/last-line.ts'
 import type { ModelCallTelemetry } from '../../telemetry/model-span.ts'
-import { misfit, problemOf } from '../output-stream.ts'
-import { contextOf, longestCallId, type Spoken, type Work } from '../program-execution.ts'
+import { outputInvalid, problemOf } from '../output-stream.ts'
+import { type AgentExecution, type CompletedModelCall, contextOf, longestCallId } from '../program-execution.ts'
 
 /** Calls the model until an answer is whole and fits; undefined where another process is to make the next attempt; throws where it cannot be had. */
-export async function speak(
-  work: Work,
+export async function callModel(
+  work: AgentExecution,
   step: number,
   tools: ReadonlyMap<string, Callable>,
-): Promise<Spoken | undefined> {
-  const { agent, session, runId, timers, backoff, signal, leaving, logger } = work
+): Promise<CompletedModelCall | undefined> {
+  const { agent, session, runId, timers, backoff, signal, handover, logger } = work
   const context = contextOf(work, step)
   const given = await compute(agent.model, context)
   const model = asV4(given, `agent ${agent.name}: model`)
@@ -43,7 +43,7 @@ export async function speak(
   const discarded: Usage[] = []
   for (let attempt = 1; ; attempt++) {
     // Between attempts nothing is under way that could be finished.
-    if (attempt > 1 && leaving.aborted) return undefined
+    if (attempt > 1 && handover.aborted) return undefined
     // What was taken back is free again.
     if (attempt > 1) await session.refresh()
     const output = work.output(step)
@@ -76,7 +76,7 @@ export async function speak(
         const stepId = work.prefix && { stepId: `${work.prefix}${step}` }
         return lane.write({ type: 'step-start', ...stepId, ...(attempt > 1 && { attempt }) })
       }
-      await call.within(() => hear(work, model, options, answer, call, begin)).finally(() => format?.note(answer))
+      await call.within(() => readAnswer(work, model, options, answer, call, begin)).finally(() => format?.note(answer))
       const { facts, calls, requestedCalls, text } = answer
       const isOutput = output !== undefined && calls === 0
       const given = isOutput ? await output.settle(chunk => lane.write(chunk)) : undefined
@@ -105,7 +105,7 @@ export async function speak(
       const isTooLarge = refusal === 'too-large' && output !== undefined
       if (refusal !== undefined && !isTooLarge) throw error
       const failure = isTooLarge
-        ? misfit('the answer is larger than the log takes', error)
+        ? outputInvalid('the answer is larger than the log takes', error)
         : classifyProviderError(error)
       // Also for those who know nothing of drafts: nobody takes for done what did not fit.
       if (isBegun) for (const said of output?.invalidate(failure.code) ?? []) lane.write(said)
@@ -117,7 +117,7 @@ export async function speak(
       if (!failure.retryable || attempt > agent.maxRetries) throw failure
       if (failure.code === 'output_invalid') corrections.splice(0, corrections.length, ...correctionOf(answer, failure))
       else {
-        const pause = sleep(timers, backoffMs(backoff, attempt, failure), AbortSignal.any([signal, leaving]))
+        const pause = sleep(timers, backoffMs(backoff, attempt, failure), AbortSignal.any([signal, handover]))
         await pause.catch(() => signal.throwIfAborted())
       }
     }
@@ -129,11 +129,11 @@ const rewindsOf = ({ requests }: View): number =>
   requests.filter(({ cut, status }) => cut !== undefined && status === 'started').length
 
 /** How long an answer that has failed is listened to, for what it used. */
-const LAST_WORDS_MS = 1000
+const USAGE_WAIT_MS = 1000
 
 /** Listens to one answer, from the first part to the last. */
-async function hear(
-  { writer, signal, timers }: Work,
+async function readAnswer(
+  { writer, signal, timers }: AgentExecution,
   model: LanguageModelV4,
   options: LanguageModelV4CallOptions,
   answer: ModelAnswer,
@@ -157,8 +157,8 @@ async function hear(
       if (done) break
       told.received(value)
       await answer.take(value)
-      await breath(timers)
-      if (answer.failure !== undefined) cancelWait ??= timers.after(LAST_WORDS_MS, cancel)
+      await yieldToEventLoop(timers)
+      if (answer.failure !== undefined) cancelWait ??= timers.after(USAGE_WAIT_MS, cancel)
     }
   } catch (error) {
     cancel()
@@ -172,7 +172,7 @@ async function hear(
 }
 
 function optionsOf(
-  { agent, session, runId, agentId, signal, prefix = '' }: Work,
+  { agent, session, runId, agentId, signal, prefix = '' }: AgentExecution,
   step: number,
   attempt: number,
   prompt: LanguageModelV4Prompt,
@@ -209,7 +209,7 @@ function optionsOf(
 }
 
 /** How the model is asked for the output, if there is one: as it can be, and in the prompt where it cannot. */
-function formatOf({ agent, responseFormat: wanted }: Work, given: Model) {
+function formatOf({ agent, responseFormat: wanted }: AgentExecution, given: Model) {
   if (!agent.output) return wanted && { responseFormat: wanted, told: undefined, note: () => {} }
   const format = jsonFormatOf(given, { schema: agent.output.jsonSchema, name: agent.name })
   const responseFormat = wanted ?? format.responseFormat

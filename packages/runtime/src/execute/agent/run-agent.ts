@@ -5,19 +5,19 @@ import type { ToolPart } from '@millrace/protocol'
 import { callablesOf } from '../../define/agent.ts'
 import type { Callable } from '../../define/tool.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
-import { finishingCalls, type Position, positionOf } from '../agent-position.ts'
+import { type AgentPosition, finishingCalls, positionOf } from '../agent-position.ts'
 import type { Ended } from '../executor.ts'
-import { checkpointId, checkpointOf, contextOf, type Work } from '../program-execution.ts'
-import { commitOf } from '../tool/approval-requests.ts'
-import { decided } from '../tool/call-commit.ts'
-import { speak } from './call-model.ts'
+import { type AgentExecution, checkpointId, checkpointOf, contextOf } from '../program-execution.ts'
+import { modelCallCommit } from '../tool/approval-requests.ts'
+import { appendUnlessStopped } from '../tool/call-commit.ts'
+import { callModel } from './call-model.ts'
 import { checkBudgets } from './check-budgets.ts'
-import { callAll } from './run-calls.ts'
+import { runCalls } from './run-calls.ts'
 
 type Tools = ReadonlyMap<string, Callable>
 
 /** Works until the agent is done, or cannot go on. What is left to be said comes back, to be said with the end; throws why it cannot be done. */
-export async function workOn(work: Work): Promise<Ended> {
+export async function runAgent(work: AgentExecution): Promise<Ended> {
   const { agent, session } = work
   let own: { readonly step: number; readonly tools: Tools } | undefined
   // The calls of a step belong to the tools that the model was told of in it, not to those of the next.
@@ -32,7 +32,7 @@ export async function workOn(work: Work): Promise<Ended> {
     const { open, steps } = position
     if (steps > 0) work.checkpointId = checkpointId(work.lane(steps).origin, steps, open.length === 0)
     if (open.length > 0) {
-      const halt = await callAll(work, steps, await toolsAt(steps))
+      const halt = await runCalls(work, steps, await toolsAt(steps))
       if (halt) return halt
       continue
     }
@@ -41,10 +41,10 @@ export async function workOn(work: Work): Promise<Ended> {
       const ended = await endOf(work, position, await toolsAt(steps))
       if (ended) return ended
     }
-    if (work.leaving.aborted) return { outcome: 'left' }
+    if (work.handover.aborted) return { outcome: 'left' }
     await checkBudgets(work, steps)
     const step = steps + 1
-    const spoken = await speak(work, step, await toolsAt(step))
+    const spoken = await callModel(work, step, await toolsAt(step))
     if (spoken === undefined) return { outcome: 'left' }
     const besides = work.heard?.(spoken)
     const { facts, calls, made, finishReason, lane, output, text, line } = spoken
@@ -55,16 +55,16 @@ export async function workOn(work: Work): Promise<Ended> {
       return { outcome: 'done', facts: said, finishReason, steps: step, text, ...given }
     }
     // What was asked for is asked for by a commit: whoever runs it can be sure that it was.
-    const build = await commitOf(work, lane, facts, made, besides)
+    const build = await modelCallCommit(work, lane, facts, made, besides)
     work.signal.throwIfAborted()
-    if (typeof build === 'function') await decided(work, build)
+    if (typeof build === 'function') await appendUnlessStopped(work, build)
     else await lane.commit(build)
     work.kept?.()
   }
 }
 
 /** Closes a step whose last outcome a client gave: all others are closed by the commit of theirs. */
-async function close(work: Work, { steps, calls }: Position): Promise<void> {
+async function close(work: AgentExecution, { steps, calls }: AgentPosition): Promise<void> {
   if (!calls.some(({ executor }) => executor === 'client')) return
   const lane = work.lane(steps)
   const { origin } = lane
@@ -74,12 +74,12 @@ async function close(work: Work, { steps, calls }: Position): Promise<void> {
 }
 
 /** The end of an agent that has no calls to run and nothing to say either; undefined where it goes on. */
-async function endOf(work: Work, position: Position, tools: Tools): Promise<Ended | undefined> {
+async function endOf(work: AgentExecution, position: AgentPosition, tools: Tools): Promise<Ended | undefined> {
   const { steps, calls } = position
   const [finishing] = finishingCalls(calls, tools)
   if (finishing === undefined && !(await isStopped(work, position))) return undefined
   const own = work.message()
-  const message = own && (await work.session.whole(own))
+  const message = own && (await work.session.withLargeValues(own))
   const last = message?.parts.slice(message.parts.findLastIndex(({ type }) => type === 'step-start') + 1) ?? []
   const output = last.find(
     (part): part is ToolPart => 'toolCallId' in part && part.toolCallId === finishing?.toolCallId,
@@ -89,7 +89,7 @@ async function endOf(work: Work, position: Position, tools: Tools): Promise<Ende
   return { outcome: 'done', ...said, ...(output !== undefined && { output }) }
 }
 
-async function isStopped(work: Work, { steps, calls }: Position): Promise<boolean> {
+async function isStopped(work: AgentExecution, { steps, calls }: AgentPosition): Promise<boolean> {
   const { agent } = work
   const message = work.message()
   if (!agent.stopWhen || !message) return false

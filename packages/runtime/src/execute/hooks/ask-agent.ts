@@ -3,10 +3,10 @@
 import type { Json } from '@millrace/protocol'
 import type { Agent } from '../../define/agent.ts'
 import { BudgetError, MillraceError } from '../../error/error.ts'
-import { fieldsOf } from '../output-fields.ts'
-import type { Call } from '../replay/call.ts'
+import { outputFields } from '../output-fields.ts'
+import type { HookCall } from '../replay/call.ts'
 import { objectIdOf } from '../replay/drafts.ts'
-import type { Execution } from '../replay/execution.ts'
+import type { NodeExecution } from '../replay/execution.ts'
 import { sealOf } from '../replay/seal.ts'
 import { messagesOf } from './input.ts'
 import { type ReasonSettings, reason } from './reason.ts'
@@ -16,11 +16,11 @@ const LONGEST_MS = 2 ** 31 - 1
 
 /** Tells an agent something, and gives its output, or what it said last. */
 export async function askAgent(
-  execution: Execution,
+  execution: NodeExecution,
   agent: Agent,
   prompt: string,
 ): Promise<{ readonly output: Json | undefined; readonly text: string }> {
-  const live = async (call: Call) => {
+  const live = async (call: HookCall) => {
     await giveState(call, agent)
     const abortSignal = await limitTime(call, agent)
     const messages = messagesOf(prompt)
@@ -41,7 +41,7 @@ export async function askAgent(
 }
 
 /** The output of an agent, which readers see while it comes to be, as they do where the run is the agent's own. */
-function outputOf({ hookId, execution }: Call, { name, output }: Agent): Pick<ReasonSettings, 'output'> {
+function outputOf({ hookId, execution }: HookCall, { name, output }: Agent): Pick<ReasonSettings, 'output'> {
   if (output === undefined) return {}
   const { work, at } = execution
   const streamId = objectIdOf(work.runId, hookId)
@@ -49,13 +49,13 @@ function outputOf({ hookId, execution }: Call, { name, output }: Agent): Pick<Re
     output: {
       schema: output.schema,
       shown: { streamId, dataType: name, node: at.node },
-      fields: Object.fromEntries(fieldsOf(output.jsonSchema)),
+      fields: Object.fromEntries(outputFields(output.jsonSchema)),
     },
   }
 }
 
 /** The state that an agent begins with, where the session has none. */
-async function giveState({ execution, lane }: Call, { name, initialState }: Agent): Promise<void> {
+async function giveState({ execution, lane }: HookCall, { name, initialState }: Agent): Promise<void> {
   const { session, turn, signal } = execution.work
   if (initialState === undefined) return
   await turn(async () => {
@@ -72,7 +72,7 @@ async function giveState({ execution, lane }: Call, { name, initialState }: Agen
 }
 
 /** Aborted when the agent's own time is over; none, where it has no bound. */
-async function limitTime(call: Call, { name, budget: { time } }: Agent): Promise<AbortSignal | undefined> {
+async function limitTime(call: HookCall, { name, budget: { time } }: Agent): Promise<AbortSignal | undefined> {
   const { session, runId, timers, clock } = call.execution.work
   if (time === Number.POSITIVE_INFINITY) return undefined
   const left = time - (await session.timeOn(runId, call.lane.origin, clock()))

@@ -1,10 +1,10 @@
 // What a model at work for a hook has said so far: its part of the workflow's message, with what readers do not see of it.
 
 import type { Message, Part } from '@millrace/protocol'
-import type { Call } from '../replay/call.ts'
+import type { HookCall } from '../replay/call.ts'
 import { partsBefore } from '../replay/inheritance.ts'
 
-export interface WordsSettings {
+export interface HookMessageOptions {
   /** With which the ids of its parts begin. */
   readonly prefix: string
   /** The calls that it has made so far. */
@@ -15,9 +15,9 @@ export interface WordsSettings {
 }
 
 /** Tells what a model has said so far, whenever it is asked; nothing before it has. */
-export function wordsOf(
-  { execution }: Pick<Call, 'execution'>,
-  { prefix, toolCallIds, isShown, isAllShown }: WordsSettings,
+export function hookMessage(
+  { execution }: Pick<HookCall, 'execution'>,
+  { prefix, toolCallIds, isShown, isAllShown }: HookMessageOptions,
 ): () => Message | undefined {
   const { session, runId, agentId } = execution.work
   const earlier = agentId === runId ? partsBefore(session, runId) : []
@@ -32,26 +32,26 @@ export function wordsOf(
     const unseen = all === hidden ? [] : (hidden?.parts ?? []).filter(({ type }) => HIDDEN.has(type))
     const said = all?.parts ?? []
     const parts = unseen.length === 0 ? said : [...said, ...unseen].sort((a, b) => a.at - b.at)
-    return { ...NOBODY, ...all, runId: '', parts: [...kept, ...parts.filter(isOf(prefix, toolCallIds()))] }
+    return { ...EMPTY_MESSAGE, ...all, runId: '', parts: [...kept, ...parts.filter(isOf(prefix, toolCallIds()))] }
   }
 }
 
 /** What a model has said in a pass that is over, answer by answer, as a model is told of it. */
-export async function passOf(
-  call: Pick<Call, 'execution'>,
-  settings: Omit<WordsSettings, 'isAllShown'>,
+export async function hookPassSteps(
+  call: Pick<HookCall, 'execution'>,
+  settings: Omit<HookMessageOptions, 'isAllShown'>,
 ): Promise<readonly (readonly Part[])[]> {
   const { session } = call.execution.work
   await session.refresh()
-  const said = wordsOf(call, { ...settings, isAllShown: false })()
-  return said ? stepsOf((await session.whole(said)).parts) : []
+  const said = hookMessage(call, { ...settings, isAllShown: false })()
+  return said ? stepsOf((await session.withLargeValues(said)).parts) : []
 }
 
 /** What may be hidden of a model that is shown: thoughts, and text where the answer is something else. */
 const HIDDEN: ReadonlySet<string> = new Set(['reasoning', 'text'])
 
 /** A message in which nobody has said anything yet. */
-const NOBODY: Message = { id: '', role: 'assistant', status: 'sent', at: 0, createdAt: 0, parts: [] }
+const EMPTY_MESSAGE: Message = { id: '', role: 'assistant', status: 'sent', at: 0, createdAt: 0, parts: [] }
 
 /** What was said, answer by answer, each with its mark. */
 function stepsOf(parts: readonly Part[]): readonly (readonly Part[])[] {

@@ -92,4 +92,4 @@ export interface ReasonResult<Output = unknown, Response = unknown> {
 }
 
 /** What the log gives back of what a schema describes. */
-export type Given<S extends Schema | undefined> = S extends Schema ? Jsonified<OutputOf<S>> : undefined
+export type SchemaOutput<S extends Schema | undefined> = S extends Schema ? Jsonified<OutputOf<S>> : undefined

@@ -4,13 +4,13 @@ import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { Said } from '@millrace/log'
 import type { FinishReason, Json, JsonObject, Message, ToolPart, Usage } from '@millrace/protocol'
 import type { Agent } from '../../define/agent.ts'
-import { workOn } from '../agent/run-agent.ts'
+import { runAgent } from '../agent/run-agent.ts'
 import { type OutputSettings, OutputStream } from '../output-stream.ts'
-import type { Spoken, Work } from '../program-execution.ts'
-import type { Call } from '../replay/call.ts'
+import type { AgentExecution, CompletedModelCall } from '../program-execution.ts'
+import type { HookCall } from '../replay/call.ts'
 import { type HookRecord, recordOf } from '../replay/record.ts'
 import { withoutHooks } from '../replay/running.ts'
-import { wordsOf } from './hook-message.ts'
+import { hookMessage } from './hook-message.ts'
 import { totalOf } from './reason-result.ts'
 
 /** One model call of a hook, as the log keeps it. */
@@ -56,10 +56,10 @@ export interface Reasoned {
 }
 
 /** With which the ids of the parts of a pass begin. */
-export const prefixOf = ({ hookId }: Pick<Call, 'hookId'>, pass: number): string => `${hookId}:${pass}:`
+export const prefixOf = ({ hookId }: Pick<HookCall, 'hookId'>, pass: number): string => `${hookId}:${pass}:`
 
 /** Lets a model work until it is done, from wherever it stands. */
-export async function reason(call: Call, settings: ReasonSettings): Promise<Reasoned> {
+export async function reason(call: HookCall, settings: ReasonSettings): Promise<Reasoned> {
   const { execution, lane, hookId } = call
   const { work: flow } = execution
   const { session, writer } = flow
@@ -67,10 +67,10 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
   const prefix = prefixOf(call, pass)
   const hooks = execution.replay.partsOf(`${hookId}/${pass}.`)
   const steps = hooks.map(({ value }) => value as unknown as ReasonStep)
-  let last: Spoken | undefined
+  let last: CompletedModelCall | undefined
   let unkept: HookRecord | undefined
   const isTextHidden = settings.output ? !settings.areAsidesShown : !isTextShown
-  const message = wordsOf(call, {
+  const message = hookMessage(call, {
     prefix,
     toolCallIds: () => steps.flatMap(({ toolCallIds }) => toolCallIds),
     isShown,
@@ -78,9 +78,9 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
   })
   const whole = async (): Promise<Message[]> => {
     const own = message()
-    return own && own.parts.length > 0 ? [await session.whole(own)] : []
+    return own && own.parts.length > 0 ? [await session.withLargeValues(own)] : []
   }
-  const work: Work = {
+  const work: AgentExecution = {
     ...flow,
     telemetry: call.telemetry,
     program: settings.hook === undefined ? agent : { ...agent, kind: 'hook', name: settings.hook },
@@ -96,7 +96,7 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
       writer.lane({ ...lane.origin, ...(model !== undefined && { model }) }, { isInternal: !isShown }),
     history: async () => [...settings.messages, ...(await whole())],
     message,
-    output: step => settings.output && new OutputStream({ ...settings.output, asideId: `${prefix}${step}.aside` }),
+    output: step => settings.output && new OutputStream({ ...settings.output, sideTextId: `${prefix}${step}.aside` }),
     // The model is told of it all the same.
     isHidden: ({ type }) =>
       (!areThoughtsShown && type.startsWith('reasoning-')) || (isTextHidden && type.startsWith('text-')),
@@ -122,7 +122,7 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
   await call.keep()
   await session.refresh()
   for (;;) {
-    const ended = await call.write(withoutHooks(() => workOn(work)))
+    const ended = await call.write(withoutHooks(() => runAgent(work)))
     if (ended.outcome === 'left') return call.leave()
     if (ended.outcome === 'waiting') {
       await call.park(ended.on, ended.until)
@@ -140,7 +140,7 @@ export async function reason(call: Call, settings: ReasonSettings): Promise<Reas
   }
 }
 
-function stepOf({ text, finishReason, callIds, about }: Spoken): ReasonStep {
+function stepOf({ text, finishReason, callIds, about }: CompletedModelCall): ReasonStep {
   const { usage, warnings, providerMetadata, raw, discarded } = about
   return {
     text,

@@ -16,8 +16,8 @@ import {
   validate,
 } from '../../schema/schema.ts'
 import { isSame } from '../../session/state-diff.ts'
-import type { Call } from '../replay/call.ts'
-import type { Execution } from '../replay/execution.ts'
+import type { HookCall } from '../replay/call.ts'
+import type { NodeExecution } from '../replay/execution.ts'
 import { type HookRecord, recordOf } from '../replay/record.ts'
 import { executionOf, heeded } from '../replay/running.ts'
 import { sealOf } from '../replay/seal.ts'
@@ -81,12 +81,16 @@ async function interrupted<R extends InterruptRequest, S extends Schema | undefi
     throw new ValidationError(`useInterrupt: expected options, found ${describeType(options)}`)
   }
   let isAskedNow = false
-  const live = async (call: Call) => {
+  const live = async (call: HookCall) => {
     isAskedNow = true
     return { value: (await answered(call, options)) as unknown as Json }
   }
   try {
-    const { interruptId, response } = (await execution.call('useInterrupt', options.id, live)) as unknown as Answered
+    const { interruptId, response } = (await execution.call(
+      'useInterrupt',
+      options.id,
+      live,
+    )) as unknown as InterruptAnswer
     if (!isAskedNow) mustBeTheSame(execution, interruptId, await questionOf(options))
     return response as InterruptResponse<R, S>
   } catch (error) {
@@ -97,14 +101,14 @@ async function interrupted<R extends InterruptRequest, S extends Schema | undefi
 }
 
 /** The answer to a question, as the log keeps it. */
-interface Answered {
+interface InterruptAnswer {
   readonly interruptId: string
   readonly response: Json
 }
 
 /** Asks until an answer fits, on the lane of a hook. */
 export async function ask(
-  call: Call,
+  call: HookCall,
   options: InterruptOptions<InterruptRequest, Schema | undefined>,
   said: readonly Said[],
 ): Promise<Json> {
@@ -112,10 +116,10 @@ export async function ask(
 }
 
 async function answered(
-  call: Call,
+  call: HookCall,
   options: InterruptOptions<InterruptRequest, Schema | undefined>,
   said: readonly Said[] = [],
-): Promise<Answered> {
+): Promise<InterruptAnswer> {
   const { work, replay } = call.execution
   const { responseSchema } = options
   checkAbout(options)
@@ -148,7 +152,7 @@ async function answered(
 
 /** Commits a question; throws where the log has no room for it. */
 async function put(
-  call: Call,
+  call: HookCall,
   chunk: InterruptChunk,
   asked: readonly string[],
   beside: readonly Said[],
@@ -176,7 +180,7 @@ async function put(
 
 /** Whether a question that was asked is the one that the code asks; that of a try before this one may be another, and is dropped then. */
 async function isStillAsked(
-  { execution, lane }: Call,
+  { execution, lane }: HookCall,
   interruptId: string,
   question: object,
   isOfTryBefore: boolean,
@@ -188,7 +192,7 @@ async function isStillAsked(
 }
 
 /** Throws where the code asks something else than what a person was shown. */
-function mustBeTheSame(execution: Execution, interruptId: string, question: object): void {
+function mustBeTheSame(execution: NodeExecution, interruptId: string, question: object): void {
   if (!isOther(execution, interruptId, question)) return
   const what = 'useInterrupt asks another question than the one that a person was shown'
   throw new MillraceError(
@@ -197,7 +201,7 @@ function mustBeTheSame(execution: Execution, interruptId: string, question: obje
   )
 }
 
-function isOther({ work }: Execution, interruptId: string, question: object): boolean {
+function isOther({ work }: NodeExecution, interruptId: string, question: object): boolean {
   const known = work.session.interrupt(interruptId)
   return known !== undefined && !isSame(known.input as unknown as Json, JSON.parse(JSON.stringify(question)) as Json)
 }
@@ -285,7 +289,7 @@ function optionsOf(options: unknown): Json {
 type About = Pick<InterruptOptions<InterruptRequest>, 'schemaId' | 'schemaVersion' | 'meta' | 'timeout'>
 
 /** Whether the log takes a question, by its size. */
-export function isAskable(call: Call, question: object, about: About): boolean {
+export function isAskable(call: HookCall, question: object, about: About): boolean {
   const { lane, execution } = call
   return lane.fits([interruptOf(nextId(call), question, about, undefined, execution.work.clock()), sealOf(lane)])
 }
@@ -310,7 +314,7 @@ function interruptOf(
 }
 
 /** The id of the next question of a hook: one that the run has not asked under yet. */
-function nextId({ hookId, execution }: Call): string {
+function nextId({ hookId, execution }: HookCall): string {
   const { session, runId } = execution.work
   for (let n = 1; ; n++) {
     const interruptId = `${runId}::${hookId}${n === 1 ? '' : `.${n}`}`
@@ -319,7 +323,7 @@ function nextId({ hookId, execution }: Call): string {
 }
 
 /** Whether a question was settled because nobody answered it: a person's answer may be null too. */
-const isDropped = ({ replay }: Execution, interruptId: string): boolean =>
+const isDropped = ({ replay }: NodeExecution, interruptId: string): boolean =>
   replay.knownOf(markOf(interruptId))?.value === interruptId
 
 /** The record of a question that nobody answered: one of its execution, by the name that the question has in its run; one that goes on from it may have the name again. */
@@ -327,7 +331,7 @@ const markOf = (interruptId: string): string =>
   `${interruptId.slice(interruptId.lastIndexOf('::') + '::'.length)}/unanswered`
 
 /** The answer to a question, once there is one. */
-async function answerTo(call: Call, interruptId: string): Promise<Json> {
+async function answerTo(call: HookCall, interruptId: string): Promise<Json> {
   const { work } = call.execution
   const { session } = work
   await session.refresh()
@@ -344,19 +348,19 @@ async function answerTo(call: Call, interruptId: string): Promise<Json> {
 }
 
 /** Settles a question that nobody answered in time; false where somebody was faster, or by the store's clock there is time left. */
-async function lapse({ execution, lane, signal }: Call, interruptId: string): Promise<boolean> {
+async function lapse({ execution, lane, signal }: HookCall, interruptId: string): Promise<boolean> {
   const clock = await execution.work.session.clock()
   return settle(execution, lane, [interruptId], ({ deadline = clock }) => deadline <= clock && !signal.aborted)
 }
 
 /** Settles the questions of a node that has ended without their answers: nobody is asked what nobody wants to know. */
-export async function dropQuestions(execution: Execution): Promise<void> {
+export async function dropQuestions(execution: NodeExecution): Promise<void> {
   const { asked } = execution.replay
   if (asked.length > 0) await settle(execution, execution.lane, asked, () => true)
 }
 
 async function settle(
-  { work, replay }: Execution,
+  { work, replay }: NodeExecution,
   lane: Lane,
   asked: readonly string[],
   isMeant: (pending: TicketPending) => boolean,

@@ -6,17 +6,17 @@ import type { AnyTool } from '../../define/tool.ts'
 import { MillraceError } from '../../error/error.ts'
 import { logErrorCode } from '../../error/log-error.ts'
 import type { Schema } from '../../schema/schema.ts'
-import type { Identity, OutputSettings } from '../output-stream.ts'
-import type { Call } from '../replay/call.ts'
+import type { OutputSettings, StructuredIdentity } from '../output-stream.ts'
+import type { HookCall } from '../replay/call.ts'
 import { firstIdOf, objectIdOf } from '../replay/drafts.ts'
 import { settleBelow } from '../replay/leftovers.ts'
 import { recordOf } from '../replay/record.ts'
 import { executionOf, heeded } from '../replay/running.ts'
 import { sealOf } from '../replay/seal.ts'
-import { passOf } from './hook-message.ts'
+import { hookPassSteps } from './hook-message.ts'
 import { continued, envelopeOf, type FirstPass, isAsking, type ReasonInterrupt } from './interrupt-pass.ts'
 import { prefixOf, type Reasoned, type ReasonSettings, reason } from './reason.ts'
-import type { Given, ReasonOptions, ReasonResult } from './reason-options.ts'
+import type { ReasonOptions, ReasonResult, SchemaOutput } from './reason-options.ts'
 import { type AnyReasonOptions, type Plan, planOf } from './reason-plan.ts'
 import { resultOf } from './reason-result.ts'
 import { ask, isAskable } from './use-interrupt.ts'
@@ -28,7 +28,7 @@ export function useReason<
   const Tools extends readonly AnyTool[] = readonly AnyTool[],
 >(
   options: ReasonOptions<O, R, Tools>,
-): Promise<ReasonResult<Given<O>, (R extends Schema ? Given<R> : Json) | undefined>> {
+): Promise<ReasonResult<SchemaOutput<O>, (R extends Schema ? SchemaOutput<R> : Json) | undefined>> {
   return heeded(reasoned(options as unknown as AnyReasonOptions)) as ReturnType<typeof useReason<O, R, Tools>>
 }
 
@@ -52,12 +52,12 @@ interface Worked {
   readonly said: readonly Said[]
 }
 
-async function work(call: Call, plan: Plan): Promise<Worked> {
+async function work(call: HookCall, plan: Plan): Promise<Worked> {
   const done = await reason(call, settingsOf(call, plan, 1))
   return { result: resultOf(plan, [done]), said: done.said }
 }
 
-function settingsOf(call: Call, plan: Plan, pass: number): ReasonSettings {
+function settingsOf(call: HookCall, plan: Plan, pass: number): ReasonSettings {
   const { id, agent, messages, isShown, areThoughtsShown, output, interrupt, responseFormat, abortSignal } = plan
   return {
     agent,
@@ -74,10 +74,10 @@ function settingsOf(call: Call, plan: Plan, pass: number): ReasonSettings {
 }
 
 /** The object that readers see while it comes to be. */
-function shownOf(call: Call, { structured, id }: Plan): Pick<OutputSettings, 'fields' | 'shown'> {
+function shownOf(call: HookCall, { structured, id }: Plan): Pick<OutputSettings, 'fields' | 'shown'> {
   if (structured === undefined) return { fields: {} }
   const { dataType = 'generic', schemaId, schemaVersion, fields = {}, stream = true } = structured
-  const shown: Identity = {
+  const shown: StructuredIdentity = {
     streamId: streamIdOf(call),
     dataType,
     ...(schemaId !== undefined && { schemaId }),
@@ -88,14 +88,18 @@ function shownOf(call: Call, { structured, id }: Plan): Pick<OutputSettings, 'fi
   return { shown, fields: stream ? fields : {} }
 }
 
-const streamIdOf = ({ hookId, execution }: Call): string => objectIdOf(execution.work.runId, hookId)
+const streamIdOf = ({ hookId, execution }: HookCall): string => objectIdOf(execution.work.runId, hookId)
 
 /** Whether readers see an object of the call that is not done, as far as the log was read. */
-const isShown = (call: Call): boolean =>
+const isShown = (call: HookCall): boolean =>
   call.execution.work.session.structured(streamIdOf(call))?.status === 'streaming'
 
 /** First the model says what it would ask, then a person answers, then the model says the rest. */
-async function workWithPerson(call: Call, plan: Plan, interrupt: ReasonInterrupt<Schema | undefined>): Promise<Worked> {
+async function workWithPerson(
+  call: HookCall,
+  plan: Plan,
+  interrupt: ReasonInterrupt<Schema | undefined>,
+): Promise<Worked> {
   const { execution, hookId } = call
   const key = firstIdOf(hookId)
   let first = execution.replay.partsOf(key)[0]?.value as unknown as FirstPass | undefined
@@ -116,7 +120,11 @@ async function workWithPerson(call: Call, plan: Plan, interrupt: ReasonInterrupt
   const request = first.document['interruptRequest'] as never
   const response = await ask(call, { request, responseSchema, ...aboutOf(interrupt) }, said)
   const toolCallIds = first.steps.flatMap(step => step.toolCallIds)
-  const words = await passOf(call, { prefix: prefixOf(call, 1), toolCallIds: () => toolCallIds, isShown: plan.isShown })
+  const words = await hookPassSteps(call, {
+    prefix: prefixOf(call, 1),
+    toolCallIds: () => toolCallIds,
+    isShown: plan.isShown,
+  })
   const settings = settingsOf(call, plan, 2)
   // Only as long as it is there: one of several steps takes it away.
   const replaces = () => (isShown(call) ? 'continued' : undefined)
@@ -137,7 +145,7 @@ const aboutOf = ({ schemaId, schemaVersion }: ReasonInterrupt<Schema | undefined
   ...(schemaVersion !== undefined && { schemaVersion }),
 })
 
-function firstPass(call: Call, plan: Plan, interrupt: ReasonInterrupt<Schema | undefined>): Promise<Reasoned> {
+function firstPass(call: HookCall, plan: Plan, interrupt: ReasonInterrupt<Schema | undefined>): Promise<Reasoned> {
   const envelope = envelopeOf(plan.output, interrupt, question => isAskable(call, question, aboutOf(interrupt)))
   // A format that was asked for is that of the answer, which this is not yet.
   const { responseFormat, ...settings } = settingsOf(call, plan, 1)
@@ -154,7 +162,7 @@ function firstPass(call: Call, plan: Plan, interrupt: ReasonInterrupt<Schema | u
 }
 
 /** Takes back what a call that failed was saying, and tells why it did, in words that the log can keep. */
-async function failed(call: Call, { abortSignal }: Plan, error: unknown): Promise<unknown> {
+async function failed(call: HookCall, { abortSignal }: Plan, error: unknown): Promise<unknown> {
   const { execution, lane } = call
   const { work: flow } = execution
   // What is wrong with the log is not about the call, unless it was too large for it.

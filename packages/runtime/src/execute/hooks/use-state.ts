@@ -2,7 +2,7 @@
 
 import type { Json } from '@millrace/protocol'
 import { ValidationError } from '../../error/error.ts'
-import type { Execution } from '../replay/execution.ts'
+import type { NodeExecution } from '../replay/execution.ts'
 import { executionOf } from '../replay/running.ts'
 import { stateOf } from '../replay/state.ts'
 
@@ -30,7 +30,7 @@ export function useWorkflowState<T>(key: string, initial?: T): [value: T | undef
 }
 
 function stateHook<T>(
-  execution: Execution,
+  execution: NodeExecution,
   hook: string,
   id: string | undefined,
   key: string,

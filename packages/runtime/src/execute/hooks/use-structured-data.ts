@@ -3,7 +3,7 @@ import { describeType } from '../../error/check-object.ts'
 import { ValidationError } from '../../error/error.ts'
 import { toJson } from '../../schema/json.ts'
 import { type InputOf, type Schema, validateSync } from '../../schema/schema.ts'
-import type { Execution } from '../replay/execution.ts'
+import type { NodeExecution } from '../replay/execution.ts'
 import { executionOf } from '../replay/running.ts'
 
 /** What all updates of a structured object may say of it. */
@@ -34,7 +34,7 @@ export function useStructuredData<S extends Schema>(update: StructuredUpdate<S>)
 }
 
 /** Says an update in an execution; throws where it does not fit, named by what asked for it. */
-export function emitStructured(execution: Execution, update: StructuredUpdate, what: string): PromiseLike<void> {
+export function emitStructured(execution: NodeExecution, update: StructuredUpdate, what: string): PromiseLike<void> {
   if (typeof update !== 'object' || update === null) {
     throw new ValidationError(`${what}: expected an update, found ${describeType(update)}`)
   }

@@ -1,24 +1,24 @@
 import type { Lane, Said } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
 import type { AgentTelemetry } from '../../telemetry/agent-span.ts'
-import type { Execution } from './execution.ts'
-import type { Given } from './record.ts'
+import type { NodeExecution } from './execution.ts'
+import type { HookResult } from './record.ts'
 
 /** A hook at work. */
-export interface Call {
+export interface HookCall {
   readonly hookId: string
-  readonly execution: Execution
+  readonly execution: NodeExecution
   /** The hook's own line of work: what waits there waits for itself alone. */
   readonly lane: Lane
   readonly signal: AbortSignal
   /** To whom it is told what works for the hook. */
   readonly telemetry: AgentTelemetry
   /** What the log holds of it, if it was begun before. */
-  readonly begun: Given | undefined
+  readonly begun: HookResult | undefined
   /** Commits what the node was given, changed and showed so far, if it did: what the hook commits by itself comes after that. */
   keep(): Promise<void>
   /** Commits what belongs to the hook while it is not done. */
-  commit(said: readonly Said[], given: Given): Promise<void>
+  commit(said: readonly Said[], given: HookResult): Promise<void>
   /** Waits until somebody may have answered, or the time is over: as long as nobody has, the node can do without this process. */
   park(on: readonly string[], until: number): Promise<void>
   /** Waits for ever: another process is to go on. */

@@ -3,8 +3,8 @@
 
 import type { Lane, Said, Writer } from '@millrace/log'
 import type { Session } from '../../session/session.ts'
-import { scopeOf } from '../record-scope.ts'
-import type { Execution } from './execution.ts'
+import { recordScope } from '../record-scope.ts'
+import type { NodeExecution } from './execution.ts'
 import { sealOf } from './seal.ts'
 
 /** The object that readers see of what a hook's model answers: the same whenever the call is made again. */
@@ -30,10 +30,10 @@ const invalidated = (streamId: string, reason: string) =>
   ({ type: 'structured-data-invalidated', streamId, reason }) as const
 
 /** Takes away the drafts of a node that has ended without what would have come of them. */
-export async function endDrafts({ work, at, lane }: Execution, reason: string): Promise<void> {
+export async function endDrafts({ work, at, lane }: NodeExecution, reason: string): Promise<void> {
   const { session, writer, runId, signal } = work
   await session.refresh()
-  const prefix = `${scopeOf(work)}${at.execution}/`
+  const prefix = `${recordScope(work)}${at.execution}/`
   for (const hookId of draftsOf(session, runId).filter(id => id.startsWith(prefix))) {
     // On the hook's own lane: what the node has said is sealed with its end.
     const own = writer.lane({ ...lane.origin, lane: `${lane.origin.lane}/${hookId.slice(prefix.length)}` })

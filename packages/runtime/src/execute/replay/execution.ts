@@ -5,24 +5,24 @@ import type { Chunk, Json, StructuredDataChunk } from '@millrace/protocol'
 import type { Agent } from '../../define/agent.ts'
 import { MillraceError, ValidationError } from '../../error/error.ts'
 import type { AgentTelemetry } from '../../telemetry/agent-span.ts'
-import type { Working } from '../program-execution.ts'
-import type { Call, Came } from './call.ts'
+import type { ProgramExecution } from '../program-execution.ts'
+import type { Came, HookCall } from './call.ts'
 import { Flights, type Parked } from './flights.ts'
 import { Gate } from './gate.ts'
 import { errorKept, errorRestored, failureOf } from './hook-failure.ts'
 import type { At } from './position.ts'
-import { type Given, type HookRecord, recordIn } from './record.ts'
+import { type HookRecord, type HookResult, recordIn } from './record.ts'
 import { Replay } from './replay.ts'
 import { isRunning, running } from './running.ts'
 import { markOf, pieceOf, sealOf } from './seal.ts'
 import { Spent } from './spent.ts'
-import type { Update, WorkflowState } from './state.ts'
+import type { WorkflowState, WorkflowStateUpdate } from './state.ts'
 import type { Streams } from './streams.ts'
 import { type Keeping, Unkept } from './unkept.ts'
 import { movedOrLate } from './wait.ts'
 
 export interface ExecutionSettings {
-  readonly work: Working
+  readonly work: ProgramExecution
   readonly at: At
   readonly lane: Lane
   readonly state: WorkflowState
@@ -49,8 +49,8 @@ export const OVER = new MillraceError('internal_error', 'the node is not at work
 
 const never = (): Promise<never> => new Promise(() => {})
 
-export class Execution {
-  readonly work: Working
+export class NodeExecution {
+  readonly work: ProgramExecution
   readonly at: At
   readonly lane: Lane
   /** The run by whose name its effects go: one before its own, where what was cut off there is done again. */
@@ -141,7 +141,7 @@ export class Execution {
   async call(
     hook: string,
     id: string | undefined,
-    live: (call: Call) => Promise<Came>,
+    live: (call: HookCall) => Promise<Came>,
     agent?: Agent,
   ): Promise<Json | undefined> {
     // Who is left of a node that has ended gets no answer, and does no harm.
@@ -162,7 +162,7 @@ export class Execution {
     this.#flights.begin(hookId, hook, id !== undefined)
     try {
       if (known && known.asked === undefined) return structuredClone(givenBy(known))
-      if (this.work.leaving.aborted && known === undefined) return await this.#leave(hookId)
+      if (this.work.handover.aborted && known === undefined) return await this.#leave(hookId)
       const told = this.telemetry.hook({ hook, id, agent })
       return await this.#told(told, () => this.#live(hookId, hook, known, live, told, order))
     } finally {
@@ -210,7 +210,7 @@ export class Execution {
   }
 
   /** Changes the state, with the next commit. */
-  change(key: string, update: Update): void {
+  change(key: string, update: WorkflowStateUpdate): void {
     this.#mustBeOpen()
     if (!isRunning(this)) {
       const why = 'what a tool or a step does is not done again when the node starts again'
@@ -297,8 +297,8 @@ export class Execution {
   async #live(
     hookId: string,
     hook: string,
-    begun: Given | undefined,
-    live: (call: Call) => Promise<Came>,
+    begun: HookResult | undefined,
+    live: (call: HookCall) => Promise<Came>,
     telemetry: AgentTelemetry,
     order: Order,
   ): Promise<Json | undefined> {
@@ -306,9 +306,9 @@ export class Execution {
     const { origin } = this.lane
     const lane = work.writer.lane({ ...origin, lane: `${origin.lane}/${pieceOf(hookId)}` })
     this.#lanes.set(hookId, lane)
-    const commit = (said: readonly Said[], given: Given) =>
+    const commit = (said: readonly Said[], given: HookResult) =>
       this.#commit(said, () => ({ hookId, hook, given: { ...given, ...this.#beside() } }))
-    const call: Call = {
+    const call: HookCall = {
       hookId,
       execution: this,
       lane,
@@ -358,7 +358,7 @@ export class Execution {
   }
 
   /** Whether others are or were under way beside a hook, which may itself be: then what came first may come second the next time. */
-  #beside(own = 1): Pick<Given, 'beside'> {
+  #beside(own = 1): Pick<HookResult, 'beside'> {
     return this.#flights.size > own || this.#flights.wereBeside ? { beside: true } : {}
   }
 
@@ -388,7 +388,7 @@ export class Execution {
 }
 
 /** What the log says that a hook gave; throws what it says that it threw. */
-function givenBy({ error, value }: Given): Json | undefined {
+function givenBy({ error, value }: HookResult): Json | undefined {
   if (error) throw errorRestored(error)
   return value
 }

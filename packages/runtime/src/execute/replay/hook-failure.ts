@@ -5,9 +5,9 @@ import { BudgetError, MillraceError, ProviderError, RunError, ToolError, Validat
 import type { ErrorCode } from '../../error/error-codes.ts'
 import { excerpt } from '../../error/excerpt.ts'
 import { logErrorCode } from '../../error/log-error.ts'
-import type { Given } from './record.ts'
+import type { HookResult } from './record.ts'
 
-type KeptError = NonNullable<Given['error']>
+type KeptError = NonNullable<HookResult['error']>
 
 /** Why a hook failed, in our words; what is wrong with the log is not about it, unless it was too large for it. */
 export function failureOf(error: unknown, hook: string): MillraceError | LogError {

@@ -5,16 +5,16 @@ import type { Lane, Said } from '@millrace/log'
 import { type Entry, Fold, isGuest, type Part, type StructuredDataChunk } from '@millrace/protocol'
 import type { Session } from '../../session/session.ts'
 import { Journal } from './journal.ts'
-import { openOf, type Position } from './position.ts'
-import { type Given, type HookRecord, recordIn, recordOf } from './record.ts'
+import { openOf, type WorkflowPosition } from './position.ts'
+import { type HookRecord, type HookResult, recordIn, recordOf } from './record.ts'
 
 /** Where a run goes on, and what it keeps of the one before: the state, and what the hooks of the open executions gave. */
 export interface Inheritance {
-  readonly position: Position
+  readonly position: WorkflowPosition
   readonly records: readonly HookRecord[]
 }
 
-type Shown = NonNullable<Given['shown']>
+type Shown = NonNullable<HookResult['shown']>
 
 /** The runs from which a run goes on, one from the other, the first of them first. */
 export function forebearsOf({ view }: Session, runId: string): readonly string[] {
@@ -31,7 +31,7 @@ export function forebearsOf({ view }: Session, runId: string): readonly string[]
 export async function inheritanceOf(session: Session, runId: string): Promise<Inheritance | undefined> {
   const { resume } = session.view.requests.find(request => request.runId === runId) ?? {}
   if (resume === undefined) return undefined
-  const past = await session.pastOf(resume.runId)
+  const past = await session.runEntries(resume.runId)
   const place = resume.mode === 'from-checkpoint' ? placeOf(past, resume.fromCheckpointId) : past.length
   const fold = new Fold()
   fold.apply(past.slice(0, place).filter(isRecord))
@@ -72,13 +72,13 @@ const placeOf = (past: readonly Entry[], wanted: string | undefined): number =>
 
 const MAIN = 'main'
 
-const without = ({ keys, ...position }: Position): Position => position
+const without = ({ keys, ...position }: WorkflowPosition): WorkflowPosition => position
 
 /** A record as the new run keeps it: of its state and of executions that are open, where they ended with the run too. */
 function keptOf(
   session: Session,
   record: HookRecord,
-  { line }: Position,
+  { line }: WorkflowPosition,
   rename: (shown: Shown) => Shown,
 ): readonly HookRecord[] {
   const [first] = record.hookId.split('/', 1)
@@ -122,7 +122,7 @@ export function partsBefore(session: Session, runId: string): readonly Part[] {
  */
 function wordsOf(
   records: readonly HookRecord[],
-  { line }: Position,
+  { line }: WorkflowPosition,
   past: readonly Entry[],
   rename: (shown: Shown) => Shown,
 ): readonly HookRecord[] {

@@ -3,8 +3,8 @@
 import type { Json } from '@millrace/protocol'
 import { pieceOf } from '../../session/key.ts'
 import type { Session } from '../../session/session.ts'
-import type { Position } from './position.ts'
-import { type Given, type HookRecord, recordIn } from './record.ts'
+import type { WorkflowPosition } from './position.ts'
+import { type HookRecord, type HookResult, recordIn } from './record.ts'
 import { WorkflowState } from './state.ts'
 
 /** The record of where a workflow stands, and how those of its state begin. */
@@ -18,16 +18,16 @@ export async function programAt(session: Session, runId: string): Promise<string
   const id = positionIdOf('')
   const hooks = session.view.internal?.hooks.filter(hook => hook.runId === runId && hook.hookId === id) ?? []
   const [record] = (await session.wholeHooks(hooks)).map(recordIn)
-  return (record?.given.value as Partial<Position> | undefined)?.program
+  return (record?.given.value as Partial<WorkflowPosition> | undefined)?.program
 }
 
 export class Journal {
-  readonly position: Position | undefined
+  readonly position: WorkflowPosition | undefined
   readonly state = new WorkflowState()
   /** By execution, then by hook. */
   readonly #records = new Map<string, Map<string, HookRecord>>()
   /** What executions gave that have ended. */
-  readonly #ends = new Map<string, Given>()
+  readonly #ends = new Map<string, HookResult>()
 
   constructor(records: readonly HookRecord[], scope: string) {
     let position: Json | undefined
@@ -43,7 +43,7 @@ export class Journal {
       else if (own === execution) this.#ends.set(execution, given)
       else this.recordsOf(execution).set(hookId, record)
     }
-    this.position = position as unknown as Position | undefined
+    this.position = position as unknown as WorkflowPosition | undefined
   }
 
   /** Reads what the log holds of a workflow in a run. */
@@ -61,7 +61,7 @@ export class Journal {
   }
 
   /** What an execution gave that has ended, and with it the workflow: where a run goes on from there, nothing is left to do. */
-  endOf(execution: string): Given | undefined {
+  endOf(execution: string): HookResult | undefined {
     return this.#ends.get(execution)
   }
 

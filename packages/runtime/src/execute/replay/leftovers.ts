@@ -2,20 +2,24 @@
 
 import { mustStop, type Said } from '@millrace/log'
 import type { Message, ToolPart } from '@millrace/protocol'
-import { recordsEnded } from '../record-scope.ts'
-import { childrenEnded } from '../run-end.ts'
-import type { Call } from './call.ts'
-import type { Execution } from './execution.ts'
+import { recordEnds } from '../record-scope.ts'
+import { subAgentEnds } from '../run-end.ts'
+import type { HookCall } from './call.ts'
+import type { NodeExecution } from './execution.ts'
 import { sealOf } from './seal.ts'
 
 /** Settles what a hook that has failed was waiting for: its node may go on without it, and for long. */
-export async function settleBelow({ execution, hookId, lane }: Call, reason: string): Promise<void> {
+export async function settleBelow({ execution, hookId, lane }: HookCall, reason: string): Promise<void> {
   await takeBackBelow(execution, reason, lane)
   await endCalls(execution, `${hookId}/`, lane)
 }
 
 /** Takes back what calls and sub-agents of hooks have said since their last commits: who goes on with them says it again. */
-export async function takeBackBelow({ work, at, lane }: Execution, reason: string, { origin } = lane): Promise<void> {
+export async function takeBackBelow(
+  { work, at, lane }: NodeExecution,
+  reason: string,
+  { origin } = lane,
+): Promise<void> {
   const { session, writer, runId } = work
   // What was on its way when they were told to stop is there by then.
   await work.turn(async () => {})
@@ -31,7 +35,7 @@ export async function takeBackBelow({ work, at, lane }: Execution, reason: strin
 }
 
 /** Ends the calls that hooks of a node, or one of them, have left without an outcome, and who works for them. */
-export async function endCalls(execution: Execution, prefix = '', lane = execution.lane): Promise<void> {
+export async function endCalls(execution: NodeExecution, prefix = '', lane = execution.lane): Promise<void> {
   const { work, replay } = execution
   const { session, writer, runId, agentId } = work
   const ids = new Set(replay.partsOf(prefix).flatMap(({ value }) => toolCallIdsIn(value)))
@@ -47,9 +51,9 @@ export async function endCalls(execution: Execution, prefix = '', lane = executi
     if (calls.length + hidden.length === 0) return
     const isMeant = (agent: { parentId: string; toolCallId: string }) =>
       agent.parentId === agentId && ids.has(agent.toolCallId)
-    const children = childrenEnded(session, writer, 'interrupted', isMeant)
+    const children = subAgentEnds(session, writer, 'interrupted', isMeant)
     const records = children.flatMap(({ chunk }) =>
-      chunk.type === 'subagent-end' ? recordsEnded(session, { runId, agentId: chunk.agentId }, lane) : [],
+      chunk.type === 'subagent-end' ? recordEnds(session, { runId, agentId: chunk.agentId }, lane) : [],
     )
     const outcomeOf = ({ toolCallId, executor = 'server' }: ToolPart): Said => {
       const errorText = 'nobody waits for it any more'

@@ -31,7 +31,7 @@ export type Line =
       readonly branches: { readonly [head: string]: Line | Done }
     }
 
-export interface Position {
+export interface WorkflowPosition {
   /** Of the workflow that is at work: another than the run's, after a transition. */
   readonly program: string
   /** How many workflows were at work so far, this one too. */
@@ -57,11 +57,11 @@ export const isFork = (line: Line | Done): line is Extract<Line, { fork: string 
 export function started(
   { program, graph }: { readonly program: string; readonly graph: Pick<Graph, 'first' | 'digest'> },
   input: Json | undefined,
-  before?: Position,
-): Position {
+  before?: WorkflowPosition,
+): WorkflowPosition {
   const { leg = 0, steps = 0, keys } = before ?? {}
   const { first, digest: edges } = graph
-  const none: Position = {
+  const none: WorkflowPosition = {
     program,
     leg: leg + 1,
     steps,
@@ -77,7 +77,7 @@ export function started(
 const NOWHERE: At = { execution: '', node: '', step: 0 }
 
 /** What is open on a line; undefined where it has come to its join. */
-export function lineAt(position: Position, path: Path): Line | undefined {
+export function lineAt(position: WorkflowPosition, path: Path): Line | undefined {
   let line: Line | Done = position.line
   for (const head of path) {
     const below: Line | Done | undefined = isFork(line) ? line.branches[head] : undefined
@@ -94,7 +94,12 @@ export function openOf(line: Line | Done): readonly At[] {
 }
 
 /** The position after a step on a line, which brings data along. Throws where an edge was taken as often as it may be. */
-export function moved(position: Position, path: Path, step: Exclude<Step, { to: 'end' }>, data?: Json): Position {
+export function moved(
+  position: WorkflowPosition,
+  path: Path,
+  step: Exclude<Step, { to: 'end' }>,
+  data?: Json,
+): WorkflowPosition {
   const counted = taken(position, step)
   if ('fork' in step) return forked(counted, path, step, data)
   const join = joinOf(counted, path)
@@ -102,18 +107,27 @@ export function moved(position: Position, path: Path, step: Exclude<Step, { to: 
 }
 
 /** The position after an execution failed and is to be tried again. */
-export function failedAt(position: Position, path: Path): Position {
+export function failedAt(position: WorkflowPosition, path: Path): WorkflowPosition {
   const at = lineAt(position, path) as At
   return { ...position, line: placed(position.line, path, { ...at, failures: (at.failures ?? 0) + 1 }) }
 }
 
 /** The position with another node on a line, as if the run had come there. */
-export function entered(position: Position, path: Path, node: string, input: Json | undefined): Position {
+export function entered(
+  position: WorkflowPosition,
+  path: Path,
+  node: string,
+  input: Json | undefined,
+): WorkflowPosition {
   const { position: counted, at } = visited(position, node, input)
   return { ...counted, line: placed(counted.line, path, at) }
 }
 
-function visited(position: Position, node: string, input: Json | undefined): { position: Position; at: At } {
+function visited(
+  position: WorkflowPosition,
+  node: string,
+  input: Json | undefined,
+): { position: WorkflowPosition; at: At } {
   const { leg, steps, visits } = position
   const count = (Object.hasOwn(visits, node) ? (visits[node] as number) : 0) + 1
   const at: At = {
@@ -125,7 +139,7 @@ function visited(position: Position, node: string, input: Json | undefined): { p
   return { at, position: { ...position, steps: steps + 1, visits: { ...visits, [node]: count } } }
 }
 
-function taken(position: Position, step: Exclude<Step, { to: 'end' }>): Position {
+function taken(position: WorkflowPosition, step: Exclude<Step, { to: 'end' }>): WorkflowPosition {
   const { edge, max } = step as { readonly edge: string; readonly max?: number }
   if (max === undefined) return position
   const before = Object.hasOwn(position.taken, edge) ? (position.taken[edge] as number) : 0
@@ -134,7 +148,7 @@ function taken(position: Position, step: Exclude<Step, { to: 'end' }>): Position
   return { ...position, taken: { ...position.taken, [edge]: before + 1 } }
 }
 
-function forked(position: Position, path: Path, { fork, join }: Extract<Step, { fork: unknown }>, data?: Json) {
+function forked(position: WorkflowPosition, path: Path, { fork, join }: Extract<Step, { fork: unknown }>, data?: Json) {
   let now = position
   const branches: Record<string, Line> = {}
   for (const head of fork) {
@@ -146,7 +160,7 @@ function forked(position: Position, path: Path, { fork, join }: Extract<Step, { 
 }
 
 /** A branch has come to its join: where it was the last, the line above goes on there. */
-function joined(position: Position, path: Path, data: Json | undefined): Position {
+function joined(position: WorkflowPosition, path: Path, data: Json | undefined): WorkflowPosition {
   const done: Done = { done: true, ...(data !== undefined && { data }) }
   const line = placed(position.line, path, done)
   const above = path.slice(0, -1)
@@ -157,7 +171,7 @@ function joined(position: Position, path: Path, data: Json | undefined): Positio
   return entered({ ...position, line }, above, fork.join, Object.fromEntries(brought))
 }
 
-function joinOf(position: Position, path: Path): string | undefined {
+function joinOf(position: WorkflowPosition, path: Path): string | undefined {
   if (path.length === 0) return undefined
   const above = lineAt(position, path.slice(0, -1))
   return above && isFork(above) ? above.join : undefined

@@ -4,7 +4,7 @@ import type { Lane, Said } from '@millrace/log'
 import type { Hook, Json } from '@millrace/protocol'
 
 /** What a hook gave, or why it gave nothing. */
-export interface Given {
+export interface HookResult {
   readonly value?: Json
   readonly error?: {
     readonly code: string
@@ -32,7 +32,7 @@ export interface Given {
 export interface HookRecord {
   readonly hookId: string
   readonly hook: string
-  readonly given: Given
+  readonly given: HookResult
   /** How many emissions of its execution are in the log with it. */
   readonly emissions?: number
 }
@@ -51,6 +51,6 @@ export function recordOf({ hookId, hook, given, emissions }: HookRecord, lane: L
 export const recordIn = ({ hookId, hook, result, emissions }: Omit<Hook, 'runId'>): HookRecord => ({
   hookId,
   hook,
-  given: (result ?? {}) as Given,
+  given: (result ?? {}) as HookResult,
   ...(emissions !== undefined && { emissions }),
 })

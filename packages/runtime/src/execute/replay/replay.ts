@@ -3,7 +3,7 @@
 import { MillraceError, ValidationError } from '../../error/error.ts'
 import { shortKeyOf } from '../../session/key.ts'
 import type { At } from './position.ts'
-import type { Given, HookRecord } from './record.ts'
+import type { HookRecord, HookResult } from './record.ts'
 
 /** The longest id of a hook, and what of it is in the name of its lane, and in those of the calls below. */
 export const LONGEST_ID = 64
@@ -96,12 +96,12 @@ export class Replay {
   }
 
   /** What the log holds of a hook, whoever asks. */
-  knownOf(hookId: string): Given | undefined {
+  knownOf(hookId: string): HookResult | undefined {
     return this.#records.get(hookId)?.given
   }
 
   /** What the log holds of the parts of what a hook does, by how their names begin. */
-  partsOf(prefix: string): readonly Given[] {
+  partsOf(prefix: string): readonly HookResult[] {
     const own = [...this.#records.values()].filter(({ hookId }) => hookId.startsWith(prefix))
     return own.map(({ given }) => given)
   }

@@ -2,18 +2,18 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { ValidationError } from '../../error/error.ts'
-import type { Execution } from './execution.ts'
+import type { NodeExecution } from './execution.ts'
 
-const storage = new AsyncLocalStorage<Execution | undefined>()
+const storage = new AsyncLocalStorage<NodeExecution | undefined>()
 
 /** Runs code in an execution. */
-export const running = <T>(execution: Execution, code: () => T): T => storage.run(execution, code)
+export const running = <T>(execution: NodeExecution, code: () => T): T => storage.run(execution, code)
 
 /** Whether the code that asks runs in an execution. */
-export const isRunning = (execution: Execution): boolean => storage.getStore() === execution
+export const isRunning = (execution: NodeExecution): boolean => storage.getStore() === execution
 
 /** The execution that a hook is called in; throws where it is called elsewhere. */
-export function executionOf(hook: string): Execution {
+export function executionOf(hook: string): NodeExecution {
   const execution = storage.getStore()
   if (execution) return execution
   throw new ValidationError(`${hook}: expected to be called while a node runs, not in a tool, a step, or after its end`)

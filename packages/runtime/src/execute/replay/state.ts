@@ -9,12 +9,12 @@ export const MAX_STATE_VALUE = 64 * 1024
 export const MAX_STATE = 1024 * 1024
 
 /** What is to become of a value: another, none, or what a function makes of it. */
-export type Update = Json | undefined | ((value: Json | undefined) => unknown)
+export type WorkflowStateUpdate = Json | undefined | ((value: Json | undefined) => unknown)
 
 /** A change that no commit holds yet. */
 export interface Change {
   readonly key: string
-  readonly update: Update
+  readonly update: WorkflowStateUpdate
 }
 
 export class WorkflowState {
@@ -66,7 +66,7 @@ export class WorkflowState {
   }
 }
 
-function updated(key: string, value: Json | undefined, update: Update): Json | undefined {
+function updated(key: string, value: Json | undefined, update: WorkflowStateUpdate): Json | undefined {
   if (typeof update !== 'function') return update
   return stateOf(key, update(structuredClone(value)))
 }

@@ -5,8 +5,8 @@ import type { Lane, Said } from '@millrace/log'
 import type { Chunk, Json, StructuredDataChunk } from '@millrace/protocol'
 import { ValidationError } from '../../error/error.ts'
 import { keyOf } from '../../session/key.ts'
-import { type Given, type HookRecord, recordOf } from './record.ts'
-import { type Change, stateOf, type Update, type WorkflowState } from './state.ts'
+import { type HookRecord, type HookResult, recordOf } from './record.ts'
+import { type Change, stateOf, type WorkflowState, type WorkflowStateUpdate } from './state.ts'
 import type { Streams } from './streams.ts'
 
 export interface UnkeptSettings {
@@ -78,7 +78,7 @@ export class Unkept {
   }
 
   /** Changes the state, with the next commit. */
-  change(key: string, update: Update): void {
+  change(key: string, update: WorkflowStateUpdate): void {
     const checked = typeof update === 'function' ? update : stateOf(key, update)
     const isNext = this.#isNext(`state:${key}`)
     const isAgain = this.#settings.isRetry && typeof update !== 'function'
@@ -91,7 +91,7 @@ export class Unkept {
   }
 
   /** All that a commit is to keep by now, with one more record, and what one in whose place that comes had counted; throws where the state would be none. */
-  keeping(record: HookRecord, before?: Given['shown']): Keeping {
+  keeping(record: HookRecord, before?: HookResult['shown']): Keeping {
     const { lane, state } = this.#settings
     // Copies: code may add to them while the commit is under way.
     const given = [...this.#given]

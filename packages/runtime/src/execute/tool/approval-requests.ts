@@ -8,50 +8,51 @@ import type { ErrorCode } from '../../error/error-codes.ts'
 import type { RequestedCall } from '../../model/tool-calls.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { validate } from '../../schema/schema.ts'
-import { callLane, checkpointOf, contextOf, type Work } from '../program-execution.ts'
-import { fitting, type Weighed } from './fit-calls.ts'
+import { type AgentExecution, callLane, checkpointOf, contextOf } from '../program-execution.ts'
+import { fitCalls, type WeighedCall } from './fit-calls.ts'
 
 /** A call, and whether somebody has to approve it. */
-interface Asked extends RequestedCall<Callable> {
+interface ReviewedCall extends RequestedCall<Callable> {
   readonly verdict: Verdict
   /** Until when an answer counts, if somebody is asked. */
   readonly deadline: number | undefined
 }
 
 /** Why a call does not come to be asked for. */
-interface Refused {
+interface RefusedCall {
   readonly errorText: string
   readonly code: ErrorCode
 }
 
 /** Why a call is refused for which a run would wait for too much. */
-export const TOO_MANY: Refused = {
+export const TOO_MANY: RefusedCall = {
   errorText: `more than ${MAX_PENDINGS} calls wait for somebody: make fewer at a time`,
   code: 'tool_too_many_pendings',
 }
 /** Why a call is refused whose input cannot be shown. */
-export const TOO_LARGE: Refused = {
+export const TOO_LARGE: RefusedCall = {
   errorText: 'the input is larger than can be shown: say less, or in several calls',
   code: 'tool_input_too_large',
 }
 
 /** Asks the rules about all calls of a step; gives what the commit of its model call says: on a ticket, where somebody is asked. */
-export async function commitOf(
-  work: Work,
+export async function modelCallCommit(
+  work: AgentExecution,
   lane: Lane,
   facts: readonly Chunk[],
   made: readonly RequestedCall<Callable>[],
   besides: readonly Said[] = [],
 ): Promise<readonly Said[] | ((ticket: Ticket) => readonly Said[])> {
-  const asked = await Promise.all(made.map(call => askedOf(work, lane.origin.step, call)))
+  const asked = await Promise.all(made.map(call => reviewCall(work, lane.origin.step, call)))
   const now = work.clock()
-  const compose = (refused: ReadonlyMap<string, Refused>) => composed(work, lane, facts, asked, refused, now, besides)
+  const compose = (refused: ReadonlyMap<string, RefusedCall>) =>
+    composed(work, lane, facts, asked, refused, now, besides)
   if (asked.every(call => pendingsOf(call).most === 0)) return compose(new Map())
   // The ticket may move again and again: what is large is measured once.
   const builds = new Map<number, readonly Said[]>()
-  const weights = new Map<Asked, number>()
+  const weights = new Map<ReviewedCall, number>()
   const build = (open: number): readonly Said[] => {
-    const refused = new Map<string, Refused>()
+    const refused = new Map<string, RefusedCall>()
     let room = MAX_PENDINGS - open
     for (const call of asked) {
       const { most, left } = pendingsOf(call)
@@ -63,13 +64,13 @@ export async function commitOf(
     const wanted = asked.filter(call => pendingsOf(call).most > 0 && !refused.has(call.toolCallId))
     for (const call of wanted) if (!weights.has(call)) weights.set(call, weightOf(work, lane, call))
     const weighed = wanted.map(call => ({ toolCallId: call.toolCallId, weight: weights.get(call) as number }))
-    const without = (taken: readonly Weighed[]) => {
+    const without = (taken: readonly WeighedCall[]) => {
       const ids = new Set(taken.map(({ toolCallId }) => toolCallId))
       const left = wanted.flatMap(({ toolCallId }) => (ids.has(toolCallId) ? [] : [[toolCallId, TOO_LARGE] as const]))
       return compose(new Map([...refused, ...left]))
     }
     return without(
-      fitting(
+      fitCalls(
         weighed.filter(({ weight }) => Number.isFinite(weight)),
         taken => lane.fits(without(taken)),
       ),
@@ -83,7 +84,7 @@ export async function commitOf(
 }
 
 /** About how many bytes a call is shown with; infinitely many where they would not fit even alone. */
-function weightOf(work: Work, lane: Lane, call: Asked): number {
+function weightOf(work: AgentExecution, lane: Lane, call: ReviewedCall): number {
   const isShown = call.verdict !== false
   if (isShown && !lane.fits([requestOf(work, call)])) return Number.POSITIVE_INFINITY
   const bytes = Buffer.byteLength(JSON.stringify(call.input))
@@ -91,15 +92,15 @@ function weightOf(work: Work, lane: Lane, call: Asked): number {
 }
 
 /** Whether nobody has said of a call without approval, as far as this process knows, that it needs none. */
-export const isUnasked = (
-  work: Work,
+export const isUnreviewed = (
+  work: AgentExecution,
   { tool, toolCallId }: Pick<RequestedCall<Callable>, 'tool' | 'toolCallId'>,
 ): boolean =>
-  approvalOf(tool.approval as Approval) !== undefined && !letPassBy(work).has(approvalIdOf(work.runId, toolCallId))
+  approvalOf(tool.approval as Approval) !== undefined && !allowedCallsOf(work).has(approvalIdOf(work.runId, toolCallId))
 
 /** What is said before a call runs that the log holds already: who has to approve it, or that its rule did or did not; nothing where it may run as it is. */
-export async function lateAskingOf(
-  work: Work,
+export async function lateApprovalRequest(
+  work: AgentExecution,
   step: number,
   call: Omit<RequestedCall<Callable>, 'parsedInput'>,
 ): Promise<readonly Said[] | undefined> {
@@ -109,23 +110,23 @@ export async function lateAskingOf(
     : { value: input }
   // What does not fit does not run.
   if ('problem' in taken) return undefined
-  const asked = await askedOf(work, step, { ...call, parsedInput: taken.value })
-  return asked.verdict === false ? undefined : askingOf(work, step, asked)
+  const asked = await reviewCall(work, step, { ...call, parsedInput: taken.value })
+  return asked.verdict === false ? undefined : approvalRequest(work, step, asked)
 }
 
 /**
  * The calls that their rules let pass in this process, by its writers. The log does not tell of those: it holds no word of a call that nobody has to
  * approve, and by whichever code it was made, that which runs it has a say.
  */
-const letPass = new WeakMap<Writer, Set<string>>()
+const allowedByRule = new WeakMap<Writer, Set<string>>()
 
-function letPassBy({ writer }: Work): Set<string> {
-  const known = letPass.get(writer) ?? new Set()
-  letPass.set(writer, known)
+function allowedCallsOf({ writer }: AgentExecution): Set<string> {
+  const known = allowedByRule.get(writer) ?? new Set()
+  allowedByRule.set(writer, known)
   return known
 }
 
-async function askedOf(work: Work, step: number, call: RequestedCall<Callable>): Promise<Asked> {
+async function reviewCall(work: AgentExecution, step: number, call: RequestedCall<Callable>): Promise<ReviewedCall> {
   const { tool, toolCallId, parsedInput: taken } = call
   const approval = approvalOf(tool.approval as Approval)
   if (approval === undefined) return { ...call, verdict: false, deadline: undefined }
@@ -137,23 +138,23 @@ async function askedOf(work: Work, step: number, call: RequestedCall<Callable>):
     // Who cannot tell must not let it pass.
     work.logger.error('a rule for approval failed: a person is asked', { runId: work.runId, toolCallId, cause })
   }
-  if (verdict === false) letPassBy(work).add(approvalIdOf(work.runId, toolCallId))
+  if (verdict === false) allowedCallsOf(work).add(approvalIdOf(work.runId, toolCallId))
   const { timeout } = approval
   return { ...call, verdict, deadline: timeout === undefined ? undefined : work.clock() + timeout }
 }
 
 /** How many pendings a call opens, and how many of them are left open. */
-function pendingsOf({ tool, verdict }: Asked): { readonly most: number; readonly left: number } {
+function pendingsOf({ tool, verdict }: ReviewedCall): { readonly most: number; readonly left: number } {
   const own = Number(tool.executor === 'client')
   return { most: own + Number(verdict !== false), left: own + Number(verdict === true) }
 }
 
 function composed(
-  work: Work,
+  work: AgentExecution,
   lane: Lane,
   facts: readonly Chunk[],
-  asked: readonly Asked[],
-  refused: ReadonlyMap<string, Refused>,
+  asked: readonly ReviewedCall[],
+  refused: ReadonlyMap<string, RefusedCall>,
   now: number,
   besides: readonly Said[],
 ): readonly Said[] {
@@ -174,14 +175,14 @@ function composed(
       batch.push({ chunk: { type: 'tool-output-error', toolCallId, ...why, executor: 'server' }, lane })
     }
     if (why || verdict === false) continue
-    tail.push(...askingOf(work, lane.origin.step, call))
+    tail.push(...approvalRequest(work, lane.origin.step, call))
   }
   const isOpen = asked.length > refused.size
   return [...batch, ...besides, { chunk: checkpointOf(lane, !isOpen), lane }, ...tail]
 }
 
 /** A request for approval, with what its rule decided, on the lane of the call: that goes on by itself as soon as it is answered. */
-function askingOf(work: Work, step: number, call: Asked): readonly Said[] {
+function approvalRequest(work: AgentExecution, step: number, call: ReviewedCall): readonly Said[] {
   const { toolCallId, verdict } = call
   const lane = callLane(work, step, toolCallId)
   const chunks = [
@@ -192,7 +193,7 @@ function askingOf(work: Work, step: number, call: Asked): readonly Said[] {
 }
 
 /** Until when the result of a client's tool is waited for: the time that it may take, after the time that its approval may. */
-function clientDeadline({ tool, verdict, deadline }: Asked, now: number): { deadline?: number } {
+function clientDeadline({ tool, verdict, deadline }: ReviewedCall, now: number): { deadline?: number } {
   const { timeout } = tool as { timeout?: number }
   if (timeout === undefined || !Number.isFinite(timeout)) return {}
   // Without a bound on the approval the result would be late before it could be given.
@@ -200,7 +201,7 @@ function clientDeadline({ tool, verdict, deadline }: Asked, now: number): { dead
   return { deadline: Math.ceil((verdict === true && deadline !== undefined ? deadline : now) + timeout) }
 }
 
-function requestOf({ runId }: Work, { toolCallId, tool, input, verdict, deadline }: Asked): Chunk {
+function requestOf({ runId }: AgentExecution, { toolCallId, tool, input, verdict, deadline }: ReviewedCall): Chunk {
   return {
     type: 'tool-approval-request',
     toolCallId,
@@ -212,7 +213,11 @@ function requestOf({ runId }: Work, { toolCallId, tool, input, verdict, deadline
   }
 }
 
-function responseOf({ runId }: Work, toolCallId: string, { approved, reason }: Exclude<Verdict, boolean>): Chunk {
+function responseOf(
+  { runId }: AgentExecution,
+  toolCallId: string,
+  { approved, reason }: Exclude<Verdict, boolean>,
+): Chunk {
   return {
     type: 'tool-approval-response',
     toolCallId,

@@ -330,7 +330,7 @@ describe('what has no room', () => {
     ['of clients', { client: true }],
     ['of clients, shown for approval', { client: true, approval: true }],
   ])('of many large inputs %s as many are asked for as have room, at the cost of a few', async (_, kind) => {
-    const show = tool({ name: 'show', input: z.object({ text: z.string() }), ...kind } as never) as AnyTool
+    const show = tool({ name: 'show', inputSchema: z.object({ text: z.string() }), ...kind } as never) as AnyTool
     const calls = Array.from({ length: 120 }, (_, n) => call('show', `c${n}`, { text: 'x'.repeat(9000) }))
     const { agent: own, heard } = caller([show], calls)
     const store = Object.assign(memoryStore(), { maxBatchBytes: 480_000 })

@@ -5,12 +5,12 @@ import type { Agent, Chunk, Operation, ToolPart } from '@millrace/protocol'
 import type { Callable } from '../../define/tool.ts'
 import { ToolError } from '../../error/error.ts'
 import { finishingCalls, positionOf } from '../agent-position.ts'
-import { callLane, checkpointOf, type Work } from '../program-execution.ts'
-import { childrenEnded } from '../run-end.ts'
+import { type AgentExecution, callLane, checkpointOf } from '../program-execution.ts'
+import { subAgentEnds } from '../run-end.ts'
 import type { Outcome } from './outcome.ts'
 
-export interface CallSettings {
-  readonly work: Work
+export interface ToolCallSettings {
+  readonly work: AgentExecution
   readonly step: number
   readonly call: ToolPart
   /** What could be called in the step, by its name. */
@@ -18,16 +18,19 @@ export interface CallSettings {
 }
 
 /** The ends of the sub-agents at work for a call that cannot be any more, but for its own: the tool was another when they began. */
-export function othersEnded({ work, call }: CallSettings, own?: string): Said[] {
+export function replacedSubAgentEnds({ work, call }: ToolCallSettings, own?: string): Said[] {
   const { session, writer, runId, agentId } = work
   const { toolCallId } = call
   if (!session.mayHaveAgentFor(toolCallId) || (own !== undefined && session.hasAgent(runId, own))) return []
   const isMeant = (agent: Agent) => agent.parentId === agentId && agent.toolCallId === toolCallId
-  return childrenEnded(session, writer, 'interrupted', isMeant)
+  return subAgentEnds(session, writer, 'interrupted', isMeant)
 }
 
 /** Appends a batch on whatever ticket, unless the run is to stop: then its end says the rest. */
-export async function decided(work: Work, build: (ticket: Ticket) => readonly Said[]): Promise<void> {
+export async function appendUnlessStopped(
+  work: AgentExecution,
+  build: (ticket: Ticket) => readonly Said[],
+): Promise<void> {
   const done = await work.writer.decide(ticket => (mustStop(ticket) || work.signal.aborted ? undefined : build(ticket)))
   if (done !== undefined) return
   work.signal.throwIfAborted()
@@ -35,11 +38,11 @@ export async function decided(work: Work, build: (ticket: Ticket) => readonly Sa
 }
 
 /** What the commit of an outcome says, on the session as it is; first that those end who worked for the call. */
-export function batchOf(
-  settings: CallSettings,
+export function outcomeBatch(
+  settings: ToolCallSettings,
   { chunk, output }: Outcome,
   patches: readonly Operation[],
-  ends: readonly Said[] = othersEnded(settings),
+  ends: readonly Said[] = replacedSubAgentEnds(settings),
 ): readonly Said[] {
   const { work, step, call } = settings
   const lane = callLane(work, step, call.toolCallId)
@@ -55,13 +58,13 @@ export function batchOf(
 }
 
 /** Whether no other call of the step is open. */
-function isLast({ work, call }: CallSettings): boolean {
+function isLast({ work, call }: ToolCallSettings): boolean {
   const { open } = positionOf(work.message())
   return open.every(({ toolCallId }) => toolCallId === call.toolCallId)
 }
 
 /** Whether the output of a call is the run's: of several finishing calls the first that the model made, whichever is done first. */
-function isFinal({ work, call, tools }: CallSettings): boolean {
+function isFinal({ work, call, tools }: ToolCallSettings): boolean {
   const tool = tools.get(call.toolName)
   // That of a sub-agent, or of a model that a workflow asks, is for whom it works.
   if (tool?.executor !== 'server' || !tool.finish || work.parent) return false
@@ -71,7 +74,7 @@ function isFinal({ work, call, tools }: CallSettings): boolean {
 }
 
 /** Why the log did not take an outcome; undefined where that is not about this call. */
-export function refusalOf(error: unknown): ToolError | undefined {
+export function outcomeRefusal(error: unknown): ToolError | undefined {
   if (!(error instanceof LogError) || (error.code !== 'too-large' && error.code !== 'invalid')) return undefined
   if (error.message.startsWith('chunk state-patch:')) {
     return new ToolError('the change of the state is larger than the log takes', {

@@ -5,20 +5,20 @@ import type { ToolContext } from '../../define/tool.ts'
 import { ToolError } from '../../error/error.ts'
 import { PROVIDER_CONTENT } from '../../model/model-answer.ts'
 import { keyOf } from '../../session/key.ts'
-import { Updates } from '../../session/state-updates.ts'
-import type { Work } from '../program-execution.ts'
+import { StateUpdates } from '../../session/state-updates.ts'
+import type { AgentExecution } from '../program-execution.ts'
 import { jsonOf } from './json.ts'
 
 export interface CallContext {
   readonly context: ToolContext
-  readonly updates: Updates
+  readonly updates: StateUpdates
   /** Whether the call goes on: after it has ended nothing is shown or changed in its name. */
   readonly isOpen: () => boolean
   close(): void
 }
 
 export interface CallPlace {
-  readonly work: Work
+  readonly work: AgentExecution
   readonly step: number
   readonly toolCallId: string
   readonly lane: Lane
@@ -28,7 +28,7 @@ export interface CallPlace {
 /** The context of a call. */
 export function callContext({ work, step, toolCallId, lane, abortSignal }: CallPlace): CallContext {
   const { agent, session, runId, agentId, context, logger } = work
-  const updates = new Updates(() => session.state)
+  const updates = new StateUpdates(() => session.state)
   let isClosed = false
   const isOpen = () => !isClosed && !abortSignal.aborted
   /** Code that goes on after its call has ended is a mistake, but one that must not take the process down. */
@@ -69,7 +69,7 @@ export function callContext({ work, step, toolCallId, lane, abortSignal }: CallP
           throw new ToolError(`emit: ${name} is what content of providers is called: choose another name`)
         }
         const json = jsonOf(data, type)
-        return shown(type, () =>
+        return writeOrFail(type, () =>
           lane.write({
             type,
             data: json,
@@ -83,7 +83,7 @@ export function callContext({ work, step, toolCallId, lane, abortSignal }: CallP
 }
 
 /** Shows something of a call; what the log does not take is the call's failure, not the run's. */
-export function shown<T>(what: string, write: () => T): T {
+export function writeOrFail<T>(what: string, write: () => T): T {
   try {
     return write()
   } catch (error) {

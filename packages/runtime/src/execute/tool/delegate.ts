@@ -13,12 +13,12 @@ import type { AgentTelemetry } from '../../telemetry/agent-span.ts'
 import type { ToolCallTelemetry } from '../../telemetry/tool-span.ts'
 import type { Ended, Halt } from '../executor.ts'
 import { agentOutput } from '../output-stream.ts'
-import { callLane, checkpointOf, type Work, type Working } from '../program-execution.ts'
-import { recordsEnded } from '../record-scope.ts'
-import { childrenEnded, failureOf } from '../run-end.ts'
-import { batchOf, type CallSettings, decided, refusalOf } from './call-commit.ts'
+import { type AgentExecution, callLane, checkpointOf, type ProgramExecution } from '../program-execution.ts'
+import { recordEnds } from '../record-scope.ts'
+import { failureOf, subAgentEnds } from '../run-end.ts'
+import { appendUnlessStopped, outcomeBatch, outcomeRefusal, type ToolCallSettings } from './call-commit.ts'
 import { failed, type Outcome } from './outcome.ts'
-import { childIdOf, noteStandstill } from './sub-agent-wait.ts'
+import { noteWorkflowWait, subAgentId } from './sub-agent-wait.ts'
 
 /** So much of a result is told again with the end of the sub-agent; the call has all of it. */
 export const LONGEST_RESULT = 16 * 1024
@@ -32,14 +32,14 @@ const ENDED = new ToolError('the sub-agent is not at work any more')
 const STATUSES = { waiting: 'paused', left: 'left' } as const
 
 /** Who is told of a sub-agent's work, and of the call that it works for. */
-interface Told {
+interface DelegationSpans {
   readonly agent: AgentTelemetry
   readonly call: ToolCallTelemetry
 }
 
 /** Lets a sub-agent work for a call, from wherever it stands, and commits what came of it; tells why there is no outcome yet, if there is none. */
 export async function delegate(
-  settings: CallSettings,
+  settings: ToolCallSettings,
   sub: SubAgent,
   call: ToolCallTelemetry,
 ): Promise<Halt | undefined> {
@@ -47,7 +47,7 @@ export async function delegate(
   const controller = new AbortController()
   const abort = () => controller.abort(work.signal.reason)
   work.signal.addEventListener('abort', abort, { once: true })
-  const agentId = childIdOf(work.runId, sub.program.name, settings.call.toolCallId)
+  const agentId = subAgentId(work.runId, sub.program.name, settings.call.toolCallId)
   const telemetry = work.telemetry.agent(sub.program, agentId, call)
   const told = { agent: telemetry, call }
   let cancelTime: (() => void) | undefined
@@ -61,7 +61,7 @@ export async function delegate(
     )
     if (ended.outcome !== 'done') {
       if (ended.outcome === 'waiting' && sub.program.kind === 'workflow') {
-        noteStandstill(work.session, agentId, ended)
+        noteWorkflowWait(work.session, agentId, ended)
       }
       telemetry.end(STATUSES[ended.outcome])
       call.suspend(STATUSES[ended.outcome])
@@ -95,7 +95,7 @@ interface Child {
 
 /** Says that the sub-agent begins, unless that was said before. */
 async function begin(
-  settings: CallSettings,
+  settings: ToolCallSettings,
   sub: SubAgent,
   signal: AbortSignal,
   telemetry: AgentTelemetry,
@@ -103,13 +103,13 @@ async function begin(
   const { work, step, call } = settings
   const { session, writer, runId } = work
   const { program } = sub
-  const agentId = childIdOf(runId, program.name, call.toolCallId)
-  const told = await toldTo(sub, call.input)
+  const agentId = subAgentId(runId, program.name, call.toolCallId)
+  const told = await promptFor(sub, call.input)
   const lane = callLane(work, step, call.toolCallId)
   if (!session.hasAgent(runId, agentId)) await open(settings, program, lane, signal)
   await session.refresh()
-  const { leaving, context, data, timers, backoff, logger, moved, clock, turn, executor, workflowOf } = work
-  const working: Working = {
+  const { handover, context, data, timers, backoff, logger, ticketChanged, clock, turn, executor, workflowOf } = work
+  const working: ProgramExecution = {
     program,
     session,
     writer,
@@ -117,7 +117,7 @@ async function begin(
     agentId,
     parent: work,
     signal,
-    leaving,
+    handover,
     checkpointId: undefined,
     context,
     data,
@@ -125,7 +125,7 @@ async function begin(
     backoff,
     logger,
     telemetry,
-    moved,
+    ticketChanged,
     clock,
     turn,
     executor,
@@ -141,11 +141,11 @@ async function begin(
   }
   if (program.kind === 'workflow')
     return { lane: working.lane, work: () => executor.runWorkflow(working, program, told) }
-  const task = taskOf(agentId, told as string, session.head)
-  const own: Work = {
+  const task = taskMessage(agentId, told as string, session.head)
+  const own: AgentExecution = {
     ...working,
     agent: program,
-    history: async () => [task, ...(await session.said(runId, agentId))],
+    history: async () => [task, ...(await session.agentHistory(runId, agentId))],
     message: () => session.message(runId, agentId),
     output: agentOutput(program, runId, agentId),
   }
@@ -153,7 +153,7 @@ async function begin(
 }
 
 /** What a sub-agent is told. */
-async function toldTo(
+async function promptFor(
   { name, program, inputSchema: schema, prompt }: SubAgent,
   input: Json | undefined,
 ): Promise<Json> {
@@ -169,11 +169,16 @@ async function toldTo(
 }
 
 /** Says that a sub-agent begins. */
-async function open({ work, call }: CallSettings, program: Program, lane: Lane, signal: AbortSignal): Promise<void> {
+async function open(
+  { work, call }: ToolCallSettings,
+  program: Program,
+  lane: Lane,
+  signal: AbortSignal,
+): Promise<void> {
   const { session, runId } = work
   const { toolCallId } = call
   const { name: agentType } = program
-  const agentId = childIdOf(runId, agentType, toolCallId)
+  const agentId = subAgentId(runId, agentType, toolCallId)
   await work.turn(async () => {
     await session.refresh()
     // Nobody begins after the end.
@@ -189,7 +194,7 @@ async function open({ work, call }: CallSettings, program: Program, lane: Lane, 
 }
 
 /** What a sub-agent was told, as a message; it is in nobody's session but the call says it. */
-const taskOf = (agentId: string, text: string, at: number): Message => ({
+const taskMessage = (agentId: string, text: string, at: number): Message => ({
   id: `${agentId}::task`,
   role: 'user',
   status: 'sent',
@@ -200,7 +205,7 @@ const taskOf = (agentId: string, text: string, at: number): Message => ({
 
 /** Ends a sub-agent when its time is over; throws where it is. */
 async function limitTime(
-  { session, runId, timers, clock }: Work,
+  { session, runId, timers, clock }: AgentExecution,
   { budget: { time }, name, kind }: Program,
   agentId: string,
   controller: AbortController,
@@ -213,10 +218,10 @@ async function limitTime(
 }
 
 async function finish(
-  settings: CallSettings,
+  settings: ToolCallSettings,
   child: Child,
   ended: Extract<Ended, { outcome: 'done' }>,
-  told: Told,
+  told: DelegationSpans,
 ): Promise<void> {
   const { call, tools } = settings
   const { toolCallId } = call
@@ -228,31 +233,31 @@ async function finish(
   try {
     await end(settings, sub, [...ended.facts, last], output, { chunk }, told)
   } catch (error) {
-    const refusal = refusalOf(error)
+    const refusal = outcomeRefusal(error)
     if (refusal === undefined) throw error
     await end(settings, sub, [...ended.facts, last], refusal, failed(settings.work, call, refusal), told)
   }
 }
 
-function failureOutcome({ work, call }: CallSettings, failure: MillraceError): Outcome {
+function failureOutcome({ work, call }: ToolCallSettings, failure: MillraceError): Outcome {
   const told = new ToolError(`${call.toolName} failed: ${excerpt(failure.message)}`, { code: 'subagent_failed' })
   return failed(work, call, told)
 }
 
 /** Ends a sub-agent together with the call that it worked for; what is told of both is what was committed. */
 async function end(
-  settings: CallSettings,
+  settings: ToolCallSettings,
   sub: SubAgent,
   before: readonly Said[],
   result: Json | MillraceError,
   outcome: Outcome,
-  told: Told,
+  told: DelegationSpans,
 ): Promise<void> {
   const { work, step, call } = settings
   const { session, writer, runId } = work
   const { toolCallId } = call
   const agentType = sub.program.name
-  const agentId = childIdOf(runId, agentType, toolCallId)
+  const agentId = subAgentId(runId, agentType, toolCallId)
   const lane = callLane(work, step, toolCallId)
   const failure = result instanceof Error ? result : undefined
   const who = { type: 'subagent-end', agentId, agentType, toolCallId } as const
@@ -266,10 +271,14 @@ async function end(
     // One that never began has no end.
     const ends: Said[] = session.hasAgent(runId, agentId) ? [{ chunk, lane }] : []
     // One that is done waited for all of its own.
-    const below = failure ? childrenEnded(session, writer, 'interrupted', agent => agent.parentId === agentId) : []
+    const below = failure ? subAgentEnds(session, writer, 'interrupted', agent => agent.parentId === agentId) : []
     // What the hooks of a workflow gave nobody asks for any more.
-    const records = sub.program.kind === 'workflow' ? recordsEnded(session, { runId, agentId }, lane) : []
-    await decided(work, () => [...before, ...records, ...batchOf(settings, outcome, [], [...below, ...ends])])
+    const records = sub.program.kind === 'workflow' ? recordEnds(session, { runId, agentId }, lane) : []
+    await appendUnlessStopped(work, () => [
+      ...before,
+      ...records,
+      ...outcomeBatch(settings, outcome, [], [...below, ...ends]),
+    ])
   })
   told.agent.end(failure ? 'failed' : 'completed', failure)
   told.call.settle(outcome.chunk)

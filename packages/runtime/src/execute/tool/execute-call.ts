@@ -3,35 +3,42 @@
 import { type Lane, MAX_PENDINGS, mustStop, pendingKey, type Said } from '@millrace/log'
 import type { Chunk, Operation } from '@millrace/protocol'
 import type { Halt } from '../executor.ts'
-import { callLane, checkpointOf, type Work } from '../program-execution.ts'
-import { isUnasked, lateAskingOf, TOO_LARGE, TOO_MANY } from './approval-requests.ts'
-import { batchOf, type CallSettings, decided, othersEnded, refusalOf } from './call-commit.ts'
+import { type AgentExecution, callLane, checkpointOf } from '../program-execution.ts'
+import { isUnreviewed, lateApprovalRequest, TOO_LARGE, TOO_MANY } from './approval-requests.ts'
+import {
+  appendUnlessStopped,
+  outcomeBatch,
+  outcomeRefusal,
+  replacedSubAgentEnds,
+  type ToolCallSettings,
+} from './call-commit.ts'
 import { delegate } from './delegate.ts'
 import { failed, type Outcome, outcomeOf } from './outcome.ts'
-import { childIdOf, standstillOf } from './sub-agent-wait.ts'
+import { subAgentId, subAgentWait } from './sub-agent-wait.ts'
 
 /** Runs a call and commits its outcome. What goes wrong in it is an outcome too; only the end of the run is thrown. Tells why there is no outcome yet, if there is none. */
-export async function execute(settings: CallSettings): Promise<Halt | undefined> {
+export async function executeCall(settings: ToolCallSettings): Promise<Halt | undefined> {
   const { work, step, call, tools } = settings
   const { writer } = work
   const tool = tools.get(call.toolName)
   if (tool && tool.executor !== 'provider' && call.approval === undefined) {
     const { toolCallId, input = null } = call
     const late = { toolCallId, tool, input }
-    const asking = isUnasked(work, late) ? await lateAskingOf(work, step, late) : undefined
+    const asking = isUnreviewed(work, late) ? await lateApprovalRequest(work, step, late) : undefined
     if (asking) return ask(settings, asking)
   }
   // What others must not do meanwhile begins only while the lease surely lasts.
   await writer.sure()
   work.signal.throwIfAborted()
-  const halt = tool?.executor === 'agent' ? standstillOf(work, tool, call.toolCallId) : undefined
+  const halt = tool?.executor === 'agent' ? subAgentWait(work, tool, call.toolCallId) : undefined
   if (halt) return halt
   const told = work.telemetry.toolCall({ call, tool, step })
   const lane = callLane(work, step, call.toolCallId)
   if (tool?.executor === 'agent') {
     // Two do not work for one call.
-    const others = othersEnded(settings, childIdOf(work.runId, tool.program.name, call.toolCallId))
-    if (others.length > 0) await decided(work, () => [...others, { chunk: checkpointOf(lane, false), lane }])
+    const others = replacedSubAgentEnds(settings, subAgentId(work.runId, tool.program.name, call.toolCallId))
+    if (others.length > 0)
+      await appendUnlessStopped(work, () => [...others, { chunk: checkpointOf(lane, false), lane }])
     return told.within(() => delegate(settings, tool, told))
   }
   const own = tool?.executor === 'server' ? tool : undefined
@@ -43,33 +50,37 @@ export async function execute(settings: CallSettings): Promise<Halt | undefined>
 }
 
 /** Asks for approval of a call that the log holds already, or says what was decided about it. */
-async function ask(settings: CallSettings, asking: readonly Said[]): Promise<undefined> {
+async function ask(settings: ToolCallSettings, asking: readonly Said[]): Promise<undefined> {
   const { work, step, call } = settings
   const { toolCallId } = call
   const refused = callLane(work, step, toolCallId).fits(asking) ? TOO_MANY : TOO_LARGE
   await work.turn(async () => {
     await work.session.refresh()
-    await decided(work, ({ pendings }) => {
+    await appendUnlessStopped(work, ({ pendings }) => {
       if (refused === TOO_MANY && pendings.length < MAX_PENDINGS) return asking
-      return batchOf(settings, { chunk: { type: 'tool-output-error', toolCallId, ...refused, executor: 'server' } }, [])
+      return outcomeBatch(
+        settings,
+        { chunk: { type: 'tool-output-error', toolCallId, ...refused, executor: 'server' } },
+        [],
+      )
     })
   })
 }
 
 /** Settles a call that was denied. */
-export async function deny({ work, step, call, tools }: CallSettings): Promise<undefined> {
+export async function denyCall({ work, step, call, tools }: ToolCallSettings): Promise<undefined> {
   const { toolCallId, approval } = call
   const { reason } = approval ?? {}
   const chunk: Chunk = { type: 'tool-output-denied', toolCallId, ...(reason !== undefined && { reason }) }
   await work.turn(async () => {
     await work.session.refresh()
     work.signal.throwIfAborted()
-    await say(work, callLane(work, step, toolCallId), batchOf({ work, step, call, tools }, { chunk }, []))
+    await commitBatch(work, callLane(work, step, toolCallId), outcomeBatch({ work, step, call, tools }, { chunk }, []))
   })
 }
 
 /** Settles a call that nobody answered in time, unless somebody was faster, or by the store's clock there is time left. */
-export async function lapse(settings: CallSettings, pending: string): Promise<void> {
+export async function expireCall(settings: ToolCallSettings, pending: string): Promise<void> {
   const { work, step, call } = settings
   const { writer, session } = work
   const { toolCallId, approval } = call
@@ -84,7 +95,7 @@ export async function lapse(settings: CallSettings, pending: string): Promise<vo
       if (!pending.startsWith('approval:')) {
         const errorText = 'no client gave a result in time'
         const code = 'client_tool_timeout'
-        return batchOf(
+        return outcomeBatch(
           settings,
           { chunk: { type: 'tool-output-error', toolCallId, errorText, code, executor: 'client' } },
           [],
@@ -95,26 +106,26 @@ export async function lapse(settings: CallSettings, pending: string): Promise<vo
       const denied: Chunk = { type: 'tool-output-denied', toolCallId, reason }
       return [
         { chunk: { type: 'tool-approval-response', toolCallId, ...said }, lane },
-        ...batchOf(settings, { chunk: denied }, []),
+        ...outcomeBatch(settings, { chunk: denied }, []),
       ]
     })
   })
 }
 
 /** Commits what became of a call, on whatever ticket: an answer to another that comes meanwhile changes nothing about it. */
-async function say(work: Work, lane: Lane, batch: readonly Said[]): Promise<void> {
+async function commitBatch(work: AgentExecution, lane: Lane, batch: readonly Said[]): Promise<void> {
   while ((await lane.commit(batch)).outcome === 'moved') work.signal.throwIfAborted()
 }
 
 /** Commits an outcome, or that it was refused; tells which. */
-async function commit(settings: CallSettings, lane: Lane, outcome: Outcome): Promise<Chunk> {
+async function commit(settings: ToolCallSettings, lane: Lane, outcome: Outcome): Promise<Chunk> {
   const { work, call } = settings
   const { session, agent } = work
   work.signal.throwIfAborted()
   await session.refresh()
   const refuse = async (error: unknown) => {
     const refused = failed(work, call, error)
-    await say(work, lane, batchOf(settings, refused, []))
+    await commitBatch(work, lane, outcomeBatch(settings, refused, []))
     return refused.chunk
   }
   let patches: readonly Operation[]
@@ -124,10 +135,10 @@ async function commit(settings: CallSettings, lane: Lane, outcome: Outcome): Pro
     return refuse(error)
   }
   try {
-    await say(work, lane, batchOf(settings, outcome, patches))
+    await commitBatch(work, lane, outcomeBatch(settings, outcome, patches))
     return outcome.chunk
   } catch (error) {
-    const refusal = refusalOf(error)
+    const refusal = outcomeRefusal(error)
     if (refusal === undefined) throw error
     return refuse(refusal)
   }

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../../../../scripts/faults/campaign.ts'
-import { fitting, type Weighed } from './fit-calls.ts'
+import { fitCalls, type WeighedCall } from './fit-calls.ts'
 
-const weighed = (...weights: number[]): Weighed[] => weights.map((weight, n) => ({ toolCallId: `c${n}`, weight }))
-const sumOf = (calls: readonly Weighed[]): number => calls.reduce((sum, { weight }) => sum + weight, 0)
+const weighed = (...weights: number[]): WeighedCall[] => weights.map((weight, n) => ({ toolCallId: `c${n}`, weight }))
+const sumOf = (calls: readonly WeighedCall[]): number => calls.reduce((sum, { weight }) => sum + weight, 0)
 
 test.each([
   [[30, 30, 1], 50, ['c0', 'c2']],
@@ -13,7 +13,7 @@ test.each([
   [[5, 5], 4, []],
   [[], 4, []],
 ])('of %j with room for %d', (weights, room, expected) => {
-  const taken = fitting(weighed(...weights), calls => sumOf(calls) <= room)
+  const taken = fitCalls(weighed(...weights), calls => sumOf(calls) <= room)
   expect(taken.map(({ toolCallId }) => toolCallId)).toEqual(expected)
 })
 
@@ -23,7 +23,7 @@ test('what is taken has room, nothing is tried twice, and all tries together cos
     fc.property(calls, fc.integer({ min: 1, max: 1_000_000 }), (weights, room) => {
       const tried: string[] = []
       let cost = 0
-      const taken = fitting(weighed(...weights), some => {
+      const taken = fitCalls(weighed(...weights), some => {
         tried.push(some.map(({ toolCallId }) => toolCallId).join())
         cost += sumOf(some)
         return sumOf(some) <= room

@@ -1,7 +1,7 @@
 // Which of several calls have room together. What they weigh is a guess; whether they have room is tried, a few times.
 
 /** A call, and how much room it takes, more or less: at least 1. */
-export interface Weighed {
+export interface WeighedCall {
   readonly toolCallId: string
   readonly weight: number
 }
@@ -10,13 +10,13 @@ export interface Weighed {
 const GRAIN = 64
 
 /** The calls that have room together, first ones first; for one that has none, smaller ones after it may. */
-export function fitting(
-  calls: readonly Weighed[],
-  hasRoom: (taken: readonly Weighed[]) => boolean,
-): readonly Weighed[] {
+export function fitCalls(
+  calls: readonly WeighedCall[],
+  hasRoom: (taken: readonly WeighedCall[]) => boolean,
+): readonly WeighedCall[] {
   const total = calls.reduce((sum, { weight }) => sum + weight, 0)
-  let taken: readonly Weighed[] = []
-  let refused: readonly Weighed[] = []
+  let taken: readonly WeighedCall[] = []
+  let refused: readonly WeighedCall[] = []
   const isRoomFor = (bound: number): boolean => {
     const tried = within(calls, bound)
     if (isSame(tried, taken)) return true
@@ -43,7 +43,7 @@ export function fitting(
 }
 
 /** One after the other as long as they weigh no more than that together, without those that would be too much. */
-function within(calls: readonly Weighed[], bound: number): Weighed[] {
+function within(calls: readonly WeighedCall[], bound: number): WeighedCall[] {
   let left = bound
   return calls.filter(({ weight }) => {
     if (weight > left) return false
@@ -52,5 +52,5 @@ function within(calls: readonly Weighed[], bound: number): Weighed[] {
   })
 }
 
-const isSame = (some: readonly Weighed[], others: readonly Weighed[]): boolean =>
+const isSame = (some: readonly WeighedCall[], others: readonly WeighedCall[]): boolean =>
   some.length === others.length && some.every((call, n) => call === others[n])

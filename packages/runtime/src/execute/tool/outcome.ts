@@ -3,15 +3,15 @@
 import type { Lane, Timers } from '@millrace/log'
 import type { Chunk, Json, ToolPart } from '@millrace/protocol'
 import { unlessAborted } from '../../async/unless-aborted.ts'
-import { breath } from '../../async/yield-to-event-loop.ts'
+import { yieldToEventLoop } from '../../async/yield-to-event-loop.ts'
 import type { Tool } from '../../define/tool.ts'
 import { MillraceError, ToolError } from '../../error/error.ts'
 import type { ErrorCode } from '../../error/error-codes.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { validate } from '../../schema/schema.ts'
-import type { Updates } from '../../session/state-updates.ts'
-import type { Work } from '../program-execution.ts'
-import { type CallContext, callContext, shown } from './call-context.ts'
+import type { StateUpdates } from '../../session/state-updates.ts'
+import type { AgentExecution } from '../program-execution.ts'
+import { type CallContext, callContext, writeOrFail } from './call-context.ts'
 import { jsonOf } from './json.ts'
 
 /** What came of a call, before it is in the log. */
@@ -20,7 +20,7 @@ export interface Outcome {
   /** What the call gave, if it did its work. */
   readonly output?: Json
   /** What it makes of the state; of a call that failed, nothing. */
-  readonly updates?: Updates
+  readonly updates?: StateUpdates
 }
 
 /** The longest text of an error that the model is told, and in what the smallest entry has room for: such an outcome is never refused. */
@@ -30,7 +30,7 @@ const LONGEST_CODE = 64
 
 /** Runs the code of a call; throws only where the run ends meanwhile. */
 export async function outcomeOf(
-  work: Work,
+  work: AgentExecution,
   step: number,
   call: ToolPart,
   tool: Tool | undefined,
@@ -65,7 +65,7 @@ export async function outcomeOf(
 }
 
 /** The outcome of a call that failed. Only what was meant to be shown is: any other error may hold what nobody should see. */
-export function failed(work: Work, { toolCallId, toolName }: ToolPart, error: unknown): Outcome {
+export function failed(work: AgentExecution, { toolCallId, toolName }: ToolPart, error: unknown): Outcome {
   const { message, code, cause } = read(error) ?? { ...wordsOf(new ToolError(`${toolName} failed`)), cause: error }
   if (cause !== undefined) work.logger.error('a call failed', { runId: work.runId, toolCallId, toolName, code, cause })
   return { chunk: { type: 'tool-output-error', toolCallId, errorText: shortened(message), code, executor: 'server' } }
@@ -128,14 +128,14 @@ async function lastOf(
     last = value
     try {
       const output = jsonOf(value, `what ${toolName} yielded`)
-      await shown(`what ${toolName} yielded`, () =>
+      await writeOrFail(`what ${toolName} yielded`, () =>
         lane.write({ type: 'tool-output-available', toolCallId, output, preliminary: true, executor: 'server' }),
       )
     } catch (error) {
       leave(execution)
       throw error
     }
-    await breath(timers)
+    await yieldToEventLoop(timers)
   }
 }
 

@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import { agent } from '../../define/agent.ts'
 import { subAgent } from '../../define/sub-agent.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import type { Work } from '../program-execution.ts'
-import { childIdOf, standstillOf } from './sub-agent-wait.ts'
+import type { AgentExecution } from '../program-execution.ts'
+import { subAgentId, subAgentWait } from './sub-agent-wait.ts'
 
 const model = scriptedModel([])
 const inner = agent({ name: 'inner', model })
@@ -21,33 +21,33 @@ const client = (toolCallId: string, deadline: number): Call => ({ toolCallId, ex
 const delegated: Call = { toolCallId: 'below', toolName: 'inner' }
 
 /** What the outer agent waits for at 1000, when it and the inner one have these calls open; of one that has not begun there are none. */
-function standstill(outerCalls: readonly Call[] | undefined, innerCalls?: readonly Call[]) {
+function waitOf(outerCalls: readonly Call[] | undefined, innerCalls?: readonly Call[]) {
   const calls = new Map([
-    [childIdOf('r', 'outer', 'c1'), outerCalls],
-    [childIdOf('r', 'inner', 'below'), innerCalls],
+    [subAgentId('r', 'outer', 'c1'), outerCalls],
+    [subAgentId('r', 'inner', 'below'), innerCalls],
   ])
   const partOf = (call: Call) => ({ type: 'tool', state: 'input-available', executor: 'server', ...call })
   const session = {
     hasAgent: (_: string, agentId: string) => calls.get(agentId) !== undefined,
     message: (_: string, agentId: string) =>
       ({ parts: [{ type: 'step-start' }, ...(calls.get(agentId) ?? []).map(partOf)] }) as unknown as Message,
-  } as Work['session']
-  return standstillOf({ session, runId: 'r', clock: () => 1000 }, subAgent(outer), 'c1')
+  } as AgentExecution['session']
+  return subAgentWait({ session, runId: 'r', clock: () => 1000 }, subAgent(outer), 'c1')
 }
 
 test('one of which all that is open waits for somebody tells for whom, and until when', () => {
-  expect(standstill([asked('a'), client('b', 3000), asked('c', 2000)])).toEqual({
+  expect(waitOf([asked('a'), client('b', 3000), asked('c', 2000)])).toEqual({
     outcome: 'waiting',
     on: ['approval:r::a', 'client-tool:b', 'approval:r::c'],
     until: 2000,
   })
-  expect(standstill([asked('a')])?.until).toBe(Number.POSITIVE_INFINITY)
+  expect(waitOf([asked('a')])?.until).toBe(Number.POSITIVE_INFINITY)
 })
 
 test('those that work for it count as well', () => {
   const on = ['approval:r::a', 'approval:r::x']
-  expect(standstill([asked('a', 3000), delegated], [asked('x', 2000)])).toMatchObject({ on, until: 2000 })
-  expect(standstill([asked('a', 1500), delegated], [asked('x', 2000)])).toMatchObject({ on, until: 1500 })
+  expect(waitOf([asked('a', 3000), delegated], [asked('x', 2000)])).toMatchObject({ on, until: 2000 })
+  expect(waitOf([asked('a', 1500), delegated], [asked('x', 2000)])).toMatchObject({ on, until: 1500 })
 })
 
 const ended: Call = { toolCallId: 'a', state: 'output-available' }
@@ -65,5 +65,5 @@ test.each<[string, readonly Call[] | undefined, (readonly Call[])?]>([
   ['has another that can go on', [asked('b'), delegated], [asked('x'), runnable]],
   ['has another that is done', [asked('b'), delegated], [ended]],
 ])('one that %s does not stand still', (_, outerCalls, innerCalls) => {
-  expect(standstill(outerCalls, innerCalls)).toBe(undefined)
+  expect(waitOf(outerCalls, innerCalls)).toBe(undefined)
 })

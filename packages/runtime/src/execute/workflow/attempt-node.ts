@@ -15,22 +15,22 @@ import { askAgent } from '../hooks/ask-agent.ts'
 import { dropQuestions } from '../hooks/use-interrupt.ts'
 import { emitStructured } from '../hooks/use-structured-data.ts'
 import { endDrafts } from '../replay/drafts.ts'
-import type { Execution } from '../replay/execution.ts'
+import type { NodeExecution } from '../replay/execution.ts'
 import { forebearsOf } from '../replay/inheritance.ts'
 import { endCalls, takeBackBelow } from '../replay/leftovers.ts'
 import { withoutHooks } from '../replay/running.ts'
 
 /** What became of a try. */
-export type Attempted =
+export type NodeAttempt =
   | { readonly outcome: 'done'; readonly data?: Json; readonly condition?: string; readonly transitionTo?: string }
   | { readonly outcome: 'again' }
   | { readonly outcome: 'routed'; readonly to: string; readonly failure: Json }
 
 /** Runs a node once; throws where the run ends with it. Nothing came of it where it was not begun: another process is to go on. */
-export async function attempt(execution: Execution, node: Node): Promise<Attempted | undefined> {
+export async function attemptNode(execution: NodeExecution, node: Node): Promise<NodeAttempt | undefined> {
   const { work, at } = execution
   if ((at.failures ?? 0) > 0) await unlessAborted(pause(execution, node), work.signal)
-  if (execution.signal.aborted || work.leaving.aborted) return undefined
+  if (execution.signal.aborted || work.handover.aborted) return undefined
   try {
     const returned = await unlessAborted(
       execution.run(() => runOf(node, execution)),
@@ -61,14 +61,14 @@ export async function attempt(execution: Execution, node: Node): Promise<Attempt
 const isChanged = (error: unknown): boolean => MillraceError.isInstance(error) && error.code === 'workflow_changed'
 
 /** Waits before a node is tried again, as long as somebody here would begin it. */
-async function pause({ work, at, signal }: Execution, { retry }: Node): Promise<void> {
+async function pause({ work, at, signal }: NodeExecution, { retry }: Node): Promise<void> {
   const { failures = 1 } = at
   const backoff = { ...DEFAULT_BACKOFF, ...work.backoff, ...retry?.backoff }
   const ms = Math.min(backoff.first * 2 ** (failures - 1), backoff.longest)
-  await sleep(work.timers, ms, AbortSignal.any([signal, work.leaving])).catch(() => {})
+  await sleep(work.timers, ms, AbortSignal.any([signal, work.handover])).catch(() => {})
 }
 
-async function runOf(node: Node, execution: Execution): Promise<unknown> {
+async function runOf(node: Node, execution: NodeExecution): Promise<unknown> {
   const { at } = execution
   if (node.agent === undefined) return node.run(contextOf(node, execution))
   const { output, text } = await askAgent(execution, node.agent, node.prompt(deepCopy(at.input)))
@@ -77,7 +77,7 @@ async function runOf(node: Node, execution: Execution): Promise<unknown> {
 }
 
 /** What the code of a node is given. */
-function contextOf({ id, params }: Node, execution: Execution): NodeContext<unknown, unknown> {
+function contextOf({ id, params }: Node, execution: NodeExecution): NodeContext<unknown, unknown> {
   const { work, at } = execution
   const { session, runId } = work
   return {
@@ -149,7 +149,7 @@ function checkUi(ui: unknown, wrong: (what: string, field?: string) => Error): v
 }
 
 /** Says what a node shows at its end. */
-async function show(execution: Execution, ui: NodeResult['ui']): Promise<void> {
+async function show(execution: NodeExecution, ui: NodeResult['ui']): Promise<void> {
   const { work, at } = execution
   const { message = '', structured } = ui ?? {}
   if (message.trim() !== '') {
@@ -172,7 +172,7 @@ const isForPeople = (error: unknown): error is MillraceError =>
   MillraceError.isInstance(error) && error.code !== 'hook_failed'
 
 /** Whether a node may run again after an error; not where its rule cannot tell. */
-function isMeant({ work, at }: Execution, { when }: NonNullable<Node['retry']>, error: unknown): boolean {
+function isMeant({ work, at }: NodeExecution, { when }: NonNullable<Node['retry']>, error: unknown): boolean {
   try {
     // What code threw in a hook is what it is asked about.
     const isHooks = MillraceError.isInstance(error) && error.code === 'hook_failed' && error.cause !== undefined
@@ -184,15 +184,15 @@ function isMeant({ work, at }: Execution, { when }: NonNullable<Node['retry']>, 
 }
 
 /** What is wrong with how a node ended, told when that is to be committed. */
-export class BadEnd extends Error {}
+export class NodeEndError extends Error {}
 
 /** What becomes of a node whose end could not be committed: it would end the same if it were tried again. */
-export function failedAtEnd(execution: Execution, node: Node, { cause }: BadEnd): Promise<Attempted> {
+export function failedAtEnd(execution: NodeExecution, node: Node, { cause }: NodeEndError): Promise<NodeAttempt> {
   return failed(execution, { ...node, retry: undefined }, cause, (execution.at.failures ?? 0) + 1)
 }
 
 /** What becomes of a node that failed. */
-async function failed(execution: Execution, node: Node, error: unknown, failures: number): Promise<Attempted> {
+async function failed(execution: NodeExecution, node: Node, error: unknown, failures: number): Promise<NodeAttempt> {
   const { work, at } = execution
   const { retry, onError } = node
   const failure = isForPeople(error)

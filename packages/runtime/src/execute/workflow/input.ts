@@ -4,13 +4,13 @@ import type { Json } from '@millrace/protocol'
 import type { Workflow } from '../../define/workflow.ts'
 import { MillraceError } from '../../error/error.ts'
 import { validate } from '../../schema/schema.ts'
-import type { Working } from '../program-execution.ts'
+import type { ProgramExecution } from '../program-execution.ts'
 import { forebearsOf } from '../replay/inheritance.ts'
 
 /** What a run was asked for with; one that goes on from another, what that was. */
-export function askedOf({ data, session, runId }: Working, { input }: Workflow): Json {
+export function askedOf({ data, session, runId }: ProgramExecution, { input }: Workflow): Json {
   const [first = runId] = forebearsOf(session, runId)
-  const text = session.askedText(first)
+  const text = session.requestText(first)
   // What a client sent along is input only for a workflow that says what it takes.
   return input ? (data ?? text) : text
 }

@@ -7,11 +7,11 @@ import type { Migration, Workflow } from '../../define/workflow.ts'
 import { isRecord, jsonOf } from '../../define/workflow-checks.ts'
 import { describeType } from '../../error/check-object.ts'
 import { MillraceError } from '../../error/error.ts'
-import type { Working } from '../program-execution.ts'
+import type { ProgramExecution } from '../program-execution.ts'
 import type { Journal } from '../replay/journal.ts'
-import { type At, isFork, lineAt, moved, type Path, type Position } from '../replay/position.ts'
+import { type At, isFork, lineAt, moved, type Path, type WorkflowPosition } from '../replay/position.ts'
 import type { HookRecord } from '../replay/record.ts'
-import { childrenEnded } from '../run-end.ts'
+import { subAgentEnds } from '../run-end.ts'
 
 /** The version that a program names. */
 const versionOf = (program: string): string => program.slice(program.lastIndexOf('@') + 1)
@@ -29,7 +29,7 @@ export function workflowNamed(
 }
 
 /** Throws where a run stands in a fork, and the edges of its version are not what they were when it came there: its branches may not be what they were. */
-export function mustHaveItsFork({ line, program, edges }: Position, workflow: Workflow): void {
+export function mustHaveItsFork({ line, program, edges }: WorkflowPosition, workflow: Workflow): void {
   if (!isFork(line) || program !== workflow.program || edges === workflow.graph.digest) return
   const what = 'the run stands in branches, and the edges are not what they were when it came there'
   throw changed(`workflow ${workflow.name}`, `${what}: give the workflow another version`)
@@ -37,12 +37,12 @@ export function mustHaveItsFork({ line, program, edges }: Position, workflow: Wo
 
 /** A run in its new version, and the executions of the old one that do not go on. */
 export interface Migrated {
-  readonly position: Position
+  readonly position: WorkflowPosition
   readonly replaced: readonly At[]
 }
 
 /** Asks a workflow where a run of another version goes on, for each execution that is open; throws where it cannot. */
-export function migrationOf(workflow: Workflow, position: Position, { state }: Journal): Migrated {
+export function migrationOf(workflow: Workflow, position: WorkflowPosition, { state }: Journal): Migrated {
   const { name, program, nodes, graph } = workflow
   const version = versionOf(position.program)
   const migrate = workflow.migrations.get(version) as Migration
@@ -50,7 +50,7 @@ export function migrationOf(workflow: Workflow, position: Position, { state }: J
   const replaced: At[] = []
   const branches = branchesOf(nodes, graph.edges)
   const isIn = (node: string, path: Path) => branches.get(node)?.join('/') === path.join('/')
-  let now: Position = { ...position, program, edges: graph.digest }
+  let now: WorkflowPosition = { ...position, program, edges: graph.digest }
   const visit = (path: Path): void => {
     const line = lineAt(now, path)
     if (line === undefined) return
@@ -119,7 +119,7 @@ const changed = (place: string, what: string, cause?: unknown): MillraceError =>
 
 /** Settles what executions wait for that do not go on, so that the run does not wait for it: what is open on the ticket, and calls that are not done. */
 export function settlementOf(
-  { session, writer, runId, agentId }: Working,
+  { session, writer, runId, agentId }: ProgramExecution,
   records: readonly HookRecord[],
   lane: Lane,
   { pendings }: Ticket,
@@ -142,7 +142,7 @@ export function settlementOf(
         return { chunk, lane, internal: message === hidden }
       }),
   )
-  const children = childrenEnded(session, writer, 'interrupted', ({ toolCallId }) => calls.has(toolCallId))
+  const children = subAgentEnds(session, writer, 'interrupted', ({ toolCallId }) => calls.has(toolCallId))
   return [...responses, ...children, ...outcomes]
 }
 

@@ -1,11 +1,10 @@
-// When nothing of a workflow can go on here: every line of it waits for somebody, or was left to another process.
-
 import type { Halt } from '../executor.ts'
-import type { Execution } from '../replay/execution.ts'
+import type { NodeExecution } from '../replay/execution.ts'
 
-export class Lull {
+/** Resolves when every branch of a workflow waits for an answer or was handed over to another process. */
+export class QuiescenceDetector {
   /** The executions that are open. */
-  readonly #open: ReadonlySet<Execution>
+  readonly #open: ReadonlySet<NodeExecution>
   readonly #halted = Promise.withResolvers<Halt>()
   /** How many lines are at work, and how many of them were left to another process. */
   #lines = 0
@@ -13,7 +12,7 @@ export class Lull {
   #changes = 0
   #isOver = false
 
-  constructor(open: ReadonlySet<Execution>) {
+  constructor(open: ReadonlySet<NodeExecution>) {
     this.#open = open
   }
 
@@ -30,13 +29,13 @@ export class Lull {
   /** A line is not at work any more: it has ended, or its branches are instead. */
   end(): void {
     this.#lines--
-    this.look()
+    this.check()
   }
 
   /** A line is left to another process. */
-  leave(): Promise<never> {
+  handOver(): Promise<never> {
     this.#left++
-    this.look()
+    this.check()
     return new Promise(() => {})
   }
 
@@ -46,7 +45,7 @@ export class Lull {
   }
 
   /** Looks, once nothing has changed for a moment. */
-  look(): void {
+  check(): void {
     const changes = ++this.#changes
     setImmediate(() => {
       if (this.#isOver || changes !== this.#changes) return

@@ -7,9 +7,9 @@ import type { Workflow } from '../../define/workflow.ts'
 import { BudgetError, MillraceError, ValidationError } from '../../error/error.ts'
 import { logErrorCode } from '../../error/log-error.ts'
 import type { Ended } from '../executor.ts'
-import type { Working } from '../program-execution.ts'
-import { scopeOf } from '../record-scope.ts'
-import { Execution, OVER } from '../replay/execution.ts'
+import type { ProgramExecution } from '../program-execution.ts'
+import { recordScope } from '../record-scope.ts'
+import { NodeExecution, OVER } from '../replay/execution.ts'
 import { batchesOf, type Inheritance, inheritanceOf } from '../replay/inheritance.ts'
 import { Journal, positionIdOf } from '../replay/journal.ts'
 import {
@@ -21,63 +21,63 @@ import {
   moved,
   openOf,
   type Path,
-  type Position,
   started,
+  type WorkflowPosition,
 } from '../replay/position.ts'
 import { recordOf } from '../replay/record.ts'
 import { sealOf } from '../replay/seal.ts'
 import { Streams } from '../replay/streams.ts'
 import type { Keeping } from '../replay/unkept.ts'
-import { type Attempted, attempt, BadEnd, failedAtEnd } from './attempt-node.ts'
+import { attemptNode, failedAtEnd, type NodeAttempt, NodeEndError } from './attempt-node.ts'
 import { askedOf, inputOf } from './input.ts'
 import { migrationOf, mustHaveItsFork, settlementOf, workflowNamed } from './migration.ts'
-import { Lull } from './quiescence-detector.ts'
+import { QuiescenceDetector } from './quiescence-detector.ts'
 
 /** Works until the workflow is done, or cannot go on; throws why it cannot be done. One that works for a call is given what it begins with. */
-export function flowOn(work: Working, workflow: Workflow, given?: Json): Promise<Ended> {
-  return new Flow(work, workflow, given).run()
+export function runWorkflow(work: ProgramExecution, workflow: Workflow, given?: Json): Promise<Ended> {
+  return new WorkflowRun(work, workflow, given).run()
 }
 
 const never = (): Promise<never> => new Promise(() => {})
 
 /** What the commit of an execution's end keeps of it; what is wrong with that is its node's failure. */
-function keepingOf(execution: Execution): Keeping {
+function keepingOf(execution: NodeExecution): Keeping {
   try {
     return execution.keepingLast()
   } catch (cause) {
-    throw new BadEnd('what it changed does not fit', { cause })
+    throw new NodeEndError('what it changed does not fit', { cause })
   }
 }
 
-class Flow {
-  readonly #work: Working
+class WorkflowRun {
+  readonly #work: ProgramExecution
   #workflow: Workflow
   readonly #given: Json | undefined
   readonly #scope: string
-  readonly #open = new Set<Execution>()
+  readonly #open = new Set<NodeExecution>()
   readonly #streams: Streams
-  readonly #lull = new Lull(this.#open)
+  readonly #quiescence = new QuiescenceDetector(this.#open)
   #journal!: Journal
-  #position!: Position
+  #position!: WorkflowPosition
 
-  constructor(work: Working, workflow: Workflow, given: Json | undefined) {
+  constructor(work: ProgramExecution, workflow: Workflow, given: Json | undefined) {
     this.#work = work
     this.#workflow = workflow
     this.#given = given
     this.#streams = new Streams(work.session)
-    this.#scope = scopeOf(work)
+    this.#scope = recordScope(work)
   }
 
   async run(): Promise<Ended> {
     try {
       await this.#begin()
-      const ended = await Promise.race([this.#along([]).then(ended => ended ?? never()), this.#lull.halted])
+      const ended = await Promise.race([this.#along([]).then(ended => ended ?? never()), this.#quiescence.halted])
       for (const { telemetry } of this.#open) {
         if (ended.outcome !== 'done') telemetry.end(ended.outcome === 'left' ? 'left' : 'paused')
       }
       return ended
     } finally {
-      this.#lull.close()
+      this.#quiescence.close()
       for (const execution of this.#open) execution.close(OVER)
     }
   }
@@ -104,7 +104,7 @@ class Flow {
 
   /** Keeps in this run what it takes over from another. */
   async #inherit(inheritance: Inheritance): Promise<void> {
-    const lane = this.#standing()
+    const lane = this.#positionLane()
     for (const batch of batchesOf(inheritance, lane, this.#beginning(lane))) {
       await lane.commit([...batch, { chunk: sealOf(lane), lane }])
     }
@@ -116,7 +116,7 @@ class Flow {
     const { session, writer, signal } = this.#work
     const before = this.#position
     const { position, replaced } = migrationOf(this.#workflow, before, this.#journal)
-    const lane = this.#standing(position)
+    const lane = this.#positionLane(position)
     const records = replaced.flatMap(({ execution }) => [...this.#journal.recordsOf(execution).values()])
     const ends = replaced.map(at => this.#closing(at, lane))
     await session.catchUp()
@@ -130,7 +130,7 @@ class Flow {
   }
 
   /** The lane on which is said where the workflow stands. */
-  #standing({ line } = this.#position): Lane {
+  #positionLane({ line } = this.#position): Lane {
     return this.#work.lane(openOf(line)[0]?.step ?? 0)
   }
 
@@ -143,25 +143,25 @@ class Flow {
 
   /** Works along a line until it ends, which is told, or comes to its join. */
   async #along(path: Path): Promise<Ended | undefined> {
-    this.#lull.begin()
+    this.#quiescence.begin()
     try {
       for (;;) {
         const line = lineAt(this.#position, path)
         if (line === undefined) return undefined
         if (isFork(line)) {
           // While its branches are at work it is not.
-          this.#lull.end()
+          this.#quiescence.end()
           const branches = Object.keys(line.branches).map(head => this.#along([...path, head]))
-          await Promise.all(branches).finally(() => this.#lull.begin())
-        } else if (this.#work.leaving.aborted) {
-          return await this.#lull.leave()
+          await Promise.all(branches).finally(() => this.#quiescence.begin())
+        } else if (this.#work.handover.aborted) {
+          return await this.#quiescence.handOver()
         } else {
           const ended = await this.#execute(path, line)
           if (ended) return ended
         }
       }
     } finally {
-      this.#lull.end()
+      this.#quiescence.end()
     }
   }
 
@@ -175,7 +175,7 @@ class Flow {
     }
     const node = this.#nodeOf(at.node)
     const telemetry = this.#work.telemetry.node({ node: at.node, step: at.step, attempt: (at.failures ?? 0) + 1 })
-    const execution = new Execution({
+    const execution = new NodeExecution({
       work: this.#work,
       telemetry,
       at,
@@ -185,20 +185,20 @@ class Flow {
       scope: this.#scope,
       keys: this.#position.keys ?? this.#work.runId,
       records: this.#journal.recordsOf(at.execution),
-      onChange: () => this.#lull.look(),
+      onChange: () => this.#quiescence.check(),
     })
     this.#open.add(execution)
     try {
-      const attempted = await telemetry.within(() => attempt(execution, node))
-      if (attempted === undefined) return await this.#lull.leave()
+      const attempted = await telemetry.within(() => attemptNode(execution, node))
+      if (attempted === undefined) return await this.#quiescence.handOver()
       const ended = await this.#settle(path, execution, node, attempted).catch(async error => {
-        if (!(error instanceof BadEnd)) throw error
+        if (!(error instanceof NodeEndError)) throw error
         return this.#settle(path, execution, node, await failedAtEnd(execution, node, error))
       })
       telemetry.end('completed')
       return ended
     } catch (error) {
-      const why = error instanceof BadEnd ? error.cause : error
+      const why = error instanceof NodeEndError ? error.cause : error
       telemetry.end('failed', why)
       throw why
     } finally {
@@ -207,7 +207,7 @@ class Flow {
     }
   }
 
-  async #settle(path: Path, execution: Execution, node: Node, attempted: Attempted): Promise<Ended | undefined> {
+  async #settle(path: Path, execution: NodeExecution, node: Node, attempted: NodeAttempt): Promise<Ended | undefined> {
     const { at } = execution
     if (attempted.outcome === 'again') {
       await this.#move(execution, position => failedAt(position, path))
@@ -259,7 +259,7 @@ class Flow {
     ]
     if (!lane.fits(facts)) {
       const what = `node ${at.node} returned more data than the output of a run may be: return less, or a reference`
-      throw new BadEnd(what, { cause: new ValidationError(what) })
+      throw new NodeEndError(what, { cause: new ValidationError(what) })
     }
     this.#work.checkpointId = seal.checkpointId
     // Whom it works for is told its words, where it gives nothing.
@@ -284,7 +284,7 @@ class Flow {
     return parts.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
   }
 
-  async #transit(path: Path, execution: Execution, id: string, data: Json | undefined): Promise<undefined> {
+  async #transit(path: Path, execution: NodeExecution, id: string, data: Json | undefined): Promise<undefined> {
     const { node } = execution.at
     if (path.length > 0) {
       throw new MillraceError(
@@ -309,8 +309,8 @@ class Flow {
 
   /** Commits the end of an execution, or of a try at it, together with where the workflow stands after it. */
   async #move(
-    execution: Execution,
-    change: (position: Position) => Position,
+    execution: NodeExecution,
+    change: (position: WorkflowPosition) => WorkflowPosition,
     said: readonly Said[] = [],
   ): Promise<void> {
     const { lane, at } = execution
@@ -331,7 +331,7 @@ class Flow {
       await lane.commit(entries).catch(error => {
         if (logErrorCode(error) !== 'too-large') throw error
         const what = `what node ${at.node} returned is larger than the log takes: return less, or a reference`
-        throw new BadEnd(what, { cause: new MillraceError('hook_result_too_large', what, { cause: error }) })
+        throw new NodeEndError(what, { cause: new MillraceError('hook_result_too_large', what, { cause: error }) })
       })
       keeping.kept()
       if (isOver) this.#journal.forget(at.execution)
@@ -346,7 +346,7 @@ class Flow {
   }
 
   /** What is said of where a workflow stands: the line for people about each node that it comes to, and the record. */
-  #arriving(lane: Lane, after = this.#position, before?: Position): Said[] {
+  #arriving(lane: Lane, after = this.#position, before?: WorkflowPosition): Said[] {
     const known = new Set(before ? openOf(before.line).map(({ execution }) => execution) : [])
     const workflow = this.#named(after.program)
     const fresh = openOf(after.line).filter(({ execution }) => !known.has(execution))
