@@ -14,7 +14,7 @@ export {
   type StreamManagerOptions,
 } from './manager/stream-manager.ts'
 export { type BatchReader, type ReadBatch, type ReaderOptions, textOf } from './read/batch-reader.ts'
-export { Recent } from './read/lru-cache.ts'
+export { LruCache as Recent } from './read/lru-cache.ts'
 export type { Reading } from './read/reading.ts'
 export type { Retention } from './retention/trim.ts'
 export { isPublicBlob } from './store/blobs.ts'

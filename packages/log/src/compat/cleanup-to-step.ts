@@ -2,7 +2,7 @@
 // the next run begins.
 
 import { type Chunk, isGuest, type WriterOrigin } from '@millrace/protocol'
-import type { PastReader } from '../read/log-history.ts'
+import type { LogHistory } from '../read/log-history.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Page } from '../store/log-store.ts'
 import { mustStop, ticketOf } from '../ticket/ticket.ts'
@@ -14,7 +14,7 @@ const MOST_TRIES = 16
 
 /** Discards the open run's drafts after a place, and of the root agent after a step; tells how many. */
 export async function discardDrafts(
-  past: PastReader,
+  past: LogHistory,
   writer: Writer,
   step: number,
   minSequence: number,
@@ -56,7 +56,7 @@ export interface CutRequest {
 
 /** Requests a run that cuts the session at the end of a step; undefined where nothing follows that step. */
 export async function requestCut(
-  past: PastReader,
+  past: LogHistory,
   append: (chunk: Chunk) => Promise<GuestOutcome>,
   streamId: string,
   step: number,
@@ -77,12 +77,12 @@ interface StepEnd {
 }
 
 /** Where a run's step ended on its main lane, and what drives that run; before the run for step 0. */
-function endOfStep(past: PastReader, streamId: string, step: number, ofRun: string | undefined): Promise<StepEnd> {
+function endOfStep(past: LogHistory, streamId: string, step: number, ofRun: string | undefined): Promise<StepEnd> {
   return past.steadily(streamId, page => find(past, streamId, page, step, ofRun))
 }
 
 async function find(
-  past: PastReader,
+  past: LogHistory,
   streamId: string,
   page: Page | undefined,
   step: number,

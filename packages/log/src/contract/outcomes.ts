@@ -5,7 +5,7 @@ import type { AppendResult, Batch, GuestAppend, LogStore, Page, TicketMove, Writ
 import { holds, same, told } from './assert.ts'
 import { type Case, define } from './case.ts'
 import type { Trial } from './trial.ts'
-import { batch, batchOf, guest, move, type Writer } from './writer.ts'
+import { batch, batchOf, type ContractWriter, guest, move } from './writer.ts'
 
 interface WriterWrongs {
   readonly epoch: 'own' | 'another'
@@ -116,7 +116,7 @@ async function tryGuests(trial: Trial, outcome: string, which: (wrongs: GuestWro
 interface Scene {
   readonly store: LogStore
   readonly streamId: string
-  readonly writer: Writer
+  readonly writer: ContractWriter
   readonly before: Page
 }
 

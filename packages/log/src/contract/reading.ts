@@ -3,7 +3,7 @@ import type { LogStore, Page, ReadLimit } from '../store/log-store.ts'
 import { holds, range, same, told } from './assert.ts'
 import { type Case, define } from './case.ts'
 import { ALL, HEAD_ONLY, type Trial } from './trial.ts'
-import { batch, batchOf, guest, type Writer } from './writer.ts'
+import { batch, batchOf, type ContractWriter, guest } from './writer.ts'
 
 /** Laws 2 and 8: what a cursor proves, and how much one read gives. */
 export const reading: readonly Case[] = [
@@ -160,7 +160,7 @@ export const reading: readonly Case[] = [
 async function three(trial: Trial) {
   const store = await trial.open()
   const streamId = await trial.log(store)
-  const writer: Writer = await trial.writer(store, streamId)
+  const writer: ContractWriter = await trial.writer(store, streamId)
   const by = guest()
   await writer.append(batch('a', 'b'))
   await store.append(streamId, batch('c'), by)

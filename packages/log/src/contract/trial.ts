@@ -5,7 +5,7 @@ import { randomName } from '../store/names.ts'
 import { codeOf, same, seen, there } from './assert.ts'
 import type { Subject } from './case.ts'
 import { Follower } from './follower.ts'
-import { Writer } from './writer.ts'
+import { ContractWriter } from './writer.ts'
 
 const PATIENCE = 10_000
 const POLL = 3
@@ -88,11 +88,11 @@ export class Trial {
   }
 
   /** Claims a log as a driver does: it reads the head after its claim. */
-  async writer(store: LogStore, streamId: string, ttl = LONG, takeover = false): Promise<Writer> {
+  async writer(store: LogStore, streamId: string, ttl = LONG, takeover = false): Promise<ContractWriter> {
     const claim = await store.claim(streamId, this.name('owner'), ttl, takeover)
     if (claim.outcome !== 'claimed') throw seen(`claim: expected 'claimed', saw '${claim.outcome}'`)
     const { head, mark, incarnation } = await this.head(store, streamId)
-    return new Writer(store, streamId, claim, { sequence: head, incarnation, epoch: mark })
+    return new ContractWriter(store, streamId, claim, { sequence: head, incarnation, epoch: mark })
   }
 
   /** Waits until the store's clock has reached a time: moves it where it can be moved. */

@@ -3,7 +3,7 @@ import type { AppendResult, Batch, Due, GuestAppend, LogStore, TicketMove, Write
 import { randomName } from '../store/names.ts'
 
 /** A log's writer as the contract describes one: it counts its appends and remembers what was acknowledged. */
-export class Writer {
+export class ContractWriter {
   readonly epoch: string
   readonly until: number
   counter = 0

@@ -2,7 +2,7 @@
 // the copy, so that nobody can take a copied run for one to go on with.
 
 import type { Chunk, GuestOrigin, View } from '@millrace/protocol'
-import type { PastReader } from '../read/log-history.ts'
+import type { LogHistory } from '../read/log-history.ts'
 import { encodeBatch, type NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Fork, LogStore } from '../store/log-store.ts'
@@ -14,7 +14,7 @@ import { advance, recordOf, type Ticket } from '../ticket/ticket.ts'
 /** Makes a log from the beginning of another, up to a sequence. */
 export async function fork(
   store: LogStore,
-  past: PastReader,
+  past: LogHistory,
   ask: StoreCall,
   source: string,
   at: number,
@@ -46,7 +46,7 @@ export async function fork(
 
 /** Whether the target is this very fork: the answer to a first try may have been lost. */
 async function isThere(
-  past: PastReader,
+  past: LogHistory,
   source: string,
   at: number,
   target: string,

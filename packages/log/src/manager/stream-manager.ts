@@ -9,10 +9,10 @@ import {
   resumeStream,
 } from '../compat/stream-lifecycle.ts'
 import { BatchReader, type ReaderOptions } from '../read/batch-reader.ts'
-import { Tail } from '../read/live-fanout.ts'
-import { type News, type Past, PastReader } from '../read/log-history.ts'
+import { LiveFanout } from '../read/live-fanout.ts'
+import { LogHistory, type LogState, type News } from '../read/log-history.ts'
 import { placeOf, type ReadEntry, type ReadFrom, Reading, shown } from '../read/reading.ts'
-import { isCut } from '../read/rewind-point.ts'
+import { canRewindTo } from '../read/rewind-point.ts'
 import { type Retention, trim } from '../retention/trim.ts'
 import { resolve } from '../store/blobs.ts'
 import { LogError } from '../store/log-error.ts'
@@ -74,15 +74,15 @@ export interface ListedStream extends Omit<Listed, 'ticket'> {
 }
 
 /** A log at one place, as a fold. */
-export type FoldedLog = Omit<Past, 'unsealed'>
+export type FoldedLog = Omit<LogState, 'unsealed'>
 
 /** Logs over a store: writers that claim them, guests that are checked, readers that miss nothing. */
 export class StreamManager {
   readonly store: LogStore
   readonly owner: string
   readonly #settings: WriterSettings
-  readonly #past: PastReader
-  readonly #tails = new Map<string, Tail>()
+  readonly #past: LogHistory
+  readonly #tails = new Map<string, LiveFanout>()
   readonly #claims: Claims
 
   constructor(options: StreamManagerOptions) {
@@ -90,7 +90,7 @@ export class StreamManager {
     this.store = options.store
     this.owner = options.owner ?? randomName()
     this.#settings = settingsOf(options)
-    this.#past = new PastReader(this.store, this.#ask)
+    this.#past = new LogHistory(this.store, this.#ask)
     this.#claims = new Claims(this.#settings, this.owner, this.#ask)
   }
 
@@ -140,8 +140,8 @@ export class StreamManager {
   async append(streamId: string, guest: string, chunk: Chunk, options: GuestOptions = {}): Promise<GuestOutcome> {
     checkId(streamId)
     checkNames({ guest: guest ?? null })
-    const isCutAt = (id: string, to: number) => isCut(this.#past, id, to)
-    return appendAsGuest({ ...this.#settings, ask: this.#ask, isCut: isCutAt }, streamId, guest, chunk, options)
+    const canRewind = (id: string, to: number) => canRewindTo(this.#past, id, to)
+    return appendAsGuest({ ...this.#settings, ask: this.#ask, canRewindTo: canRewind }, streamId, guest, chunk, options)
   }
 
   /** Chunks from the start, to the end of the latest run; null where there is no such log. */
@@ -380,11 +380,11 @@ export class StreamManager {
   }
 
   /** One tail a log, for as long as it has readers here. */
-  #tail(streamId: string): Tail {
+  #tail(streamId: string): LiveFanout {
     const { store, timers, patienceMs } = this.#settings
     const there = this.#tails.get(streamId)
     if (there) return there
-    const tail = new Tail(store, streamId, timers, patienceMs, () => this.#tails.delete(streamId))
+    const tail = new LiveFanout(store, streamId, timers, patienceMs, () => this.#tails.delete(streamId))
     this.#tails.set(streamId, tail)
     return tail
   }

@@ -8,11 +8,11 @@ import { readHead } from '../store/read-head.ts'
 import { retryWhileUnavailable } from '../store/retry.ts'
 import type { Timers } from '../store/timers.ts'
 import { type StreamStatus, statusOf } from '../ticket/ticket.ts'
-import { Leaving } from './cancellation.ts'
-import { isPlain, wireOf } from './entries-json.ts'
+import { Cancellation } from './cancellation.ts'
+import { entriesJson, isPlain } from './entries-json.ts'
 import { decodeJoined } from './join-deltas.ts'
-import { type Known, knownOf, PAGE, type Tail, TailBatch } from './live-fanout.ts'
-import { Survival } from './retractions.ts'
+import { DecodedBatch, type KnownLog, knownLogOf, type LiveFanout, PAGE } from './live-fanout.ts'
+import { Retractions } from './retractions.ts'
 
 export interface ReaderOptions {
   /** Reads what lies after this place: a cursor, or a sequence without proof. */
@@ -53,7 +53,7 @@ const stored = new WeakMap<object, readonly StoredBatch[]>()
 /** The entries of a piece as the JSON of a frame, where that can be had without a look into them. */
 export function textOf(piece: object): string | undefined {
   const batches = stored.get(piece)
-  return batches && wireOf(batches)
+  return batches && entriesJson(batches)
 }
 
 /** What a reader needs of its manager. */
@@ -63,7 +63,7 @@ export interface ReaderSource {
   readonly patienceMs: number
   readonly streamId: string
   /** The tail of the log, for who joins it. */
-  readonly tail: () => Tail
+  readonly tail: () => LiveFanout
   /** Whether a run had ended at a place, as far as the log can tell. */
   readonly hasEnded: (runId: string, at: number) => Promise<boolean>
   /** Where a run was asked for, if it was. */
@@ -75,16 +75,16 @@ export class BatchReader {
   readonly #source: ReaderSource
   readonly #options: ReaderOptions
   readonly #from: number
-  readonly #leaving = new Leaving()
+  readonly #cancellation = new Cancellation()
   #place: Cursor | UnprovenCursor
-  #tail: Tail | undefined
+  #tail: LiveFanout | undefined
   #leave: (() => void) | undefined
-  #known: Known | undefined
+  #known: KnownLog | undefined
   /** The head when this reader came: what lies up to there is caught up on. */
   #attachedAt: number | undefined
-  #survival: Survival | undefined
+  #survival: Retractions | undefined
   /** What the latest piece was taken from, and how far somebody has asked for places in it. */
-  #batches: readonly TailBatch[] = []
+  #batches: readonly DecodedBatch[] = []
   #batch = 0
   /** Nothing follows what was given. */
   #isOver = false
@@ -124,8 +124,8 @@ export class BatchReader {
 
   /** The place at an entry of the latest piece; asked for in order. */
   placeAt(sequence: number): Cursor {
-    while ((this.#batches[this.#batch] as TailBatch).last < sequence) this.#batch++
-    const { mark } = this.#batches[this.#batch] as TailBatch
+    while ((this.#batches[this.#batch] as DecodedBatch).last < sequence) this.#batch++
+    const { mark } = this.#batches[this.#batch] as DecodedBatch
     return { sequence, incarnation: this.#place.incarnation as string, epoch: mark }
   }
 
@@ -135,7 +135,7 @@ export class BatchReader {
     this.#listen()
     try {
       const page = await this.#ask(() => readHead(store, streamId))
-      this.#known = page && knownOf(page)
+      this.#known = page && knownLogOf(page)
       return page !== undefined
     } catch (error) {
       // Who reads is told.
@@ -151,7 +151,7 @@ export class BatchReader {
     try {
       if (!this.#isClosed) this.#options.signal?.throwIfAborted()
       if (this.#isOver) return undefined
-      this.#leaving.mustBeHere()
+      this.#cancellation.throwIfCancelled()
       const tail = this.#join()
       return await this.#read(tail, tail.wakes)
     } catch (error) {
@@ -166,7 +166,7 @@ export class BatchReader {
     try {
       if (!this.#isClosed) this.#options.signal?.throwIfAborted()
       while (!this.#isOver) {
-        this.#leaving.mustBeHere()
+        this.#cancellation.throwIfCancelled()
         const tail = this.#join()
         const since = tail.wakes
         const piece = await this.#read(tail, since)
@@ -187,12 +187,12 @@ export class BatchReader {
     this.#isOver = true
     this.#isClosed = true
     this.#unlisten()
-    this.#leaving.leave(CLOSED)
+    this.#cancellation.cancel(CLOSED)
     this.#leave?.()
   }
 
   /** A reader that nobody reads from holds nothing. */
-  #join(): Tail {
+  #join(): LiveFanout {
     if (this.#tail === undefined) {
       this.#tail = this.#source.tail()
       this.#leave = this.#tail.join()
@@ -210,10 +210,10 @@ export class BatchReader {
     this.#options.signal?.removeEventListener('abort', this.#abort)
   }
 
-  readonly #abort = (): void => this.#leaving.leave(this.#options.signal?.reason)
+  readonly #abort = (): void => this.#cancellation.cancel(this.#options.signal?.reason)
 
   /** What lies after this reader's place, from the tail or from the store; undefined if nothing does. */
-  async #read(tail: Tail, since: number): Promise<ReadBatch | undefined> {
+  async #read(tail: LiveFanout, since: number): Promise<ReadBatch | undefined> {
     const place = this.#place
     const near = place.incarnation === undefined || this.#attachedAt === undefined ? undefined : tail.after(place)
     if (near !== undefined) {
@@ -231,8 +231,8 @@ export class BatchReader {
     const { truncated, head, floor, incarnation } = page
     if (truncated !== null)
       throw new TruncatedError(truncated, `the log ${streamId} does not hold that place`, head, floor)
-    this.#known = knownOf(page)
-    const batches = page.batches.map(batch => new TailBatch(batch))
+    this.#known = knownLogOf(page)
+    const batches = page.batches.map(batch => new DecodedBatch(batch))
     if (this.#attachedAt === undefined) {
       this.#attachedAt = head
       await this.#survey(page.floor, batches)
@@ -247,7 +247,7 @@ export class BatchReader {
     return piece
   }
 
-  #take(batches: readonly TailBatch[], incarnation: string): ReadBatch | undefined {
+  #take(batches: readonly DecodedBatch[], incarnation: string): ReadBatch | undefined {
     const last = batches.at(-1)
     if (last === undefined) return undefined
     const after = this.#place.sequence
@@ -266,14 +266,14 @@ export class BatchReader {
   }
 
   /** Whether this reader is to see all of some batches: then nobody need look into them here. */
-  #seesAll(batches: readonly TailBatch[]): boolean {
+  #seesAll(batches: readonly DecodedBatch[]): boolean {
     if (this.#options.runId !== undefined || this.#survival) return false
-    if ((batches[0] as TailBatch).first <= this.#place.sequence) return false
+    if ((batches[0] as DecodedBatch).first <= this.#place.sequence) return false
     return batches.every(batch => isPlain(batch.stored))
   }
 
   /** A piece of all that some batches hold. */
-  #whole(after: number, last: TailBatch, incarnation: string, batches: readonly TailBatch[]): ReadBatch {
+  #whole(after: number, last: DecodedBatch, incarnation: string, batches: readonly DecodedBatch[]): ReadBatch {
     const merges = this.#merges(last.last)
     const cursor = this.#move(last, incarnation)
     const bodies = batches.map(batch => batch.stored)
@@ -292,7 +292,7 @@ export class BatchReader {
     return piece
   }
 
-  #piece(after: number, at: Pick<TailBatch, 'last' | 'mark'>, incarnation: string, entries: Entry[]): ReadBatch {
+  #piece(after: number, at: Pick<DecodedBatch, 'last' | 'mark'>, incarnation: string, entries: Entry[]): ReadBatch {
     const merged = this.#merges(at.last) ? coalesce(entries) : entries
     const cursor = this.#move(at, incarnation)
     return { after, sequence: at.last, cursor, entries: merged, isCaughtUp: this.isCaughtUp }
@@ -304,7 +304,7 @@ export class BatchReader {
   }
 
   /** Goes on to a place; tells it as a token. */
-  #move({ last, mark }: Pick<TailBatch, 'last' | 'mark'>, incarnation: string): string {
+  #move({ last, mark }: Pick<DecodedBatch, 'last' | 'mark'>, incarnation: string): string {
     const place = { sequence: last, incarnation, epoch: mark }
     this.#place = place
     // From here on every discard and rewind is for this reader, and what they took back before need not be known.
@@ -332,17 +332,17 @@ export class BatchReader {
   }
 
   /** Whether an entry was left by all discards and rewinds that concern this reader. */
-  #survives(survival: Survival, entry: Entry, isPast: boolean, taken: Entry[]): boolean {
+  #survives(survival: Retractions, entry: Entry, isPast: boolean, taken: Entry[]): boolean {
     if (!isPast) survival.add(entry)
-    const cut = survival.cutAt(entry.sequence)
-    if (cut === undefined || cut.from === cut.at) return !isPast || !survival.isTaken(entry)
+    const cut = survival.retractionAt(entry.sequence)
+    if (cut === undefined || cut.from === cut.at) return !isPast || !survival.isRetracted(entry)
     const throws = this.#options.onCut === 'throw'
     // What it had read: what lay before it when it came, or what it was given since.
     const read = isPast ? this.#from : this.#place.sequence
     if (throws && cut.seen !== undefined && cut.seen <= read) throw new StreamTruncatedError(cut.step, cut.at)
     if (!throws && (!isPast || cut.from <= read)) return true
     // It was given nothing of it yet, and is not now.
-    const left = taken.filter(other => other.sequence < cut.from || !survival.isTaken(other))
+    const left = taken.filter(other => other.sequence < cut.from || !survival.isRetracted(other))
     taken.splice(0, taken.length, ...left)
     // The words are gone, and yet they were used: who folds is told how much.
     return this.#options.rewound === true
@@ -352,14 +352,16 @@ export class BatchReader {
    * Looks at the log, whose next batches are at hand, where something of what follows was taken back or may be taken from this reader, or where
    * its run may have ended before its place. What lies up to its place it was given: only who wants to be told off needs to know what that was.
    */
-  async #survey(floor: number, next: readonly TailBatch[]): Promise<void> {
+  async #survey(floor: number, next: readonly DecodedBatch[]): Promise<void> {
     const { whole, rewound, runId } = this.#options
-    const { cuts, run } = (this.#known as Known).ticket
+    const { cuts, run } = (this.#known as KnownLog).ticket
     const from = this.#from
     const end = this.#attachedAt as number
     const throws = this.#options.onCut === 'throw' && !whole
     const isCut = throws || (!whole && cuts > 0 && from < end)
-    const survival = isCut ? new Survival(this.#isFor, { keepsRewound: rewound, since: throws ? 0 : from }) : undefined
+    const survival = isCut
+      ? new Retractions(this.#isFor, { keepsRewound: rewound, since: throws ? 0 : from })
+      : undefined
     const mayBeOver = runId !== undefined && run?.runId !== runId && from >= floor
     if (survival === undefined && !mayBeOver) return
     // Nothing of a run lies before the request for it. Which step a cut goes back to may: who wants to be told that reads it all.
@@ -387,7 +389,7 @@ export class BatchReader {
   /** Goes through what lies after one place, up to another, until this reader is over. */
   async #each(start: number, end: number, floor: number, take: (entry: Entry) => void): Promise<void> {
     const { store, streamId } = this.#source
-    const { incarnation } = this.#known as Known
+    const { incarnation } = this.#known as KnownLog
     for (let at = start; at < end && !this.#isOver; ) {
       const page = await this.#ask(() => store.read(streamId, { sequence: at }, PAGE))
       if (page?.incarnation !== incarnation)
@@ -407,7 +409,7 @@ export class BatchReader {
   #isAtEnd(): boolean {
     const { follow, runId } = this.#options
     if (follow || !this.isCaughtUp) return false
-    const { run, last } = (this.#known as Known).ticket
+    const { run, last } = (this.#known as KnownLog).ticket
     if (runId !== undefined) return run?.runId !== runId && last?.runId === runId
     return run === null && last !== null
   }
@@ -416,14 +418,14 @@ export class BatchReader {
   #ask<T>(ask: () => Promise<T>): Promise<T> {
     const { timers, patienceMs } = this.#source
     return new Promise((resolve, reject) => {
-      this.#leaving.mustBeHere()
-      const done = this.#leaving.wait(reject)
+      this.#cancellation.throwIfCancelled()
+      const done = this.#cancellation.onCancel(reject)
       retryWhileUnavailable(timers, patienceMs, ask).then(resolve, reject).finally(done)
     })
   }
 
   /** Waits until there may be more than when so much had happened. */
-  #change(tail: Tail, since: number): Promise<void> {
+  #change(tail: LiveFanout, since: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const done = (error?: unknown) => {
         cancel()
@@ -432,7 +434,7 @@ export class BatchReader {
         else reject(error)
       }
       const cancel = tail.onChange(since, done)
-      const stay = this.#leaving.wait(done)
+      const stay = this.#cancellation.onCancel(done)
     })
   }
 }

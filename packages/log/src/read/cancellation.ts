@@ -1,10 +1,10 @@
 /** Whether somebody has left, and why: what a signal says, at a fraction of its cost for who waits with every piece. */
-export class Leaving {
+export class Cancellation {
   #left: { readonly why: unknown } | undefined
   readonly #waiting = new Set<(why: unknown) => void>()
 
   /** Tells all who wait; what is said later changes nothing. */
-  leave(why: unknown): void {
+  cancel(why: unknown): void {
     if (this.#left) return
     this.#left = { why }
     const waiting = [...this.#waiting]
@@ -13,12 +13,12 @@ export class Leaving {
   }
 
   /** Throws why, once somebody has left. */
-  mustBeHere(): void {
+  throwIfCancelled(): void {
     if (this.#left) throw this.#left.why
   }
 
   /** Calls back when somebody leaves, and soon where they have; gives what calls it off. */
-  wait(tell: (why: unknown) => void): () => void {
+  onCancel(tell: (why: unknown) => void): () => void {
     const left = this.#left
     if (left) queueMicrotask(() => tell(left.why))
     else this.#waiting.add(tell)

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest'
 import { decodeBatch, type NewEntry } from '../store/entry.ts'
 import type { StoredBatch } from '../store/log-store.ts'
 import { MAIN, stored } from '../store/stored.fixture.ts'
-import { isPlain, wireOf } from './entries-json.ts'
+import { entriesJson, isPlain } from './entries-json.ts'
 
 /** What a frame of some batches says, made from their entries. */
 const packed = (batches: readonly StoredBatch[]): unknown => {
@@ -30,7 +30,7 @@ it('what the store has is what a frame says, without the origins that repeat', (
     ],
     [{ origin: { guest: 'ann' }, chunk: { type: 'stop-requested', runId: 'run-1' } }],
   ])
-  const text = wireOf(batches)
+  const text = entriesJson(batches)
   expect(JSON.parse(text as string)).toEqual(packed(batches))
   expect(text?.match(/"origin"/g)).toHaveLength(4)
 })
@@ -39,7 +39,7 @@ it.each([
   ['a text that looks like the end of an entry', delta('},{')],
   ['what is nested like entries', { type: 'data-list', data: [{ a: 1 }, { chunk: delta('a') }] }],
 ])('%s is left to who parses it', (_, chunk) => {
-  expect(wireOf(stored([[{ origin: MAIN, chunk: chunk as Chunk }]]))).toBeUndefined()
+  expect(entriesJson(stored([[{ origin: MAIN, chunk: chunk as Chunk }]]))).toBeUndefined()
 })
 
 it('of a batch that the log ends inside of, nothing is said', () => {
@@ -49,7 +49,7 @@ it('of a batch that the log ends inside of, nothing is said', () => {
       { origin: MAIN, chunk: delta('b') },
     ],
   ]) as [StoredBatch]
-  expect(wireOf([{ ...batch, last: 1 }])).toBeUndefined()
+  expect(entriesJson([{ ...batch, last: 1 }])).toBeUndefined()
 })
 
 it('what is internal, or transient, is not plain', () => {
@@ -99,7 +99,7 @@ it('says what the entries do, or nothing, whatever they hold', () => {
   fc.assert(
     fc.property(log, entries => {
       const batches = stored(entries)
-      const told = wireOf(batches)
+      const told = entriesJson(batches)
       if (told === undefined) return
       said++
       expect(JSON.parse(told)).toEqual(packed(batches))

@@ -12,7 +12,7 @@ export const isPlain = ({ body }: StoredBatch): boolean => !body.includes('"inte
  * The entries of plain batches as the JSON of one frame, which leaves out an origin that is the one of the entry before it; undefined where
  * that cannot be told from the text.
  */
-export function wireOf(batches: readonly StoredBatch[]): string | undefined {
+export function entriesJson(batches: readonly StoredBatch[]): string | undefined {
   const texts: string[] = []
   const origins = new Origins()
   for (const { first, last, timestamp, body } of batches) {

@@ -9,7 +9,7 @@ import type { Timers } from '../store/timers.ts'
 import { type Ticket, ticketOf } from '../ticket/ticket.ts'
 
 /** A batch, decoded once for all who look into it; readers share it and leave it as it is. */
-export class TailBatch {
+export class DecodedBatch {
   readonly stored: StoredBatch
   #entries: readonly Entry[] | undefined
 
@@ -41,7 +41,7 @@ export class TailBatch {
 }
 
 /** What is known of a log at one moment. */
-export interface Known {
+export interface KnownLog {
   readonly head: number
   readonly incarnation: string
   readonly ticket: Ticket
@@ -57,11 +57,11 @@ const KEPT = { batches: 64, bytes: 64 * 1024 }
 const NOTHING = { batches: 0, bytes: 0 }
 
 /** What a page says of its log; most say the same ticket as the page before. */
-export const knownOf = ({ head, incarnation, ticket: text }: LogHead, before?: Known): Known => {
+export const knownLogOf = ({ head, incarnation, ticket: text }: LogHead, before?: KnownLog): KnownLog => {
   return { head, incarnation, text, ticket: text === before?.text ? before.ticket : ticketOf(text) }
 }
 
-export class Tail {
+export class LiveFanout {
   readonly #store: LogStore
   readonly #streamId: string
   readonly #timers: Timers
@@ -70,13 +70,13 @@ export class Tail {
   readonly #waiting = new Set<(error?: unknown) => void>()
   #readers = 0
   #unwatch: (() => void) | undefined
-  #batches: TailBatch[] = []
+  #batches: DecodedBatch[] = []
   #length = 0
   /** The place just before the first batch that is kept. */
   #base: { readonly sequence: number; readonly epoch: string } | undefined
   /** Up to where this tail has read; undefined before its first reader is caught up, and after what it had no longer holds. */
   #cursor: Cursor | undefined
-  #known: Known | undefined
+  #known: KnownLog | undefined
   /** How often something may have happened to the log. */
   #wakes = 0
   #isDirty = false
@@ -110,18 +110,18 @@ export class Tail {
   }
 
   /** The log as this tail last read it. */
-  get known(): Known | undefined {
+  get known(): KnownLog | undefined {
     return this.#known
   }
 
   /** The batches after a place, if they are here; undefined if not, and then a reader reads for itself. */
-  after(cursor: Cursor): readonly TailBatch[] | undefined {
+  after(cursor: Cursor): readonly DecodedBatch[] | undefined {
     const own = this.#cursor
     if (own === undefined || own.incarnation !== cursor.incarnation || cursor.sequence > own.sequence) return undefined
     if (cursor.sequence === own.sequence) return cursor.epoch === own.epoch ? [] : undefined
     const batches = this.#batches
     let from = batches.length
-    while (from > 0 && (batches[from - 1] as TailBatch).last > cursor.sequence) from--
+    while (from > 0 && (batches[from - 1] as DecodedBatch).last > cursor.sequence) from--
     // The place itself must be known here, to prove that what follows it here follows it there.
     const around = batches[from]
     if (around === undefined) return undefined
@@ -136,7 +136,7 @@ export class Tail {
   }
 
   /** A reader is caught up here, as it found when so much had happened: from here on this tail reads for it. */
-  follow(cursor: Cursor, known: Known, since: number): void {
+  follow(cursor: Cursor, known: KnownLog, since: number): void {
     if (this.#cursor !== undefined && this.#cursor.incarnation === cursor.incarnation) {
       if (this.#cursor.sequence < cursor.sequence) this.#fallBehind()
       return
@@ -200,10 +200,10 @@ export class Tail {
       this.#forget()
       return
     }
-    this.#known = knownOf(page, this.#known)
+    this.#known = knownLogOf(page, this.#known)
     this.#shorten()
     for (const batch of page.batches) {
-      this.#batches.push(new TailBatch(batch))
+      this.#batches.push(new DecodedBatch(batch))
       this.#length += batch.body.length
       this.#cursor = { sequence: batch.last, incarnation: page.incarnation, epoch: batch.mark }
     }
@@ -214,7 +214,7 @@ export class Tail {
     const { batches, bytes } = this.#readers > 1 ? KEPT : NOTHING
     let drop = 0
     while (this.#batches.length - drop > batches || this.#length > bytes) {
-      const { last, mark, length } = this.#batches[drop++] as TailBatch
+      const { last, mark, length } = this.#batches[drop++] as DecodedBatch
       this.#length -= length
       this.#base = { sequence: last, epoch: mark }
     }

@@ -18,15 +18,15 @@ import { readHead } from '../store/read-head.ts'
 import type { StoreCall } from '../store/retry.ts'
 import { advance, EMPTY_TICKET, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { PAGE } from './live-fanout.ts'
-import { Recent } from './lru-cache.ts'
-import { Unsealed, type UnsealedDraft } from './open-drafts.ts'
+import { LruCache } from './lru-cache.ts'
+import { type OpenDraft, OpenDrafts } from './open-drafts.ts'
 
 /** A log at one place. */
-export interface Past {
+export interface LogState {
   readonly fold: Fold
   readonly ticket: Ticket
   readonly cursor: Cursor
-  readonly unsealed: Unsealed
+  readonly unsealed: OpenDrafts
   /** How much was read for it, about, in bytes. */
   readonly bytes: number
   readonly snapshot: Reach
@@ -39,19 +39,19 @@ export interface Reach {
 }
 
 /** A log as it is now, shared with whoever else asks: nobody writes into it. */
-export interface Present {
+export interface SharedLogState {
   readonly view: View
   readonly ticket: Ticket
   readonly cursor: Cursor
-  readonly drafts: readonly UnsealedDraft[]
+  readonly drafts: readonly OpenDraft[]
   readonly bytes: number
   readonly snapshot: Reach
 }
 
 /** A log as it was when somebody last asked, with what it takes to go on from there. */
-interface Warm extends Present {
+interface CachedLogState extends SharedLogState {
   readonly fold: Fold
-  readonly unsealed: Unsealed
+  readonly unsealed: OpenDrafts
 }
 
 /** What lies after a place. */
@@ -69,7 +69,7 @@ interface Snapshot {
   readonly view: View
   readonly ticket: Ticket
   /** Those that do not say are from before it was kept. */
-  readonly drafts?: readonly UnsealedDraft[]
+  readonly drafts?: readonly OpenDraft[]
   readonly bytes: number
 }
 
@@ -81,10 +81,10 @@ const MOST_TRIES = 8
 /** How much is kept of logs that somebody asked for, as read from the store: what is asked for again costs what is new in it. */
 const MOST_KEPT_BYTES = 16 * 1024 * 1024
 
-export class PastReader {
+export class LogHistory {
   readonly #store: LogStore
   readonly #ask: StoreCall
-  readonly #warm = new Recent<Warm>(MOST_KEPT_BYTES)
+  readonly #warm = new LruCache<CachedLogState>(MOST_KEPT_BYTES)
 
   constructor(store: LogStore, ask: StoreCall) {
     this.#store = store
@@ -158,12 +158,12 @@ export class PastReader {
   }
 
   /** The log as it is now, at the cost of what came since somebody asked here. */
-  async now(streamId: string): Promise<Present> {
+  async now(streamId: string): Promise<SharedLogState> {
     return (await this.#recall(streamId)) ?? this.#present(streamId, await this.at(streamId))
   }
 
   /** The same; undefined where nobody asked lately, or where nobody can go on from what was then. */
-  async #recall(streamId: string): Promise<Present | undefined> {
+  async #recall(streamId: string): Promise<SharedLogState | undefined> {
     for (let tries = 1; tries <= MOST_TRIES; tries++) {
       const warm = this.#warm.get(streamId)
       if (warm === undefined) return undefined
@@ -178,7 +178,7 @@ export class PastReader {
   }
 
   /** Folds what is new in a log. */
-  #goOn(streamId: string, warm: Warm, { entries, cursor, bytes }: News): Present {
+  #goOn(streamId: string, warm: CachedLogState, { entries, cursor, bytes }: News): SharedLogState {
     if (entries.length === 0) return warm
     const { fold, unsealed, snapshot } = warm
     // A fold that fails half way is nothing to go on from.
@@ -195,7 +195,7 @@ export class PastReader {
     })
   }
 
-  #present(streamId: string, past: Past): Present {
+  #present(streamId: string, past: LogState): SharedLogState {
     // Nobody is told of changes.
     past.fold.takeChanges()
     const present = presentOf(past)
@@ -209,11 +209,11 @@ export class PastReader {
   }
 
   /** The log as it stood at a place, which is its head if none is named. */
-  at(streamId: string, sequence?: number): Promise<Past> {
+  at(streamId: string, sequence?: number): Promise<LogState> {
     return this.steadily(streamId, page => this.#at(streamId, page, sequence))
   }
 
-  async #at(streamId: string, page: Page | undefined, sequence?: number): Promise<Past> {
+  async #at(streamId: string, page: Page | undefined, sequence?: number): Promise<LogState> {
     if (page === undefined) throw new LogError('absent', `there is no log ${streamId}`)
     const at = sequence ?? page.head
     if (at > page.head) throw new LogError('invalid', `the log ${streamId} has ${page.head} entries, and none at ${at}`)
@@ -252,13 +252,13 @@ export class PastReader {
   }
 
   /** The drafts of a log as it stood at a place, which is its head if none is named: at the cost of what lies after the nearest snapshot. */
-  unsealed(streamId: string, sequence?: number): Promise<Unsealed> {
+  unsealed(streamId: string, sequence?: number): Promise<OpenDrafts> {
     return this.steadily(streamId, async page => {
-      if (page === undefined) return new Unsealed()
+      if (page === undefined) return new OpenDrafts()
       const at = sequence ?? page.head
       const present = at === page.head ? await this.#recall(streamId) : undefined
       // What came meanwhile is not asked for.
-      if (present?.cursor.sequence === at) return new Unsealed(present.drafts)
+      if (present?.cursor.sequence === at) return new OpenDrafts(present.drafts)
       const from = await this.#snapshot(streamId, at)
       const unsealed = await this.#unsealedAt(streamId, page, from)
       // No draft is older than what an open run still needs (law 12).
@@ -270,8 +270,8 @@ export class PastReader {
   }
 
   /** The drafts at a snapshot. */
-  async #unsealedAt(streamId: string, { floor }: Page, from: Snapshot | undefined): Promise<Unsealed> {
-    const unsealed = new Unsealed(from?.drafts)
+  async #unsealedAt(streamId: string, { floor }: Page, from: Snapshot | undefined): Promise<OpenDrafts> {
+    const unsealed = new OpenDrafts(from?.drafts)
     if (from && from.drafts === undefined) {
       await this.each(streamId, floor, from.sequence, entries => {
         for (const entry of entries) unsealed.add(entry)
@@ -335,7 +335,7 @@ export class PastReader {
   }
 }
 
-const presentOf = ({ fold, ticket, cursor, unsealed, bytes, snapshot }: Past): Present => ({
+const presentOf = ({ fold, ticket, cursor, unsealed, bytes, snapshot }: LogState): SharedLogState => ({
   view: fold.view(),
   ticket,
   cursor,

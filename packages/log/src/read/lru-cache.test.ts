@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { Recent } from './lru-cache.ts'
+import { LruCache } from './lru-cache.ts'
 
 const MEGABYTE = 1024 * 1024
 
 test('what was used last is kept, as much of it as the bound says', () => {
-  const recent = new Recent<number>(10 * MEGABYTE)
+  const recent = new LruCache<number>(10 * MEGABYTE)
   recent.set('a', 1, 4 * MEGABYTE)
   recent.set('b', 2, 4 * MEGABYTE)
   recent.set('a', 3, 4 * MEGABYTE)
@@ -16,7 +16,7 @@ test('what was used last is kept, as much of it as the bound says', () => {
 })
 
 test('what is looked at is used', () => {
-  const recent = new Recent<number>(10 * MEGABYTE)
+  const recent = new LruCache<number>(10 * MEGABYTE)
   recent.set('a', 1, 4 * MEGABYTE)
   recent.set('b', 2, 4 * MEGABYTE)
   recent.get('a')
@@ -25,7 +25,7 @@ test('what is looked at is used', () => {
 })
 
 test('what is larger than the bound is kept alone', () => {
-  const recent = new Recent<number>(10 * MEGABYTE)
+  const recent = new LruCache<number>(10 * MEGABYTE)
   recent.set('a', 1, MEGABYTE)
   recent.set('b', 2, 40 * MEGABYTE)
   expect(['a', 'b'].map(name => recent.get(name))).toEqual([undefined, 2])
@@ -34,7 +34,7 @@ test('what is larger than the bound is kept alone', () => {
 })
 
 test('of what is small not endlessly many are kept', () => {
-  const recent = new Recent<number>(MEGABYTE)
+  const recent = new LruCache<number>(MEGABYTE)
   for (let n = 0; n < 1000; n++) recent.set(`${n}`, n, 1)
   const kept = Array.from({ length: 1000 }, (_, n) => n).filter(n => recent.get(`${n}`) !== undefined)
   expect(kept.length).toBeLessThanOrEqual(64)

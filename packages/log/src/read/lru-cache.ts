@@ -2,7 +2,7 @@
 const LEAST = 16 * 1024
 
 /** Keeps what was used last, by name, up to a weight in bytes in all; what was used just now is kept whatever it weighs. */
-export class Recent<T> {
+export class LruCache<T> {
   readonly #most: number
   /** Those used last at the end. */
   readonly #kept = new Map<string, { readonly value: T; readonly weight: number }>()

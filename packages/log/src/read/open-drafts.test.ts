@@ -6,7 +6,7 @@ import { delta, ID, World } from '../manager/manager-world.fixture.ts'
 import { Story, stories } from '../manager/session-story.fixture.ts'
 import type { StoredSnapshot } from '../store/log-store.ts'
 import { runs } from '../ticket/ticket-entries.fixture.ts'
-import { PastReader } from './log-history.ts'
+import { LogHistory } from './log-history.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }
 const PAST = 4000
@@ -92,7 +92,7 @@ test('the drafts of a log at any place are those that its entries leave, snapsho
       const world = new World({ coalesceMs: 0 })
       const story = new Story(world.manager, ID)
       await story.live(acts)
-      const past = new PastReader(world.tap.store, ask => ask())
+      const past = new LogHistory(world.tap.store, ask => ask())
       const log = await world.log()
       for (let at = 0; at <= log.length; at += Math.ceil(log.length / 12) || 1) {
         const { drafts } = await past.unsealed(ID, at)

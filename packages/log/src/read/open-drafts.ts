@@ -4,7 +4,7 @@
 import { type Entry, isGuest, isWord, type Usage, type WriterOrigin } from '@millrace/protocol'
 
 /** A lane's words since its last commit. */
-export interface UnsealedDraft {
+export interface OpenDraft {
   /** Who wrote the first word. */
   readonly origin: WriterOrigin
   /** Where that is. */
@@ -16,26 +16,26 @@ export interface UnsealedDraft {
 /** A name for a lane of a run's agent. */
 export const laneOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringify([runId, lane, agentId])
 
-export class Unsealed {
-  readonly #drafts = new Map<string, UnsealedDraft>()
+export class OpenDrafts {
+  readonly #drafts = new Map<string, OpenDraft>()
 
   /** Goes on from the drafts of a place. */
-  constructor(drafts: readonly UnsealedDraft[] = []) {
+  constructor(drafts: readonly OpenDraft[] = []) {
     for (const draft of drafts) this.#drafts.set(laneOf(draft.origin), { ...draft })
   }
 
   /** All of them, as a snapshot carries them. */
-  get drafts(): UnsealedDraft[] {
+  get drafts(): OpenDraft[] {
     return [...this.#drafts.values()]
   }
 
   /** Those of a run. */
-  of(runId: string): UnsealedDraft[] {
+  of(runId: string): OpenDraft[] {
     return this.drafts.filter(({ origin }) => origin.runId === runId)
   }
 
   /** Takes an entry into account; tells to which draft a word belongs, and which one a discard takes back. */
-  add({ origin, chunk, sequence }: Entry): UnsealedDraft | undefined {
+  add({ origin, chunk, sequence }: Entry): OpenDraft | undefined {
     if (isGuest(origin)) return undefined
     const name = laneOf(origin)
     let draft = this.#drafts.get(name)

@@ -5,7 +5,7 @@ import { delta, failure, ID, request, World } from '../manager/manager-world.fix
 import { Story, stories } from '../manager/session-story.fixture.ts'
 import { advance, EMPTY_TICKET } from '../ticket/ticket.ts'
 import { runs } from '../ticket/ticket-entries.fixture.ts'
-import { Unsealed } from './open-drafts.ts'
+import { OpenDrafts } from './open-drafts.ts'
 
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
@@ -57,7 +57,7 @@ describe('a log as it is now, to who asks again and again', () => {
         const { view, ticket } = await world.process().view(ID)
         expect(world.tap.entries).toBe(0)
         expect([plain(view), ticket]).toEqual([plain(foldLog(log).view()), advance(EMPTY_TICKET, log)])
-        const unsealed = new Unsealed()
+        const unsealed = new OpenDrafts()
         for (const entry of log) unsealed.add(entry)
         const kept = await world.tap.store.getSnapshot(ID, log.length)
         expect(JSON.parse(kept?.body ?? '')).toMatchObject({ drafts: plain(unsealed.drafts) })

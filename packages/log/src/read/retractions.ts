@@ -2,12 +2,12 @@
 // told (the guarantee G4 of the Helix pages, here on every store alike).
 
 import { type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
-import { laneOf, Unsealed, type UnsealedDraft } from './open-drafts.ts'
+import { laneOf, type OpenDraft, OpenDrafts } from './open-drafts.ts'
 
 type Range = [first: number, last: number]
 
 /** A discard or rewind, and what it took back. */
-export interface Cut {
+export interface Retraction {
   /** Where the discard or rewind stands. */
   readonly at: number
   /** The first entry that it took back. */
@@ -32,11 +32,11 @@ function extend(ranges: Range[], sequence: number): void {
   else ranges.push([sequence, sequence])
 }
 
-export class Survival {
-  readonly #unsealed = new Unsealed()
+export class Retractions {
+  readonly #unsealed = new OpenDrafts()
   /** The words of each draft. */
-  readonly #drafts = new WeakMap<UnsealedDraft, Range[]>()
-  readonly #cuts = new Map<number, Cut>()
+  readonly #drafts = new WeakMap<OpenDraft, Range[]>()
+  readonly #cuts = new Map<number, Retraction>()
   /** What discards took back, one entry after the other. */
   readonly #words = new Set<number>()
   readonly #rewound: Range[] = []
@@ -126,7 +126,7 @@ export class Survival {
     return undefined
   }
 
-  #discard(draft: UnsealedDraft | undefined, origin: WriterOrigin, at: number): void {
+  #discard(draft: OpenDraft | undefined, origin: WriterOrigin, at: number): void {
     const words = (draft && this.#drafts.get(draft)) ?? []
     const seen = this.#firstSeen(words)
     for (const [first, last] of words)
@@ -138,12 +138,12 @@ export class Survival {
   }
 
   /** The cut that an entry makes, if it makes one. */
-  cutAt(sequence: number): Cut | undefined {
+  retractionAt(sequence: number): Retraction | undefined {
     return this.#cuts.get(sequence)
   }
 
   /** Whether what an entry said was taken back. */
-  isTaken(entry: Entry): boolean {
+  isRetracted(entry: Entry): boolean {
     const { sequence, origin, chunk } = entry
     if (this.#words.has(sequence)) return true
     // What people asked for stays; their answers go with what they answered.

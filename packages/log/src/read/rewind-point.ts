@@ -5,18 +5,18 @@ import { type Entry, type Fold, isGuest, isRewind, isRunStarted, type View } fro
 import { LogError, type LogErrorCode } from '../store/log-error.ts'
 import type { Page } from '../store/log-store.ts'
 import { MAIN_LANE } from '../ticket/main-lane.ts'
-import type { PastReader } from './log-history.ts'
+import type { LogHistory } from './log-history.ts'
 
 const SETTLED = new Set(['output-available', 'output-error', 'output-denied'])
 
 const GONE: ReadonlySet<LogErrorCode> = new Set(['truncated', 'invalid', 'absent'])
 
 /** Whether the session can be taken back to this sequence. */
-export function isCut(past: PastReader, streamId: string, toSequence: number): Promise<boolean> {
-  return past.steadily(streamId, page => isCutOf(past, streamId, page, toSequence))
+export function canRewindTo(past: LogHistory, streamId: string, toSequence: number): Promise<boolean> {
+  return past.steadily(streamId, page => canRewindPage(past, streamId, page, toSequence))
 }
 
-async function isCutOf(past: PastReader, streamId: string, page: Page | undefined, toSequence: number) {
+async function canRewindPage(past: LogHistory, streamId: string, page: Page | undefined, toSequence: number) {
   if (page === undefined || toSequence >= page.head || toSequence < page.floor) return false
   let at: Entry | undefined
   let next: Entry | undefined
@@ -39,7 +39,7 @@ async function isCutOf(past: PastReader, streamId: string, page: Page | undefine
 }
 
 /** The lane on which a run was started; where that is trimmed, the one that most are. */
-async function mainLane(past: PastReader, streamId: string, { floor }: Page, { runs }: View, runId: string) {
+async function mainLane(past: LogHistory, streamId: string, { floor }: Page, { runs }: View, runId: string) {
   const start = runs.find(run => run.runId === runId)?.at ?? 0
   let lane: string = MAIN_LANE
   if (start > floor) {
@@ -51,7 +51,7 @@ async function mainLane(past: PastReader, streamId: string, { floor }: Page, { r
 }
 
 /** What a session would be taken back to; undefined where the log is trimmed and no snapshot reaches that far down, or is another by now. */
-async function foldAt(past: PastReader, streamId: string, sequence: number): Promise<Fold | undefined> {
+async function foldAt(past: LogHistory, streamId: string, sequence: number): Promise<Fold | undefined> {
   try {
     return (await past.at(streamId, sequence)).fold
   } catch (error) {

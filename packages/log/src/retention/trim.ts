@@ -2,7 +2,7 @@
 // cuts; and never without a snapshot at the new floor.
 
 import { type Entry, isRewind, type View } from '@millrace/protocol'
-import type { PastReader } from '../read/log-history.ts'
+import type { LogHistory } from '../read/log-history.ts'
 import type { LogStore } from '../store/log-store.ts'
 import type { StoreCall } from '../store/retry.ts'
 import type { Ticket } from '../ticket/ticket.ts'
@@ -17,7 +17,7 @@ export interface Retention {
 /** Drops what need not be kept; tells the floor. */
 export async function trim(
   store: LogStore,
-  past: PastReader,
+  past: LogHistory,
   ask: StoreCall,
   streamId: string,
   { maxAgeMs, maxEntries }: Retention,
@@ -52,7 +52,7 @@ function keptFrom({ runs, requests }: View, ticket: Ticket): number {
 
 /** A floor that lies in nothing that was cut: what a rewind after it goes back to must be found. */
 async function beforeCuts(
-  past: PastReader,
+  past: LogHistory,
   streamId: string,
   { floor, head }: { floor: number; head: number },
   wished: number,
@@ -67,7 +67,7 @@ async function beforeCuts(
 
 /** The last sequence that was written before a time. */
 async function lastBefore(
-  past: PastReader,
+  past: LogHistory,
   streamId: string,
   { floor, head }: { floor: number; head: number },
   time: number,

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../store/entry.ts'
 import { aboutProblem, lineOf, MAX_LINE } from './about.ts'
 import { checkGuestChunk, refusalOf } from './admission.ts'
-import { problemOf } from './batch-problem.ts'
+import { batchProblem } from './batch-problem.ts'
 import { advance, EMPTY_TICKET, recordOf, type Ticket, ticketOf } from './ticket.ts'
 import { admitted, by, runs, wishes, writerOf } from './ticket-entries.fixture.ts'
 
@@ -151,7 +151,7 @@ describe('law 6: what a list may show', () => {
   ])('%j', (chunk, problem) => {
     expect(aboutProblem(chunk)).toBe(problem)
     const open = advance(EMPTY_TICKET, [by(R1, started)])
-    expect(problemOf(open, [by(R1, chunk)])).toBe(problem)
+    expect(batchProblem(open, [by(R1, chunk)])).toBe(problem)
     if (chunk.type !== 'session-info') return
     if (problem === undefined) checkGuestChunk(chunk)
     else {

@@ -37,14 +37,14 @@ export function withLine(ticket: Ticket, text = ''): Ticket {
   return line === '' ? ticket : { ...ticket, line }
 }
 
-type Said<T extends Chunk['type']> = Extract<Chunk, { type: T }>
+type ChunkOfType<T extends Chunk['type']> = Extract<Chunk, { type: T }>
 
 /** What a person says with a request, as text. */
-export const textOf = ({ message }: Said<'run-requested'>): string =>
+export const textOf = ({ message }: ChunkOfType<'run-requested'>): string =>
   message?.parts.map(part => (part.type === 'text' ? part.text : '')).join(' ') ?? ''
 
 /** The ticket after somebody said what the log is called: what is not named stays, metadata comes whole. */
-export function withAbout(ticket: Ticket, { title, metadata }: Said<'session-info'>): Ticket {
+export function withAbout(ticket: Ticket, { title, metadata }: ChunkOfType<'session-info'>): Ticket {
   const about = { ...ticket.about, ...(title !== undefined && { title }), ...(metadata && { metadata }) }
   return { ...ticket, about }
 }

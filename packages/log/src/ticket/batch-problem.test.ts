@@ -1,7 +1,7 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../store/entry.ts'
-import { problemOf } from './batch-problem.ts'
+import { batchProblem } from './batch-problem.ts'
 import { advance, EMPTY_TICKET, type Ticket } from './ticket.ts'
 import { by, writerOf } from './ticket-entries.fixture.ts'
 
@@ -13,7 +13,7 @@ const word: Chunk = { type: 'text-delta', id: '1', delta: 'a' }
 const rewind: Chunk = { type: 'rewind', toSequence: 1, reason: 'edit' }
 const open = advance(EMPTY_TICKET, [by(R1, started)])
 const ended = advance(open, [by(R1, finished)])
-const problem = (ticket: Ticket, ...batch: NewEntry[]): string => problemOf(ticket, batch) ?? 'none'
+const problem = (ticket: Ticket, ...batch: NewEntry[]): string => batchProblem(ticket, batch) ?? 'none'
 const ask = (approvalId: string): Chunk => ({ type: 'tool-approval-request', toolCallId: 'c', approvalId, input: 1 })
 
 describe('what a writer may append, by the ticket', () => {

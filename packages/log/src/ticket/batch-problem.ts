@@ -10,7 +10,7 @@ import { advance, openedBy, pendingKey, type Ticket } from './ticket.ts'
 export const MAX_PENDINGS = 256
 
 /** Says what is wrong with a writer's batch on this ticket, or nothing. */
-export function problemOf(ticket: Ticket, batch: readonly NewEntry[]): string | undefined {
+export function batchProblem(ticket: Ticket, batch: readonly NewEntry[]): string | undefined {
   let now = ticket
   for (const [index, entry] of batch.entries()) {
     const { origin, chunk } = entry

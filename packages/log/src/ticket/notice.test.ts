@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../store/entry.ts'
 import { checkGuestChunk, placeOf, type Refusal, refusalOf } from './admission.ts'
-import { problemOf } from './batch-problem.ts'
+import { batchProblem } from './batch-problem.ts'
 import { lateProgram, noticeProgram } from './notice.ts'
 import { advance, dueOf, EMPTY_TICKET, runDueOf, type Ticket } from './ticket.ts'
 import { admitted, by, runs, wishes, writerOf } from './ticket-entries.fixture.ts'
@@ -183,9 +183,9 @@ describe('who says that observers were told', () => {
     checkGuestChunk(told(40, 100))
     for (const until of [0.5, 2 ** 60]) expect(() => checkGuestChunk(told(40, until))).toThrow('until')
     for (const chunk of [paused(0.5), finished(2 ** 60)]) {
-      expect(problemOf(open, [by(R1, chunk)])).toContain(`${chunk.type}.notifyBy`)
+      expect(batchProblem(open, [by(R1, chunk)])).toContain(`${chunk.type}.notifyBy`)
     }
-    expect(problemOf(open, [by(R1, paused(9)), by(R1, finished(9))])).toBeUndefined()
+    expect(batchProblem(open, [by(R1, paused(9)), by(R1, finished(9))])).toBeUndefined()
   })
 })
 

@@ -4,7 +4,7 @@ import type { Chunk, Origin, WriterOrigin } from '@millrace/protocol'
 import fc from 'fast-check'
 import type { NewEntry } from '../store/entry.ts'
 import { checkGuestChunk, placeOf, refusalOf } from './admission.ts'
-import { problemOf } from './batch-problem.ts'
+import { batchProblem } from './batch-problem.ts'
 import { advance, EMPTY_TICKET, type Ticket } from './ticket.ts'
 
 /** How many runs a property gets. `npm run chaos` multiplies them. */
@@ -177,7 +177,7 @@ function placed(ticket: Ticket, { origin, chunk }: NewEntry): NewEntry {
 function isAdmitted(ticket: Ticket, entry: NewEntry, at: number): boolean {
   // A rewind stands before a run-started, in one batch.
   if (entry.chunk.type === 'rewind') return false
-  if (entry.origin.guest === undefined) return problemOf(ticket, [entry]) === undefined
+  if (entry.origin.guest === undefined) return batchProblem(ticket, [entry]) === undefined
   checkGuestChunk(entry.chunk)
   return refusalOf(ticket, entry, at) === undefined
 }

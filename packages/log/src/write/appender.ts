@@ -9,7 +9,7 @@ import { versionOf } from '../store/names.ts'
 import { retryWhileUnavailable } from '../store/retry.ts'
 import type { Timers } from '../store/timers.ts'
 import { recordOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
-import { Lookout } from './ticket-watcher.ts'
+import { TicketWatcher } from './ticket-watcher.ts'
 
 /** What a claim gave, and what was read after it. */
 export interface Claimed {
@@ -33,7 +33,7 @@ export class Appender {
   ticket: Ticket
   /** How often it turned out that somebody else had moved the ticket: what was decided before that was decided on another. */
   surprises = 0
-  #lookout: Lookout | undefined
+  #lookout: TicketWatcher | undefined
 
   constructor(store: LogStore, timers: Timers, patienceMs: number, claimed: Claimed) {
     this.#store = store
@@ -48,7 +48,7 @@ export class Appender {
 
   /** Calls back whenever it turns out that somebody else has moved the ticket, until it is stopped; `look` looks, when no append is under way. */
   watch(onMoved: (ticket: Ticket) => void, look: () => Promise<unknown>): void {
-    this.#lookout ??= new Lookout(wake => this.#store.watch(this.#streamId, wake), this.#timers, look)
+    this.#lookout ??= new TicketWatcher(wake => this.#store.watch(this.#streamId, wake), this.#timers, look)
     this.#lookout.add(onMoved)
   }
 

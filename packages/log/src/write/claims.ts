@@ -11,13 +11,13 @@ import type { Preamble } from './preamble.ts'
 import { Writer, type WriterSettings } from './writer.ts'
 
 /** What a writer says, and what its first batch begins with. */
-interface Beginning {
+interface WriterStart {
   readonly origin: WriterOrigin
   readonly preamble: Preamble
 }
 
 /** Decides how a writer begins, on what was read after the claim. */
-export type Begin = (ticket: Ticket, cursor: Cursor) => Beginning | Promise<Beginning>
+export type Begin = (ticket: Ticket, cursor: Cursor) => WriterStart | Promise<WriterStart>
 
 export class Claims {
   readonly #settings: WriterSettings

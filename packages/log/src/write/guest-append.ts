@@ -27,7 +27,7 @@ export interface GuestSettings {
   readonly maxBlobBytes: number
   readonly ask: StoreCall
   /** Whether the session can be cut there (law 3). */
-  isCut(streamId: string, toSequence: number): Promise<boolean>
+  canRewindTo(streamId: string, toSequence: number): Promise<boolean>
 }
 
 /** What may go with a guest's chunk. */
@@ -69,7 +69,8 @@ export async function appendAsGuest(
     const ticket = ticketOf(page.ticket)
     const origin: GuestOrigin = { guest, ...placeOf(ticket, chunk) }
     let refusal = refusalOf(ticket, { origin, chunk }, page.clock)
-    if (!refusal && isRequest && chunk.cut && !(await settings.isCut(streamId, chunk.cut.toSequence))) refusal = 'gone'
+    if (!refusal && isRequest && chunk.cut && !(await settings.canRewindTo(streamId, chunk.cut.toSequence)))
+      refusal = 'gone'
     if (!refusal && ifVersion !== undefined && page.version !== ifVersion) refusal = 'moved'
     if (refusal) {
       if (earlier) return earlier

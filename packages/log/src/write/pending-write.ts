@@ -1,7 +1,7 @@
 import type { Write } from './lane.ts'
 
 /** The promise of what becomes of all that goes out together. */
-export class Flight<T> {
+export class Deferred<T> {
   // Nobody need ask; a failure that nobody asks about stops the writer, which tells.
   #deferred: PromiseWithResolvers<T> | undefined
   #settled: { readonly value: T } | { readonly error: unknown } | undefined
@@ -34,11 +34,11 @@ export class Flight<T> {
 }
 
 /** A write under way. */
-export class Waiting implements Write {
-  readonly #flight: Flight<Awaited<Write['appended']>>
+export class PendingWrite implements Write {
+  readonly #flight: Deferred<Awaited<Write['appended']>>
   readonly #room: Promise<void> | undefined
 
-  constructor(flight: Flight<Awaited<Write['appended']>>, room: Promise<void> | undefined) {
+  constructor(flight: Deferred<Awaited<Write['appended']>>, room: Promise<void> | undefined) {
     this.#flight = flight
     this.#room = room
   }

@@ -14,7 +14,7 @@ const BEGINS = new Set(['run-started', 'executor-superseded', 'run-resumed'])
 export const begins = (entries: readonly NewEntry[]): boolean => entries.some(({ chunk }) => BEGINS.has(chunk.type))
 
 /** What is known when the writer is made, and does not change while it has the log. */
-export interface Beginning {
+export interface PreambleOptions {
   readonly origin: WriterOrigin
   readonly program: string
   /** The drafts that somebody left open in this run, and what they have used. */
@@ -25,7 +25,7 @@ export interface Beginning {
 }
 
 /** Begins the run, or goes on with it, as the ticket says. */
-export function preambleOf(beginning: Beginning): Preamble {
+export function preambleOf(beginning: PreambleOptions): Preamble {
   const { origin } = beginning
   const say = (chunk: Chunk): NewEntry => ({ origin, chunk })
   return ticket => {
@@ -49,7 +49,7 @@ export function preambleOf(beginning: Beginning): Preamble {
 }
 
 function start(
-  { origin, program, request: asked, head }: Beginning,
+  { origin, program, request: asked, head }: PreambleOptions,
   { requests }: Ticket,
   say: (chunk: Chunk) => NewEntry,
 ): NewEntry[] {

@@ -7,22 +7,22 @@ import type { Draft } from './drafts.ts'
 import type { Slot } from './slot.ts'
 
 /** Something that comes after all that was asked for before it, and before all that is asked for after it. */
-export interface Turn {
+export interface QueueTurn {
   take(): Promise<void>
   fail(error: unknown): void
 }
 
 /** What goes out in one append. */
-export interface Load {
+export interface AppendLoad {
   readonly entries: readonly NewEntry[]
   readonly blobs: readonly NewBlob[]
   readonly slots: readonly Slot[]
 }
 
-const isTurn = (item: Slot | Turn): item is Turn => 'take' in item
+const isTurn = (item: Slot | QueueTurn): item is QueueTurn => 'take' in item
 
 export class Queue {
-  #items: (Slot | Turn)[] = []
+  #items: (Slot | QueueTurn)[] = []
   #bytes = 0
   #deltas = 0
 
@@ -39,13 +39,13 @@ export class Queue {
     return this.#deltas === this.#items.length
   }
 
-  push(item: Slot | Turn): void {
+  push(item: Slot | QueueTurn): void {
     this.#items.push(item)
     if (!isTurn(item)) this.#count(item, 1)
   }
 
   /** Takes the turn at the front, if there is one. */
-  takeTurn(): Turn | undefined {
+  takeTurn(): QueueTurn | undefined {
     const [first] = this.#items
     if (first === undefined || !isTurn(first)) return undefined
     this.#items.shift()
@@ -71,7 +71,7 @@ export class Queue {
 
   /** Takes the words of a draft away; tells them. */
   drop(draft: Draft): void {
-    const items: (Slot | Turn)[] = []
+    const items: (Slot | QueueTurn)[] = []
     for (const item of this.#items) {
       if (isTurn(item) || item.isBatch || item.draft !== draft) items.push(item)
       else {
@@ -100,7 +100,7 @@ export class Queue {
 }
 
 /** What some slots say, the deltas of one part merged. */
-export function loadOf(slots: readonly Slot[]): Load {
+export function loadOf(slots: readonly Slot[]): AppendLoad {
   const entries = slots.flatMap(slot => slot.entries)
   // Merging looks at origins and chunks alone, and an entry without a place has both.
   const merged = entries.length === 1 ? entries : coalesce(entries as Entry[])

@@ -1,6 +1,6 @@
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
-import { problemOf } from '../ticket/batch-problem.ts'
+import { batchProblem } from '../ticket/batch-problem.ts'
 import type { Ticket } from '../ticket/ticket.ts'
 
 /** What a writer says that was closed. */
@@ -8,7 +8,7 @@ export const closed = (): LogError => new LogError('closed', 'the writer was clo
 
 /** Throws where a writer's batch does not fit the ticket. */
 export function check(ticket: Ticket, entries: readonly NewEntry[]): void {
-  const problem = problemOf(ticket, entries)
+  const problem = batchProblem(ticket, entries)
   if (problem !== undefined) throw new LogError('refused', problem)
 }
 

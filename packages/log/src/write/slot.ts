@@ -15,32 +15,32 @@ import {
   type WriteOptions,
   type Written,
 } from './lane.ts'
-import { Flight } from './pending-write.ts'
+import { Deferred } from './pending-write.ts'
 
-interface Load {
+interface SlotLoad {
   readonly entries: readonly NewEntry[]
   readonly blobs: readonly NewBlob[]
   readonly bytes: number
 }
 
 /** One write. */
-export interface WriteSlot extends Load {
+export interface WriteSlot extends SlotLoad {
   /** A delta may wait for others and be merged with them. */
   readonly isDelta: boolean
   readonly isBatch: false
   /** What it is part of, if it is a word; it goes with that where that is discarded. */
   draft?: Draft | undefined
-  readonly flight: Flight<Written>
+  readonly flight: Deferred<Written>
 }
 
 /** A batch that goes out whole. */
-export interface BatchSlot extends Load {
+export interface BatchSlot extends SlotLoad {
   readonly isDelta: false
   readonly isBatch: true
   readonly draft?: undefined
   /** For what was decided on the ticket: how often that had been moved by others when it was. */
   surprises?: number
-  readonly flight: Flight<Committed>
+  readonly flight: Deferred<Committed>
 }
 
 export type Slot = WriteSlot | BatchSlot
@@ -139,13 +139,13 @@ export function commitOf(
 export function writeSlots(entry: NewEntry, bounds: Bounds): WriteSlot[] {
   const isDelta = deltaOf(entry.chunk) !== undefined
   return pieces(entry, bounds).map(piece => {
-    return { ...load([piece], bounds), isDelta, isBatch: false, flight: new Flight() }
+    return { ...load([piece], bounds), isDelta, isBatch: false, flight: new Deferred() }
   })
 }
 
 /** The slot of a batch. Throws `too-large` before anything is sent (law 6). */
 export function batchSlot(entries: readonly NewEntry[], bounds: Bounds): BatchSlot {
-  return { ...load(entries, bounds), isDelta: false, isBatch: true, flight: new Flight() }
+  return { ...load(entries, bounds), isDelta: false, isBatch: true, flight: new Deferred() }
 }
 
 /** Whether a commit of that batch is none too large. */
@@ -163,7 +163,10 @@ export function fits(from: WriterOrigin, batch: BatchLike, bounds: Bounds, epoch
   }
 }
 
-function load(entries: readonly NewEntry[], { maxEntryBytes, maxBatchBytes, blobBytes, maxBlobBytes }: Bounds): Load {
+function load(
+  entries: readonly NewEntry[],
+  { maxEntryBytes, maxBatchBytes, blobBytes, maxBlobBytes }: Bounds,
+): SlotLoad {
   const slim = entries.map(entry => extract(entry, blobBytes))
   let bytes = 0
   for (const { entry, blob } of slim) {

@@ -9,7 +9,7 @@ import type { Ticket } from '../ticket/ticket.ts'
 /** For how long after an append of its own a writer takes what wakes it for that append, in milliseconds; the next one may show sooner that it was not. */
 const OWN_MS = 200
 
-export class Lookout {
+export class TicketWatcher {
   readonly #timers: Timers
   readonly #look: () => Promise<unknown>
   readonly #listeners: ((ticket: Ticket) => void)[] = []

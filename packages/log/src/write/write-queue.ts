@@ -11,7 +11,7 @@ const LOAD_BYTES = 1024 * 1024
 /** Writes that nobody waits for may exceed the queue's bound by this factor before they are refused (law 8). */
 const HARD = 16
 
-export interface OutboxSettings {
+export interface WriteQueueSettings {
   readonly timers: Timers
   readonly coalesceMs: number
   readonly queueBytes: number
@@ -20,7 +20,7 @@ export interface OutboxSettings {
 }
 
 /** Who carries what goes out. */
-export interface Carrier {
+export interface QueueSender {
   /** Whether a slot may go out together with others. */
   mayJoin(slot: Slot): boolean
   /** Sends slots in one append, and tells them what became of them; throws where nothing more can be sent. */
@@ -29,9 +29,9 @@ export interface Carrier {
   stop(error: unknown): void
 }
 
-export class Outbox {
-  readonly #settings: OutboxSettings
-  readonly #carrier: Carrier
+export class WriteQueue {
+  readonly #settings: WriteQueueSettings
+  readonly #sender: QueueSender
   readonly #queue = new Queue()
   readonly #loadBytes: number
   #sentAt = Number.NEGATIVE_INFINITY
@@ -39,9 +39,9 @@ export class Outbox {
   #cancelTimer: (() => void) | undefined
   #room: PromiseWithResolvers<void> | undefined
 
-  constructor(settings: OutboxSettings, carrier: Carrier) {
+  constructor(settings: WriteQueueSettings, sender: QueueSender) {
     this.#settings = settings
-    this.#carrier = carrier
+    this.#sender = sender
     // All deltas of a load may become one entry.
     this.#loadBytes = Math.min(LOAD_BYTES, settings.maxEntryBytes, settings.maxBatchBytes)
   }
@@ -134,7 +134,7 @@ export class Outbox {
       do isMore = await this.#next()
       while (!this.#queue.isEmpty && (isMore || this.#waitLeft() <= 0))
     } catch (error) {
-      this.#carrier.stop(error)
+      this.#sender.stop(error)
     }
     this.#isBusy = false
     this.#pump()
@@ -147,10 +147,10 @@ export class Outbox {
       await turn.take()
       return false
     }
-    const slots = this.#queue.takeSlots(this.#loadBytes, slot => this.#carrier.mayJoin(slot))
+    const slots = this.#queue.takeSlots(this.#loadBytes, slot => this.#sender.mayJoin(slot))
     const isMore = !this.#queue.isEmpty
     this.#makeRoom()
-    if (slots.length > 0) await this.#carrier.send(slots)
+    if (slots.length > 0) await this.#sender.send(slots)
     return isMore
   }
 }

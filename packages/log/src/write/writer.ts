@@ -7,16 +7,16 @@ import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Accepted, AppendResult, LogStore } from '../store/log-store.ts'
 import type { Timers } from '../store/timers.ts'
-import { problemOf } from '../ticket/batch-problem.ts'
+import { batchProblem } from '../ticket/batch-problem.ts'
 import { advance, mustStop, openedBy, type Ticket } from '../ticket/ticket.ts'
 import { Appender, type Claimed } from './appender.ts'
 import { Drafts } from './drafts.ts'
 import type { Write, WriteOptions } from './lane.ts'
 import { type BatchLike, type CommitOptions, type Committed, type Discard, Lane, type LaneWriter } from './lane.ts'
 import { Lease } from './lease.ts'
-import { Waiting } from './pending-write.ts'
+import { PendingWrite } from './pending-write.ts'
 import { begins, type Preamble } from './preamble.ts'
-import { type Load, loadOf } from './queue.ts'
+import { type AppendLoad, loadOf } from './queue.ts'
 import { check, closed, isRefusal, lost } from './refusal.ts'
 import {
   type BatchSlot,
@@ -31,7 +31,7 @@ import {
   type WriteSlot,
   writeSlots,
 } from './slot.ts'
-import { Outbox } from './write-queue.ts'
+import { WriteQueue } from './write-queue.ts'
 
 /** Settings that all writers of a manager share. */
 export interface WriterSettings {
@@ -55,7 +55,7 @@ export class Writer {
   readonly #bounds: Bounds
   readonly #appender: Appender
   readonly #lease: Lease
-  readonly #outbox: Outbox
+  readonly #outbox: WriteQueue
   readonly #drafts = new Drafts()
   readonly #gone = new AbortController()
   readonly #onClose: (writer: Writer) => void
@@ -82,7 +82,7 @@ export class Writer {
     this.#preamble = preamble
     this.#onClose = onClose
     this.#appender = new Appender(store, timers, patienceMs, claimed)
-    this.#outbox = new Outbox(
+    this.#outbox = new WriteQueue(
       { ...settings, maxBatchBytes: store.maxBatchBytes },
       {
         mayJoin: slot => this.#mayJoin(slot),
@@ -226,7 +226,7 @@ export class Writer {
       slot.draft = draft
       this.#outbox.push(slot)
     }
-    return new Waiting((slots.at(-1) as WriteSlot).flight, this.#outbox.roomIn())
+    return new PendingWrite((slots.at(-1) as WriteSlot).flight, this.#outbox.roomIn())
   }
 
   async #commit(from: WriterOrigin, batch: BatchLike, options: CommitOptions = {}): Promise<Committed> {
@@ -286,7 +286,7 @@ export class Writer {
     if (slot.surprises !== undefined) return false
     const { ticket } = this
     const { entries } = slot
-    return this.#preamble === undefined && advance(ticket, entries) === ticket && !problemOf(ticket, entries)
+    return this.#preamble === undefined && advance(ticket, entries) === ticket && !batchProblem(ticket, entries)
   }
 
   async #sendSlots(slots: readonly Slot[]): Promise<void> {
@@ -316,14 +316,14 @@ export class Writer {
   }
 
   /** What of a load is still of the open run: nothing follows the end (law 7), and nothing is added to what a stop keeps. */
-  async #ofOpenRun(load: Load): Promise<Load> {
+  async #ofOpenRun(load: AppendLoad): Promise<AppendLoad> {
     const isToStop = await this.#isToStop()
     if (this.#preamble && !isToStop) return load
     const open = isToStop ? undefined : this.ticket.run?.runId
     const late = load.slots.filter(({ entries }) => entries[0]?.origin.runId !== open)
     if (late.length === 0) return load
     for (const slot of late) {
-      const problem = problemOf(this.ticket, slot.entries) ?? `run ${this.ticket.run?.runId} is to stop: end it`
+      const problem = batchProblem(this.ticket, slot.entries) ?? `run ${this.ticket.run?.runId} is to stop: end it`
       this.#refuse([slot], new LogError('refused', problem))
     }
     return loadOf(load.slots.filter(slot => !late.includes(slot)))

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { proxy } from '../../../../../scripts/faults/proxy.ts'
-import { Writer } from '../../contract/writer.ts'
+import { ContractWriter } from '../../contract/writer.ts'
 import type { LogStore } from '../../store/log-store.ts'
 import { postgresStore } from './index.ts'
 import { type Server, server, until } from './postgres-server.fixture.ts'
@@ -38,7 +38,7 @@ describe('appends to many logs at once', () => {
     const claim = await on.claim(streamId, 'me', 60_000, false)
     const page = await on.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
     if (claim.outcome !== 'claimed' || !page) throw new Error('a new log is free')
-    return new Writer(on, streamId, claim, { sequence: 0, incarnation: page.incarnation, epoch: '0' })
+    return new ContractWriter(on, streamId, claim, { sequence: 0, incarnation: page.incarnation, epoch: '0' })
   }
   const writersOf = (labels: string[], on = store) => Promise.all(labels.map(label => writerOf(label, on)))
   const hold = async (label: string) => {
@@ -61,7 +61,7 @@ describe('appends to many logs at once', () => {
 
   it('law 1: share a transaction when they wait for one another anyway, each with its own outcome', async () => {
     const labels = ['c', 'b', 'a', 'd']
-    const [first, ...rest] = (await writersOf(['held', ...labels])) as [Writer, ...Writer[]]
+    const [first, ...rest] = (await writersOf(['held', ...labels])) as [ContractWriter, ...ContractWriter[]]
     await store.claim(nameOf('d'), 'another', 60_000, true)
     const free = await hold('held')
     const appends = [first.append(batch)]
@@ -76,7 +76,7 @@ describe('appends to many logs at once', () => {
   })
 
   it('go on without the one whose log is held up', async () => {
-    const [first, ...rest] = (await writersOf(['first', 'a', 'b', 'c'])) as [Writer, ...Writer[]]
+    const [first, ...rest] = (await writersOf(['first', 'a', 'b', 'c'])) as [ContractWriter, ...ContractWriter[]]
     const [free, freeB] = [await hold('first'), await hold('b')]
     const head = first.append(batch)
     await waits(1)
@@ -89,7 +89,7 @@ describe('appends to many logs at once', () => {
   })
 
   it('go on without the one that does not fit', async () => {
-    const [first, ...rest] = (await writersOf(['first', 'a', 'b', 'c'])) as [Writer, ...Writer[]]
+    const [first, ...rest] = (await writersOf(['first', 'a', 'b', 'c'])) as [ContractWriter, ...ContractWriter[]]
     const free = await hold('first')
     const head = first.append(batch)
     await waits(1)
@@ -106,7 +106,7 @@ describe('appends to many logs at once', () => {
     ends.push(() => faulty.stop())
     const through = open(faulty.url(running.url))
     const labels = ['a', 'b']
-    const [first, ...rest] = (await writersOf(['first', ...labels], through)) as [Writer, ...Writer[]]
+    const [first, ...rest] = (await writersOf(['first', ...labels], through)) as [ContractWriter, ...ContractWriter[]]
     const free = await hold('first')
     const head = first.append(batch)
     await waits(1)
@@ -126,14 +126,14 @@ describe('appends to many logs at once', () => {
     expect(await lost).toMatchObject([unavailable, unavailable])
     expect(new Set(await transactions(labels)).size).toBe(1)
     const repeated = await Promise.all(
-      labels.map((label, i) => through.append(nameOf(label), batch, (rest[i] as Writer).by)),
+      labels.map((label, i) => through.append(nameOf(label), batch, (rest[i] as ContractWriter).by)),
     )
     const duplicate = { outcome: 'duplicate', first: 1, last: 2 }
     expect(repeated).toMatchObject([duplicate, duplicate])
   })
 
   it('are waited for by close, also those that are not sent yet', async () => {
-    const [first, second] = (await writersOf(['first', 'second'])) as [Writer, Writer]
+    const [first, second] = (await writersOf(['first', 'second'])) as [ContractWriter, ContractWriter]
     const free = await hold('first')
     const appends = [first.append(batch)]
     await waits(1)

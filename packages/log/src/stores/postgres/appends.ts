@@ -9,7 +9,7 @@ const MAX_CHARACTERS = 1024 * 1024
 /** How long one append of several may keep the others waiting for its log's lock, in milliseconds. */
 const LOCK_MS = 100
 
-interface Waiting {
+interface WaitingAppend {
   readonly key: string
   readonly body: string | null
   readonly values: readonly unknown[]
@@ -27,7 +27,7 @@ export class Appends {
   readonly #slots: number
   readonly #append: string
   readonly #texts: string[] = []
-  readonly #waiting: Waiting[] = []
+  readonly #waiting: WaitingAppend[] = []
   #taken = 0
 
   /** `append` is the call of the function, with its parameters left out. */
@@ -56,7 +56,7 @@ export class Appends {
     })
   }
 
-  #take(): Waiting[] {
+  #take(): WaitingAppend[] {
     let characters = 0
     const count = this.#waiting.findIndex(({ body }, i) => {
       characters += body?.length ?? 0
@@ -67,8 +67,8 @@ export class Appends {
     return group.sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
-  async #send(group: readonly Waiting[]): Promise<void> {
-    if (group.length === 1) return this.#alone(group[0] as Waiting)
+  async #send(group: readonly WaitingAppend[]): Promise<void> {
+    if (group.length === 1) return this.#alone(group[0] as WaitingAppend)
     try {
       const results = await this.#together(group)
       for (const [i, { resolve }] of group.entries()) resolve(String(results[i]))
@@ -79,7 +79,7 @@ export class Appends {
     }
   }
 
-  async #alone({ values, resolve, reject }: Waiting): Promise<void> {
+  async #alone({ values, resolve, reject }: WaitingAppend): Promise<void> {
     try {
       const [[result] = []] = await this.#database.run(`select ${this.#calls(1)}`, values, true)
       resolve(String(result))
@@ -88,7 +88,7 @@ export class Appends {
     }
   }
 
-  async #together(group: readonly Waiting[]): Promise<readonly unknown[]> {
+  async #together(group: readonly WaitingAppend[]): Promise<readonly unknown[]> {
     const text = `select set_config('lock_timeout', '${LOCK_MS}', true), ${this.#calls(group.length)}`
     const parameters = group.flatMap(({ values }) => values)
     const [[, ...results] = []] = await this.#database.run(text, parameters, true)

@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { type FaultProxy, proxy } from '../../../../../scripts/faults/proxy.ts'
-import { guest, Writer } from '../../contract/writer.ts'
+import { ContractWriter, guest } from '../../contract/writer.ts'
 import type { LogStore } from '../../store/log-store.ts'
 import { type PostgresOptions, postgresStore } from './index.ts'
 import { insist, type Server, server, until } from './postgres-server.fixture.ts'
@@ -35,7 +35,7 @@ describe('trouble with the connection to Postgres', () => {
     const claim = await store.claim(streamId, 'me', 60_000, false)
     const page = await store.read(streamId, { sequence: 0 }, HEAD_ONLY)
     if (claim.outcome !== 'claimed' || !page) throw new Error('a new log is free')
-    return new Writer(store, streamId, claim, { sequence: 0, incarnation: page.incarnation, epoch: '0' })
+    return new ContractWriter(store, streamId, claim, { sequence: 0, incarnation: page.incarnation, epoch: '0' })
   }
   /** Holds the lock of the log, so that an append waits in the midst of its transaction; gives the one that waits. */
   const locked = async () => {

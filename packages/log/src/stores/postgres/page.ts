@@ -1,7 +1,7 @@
 import type { Page } from '../../store/log-store.ts'
 import { decodeName } from './name.ts'
 
-interface HeadRow {
+interface PostgresHeadRow {
   incarnation: string
   head: number
   mark: string
@@ -21,7 +21,7 @@ interface HeadRow {
 export function pageOf(rows: readonly (readonly unknown[])[]): Page | undefined {
   const [log, ...batches] = rows
   if (log === undefined) return undefined
-  const { owner, until, ...head } = JSON.parse(String(log[4])) as HeadRow
+  const { owner, until, ...head } = JSON.parse(String(log[4])) as PostgresHeadRow
   return {
     ...head,
     mark: decodeName(head.mark),

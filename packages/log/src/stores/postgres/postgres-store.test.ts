@@ -1,7 +1,7 @@
 import pg from 'pg'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { proxy } from '../../../../../scripts/faults/proxy.ts'
-import { guest, Writer } from '../../contract/writer.ts'
+import { ContractWriter, guest } from '../../contract/writer.ts'
 import type { LogStore } from '../../store/log-store.ts'
 import { type PostgresOptions, postgresStore } from './index.ts'
 import { insist, type Server, server, until } from './postgres-server.fixture.ts'
@@ -30,7 +30,7 @@ describe('the Postgres store', () => {
     const claim = await store.claim(streamId, 'me', 60_000, false)
     const page = await store.read(streamId, { sequence: 0 }, ALL)
     if (claim.outcome !== 'claimed' || !page) throw new Error('a new log is free')
-    return new Writer(store, streamId, claim, { sequence: 0, incarnation: page.incarnation, epoch: '0' })
+    return new ContractWriter(store, streamId, claim, { sequence: 0, incarnation: page.incarnation, epoch: '0' })
   }
 
   it('takes names that Postgres cannot hold, and tells them apart', async () => {

@@ -27,7 +27,7 @@ import { beyondKey, decodeName, encodeName, keyOf } from './name.ts'
 import { channelOf, Notifier, readPayload } from './notifier.ts'
 import { pageOf } from './page.ts'
 import { quoteIdentifier, statementsOf } from './statements.ts'
-import { Watchers } from './watchers.ts'
+import { PostgresWatchers } from './watchers.ts'
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 const LIST_TOKEN = /^(\d{1,16})-(\d{1,18})$/
@@ -142,7 +142,7 @@ class PostgresStore implements LogStore {
   readonly #sender = randomName()
   readonly #appends: Appends
   readonly #notifier: Notifier
-  readonly #watchers: Watchers
+  readonly #watchers: PostgresWatchers
   #listener: Listener | undefined
   #closing: Promise<void> | undefined
 
@@ -153,7 +153,7 @@ class PostgresStore implements LogStore {
     this.#channel = channelOf(schema)
     this.#appends = new Appends(database, `${quoteIdentifier(schema)}.append`)
     this.#notifier = new Notifier(this.#sender, payloads => database.send(this.#sql.notify, [this.#channel, payloads]))
-    this.#watchers = new Watchers({
+    this.#watchers = new PostgresWatchers({
       look: streamIds => this.#look(streamIds),
       begin: () => this.#listen(connectListener),
     })

@@ -2,7 +2,7 @@ import { tokenOf } from './name.ts'
 
 const LOOK_MS = 1_000
 
-interface Watched {
+interface WatchedStream {
   readonly token: string
   readonly wakes: Set<() => void>
   /** What the log looked like at the last look; undefined before the first. */
@@ -20,9 +20,9 @@ export interface WatchersOptions {
  * Who waits for which log. Every second one statement looks at all of them, so that a wake-up that was lost on its way is late, never missed;
  * a log that was not looked at before counts as changed, since nobody knows what happened to it meanwhile.
  */
-export class Watchers {
+export class PostgresWatchers {
   readonly #options: WatchersOptions
-  readonly #watched = new Map<string, Watched>()
+  readonly #watched = new Map<string, WatchedStream>()
   readonly #byToken = new Map<string, string>()
   #timer: NodeJS.Timeout | undefined
   #end: (() => void) | undefined
@@ -48,8 +48,8 @@ export class Watchers {
     }
   }
 
-  #add(streamId: string): Watched {
-    const watched: Watched = { token: tokenOf(streamId), wakes: new Set(), stamp: undefined }
+  #add(streamId: string): WatchedStream {
+    const watched: WatchedStream = { token: tokenOf(streamId), wakes: new Set(), stamp: undefined }
     this.#watched.set(streamId, watched)
     this.#byToken.set(watched.token, streamId)
     return watched
@@ -96,7 +96,7 @@ export class Watchers {
     this.#looking = false
   }
 
-  #compare(streamId: string, watched: Watched, stamp: string): void {
+  #compare(streamId: string, watched: WatchedStream, stamp: string): void {
     if (watched.stamp === stamp || this.#watched.get(streamId) !== watched) return
     watched.stamp = stamp
     this.wake(streamId)

@@ -145,7 +145,7 @@ export function appendResult([outcome, first, last, clock]: readonly string[]): 
 /** What a writer's append expects the record to begin with. A name with a space in it could pass for two fields, and is none. */
 const EXPECTED = /^[\w-]+ [\w-]+ \d+ [\w-]+ \d+ $/
 
-interface Waiting {
+interface GatheredAppend {
   readonly streamId: string
   readonly batch: Batch
   readonly by: WriterAppend
@@ -175,7 +175,7 @@ export class PlainAppends {
   readonly #connection: Connection
   readonly #keys: Keys
   readonly #around: Around
-  #waiting: Waiting[] = []
+  #waiting: GatheredAppend[] = []
 
   constructor(connection: Connection, keys: Keys, around: Around) {
     this.#connection = connection
@@ -199,7 +199,7 @@ export class PlainAppends {
   flush(): void {
     const waiting = this.#waiting
     this.#waiting = []
-    let group: Waiting[] = []
+    let group: GatheredAppend[] = []
     let length = 0
     const streams = new Set<string>()
     const send = () => {
@@ -219,7 +219,7 @@ export class PlainAppends {
     send()
   }
 
-  async #send(appends: readonly Waiting[]): Promise<void> {
+  async #send(appends: readonly GatheredAppend[]): Promise<void> {
     const keys: string[] = []
     for (const { streamId } of appends) keys.push(this.#keys.record(streamId))
     for (const { streamId } of appends) keys.push(this.#keys.batches(streamId))
@@ -234,13 +234,13 @@ export class PlainAppends {
       const told = (await this.#connection.run(PLAIN, keys, args)) as string
       const clock = Number(told.slice(0, DIGITS))
       const why = told.slice(DIGITS + appends.length)
-      for (let i = 0; i < appends.length; i++) this.#settle(appends[i] as Waiting, told[DIGITS + i], clock, why)
+      for (let i = 0; i < appends.length; i++) this.#settle(appends[i] as GatheredAppend, told[DIGITS + i], clock, why)
     } catch (error) {
       for (const { reject } of appends) reject(this.#around.failure(error))
     }
   }
 
-  #settle(append: Waiting, letter: string | undefined, clock: number, why: string): void {
+  #settle(append: GatheredAppend, letter: string | undefined, clock: number, why: string): void {
     const { streamId, batch, by, resolve, reject } = append
     const { sequence } = by.lastAcked
     if (letter === APPENDED) resolve({ outcome: 'appended', first: sequence + 1, last: sequence + batch.count, clock })

@@ -1,7 +1,7 @@
 import { createClient } from 'redis'
 import { redis } from '../../../../../scripts/services/redis.ts'
 import type { Service } from '../../../../../scripts/services/server.ts'
-import { Writer } from '../../contract/writer.ts'
+import { ContractWriter } from '../../contract/writer.ts'
 import type { LogStore, Page } from '../../store/log-store.ts'
 
 /** A Redis of one's own that keeps its data over its end. */
@@ -33,12 +33,12 @@ export async function server(settings: Record<string, string> = {}): Promise<Ser
 }
 
 /** A new log and its writer. */
-export async function writing(store: LogStore, streamId: string): Promise<Writer> {
+export async function writing(store: LogStore, streamId: string): Promise<ContractWriter> {
   await store.create(streamId, null)
   const claim = await store.claim(streamId, 'owner', 3_600_000, true)
   if (claim.outcome !== 'claimed') throw new Error(claim.outcome)
   const { head, mark, incarnation } = await headOf(store, streamId)
-  return new Writer(store, streamId, claim, { sequence: head, incarnation, epoch: mark })
+  return new ContractWriter(store, streamId, claim, { sequence: head, incarnation, epoch: mark })
 }
 
 /** The head of a log that is there. */

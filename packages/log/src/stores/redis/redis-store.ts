@@ -34,7 +34,7 @@ import { decodeName, encodeName, encodeOptional, Keys, markOr, type Script } fro
 import { dueOf, listOf } from './listing.ts'
 import { readPage } from './page.ts'
 import * as scripts from './scripts.ts'
-import { Watchers } from './watchers.ts'
+import { RedisWatchers } from './watchers.ts'
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 /** How many logs `restored` takes in one go. */
@@ -79,7 +79,7 @@ class RedisStore implements LogStore {
   readonly #connection: Connection
   readonly #plain: PlainAppends
   readonly #indexes: Indexes
-  readonly #watchers: Watchers
+  readonly #watchers: RedisWatchers
   readonly #underWay = new Set<Promise<unknown>>()
   #closed = false
 
@@ -94,7 +94,7 @@ class RedisStore implements LogStore {
       refusal: message => failure(server, new server.driver.ErrorReply(message)),
     })
     this.#indexes = new Indexes(this.#connection, keys, work => void this.#track(work.catch(() => {})))
-    this.#watchers = new Watchers(server)
+    this.#watchers = new RedisWatchers(server)
   }
 
   async create(streamId: string, principal: string | null): Promise<boolean> {

@@ -14,7 +14,7 @@ const ASK_MS = 500
 const RETRY_MS = 200
 
 /** Who watches which log, and the connection that hears of appends. */
-export class Watchers {
+export class RedisWatchers {
   readonly #server: Server
   readonly #watchers = new Map<string, Set<() => void>>()
   /** Subscriptions that have no answer yet. */

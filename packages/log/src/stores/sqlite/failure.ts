@@ -17,7 +17,7 @@ const ADVICE: Readonly<Record<number, string>> = {
 }
 
 /** A failure as it crosses between threads. */
-export interface Failure {
+export interface PackedFailure {
   readonly message: string
   readonly code?: LogErrorCode
   readonly errcode?: number
@@ -30,7 +30,7 @@ export function isBusy(error: unknown): boolean {
 }
 
 /** Packs a failure for the way between threads. */
-export function packFailure(error: unknown): Failure {
+export function packFailure(error: unknown): PackedFailure {
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof LogError) return { message, code: error.code }
   const errcode = errcodeOf(error)
@@ -38,7 +38,7 @@ export function packFailure(error: unknown): Failure {
 }
 
 /** What was packed, as the error that it was. */
-export function unpackFailure({ message, code, errcode }: Failure): Error {
+export function unpackFailure({ message, code, errcode }: PackedFailure): Error {
   if (code !== undefined) return new LogError(code, message)
   return errcode === undefined ? new Error(message) : Object.assign(new Error(message), { errcode })
 }

@@ -21,7 +21,7 @@ export interface Head {
 }
 
 /** A log's row and that of its last batch. */
-export type HeadRow = [
+export type SqliteHeadRow = [
   id: number,
   incarnation: string,
   floor: number,
@@ -52,12 +52,12 @@ SELECT mark FROM batches WHERE place BETWEEN (? << 32) | ? AND (? << 32) | 0xfff
 
 /** The head of a log; undefined where there is no such log. */
 export function headOf(file: LogFile, streamId: string): Head | undefined {
-  const row = file.row<HeadRow>(HEAD, streamId)
+  const row = file.row<SqliteHeadRow>(HEAD, streamId)
   return row && headFrom(row)
 }
 
 /** The head that a row tells; what follows its columns is not looked at. */
-export function headFrom(row: readonly [...HeadRow, ...unknown[]]): Head {
+export function headFrom(row: readonly [...SqliteHeadRow, ...unknown[]]): Head {
   const [id, incarnation, floor, floorMark, version, created, epoch, counter, counterFirst, counterLast] = row
   const base = { id, incarnation, floor, floorMark, version, epoch }
   const kept = counter === null ? undefined : { counter, first: counterFirst, last: counterLast }

@@ -1,7 +1,7 @@
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import type { Page, ReadLimit, StoredBatch } from '../../store/log-store.ts'
 import type { LogFile } from './file.ts'
-import { HEAD_COLUMNS, HEAD_TABLES, type HeadRow, headFrom, truncationOf } from './head.ts'
+import { HEAD_COLUMNS, HEAD_TABLES, headFrom, type SqliteHeadRow, truncationOf } from './head.ts'
 
 const PAGE = `
 SELECT ${HEAD_COLUMNS}, s.ticket, s.principal, s.touched, s.owner, s.until FROM ${HEAD_TABLES} WHERE s.name = ?`
@@ -9,7 +9,7 @@ const BATCHES = `
 SELECT place & 0xffffffff, first, timestamp, mark, body FROM batches
 WHERE place BETWEEN (? << 32) | ? AND (? << 32) | 0xffffffff ORDER BY place`
 
-type PageRow = [...HeadRow, string, string | null, number, string | null, number | null]
+type PageRow = [...SqliteHeadRow, string, string | null, number, string | null, number | null]
 type BatchRow = [last: number, first: number, timestamp: number, mark: string, body: string]
 
 /** Reads what lies after a cursor, and proves the cursor (law 2). */

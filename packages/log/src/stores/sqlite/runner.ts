@@ -15,7 +15,7 @@ import {
   type WriteName,
 } from './operations.ts'
 import { Thread } from './thread.ts'
-import { Turn } from './turn.ts'
+import { EventLoopTurn } from './turn.ts'
 
 /** Larger writes than this leave the event loop, in bytes: at this size one takes 0.2 ms, and 3 ms at p99 while the disk is busy. */
 const INLINE_BYTES = 128 * 1024
@@ -29,7 +29,7 @@ const LONG_PAGES = 64
 const PAGE_BYTES = 4096
 
 /** What is known of a write before it is done. */
-export interface Load {
+export interface CallLoad {
   readonly streamId: string
   /** Of the value that it carries. */
   readonly bytes: number
@@ -42,7 +42,7 @@ export class Runner {
   readonly #options: FileOptions
   readonly #clock: () => number
   readonly #thread: Thread
-  readonly #turn = new Turn()
+  readonly #turn = new EventLoopTurn()
   /** The streams with writes in the worker, and how many. */
   readonly #away = new Map<string, number>()
   #waiting = 0
@@ -76,7 +76,7 @@ export class Runner {
     })
   }
 
-  write<N extends WriteName>(name: N, load: Load, ...args: Args<N>): Promise<Result<N>> {
+  write<N extends WriteName>(name: N, load: CallLoad, ...args: Args<N>): Promise<Result<N>> {
     return this.#admit(load.bytes, async () => {
       const call = this.#call(name, args)
       if (!this.#belongsHere(load)) return this.#leave(call, load)
@@ -137,7 +137,7 @@ export class Runner {
     return { name, now: this.#clock(), args }
   }
 
-  #belongsHere({ streamId, bytes, isLong = false }: Load): boolean {
+  #belongsHere({ streamId, bytes, isLong = false }: CallLoad): boolean {
     if (this.#options.durability === 'full' || isLong || bytes > INLINE_BYTES) return false
     return !(this.#isHeld || this.#away.has(streamId))
   }
@@ -148,7 +148,7 @@ export class Runner {
   }
 
   /** Writes in the worker; what is written to that stream meanwhile follows it there. */
-  async #leave<N extends WriteName>(call: Call<N>, load: Load): Promise<Result<N>> {
+  async #leave<N extends WriteName>(call: Call<N>, load: CallLoad): Promise<Result<N>> {
     const { streamId } = load
     this.#away.set(streamId, (this.#away.get(streamId) ?? 0) + 1)
     try {
@@ -171,7 +171,7 @@ export class Runner {
     return this.#file
   }
 
-  #wrote({ bytes, isLong = false }: Load): void {
+  #wrote({ bytes, isLong = false }: CallLoad): void {
     this.#pages += isLong ? LONG_PAGES : 1 + bytes / PAGE_BYTES
     if (this.#pages < CHECKPOINT_PAGES[this.#options.durability] || this.#isCheckpointing || this.isClosed) return
     void this.#checkpoint()

@@ -25,7 +25,7 @@ import type { FileOptions } from './file.ts'
 import { readPlace, START } from './list.ts'
 import { Runner } from './runner.ts'
 import { MAX_SEQUENCE } from './schema.ts'
-import { Watchers } from './watchers.ts'
+import { SqliteWatchers } from './watchers.ts'
 import { isLight } from './weight.ts'
 
 // A batch is written under the file's one lock and read whole: eight mebibytes hold others up for some tens of milliseconds at most, and fit a
@@ -62,11 +62,11 @@ export function sqliteStore(options: SqliteOptions): LogStore {
 class SqliteStore implements LogStore {
   readonly maxBatchBytes = MAX_BATCH_BYTES
   readonly #runner: Runner
-  readonly #watchers: Watchers
+  readonly #watchers: SqliteWatchers
 
   constructor(options: FileOptions, clock: () => number) {
     this.#runner = new Runner(options, clock)
-    this.#watchers = new Watchers(look => this.#runner.peek(look))
+    this.#watchers = new SqliteWatchers(look => this.#runner.peek(look))
   }
 
   async create(streamId: string, principal: string | null): Promise<boolean> {

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:worker_threads'
 import { LogError } from '../../store/log-error.ts'
-import { type Failure, unpackFailure } from './failure.ts'
+import { type PackedFailure, unpackFailure } from './failure.ts'
 import type { FileOptions } from './file.ts'
 import type { Call, Name, Result } from './operations.ts'
 import { WORKER_SOURCE } from './worker-source.ts'
@@ -21,9 +21,9 @@ export type Request = CallRequest | CheckpointRequest | { readonly kind: 'close'
 
 export type Answer =
   | { readonly id: number; readonly result: unknown }
-  | { readonly id: number; readonly failure: Failure }
+  | { readonly id: number; readonly failure: PackedFailure }
 
-interface Waiting {
+interface PendingCall {
   resolve(result: unknown): void
   reject(error: Error): void
 }
@@ -46,7 +46,7 @@ function startWorker(workerData: FileOptions): Worker {
 /** The worker of one store, started when it is first needed. It keeps the process alive only while a call waits for it. */
 export class Thread {
   readonly #options: FileOptions
-  readonly #waiting = new Map<number, Waiting>()
+  readonly #waiting = new Map<number, PendingCall>()
   #worker: Worker | undefined
   #ids = 0
   #isClosing = false

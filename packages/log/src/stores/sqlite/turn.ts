@@ -5,7 +5,7 @@ const LONGEST = 4
  * The turns of the event loop. What is done at once is answered within one, so that who makes one call after another, or many together,
  * would keep everybody else waiting: timers, sockets, and the answers of the worker.
  */
-export class Turn {
+export class EventLoopTurn {
   #began: number | undefined
   #line: (() => void)[] = []
 

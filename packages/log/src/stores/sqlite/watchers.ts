@@ -13,7 +13,7 @@ SELECT s.incarnation || '.' || s.epochs || '.' || (s.epoch IS NULL) || '.' || s.
   (SELECT max(place) & 0xffffffff FROM batches WHERE place BETWEEN s.id << 32 AND (s.id << 32) | 0xffffffff)
 FROM streams s WHERE s.name = ?`
 
-interface Watched {
+interface WatchedLog {
   readonly wakes: Set<{ readonly wake: () => void }>
   /** What was last seen of the log but its head; undefined where that is not known. */
   state: string | undefined
@@ -24,9 +24,9 @@ interface Watched {
 export type Peek = <T>(look: (file: LogFile) => T) => T | undefined
 
 /** Wakes who watches: at once for what this handle does, within the interval for what others do. */
-export class Watchers {
+export class SqliteWatchers {
   readonly #peek: Peek
-  readonly #streams = new Map<string, Watched>()
+  readonly #streams = new Map<string, WatchedLog>()
   #timer: NodeJS.Timeout | undefined
   #version: number | undefined
   #isLooking = false
@@ -85,7 +85,7 @@ export class Watchers {
     this.#timer = undefined
   }
 
-  #stop(streamId: string, watched: Watched, own: { readonly wake: () => void }): void {
+  #stop(streamId: string, watched: WatchedLog, own: { readonly wake: () => void }): void {
     watched.wakes.delete(own)
     if (watched.wakes.size > 0 || this.#streams.get(streamId) !== watched) return
     this.#streams.delete(streamId)
@@ -111,7 +111,7 @@ export class Watchers {
   }
 
   /** Looks at a log, and tells whether it is not as it was seen before. */
-  #see(streamId: string, watched: Watched): boolean {
+  #see(streamId: string, watched: WatchedLog): boolean {
     const seen = this.#peek(file => file.row<[string, number | null]>(STATE, streamId) ?? (['', 0] as const))
     if (seen === undefined) {
       this.#version = undefined
@@ -125,6 +125,6 @@ export class Watchers {
   }
 }
 
-function wakeAll({ wakes }: Watched): void {
+function wakeAll({ wakes }: WatchedLog): void {
   for (const { wake } of [...wakes]) wake()
 }
