@@ -52,7 +52,7 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   ['a name with a space', { name: 'my agent' }, /^agent my agent: name: .*found "my agent"$/],
   ['a version with a slash', { version: '1/2' }, /^agent helper: version: .*found "1\/2"$/],
   ['no model', { model: undefined }, /^agent helper: model: expected a model .*found undefined$/],
-  ['the name of a model', { model: 'gpt-5' }, /^agent helper: model: .*found a text/],
+  ['the name of a model', { model: 'gpt-5' }, /^agent helper: model: .*found a string/],
   ['a model of an old version', { model: { specificationVersion: 'v2', doStream() {} } }, /^agent helper: model: .*v2/],
   ['two tools of one name', tools(weather, weather), /^agent helper: tools: there are two by the name weather$/],
   ['a tool that is none', tools(weather, { name: 'x' }), /^agent helper: tools\.1: expected what tool\(\)/],
@@ -95,7 +95,7 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   ['a state that is no schema', { stateSchema: {} }, /^agent helper: stateSchema: expected a Standard Schema/],
   [
     'a state that does not fit at first',
-    { state: z.object({ count: z.number() }), initialState: { count: 'one' } },
+    { stateSchema: z.object({ count: z.number() }), initialState: { count: 'one' } },
     /^agent helper: initialState: it does not fit the state: count: /,
   ],
 ])('an agent with %s is refused, and the error names the place', (_, wrong, message) => {
@@ -110,7 +110,7 @@ test('an output whose schema cannot say its JSON Schema has one beside it', () =
 })
 
 test.each<[string, () => unknown, RegExp]>([
-  ['no name', () => tool({ input: z.object({}), execute: () => 1 } as never), /^tool undefined: name: /],
+  ['no name', () => tool({ inputSchema: z.object({}), execute: () => 1 } as never), /^tool undefined: name: /],
   [
     'a name with a dot',
     () => tool({ name: 'a.b', inputSchema: z.object({}), execute: () => 1 }),
@@ -118,7 +118,7 @@ test.each<[string, () => unknown, RegExp]>([
   ],
   [
     'no code',
-    () => tool({ name: 'a', input: z.object({}) } as never),
+    () => tool({ name: 'a', inputSchema: z.object({}) } as never),
     /^tool a: execute: expected a function, or client: true$/,
   ],
   [
@@ -128,7 +128,7 @@ test.each<[string, () => unknown, RegExp]>([
   ],
   [
     'an output that is no schema',
-    () => tool({ name: 'a', input: z.object({}), output: {}, execute: () => 1 } as never),
+    () => tool({ name: 'a', inputSchema: z.object({}), outputSchema: {}, execute: () => 1 } as never),
     /^tool a: outputSchema: expected a Standard Schema/,
   ],
   [
@@ -138,7 +138,7 @@ test.each<[string, () => unknown, RegExp]>([
   ],
   [
     'a JSON Schema that is none',
-    () => tool({ name: 'a', input: z.object({}), jsonSchema: 'object', execute: () => 1 } as never),
+    () => tool({ name: 'a', inputSchema: z.object({}), jsonSchema: 'object', execute: () => 1 } as never),
     /^tool a: inputSchema: jsonSchema: expected an object, found a string$/,
   ],
   [
@@ -153,27 +153,27 @@ test.each<[string, () => unknown, RegExp]>([
   ],
   [
     'a timeout that is no number',
-    () => tool({ name: 'a', input: z.object({}), timeout: '50', execute: () => 1 } as never),
+    () => tool({ name: 'a', inputSchema: z.object({}), timeout: '50', execute: () => 1 } as never),
     /^tool a: timeout: .*found a string$/,
   ],
   [
     'a symbol as its timeout',
-    () => tool({ name: 'a', input: z.object({}), timeout: Symbol(), execute: () => 1 } as never),
+    () => tool({ name: 'a', inputSchema: z.object({}), timeout: Symbol(), execute: () => 1 } as never),
     /^tool a: timeout: .*found a symbol$/,
   ],
   [
     'an approval that is none',
-    () => tool({ name: 'a', input: z.object({}), approval: Symbol(), execute: () => 1 } as never),
+    () => tool({ name: 'a', inputSchema: z.object({}), approval: Symbol(), execute: () => 1 } as never),
     /^tool a: approval: expected a boolean, a rule/,
   ],
   [
     'an approval whose timeout is no number',
-    () => tool({ name: 'a', input: z.object({}), approval: { timeout: '50' }, execute: () => 1 } as never),
+    () => tool({ name: 'a', inputSchema: z.object({}), approval: { timeout: '50' }, execute: () => 1 } as never),
     /^tool a: approval: timeout: expected milliseconds/,
   ],
   [
     'a JSON Schema that no JSON has',
-    () => tool({ name: 'a', input: z.object({}), jsonSchema: 5n, execute: () => 1 } as never),
+    () => tool({ name: 'a', inputSchema: z.object({}), jsonSchema: 5n, execute: () => 1 } as never),
     /jsonSchema: expected an object, found a bigint$/,
   ],
   ['a name that is a BigInt', () => tool({ name: 5n } as never), /^tool a bigint: name: /],

@@ -101,7 +101,7 @@ describe('an agent as a node', () => {
     const adder = (name: string, id: string) =>
       scripted(name, [{ calls: [call('add', id, { n: 2 })] }, { text: 'ok' }], {
         tools: [add],
-        state: z.object({ total: z.number() }),
+        stateSchema: z.object({ total: z.number() }),
         initialState: { total: 5 },
       }).agent
     const play = await Play.of(inRow({ first: adder('one', 'k1'), last: adder('two', 'k2') }))
@@ -212,8 +212,8 @@ describe('an agent as a node, cut off after every append', () => {
           {
             tools: [careful, add],
             subAgents: [child],
-            output: z.object({ total: z.number() }),
-            state: z.object({ total: z.number() }),
+            outputSchema: z.object({ total: z.number() }),
+            stateSchema: z.object({ total: z.number() }),
             initialState: { total: 5 },
           },
         )
