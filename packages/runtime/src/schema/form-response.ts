@@ -61,7 +61,8 @@ function problemsOf(schema: unknown, response: unknown): readonly string[] {
 function reasonOf(error: unknown): string {
   if (error instanceof ValidationError) return error.message
   // A stack overflow by a self-reference, or an array of problems that grew too long.
-  if (error instanceof RangeError) return 'it refers to itself, or repeats a reference too many times'
+  if (error instanceof RangeError)
+    return 'it cannot be checked: it refers to itself, or repeats a reference too many times'
   return 'it has a reference without a target, or is not a JSON Schema'
 }
 
