@@ -31,7 +31,9 @@ try {
   rmSync(temporary, { recursive: true })
 }
 if (wrong.length > 0) {
-  console.log(`${wrong.join('\n')}\nThese reports differ from the public surface: run node scripts/api.ts and commit them.`)
+  console.log(
+    `${wrong.join('\n')}\nThese reports differ from the public surface: run node scripts/api.ts and commit them.`,
+  )
   process.exitCode = 1
 }
 

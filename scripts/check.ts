@@ -13,7 +13,7 @@ import { repeatedTypeNames } from './type-names.ts'
 type Finding = { code: number; output: string; always?: boolean }
 
 /** The scripts that write files from the code; with `--check` they fail when a file there is not what they would write. */
-const generators = ['scripts/reference.ts', 'scripts/sqlite-worker.ts']
+const generators = ['scripts/reference.ts', 'scripts/api.ts', 'scripts/sqlite-worker.ts']
 
 const checks: Record<string, () => Promise<Finding>> = {
   types: () => tool('tsc', '-b', ...packages(root).map(({ folder }) => folder)),

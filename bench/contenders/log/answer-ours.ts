@@ -1,4 +1,5 @@
-import type { BatchReader, ReadBatch, StreamManager, Writer } from '@millrace/log'
+import type { StreamManager, Writer } from '@millrace/log'
+import type { BatchReader, ReadBatch } from '@millrace/log/internal'
 import type { TextDeltaChunk } from '@millrace/protocol'
 import { answer, streamOf } from '../../fixtures/text.ts'
 import type { Hearing, Telling } from './answers.ts'

@@ -12,7 +12,6 @@ export type {
 } from '@millrace/protocol'
 export type { Backoff } from '@millrace/protocol/retry'
 export { type AdapterChat, type AdapterChatOptions, createAdapterChat } from './bridge/adapter-chat.ts'
-export { toChatMessage } from './bridge/chat-message.ts'
 export {
   createStream,
   type FetchStreamInit,
@@ -67,11 +66,9 @@ export {
   type PageConnection,
   type SessionEntry,
 } from './connection/page-connection.ts'
-export { sharedConnection } from './connection/shared-connection.ts'
 export { type ChatError, type ErrorSource, RequestError } from './error/request-error.ts'
 export { Store, type StoreOptions, type Topic } from './store/store.ts'
 export {
-  itemsOf,
   type StructuredChunk,
   type StructuredItems,
   StructuredStreams,

@@ -37,14 +37,14 @@ export { skip, take } from './streams/slice.ts'
 export * from './connection/connection.ts'
 export * from './wire/decode-stream.ts'
 export type { DecoderOptions } from './wire/frame-decoder.ts'
-export { Lines } from './wire/lines.ts'
+
 export * from './wire/ndjson.ts'
 export * from './wire/sse.ts'
 
 // JSON and structured data
 
 export type { Json, JsonContainer, JsonObject } from './json/json.ts'
-export { type JsonSegment, MAX_JSON_DEPTH } from './json/json-parser.ts'
+export type { JsonSegment } from './json/json-parser.ts'
 export {
   type JsonHandler,
   type JsonPath,
@@ -53,12 +53,10 @@ export {
   type JsonStreamOptions,
 } from './json/json-stream.ts'
 export { type FieldKind, type Fields, type FieldUpdate, FieldWatcher } from './structured/field-watcher.ts'
-export { MAX_DEPTH, parsePath } from './structured/path.ts'
+export { parsePath } from './structured/path.ts'
 export { applyStructuredChunk, reduceStructuredChunks } from './structured/reducer.ts'
 export {
   StructuredAccumulator,
-  type StructuredDraft,
-  type StructuredInverse,
   type StructuredSnapshot,
   type StructuredState,
 } from './structured/structured-accumulator.ts'
@@ -76,11 +74,11 @@ export type { Change } from './fold/changes.ts'
 export { Fold, type FoldOptions, type Refold, type Report } from './fold/fold.ts'
 export { foldLog } from './fold/fold-log.ts'
 export type { Gained, Mark } from './fold/growing-text.ts'
-export { type LedgerView, messageIdOf } from './fold/ledger.ts'
+export { messageIdOf } from './fold/ledger.ts'
 export * from './fold/view.ts'
 
 // Entries and lanes
 
-export { coalesce, targetOf } from './entry/coalesce.ts'
+export { coalesce } from './entry/coalesce.ts'
 export { type BlobRef, type Entry, type GuestOrigin, isGuest, type Origin, type WriterOrigin } from './entry/entry.ts'
 export { DraftTracker, type LaneDraft, type LaneId } from './lane/draft-tracker.ts'

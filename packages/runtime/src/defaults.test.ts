@@ -1,34 +1,30 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MAX_CLAIM, MAX_NOTICES, MAX_PENDINGS } from '@millrace/log'
-import { MAX_JSON_DEPTH } from '@millrace/protocol'
+import { MAX_CLAIM, MAX_NOTICES, MAX_PENDINGS } from '@millrace/log/internal'
+import { MAX_JSON_DEPTH } from '@millrace/protocol/internal'
 import { expect, test } from 'vitest'
 import { LONGEST_ERROR } from './api/answer.ts'
 import { LONGEST_RUN_ID } from './api/request.ts'
+import { BLOCKED_AFTER_MS, MAX_TAKEOVERS } from './api/runtime-options.ts'
+import { MAX_RETRIES, PARALLEL_CALLS } from './define/agent.ts'
 import { LONGEST_WAIT } from './define/approval.ts'
+import { DEFAULT_BUDGET } from './define/budget.ts'
 import { LONGEST_TIMEOUT } from './define/tool.ts'
-import { CONCURRENT_NOTICES, MOST_WAITING } from './drive/notices.ts'
-import { LONGEST_ID } from './execute/replay/replay.ts'
-import { LONGEST_RESULT } from './execute/tool/delegate.ts'
+import { CONCURRENCY, GRACE_MS, POLL_MS } from './drive/engine.ts'
 import {
-  BLOCKED_AFTER_MS,
-  CONCURRENCY,
-  DEFAULT_BACKOFF,
-  DEFAULT_BUDGET,
-  GRACE_MS,
+  CONCURRENT_NOTICES,
   LONGEST_NOTIFY_MS,
   MAX_NOTIFY_TRIES,
-  MAX_RETRIES,
-  MAX_STATE,
-  MAX_STATE_VALUE,
-  MAX_TAKEOVERS,
+  MOST_WAITING,
   NOTIFY_AFTER_MS,
   OBSERVER_TIMEOUT_MS,
-  PARALLEL_CALLS,
-  POLL_MS,
-  REASON_STEPS,
-  workflow,
-} from './index.ts'
+} from './drive/notices.ts'
+import { REASON_STEPS } from './execute/hooks/reason-plan.ts'
+import { LONGEST_ID } from './execute/replay/replay.ts'
+import { MAX_STATE, MAX_STATE_VALUE } from './execute/replay/state.ts'
+import { LONGEST_RESULT } from './execute/tool/delegate.ts'
+import { workflow } from './index.ts'
+import { DEFAULT_BACKOFF } from './model/backoff.ts'
 import { FORM_CHECK_TIMEOUT_MS, MAX_FORM_DEPTH, MAX_FORM_LENGTH } from './schema/form-response.ts'
 
 const page = readFileSync(join(import.meta.dirname, '../../../docs/reference/defaults.md'), 'utf8')

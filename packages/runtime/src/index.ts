@@ -11,14 +11,9 @@ export {
   type StartOptions,
   type StartWorkflowOptions,
 } from './api/runtime.ts'
-export {
-  BLOCKED_AFTER_MS,
-  checkOptions as checkRuntimeOptions,
-  MAX_TAKEOVERS,
-  type RuntimeOptions,
-} from './api/runtime-options.ts'
+export type { RuntimeOptions } from './api/runtime-options.ts'
 export type { SessionStatus } from './api/status.ts'
-export { type PieceOptions, type RunPiece, RunStream, type StreamOptions } from './api/stream.ts'
+export { RunStream, type StreamOptions } from './api/stream.ts'
 export type { Answered, ClaimOptions } from './api/submit-answer.ts'
 export type { Suspended, WaitingChild } from './api/suspension.ts'
 export { createWorker, type Worker } from './api/worker.ts'
@@ -31,14 +26,12 @@ export {
   agent,
   type Computed,
   type EndedStep,
-  MAX_RETRIES,
   type OutputOfAgent,
-  PARALLEL_CALLS,
   type StateOf,
   type ToolNames,
 } from './define/agent.ts'
 export type { Approval, ApprovalContext, ApprovalRule, Verdict } from './define/approval.ts'
-export { type Budget, DEFAULT_BUDGET } from './define/budget.ts'
+export type { Budget } from './define/budget.ts'
 export type { EdgeDefinition, EdgeOptions, ForkEdgeOptions } from './define/edge.ts'
 export type {
   AgentNodeDefinition,
@@ -83,26 +76,10 @@ export {
   type WorkflowShown,
   workflow,
 } from './define/workflow.ts'
-export {
-  CONCURRENCY,
-  type Driving,
-  type Engine,
-  GRACE_MS,
-  type InProcessOptions,
-  inProcessEngine,
-  POLL_MS,
-} from './drive/engine.ts'
-export {
-  type FinishedRun,
-  LONGEST_NOTIFY_MS,
-  MAX_NOTIFY_TRIES,
-  NOTIFY_AFTER_MS,
-  OBSERVER_TIMEOUT_MS,
-  type Observer,
-  type PausedRun,
-} from './drive/notices.ts'
+export { type Driving, type Engine, type InProcessOptions, inProcessEngine } from './drive/engine.ts'
+export type { FinishedRun, Observer, PausedRun } from './drive/notices.ts'
 export * from './error/error.ts'
-export { CLIENT_TOOL_ERROR_CODES, categoryOf, type ErrorCode, errorCodes } from './error/error-codes.ts'
+export { CLIENT_TOOL_ERROR_CODES, type ErrorCode, errorCodes } from './error/error-codes.ts'
 export type { ReasonInput, ReasonMessage, ReasonPart } from './execute/hooks/input.ts'
 export type { ReasonInterrupt } from './execute/hooks/interrupt-pass.ts'
 export type { ReasonStep } from './execute/hooks/reason.ts'
@@ -113,7 +90,6 @@ export type {
   ToolCallResult,
   ToolExecution,
 } from './execute/hooks/reason-options.ts'
-export { REASON_STEPS } from './execute/hooks/reason-plan.ts'
 export {
   type InterruptOption,
   type InterruptOptions,
@@ -126,8 +102,7 @@ export { useRuntimeContext } from './execute/hooks/use-runtime-context.ts'
 export { type SetState, useNodeState, useWorkflowState } from './execute/hooks/use-state.ts'
 export { type StepContext, useStep } from './execute/hooks/use-step.ts'
 export { type StructuredAbout, type StructuredUpdate, useStructuredData } from './execute/hooks/use-structured-data.ts'
-export { MAX_STATE, MAX_STATE_VALUE } from './execute/replay/state.ts'
-export { type Backoff, DEFAULT_BACKOFF } from './model/backoff.ts'
+export type { Backoff } from './model/backoff.ts'
 export type { Model, ModelSettings } from './model/model.ts'
 export {
   type Script,
@@ -139,6 +114,5 @@ export {
 } from './model/scripted-model.ts'
 export type { Jsonified } from './schema/json.ts'
 export type { InputOf, JsonSchema, OutputOf, Schema } from './schema/schema.ts'
-export { type KeptUpload, type NewUpload, uploadIn, uploadUnknown, uploadUrlOf } from './session/upload.ts'
-export { consoleLogger, guarded, type Logger } from './telemetry/logger.ts'
+export { consoleLogger, type Logger } from './telemetry/logger.ts'
 export type { SpanAbout, TelemetryOptions } from './telemetry/telemetry-options.ts'

@@ -1,4 +1,4 @@
-import { DEFAULT_PORT, DEFAULT_STORE } from '@millrace/server'
+import { DEFAULT_PORT, DEFAULT_STORE } from '@millrace/server/internal'
 import type { Call, Command } from '../command/command.ts'
 import { textOf, wholeOf } from '../command/parse-call.ts'
 import { checkFile } from '../doctor/check-file.ts'

@@ -1,7 +1,8 @@
 // What comes on standard input: the events of a stream, and the line of each.
 
 import { EventReader } from '@millrace/dialects'
-import { Lines, ProtocolError } from '@millrace/protocol'
+import { ProtocolError } from '@millrace/protocol'
+import { Lines } from '@millrace/protocol/internal'
 
 const MOST_LINE = 16 * 1024 * 1024
 

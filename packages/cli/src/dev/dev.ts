@@ -85,4 +85,4 @@ function say(event: DevEvent): void {
 }
 
 /** Whoever says which port starts sooner: the server is a process of its own, and need not be loaded here. */
-const usualPort = async (): Promise<number> => (await import('@millrace/server')).DEFAULT_PORT
+const usualPort = async (): Promise<number> => (await import('@millrace/server/internal')).DEFAULT_PORT

@@ -1,7 +1,8 @@
 // The process of a dev host that speaks HTTP: the app, and the studio beside it.
 
 import { memoryStore } from '@millrace/log'
-import { type App, type Listening, PAGE_POLICY } from '@millrace/server'
+import type { App, Listening } from '@millrace/server'
+import { PAGE_POLICY } from '@millrace/server/internal'
 import { nearby } from './app-options.ts'
 import { fail, obey, started, tell } from './child-runtime.ts'
 import { listened } from './listening-ports.ts'

@@ -2,7 +2,8 @@
 
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
-import { type LogStore, openStore, schemeOf } from '@millrace/log'
+import { type LogStore, openStore } from '@millrace/log'
+import { schemeOf } from '@millrace/log/internal'
 import { isPlain, nameOf, WRITE_PLAINLY } from '../source/source.ts'
 import { checkDisk, checkFolder } from './check-machine.ts'
 import { type Finding, fail, note, ok, warn, wordsOf } from './finding.ts'

@@ -1,6 +1,6 @@
 // The process that looks at a file for the doctor: what the file prints, keeps open or waits for is its own affair there.
 
-import { DEFAULT_STORE } from '@millrace/server'
+import { DEFAULT_STORE } from '@millrace/server/internal'
 import { LoadError, loadApp } from '../dev/load-app.ts'
 import { checkOpen, checkStore } from './check-store.ts'
 import { type Finding, fail, ok } from './finding.ts'

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import type { ApiOptions } from '@millrace/client'
-import { schemeOf } from '@millrace/log'
+import { schemeOf } from '@millrace/log/internal'
 import type { View } from '@millrace/protocol'
 import type { App } from '@millrace/server'
 import type { Call, Option } from '../command/command.ts'

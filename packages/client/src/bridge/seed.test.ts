@@ -4,8 +4,9 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import type { ChatAdapter, ChatMessageChunk, ChatMessagePart } from '../index.ts'
-import { createStream as exported, toChatMessage } from '../index.ts'
+import { createStream as exported } from '../index.ts'
 import { chatOf, chatOver } from './chat.fixture.ts'
+import { toChatMessage } from './chat-message.ts'
 
 function createStream(chunks: ChatMessageChunk[], delayMs = 0): ReadableStream<ChatMessageChunk> {
   return new ReadableStream({

@@ -1,6 +1,7 @@
 // Streams for those who write adapters: of chunks that are there, of what a server sends, of anything that can be iterated.
 
-import { Lines, ProtocolError } from '@millrace/protocol'
+import { ProtocolError } from '@millrace/protocol'
+import { Lines } from '@millrace/protocol/internal'
 import { refusalOf } from '../connection/api.ts'
 import { failureOf } from '../error/request-error.ts'
 import type { ChatMessageChunk, ChatStreamEnvelope } from './types.ts'

@@ -1,6 +1,7 @@
 // A session as a file: a line that says what it is, then an entry a line, as JSON.
 
-import { type Entry, Fold, Lines, ProtocolError, type View, validateEntry } from '@millrace/protocol'
+import { type Entry, Fold, ProtocolError, type View, validateEntry } from '@millrace/protocol'
+import { Lines } from '@millrace/protocol/internal'
 
 /** The version of the file that this package writes. */
 const RECORDING_VERSION = 1

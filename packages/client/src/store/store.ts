@@ -4,7 +4,6 @@ import {
   Fold,
   type Gained,
   type Json,
-  type LedgerView,
   type Mark,
   type Message,
   type Part,
@@ -14,6 +13,7 @@ import {
   type ToolPart,
   type View,
 } from '@millrace/protocol'
+import type { LedgerView } from '@millrace/protocol/internal'
 import { FLUSH_MS, FlushScheduler } from '../notify/flush-scheduler.ts'
 import { Listeners } from '../notify/listeners.ts'
 import { LocalMessages, waitingOf } from './local-messages.ts'

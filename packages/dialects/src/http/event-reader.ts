@@ -1,6 +1,7 @@
 // The events of a body, whoever sent it: Server-Sent Events as the standard has them, or lines of JSON.
 
-import { Lines, ProtocolError } from '@millrace/protocol'
+import { ProtocolError } from '@millrace/protocol'
+import { Lines } from '@millrace/protocol/internal'
 
 /** One event: its `data`, as text, and what stood beside it. Of a mark, which says just a place, the data is empty. */
 export interface WireEvent {

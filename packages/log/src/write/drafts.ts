@@ -1,7 +1,8 @@
 // Which lane has what open. While a draft is open, what it touched belongs to its lane (section 4.3 of the design), so the writer refuses
 // another lane's write to it.
 
-import { type Chunk, isWord, targetOf, type WriterOrigin } from '@millrace/protocol'
+import { type Chunk, isWord, type WriterOrigin } from '@millrace/protocol'
+import { targetOf } from '@millrace/protocol/internal'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 

@@ -8,7 +8,7 @@ import { checkFrame } from '../validate/validate.ts'
 import { Lines } from './lines.ts'
 
 /** The most characters that one frame may have, unless a decoder is told otherwise: twice what a store takes at once. */
-export const MAX_FRAME_LENGTH = 16 * 1024 * 1024
+const MAX_FRAME_LENGTH = 16 * 1024 * 1024
 
 export interface DecoderOptions {
   /** Gets every frame as soon as it is complete, those before an error too. */

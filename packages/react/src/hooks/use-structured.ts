@@ -1,11 +1,11 @@
 import {
-  itemsOf,
   type Store,
   type StructuredItems,
   type StructuredOf,
   type StructuredState,
   StructuredStreams,
 } from '@millrace/client'
+import { itemsOf } from '@millrace/client/internal'
 import { useEffect, useMemo, useRef, useState, useSyncExternalStore } from 'react'
 import { useOptionalChat } from '../context/chat-context.ts'
 import { useTopic } from './use-topic.ts'

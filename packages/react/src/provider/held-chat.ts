@@ -8,8 +8,8 @@ import {
   createAdapterChat,
   createChat,
   type Message,
-  toChatMessage,
 } from '@millrace/client'
+import { toChatMessage } from '@millrace/client/internal'
 import type { ChatSource, HeldChat } from '../context/chat-context.ts'
 import type { ProviderOptions } from './props.ts'
 import { recall, storageKeyOf } from './remembered-session.ts'

@@ -1,6 +1,7 @@
 // What people and clients answer, checked before it is in the log: the session, who it is of, the kind, the id, what was offered or asked for, and the input that was shown.
 
-import type { Refusal, StreamManager, Ticket, TicketPending } from '@millrace/log'
+import type { StreamManager, Ticket, TicketPending } from '@millrace/log'
+import type { Refusal } from '@millrace/log/internal'
 import type { Chunk, Interrupt, Json, Part, ToolPart, View } from '@millrace/protocol'
 import { checkObject, describeType } from '../error/check-object.ts'
 import { RunError, ValidationError } from '../error/error.ts'

@@ -1,6 +1,6 @@
 // A run in which people, clients and other agents have a part, and the answers of a test to it.
 
-import { pendingKey } from '@millrace/log'
+import { pendingKey } from '@millrace/log/internal'
 import type { Entry, Json, ToolPart, WriterOrigin } from '@millrace/protocol'
 import { expect } from 'vitest'
 import { z } from 'zod'

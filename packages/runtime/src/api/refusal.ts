@@ -1,6 +1,6 @@
 // What the log refuses, as what a caller is told.
 
-import type { Refusal } from '@millrace/log'
+import type { Refusal } from '@millrace/log/internal'
 import { RunError } from '../error/error.ts'
 import type { ErrorCode } from '../error/error-codes.ts'
 

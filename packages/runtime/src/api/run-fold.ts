@@ -1,6 +1,7 @@
 // What a run came to, told from its own entries: what else is in its session costs nothing.
 
-import type { ReadEntry, StreamManager } from '@millrace/log'
+import type { StreamManager } from '@millrace/log'
+import type { ReadEntry } from '@millrace/log/internal'
 import { type Entry, Fold, isGuest, type Json, type View } from '@millrace/protocol'
 
 /** How many entries of the log are looked at in one go for those of a run. */

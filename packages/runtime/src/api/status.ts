@@ -1,4 +1,5 @@
-import { runDueOf, type StreamInfo } from '@millrace/log'
+import type { StreamInfo } from '@millrace/log'
+import { runDueOf } from '@millrace/log/internal'
 
 /**
  * What a session is doing: nothing, a run of it is driven, something is asked for and will be taken soon, its run waits for an answer, or something is due that nobody

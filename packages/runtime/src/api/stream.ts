@@ -1,4 +1,5 @@
-import { mustStop, type ReadEntry, type StreamInfo, type StreamManager } from '@millrace/log'
+import type { StreamInfo, StreamManager } from '@millrace/log'
+import { mustStop, type ReadEntry } from '@millrace/log/internal'
 import { decodeCursor, type Entry, encodeCursor } from '@millrace/protocol'
 import { checkObject } from '../error/check-object.ts'
 import { withLog } from '../session/log-errors.ts'

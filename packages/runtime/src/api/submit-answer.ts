@@ -1,6 +1,7 @@
 // How an answer gets into a session: looked at beside what waits there, then decided on the ticket, where the first wins (law 5).
 
-import { type GuestOptions, MAX_CLAIM, type StreamInfo, type StreamManager, type Ticket } from '@millrace/log'
+import type { GuestOptions, StreamInfo, StreamManager, Ticket } from '@millrace/log'
+import { MAX_CLAIM } from '@millrace/log/internal'
 import type { Chunk, Part, View } from '@millrace/protocol'
 import type { Program } from '../define/program.ts'
 import { checkObject, describeType } from '../error/check-object.ts'

@@ -1,6 +1,7 @@
 // Drivers and stores with one planted bug each: the schedules must find every one of them.
 
-import type { BatchLike, Lane, LogStore, Said, Writer } from '@millrace/log'
+import type { Lane, LogStore, Said, Writer } from '@millrace/log'
+import type { BatchLike } from '@millrace/log/internal'
 import type { Chunk } from '@millrace/protocol'
 import type { AgentPosition } from '../execute/agent-position.ts'
 import type { ScheduleOptions } from './simulated-schedule.fixture.ts'

@@ -1,15 +1,7 @@
 // One run in the hands of one writer: begun or taken over, worked on, ended or handed over.
 
-import {
-  type BatchLike,
-  LogError,
-  mustStop,
-  type StreamManager,
-  stopStatus,
-  type Ticket,
-  type Timers,
-  type Writer,
-} from '@millrace/log'
+import { LogError, type StreamManager, type Ticket, type Timers, type Writer } from '@millrace/log'
+import { type BatchLike, mustStop, stopStatus } from '@millrace/log/internal'
 import type { Chunk, Json } from '@millrace/protocol'
 import { Signal } from '../async/signal.ts'
 import { unlessAborted } from '../async/unless-aborted.ts'

@@ -1,6 +1,7 @@
 // Drives what is due in a session: takes its log, looks after that, decides, and works until there is nothing left to do or somebody else is to go on.
 
-import { LogError, MOST_DUE, mustStop, type StreamInfo, type Ticket } from '@millrace/log'
+import { LogError, type StreamInfo, type Ticket } from '@millrace/log'
+import { MOST_DUE, mustStop } from '@millrace/log/internal'
 import { Sessions } from '../session/sessions.ts'
 import { Snapshots } from '../session/snapshots.ts'
 import { StoreClock } from '../session/store-clock.ts'

@@ -2,15 +2,8 @@
 // be told, by whoever finds it still owed on the ticket.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
-import {
-  type BatchLike,
-  lateProgram,
-  noticeProgram,
-  type StreamInfo,
-  type StreamManager,
-  type TicketNotice,
-  type Timers,
-} from '@millrace/log'
+import type { StreamInfo, StreamManager, Timers } from '@millrace/log'
+import { type BatchLike, lateProgram, noticeProgram, type TicketNotice } from '@millrace/log/internal'
 import type { Chunk, PendingRef, RunStatus } from '@millrace/protocol'
 import type { Logger } from '../telemetry/logger.ts'
 

@@ -1,6 +1,7 @@
 // When a run waits, and for what: decided on the ticket, so that no answer is missed (law 5).
 
-import { type Lane, pendingKey, pauseOf as sayPause, type Ticket } from '@millrace/log'
+import type { Lane, Ticket } from '@millrace/log'
+import { pendingKey, pauseOf as sayPause } from '@millrace/log/internal'
 import type { Chunk, PendingRef } from '@millrace/protocol'
 import type { Session } from '../session/session.ts'
 

@@ -1,6 +1,7 @@
 // How a run ends, as the batch that says so. An end is never refused (law 6), and says no more than what may be shown.
 
-import { LogError, type Said, stopStatus, type Ticket, type Writer } from '@millrace/log'
+import { LogError, type Said, type Ticket, type Writer } from '@millrace/log'
+import { stopStatus } from '@millrace/log/internal'
 import type { Agent, Chunk, FinishReason, RunStatus } from '@millrace/protocol'
 import { MillraceError } from '../error/error.ts'
 import { excerpt } from '../error/excerpt.ts'

@@ -1,7 +1,8 @@
 // The tool calls of one answer: their ids, their streaming inputs, and the results of provider tools.
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
-import { type Chunk, type Executor, type Json, type JsonObject, MAX_JSON_DEPTH } from '@millrace/protocol'
+import type { Chunk, Executor, Json, JsonObject } from '@millrace/protocol'
+import { MAX_JSON_DEPTH } from '@millrace/protocol/internal'
 import { excerpt } from '../error/excerpt.ts'
 import { isAccepted } from '../error/log-error.ts'
 import { deepCopy } from '../schema/deep-copy.ts'

@@ -3,7 +3,8 @@
 
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LogStore, ReadEntry } from '@millrace/log'
+import type { LogStore } from '@millrace/log'
+import type { ReadEntry } from '@millrace/log/internal'
 import { isStopRequested, type View } from '@millrace/protocol'
 import { type FaultProxy, proxy } from '../../../../scripts/faults/proxy.ts'
 import type { Random } from '../../../../scripts/faults/random.ts'

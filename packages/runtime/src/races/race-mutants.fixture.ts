@@ -1,6 +1,7 @@
 // Drivers and guests that do not look at the ticket in one place each: the races must find every one of them.
 
-import type { BatchLike, LogStore, Said, Writer } from '@millrace/log'
+import type { LogStore, Said, Writer } from '@millrace/log'
+import type { BatchLike } from '@millrace/log/internal'
 import type { Chunk, ToolPart } from '@millrace/protocol'
 import type { Need } from '../execute/tool/need.ts'
 

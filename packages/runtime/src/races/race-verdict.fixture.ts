@@ -1,6 +1,7 @@
 // Whether a race was right: each pending has one winner, all others were told, what is shown is what the log says, and nothing ran that was not approved.
 
-import { advance, EMPTY_TICKET, mustStop, type NewEntry, pendingKey, stopStatus, type Ticket } from '@millrace/log'
+import type { NewEntry, Ticket } from '@millrace/log'
+import { advance, EMPTY_TICKET, mustStop, pendingKey, stopStatus } from '@millrace/log/internal'
 import { type Chunk, type Entry, isGuest, type ToolPart, type View } from '@millrace/protocol'
 import type { Doing, Plan } from './race-plan.fixture.ts'
 import { isApproved, isClients, NEXT, RUN, waitingOf } from './waiting-program.fixture.ts'

@@ -1,7 +1,8 @@
 // One race: a program that waits for somebody, guests who answer, claim and stop at the same time, its deadlines, and drivers that follow each other; until nothing is
 // left to happen, and then whether all of it was right.
 
-import { type LogStore, Memory, memoryStore, mustStop, StreamManager, type Ticket } from '@millrace/log'
+import { type LogStore, Memory, memoryStore, StreamManager, type Ticket } from '@millrace/log'
+import { mustStop } from '@millrace/log/internal'
 import type { Entry } from '@millrace/protocol'
 import { Random } from '../../../../scripts/faults/random.ts'
 import { createRuntime, type Runtime } from '../api/runtime.ts'

@@ -1,7 +1,8 @@
 // A race on a real store, in real time: two drivers, and guests who all come at once. What happens is not the same each time; what must hold is.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { type LogStore, mustStop, type StreamInfo, systemTimers } from '@millrace/log'
+import { type LogStore, type StreamInfo, systemTimers } from '@millrace/log'
+import { mustStop } from '@millrace/log/internal'
 import type { Entry } from '@millrace/protocol'
 import type { Answer } from '../api/answer.ts'
 import { createRuntime, type Runtime } from '../api/runtime.ts'

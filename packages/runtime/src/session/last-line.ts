@@ -1,6 +1,7 @@
 // The last line that a run has said, for lists of sessions.
 
-import { type BatchLike, type Lane, lineOf } from '@millrace/log'
+import type { Lane } from '@millrace/log'
+import { type BatchLike, lineOf } from '@millrace/log/internal'
 import type { Message } from '@millrace/protocol'
 
 /** How much of a text is looked at, from its end: what a line costs does not grow with the text. */

@@ -1,14 +1,7 @@
 // A session as its driver knows it: the fold of its log, kept up step by step at the cost of what is new.
 
-import {
-  type FoldedLog,
-  LogError,
-  type News,
-  type Reach,
-  type StreamInfo,
-  type StreamManager,
-  type Writer,
-} from '@millrace/log'
+import { LogError, type StreamInfo, type StreamManager, type Writer } from '@millrace/log'
+import type { FoldedLog, News, Reach } from '@millrace/log/internal'
 import {
   type Agent,
   type Cursor,

@@ -1,4 +1,5 @@
-import { Recent, type StreamManager } from '@millrace/log'
+import type { StreamManager } from '@millrace/log'
+import { LruCache } from '@millrace/log/internal'
 import { Session, type SessionOptions } from './session.ts'
 
 /** How much is kept of sessions that rest, as read from the store. */
@@ -7,7 +8,7 @@ const MOST_KEPT_BYTES = 16 * 1024 * 1024
 /** Sessions that were driven here lately, so that the next turn of one reads what is new in it, however long it is. */
 export class Sessions {
   readonly #manager: StreamManager
-  readonly #kept = new Recent<Session>(MOST_KEPT_BYTES)
+  readonly #kept = new LruCache<Session>(MOST_KEPT_BYTES)
 
   constructor(manager: StreamManager) {
     this.#manager = manager

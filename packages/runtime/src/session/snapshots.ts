@@ -1,4 +1,5 @@
-import type { Reach, StreamManager } from '@millrace/log'
+import type { StreamManager } from '@millrace/log'
+import type { Reach } from '@millrace/log/internal'
 import { decodeCursor } from '@millrace/protocol'
 import type { Logger } from '../telemetry/logger.ts'
 

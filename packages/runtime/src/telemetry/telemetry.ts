@@ -1,6 +1,7 @@
 // Reports runs to OpenTelemetry. Errors of a provider, an exporter or the application's attributes never affect a run.
 
-import type { BatchLike, Writer } from '@millrace/log'
+import type { Writer } from '@millrace/log'
+import type { BatchLike } from '@millrace/log/internal'
 import { type Attributes, ROOT_CONTEXT, type SpanContext, trace } from '@opentelemetry/api'
 import { AgentSpan, type AgentStatus, type AgentTelemetry, programHeading, type TracedAgent } from './agent-span.ts'
 import { contextUnder, spanContextOf } from './guarded-span.ts'

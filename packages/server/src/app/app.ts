@@ -1,15 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { memoryStore, systemTimers } from '@millrace/log'
-import {
-  type Agent,
-  checkRuntimeOptions,
-  consoleLogger,
-  guarded,
-  type Logger,
-  type Runtime,
-  ValidationError,
-  type Workflow,
-} from '@millrace/runtime'
+import { type Agent, consoleLogger, type Logger, type Runtime, ValidationError, type Workflow } from '@millrace/runtime'
+import { checkRuntimeOptions, guarded } from '@millrace/runtime/internal'
 import { errorResponseOf, Refusal } from '../errors/refusal.ts'
 import { CLIENT_GONE } from '../http/channel.ts'
 import { responseOf } from '../http/fetch.ts'

@@ -1,6 +1,6 @@
 // Whether options are what they should be, as far as that can be seen before anything is opened: for those whose code no compiler has read.
 
-import { schemeOf } from '@millrace/log'
+import { schemeOf } from '@millrace/log/internal'
 import { isObject } from '../util/is-object.ts'
 import type { MillraceOptions } from './options.ts'
 

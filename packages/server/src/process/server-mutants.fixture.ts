@@ -1,4 +1,5 @@
-import { type BatchReader, type ReadBatch, StreamManager } from '@millrace/log'
+import { StreamManager } from '@millrace/log'
+import type { BatchReader, ReadBatch } from '@millrace/log/internal'
 import { decodeCursor, isWord } from '@millrace/protocol'
 import { Run } from '@millrace/runtime'
 import { vi } from 'vitest'

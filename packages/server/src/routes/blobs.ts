@@ -1,4 +1,4 @@
-import { isPublicBlob } from '@millrace/log'
+import { isPublicBlob } from '@millrace/log/internal'
 import { Refusal } from '../errors/refusal.ts'
 import { route } from '../routing/route.ts'
 import { assertSameSession, requireSession } from '../sessions/session-access.ts'

@@ -1,6 +1,6 @@
 // What the routes take and give, once: bodies and queries are checked by these, and the OpenAPI document is made of them.
 
-import { MAX_CLAIM, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_TITLE, metadataProblem } from '@millrace/log'
+import { MAX_CLAIM, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_TITLE, metadataProblem } from '@millrace/log/internal'
 import type { SaidPart } from '@millrace/runtime'
 import * as z from 'zod'
 import { isObject } from '../util/is-object.ts'

@@ -1,4 +1,5 @@
-import { EMPTY_TICKET, memoryStore, type Ticket } from '@millrace/log'
+import { memoryStore, type Ticket } from '@millrace/log'
+import { EMPTY_TICKET } from '@millrace/log/internal'
 import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'

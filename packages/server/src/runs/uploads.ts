@@ -1,4 +1,4 @@
-import { uploadIn, uploadUnknown } from '@millrace/runtime'
+import { uploadIn, uploadUnknown } from '@millrace/runtime/internal'
 import { Refusal } from '../errors/refusal.ts'
 import type { Services } from '../routing/services.ts'
 import type { RunMessage } from './run-input.ts'

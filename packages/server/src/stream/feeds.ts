@@ -1,7 +1,7 @@
 // The live end of a session for all connections that have caught up with it: one reader, and one encoding of each piece. Who is slow is let go, and reads for itself
 // until it has caught up again (law 8).
 
-import type { BatchReader } from '@millrace/log'
+import type { BatchReader } from '@millrace/log/internal'
 import { EntriesFrame, type Piece } from './format.ts'
 
 /** Somebody who is given what comes; false where there is no room for it, and then it gets nothing more. */

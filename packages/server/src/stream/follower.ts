@@ -1,4 +1,5 @@
-import type { BatchReader, ReadBatch, StreamManager } from '@millrace/log'
+import type { StreamManager } from '@millrace/log'
+import type { BatchReader, ReadBatch } from '@millrace/log/internal'
 import { decodeCursor, encodeCursor, type Frame } from '@millrace/protocol'
 import type { SessionIdentity } from '../sessions/session-access.ts'
 import { assertIncarnation, openFrame, truncatedFrame } from './control-frames.ts'

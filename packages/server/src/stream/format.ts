@@ -1,6 +1,6 @@
 // How frames are written: as Server-Sent Events or as NDJSON. The text of entries, which is most of it, is made once for all who can share it.
 
-import { textOf } from '@millrace/log'
+import { textOf } from '@millrace/log/internal'
 import { type Entry, type Frame, NDJSON_HEARTBEAT, packFrame, SSE_HEARTBEAT } from '@millrace/protocol'
 
 export type Format = 'sse' | 'ndjson'

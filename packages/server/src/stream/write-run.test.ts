@@ -1,5 +1,6 @@
 import type { Entry } from '@millrace/protocol'
-import type { PieceOptions, Run, RunPiece } from '@millrace/runtime'
+import type { Run } from '@millrace/runtime'
+import type { PieceOptions, RunPiece } from '@millrace/runtime/internal'
 import { expect, test } from 'vitest'
 import { Client } from './slow-client.fixture.ts'
 import { StreamChannel } from './stream-channel.ts'

@@ -1,6 +1,7 @@
 import type { StreamManager } from '@millrace/log'
 import { decodeCursor, type Frame, type Json } from '@millrace/protocol'
-import type { Run, RunPiece } from '@millrace/runtime'
+import type { Run } from '@millrace/runtime'
+import type { RunPiece } from '@millrace/runtime/internal'
 import { assertSameSession, type SessionIdentity } from '../sessions/session-access.ts'
 import { assertIncarnation, openFrame, truncatedFrame } from './control-frames.ts'
 import { bytesOf, EntriesFrame } from './format.ts'

@@ -1,6 +1,7 @@
 // An answer is to the question that a person was shown, and may be null; and there is a bound to what is asked.
 
-import { MAX_PENDINGS, memoryStore } from '@millrace/log'
+import { memoryStore } from '@millrace/log'
+import { MAX_PENDINGS } from '@millrace/log/internal'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { testRuntime, until } from '../../api/test-runtime.fixture.ts'

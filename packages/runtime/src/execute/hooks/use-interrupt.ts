@@ -1,6 +1,7 @@
 // A question to a person, which the node waits for, in whichever process it will be answered.
 
-import { type Lane, MAX_PENDINGS, pendingKey, type Said, type TicketPending } from '@millrace/log'
+import type { Lane, Said, TicketPending } from '@millrace/log'
+import { MAX_PENDINGS, pendingKey } from '@millrace/log/internal'
 import type { InterruptChunk, Json } from '@millrace/protocol'
 import { describeType } from '../../error/check-object.ts'
 import { MillraceError, ValidationError } from '../../error/error.ts'

@@ -1,6 +1,7 @@
 // What hooks leave open below their lanes, where they fail or their node does: calls, and those who work for them.
 
-import { mustStop, type Said } from '@millrace/log'
+import type { Said } from '@millrace/log'
+import { mustStop } from '@millrace/log/internal'
 import type { Message, ToolPart } from '@millrace/protocol'
 import { recordEnds } from '../record-scope.ts'
 import { subAgentEnds } from '../run-end.ts'

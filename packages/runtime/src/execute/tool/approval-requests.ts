@@ -1,6 +1,7 @@
 // What a step asks of people and clients, as its commit says it: who is asked is asked by the same batch that says what for.
 
-import { type Lane, MAX_PENDINGS, type Said, type Ticket, type Writer } from '@millrace/log'
+import type { Lane, Said, Ticket, Writer } from '@millrace/log'
+import { MAX_PENDINGS } from '@millrace/log/internal'
 import type { Chunk } from '@millrace/protocol'
 import { type Approval, approvalIdOf, approvalOf, type Verdict, verdictOf } from '../../define/approval.ts'
 import type { Callable } from '../../define/tool.ts'

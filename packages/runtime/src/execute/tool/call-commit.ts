@@ -1,6 +1,7 @@
 // The commit that settles a call.
 
-import { LogError, mustStop, type Said, type Ticket } from '@millrace/log'
+import { LogError, type Said, type Ticket } from '@millrace/log'
+import { mustStop } from '@millrace/log/internal'
 import type { Agent, Chunk, Operation, ToolPart } from '@millrace/protocol'
 import type { Callable } from '../../define/tool.ts'
 import { ToolError } from '../../error/error.ts'

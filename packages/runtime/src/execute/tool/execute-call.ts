@@ -1,6 +1,7 @@
 // One call of the server's: progress as words on a lane of its own, the outcome as a commit of its own.
 
-import { type Lane, MAX_PENDINGS, mustStop, pendingKey, type Said } from '@millrace/log'
+import type { Lane, Said } from '@millrace/log'
+import { MAX_PENDINGS, mustStop, pendingKey } from '@millrace/log/internal'
 import type { Chunk, Operation } from '@millrace/protocol'
 import type { Halt } from '../executor.ts'
 import { type AgentExecution, callLane, checkpointOf } from '../program-execution.ts'

@@ -1,7 +1,7 @@
 // What a sub-agent waits for, found without starting it. The parts of its message tell this for an agent. A workflow has to run for it, so its last result is
 // remembered.
 
-import { pendingKey } from '@millrace/log'
+import { pendingKey } from '@millrace/log/internal'
 import type { SubAgent } from '../../define/sub-agent.ts'
 import type { Session } from '../../session/session.ts'
 import { positionOf } from '../agent-position.ts'

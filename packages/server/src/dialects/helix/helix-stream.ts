@@ -2,7 +2,7 @@
 
 import type { EndStatus } from '@millrace/dialects'
 import { helixDialect, type ResyncPlace, type StreamEvent } from '@millrace/dialects/helix'
-import type { BatchReader, ReadBatch } from '@millrace/log'
+import type { BatchReader, ReadBatch } from '@millrace/log/internal'
 import { decodeCursor, type Entry } from '@millrace/protocol'
 import type { Program } from '../../auth/authorize.ts'
 import type { Services } from '../../routing/services.ts'

@@ -1,7 +1,7 @@
 // Files that clients of other systems send within what they say, as data URLs, and again with every request that follows. A session keeps each as an upload, once, and its log names it.
 
 import type { SaidPart } from '@millrace/dialects'
-import { type NewUpload, uploadUrlOf } from '@millrace/runtime'
+import { type NewUpload, uploadUrlOf } from '@millrace/runtime/internal'
 import { Refusal } from '../../errors/refusal.ts'
 import type { Services } from '../../routing/services.ts'
 import { isFilename, isMediaType } from '../../runs/uploads.ts'

@@ -1,0 +1,6 @@
+// For the other packages of Millrace alone: these names may change in any release.
+
+export { targetOf } from './entry/coalesce.ts'
+export type { LedgerView } from './fold/ledger.ts'
+export { MAX_JSON_DEPTH } from './json/json-parser.ts'
+export { Lines } from './wire/lines.ts'

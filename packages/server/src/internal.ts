@@ -1,0 +1,5 @@
+// For the other packages of Millrace alone: these names may change in any release.
+
+export { DEFAULT_STORE } from './app/options.ts'
+export { DEFAULT_PORT } from './http/listen.ts'
+export { PAGE_POLICY } from './http/static.ts'
