@@ -115,7 +115,7 @@ describe('approvals', () => {
     const pay = counted('pay', true)
     const own = scripted('own', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: '{"paid":1}' }], {
       tools: [pay.tool],
-      output: z.object({ paid: z.number() }),
+      outputSchema: z.object({ paid: z.number() }),
     })
     const { runtime, run } = await begin(own.agent)
     await run.result()

@@ -31,9 +31,9 @@ describe('what could not run is refused where it is defined', () => {
     ['workflow w: migrate: expected 1 to 64 letters, digits, _, . and -, found "a b"', { migrate: { 'a b': go } }],
     [
       'workflow w: inputSchema: expected a Standard Schema, such as one of zod, valibot or arktype',
-      { input: { type: 'string' } },
+      { inputSchema: { type: 'string' } },
     ],
-    ['workflow w: jsonSchema: there is no input that it could be of', { jsonSchema: { type: 'string' } }],
+    ['workflow w: jsonSchema: expected inputSchema beside it', { jsonSchema: { type: 'string' } }],
   ])('%s', (message, more) => {
     expect(told({ nodes: { one: go }, edges: one, ...more })).toBe(message)
   })

@@ -130,8 +130,8 @@ test('a state that its schema refuses is an error for the model, and the run goe
       return 'grown'
     },
   })
-  const state = z.object({ count: z.number().max(2) })
-  const { agent: grower, heard } = caller([grow], calls('grow', 4), { state, initialState: { count: 0 } })
+  const stateSchema = z.object({ count: z.number().max(2) })
+  const { agent: grower, heard } = caller([grow], calls('grow', 4), { stateSchema, initialState: { count: 0 } })
   const { result, view } = await play(grower)
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   expect(view.state).toEqual({ count: 2 })

@@ -185,13 +185,13 @@ describe('what a sub-agent gives', () => {
       },
     )
     const planner = scripted('planner', [{ text: '{"stops":["a"]}' }], {
-      output: z.object({ stops: z.array(z.string()) }),
+      outputSchema: z.object({ stops: z.array(z.string()) }),
     })
     const finisher = scripted('finisher', [{ calls: [call('submit', 'k2')] }], { tools: [submit] })
     const own = scripted(
       'parent',
       [{ calls: [ask('speaker', 'c1'), ask('planner', 'c2'), ask('finisher', 'c3')] }, { text: '{"all":3}' }],
-      { subAgents: [speaker.agent, planner.agent, finisher.agent], output: z.object({ all: z.number() }) },
+      { subAgents: [speaker.agent, planner.agent, finisher.agent], outputSchema: z.object({ all: z.number() }) },
     )
     const { runtime, run } = await begin(own.agent)
     expect(await run.result()).toMatchObject({ status: 'completed', output: { all: 3 } })

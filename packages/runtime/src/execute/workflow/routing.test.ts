@@ -142,7 +142,7 @@ describe('loops', () => {
 describe.each(PLACES)('transitions, %s', (_, opening) => {
   const next = single(({ input, step }: NodeContext) => ({ data: { input, step } }), {
     id: 'next',
-    input: z.object({ n: z.number(), note: z.string().default('none') }),
+    inputSchema: z.object({ n: z.number(), note: z.string().default('none') }),
   })
 
   test('the payload is what the other workflow is given, as its input has it; the first ends with it', async () => {
@@ -244,7 +244,7 @@ describe('what a workflow is given', () => {
     const text = single(({ input }: NodeContext) => ({ data: { input } }))
     expect((await (await Play.of(text)).result()).output).toEqual({ input: 'Go.' })
     const typed = single(({ input }: NodeContext) => ({ data: { input } }), {
-      input: z.object({ n: z.number().default(1), at: z.string().transform(at => new Date(at)) }),
+      inputSchema: z.object({ n: z.number().default(1), at: z.string().transform(at => new Date(at)) }),
     })
     const play = await Play.of(typed, { start: { data: { at: '1970-01-01' } } })
     expect((await play.result()).output).toEqual({ input: { n: 1, at: '1970-01-01T00:00:00.000Z' } })
@@ -258,7 +258,7 @@ describe('what a workflow is given', () => {
 
   test('what does not fit is refused before any node runs', async () => {
     let ran = 0
-    const typed = single(() => void ran++, { input: z.object({ n: z.number() }) })
+    const typed = single(() => void ran++, { inputSchema: z.object({ n: z.number() }) })
     for (const start of [{ data: { n: 'x' } }, {}]) {
       const play = await Play.of(typed, { start })
       expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_input_invalid' } })

@@ -234,8 +234,8 @@ describe('a workflow as a tool', () => {
 
   test('one that no model could be told of is refused where it is made', () => {
     const odd = { '~standard': { version: 1, vendor: 'own', validate: (value: unknown) => ({ value }) } } as const
-    const own = single(() => {}, { id: 'own', input: odd })
-    expect(() => subAgent(own)).toThrow(/tool own: input/)
+    const own = single(() => {}, { id: 'own', inputSchema: odd })
+    expect(() => subAgent(own)).toThrow(/tool own: inputSchema/)
     expect(subAgent(own, { jsonSchema: { type: 'object' } }).jsonSchema).toEqual({ type: 'object' })
     expect(() => subAgent(single(() => {}, { id: 'a.b' }))).toThrow(/name/)
     expect(() => agent({ name: 'a', model: scriptedModel([]), subAgents: [{} as never] })).toThrow(
