@@ -66,7 +66,7 @@ function benchOf({ note, timers = systemTimers, paceMs = 0, isFirst = () => fals
 function workflowOf({ id, nodes, edges }: Recipe, bench: Bench): Workflow {
   const made = Object.entries(nodes).map(([name, recipe]) => [name, nodeOf(name, recipe, bench)] as const)
   // What passes from node to node is known at run time only.
-  const definition = { id, nodes: Object.fromEntries(made), edges, input: ANYTHING } as unknown
+  const definition = { id, nodes: Object.fromEntries(made), edges, inputSchema: ANYTHING } as unknown
   return workflow(definition as WorkflowDefinition<string, Record<string, NodeDefinition>, [], undefined>)
 }
 

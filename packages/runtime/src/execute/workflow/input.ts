@@ -25,7 +25,7 @@ export async function inputOf(
     if (given === undefined || typeof given === 'string') return given ?? ''
     throw new MillraceError(
       'workflow_input_invalid',
-      `workflow ${name} takes text, and was given something else: define its input`,
+      `workflow ${name} takes text, and was given something else: define its inputSchema`,
     )
   }
   const checked = await validate(input.schema, given)
