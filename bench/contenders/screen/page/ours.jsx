@@ -6,8 +6,8 @@ import { conversations, ready } from './watch.js'
 const Row = memo(({ id }) => <li>{useMessage(id)?.parts.map(({ text }) => text)}</li>)
 
 function List({ conversation }) {
-  const { send } = useChatActions()
-  ready(conversation, send)
+  const { sendMessage } = useChatActions()
+  ready(conversation, sendMessage)
   return (
     <ul data-answer={conversation.number}>
       {useMessageIds().map(id => (
