@@ -96,9 +96,10 @@ const logText = logFiles.map(file => read(`${log}${file}.ts`)).join('\n')
 
 /** A name of the log package, which this one may not import: its text is read. */
 function hasLog(name: string, member?: string): boolean {
-  const isThere = new RegExp(`^export (?:const|class|function) ${name}\\b|^export \\{[^}]*\\b${name}\\b`, 'm').test(
-    logText,
-  )
+  const isThere = new RegExp(
+    `^export (?:const|class|function) ${name}\\b|^export (?:type )?\\{[^}]*\\b${name}\\b`,
+    'm',
+  ).test(logText)
   return isThere && (member === undefined || new RegExp(`^  (?:async |get )?${member}[<(]`, 'm').test(logText))
 }
 
@@ -115,6 +116,8 @@ function declaringFile(name: string, index: string): string | undefined {
     const isNamed = list.endsWith('*') || new RegExp(`\\b${name}\\b`).test(list)
     const text = isNamed ? read(`${folder}${file}`) : ''
     if (new RegExp(`^export (?:const|class|(?:async )?function|interface|type) ${name}\\b`, 'm').test(text)) return text
+    const [, original] = new RegExp(`\\b(\\w+) as ${name}\\b`).exec(list) ?? []
+    if (original !== undefined) return read(`${folder}${file}`).replaceAll(new RegExp(`\\b${original}\\b`, 'g'), name)
   }
   return undefined
 }
