@@ -58,6 +58,11 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   ['a tool that is none', tools(weather, { name: 'x' }), /^agent helper: tools\.1: expected what tool\(\)/],
   ['a hole in the tools', tools(undefined), /^agent helper: tools\.0: /],
   ['tools that are no list', { tools: { weather } }, /^agent helper: tools: expected an array, found object$/],
+  [
+    'an option of another name',
+    { output: z.object({}) },
+    /^agent helper: expected name, .*outputSchema.*, found "output"$/,
+  ],
   ['no step', { maxSteps: 0 }, /^agent helper: budget: steps: expected a number above 0, found 0$/],
   ['steps that are no number', { maxSteps: Number.NaN }, /^agent helper: budget: steps: .*found NaN$/],
   ['negative tokens', { budget: { tokens: -1 } }, /^agent helper: budget: tokens: .*found -1$/],
@@ -120,6 +125,11 @@ test.each<[string, () => unknown, RegExp]>([
     'no code',
     () => tool({ name: 'a', inputSchema: z.object({}) } as never),
     /^tool a: execute: expected a function, or client: true$/,
+  ],
+  [
+    'an option of another name',
+    () => tool({ name: 'a', inputSchema: z.object({}), output: z.object({}), execute: () => 1 } as never),
+    /^tool a: expected name, .*outputSchema.*, found "output"$/,
   ],
   [
     'no schema',

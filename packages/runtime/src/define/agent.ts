@@ -1,4 +1,5 @@
 import type { Json, JsonObject, Message } from '@millrace/protocol'
+import { checkKeys } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import { asV4, type Model, type ModelSettings } from '../model/model.ts'
 import type { Jsonified } from '../schema/json.ts'
@@ -83,6 +84,26 @@ export interface AgentDefinition<
   readonly maxRetries?: number
 }
 
+const AGENT_OPTIONS: readonly (keyof AgentDefinition<string, readonly AnyTool[], undefined, undefined>)[] = [
+  'name',
+  'version',
+  'model',
+  'settings',
+  'instructions',
+  'tools',
+  'subAgents',
+  'outputSchema',
+  'jsonSchema',
+  'stateSchema',
+  'initialState',
+  'stopWhen',
+  'maxSteps',
+  'budget',
+  'trimHistory',
+  'parallelCalls',
+  'maxRetries',
+]
+
 /** A program: a model with instructions, tools and bounds. */
 export interface Agent<
   Name extends string = string,
@@ -156,6 +177,7 @@ export function agent<
   const { parallelCalls = PARALLEL_CALLS, maxRetries = MAX_RETRIES } = definition
   checkName('agent', name, 'name', name)
   checkName('agent', name, 'version', version)
+  checkKeys(`agent ${name}`, definition, AGENT_OPTIONS)
   if (typeof model !== 'function') asV4(model, `agent ${name}: model`)
   const subAgents = subAgentsOf(name, definition.subAgents)
   checkTools(name, typeof tools === 'function' ? subAgents : [...listOf(name, tools), ...subAgents])

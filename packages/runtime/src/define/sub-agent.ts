@@ -1,6 +1,6 @@
 // An agent or a workflow as a tool of another: what the model is told of it, and what the child is told.
 
-import { checkObject } from '../error/check-object.ts'
+import { checkKeys, checkObject } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import type { Jsonified } from '../schema/json.ts'
 import { type InputOf, type JsonSchema, jsonSchemaOf, type OutputOf, type Schema } from '../schema/schema.ts'
@@ -25,6 +25,16 @@ export interface SubAgentOptions<I extends Schema, Told = string, Name extends s
   readonly prompt?: (input: OutputOf<I>) => Told
   readonly approval?: Approval<OutputOf<I>>
 }
+
+const SUB_AGENT_OPTIONS: readonly (keyof SubAgentOptions<Schema, unknown>)[] = [
+  'name',
+  'description',
+  'title',
+  'inputSchema',
+  'jsonSchema',
+  'prompt',
+  'approval',
+]
 
 /** An agent or a workflow that another agent may call. */
 export interface SubAgent<Name extends string = string, Input = unknown, Called extends Program = Program> {
@@ -83,6 +93,7 @@ export function subAgent(program: Program, options: SubAgentOptions<Schema, unkn
     throw new ValidationError('subAgent: expected what agent() or workflow() gives')
   }
   checkToolName(name)
+  checkKeys(`subAgent ${name}`, options, SUB_AGENT_OPTIONS)
   checkApproval(name, approval)
   if (prompt !== undefined && typeof prompt !== 'function') {
     throw new ValidationError(`tool ${name}: prompt: expected a function, found ${typeof prompt}`)

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '@millrace/protocol'
-import { checkObject, describeType } from '../error/check-object.ts'
+import { checkKeys, checkObject, describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import type { Jsonified } from '../schema/json.ts'
 import {
@@ -213,6 +213,7 @@ export function tool(definition: AnyDefinition): Tool | ClientTool {
   checkObject('tool', definition)
   const { name, inputSchema, outputSchema, timeout, approval, client, execute, ...rest } = definition
   checkToolName(name)
+  checkKeys(`tool ${name}`, definition, TOOL_OPTIONS)
   if (client && (execute !== undefined || rest.finish)) {
     const what = execute === undefined ? 'finish' : 'execute'
     throw new ValidationError(`tool ${name}: ${what}: a client runs it, and its server cannot`)
@@ -232,6 +233,24 @@ export function tool(definition: AnyDefinition): Tool | ClientTool {
   const { client: _, ...own } = definition
   return { ...own, executor: client ? 'client' : 'server', jsonSchema } as Tool | ClientTool
 }
+
+const TOOL_OPTIONS: readonly (keyof Tool | keyof ClientToolDefinition<string, Schema, Schema>)[] = [
+  'name',
+  'description',
+  'title',
+  'inputSchema',
+  'jsonSchema',
+  'outputSchema',
+  'execute',
+  'client',
+  'timeout',
+  'approval',
+  'strict',
+  'finish',
+  'providerOptions',
+  // A tool may be defined from another one.
+  'executor',
+]
 
 const isTimeout = (value: unknown): boolean => typeof value === 'number' && value > 0 && value <= LONGEST_TIMEOUT
 

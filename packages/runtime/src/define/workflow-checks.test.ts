@@ -33,6 +33,10 @@ describe('what could not run is refused where it is defined', () => {
       'workflow w: inputSchema: expected a Standard Schema, such as one of zod, valibot or arktype',
       { inputSchema: { type: 'string' } },
     ],
+    [
+      'workflow w: expected id, version, inputSchema, jsonSchema, nodes, edges, maxSteps, budget, migrate, found "input"',
+      { input: {} },
+    ],
     ['workflow w: jsonSchema: expected inputSchema beside it', { jsonSchema: { type: 'string' } }],
   ])('%s', (message, more) => {
     expect(told({ nodes: { one: go }, edges: one, ...more })).toBe(message)

@@ -2,7 +2,7 @@
 // that nobody reads is no mistake to it.
 
 import type { Json } from '@millrace/protocol'
-import { describeType } from '../error/check-object.ts'
+import { checkKeys, describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import { toJson } from '../schema/json.ts'
 
@@ -95,12 +95,6 @@ function checkBranches(place: string, heads: readonly unknown[], options: unknow
   if (new Set(heads).size < heads.length) fail(place, 'a fork names each of its branches once')
   if (isRecord(options) && options['join'] !== undefined) return
   fail(place, "a fork says where its branches meet again: add { join: 'node' }")
-}
-
-/** Throws where an object has a field that nobody reads. */
-function checkKeys(place: string, given: object, known: readonly string[]): void {
-  const unknown = Object.keys(given).find(key => !known.includes(key))
-  if (unknown !== undefined) fail(place, `expected ${known.join(', ')}, found ${JSON.stringify(unknown)}`)
 }
 
 /** Throws a `ValidationError` that names the place. */

@@ -1,5 +1,5 @@
 import type { Json, JsonObject } from '@millrace/protocol'
-import { checkObject, describeType } from '../error/check-object.ts'
+import { checkKeys, checkObject, describeType } from '../error/check-object.ts'
 import type { Jsonified } from '../schema/json.ts'
 import { checkSchema, type InputOf, type JsonSchema, jsonSchemaOf, type Schema } from '../schema/schema.ts'
 import { checkName } from './agent-checks.ts'
@@ -54,6 +54,18 @@ export interface WorkflowDefinition<
   readonly migrate?: Readonly<Record<string, Migration<NoInfer<NameOf<Nodes>>>>>
 }
 
+const WORKFLOW_OPTIONS: readonly (keyof WorkflowDefinition<string, NodeDefinitions, [], undefined>)[] = [
+  'id',
+  'version',
+  'inputSchema',
+  'jsonSchema',
+  'nodes',
+  'edges',
+  'maxSteps',
+  'budget',
+  'migrate',
+]
+
 /** A program: a graph of nodes. */
 export interface Workflow<Id extends string = string, Input = unknown, Output = unknown, Shown = unknown> {
   readonly kind: 'workflow'
@@ -104,6 +116,7 @@ export function workflow<
   checkName('workflow', id, 'id', id)
   checkName('workflow', id, 'version', version)
   const place = `workflow ${id}`
+  checkKeys(place, definition, WORKFLOW_OPTIONS)
   const nodes = nodesOf(place, definition.nodes)
   const edges = edgesOf(place, definition.edges)
   checkWiring(place, nodes, edges)

@@ -6,6 +6,17 @@ export function checkObject(what: string, value: unknown): void {
   throw new ValidationError(`${what}: expected an object, found ${describeType(value)}`)
 }
 
+/**
+ * Rejects an object with a key that no code reads, such as a misspelled option.
+ *
+ * @throws ValidationError that lists the known keys.
+ */
+export function checkKeys(what: string, value: object, known: readonly string[]): void {
+  const unknown = Object.keys(value).find(key => !known.includes(key))
+  if (unknown === undefined) return
+  throw new ValidationError(`${what}: expected ${known.join(', ')}, found ${JSON.stringify(unknown)}`)
+}
+
 /** The type of a value for an error message, such as `an array` or `a string`. Never shows the value, which may be secret. */
 export function describeType(value: unknown): string {
   if (value === null || value === undefined) return String(value)

@@ -45,7 +45,10 @@ test.each(SCHEMAS)(
 )
 
 test('law 10: what a node hands to another workflow is not quoted where it does not fit', async () => {
-  const next = inRow({ last: () => ({}) }, { id: 'next', version: '1', inputSchema: quoting, jsonSchema: { type: 'object' } })
+  const next = inRow(
+    { last: () => ({}) },
+    { id: 'next', version: '1', inputSchema: quoting, jsonSchema: { type: 'object' } },
+  )
   const own = single(() => ({ data: 'SECRET', transitionTo: 'next' }))
   const play = await Play.of(own, { workflows: [next] })
   const { error } = await play.result()

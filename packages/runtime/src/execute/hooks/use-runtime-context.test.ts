@@ -89,13 +89,10 @@ describe.each(PLACES)('%s', (_, opening) => {
   })
 
   test('what somebody sends with an answer or a request is never context', async () => {
-    const own = single(
-      async ({ data }) => {
-        await useInterrupt(say('One?', { id: 'q' }))
-        return { data: [useRuntimeContext(), data ?? null] }
-      },
-      { input: undefined },
-    )
+    const own = single(async ({ data }) => {
+      await useInterrupt(say('One?', { id: 'q' }))
+      return { data: [useRuntimeContext(), data ?? null] }
+    }, {})
     const play = await Play.of(own, { open: await opening(), start: { context: { role: 'user' } } })
     await play.result()
     const forged = {
