@@ -1,4 +1,4 @@
-export type { Failure } from './compat/stream-lifecycle.ts'
+export type { RunFailure } from './compat/stream-lifecycle.ts'
 export {
   type CreateWriterOptions,
   type ListedStream,
@@ -18,5 +18,5 @@ export { Memory, type MemoryOptions, memoryStore } from './stores/memory/memory-
 export { openStore } from './stores/open-store.ts'
 export type { StreamStatus, Ticket, TicketPending, TicketRequest } from './ticket/ticket.ts'
 export type { GuestOptions, GuestOutcome } from './write/guest-append.ts'
-export type { CommitOptions, Committed, Discard, Lane, Said, Write, WriteOptions, Written } from './write/lane.ts'
+export type { CommitOptions, Committed, Discard, Lane, BatchItem, Write, WriteOptions, Written } from './write/lane.ts'
 export type { Writer } from './write/writer.ts'

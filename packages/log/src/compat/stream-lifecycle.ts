@@ -11,7 +11,7 @@ import type { BatchLike } from '../write/lane.ts'
 import type { Writer } from '../write/writer.ts'
 
 /** Why a run failed. */
-export type Failure = Omit<Extract<Chunk, { type: 'error' }>, 'type'>
+export type RunFailure = Omit<Extract<Chunk, { type: 'error' }>, 'type'>
 
 /** Bounds of the batch that ends a run. */
 interface EndBounds {
@@ -45,7 +45,7 @@ export async function failStream(
   claims: Claims,
   { maxEntryBytes }: EndBounds,
   streamId: string,
-  error: string | Failure,
+  error: string | RunFailure,
 ): Promise<void> {
   const chunks = failureOf(error, maxEntryBytes)
   await decide(claims, streamId, (_, { begun }) => {
@@ -122,9 +122,9 @@ function bytesOf(entry: NewEntry): number {
 }
 
 /** The chunks that end a run as failed. Takes an `Error` and everything else with a message. */
-function failureOf(failure: string | Failure, maxEntryBytes: number): Chunk[] {
+function failureOf(failure: string | RunFailure, maxEntryBytes: number): Chunk[] {
   const said = (typeof failure === 'string' ? { message: failure } : (failure ?? {})) as {
-    [K in keyof Failure]: unknown
+    [K in keyof RunFailure]: unknown
   }
   const { message, code, category, retryable, recoverable } = said
   if (typeof message !== 'string') {

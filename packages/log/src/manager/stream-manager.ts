@@ -3,14 +3,14 @@ import { type CutRequest, discardDrafts, requestCut } from '../compat/cleanup-to
 import {
   type EndStatus,
   endStream,
-  type Failure,
+  type RunFailure,
   failStream,
   pauseStream,
   resumeStream,
 } from '../compat/stream-lifecycle.ts'
 import { BatchReader, type ReaderOptions } from '../read/batch-reader.ts'
 import { LiveFanout } from '../read/live-fanout.ts'
-import { LogHistory, type LogState, type News } from '../read/log-history.ts'
+import { LogHistory, type LogState, type EntriesSince } from '../read/log-history.ts'
 import { placeOf, type ReadEntry, type ReadFrom, Reading, shown } from '../read/reading.ts'
 import { canRewindTo } from '../read/rewind-point.ts'
 import { type Retention, trim } from '../retention/trim.ts'
@@ -37,7 +37,7 @@ import {
 } from './manager-options.ts'
 
 export type { CutRequest } from '../compat/cleanup-to-step.ts'
-export type { News, Reach } from '../read/log-history.ts'
+export type { EntriesSince, SnapshotRef } from '../read/log-history.ts'
 export type { ReadEntry, ReadFrom } from '../read/reading.ts'
 export type { StreamManagerOptions } from './manager-options.ts'
 
@@ -172,7 +172,7 @@ export class StreamManager {
   }
 
   /** Ends the open run as failed. */
-  async failStream(streamId: string, error: string | Failure): Promise<void> {
+  async failStream(streamId: string, error: string | RunFailure): Promise<void> {
     checkId(streamId)
     return failStream(this.#claims, this.#settings, streamId, error)
   }
@@ -283,13 +283,13 @@ export class StreamManager {
   }
 
   /** What lies after a place, to the head, for who has folded all before it; undefined where the log does not hold that place, or where it is so much that another fold costs less. */
-  async since(streamId: string, after: Cursor): Promise<News | undefined> {
+  async since(streamId: string, after: Cursor): Promise<EntriesSince | undefined> {
     checkId(streamId)
     return this.#past.since(streamId, after)
   }
 
   /** The same up to a sequence; throws where not all of it is there, `regressed` where the log does not hold that place. */
-  async upTo(streamId: string, after: Cursor, to: number): Promise<News> {
+  async upTo(streamId: string, after: Cursor, to: number): Promise<EntriesSince> {
     checkId(streamId)
     checkWhole('to', to)
     const entries: Entry[] = []

@@ -51,7 +51,7 @@ export interface ReadBatch {
 const stored = new WeakMap<object, readonly StoredBatch[]>()
 
 /** The entries of a piece as the JSON of a frame, where that can be had without a look into them. */
-export function textOf(piece: object): string | undefined {
+export function entriesJsonOf(piece: object): string | undefined {
   const batches = stored.get(piece)
   return batches && entriesJson(batches)
 }

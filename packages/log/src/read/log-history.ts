@@ -29,11 +29,11 @@ export interface LogState {
   readonly unsealed: OpenDrafts
   /** How much was read for it, about, in bytes. */
   readonly bytes: number
-  readonly snapshot: Reach
+  readonly snapshot: SnapshotRef
 }
 
 /** The snapshot from which a log was read, how far it reaches and how large it is, about, in bytes; all zero where there was none. */
-export interface Reach {
+export interface SnapshotRef {
   readonly sequence: number
   readonly bytes: number
 }
@@ -45,7 +45,7 @@ export interface SharedLogState {
   readonly cursor: Cursor
   readonly drafts: readonly OpenDraft[]
   readonly bytes: number
-  readonly snapshot: Reach
+  readonly snapshot: SnapshotRef
 }
 
 /** A log as it was when somebody last asked, with what it takes to go on from there. */
@@ -55,7 +55,7 @@ interface CachedLogState extends SharedLogState {
 }
 
 /** What lies after a place. */
-export interface News {
+export interface EntriesSince {
   readonly entries: readonly Entry[]
   /** The place that they reach. */
   readonly cursor: Cursor
@@ -146,7 +146,7 @@ export class LogHistory {
   }
 
   /** What lies after a place; undefined where the log does not hold that place, or where it is so much that it is better begun with a snapshot. */
-  async since(streamId: string, after: Cursor): Promise<News | undefined> {
+  async since(streamId: string, after: Cursor): Promise<EntriesSince | undefined> {
     const page = await this.#ask(() => this.#store.read(streamId, after, PAGE))
     if (page === undefined || page.truncated !== null) return undefined
     const { sequence: at, incarnation } = after
@@ -178,7 +178,7 @@ export class LogHistory {
   }
 
   /** Folds what is new in a log. */
-  #goOn(streamId: string, warm: CachedLogState, { entries, cursor, bytes }: News): SharedLogState {
+  #goOn(streamId: string, warm: CachedLogState, { entries, cursor, bytes }: EntriesSince): SharedLogState {
     if (entries.length === 0) return warm
     const { fold, unsealed, snapshot } = warm
     // A fold that fails half way is nothing to go on from.

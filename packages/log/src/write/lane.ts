@@ -17,13 +17,13 @@ export interface CommitOptions extends WriteOptions {
 }
 
 /** A chunk of a batch that says more than the batch does: another lane, another step, that it is internal. */
-export interface Said extends WriteOptions {
+export interface BatchItem extends WriteOptions {
   readonly chunk: Chunk
   readonly lane?: Lane
 }
 
 /** What a batch is written from. */
-export type BatchLike = readonly (Chunk | Said)[]
+export type BatchLike = readonly (Chunk | BatchItem)[]
 
 /** The outcome of a batch: it is in the log, or the ticket is another by now: look at it and decide again. */
 export type Committed = Accepted | { readonly outcome: 'moved'; readonly ticket: Ticket }

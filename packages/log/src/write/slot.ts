@@ -11,7 +11,7 @@ import {
   type Committed,
   isHidden,
   PUBLIC,
-  type Said,
+  type BatchItem,
   type WriteOptions,
   type Written,
 } from './lane.ts'
@@ -115,7 +115,7 @@ export function jsonOf(value: object): Chunk {
 export function entriesOf(from: WriterOrigin, batch: BatchLike, options?: WriteOptions): NewEntry[] {
   return batch.map(item => {
     if ('type' in item) return entryOf(from, item, options)
-    const { chunk, lane, ...own } = item satisfies Said
+    const { chunk, lane, ...own } = item satisfies BatchItem
     const hidden = lane?.isInternal && isHidden(chunk) ? { internal: true } : {}
     return entryOf(lane?.origin ?? from, chunk, { ...options, ...hidden, ...own })
   })

@@ -1,6 +1,6 @@
 // Drivers, stores and doors that are wrong in one place each about what people and clients say: the suite must find every one of them.
 
-import type { Said } from '@millrace/log'
+import type { BatchItem } from '@millrace/log'
 import type { ToolPart } from '@millrace/protocol'
 import type { Need } from '../execute/tool/need.ts'
 import { chunkOf, type Mutant, rewriting } from './run-mutants.fixture.ts'
@@ -47,9 +47,9 @@ export const PEOPLE_MUTANTS: readonly PeopleMutant[] = [
     writer: writer => {
       const decide = writer.decide.bind(writer)
       writer.decide = async build => {
-        let asking: Said[] = []
+        let asking: BatchItem[] = []
         const done = await decide(ticket => {
-          const batch = build(ticket) as readonly Said[] | undefined
+          const batch = build(ticket) as readonly BatchItem[] | undefined
           const at = batch?.findIndex(said => chunkOf(said).type === 'tool-approval-request') ?? -1
           if (!batch || at <= 0) return batch
           asking = batch.slice(at)

@@ -1,6 +1,6 @@
 // Drivers and stores with one planted bug each: the schedules must find every one of them.
 
-import type { Lane, LogStore, Said, Writer } from '@millrace/log'
+import type { Lane, LogStore, BatchItem, Writer } from '@millrace/log'
 import type { BatchLike } from '@millrace/log/internal'
 import type { Chunk } from '@millrace/protocol'
 import type { AgentPosition } from '../execute/agent-position.ts'
@@ -25,7 +25,7 @@ export function* knownFirst<Plan>(plans: readonly Plan[], known: number | undefi
 }
 
 /** What is said, whoever says it. */
-export const chunkOf = (said: Chunk | Said): Chunk => ('chunk' in said ? (said.chunk as Chunk) : said)
+export const chunkOf = (said: Chunk | BatchItem): Chunk => ('chunk' in said ? (said.chunk as Chunk) : said)
 
 const typesOf = (batch: BatchLike): string[] => batch.map(said => chunkOf(said).type)
 

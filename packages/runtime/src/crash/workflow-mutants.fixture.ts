@@ -1,6 +1,6 @@
 // Workflows that are driven wrongly in one place each: the suite must find every one of them.
 
-import type { Said } from '@millrace/log'
+import type { BatchItem } from '@millrace/log'
 import { vi } from 'vitest'
 import { NodeExecution } from '../execute/replay/execution.ts'
 import { Journal } from '../execute/replay/journal.ts'
@@ -23,13 +23,13 @@ const apart =
     lanes(writer, lane => {
       const commit = lane.commit.bind(lane)
       lane.commit = async (batch, options) => {
-        const isApart = (said: Said) => {
+        const isApart = (said: BatchItem) => {
           const chunk = chunkOf(said)
           return chunk.type === 'hook-completed' && isIt(chunk.hookId, chunk.hook)
         }
-        const late = (batch as readonly Said[]).filter(isApart)
+        const late = (batch as readonly BatchItem[]).filter(isApart)
         if (late.length === 0) return commit(batch, options)
-        const done = await commit((batch as readonly Said[]).filter(said => !isApart(said)) as typeof batch, options)
+        const done = await commit((batch as readonly BatchItem[]).filter(said => !isApart(said)) as typeof batch, options)
         await commit(late as unknown as typeof batch, options)
         return done
       }

@@ -1,4 +1,4 @@
-import type { Said } from '@millrace/log'
+import type { BatchItem } from '@millrace/log'
 import type { FinishReason, Json } from '@millrace/protocol'
 import type { Workflow } from '../define/workflow.ts'
 import type { AgentExecution, ProgramExecution } from './program-execution.ts'
@@ -24,7 +24,7 @@ export type Halt =
 export type Ended =
   | {
       readonly outcome: 'done'
-      readonly facts: readonly Said[]
+      readonly facts: readonly BatchItem[]
       readonly finishReason: FinishReason
       readonly steps: number
       /** What its `output` or a finishing tool gave. */

@@ -1,7 +1,7 @@
 // What whoever is at work in a run works with: a writer and lanes, the session, and the signals that tell it to end.
 
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
-import type { Lane, Said, Timers, Writer } from '@millrace/log'
+import type { Lane, BatchItem, Timers, Writer } from '@millrace/log'
 import type { Chunk, FinishReason, Json, Message, Usage } from '@millrace/protocol'
 import type { Signal } from '../async/signal.ts'
 import type { Agent, AgentContext } from '../define/agent.ts'
@@ -72,7 +72,7 @@ export interface AgentExecution extends ProgramExecution {
   /** The format that the model is asked for, where it is not that of the output. */
   readonly responseFormat?: LanguageModelV4CallOptions['responseFormat']
   /** Hears a model call that came to its end; tells what else its commit says, if calls follow. */
-  heard?(spoken: CompletedModelCall): readonly Said[]
+  heard?(spoken: CompletedModelCall): readonly BatchItem[]
   /** Called once the commit of a model call with calls is in the log. */
   kept?(): void
 }

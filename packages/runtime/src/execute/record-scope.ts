@@ -1,6 +1,6 @@
 // The names of a workflow's records in its run: one that works for a call has names of its own.
 
-import type { Lane, Said } from '@millrace/log'
+import type { Lane, BatchItem } from '@millrace/log'
 import { shortKeyOf } from '../session/key.ts'
 import type { Session } from '../session/session.ts'
 
@@ -18,7 +18,7 @@ export function recordScope({ runId, agentId }: RecordOwner): string {
 }
 
 /** The ends of all records of a workflow that worked for a call: nobody asks for them any more. */
-export function recordEnds(session: Session, work: RecordOwner, lane: Lane): Said[] {
+export function recordEnds(session: Session, work: RecordOwner, lane: Lane): BatchItem[] {
   const scope = recordScope(work)
   const own = session.view.internal?.hooks.filter(
     ({ runId, hookId }) => runId === work.runId && hookId.startsWith(scope),

@@ -1,6 +1,6 @@
 // How a run ends, as the batch that says so. An end is never refused (law 6), and says no more than what may be shown.
 
-import { LogError, type Said, type Ticket, type Writer } from '@millrace/log'
+import { LogError, type BatchItem, type Ticket, type Writer } from '@millrace/log'
 import { stopStatus } from '@millrace/log/internal'
 import type { Agent, Chunk, FinishReason, RunStatus } from '@millrace/protocol'
 import { MillraceError } from '../error/error.ts'
@@ -39,7 +39,7 @@ export function subAgentEnds(
   writer: Writer,
   status: RunStatus,
   isMeant: (agent: Agent) => boolean = () => true,
-): Said[] {
+): BatchItem[] {
   const { runId, lane, agentType: rootType } = writer.main.origin
   const open = session.openAgents(runId)
   const agents = new Map(open.map(agent => [agent.agentId, agent]))

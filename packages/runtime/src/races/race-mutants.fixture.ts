@@ -1,6 +1,6 @@
 // Drivers and guests that do not look at the ticket in one place each: the races must find every one of them.
 
-import type { LogStore, Said, Writer } from '@millrace/log'
+import type { LogStore, BatchItem, Writer } from '@millrace/log'
 import type { BatchLike } from '@millrace/log/internal'
 import type { Chunk, ToolPart } from '@millrace/protocol'
 import type { Need } from '../execute/tool/need.ts'
@@ -18,7 +18,7 @@ export interface Mutant {
   readonly need?: (need: Need, call: ToolPart) => Need
 }
 
-const chunkOf = (said: Chunk | Said): Chunk => ('chunk' in said ? (said.chunk as Chunk) : said)
+const chunkOf = (said: Chunk | BatchItem): Chunk => ('chunk' in said ? (said.chunk as Chunk) : said)
 
 /** A writer that says such a batch on whatever ticket, once it was decided on some. */
 const insisting =

@@ -1,7 +1,7 @@
 // A session as its driver knows it: the fold of its log, kept up step by step at the cost of what is new.
 
 import { LogError, type StreamInfo, type StreamManager, type Writer } from '@millrace/log'
-import type { FoldedLog, News, Reach } from '@millrace/log/internal'
+import type { FoldedLog, EntriesSince, SnapshotRef } from '@millrace/log/internal'
 import {
   type Agent,
   type Cursor,
@@ -45,7 +45,7 @@ export interface SessionOptions {
 export class Session {
   readonly id: string
   /** The snapshot from which it was read. */
-  readonly snapshot: Reach
+  readonly snapshot: SnapshotRef
   readonly #manager: StreamManager
   readonly #fold: Fold
   #options: SessionOptions
@@ -164,7 +164,7 @@ export class Session {
     return info
   }
 
-  #take({ entries, cursor, bytes }: News): void {
+  #take({ entries, cursor, bytes }: EntriesSince): void {
     this.#cursor = cursor
     this.#bytes += bytes
     this.#fold.apply(entries)

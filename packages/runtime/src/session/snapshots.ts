@@ -1,5 +1,5 @@
 import type { StreamManager } from '@millrace/log'
-import type { Reach } from '@millrace/log/internal'
+import type { SnapshotRef } from '@millrace/log/internal'
 import { decodeCursor } from '@millrace/protocol'
 import type { Logger } from '../telemetry/logger.ts'
 
@@ -25,7 +25,7 @@ export class Snapshots {
   readonly #logger: Logger
   readonly #under = new Map<string, Promise<void>>()
   /** The latest snapshots that were taken or read here; those of which was heard last at the end. */
-  readonly #kept = new Map<string, Reach>()
+  readonly #kept = new Map<string, SnapshotRef>()
 
   constructor(manager: StreamManager, logger: Logger) {
     this.#manager = manager
@@ -33,7 +33,7 @@ export class Snapshots {
   }
 
   /** Hears of the one from which a session was read that is now at `head`; tells how far the latest reaches. */
-  noteRead(sessionId: string, snapshot: Reach, head: number): number {
+  noteRead(sessionId: string, snapshot: SnapshotRef, head: number): number {
     const known = this.#kept.get(sessionId)
     // One that reaches further than the session was another's of that name.
     if (known && known.sequence >= snapshot.sequence && known.sequence <= head) return known.sequence
@@ -73,7 +73,7 @@ export class Snapshots {
     this.#under.set(sessionId, done)
   }
 
-  #keep(sessionId: string, snapshot: Reach): void {
+  #keep(sessionId: string, snapshot: SnapshotRef): void {
     this.#kept.delete(sessionId)
     this.#kept.set(sessionId, snapshot)
     const [oldest] = this.#kept.keys()

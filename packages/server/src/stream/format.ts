@@ -1,6 +1,6 @@
 // How frames are written: as Server-Sent Events or as NDJSON. The text of entries, which is most of it, is made once for all who can share it.
 
-import { textOf } from '@millrace/log/internal'
+import { entriesJsonOf } from '@millrace/log/internal'
 import { type Entry, type Frame, NDJSON_HEARTBEAT, packFrame, SSE_HEARTBEAT } from '@millrace/protocol'
 
 export type Format = 'sse' | 'ndjson'
@@ -73,7 +73,7 @@ export class EntriesFrame {
   }
 
   #text(): string {
-    this.#entries ??= textOf(this.piece) ?? packed(this.piece)
+    this.#entries ??= entriesJsonOf(this.piece) ?? packed(this.piece)
     return this.#entries
   }
 }

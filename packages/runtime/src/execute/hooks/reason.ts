@@ -1,7 +1,7 @@
 // A model at work for a hook: it works as an agent does, with tools and approvals, on the hook's own lane and in the message of the workflow.
 
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
-import type { Said } from '@millrace/log'
+import type { BatchItem } from '@millrace/log'
 import type { FinishReason, Json, JsonObject, Message, ToolPart, Usage } from '@millrace/protocol'
 import type { Agent } from '../../define/agent.ts'
 import { runAgent } from '../agent/run-agent.ts'
@@ -52,7 +52,7 @@ export interface Reasoned {
   readonly text: string
   readonly output: Json | undefined
   readonly finishReason: FinishReason
-  readonly said: readonly Said[]
+  readonly said: readonly BatchItem[]
 }
 
 /** With which the ids of the parts of a pass begin. */
@@ -135,7 +135,7 @@ export async function reason(call: HookCall, settings: ReasonSettings): Promise<
     return { steps, calls, text, output, finishReason, said: said.map(hidden) }
   }
 
-  function hidden(one: Said): Said {
+  function hidden(one: BatchItem): BatchItem {
     return isShown ? one : { ...one, lane: work.lane(0) }
   }
 }

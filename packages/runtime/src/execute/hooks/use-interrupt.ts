@@ -1,6 +1,6 @@
 // A question to a person, which the node waits for, in whichever process it will be answered.
 
-import type { Lane, Said, TicketPending } from '@millrace/log'
+import type { Lane, BatchItem, TicketPending } from '@millrace/log'
 import { MAX_PENDINGS, pendingKey } from '@millrace/log/internal'
 import type { InterruptChunk, Json } from '@millrace/protocol'
 import { describeType } from '../../error/check-object.ts'
@@ -111,7 +111,7 @@ interface InterruptAnswer {
 export async function ask(
   call: HookCall,
   options: InterruptOptions<InterruptRequest, Schema | undefined>,
-  said: readonly Said[],
+  said: readonly BatchItem[],
 ): Promise<Json> {
   return (await answered(call, options, said)).response
 }
@@ -119,7 +119,7 @@ export async function ask(
 async function answered(
   call: HookCall,
   options: InterruptOptions<InterruptRequest, Schema | undefined>,
-  said: readonly Said[] = [],
+  said: readonly BatchItem[] = [],
 ): Promise<InterruptAnswer> {
   const { work, replay } = call.execution
   const { responseSchema } = options
@@ -156,7 +156,7 @@ async function put(
   call: HookCall,
   chunk: InterruptChunk,
   asked: readonly string[],
-  beside: readonly Said[],
+  beside: readonly BatchItem[],
 ): Promise<void> {
   const { lane, execution } = call
   const question = [
@@ -371,7 +371,7 @@ async function settle(
   const done = await work.writer.decide(({ pendings }) => {
     const open = pendings.filter(pending => keys.has(pendingKey(pending)) && isMeant(pending))
     if (open.length === 0 || work.signal.aborted) return undefined
-    const responses = open.map(({ id }): Said => {
+    const responses = open.map(({ id }): BatchItem => {
       return { chunk: { type: 'interrupt-response', interruptId: id, response: null }, lane }
     })
     marks = open.map(({ id }) => ({ hookId: markOf(id), hook: 'unanswered', given: { value: id } }))

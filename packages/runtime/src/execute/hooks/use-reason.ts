@@ -1,6 +1,6 @@
 // The model call of a node: it streams, uses tools, gives an object that fits, and may ask a person before it goes on.
 
-import { LogError, type Said } from '@millrace/log'
+import { LogError, type BatchItem } from '@millrace/log'
 import type { Json, JsonObject } from '@millrace/protocol'
 import type { AnyTool } from '../../define/tool.ts'
 import { MillraceError } from '../../error/error.ts'
@@ -49,7 +49,7 @@ async function reasoned(options: AnyReasonOptions): Promise<ReasonResult> {
 /** What a hook comes to, and what its commit says beside. */
 interface Worked {
   readonly result: ReasonResult
-  readonly said: readonly Said[]
+  readonly said: readonly BatchItem[]
 }
 
 async function work(call: HookCall, plan: Plan): Promise<Worked> {

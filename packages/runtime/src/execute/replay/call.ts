@@ -1,4 +1,4 @@
-import type { Lane, Said } from '@millrace/log'
+import type { Lane, BatchItem } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
 import type { AgentTelemetry } from '../../telemetry/agent-span.ts'
 import type { NodeExecution } from './execution.ts'
@@ -18,7 +18,7 @@ export interface HookCall {
   /** Commits what the node was given, changed and showed so far, if it did: what the hook commits by itself comes after that. */
   keep(): Promise<void>
   /** Commits what belongs to the hook while it is not done. */
-  commit(said: readonly Said[], given: HookResult): Promise<void>
+  commit(said: readonly BatchItem[], given: HookResult): Promise<void>
   /** Waits until somebody may have answered, or the time is over: as long as nobody has, the node can do without this process. */
   park(on: readonly string[], until: number): Promise<void>
   /** Waits for ever: another process is to go on. */
@@ -30,5 +30,5 @@ export interface HookCall {
 /** What comes of a hook, and what its commit says beside. */
 export interface Came {
   readonly value: Json | undefined
-  readonly said?: readonly Said[]
+  readonly said?: readonly BatchItem[]
 }

@@ -1,7 +1,7 @@
 // Objects that models have shown and not finished: of first passes, which commits hold, and of answers that are under way. Where nothing will come of them
 // any more, nobody is to wait for them.
 
-import type { Lane, Said, Writer } from '@millrace/log'
+import type { Lane, BatchItem, Writer } from '@millrace/log'
 import type { Session } from '../../session/session.ts'
 import { recordScope } from '../record-scope.ts'
 import type { NodeExecution } from './execution.ts'
@@ -45,7 +45,7 @@ export async function endDrafts({ work, at, lane }: NodeExecution, reason: strin
 }
 
 /** What the end of a run that failed says of objects that are not done: each on the lane that was showing it, as nobody else may. */
-export function draftsEnded(session: Session, writer: Writer, reason: string): Said[] {
+export function draftsEnded(session: Session, writer: Writer, reason: string): BatchItem[] {
   const { view } = session
   const { runId, agentType } = writer.main.origin
   const holders = new Map<string, Lane>()

@@ -1,6 +1,6 @@
 // One try at one execution of a node: its code runs, and each hook that it calls is answered from the log, or done and committed.
 
-import { type Lane, LogError, type Said } from '@millrace/log'
+import { type Lane, LogError, type BatchItem } from '@millrace/log'
 import type { Chunk, Json, StructuredDataChunk } from '@millrace/protocol'
 import type { Agent } from '../../define/agent.ts'
 import { MillraceError, ValidationError } from '../../error/error.ts'
@@ -273,7 +273,7 @@ export class NodeExecution {
   }
 
   /** Commits with all that was said and changed so far; the records are kept for who starts again. */
-  async #commit(said: readonly Said[], record: () => HookRecord | undefined): Promise<void> {
+  async #commit(said: readonly BatchItem[], record: () => HookRecord | undefined): Promise<void> {
     await this.work.turn(async () => {
       for (;;) {
         this.work.signal.throwIfAborted()
@@ -306,7 +306,7 @@ export class NodeExecution {
     const { origin } = this.lane
     const lane = work.writer.lane({ ...origin, lane: `${origin.lane}/${pieceOf(hookId)}` })
     this.#lanes.set(hookId, lane)
-    const commit = (said: readonly Said[], given: HookResult) =>
+    const commit = (said: readonly BatchItem[], given: HookResult) =>
       this.#commit(said, () => ({ hookId, hook, given: { ...given, ...this.#beside() } }))
     const call: HookCall = {
       hookId,

@@ -1,7 +1,7 @@
 // What a run takes over that goes on from one that has ended. It is kept in the new run before anything of it is at work, so that this stands by itself: whoever
 // takes it up need not know the old one.
 
-import type { Lane, Said } from '@millrace/log'
+import type { Lane, BatchItem } from '@millrace/log'
 import { type Entry, Fold, isGuest, type Part, type StructuredDataChunk } from '@millrace/protocol'
 import type { Session } from '../../session/session.ts'
 import { Journal } from './journal.ts'
@@ -50,12 +50,12 @@ export async function inheritanceOf(session: Session, runId: string): Promise<In
 }
 
 /** The batches that keep an inheritance, as few as fit: before the last of them, which says where the run stands, it has not begun. */
-export function batchesOf({ records }: Inheritance, lane: Lane, last: readonly Said[]): readonly (readonly Said[])[] {
+export function batchesOf({ records }: Inheritance, lane: Lane, last: readonly BatchItem[]): readonly (readonly BatchItem[])[] {
   const said = records.map(record => recordOf(record, lane))
   return lane.fits([...said, ...last]) ? [[...said, ...last]] : [...halves(said, lane), last]
 }
 
-function halves(said: readonly Said[], lane: Lane): readonly (readonly Said[])[] {
+function halves(said: readonly BatchItem[], lane: Lane): readonly (readonly BatchItem[])[] {
   if (said.length < 2 || lane.fits(said)) return [said]
   const middle = said.length >> 1
   return [...halves(said.slice(0, middle), lane), ...halves(said.slice(middle), lane)]

@@ -1,6 +1,6 @@
 // What hooks leave open below their lanes, where they fail or their node does: calls, and those who work for them.
 
-import type { Said } from '@millrace/log'
+import type { BatchItem } from '@millrace/log'
 import { mustStop } from '@millrace/log/internal'
 import type { Message, ToolPart } from '@millrace/protocol'
 import { recordEnds } from '../record-scope.ts'
@@ -56,7 +56,7 @@ export async function endCalls(execution: NodeExecution, prefix = '', lane = exe
     const records = children.flatMap(({ chunk }) =>
       chunk.type === 'subagent-end' ? recordEnds(session, { runId, agentId: chunk.agentId }, lane) : [],
     )
-    const outcomeOf = ({ toolCallId, executor = 'server' }: ToolPart): Said => {
+    const outcomeOf = ({ toolCallId, executor = 'server' }: ToolPart): BatchItem => {
       const errorText = 'nobody waits for it any more'
       return { chunk: { type: 'tool-output-error', toolCallId, errorText, code: 'interrupted', executor }, lane }
     }

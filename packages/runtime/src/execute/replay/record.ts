@@ -1,6 +1,6 @@
 // What the log remembers of a workflow beside its entries for people: what hooks gave, what state was set, where the workflow stands. No reader sees it.
 
-import type { Lane, Said } from '@millrace/log'
+import type { Lane, BatchItem } from '@millrace/log'
 import type { Hook, Json } from '@millrace/protocol'
 
 /** What a hook gave, or why it gave nothing. */
@@ -38,7 +38,7 @@ export interface HookRecord {
 }
 
 /** The entry that keeps a record. */
-export function recordOf({ hookId, hook, given, emissions }: HookRecord, lane: Lane): Said {
+export function recordOf({ hookId, hook, given, emissions }: HookRecord, lane: Lane): BatchItem {
   const result = given as unknown as Json
   return {
     chunk: { type: 'hook-completed', hookId, hook, result, ...(emissions !== undefined && { emissions }) },

@@ -1,7 +1,7 @@
 // What an execution was given, has changed and has shown since its last commit. Code that starts again comes to all of it again: what a commit has counted
 // is neither shown nor changed twice.
 
-import type { Lane, Said } from '@millrace/log'
+import type { Lane, BatchItem } from '@millrace/log'
 import type { Chunk, Json, StructuredDataChunk } from '@millrace/protocol'
 import { ValidationError } from '../../error/error.ts'
 import { keyOf } from '../../session/key.ts'
@@ -22,7 +22,7 @@ export interface UnkeptSettings {
 
 /** What a commit keeps, and what to do once it has. */
 export interface Keeping {
-  readonly said: readonly Said[]
+  readonly said: readonly BatchItem[]
   readonly records: readonly HookRecord[]
   kept(): void
 }
@@ -148,7 +148,7 @@ export class Unkept {
     return true
   }
 
-  #stateRecords(values: ReadonlyMap<string, Json | undefined>): Said[] {
+  #stateRecords(values: ReadonlyMap<string, Json | undefined>): BatchItem[] {
     const { scope, lane } = this.#settings
     return [...values].map(([key, value]) => {
       const given = { ...(value !== undefined && { value }) }

@@ -1,6 +1,6 @@
 // What a step asks of people and clients, as its commit says it: who is asked is asked by the same batch that says what for.
 
-import type { Lane, Said, Ticket, Writer } from '@millrace/log'
+import type { Lane, BatchItem, Ticket, Writer } from '@millrace/log'
 import { MAX_PENDINGS } from '@millrace/log/internal'
 import type { Chunk } from '@millrace/protocol'
 import { type Approval, approvalIdOf, approvalOf, type Verdict, verdictOf } from '../../define/approval.ts'
@@ -42,17 +42,17 @@ export async function modelCallCommit(
   lane: Lane,
   facts: readonly Chunk[],
   made: readonly RequestedCall<Callable>[],
-  besides: readonly Said[] = [],
-): Promise<readonly Said[] | ((ticket: Ticket) => readonly Said[])> {
+  besides: readonly BatchItem[] = [],
+): Promise<readonly BatchItem[] | ((ticket: Ticket) => readonly BatchItem[])> {
   const asked = await Promise.all(made.map(call => reviewCall(work, lane.origin.step, call)))
   const now = work.clock()
   const compose = (refused: ReadonlyMap<string, RefusedCall>) =>
     composed(work, lane, facts, asked, refused, now, besides)
   if (asked.every(call => pendingsOf(call).most === 0)) return compose(new Map())
   // The ticket may move again and again: what is large is measured once.
-  const builds = new Map<number, readonly Said[]>()
+  const builds = new Map<number, readonly BatchItem[]>()
   const weights = new Map<ReviewedCall, number>()
-  const build = (open: number): readonly Said[] => {
+  const build = (open: number): readonly BatchItem[] => {
     const refused = new Map<string, RefusedCall>()
     let room = MAX_PENDINGS - open
     for (const call of asked) {
@@ -104,7 +104,7 @@ export async function lateApprovalRequest(
   work: AgentExecution,
   step: number,
   call: Omit<RequestedCall<Callable>, 'parsedInput'>,
-): Promise<readonly Said[] | undefined> {
+): Promise<readonly BatchItem[] | undefined> {
   const { tool, input } = call
   const taken = approvalOf(tool.approval as Approval)?.rule
     ? await validate(tool.inputSchema, deepCopy(input))
@@ -157,10 +157,10 @@ function composed(
   asked: readonly ReviewedCall[],
   refused: ReadonlyMap<string, RefusedCall>,
   now: number,
-  besides: readonly Said[],
-): readonly Said[] {
+  besides: readonly BatchItem[],
+): readonly BatchItem[] {
   const calls = new Map(asked.map(call => [call.toolCallId, call]))
-  const batch: Said[] = facts.map(chunk => {
+  const batch: BatchItem[] = facts.map(chunk => {
     const call = chunk.type === 'tool-input-available' ? calls.get(chunk.toolCallId) : undefined
     if (call === undefined || chunk.type !== 'tool-input-available') return { chunk, lane }
     const why = refused.get(call.toolCallId)
@@ -168,7 +168,7 @@ function composed(
     const { toolCallId, toolName } = chunk
     return { chunk: { type: 'tool-input-error', toolCallId, toolName, errorText: why.errorText }, lane }
   })
-  const tail: Said[] = []
+  const tail: BatchItem[] = []
   for (const call of asked) {
     const { toolCallId, tool, verdict } = call
     const why = refused.get(toolCallId)
@@ -183,7 +183,7 @@ function composed(
 }
 
 /** A request for approval, with what its rule decided, on the lane of the call: that goes on by itself as soon as it is answered. */
-function approvalRequest(work: AgentExecution, step: number, call: ReviewedCall): readonly Said[] {
+function approvalRequest(work: AgentExecution, step: number, call: ReviewedCall): readonly BatchItem[] {
   const { toolCallId, verdict } = call
   const lane = callLane(work, step, toolCallId)
   const chunks = [

@@ -1,6 +1,6 @@
 // The commit that settles a call.
 
-import { LogError, type Said, type Ticket } from '@millrace/log'
+import { LogError, type BatchItem, type Ticket } from '@millrace/log'
 import { mustStop } from '@millrace/log/internal'
 import type { Agent, Chunk, Operation, ToolPart } from '@millrace/protocol'
 import type { Callable } from '../../define/tool.ts'
@@ -19,7 +19,7 @@ export interface ToolCallSettings {
 }
 
 /** The ends of the sub-agents at work for a call that cannot be any more, but for its own: the tool was another when they began. */
-export function replacedSubAgentEnds({ work, call }: ToolCallSettings, own?: string): Said[] {
+export function replacedSubAgentEnds({ work, call }: ToolCallSettings, own?: string): BatchItem[] {
   const { session, writer, runId, agentId } = work
   const { toolCallId } = call
   if (!session.mayHaveAgentFor(toolCallId) || (own !== undefined && session.hasAgent(runId, own))) return []
@@ -30,7 +30,7 @@ export function replacedSubAgentEnds({ work, call }: ToolCallSettings, own?: str
 /** Appends a batch on whatever ticket, unless the run is to stop: then its end says the rest. */
 export async function appendUnlessStopped(
   work: AgentExecution,
-  build: (ticket: Ticket) => readonly Said[],
+  build: (ticket: Ticket) => readonly BatchItem[],
 ): Promise<void> {
   const done = await work.writer.decide(ticket => (mustStop(ticket) || work.signal.aborted ? undefined : build(ticket)))
   if (done !== undefined) return
@@ -43,8 +43,8 @@ export function outcomeBatch(
   settings: ToolCallSettings,
   { chunk, output }: Outcome,
   patches: readonly Operation[],
-  ends: readonly Said[] = replacedSubAgentEnds(settings),
-): readonly Said[] {
+  ends: readonly BatchItem[] = replacedSubAgentEnds(settings),
+): readonly BatchItem[] {
   const { work, step, call } = settings
   const lane = callLane(work, step, call.toolCallId)
   const main = work.lane(step)
@@ -52,7 +52,7 @@ export function outcomeBatch(
   if (patches.length > 0) batch.push({ type: 'state-patch', patches: [...patches] })
   if (output !== undefined && isFinal(settings)) batch.push({ type: 'output', output })
   batch.push(checkpointOf(lane, false))
-  const said: Said[] = [...ends, ...batch.map(own => ({ chunk: own, lane }))]
+  const said: BatchItem[] = [...ends, ...batch.map(own => ({ chunk: own, lane }))]
   // The last call of a step closes it, on the lane that made the calls.
   if (isLast(settings)) said.push({ chunk: checkpointOf(main, true), lane: main })
   return said

@@ -1,6 +1,6 @@
 // A call of a sub-agent: another agent or a workflow at work in the same run, on a lane of its own, until its outcome is that of the call.
 
-import { type Lane, LogError, type Said } from '@millrace/log'
+import { type Lane, LogError, type BatchItem } from '@millrace/log'
 import type { Chunk, Json, Message } from '@millrace/protocol'
 import { unlessAborted } from '../../async/unless-aborted.ts'
 import type { Program } from '../../define/program.ts'
@@ -228,7 +228,7 @@ async function finish(
   // That of a finishing tool may be null.
   const output: Json = ended.output === undefined ? ended.text : ended.output
   const chunk: Chunk = { type: 'tool-output-available', toolCallId, output, executor: 'server' }
-  const last: Said = { chunk: { type: 'finish', finishReason: ended.finishReason }, lane: child.lane(ended.steps) }
+  const last: BatchItem = { chunk: { type: 'finish', finishReason: ended.finishReason }, lane: child.lane(ended.steps) }
   const sub = tools.get(call.toolName) as SubAgent
   try {
     await end(settings, sub, [...ended.facts, last], output, { chunk }, told)
@@ -248,7 +248,7 @@ function failureOutcome({ work, call }: ToolCallSettings, failure: MillraceError
 async function end(
   settings: ToolCallSettings,
   sub: SubAgent,
-  before: readonly Said[],
+  before: readonly BatchItem[],
   result: Json | MillraceError,
   outcome: Outcome,
   told: DelegationSpans,
@@ -269,7 +269,7 @@ async function end(
     work.signal.throwIfAborted()
     await session.refresh()
     // One that never began has no end.
-    const ends: Said[] = session.hasAgent(runId, agentId) ? [{ chunk, lane }] : []
+    const ends: BatchItem[] = session.hasAgent(runId, agentId) ? [{ chunk, lane }] : []
     // One that is done waited for all of its own.
     const below = failure ? subAgentEnds(session, writer, 'interrupted', agent => agent.parentId === agentId) : []
     // What the hooks of a workflow gave nobody asks for any more.

@@ -1,6 +1,6 @@
 // One call of the server's: progress as words on a lane of its own, the outcome as a commit of its own.
 
-import type { Lane, Said } from '@millrace/log'
+import type { Lane, BatchItem } from '@millrace/log'
 import { MAX_PENDINGS, mustStop, pendingKey } from '@millrace/log/internal'
 import type { Chunk, Operation } from '@millrace/protocol'
 import type { Halt } from '../executor.ts'
@@ -51,7 +51,7 @@ export async function executeCall(settings: ToolCallSettings): Promise<Halt | un
 }
 
 /** Asks for approval of a call that the log holds already, or says what was decided about it. */
-async function ask(settings: ToolCallSettings, asking: readonly Said[]): Promise<undefined> {
+async function ask(settings: ToolCallSettings, asking: readonly BatchItem[]): Promise<undefined> {
   const { work, step, call } = settings
   const { toolCallId } = call
   const refused = callLane(work, step, toolCallId).fits(asking) ? TOO_MANY : TOO_LARGE
@@ -114,7 +114,7 @@ export async function expireCall(settings: ToolCallSettings, pending: string): P
 }
 
 /** Commits what became of a call, on whatever ticket: an answer to another that comes meanwhile changes nothing about it. */
-async function commitBatch(work: AgentExecution, lane: Lane, batch: readonly Said[]): Promise<void> {
+async function commitBatch(work: AgentExecution, lane: Lane, batch: readonly BatchItem[]): Promise<void> {
   while ((await lane.commit(batch)).outcome === 'moved') work.signal.throwIfAborted()
 }
 

@@ -1,6 +1,6 @@
 // How a run goes on that another version of its workflow began: where the functions of this version say, decided once, before any node runs.
 
-import type { Lane, Said, Ticket } from '@millrace/log'
+import type { Lane, BatchItem, Ticket } from '@millrace/log'
 import { pendingKey } from '@millrace/log/internal'
 import type { Json, ToolPart } from '@millrace/protocol'
 import { branchesOf } from '../../define/wiring.ts'
@@ -124,20 +124,20 @@ export function settlementOf(
   records: readonly HookRecord[],
   lane: Lane,
   { pendings }: Ticket,
-): readonly Said[] {
+): readonly BatchItem[] {
   const questions = new Set(
     records.flatMap(({ given }) => given.asked ?? []).map(id => pendingKey({ kind: 'interrupt', id })),
   )
   const calls = new Set(records.flatMap(({ given }) => callsOf(given.value)))
   const responses = pendings
     .filter(pending => questions.has(pendingKey(pending)))
-    .map(({ id }): Said => ({ chunk: { type: 'interrupt-response', interruptId: id, response: null }, lane }))
+    .map(({ id }): BatchItem => ({ chunk: { type: 'interrupt-response', interruptId: id, response: null }, lane }))
   const shown = session.message(runId, agentId)
   const hidden = session.internalMessage(runId, agentId)
   const outcomes = [shown, hidden].flatMap(message =>
     (message?.parts ?? [])
       .filter((part): part is ToolPart => 'toolCallId' in part && calls.has(part.toolCallId) && isOpen(part))
-      .map(({ toolCallId }): Said => {
+      .map(({ toolCallId }): BatchItem => {
         const errorText = 'The workflow goes on elsewhere since this call was made.'
         const chunk = { type: 'tool-output-error', toolCallId, errorText, code: 'interrupted' } as const
         return { chunk, lane, internal: message === hidden }

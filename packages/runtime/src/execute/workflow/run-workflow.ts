@@ -1,6 +1,6 @@
 // A workflow at work: from where the log says that it stands, node after node, branches side by side, until its end, or until nothing of it can go on here.
 
-import type { Lane, Said } from '@millrace/log'
+import type { Lane, BatchItem } from '@millrace/log'
 import type { Chunk, Json } from '@millrace/protocol'
 import type { Node } from '../../define/node.ts'
 import type { Workflow } from '../../define/workflow.ts'
@@ -135,9 +135,9 @@ class WorkflowRun {
   }
 
   /** What a run says first. */
-  #beginning(lane: Lane): readonly Said[] {
+  #beginning(lane: Lane): readonly BatchItem[] {
     const { parent, session } = this.#work
-    const about: Said[] = parent ? [] : [{ chunk: { type: 'session', sessionId: session.id }, lane }]
+    const about: BatchItem[] = parent ? [] : [{ chunk: { type: 'session', sessionId: session.id }, lane }]
     return [...about, ...this.#arriving(lane)]
   }
 
@@ -251,7 +251,7 @@ class WorkflowRun {
     const { parent } = this.#work
     const seal = sealOf(lane, true)
     const hookId = `${this.#scope}${at.execution}`
-    const facts: Said[] = [
+    const facts: BatchItem[] = [
       ...(data !== undefined && !parent ? [{ chunk: { type: 'output', output: data } as const, lane }] : []),
       // Who goes on from here has nothing left to do.
       recordOf({ hookId, hook: 'node', given: { ...(data !== undefined && { value: data }) } }, lane),
@@ -311,7 +311,7 @@ class WorkflowRun {
   async #move(
     execution: NodeExecution,
     change: (position: WorkflowPosition) => WorkflowPosition,
-    said: readonly Said[] = [],
+    said: readonly BatchItem[] = [],
   ): Promise<void> {
     const { lane, at } = execution
     await this.#work.turn(async () => {
@@ -340,17 +340,17 @@ class WorkflowRun {
   }
 
   /** The record that an execution has ended: those below it are needed no more. */
-  #closing({ execution }: At, lane: Lane): Said {
+  #closing({ execution }: At, lane: Lane): BatchItem {
     const chunk = { type: 'hook-completed', hookId: `${this.#scope}${execution}`, hook: 'node' } as const
     return { chunk, lane, internal: true }
   }
 
   /** What is said of where a workflow stands: the line for people about each node that it comes to, and the record. */
-  #arriving(lane: Lane, after = this.#position, before?: WorkflowPosition): Said[] {
+  #arriving(lane: Lane, after = this.#position, before?: WorkflowPosition): BatchItem[] {
     const known = new Set(before ? openOf(before.line).map(({ execution }) => execution) : [])
     const workflow = this.#named(after.program)
     const fresh = openOf(after.line).filter(({ execution }) => !known.has(execution))
-    const notes = fresh.map(({ node, step }): Said => {
+    const notes = fresh.map(({ node, step }): BatchItem => {
       const message = workflow.nodes.get(node)?.title ?? node
       return { chunk: { type: 'status', message }, lane, node, step }
     })
