@@ -52,7 +52,7 @@ export type {
   ChatInput,
   ChatState,
   ChatStatus,
-  SaidPart,
+  UserPart,
   SendOptions,
   SendResult,
   WhenBusy,

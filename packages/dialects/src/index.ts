@@ -1,6 +1,6 @@
 export { convert } from './dialect/convert.ts'
 export type { Decoder, Dialect, Encoder, EndStatus, Told } from './dialect/dialect.ts'
-export type { Posted, PostedAnswer, PostedMessage, SaidPart } from './dialect/posted.ts'
+export type { Posted, PostedAnswer, PostedMessage, UserPart } from './dialect/posted.ts'
 export { chunkMeant, type Supplement, supplementOf } from './dialect/supplement.ts'
 export { type EventFormat, EventReader, readEvents, type WireEvent } from './http/event-reader.ts'
 export { newId } from './http/new-id.ts'

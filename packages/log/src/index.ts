@@ -18,5 +18,5 @@ export { Memory, type MemoryOptions, memoryStore } from './stores/memory/memory-
 export { openStore } from './stores/open-store.ts'
 export type { StreamStatus, Ticket, TicketPending, TicketRequest } from './ticket/ticket.ts'
 export type { GuestOptions, GuestOutcome } from './write/guest-append.ts'
-export type { CommitOptions, Committed, Discard, Lane, BatchItem, Write, WriteOptions, Written } from './write/lane.ts'
+export type { BatchItem, CommitOptions, Committed, Discard, Lane, Write, WriteOptions, Written } from './write/lane.ts'
 export type { Writer } from './write/writer.ts'

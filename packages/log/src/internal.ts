@@ -1,8 +1,8 @@
 // For the other packages of Millrace alone: these names may change in any release.
 
 export { MOST_DUE } from './manager/manager-options.ts'
-export type { FoldedLog, EntriesSince, SnapshotRef, ReadEntry } from './manager/stream-manager.ts'
-export { type BatchReader, type ReadBatch, entriesJsonOf } from './read/batch-reader.ts'
+export type { EntriesSince, FoldedLog, ReadEntry, SnapshotRef } from './manager/stream-manager.ts'
+export { type BatchReader, entriesJsonOf, type ReadBatch } from './read/batch-reader.ts'
 export { LruCache } from './read/lru-cache.ts'
 export { isPublicBlob } from './store/blobs.ts'
 export { schemeOf } from './stores/open-store.ts'

@@ -1,6 +1,6 @@
 export type { Answer, AnswerOptions } from './api/answer.ts'
 export type { DescribeOptions } from './api/description.ts'
-export type { AskOptions, SaidPart, UserInput } from './api/request.ts'
+export type { RequestOptions, UserInput, UserPart } from './api/request.ts'
 export type { RunResult } from './api/result.ts'
 export type { ResumeOptions } from './api/resumption.ts'
 export { Run, type StopOptions } from './api/run.ts'
@@ -15,7 +15,7 @@ export type { RuntimeOptions } from './api/runtime-options.ts'
 export type { SessionStatus } from './api/status.ts'
 export { RunStream, type StreamOptions } from './api/stream.ts'
 export type { Answered, ClaimOptions } from './api/submit-answer.ts'
-export type { Suspended, WaitingChild } from './api/suspension.ts'
+export type { PauseReason, WaitingChild } from './api/suspension.ts'
 export { createWorker, type Worker } from './api/worker.ts'
 export {
   type Agent,
@@ -25,12 +25,12 @@ export {
   type AgentShown,
   agent,
   type Computed,
-  type EndedStep,
+  type FinishedStep,
   type OutputOfAgent,
   type StateOf,
   type ToolNames,
 } from './define/agent.ts'
-export type { Approval, ApprovalContext, ApprovalRule, Verdict } from './define/approval.ts'
+export type { Approval, ApprovalContext, ApprovalDecision, ApprovalRule } from './define/approval.ts'
 export type { Budget } from './define/budget.ts'
 export type { EdgeDefinition, EdgeOptions, ForkEdgeOptions } from './define/edge.ts'
 export type {
@@ -76,7 +76,7 @@ export {
   type WorkflowShown,
   workflow,
 } from './define/workflow.ts'
-export { type Driving, type Engine, type InProcessOptions, inProcessEngine } from './drive/engine.ts'
+export { type Engine, type EngineDriver, type InProcessOptions, inProcessEngine } from './drive/engine.ts'
 export type { FinishedRun, Observer, PausedRun } from './drive/notices.ts'
 export * from './error/error.ts'
 export { CLIENT_TOOL_ERROR_CODES, type ErrorCode, errorCodes } from './error/error-codes.ts'
@@ -115,4 +115,4 @@ export {
 export type { Jsonified } from './schema/json.ts'
 export type { InputOf, JsonSchema, OutputOf, Schema } from './schema/schema.ts'
 export { consoleLogger, type Logger } from './telemetry/logger.ts'
-export type { SpanAbout, TelemetryOptions } from './telemetry/telemetry-options.ts'
+export type { SpanDescription, TelemetryOptions } from './telemetry/telemetry-options.ts'

@@ -2,5 +2,5 @@
 
 export { checkOptions as checkRuntimeOptions } from './api/runtime-options.ts'
 export type { PieceOptions, RunPiece } from './api/stream.ts'
-export { type NewUpload, uploadIn, uploadUnknown, uploadUrlOf } from './session/upload.ts'
-export { guarded } from './telemetry/logger.ts'
+export { type UploadInput, uploadIn, uploadUnknown, uploadUrlOf } from './session/upload.ts'
+export { safeLogger } from './telemetry/logger.ts'

@@ -10,7 +10,7 @@ import {
   EMPTY,
   isEmpty,
   partsOf,
-  type SaidPart,
+  type UserPart,
   type SendOptions,
   type SendResult,
   type WhenBusy,
@@ -43,7 +43,7 @@ export interface AdapterChatOptions<Cursor = string> extends ChatCallbacks {
 /** What a person says, on its way. */
 interface OutgoingMessage {
   readonly messageId: string
-  readonly parts: readonly SaidPart[]
+  readonly parts: readonly UserPart[]
   readonly metadata?: JsonObject
   readonly attachments: ChatAttachment[]
 }

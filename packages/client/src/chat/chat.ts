@@ -4,15 +4,15 @@ import type { Store } from '../store/store.ts'
 import type { ClientTools } from '../types/index.ts'
 import type { ChatCallbacks } from './callbacks.ts'
 
-/** One part of what a person says. */
-export type SaidPart = MessageChunk['parts'][number]
+/** A part of a user message. */
+export type UserPart = MessageChunk['parts'][number]
 
 /** What a person says: text, or parts and files. */
 export type ChatInput =
   | string
   | {
       readonly text?: string
-      readonly parts?: readonly SaidPart[]
+      readonly parts?: readonly UserPart[]
       readonly files?: Iterable<File>
       readonly metadata?: NonNullable<MessageChunk['metadata']>
     }
@@ -112,7 +112,7 @@ export const EMPTY: ChatError = {
 const fieldsOf = (input: ChatInput): Exclude<ChatInput, string> => (typeof input === 'string' ? { text: input } : input)
 
 /** The parts of what a person says, but for files. */
-export const partsOf = (input: ChatInput): readonly SaidPart[] => {
+export const partsOf = (input: ChatInput): readonly UserPart[] => {
   const { text, parts = [] } = fieldsOf(input)
   return text ? [{ type: 'text', text }, ...parts] : parts
 }
@@ -124,7 +124,7 @@ export const contentOf = (input: ChatInput) => {
 }
 
 /** Files as they are shown until the server has them. */
-export const filesShown = (files: readonly File[]): SaidPart[] =>
+export const filesShown = (files: readonly File[]): UserPart[] =>
   files.map(file => ({
     type: 'file',
     mediaType: file.type || 'application/octet-stream',

@@ -16,7 +16,7 @@ import {
   contentOf,
   EMPTY,
   filesShown,
-  type SaidPart,
+  type UserPart,
   type SendOptions,
   type SendResult,
   type WhenBusy,
@@ -254,7 +254,7 @@ export class HttpChat<A = unknown> implements Chat {
       Date.now(),
     )
     const make = async () => {
-      const uploaded: SaidPart[] = []
+      const uploaded: UserPart[] = []
       for (const file of files) uploaded.push(await this.#api.upload(file))
       return { ...(await about()), runId, input: { parts: [...parts, ...uploaded], metadata } }
     }

@@ -3,7 +3,7 @@ import { RetryDelay, retry } from '@millrace/protocol/retry'
 import { BACKOFF, LATE_MS, sessionPath } from '../connection/api.ts'
 import type { ChatConnection } from '../connection/page-connection.ts'
 import { failureOf } from '../error/request-error.ts'
-import type { SaidPart } from './chat.ts'
+import type { UserPart } from './chat.ts'
 
 /** How often a request is tried that did not get there. */
 const ATTEMPTS = 5
@@ -42,7 +42,7 @@ export class SessionApi {
   }
 
   /** Gives a file to the server: the part that names it. The same bytes twice are one file. */
-  upload(file: File): Promise<SaidPart> {
+  upload(file: File): Promise<UserPart> {
     const headers = {
       'content-type': file.type || 'application/octet-stream',
       'x-filename': encodeURIComponent(file.name),

@@ -1,7 +1,7 @@
 // What a client of AG-UI sends, and what of it is a person's to say.
 
 import * as z from 'zod'
-import type { Posted, PostedAnswer, PostedMessage, SaidPart } from '../dialect/posted.ts'
+import type { Posted, PostedAnswer, PostedMessage, UserPart } from '../dialect/posted.ts'
 import { anyJson, anyObject } from '../dialect/schemas.ts'
 import { outputOf } from './event-to-chunk.ts'
 import { answerOf } from './interrupts.ts'
@@ -81,7 +81,7 @@ function saidOf({ id, content }: InputMessage): PostedMessage {
 
 type InputPart = z.output<typeof content>
 
-function partOf(part: InputPart): SaidPart {
+function partOf(part: InputPart): UserPart {
   if (part.type === 'text') return { type: 'text', text: part.text }
   const { value, mimeType = `${part.type === 'document' ? 'application' : part.type}/*`, type } = part.source
   return { type: 'file', url: type === 'data' ? `data:${mimeType};base64,${value}` : value, mediaType: mimeType }

@@ -2,7 +2,7 @@
 
 import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
-import type { Posted, PostedAnswer, PostedMessage, SaidPart } from '../dialect/posted.ts'
+import type { Posted, PostedAnswer, PostedMessage, UserPart } from '../dialect/posted.ts'
 import { AnswersSchema, anyObject } from '../dialect/schemas.ts'
 import { EXTENSION } from './extension.ts'
 
@@ -58,7 +58,7 @@ type UIPart = z.output<typeof part>
 
 function saidOf({ id, parts, metadata }: z.output<typeof message>): PostedMessage {
   const said = parts.filter(({ type }) => type !== 'step-start' && type !== EXTENSION)
-  return { id, parts: said as unknown as SaidPart[], metadata }
+  return { id, parts: said as unknown as UserPart[], metadata }
 }
 
 /** What a part of an assistant's message says came of its call. */

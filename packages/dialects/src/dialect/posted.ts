@@ -3,13 +3,13 @@
 
 import type { Json, JsonObject, MessageChunk } from '@millrace/protocol'
 
-/** One part of what a person says. */
-export type SaidPart = Exclude<MessageChunk['parts'][number], { type: 'reasoning' }>
+/** A part of a user message. */
+export type UserPart = Exclude<MessageChunk['parts'][number], { type: 'reasoning' }>
 
 /** What a person said, as a client has it; some dialects have no ids. */
 export interface PostedMessage {
   readonly id?: string | undefined
-  readonly parts: readonly SaidPart[]
+  readonly parts: readonly UserPart[]
   readonly metadata?: JsonObject | undefined
 }
 

@@ -1,7 +1,7 @@
 // The chunks of MUI X Chat, under its names, and what an adapter of its pages asks the server for.
 
 import * as z from 'zod'
-import type { Posted, SaidPart } from '../dialect/posted.ts'
+import type { Posted, UserPart } from '../dialect/posted.ts'
 import { AnswersSchema, anyObject } from '../dialect/schemas.ts'
 import { EXTENSION } from './chunk.ts'
 
@@ -101,7 +101,7 @@ export function postedOf({ message, regenerate, answers = [] }: MuiChatRequest):
 }
 
 /** What a person can say: what the page keeps with it is its own, and so is a file that only the page can open. */
-const saidIn = (parts: z.output<typeof message>['parts']): SaidPart[] =>
+const saidIn = (parts: z.output<typeof message>['parts']): UserPart[] =>
   parts
     .filter(({ type, url }) => type !== EXTENSION && !(type === 'file' && String(url).startsWith('blob:')))
-    .map(({ state, ...part }) => part) as unknown as SaidPart[]
+    .map(({ state, ...part }) => part) as unknown as UserPart[]

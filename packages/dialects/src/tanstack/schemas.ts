@@ -3,7 +3,7 @@
 import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
 import { postedOf as postedOfAgUi, type RunAgentInput, RunAgentInputSchema } from '../ag-ui/schemas.ts'
-import type { Posted, PostedAnswer, PostedMessage, SaidPart } from '../dialect/posted.ts'
+import type { Posted, PostedAnswer, PostedMessage, UserPart } from '../dialect/posted.ts'
 import { AnswersSchema, anyJson, anyObject } from '../dialect/schemas.ts'
 import { jsonOf } from './chunk-reader.ts'
 
@@ -158,7 +158,7 @@ const MEDIA: Readonly<Record<string, string>> = {
   document: 'application/octet-stream',
 }
 
-function partOf(part: z.output<typeof contentPart>): readonly SaidPart[] {
+function partOf(part: z.output<typeof contentPart>): readonly UserPart[] {
   const { type, content, text = content, source } = part as Record<string, unknown>
   if (type === 'text') return typeof text === 'string' ? [{ type, text }] : []
   const known = MEDIA[type as string]

@@ -3,14 +3,14 @@ import { type CutRequest, discardDrafts, requestCut } from '../compat/cleanup-to
 import {
   type EndStatus,
   endStream,
-  type RunFailure,
   failStream,
   pauseStream,
+  type RunFailure,
   resumeStream,
 } from '../compat/stream-lifecycle.ts'
 import { BatchReader, type ReaderOptions } from '../read/batch-reader.ts'
 import { LiveFanout } from '../read/live-fanout.ts'
-import { LogHistory, type LogState, type EntriesSince } from '../read/log-history.ts'
+import { type EntriesSince, LogHistory, type LogState } from '../read/log-history.ts'
 import { placeOf, type ReadEntry, type ReadFrom, Reading, shown } from '../read/reading.ts'
 import { canRewindTo } from '../read/rewind-point.ts'
 import { type Retention, trim } from '../retention/trim.ts'

@@ -50,7 +50,7 @@ export interface ReadBatch {
 /** The pieces that say all that some batches do, as those are stored: whoever makes another piece of one has made it of its entries. */
 const stored = new WeakMap<object, readonly StoredBatch[]>()
 
-/** The entries of a piece as the JSON of a frame, where that can be had without a look into them. */
+/** Returns the entries of a batch as the JSON of a frame, if it is available without parsing them. */
 export function entriesJsonOf(piece: object): string | undefined {
   const batches = stored.get(piece)
   return batches && entriesJson(batches)

@@ -32,7 +32,7 @@ export interface LogState {
   readonly snapshot: SnapshotRef
 }
 
-/** The snapshot from which a log was read, how far it reaches and how large it is, about, in bytes; all zero where there was none. */
+/** The snapshot that a log was read from: its last sequence and its approximate size in bytes. Both are 0 without one. */
 export interface SnapshotRef {
   readonly sequence: number
   readonly bytes: number
@@ -54,10 +54,10 @@ interface CachedLogState extends SharedLogState {
   readonly unsealed: OpenDrafts
 }
 
-/** What lies after a place. */
+/** The entries after a cursor. */
 export interface EntriesSince {
   readonly entries: readonly Entry[]
-  /** The place that they reach. */
+  /** The cursor after the last of them. */
   readonly cursor: Cursor
   /** How much that is, about. */
   readonly bytes: number

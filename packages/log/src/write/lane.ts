@@ -16,7 +16,7 @@ export interface CommitOptions extends WriteOptions {
   readonly closesStep?: boolean
 }
 
-/** A chunk of a batch that says more than the batch does: another lane, another step, that it is internal. */
+/** A chunk of a batch with options of its own: another lane, another step, or internal. */
 export interface BatchItem extends WriteOptions {
   readonly chunk: Chunk
   readonly lane?: Lane

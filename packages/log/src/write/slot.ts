@@ -6,12 +6,12 @@ import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Draft } from './drafts.ts'
 import {
+  type BatchItem,
   type BatchLike,
   type CommitOptions,
   type Committed,
   isHidden,
   PUBLIC,
-  type BatchItem,
   type WriteOptions,
   type Written,
 } from './lane.ts'

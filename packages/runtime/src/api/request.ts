@@ -18,14 +18,14 @@ type RequestChunk = Extract<Chunk, { type: 'run-requested' }>
 /** What is asked for, apart from who asks and under which id. */
 export type RunSpec = Pick<RequestChunk, 'program' | 'message' | 'cut' | 'resume' | 'data'>
 
-/** A part of what a person says: what else a message may hold is an agent's word. */
-export type SaidPart = Exclude<Content, { type: 'reasoning' }>
+/** A part of a user message. */
+export type UserPart = Exclude<Content, { type: 'reasoning' }>
 
 /** What a person says: text, or a message of parts. */
-export type UserInput = string | { readonly parts: readonly SaidPart[]; readonly metadata?: Input['metadata'] }
+export type UserInput = string | { readonly parts: readonly UserPart[]; readonly metadata?: Input['metadata'] }
 
-/** Who asks, and what goes with it. */
-export interface AskOptions {
+/** Options of a request for a run. */
+export interface RequestOptions {
   /** Who asks again under the same id gets the same run. */
   readonly runId?: string
   /** A label of who asks, as the server's own code knows it. */
@@ -59,7 +59,7 @@ export function messageOf(input: UserInput, messageId: string = randomUUID()): I
 }
 
 /** The kinds of parts that a person says, beside data of any name. */
-const SAID: readonly string[] = ['text', 'file', 'source-url', 'source-document'] satisfies SaidPart['type'][]
+const SAID: readonly string[] = ['text', 'file', 'source-url', 'source-document'] satisfies UserPart['type'][]
 
 /** Throws, with the place, where a message holds what no person says: who reads the log would not know what to make of it. */
 function mustBeSaid(message: Input): void {
@@ -77,7 +77,11 @@ function mustBeSaid(message: Input): void {
 export const LONGEST_RUN_ID = 256
 
 /** The entry that asks for a run; throws where it could not be one. */
-export function requestOf(asked: RunSpec, runId: string, { whenBusy, data = asked.data }: AskOptions): RequestChunk {
+export function requestOf(
+  asked: RunSpec,
+  runId: string,
+  { whenBusy, data = asked.data }: RequestOptions,
+): RequestChunk {
   if (typeof runId === 'string' && runId.length > LONGEST_RUN_ID) {
     throw new ValidationError(`runId: expected at most ${LONGEST_RUN_ID} characters, found ${runId.length}`)
   }

@@ -10,7 +10,7 @@ import {
 } from '@millrace/protocol'
 import { outputStreamId } from '../session/session.ts'
 import { runOf } from './request.ts'
-import { type Suspended, suspensionOf } from './suspension.ts'
+import { type PauseReason, suspensionOf } from './suspension.ts'
 
 /** How a run stands at its end or pause. */
 export interface RunResult<Output = unknown> {
@@ -26,7 +26,7 @@ export interface RunResult<Output = unknown> {
   readonly error: ErrorInfo | undefined
   readonly reason: string | undefined
   /** Why a paused run waits; not there otherwise. */
-  readonly suspended?: Suspended
+  readonly suspended?: PauseReason
   /** All that a paused run waits for, its sub-agents too; empty otherwise. */
   readonly pendings: readonly Pending[]
 }

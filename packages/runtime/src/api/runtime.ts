@@ -12,8 +12,8 @@ import { RunError } from '../error/error.ts'
 import { DEFAULT_BACKOFF } from '../model/backoff.ts'
 import { isSessionUnknown, sessionUnknown, withLog } from '../session/log-errors.ts'
 import { contextOf } from '../session/run-context.ts'
-import { type KeptUpload, keepUpload, type NewUpload, readUpload } from '../session/upload.ts'
-import { consoleLogger, guarded } from '../telemetry/logger.ts'
+import { keepUpload, readUpload, type StoredUpload, type UploadInput } from '../session/upload.ts'
+import { consoleLogger, safeLogger } from '../telemetry/logger.ts'
 import { Telemetry } from '../telemetry/telemetry.ts'
 import type { Answer, AnswerOptions } from './answer.ts'
 import { type DescribeOptions, describeSession } from './description.ts'
@@ -21,9 +21,9 @@ import { KeyedQueue } from './keyed-queue.ts'
 import { programOf } from './program.ts'
 import { overtaken, refusalOf } from './refusal.ts'
 import {
-  type AskOptions,
   messageOf,
   mustBeNew,
+  type RequestOptions,
   type RunSpec,
   requestFor,
   requestOf,
@@ -38,7 +38,7 @@ import { type SessionStatus, statusOf } from './status.ts'
 import { type Answered, type AnswerTarget, type ClaimOptions, claimCall, submitAnswer } from './submit-answer.ts'
 
 /** What is said of any run that is asked for. */
-interface Starting extends AskOptions {
+interface Starting extends RequestOptions {
   /** The session; if none is named a new one, of the run's own id where that is given. */
   readonly session?: string
   readonly input?: UserInput
@@ -85,7 +85,7 @@ export class Runtime implements RunHost {
     const { store, engine = {}, log, timers = systemTimers, logger = consoleLogger } = options
     this.#blockedAfterMs = options.blockedAfterMs ?? BLOCKED_AFTER_MS
     this.manager = new StreamManager({ ...log, store, timers })
-    const told = guarded(logger)
+    const told = safeLogger(logger)
     this.#telemetry = new Telemetry(options.telemetry, told)
     this.#notices = new Notices({
       manager: this.manager,
@@ -138,7 +138,7 @@ export class Runtime implements RunHost {
   }
 
   /** Goes on from an interrupted run, or from a checkpoint of one that has ended, by another that names it. */
-  async resume(sessionId: string, runId: string, options: ResumeOptions & AskOptions = {}): Promise<Run> {
+  async resume(sessionId: string, runId: string, options: ResumeOptions & RequestOptions = {}): Promise<Run> {
     if (options?.mode === 'with-confirmation' && (await this.#confirm(sessionId, runId, options))) {
       return new Run(this, sessionId, runId)
     }
@@ -153,7 +153,7 @@ export class Runtime implements RunHost {
   async #confirm(
     sessionId: string,
     runId: string,
-    { approved, reason, guest, principal }: Extract<ResumeOptions, { mode: 'with-confirmation' }> & AskOptions,
+    { approved, reason, guest, principal }: Extract<ResumeOptions, { mode: 'with-confirmation' }> & RequestOptions,
   ): Promise<boolean> {
     const { run, pendings } = (await this.#info(sessionId)).ticket
     const asked = run?.runId === runId && run.paused ? pendings.filter(({ kind }) => kind === 'approval') : []
@@ -174,7 +174,7 @@ export class Runtime implements RunHost {
   }
 
   /** Does a turn again, with the same message, in place of all that came of it; the latest, if none is named. */
-  retry(sessionId: string, runId?: string, options: AskOptions = {}): Promise<Run> {
+  retry(sessionId: string, runId?: string, options: RequestOptions = {}): Promise<Run> {
     // The latest is what was that when it was asked for: who asks at the same time means the same.
     let id = runId
     return this.#askAgain(sessionId, options, isCutFor('retry'), ({ view }) => {
@@ -190,7 +190,7 @@ export class Runtime implements RunHost {
     sessionId: string,
     messageId: string,
     input: UserInput,
-    options: AskOptions & { readonly newMessageId?: string } = {},
+    options: RequestOptions & { readonly newMessageId?: string } = {},
   ): Promise<Run> {
     return this.#askAgain(sessionId, options, isCutFor('edit'), ({ view }) => {
       const of = runOfMessage(view, messageId)
@@ -214,13 +214,13 @@ export class Runtime implements RunHost {
   }
 
   /** Keeps a file with a session, for as long as the session: a message names it by the url that it is given. */
-  upload(sessionId: string, upload: NewUpload): Promise<KeptUpload> {
+  upload(sessionId: string, upload: UploadInput): Promise<StoredUpload> {
     checkObject('upload', upload)
     return withLog(sessionId, () => keepUpload(this.manager, sessionId, upload))
   }
 
   /** A file that a session keeps; undefined where it keeps none under that hash. */
-  uploaded(sessionId: string, hash: string): Promise<NewUpload | undefined> {
+  uploaded(sessionId: string, hash: string): Promise<UploadInput | undefined> {
     return withLog(sessionId, () => readUpload(this.manager, sessionId, hash))
   }
 
@@ -228,7 +228,7 @@ export class Runtime implements RunHost {
   async stop(
     sessionId: string,
     runId: string,
-    options: StopOptions & Pick<AskOptions, 'guest' | 'principal'> = {},
+    options: StopOptions & Pick<RequestOptions, 'guest' | 'principal'> = {},
   ): Promise<boolean> {
     checkObject('options', options)
     const { mode = 'interrupt', reason, guest = 'runtime', principal } = options
@@ -301,7 +301,7 @@ export class Runtime implements RunHost {
     sessionId: string,
     asked: RunSpec,
     runId: string,
-    options: AskOptions,
+    options: RequestOptions,
     isNamed: boolean,
   ): Promise<Run<Output>> {
     for (;;) {
@@ -322,7 +322,7 @@ export class Runtime implements RunHost {
   /** Asks for something that was decided on what the session shows; where that has moved meanwhile, it is decided again (law 5). */
   async #askAgain(
     sessionId: string,
-    options: AskOptions,
+    options: RequestOptions,
     repeats: (request: RunRequest) => boolean,
     decide: (seen: ObservedSession) => AskedAgain | Promise<AskedAgain>,
   ): Promise<Run> {
@@ -359,7 +359,7 @@ export class Runtime implements RunHost {
     sessionId: string,
     asked: RunSpec,
     runId: string,
-    options: AskOptions,
+    options: RequestOptions,
     ifVersion?: string,
   ): Promise<Run<Output> | undefined> {
     // Nobody here would drive it, and who asks would wait for ever.

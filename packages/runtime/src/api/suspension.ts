@@ -16,7 +16,7 @@ export interface WaitingChild {
  * Why a run is paused. Of an agent: all calls of the root agent's step wait for people or clients; some of them do, and others are done or wait for sub-agents; or
  * only sub-agents wait. Of a workflow: calls of its models wait, or questions, or sub-agents; or several of these, in whichever nodes.
  */
-export type Suspended =
+export type PauseReason =
   | { readonly kind: 'suspended_client_tool'; readonly toolCallIds: readonly string[] }
   | { readonly kind: 'suspended_step_partial'; readonly toolCallIds: readonly string[]; readonly stepId: string }
   | { readonly kind: 'suspended_awaiting_children'; readonly children: readonly WaitingChild[] }
@@ -29,7 +29,7 @@ export type Suspended =
     }
 
 /** Why a run is paused, told from the view. */
-export function suspensionOf(view: View, runId: string): Suspended {
+export function suspensionOf(view: View, runId: string): PauseReason {
   const own = view.pendings.filter(pending => agentOf(view, pending) === runId)
   const waiting = own.flatMap(pending => (pending.kind === 'interrupt' ? [] : pending.part.toolCallId))
   const toolCallIds = [...new Set(waiting)]
@@ -40,7 +40,7 @@ export function suspensionOf(view: View, runId: string): Suspended {
 }
 
 /** How the step of an agent stands, where calls of it wait. */
-function stepOf({ messages }: View, runId: string, waiting: readonly string[]): Suspended | undefined {
+function stepOf({ messages }: View, runId: string, waiting: readonly string[]): PauseReason | undefined {
   if (waiting.length === 0) return undefined
   const { calls, open, steps } = positionOf(messages.find(({ id }) => id === messageIdOf(runId, runId)))
   if (waiting.length === calls.length) return { kind: 'suspended_client_tool', toolCallIds: waiting }
@@ -48,7 +48,12 @@ function stepOf({ messages }: View, runId: string, waiting: readonly string[]): 
   return { kind: 'suspended_step_partial', toolCallIds: open.map(({ toolCallId }) => toolCallId), stepId }
 }
 
-function oneOf(toolCallIds: readonly string[], interruptIds: readonly string[], view: View, runId: string): Suspended {
+function oneOf(
+  toolCallIds: readonly string[],
+  interruptIds: readonly string[],
+  view: View,
+  runId: string,
+): PauseReason {
   const children = childrenOf(view, runId)
   const kinds = [toolCallIds, interruptIds, children].filter(({ length }) => length > 0)
   if (kinds.length > 1) return { kind: 'suspended_mixed', toolCallIds, interruptIds, children }

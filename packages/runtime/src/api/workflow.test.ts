@@ -16,7 +16,7 @@ import { inRow, Play, publicOf, say, single } from '../execute/workflow/play.fix
 import { scriptedModel } from '../model/scripted-model.ts'
 import { approve, ask, call, counted, give, scripted, soundLog } from './people.fixture.ts'
 import type { Runtime } from './runtime.ts'
-import type { Suspended } from './suspension.ts'
+import type { PauseReason } from './suspension.ts'
 import { codeOf, echo, testRuntime, typesOf } from './test-runtime.fixture.ts'
 
 const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
@@ -32,7 +32,7 @@ const reason = (id: string, ...calls: ReturnType<typeof call>[]) =>
   })
 
 /** Why a run of one node waits that does these things side by side. */
-async function suspended(...things: (() => Promise<unknown>)[]): Promise<Suspended | undefined> {
+async function suspended(...things: (() => Promise<unknown>)[]): Promise<PauseReason | undefined> {
   const play = await Play.of(single({ run: async () => void (await Promise.all(things.map(thing => thing()))) }))
   const { status, suspended: why, pendings } = await play.result()
   expect(status).toBe('paused')

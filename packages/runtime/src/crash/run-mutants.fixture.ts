@@ -1,6 +1,6 @@
 // Drivers and stores with one planted bug each: the schedules must find every one of them.
 
-import type { Lane, LogStore, BatchItem, Writer } from '@millrace/log'
+import type { BatchItem, Lane, LogStore, Writer } from '@millrace/log'
 import type { BatchLike } from '@millrace/log/internal'
 import type { Chunk } from '@millrace/protocol'
 import type { AgentPosition } from '../execute/agent-position.ts'

@@ -29,7 +29,10 @@ const apart =
         }
         const late = (batch as readonly BatchItem[]).filter(isApart)
         if (late.length === 0) return commit(batch, options)
-        const done = await commit((batch as readonly BatchItem[]).filter(said => !isApart(said)) as typeof batch, options)
+        const done = await commit(
+          (batch as readonly BatchItem[]).filter(said => !isApart(said)) as typeof batch,
+          options,
+        )
         await commit(late as unknown as typeof batch, options)
         return done
       }

@@ -33,7 +33,7 @@ export type Computed<T, State = Json | undefined, Context = Json | undefined> =
   | ((context: AgentContext<State, Context>) => T | PromiseLike<T>)
 
 /** A step that has ended. */
-export interface EndedStep<ToolName extends string = string, State = Json | undefined, Context = Json | undefined>
+export interface FinishedStep<ToolName extends string = string, State = Json | undefined, Context = Json | undefined>
   extends AgentContext<State, Context> {
   /** The agent's message so far. */
   readonly message: Message
@@ -70,7 +70,7 @@ export interface AgentDefinition<
   readonly stateSchema?: S
   readonly initialState?: S extends Schema ? InputOf<S> : JsonObject
   /** Ends the run after a step, though the model would go on. */
-  readonly stopWhen?: (step: EndedStep<Tools[number]['name'], State, Context>) => boolean | PromiseLike<boolean>
+  readonly stopWhen?: (step: FinishedStep<Tools[number]['name'], State, Context>) => boolean | PromiseLike<boolean>
   readonly maxSteps?: number
   readonly budget?: Partial<Omit<Budget, 'steps'>>
   /** What of a long history the model is sent; all of it, if nothing is said. */
@@ -123,7 +123,7 @@ export interface Agent<
   readonly output: { readonly schema: Schema; readonly jsonSchema: JsonSchema } | undefined
   readonly stateSchema: Schema | undefined
   readonly initialState: JsonObject | undefined
-  readonly stopWhen: ((step: EndedStep) => boolean | PromiseLike<boolean>) | undefined
+  readonly stopWhen: ((step: FinishedStep) => boolean | PromiseLike<boolean>) | undefined
   readonly budget: Budget
   readonly trimHistory: AgentDefinition<Name, Tools, undefined, undefined>['trimHistory']
   readonly parallelCalls: number

@@ -4,8 +4,8 @@ import type { Json } from '@millrace/protocol'
 import { ValidationError } from '../error/error.ts'
 import type { AgentContext } from './agent.ts'
 
-/** What a rule says: nobody need be asked, a person must be, or it decides by itself. */
-export type Verdict = boolean | { readonly approved: boolean; readonly reason?: string }
+/** The result of a rule: `false` needs no approval, `true` asks a person, an object decides without asking. */
+export type ApprovalDecision = boolean | { readonly approved: boolean; readonly reason?: string }
 
 /** What a rule is given beside the input of the call. */
 export interface ApprovalContext extends AgentContext {
@@ -14,7 +14,10 @@ export interface ApprovalContext extends AgentContext {
 }
 
 /** Tells for each call whether it needs approval. One that throws leaves it to a person. */
-export type ApprovalRule<Input = unknown> = (input: Input, context: ApprovalContext) => Verdict | PromiseLike<Verdict>
+export type ApprovalRule<Input = unknown> = (
+  input: Input,
+  context: ApprovalContext,
+) => ApprovalDecision | PromiseLike<ApprovalDecision>
 
 /** Whether calls need approval: all of them, or as a rule says; and how long an answer is waited for, in milliseconds, before it counts as a denial. */
 export type Approval<Input = unknown> =
@@ -50,11 +53,11 @@ export function checkApproval(name: string, approval: unknown): void {
 }
 
 /** What a rule says of a call; `true` where it says nothing that can be understood. */
-export async function verdictOf(
+export async function approvalDecisionOf(
   rule: ApprovalRule | undefined,
   input: unknown,
   context: ApprovalContext,
-): Promise<Verdict> {
+): Promise<ApprovalDecision> {
   const verdict = rule ? ((await rule(input as Json, context)) as unknown) : true
   if (typeof verdict === 'boolean') return verdict
   const { approved, reason } = Object(verdict) as { approved?: unknown; reason?: unknown }

@@ -5,10 +5,10 @@ import { describe, expect, expectTypeOf, test } from 'vitest'
 import { z } from 'zod'
 import type { Answer } from '../api/answer.ts'
 import type { RunResult } from '../api/result.ts'
-import type { Suspended } from '../api/suspension.ts'
+import type { PauseReason } from '../api/suspension.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
 import { agent, type OutputOfAgent, type ToolNames } from './agent.ts'
-import type { Approval, ApprovalContext, Verdict } from './approval.ts'
+import type { Approval, ApprovalContext, ApprovalDecision } from './approval.ts'
 import { type SubAgent, subAgent } from './sub-agent.ts'
 import { type ClientTool, type Tool, type ToolInput, type ToolOutput, tool } from './tool.ts'
 
@@ -71,7 +71,7 @@ describe('an approval', () => {
     })
     subAgent(agent({ name: 'child', model }), { inputSchema: input, approval: ({ days }) => days > 3 })
     expectTypeOf(own).toExtend<Tool<'own'>>()
-    expectTypeOf<Verdict>().toEqualTypeOf<boolean | { readonly approved: boolean; readonly reason?: string }>()
+    expectTypeOf<ApprovalDecision>().toEqualTypeOf<boolean | { readonly approved: boolean; readonly reason?: string }>()
     expect(typeof own.approval).toBe('function')
   })
 
@@ -134,8 +134,8 @@ test('an answer is one of its kinds, whole', () => {
     { kind: 'tool-result', id: 'c', output: () => 1 },
   ]
   expect(answers).toHaveLength(8)
-  expectTypeOf<RunResult['suspended']>().toEqualTypeOf<Suspended | undefined>()
-  expectTypeOf<Suspended['kind']>().toEqualTypeOf<
+  expectTypeOf<RunResult['suspended']>().toEqualTypeOf<PauseReason | undefined>()
+  expectTypeOf<PauseReason['kind']>().toEqualTypeOf<
     | 'suspended_client_tool'
     | 'suspended_step_partial'
     | 'suspended_awaiting_children'

@@ -6,7 +6,7 @@ import { Sessions } from '../session/sessions.ts'
 import { Snapshots } from '../session/snapshots.ts'
 import { StoreClock } from '../session/store-clock.ts'
 import { Drive, type DriveSettings } from './drive.ts'
-import type { Driving } from './engine.ts'
+import type { EngineDriver } from './engine.ts'
 
 /** How long a session is not looked at in which only something is due that is told by others, unless it has a deadline before. */
 const LEFT_MS = 30_000
@@ -18,7 +18,7 @@ const PASSING: ReadonlySet<string> = new Set(['busy', 'absent', 'closed', 'refus
 /** What took the log away while it was driven: whoever has it, or reaches it first, goes on. */
 const LOST: ReadonlySet<string> = new Set(['fenced', 'regressed', 'unavailable'])
 
-export class Driver implements Driving {
+export class Driver implements EngineDriver {
   readonly #settings: DriveSettings
   readonly #sessions: Sessions
   readonly #snapshots: Snapshots

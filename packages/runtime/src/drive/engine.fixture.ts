@@ -7,8 +7,8 @@ import {
   type Agent,
   agent,
   createRuntime,
-  type Driving,
   type Engine,
+  type EngineDriver,
   type Runtime,
   type RuntimeOptions,
   scriptedModel,
@@ -56,7 +56,7 @@ class Gate {
 }
 
 /** Sessions that are due until somebody has driven them, as an engine sees them. */
-class Field implements Driving {
+class Field implements EngineDriver {
   readonly #waiting = new Set<string>()
   readonly #driven = new Map<string, PromiseWithResolvers<void>>()
   readonly #watchers = new Set<() => void>()

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { Clock } from './clock.fixture.ts'
 import { engineSuite } from './engine.fixture.ts'
-import { type Driving, FIRST_REST_MS, inProcessEngine, LONGEST_REST_MS, POLL_MS } from './engine.ts'
+import { type EngineDriver, FIRST_REST_MS, inProcessEngine, LONGEST_REST_MS, POLL_MS } from './engine.ts'
 
 engineSuite('the engine in this process', options => inProcessEngine({ pollMs: 10, ...options }))
 
 /** Something to drive, of which a test says only what matters to it. */
-const driving = (own: Partial<Driving> = {}): Driving => ({
+const driving = (own: Partial<EngineDriver> = {}): EngineDriver => ({
   due: async () => [],
   drive: async () => {},
   leave() {},

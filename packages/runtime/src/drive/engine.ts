@@ -1,8 +1,8 @@
 import { systemTimers, type Timers } from '@millrace/log'
 import { ValidationError } from '../error/error.ts'
 
-/** What an engine drives: the sessions of one store. */
-export interface Driving {
+/** Drives the sessions of one store on an engine's behalf. */
+export interface EngineDriver {
   /** The sessions in which something is due that can be driven here and that nobody drives, those due longest first; rejects where nobody can tell now. */
   due(limit: number): Promise<readonly string[]>
   /** Drives a session as long as something is due in it; rejects where something went wrong that no log tells: leave that session alone for a while. */
@@ -16,7 +16,7 @@ export interface Driving {
 /** Decides who drives a run, and when. What a run does, and what survives, is the log's: the same on every engine. */
 export interface Engine {
   /** Begins to drive what is due; once, for one runtime. */
-  start(driving: Driving): void
+  start(driving: EngineDriver): void
   /** Says that something may be due in a session. */
   wake(sessionId: string): void
   /** Takes nothing more, and resolves when all that was under way is handed over or let go. */
@@ -80,7 +80,7 @@ class InProcess implements Engine {
   /** Sessions that were spoken of while they were driven: what is due there may be newer than what was looked at. */
   readonly #again = new Set<string>()
   readonly #rests = new Map<string, Rest>()
-  #driving: Driving | undefined
+  #driving: EngineDriver | undefined
   #cancelPoll: (() => void) | undefined
   #looking: Promise<void> | undefined
   #isLookWanted = false
@@ -90,7 +90,7 @@ class InProcess implements Engine {
     this.#options = options
   }
 
-  start(driving: Driving): void {
+  start(driving: EngineDriver): void {
     if (this.#driving !== undefined || this.#stopping !== undefined) {
       throw new ValidationError('engine: it was started or stopped before: make one for each runtime')
     }
@@ -141,7 +141,7 @@ class InProcess implements Engine {
     })
   }
 
-  async #takeDue(driving: Driving): Promise<void> {
+  async #takeDue(driving: EngineDriver): Promise<void> {
     const room = this.#options.concurrency - this.#active.size
     if (room <= 0) return
     // Those that are driven or left alone must not hide the others.
@@ -151,7 +151,7 @@ class InProcess implements Engine {
     for (const sessionId of due) if (!this.#active.has(sessionId)) this.wake(sessionId)
   }
 
-  #drive(driving: Driving, sessionId: string): void {
+  #drive(driving: EngineDriver, sessionId: string): void {
     const done = driving.drive(sessionId).then(
       () => void this.#rests.delete(sessionId),
       () => this.#rest(sessionId),

@@ -1,7 +1,7 @@
 // What whoever is at work in a run works with: a writer and lanes, the session, and the signals that tell it to end.
 
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
-import type { Lane, BatchItem, Timers, Writer } from '@millrace/log'
+import type { BatchItem, Lane, Timers, Writer } from '@millrace/log'
 import type { Chunk, FinishReason, Json, Message, Usage } from '@millrace/protocol'
 import type { Signal } from '../async/signal.ts'
 import type { Agent, AgentContext } from '../define/agent.ts'

@@ -1,6 +1,6 @@
 // The names of a workflow's records in its run: one that works for a call has names of its own.
 
-import type { Lane, BatchItem } from '@millrace/log'
+import type { BatchItem, Lane } from '@millrace/log'
 import { shortKeyOf } from '../session/key.ts'
 import type { Session } from '../session/session.ts'
 

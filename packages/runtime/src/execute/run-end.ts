@@ -1,6 +1,6 @@
 // How a run ends, as the batch that says so. An end is never refused (law 6), and says no more than what may be shown.
 
-import { LogError, type BatchItem, type Ticket, type Writer } from '@millrace/log'
+import { type BatchItem, LogError, type Ticket, type Writer } from '@millrace/log'
 import { stopStatus } from '@millrace/log/internal'
 import type { Agent, Chunk, FinishReason, RunStatus } from '@millrace/protocol'
 import { MillraceError } from '../error/error.ts'

@@ -2,7 +2,7 @@ import type { VersionNegotiationOptions } from '@modelcontextprotocol/client'
 import type { Tool } from '../define/tool.ts'
 import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import { consoleLogger, guarded, type Logger } from '../telemetry/logger.ts'
+import { consoleLogger, type Logger, safeLogger } from '../telemetry/logger.ts'
 import { Connection } from './connection.ts'
 import { endpointOf, type McpServer } from './endpoint.ts'
 import { legalToolNames } from './legal-tool-names.ts'
@@ -59,7 +59,7 @@ export async function connectMcp(options: McpOptions): Promise<Mcp> {
   if (include !== undefined && typeof include !== 'function' && !Array.isArray(include)) {
     throw new ValidationError(`connectMcp: include: expected names or a function, found ${describeType(include)}`)
   }
-  const logger = guarded(given)
+  const logger = safeLogger(given)
   const connection = new Connection({ server, connectTimeoutMs, versionNegotiation: options.versionNegotiation })
   let current: Pick<Mcp, 'tools' | 'skipped'> = { tools: [], skipped: [] }
   // Includes the time of opening a connection.

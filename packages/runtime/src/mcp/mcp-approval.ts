@@ -1,4 +1,4 @@
-import type { Approval, ApprovalContext, ApprovalRule, Verdict } from '../define/approval.ts'
+import type { Approval, ApprovalContext, ApprovalDecision, ApprovalRule } from '../define/approval.ts'
 import type { McpToolInfo } from './list-tools.ts'
 
 /** Context of an approval rule, with the server's description of the tool. */
@@ -7,7 +7,10 @@ export interface McpApprovalContext extends ApprovalContext {
 }
 
 /** Decides whether a call of a server's tool needs approval. If it throws, the call needs approval. */
-export type McpApprovalRule = (input: unknown, context: McpApprovalContext) => Verdict | PromiseLike<Verdict>
+export type McpApprovalRule = (
+  input: unknown,
+  context: McpApprovalContext,
+) => ApprovalDecision | PromiseLike<ApprovalDecision>
 
 /** Approval of calls of a server's tools, as for other tools, with one rule for all of them. */
 export type McpApproval = boolean | McpApprovalRule | { readonly rule?: McpApprovalRule; readonly timeout?: number }

@@ -19,7 +19,7 @@ import type {
   SharedV4Warning,
 } from '@ai-sdk/provider'
 
-type UserPart = Extract<LanguageModelV4Message, { role: 'user' }>['content'][number]
+type V4UserPart = Extract<LanguageModelV4Message, { role: 'user' }>['content'][number]
 type OldUserPart = Extract<LanguageModelV3Message, { role: 'user' }>['content'][number]
 type AssistantPart = Extract<LanguageModelV4Message, { role: 'assistant' }>['content'][number]
 type OldAssistantPart = Extract<LanguageModelV3Message, { role: 'assistant' }>['content'][number]
@@ -83,7 +83,7 @@ function messageOf(message: LanguageModelV4Message, warn: Warn): LanguageModelV3
   }
 }
 
-const userPartOf = (part: UserPart, warn: Warn): OldUserPart[] => (part.type === 'file' ? fileOf(part, warn) : [part])
+const userPartOf = (part: V4UserPart, warn: Warn): OldUserPart[] => (part.type === 'file' ? fileOf(part, warn) : [part])
 
 function assistantPartOf(part: AssistantPart, warn: Warn): OldAssistantPart[] {
   switch (part.type) {

@@ -1,6 +1,6 @@
 // Drivers and guests that do not look at the ticket in one place each: the races must find every one of them.
 
-import type { LogStore, BatchItem, Writer } from '@millrace/log'
+import type { BatchItem, LogStore, Writer } from '@millrace/log'
 import type { BatchLike } from '@millrace/log/internal'
 import type { Chunk, ToolPart } from '@millrace/protocol'
 import type { Need } from '../execute/tool/need.ts'

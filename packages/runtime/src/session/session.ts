@@ -1,7 +1,7 @@
 // A session as its driver knows it: the fold of its log, kept up step by step at the cost of what is new.
 
 import { LogError, type StreamInfo, type StreamManager, type Writer } from '@millrace/log'
-import type { FoldedLog, EntriesSince, SnapshotRef } from '@millrace/log/internal'
+import type { EntriesSince, FoldedLog, SnapshotRef } from '@millrace/log/internal'
 import {
   type Agent,
   type Cursor,

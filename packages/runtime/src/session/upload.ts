@@ -6,15 +6,15 @@ import type { Message, Part } from '@millrace/protocol'
 import { MillraceError } from '../error/error.ts'
 import { sessionUnknown } from './log-errors.ts'
 
-/** A file to be kept. */
-export interface NewUpload {
+/** A file to store. */
+export interface UploadInput {
   readonly data: Uint8Array
   readonly mediaType: string
   readonly filename?: string
 }
 
-/** A file that is kept: what a message calls it, and what it is. */
-export interface KeptUpload {
+/** A stored file, with the URL by which a message refers to it. */
+export interface StoredUpload {
   readonly hash: string
   /** `upload:<hash>`: what a part `{ type: 'file', mediaType, url }` of a message says. */
   readonly url: string
@@ -33,18 +33,22 @@ export const uploadIn = (url: string): string | undefined =>
   url.startsWith(SCHEME) ? url.slice(SCHEME.length) : undefined
 
 /** What a message calls a file once a session keeps it. */
-export function uploadUrlOf(upload: NewUpload): string {
+export function uploadUrlOf(upload: UploadInput): string {
   const hash = createHash('sha256').update(headOf(upload)).update(upload.data).digest('hex')
   return `${SCHEME}${hash}`
 }
 
-const aboutOf = ({ mediaType, filename }: NewUpload) => ({ mediaType, ...(filename !== undefined && { filename }) })
+const aboutOf = ({ mediaType, filename }: UploadInput) => ({ mediaType, ...(filename !== undefined && { filename }) })
 
 /** What a file is stands before it, on a line of its own: one blob cannot be there by half. */
-const headOf = (upload: NewUpload): Buffer => Buffer.from(`${JSON.stringify(aboutOf(upload))}\n`)
+const headOf = (upload: UploadInput): Buffer => Buffer.from(`${JSON.stringify(aboutOf(upload))}\n`)
 
 /** Keeps a file with a session, under the hash of its bytes and of what it is: the same file twice is kept once. */
-export async function keepUpload(manager: StreamManager, sessionId: string, upload: NewUpload): Promise<KeptUpload> {
+export async function keepUpload(
+  manager: StreamManager,
+  sessionId: string,
+  upload: UploadInput,
+): Promise<StoredUpload> {
   const { data } = upload
   const kept = Buffer.concat([headOf(upload), data])
   const hash = createHash('sha256').update(kept).digest('hex')
@@ -59,11 +63,11 @@ export async function readUpload(
   manager: StreamManager,
   sessionId: string,
   hash: string,
-): Promise<NewUpload | undefined> {
+): Promise<UploadInput | undefined> {
   const kept = /^[0-9a-f]{64}$/.test(hash) ? await manager.blob(sessionId, keyOf(hash)) : undefined
   if (kept === undefined) return undefined
   const end = kept.indexOf(0x0a)
-  const about = JSON.parse(Buffer.from(kept.subarray(0, end)).toString()) as Omit<NewUpload, 'data'>
+  const about = JSON.parse(Buffer.from(kept.subarray(0, end)).toString()) as Omit<UploadInput, 'data'>
   return { ...about, data: kept.subarray(end + 1) }
 }
 

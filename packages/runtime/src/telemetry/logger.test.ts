@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { consoleLogger, guarded, type Logger } from './logger.ts'
+import { consoleLogger, type Logger, safeLogger } from './logger.ts'
 
 test('retries without the cause if a logger throws, and ignores a logger that always throws', () => {
   const told: unknown[] = []
@@ -7,7 +7,7 @@ test('retries without the cause if a logger throws, and ignores a logger that al
     if ('cause' in fields) throw new Error('I choke')
     told.push([message, fields])
   }
-  const { warn, error } = guarded({ warn: picky, error: picky })
+  const { warn, error } = safeLogger({ warn: picky, error: picky })
   warn('a', { runId: 'r', cause: 1 })
   error('b', { runId: 'r' })
   expect(told).toEqual([
@@ -17,7 +17,7 @@ test('retries without the cause if a logger throws, and ignores a logger that al
   const never: Logger['warn'] = () => {
     throw new Error('never')
   }
-  expect(() => guarded({ warn: never, error: never }).error('c', { cause: 1 })).not.toThrow()
+  expect(() => safeLogger({ warn: never, error: never }).error('c', { cause: 1 })).not.toThrow()
 })
 
 test('consoleLogger prints a warning on one line and an error with its stack', () => {

@@ -24,7 +24,7 @@ const formatFields = (fields: Readonly<Record<string, unknown>>): string =>
   Object.keys(fields).length === 0 ? '' : ` ${inspect(fields, ONE_LINE)}`
 
 /** Wraps a logger so that it never throws: a failing logger must not fail a run. */
-export function guarded(logger: Logger): Logger {
+export function safeLogger(logger: Logger): Logger {
   const safe = (level: keyof Logger): Logger['warn'] => {
     return (message, fields) => {
       try {

@@ -12,7 +12,7 @@ import { GuardedSpan } from './guarded-span.ts'
 import { Instruments } from './instruments.ts'
 import type { Logger } from './logger.ts'
 import { attribute, type Operation, SCHEMA_URL, SCOPE } from './semantic-conventions.ts'
-import type { SpanAbout, TelemetryOptions } from './telemetry-options.ts'
+import type { SpanDescription, TelemetryOptions } from './telemetry-options.ts'
 
 /** The parent context and the identity of a span. */
 export interface SpanPlace {
@@ -27,7 +27,7 @@ export interface SpanPlace {
 export interface SpanStart {
   readonly operation: Operation
   readonly attributes: Attributes
-  readonly about: Partial<SpanAbout>
+  readonly about: Partial<SpanDescription>
   readonly links?: Link[]
 }
 
@@ -94,7 +94,7 @@ export class Scope {
   }
 
   /** The attributes of the application's callback. */
-  #own(about: SpanAbout): Attributes {
+  #own(about: SpanDescription): Attributes {
     const own: unknown = this.guard.attempt('attributes', () => this.#attributes?.(about))
     if (typeof own !== 'object' || own === null) return {}
     if (!(own instanceof Promise)) return own as Attributes

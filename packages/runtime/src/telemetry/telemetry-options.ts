@@ -2,7 +2,7 @@ import type { Attributes, MeterProvider, TracerProvider } from '@opentelemetry/a
 import type { Operation } from './semantic-conventions.ts'
 
 /** Describes a span, for the callback that adds attributes to it. */
-export interface SpanAbout {
+export interface SpanDescription {
   readonly operation: Operation
   readonly sessionId: string
   readonly runId: string
@@ -25,5 +25,5 @@ export interface TelemetryOptions {
   /** Whether spans contain messages, instructions, and inputs and outputs of tools. @default false */
   readonly content?: boolean
   /** Returns additional attributes of a span. Called when it starts. */
-  readonly attributes?: (about: SpanAbout) => Attributes
+  readonly attributes?: (about: SpanDescription) => Attributes
 }

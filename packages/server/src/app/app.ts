@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { memoryStore, systemTimers } from '@millrace/log'
 import { type Agent, consoleLogger, type Logger, type Runtime, ValidationError, type Workflow } from '@millrace/runtime'
-import { checkRuntimeOptions, guarded } from '@millrace/runtime/internal'
+import { checkRuntimeOptions, safeLogger } from '@millrace/runtime/internal'
 import { errorResponseOf, Refusal } from '../errors/refusal.ts'
 import { CLIENT_GONE } from '../http/channel.ts'
 import { responseOf } from '../http/fetch.ts'
@@ -37,7 +37,7 @@ export class App<Types = unknown> {
     this.#options = options
     this.#isGuarded = authorize !== undefined
     this.#settings = settings.stream
-    this.#logger = guarded(logger)
+    this.#logger = safeLogger(logger)
     this.#lifetime = new Lifetime(options, settings, this.#logger)
     this.#requests = new RequestHandler({
       basePath: settings.basePath,

@@ -1,4 +1,4 @@
-import type { AskOptions, ResumeOptions, Run, StartOptions, StartWorkflowOptions } from '@millrace/runtime'
+import type { RequestOptions, ResumeOptions, Run, StartOptions, StartWorkflowOptions } from '@millrace/runtime'
 import type { Program } from '../auth/authorize.ts'
 import { Refusal } from '../errors/refusal.ts'
 import { negotiate, type ReplyType } from '../http/accept.ts'
@@ -132,9 +132,9 @@ export const runs = [
 
 /** Asks for a run in place of one that was there, and answers with it. */
 async function replyWithReplacement(
-  call: RouteCall<{ readonly [K in 'runId' | 'whenBusy']?: AskOptions[K] | undefined }>,
+  call: RouteCall<{ readonly [K in 'runId' | 'whenBusy']?: RequestOptions[K] | undefined }>,
   message: RunMessage | undefined,
-  ask: (options: AskOptions) => Promise<Run>,
+  ask: (options: RequestOptions) => Promise<Run>,
 ): Promise<Reply> {
   const { services, caller, request, body } = call
   const how = negotiate(request.headers.get('accept'), ['json', 'sse', 'ndjson'])

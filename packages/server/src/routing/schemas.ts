@@ -1,7 +1,7 @@
 // What the routes take and give, once: bodies and queries are checked by these, and the OpenAPI document is made of them.
 
 import { MAX_CLAIM, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_TITLE, metadataProblem } from '@millrace/log/internal'
-import type { SaidPart } from '@millrace/runtime'
+import type { UserPart } from '@millrace/runtime'
 import * as z from 'zod'
 import { isObject } from '../util/is-object.ts'
 import { anyJson, anyObject, jsonSchemaOf } from './json-schemas.ts'
@@ -47,7 +47,7 @@ const partSchemas: ReadonlyMap<unknown, z.ZodType> = new Map(
       ...partFilename,
       text: z.string().optional(),
     },
-  } satisfies Record<Exclude<SaidPart['type'], `data-${string}`>, z.ZodRawShape>).map(([type, fields]) => [
+  } satisfies Record<Exclude<UserPart['type'], `data-${string}`>, z.ZodRawShape>).map(([type, fields]) => [
     type,
     z.looseObject({ type: z.literal(type), ...fields }),
   ]),
@@ -60,7 +60,7 @@ const partSchemaOf = ({ type }: { readonly type?: unknown }): z.ZodType | undefi
 
 /** A part, checked by what it says to be; it stays as it is. */
 const part = z
-  .custom<SaidPart>()
+  .custom<UserPart>()
   .check(({ value, issues }) => {
     const say = (message: string, path: string[] = []) => issues.push({ code: 'custom', input: value, path, message })
     if (!isObject(value)) return void say('expected a part')

@@ -1,6 +1,6 @@
 // The caller of a request as the runtime takes it.
 
-import type { AskOptions } from '@millrace/runtime'
+import type { RequestOptions } from '@millrace/runtime'
 import type { Caller } from '../auth/authorize.ts'
 import type { RouteCall } from '../routing/route.ts'
 
@@ -11,7 +11,7 @@ export const guestOf = ({ label, owner }: Caller) => ({ guest: label, principal:
 export const answererOf = ({ label, owner }: Caller) => ({ guest: label, ...(owner !== null && { principal: owner }) })
 
 /** The caller that asks for a run, with the context that the app's `context` option gives the run. */
-export async function requesterOf({ services, request, body }: RouteCall, caller: Caller): Promise<AskOptions> {
+export async function requesterOf({ services, request, body }: RouteCall, caller: Caller): Promise<RequestOptions> {
   const context = await services.contextOf(request, caller, body)
   return { ...guestOf(caller), ...(context !== undefined && { context }) }
 }

@@ -2,14 +2,14 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Chunk, JsonObject } from '@millrace/protocol'
-import { type Run, RunError, type SaidPart } from '@millrace/runtime'
+import { type Run, RunError, type UserPart } from '@millrace/runtime'
 import { Refusal } from '../errors/refusal.ts'
 import type { Services } from '../routing/services.ts'
 import { unlessTrimmed } from '../sessions/unless-trimmed.ts'
 import { withoutVersion } from './program.ts'
 
 /** What a person says. */
-export type RunMessage = string | { readonly parts: readonly SaidPart[]; readonly metadata?: JsonObject | undefined }
+export type RunMessage = string | { readonly parts: readonly UserPart[]; readonly metadata?: JsonObject | undefined }
 
 /** Throws where a message is larger than the server takes. */
 export function assertInputSize({ limits }: Services, message: RunMessage | undefined): void {

@@ -1,6 +1,6 @@
 // A question to a person, which the node waits for, in whichever process it will be answered.
 
-import type { Lane, BatchItem, TicketPending } from '@millrace/log'
+import type { BatchItem, Lane, TicketPending } from '@millrace/log'
 import { MAX_PENDINGS, pendingKey } from '@millrace/log/internal'
 import type { InterruptChunk, Json } from '@millrace/protocol'
 import { describeType } from '../../error/check-object.ts'

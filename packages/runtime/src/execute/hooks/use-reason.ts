@@ -1,6 +1,6 @@
 // The model call of a node: it streams, uses tools, gives an object that fits, and may ask a person before it goes on.
 
-import { LogError, type BatchItem } from '@millrace/log'
+import { type BatchItem, LogError } from '@millrace/log'
 import type { Json, JsonObject } from '@millrace/protocol'
 import type { AnyTool } from '../../define/tool.ts'
 import { MillraceError } from '../../error/error.ts'

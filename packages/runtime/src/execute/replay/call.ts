@@ -1,4 +1,4 @@
-import type { Lane, BatchItem } from '@millrace/log'
+import type { BatchItem, Lane } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
 import type { AgentTelemetry } from '../../telemetry/agent-span.ts'
 import type { NodeExecution } from './execution.ts'

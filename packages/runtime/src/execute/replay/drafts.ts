@@ -1,7 +1,7 @@
 // Objects that models have shown and not finished: of first passes, which commits hold, and of answers that are under way. Where nothing will come of them
 // any more, nobody is to wait for them.
 
-import type { Lane, BatchItem, Writer } from '@millrace/log'
+import type { BatchItem, Lane, Writer } from '@millrace/log'
 import type { Session } from '../../session/session.ts'
 import { recordScope } from '../record-scope.ts'
 import type { NodeExecution } from './execution.ts'

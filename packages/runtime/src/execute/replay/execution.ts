@@ -1,6 +1,6 @@
 // One try at one execution of a node: its code runs, and each hook that it calls is answered from the log, or done and committed.
 
-import { type Lane, LogError, type BatchItem } from '@millrace/log'
+import { type BatchItem, type Lane, LogError } from '@millrace/log'
 import type { Chunk, Json, StructuredDataChunk } from '@millrace/protocol'
 import type { Agent } from '../../define/agent.ts'
 import { MillraceError, ValidationError } from '../../error/error.ts'

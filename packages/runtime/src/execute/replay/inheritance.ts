@@ -1,7 +1,7 @@
 // What a run takes over that goes on from one that has ended. It is kept in the new run before anything of it is at work, so that this stands by itself: whoever
 // takes it up need not know the old one.
 
-import type { Lane, BatchItem } from '@millrace/log'
+import type { BatchItem, Lane } from '@millrace/log'
 import { type Entry, Fold, isGuest, type Part, type StructuredDataChunk } from '@millrace/protocol'
 import type { Session } from '../../session/session.ts'
 import { Journal } from './journal.ts'
@@ -50,7 +50,11 @@ export async function inheritanceOf(session: Session, runId: string): Promise<In
 }
 
 /** The batches that keep an inheritance, as few as fit: before the last of them, which says where the run stands, it has not begun. */
-export function batchesOf({ records }: Inheritance, lane: Lane, last: readonly BatchItem[]): readonly (readonly BatchItem[])[] {
+export function batchesOf(
+  { records }: Inheritance,
+  lane: Lane,
+  last: readonly BatchItem[],
+): readonly (readonly BatchItem[])[] {
   const said = records.map(record => recordOf(record, lane))
   return lane.fits([...said, ...last]) ? [[...said, ...last]] : [...halves(said, lane), last]
 }

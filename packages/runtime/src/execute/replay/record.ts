@@ -1,6 +1,6 @@
 // What the log remembers of a workflow beside its entries for people: what hooks gave, what state was set, where the workflow stands. No reader sees it.
 
-import type { Lane, BatchItem } from '@millrace/log'
+import type { BatchItem, Lane } from '@millrace/log'
 import type { Hook, Json } from '@millrace/protocol'
 
 /** What a hook gave, or why it gave nothing. */

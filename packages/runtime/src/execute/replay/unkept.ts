@@ -1,7 +1,7 @@
 // What an execution was given, has changed and has shown since its last commit. Code that starts again comes to all of it again: what a commit has counted
 // is neither shown nor changed twice.
 
-import type { Lane, BatchItem } from '@millrace/log'
+import type { BatchItem, Lane } from '@millrace/log'
 import type { Chunk, Json, StructuredDataChunk } from '@millrace/protocol'
 import { ValidationError } from '../../error/error.ts'
 import { keyOf } from '../../session/key.ts'

@@ -1,9 +1,15 @@
 // What a step asks of people and clients, as its commit says it: who is asked is asked by the same batch that says what for.
 
-import type { Lane, BatchItem, Ticket, Writer } from '@millrace/log'
+import type { BatchItem, Lane, Ticket, Writer } from '@millrace/log'
 import { MAX_PENDINGS } from '@millrace/log/internal'
 import type { Chunk } from '@millrace/protocol'
-import { type Approval, approvalIdOf, approvalOf, type Verdict, verdictOf } from '../../define/approval.ts'
+import {
+  type Approval,
+  type ApprovalDecision,
+  approvalDecisionOf,
+  approvalIdOf,
+  approvalOf,
+} from '../../define/approval.ts'
 import type { Callable } from '../../define/tool.ts'
 import type { ErrorCode } from '../../error/error-codes.ts'
 import type { RequestedCall } from '../../model/tool-calls.ts'
@@ -14,7 +20,7 @@ import { fitCalls, type WeighedCall } from './fit-calls.ts'
 
 /** A call, and whether somebody has to approve it. */
 interface ReviewedCall extends RequestedCall<Callable> {
-  readonly verdict: Verdict
+  readonly verdict: ApprovalDecision
   /** Until when an answer counts, if somebody is asked. */
   readonly deadline: number | undefined
 }
@@ -131,9 +137,13 @@ async function reviewCall(work: AgentExecution, step: number, call: RequestedCal
   const { tool, toolCallId, parsedInput: taken } = call
   const approval = approvalOf(tool.approval as Approval)
   if (approval === undefined) return { ...call, verdict: false, deadline: undefined }
-  let verdict: Verdict = true
+  let verdict: ApprovalDecision = true
   try {
-    verdict = await verdictOf(approval.rule, taken, { ...contextOf(work, step), toolCallId, toolName: tool.name })
+    verdict = await approvalDecisionOf(approval.rule, taken, {
+      ...contextOf(work, step),
+      toolCallId,
+      toolName: tool.name,
+    })
   } catch (cause) {
     work.signal.throwIfAborted()
     // Who cannot tell must not let it pass.
@@ -217,7 +227,7 @@ function requestOf({ runId }: AgentExecution, { toolCallId, tool, input, verdict
 function responseOf(
   { runId }: AgentExecution,
   toolCallId: string,
-  { approved, reason }: Exclude<Verdict, boolean>,
+  { approved, reason }: Exclude<ApprovalDecision, boolean>,
 ): Chunk {
   return {
     type: 'tool-approval-response',

@@ -1,6 +1,6 @@
 // The commit that settles a call.
 
-import { LogError, type BatchItem, type Ticket } from '@millrace/log'
+import { type BatchItem, LogError, type Ticket } from '@millrace/log'
 import { mustStop } from '@millrace/log/internal'
 import type { Agent, Chunk, Operation, ToolPart } from '@millrace/protocol'
 import type { Callable } from '../../define/tool.ts'

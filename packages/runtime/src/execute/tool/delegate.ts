@@ -1,6 +1,6 @@
 // A call of a sub-agent: another agent or a workflow at work in the same run, on a lane of its own, until its outcome is that of the call.
 
-import { type Lane, LogError, type BatchItem } from '@millrace/log'
+import { type BatchItem, type Lane, LogError } from '@millrace/log'
 import type { Chunk, Json, Message } from '@millrace/protocol'
 import { unlessAborted } from '../../async/unless-aborted.ts'
 import type { Program } from '../../define/program.ts'

@@ -1,6 +1,6 @@
 // One call of the server's: progress as words on a lane of its own, the outcome as a commit of its own.
 
-import type { Lane, BatchItem } from '@millrace/log'
+import type { BatchItem, Lane } from '@millrace/log'
 import { MAX_PENDINGS, mustStop, pendingKey } from '@millrace/log/internal'
 import type { Chunk, Operation } from '@millrace/protocol'
 import type { Halt } from '../executor.ts'

@@ -1,6 +1,6 @@
 // How a run goes on that another version of its workflow began: where the functions of this version say, decided once, before any node runs.
 
-import type { Lane, BatchItem, Ticket } from '@millrace/log'
+import type { BatchItem, Lane, Ticket } from '@millrace/log'
 import { pendingKey } from '@millrace/log/internal'
 import type { Json, ToolPart } from '@millrace/protocol'
 import { branchesOf } from '../../define/wiring.ts'

@@ -1,6 +1,6 @@
 // A workflow at work: from where the log says that it stands, node after node, branches side by side, until its end, or until nothing of it can go on here.
 
-import type { Lane, BatchItem } from '@millrace/log'
+import type { BatchItem, Lane } from '@millrace/log'
 import type { Chunk, Json } from '@millrace/protocol'
 import type { Node } from '../../define/node.ts'
 import type { Workflow } from '../../define/workflow.ts'

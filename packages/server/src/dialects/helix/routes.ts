@@ -15,7 +15,7 @@ import {
   SubmittedSchema,
 } from '@millrace/dialects/helix/schemas'
 import type { Ticket } from '@millrace/log'
-import { type AskOptions, type Run, RunError } from '@millrace/runtime'
+import { type RequestOptions, type Run, RunError } from '@millrace/runtime'
 import type { Caller, Program } from '../../auth/authorize.ts'
 import { negotiate } from '../../http/accept.ts'
 import { json, type Reply } from '../../http/reply.ts'
@@ -221,7 +221,7 @@ function stopping(mode: 'interrupt' | 'abort', summary: string): Route {
 async function replyWithReplacement(
   call: RouteCall,
   sessionId: string,
-  ask: (ticket: Ticket, options: AskOptions) => Promise<Run>,
+  ask: (ticket: Ticket, options: RequestOptions) => Promise<Run>,
 ): Promise<Reply> {
   const { services, request } = call
   const caller = await callerOf(call, sessionId)
@@ -231,7 +231,7 @@ async function replyWithReplacement(
     const { view } = await services.runtime.view(sessionId)
     const known = view.requests.find(request => request.runId === runId)
     if (known) return { run: services.runtime.run(sessionId, known.runId) }
-    const options = omitUndefined({ ...(await requesterOf(call, caller)), runId }) as AskOptions
+    const options = omitUndefined({ ...(await requesterOf(call, caller)), runId }) as RequestOptions
     return { run: await ask(ticket, options) }
   })
 }

@@ -1,4 +1,4 @@
-import type { PostedMessage, SaidPart } from '@millrace/dialects'
+import type { PostedMessage, UserPart } from '@millrace/dialects'
 import { agent, scriptedModel } from '@millrace/runtime'
 import { describe, expect, test } from 'vitest'
 import { codeOf, openDialectServer, said, user } from '../dialect-server.fixture.ts'
@@ -7,8 +7,8 @@ import { contentOf } from './transcript.ts'
 
 const bytes = (size: number, of = 7) => Buffer.alloc(size, of)
 const dataUrl = (data: Buffer, type = 'image/png') => `data:${type};base64,${data.toString('base64')}`
-const file = (url: string, more: object = {}) => ({ type: 'file', mediaType: 'image/png', url, ...more }) as SaidPart
-const look = (id: string | undefined, ...files: readonly SaidPart[]): PostedMessage => ({
+const file = (url: string, more: object = {}) => ({ type: 'file', mediaType: 'image/png', url, ...more }) as UserPart
+const look = (id: string | undefined, ...files: readonly UserPart[]): PostedMessage => ({
   id,
   parts: [{ type: 'text', text: 'Look' }, ...files],
 })
@@ -118,7 +118,7 @@ test.each([
 ])('a data URL %s is kept', (_, url, type) => {
   const [part] = withUrls([file(url, { mediaType: undefined })])
   expect(part).toMatchObject({ url: expect.stringMatching(/^upload:/) })
-  expect(contentOf([part as SaidPart])).toBe(contentOf([file(url, { mediaType: type })]))
+  expect(contentOf([part as UserPart])).toBe(contentOf([file(url, { mediaType: type })]))
 })
 
 test.each(['data:', 'data:,', 'data:text/plain', 'data:text/plain,%ff', 'https://example.com/a.png', 'upload:x'])(

@@ -1,7 +1,7 @@
 // Files that clients of other systems send within what they say, as data URLs, and again with every request that follows. A session keeps each as an upload, once, and its log names it.
 
-import type { SaidPart } from '@millrace/dialects'
-import { type NewUpload, uploadUrlOf } from '@millrace/runtime/internal'
+import type { UserPart } from '@millrace/dialects'
+import { type UploadInput, uploadUrlOf } from '@millrace/runtime/internal'
 import { Refusal } from '../../errors/refusal.ts'
 import type { Services } from '../../routing/services.ts'
 import { isFilename, isMediaType } from '../../runs/uploads.ts'
@@ -29,11 +29,11 @@ export function urlOf(part: FilePart): unknown {
 }
 
 /** What a person says, with the names of its files in their places. */
-export const withUrls = (parts: readonly SaidPart[]): SaidPart[] =>
+export const withUrls = (parts: readonly UserPart[]): UserPart[] =>
   parts.map(part => (part.type === 'file' && urlOf(part) !== part.url ? { ...part, url: urlOf(part) as string } : part))
 
 /** The files that are within what a person says; throws where they are larger than the server takes. */
-export function filesIn({ limits }: Pick<Services, 'limits'>, parts: readonly FilePart[]): readonly NewUpload[] {
+export function filesIn({ limits }: Pick<Services, 'limits'>, parts: readonly FilePart[]): readonly UploadInput[] {
   const { uploadBytes, attachedBytes } = limits
   const files = parts.flatMap(part => uploadOf(part) ?? [])
   let bytes = 0
@@ -48,7 +48,7 @@ export function filesIn({ limits }: Pick<Services, 'limits'>, parts: readonly Fi
 }
 
 /** The file that a part holds itself; undefined where it only names one, or holds nothing that can be read. */
-function uploadOf({ type, url, mediaType, filename }: FilePart): NewUpload | undefined {
+function uploadOf({ type, url, mediaType, filename }: FilePart): UploadInput | undefined {
   if (type !== 'file' || typeof url !== 'string' || !/^data:/i.test(url)) return undefined
   const comma = url.indexOf(',')
   const head = url.slice('data:'.length, Math.max(comma, 0))

@@ -4,8 +4,8 @@
 import type { Posted, PostedMessage } from '@millrace/dialects'
 import type { Ticket } from '@millrace/log'
 import { type Json, messageIdOf, type RunRequest } from '@millrace/protocol'
-import { type Answer, type AskOptions, type Run, RunError, type StartOptions } from '@millrace/runtime'
-import type { NewUpload } from '@millrace/runtime/internal'
+import { type Answer, type RequestOptions, type Run, RunError, type StartOptions } from '@millrace/runtime'
+import type { UploadInput } from '@millrace/runtime/internal'
 import type { Action, Program } from '../../auth/authorize.ts'
 import { Refusal, sessionUnknown } from '../../errors/refusal.ts'
 import type { RouteCall } from '../../routing/route.ts'
@@ -141,7 +141,7 @@ class Turn {
   }
 
   /** Says something new. */
-  async #start(message: PostedMessage, runId: string, whenBusy: AskOptions['whenBusy']): Promise<TurnOutcome> {
+  async #start(message: PostedMessage, runId: string, whenBusy: RequestOptions['whenBusy']): Promise<TurnOutcome> {
     const { services, caller } = this.#call
     const { sessionId, program, data } = this.#ask
     const { input, files } = this.#inputOf(message)
@@ -187,7 +187,7 @@ class Turn {
       newMessageId: message.id ?? `${runId}.said`,
       data,
     }
-    const run = await services.runtime.edit(sessionId, known.id, input, omitUndefined(options) as AskOptions)
+    const run = await services.runtime.edit(sessionId, known.id, input, omitUndefined(options) as RequestOptions)
     return { run, action: 'edit' }
   }
 
@@ -259,7 +259,7 @@ class Turn {
   }
 
   /** Keeps files with the session. */
-  async #upload(files: readonly NewUpload[]): Promise<void> {
+  async #upload(files: readonly UploadInput[]): Promise<void> {
     if (files.length === 0) return
     await this.#authorize('upload')
     for (const file of files) await this.#call.services.runtime.upload(this.#ask.sessionId, file)
