@@ -3,7 +3,7 @@ import { name } from '../composer/title.ts'
 import { wordsOf } from '../words.ts'
 import { plainOf } from './plain.ts'
 import { remove } from './remove.ts'
-import type { SessionLine } from './use-sessions.ts'
+import type { SessionSummary } from './use-sessions.ts'
 
 const STATES: { readonly [status: string]: string } = {
   active: 'at work',
@@ -13,7 +13,7 @@ const STATES: { readonly [status: string]: string } = {
 }
 
 interface SessionRowProps {
-  readonly session: SessionLine
+  readonly session: SessionSummary
   readonly isCurrent: boolean
   readonly onOpen: () => void
   readonly onRemoved: () => void

@@ -1,9 +1,9 @@
 import { useState } from 'react'
 import { SessionRow } from './session-row.tsx'
-import type { SessionLine } from './use-sessions.ts'
+import type { SessionSummary } from './use-sessions.ts'
 
 interface SessionsProps {
-  readonly lines: readonly SessionLine[]
+  readonly lines: readonly SessionSummary[]
   readonly current: string | undefined
   readonly onOpen: (session?: string) => void
   readonly onClose: () => void

@@ -1,7 +1,7 @@
 import { useEffect, useState } from 'react'
 
 /** A session as the list shows it. */
-export interface SessionLine {
+export interface SessionSummary {
   readonly sessionId: string
   readonly title?: string
   readonly line?: string
@@ -12,17 +12,17 @@ export interface SessionLine {
 
 interface Change {
   readonly type: string
-  readonly sessions: readonly SessionLine[]
+  readonly sessions: readonly SessionSummary[]
   readonly removed: readonly string[]
 }
 
 const AGAIN_MS = 2000
 
 /** The sessions, those touched last first, as they change. */
-export function useSessions(): readonly SessionLine[] {
-  const [lines, setLines] = useState<readonly SessionLine[]>([])
+export function useSessions(): readonly SessionSummary[] {
+  const [lines, setLines] = useState<readonly SessionSummary[]>([])
   useEffect(() => {
-    let known = new Map<string, SessionLine>()
+    let known = new Map<string, SessionSummary>()
     let source: EventSource | undefined
     let timer: ReturnType<typeof setTimeout> | undefined
     const leave = () => {

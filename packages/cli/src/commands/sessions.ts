@@ -1,7 +1,7 @@
 import { createConnection } from '@millrace/client'
 import { encodeRecording } from '@millrace/client/log'
 import type { View } from '@millrace/protocol'
-import type { SessionLine } from '@millrace/server'
+import type { SessionSummary } from '@millrace/server'
 import type { Call, Command } from '../command/command.ts'
 import { nearest } from '../command/nearest.ts'
 import { misused, wholeOf } from '../command/parse-call.ts'
@@ -74,7 +74,7 @@ const pathOf = (sessionId: string): string => `/sessions/${encodeURIComponent(se
 const apiOf = ({ options }: Source) => createConnection(options).api
 
 interface ListPage {
-  readonly sessions: readonly SessionLine[]
+  readonly sessions: readonly SessionSummary[]
   readonly next: string | null
 }
 
@@ -95,7 +95,10 @@ async function list(source: Source, limit: number, terminal: Terminal): Promise<
   if (isNone) terminal.say(`There are no sessions at ${source.name}.`)
 }
 
-function rowOf({ sessionId, title, line = '', status, updated, sequence }: SessionLine, { paint }: Terminal): string {
+function rowOf(
+  { sessionId, title, line = '', status, updated, sequence }: SessionSummary,
+  { paint }: Terminal,
+): string {
   const isOver = status === 'ended' || status === 'idle'
   return [
     paint('bold', oneLine(sessionId, 64).padEnd(24)),

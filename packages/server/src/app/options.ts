@@ -1,7 +1,7 @@
 import type { LogStore, Timers } from '@millrace/log'
 import type { Agent, RuntimeOptions, Workflow } from '@millrace/runtime'
 import type { Authorize } from '../auth/authorize.ts'
-import type { MakeContext } from '../auth/context.ts'
+import type { CreateContext } from '../auth/context.ts'
 import type { Cors } from '../auth/cors.ts'
 import { DEFAULT_LIMITS, type Limits } from '../auth/limits.ts'
 import type { StaticOptions } from '../http/static.ts'
@@ -18,7 +18,7 @@ export interface MillraceOptions<
   /** Who somebody is, and whether they may; without it the server is for this machine alone. */
   readonly authorize?: Authorize
   /** What the code of nodes and tools sees as its context: JSON without credentials. What a client sends is input, never context. */
-  readonly context?: MakeContext
+  readonly context?: CreateContext
   readonly limits?: Partial<Limits>
   /** What stands before `/api`; nothing, if nothing is said. */
   readonly basePath?: string

@@ -33,8 +33,8 @@ export interface Principal {
   readonly owner?: string
 }
 
-/** Somebody who may not; without a status 403, and 401 asks them to say who they are. */
-export interface NotAllowed {
+/** Refuses a request: 403, or 401 to ask for credentials. @default 403 */
+export interface AuthorizeRefusal {
   readonly refuse: string
   readonly status?: 401 | 403
 }
@@ -56,7 +56,7 @@ export interface AuthorizeRequest {
 /** Answers with a principal, or a refusal: null is one without a reason. */
 export type Authorize = (
   asked: AuthorizeRequest,
-) => string | Principal | NotAllowed | null | Promise<string | Principal | NotAllowed | null>
+) => string | Principal | AuthorizeRefusal | null | Promise<string | Principal | AuthorizeRefusal | null>
 
 /** Who asks, as routes see them. */
 export interface Caller {

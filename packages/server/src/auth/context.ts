@@ -11,14 +11,14 @@ export interface ContextRequest {
   readonly body: unknown
 }
 
-/** Answers with the context of a run: JSON without credentials. */
-export type MakeContext = (asked: ContextRequest) => Json | undefined | Promise<Json | undefined>
+/** Creates the context of a run: JSON without credentials. */
+export type CreateContext = (asked: ContextRequest) => Json | undefined | Promise<Json | undefined>
 
 /** The largest context, as JSON, in bytes. */
 export const MOST_CONTEXT_BYTES = 1024 * 1024
 
 /** The context of a run, as its log will have it. Whatever is wrong with it is the server's own fault, and nobody is told its words. */
-export async function contextOf(make: MakeContext | undefined, asked: ContextRequest): Promise<Json | undefined> {
+export async function contextOf(make: CreateContext | undefined, asked: ContextRequest): Promise<Json | undefined> {
   try {
     const text = JSON.stringify(await make?.(asked))
     if (text === undefined) return undefined

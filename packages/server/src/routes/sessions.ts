@@ -9,9 +9,9 @@ import {
   InfoBody,
   NewSessionBody,
   OlderMessages,
-  SessionLine,
   SessionList,
   SessionMade,
+  SessionSummarySchema,
   SessionView,
 } from '../routing/schemas.ts'
 import { guestOf } from '../runs/requester.ts'
@@ -97,7 +97,7 @@ export const sessions = [
     action: 'update',
     summary: 'Names a session, or says what belongs to it.',
     body: InfoBody,
-    replies: { 200: SessionLine },
+    replies: { 200: SessionSummarySchema },
     handle: async ({ services, caller, body, params }) => {
       const sessionId = params['sessionId'] as string
       await requireSession(services, caller, sessionId)

@@ -233,7 +233,7 @@ export const SessionMade = z.object({ sessionId: z.string() })
 
 const status = z.enum(['active', 'paused', 'ended', 'failed'])
 
-export const SessionLine = z.object({
+export const SessionSummarySchema = z.object({
   sessionId: z.string(),
   title: z.string().optional(),
   line: z.string().optional(),
@@ -242,7 +242,7 @@ export const SessionLine = z.object({
   updated: z.number(),
   sequence: z.int(),
 })
-export const SessionList = z.object({ sessions: z.array(SessionLine), next: z.string().nullable() })
+export const SessionList = z.object({ sessions: z.array(SessionSummarySchema), next: z.string().nullable() })
 const Page = z.object({
   total: z.int().describe('How many messages there are.'),
   hasMore: z.boolean().describe('Whether some lie before those that are given.'),

@@ -1,11 +1,11 @@
 import type { StreamManager, Timers } from '@millrace/log'
 import type { StreamChannel } from './stream-channel.ts'
 
-/** A line of a list of sessions. */
-export interface SessionLine {
+/** A session as lists show it. */
+export interface SessionSummary {
   readonly sessionId: string
   readonly title?: string
-  /** What was said last. */
+  /** The last text. */
   readonly line?: string
   readonly status: string
   readonly created: number
@@ -15,7 +15,7 @@ export interface SessionLine {
 
 /** What changed in somebody's list. */
 export interface ListChange {
-  readonly sessions: readonly SessionLine[]
+  readonly sessions: readonly SessionSummary[]
   readonly removed: readonly string[]
 }
 
@@ -80,7 +80,7 @@ class FollowedList {
   /** Those of them that may be gone. */
   readonly #unsure = new Set<string>()
   /** What the last look saw. */
-  #known: ReadonlyMap<string, SessionLine> | undefined
+  #known: ReadonlyMap<string, SessionSummary> | undefined
   #cancel: (() => void) | undefined
   #isRefreshing = false
   #isDirty = false
@@ -130,10 +130,10 @@ class FollowedList {
   }
 
   /** The sessions touched last: so many, or all that were touched since the last look if they are more. */
-  async #recentSessions(): Promise<{ readonly now: ReadonlyMap<string, SessionLine>; readonly hasMore: boolean }> {
+  async #recentSessions(): Promise<{ readonly now: ReadonlyMap<string, SessionSummary>; readonly hasMore: boolean }> {
     const [newest] = this.#known?.values() ?? []
     const since = this.#known ? (newest?.updated ?? 0) : Number.POSITIVE_INFINITY
-    const now = new Map<string, SessionLine>()
+    const now = new Map<string, SessionSummary>()
     for (let after: string | undefined; ; ) {
       const { sessions, next } = await pageOf(this.#manager, this.#principal, MAX_LISTED, after)
       for (const line of sessions) now.set(line.sessionId, line)
@@ -144,7 +144,7 @@ class FollowedList {
   }
 
   /** Which sessions are gone, and not only not among those touched last any more. */
-  async #removed(now: ReadonlyMap<string, SessionLine>, hasMore: boolean): Promise<readonly string[]> {
+  async #removed(now: ReadonlyMap<string, SessionSummary>, hasMore: boolean): Promise<readonly string[]> {
     const missing = [...this.#watches.keys()].filter(sessionId => !now.has(sessionId))
     if (!hasMore) return missing
     // What happened to a session before it was watched woke nobody: once it is not seen any more it is asked after.
@@ -158,7 +158,7 @@ class FollowedList {
     return asked.filter((_, i) => infos[i]?.principal !== this.#principal)
   }
 
-  #notify(now: ReadonlyMap<string, SessionLine>, removed: readonly string[]): void {
+  #notify(now: ReadonlyMap<string, SessionSummary>, removed: readonly string[]): void {
     const before = this.#known
     this.#known = now
     for (const sessionId of removed) this.#unwatch(sessionId)
@@ -197,13 +197,13 @@ class FollowedList {
   }
 }
 
-const isSameLine = (a: SessionLine | undefined, b: SessionLine): boolean =>
+const isSameLine = (a: SessionSummary | undefined, b: SessionSummary): boolean =>
   a !== undefined && a.updated === b.updated && a.status === b.status && a.title === b.title && a.line === b.line
 
 async function pageOf(manager: StreamManager, principal: string | null, limit: number, after?: string) {
   const page = await manager.listStreams(principal ?? undefined, { limit, ...(after !== undefined && { after }) })
   const sessions = page.streams.map(
-    ({ streamId, head, status, createdAt, touchedAt, title, line }): SessionLine => ({
+    ({ streamId, head, status, createdAt, touchedAt, title, line }): SessionSummary => ({
       sessionId: streamId,
       ...(title !== undefined && { title }),
       ...(line !== undefined && { line }),
