@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type ChunkGroup, catalogue, dataRow, groupOf, type Row } from '../packages/protocol/src/catalogue/catalogue.ts'
-import { type Fields, type NamedType, types } from '../packages/protocol/src/catalogue/field-types.ts'
+import { type FieldTypes, type NamedType, types } from '../packages/protocol/src/catalogue/field-types.ts'
 import { entryFields, origins } from '../packages/protocol/src/entry/entry.ts'
 import { frames } from '../packages/protocol/src/frame/frame.ts'
 import { root } from './command.ts'
@@ -56,12 +56,12 @@ function typeText(type: string): string {
 const fieldName = (name: string, type: string): string => `\`${name}${type.endsWith('?') ? '?' : ''}\``
 
 /** The fields in one line, which the eye takes in at once. */
-const fieldsLine = (fields: Fields): string =>
+const fieldsLine = (fields: FieldTypes): string =>
   Object.entries(fields)
     .map(([name, type]) => `${fieldName(name, type)} ${typeText(type)}`)
     .join(' · ')
 
-const kindsList = (on: string, kinds: { readonly [kind: string]: Fields }): string =>
+const kindsList = (on: string, kinds: { readonly [kind: string]: FieldTypes }): string =>
   Object.entries(kinds)
     .map(([kind, fields]) => `- \`${on}: '${kind}'\` with ${fieldsLine(fields)}`)
     .join('\n')
@@ -100,7 +100,7 @@ function namedText(name: string, type: NamedType): string {
 
 /** The fields of an interface that stands beside its table, with the comments of its properties. */
 function fieldsList(
-  fields: Fields,
+  fields: FieldTypes,
   text: string,
   name: string,
   shown: { readonly [field: string]: string } = {},
@@ -130,7 +130,7 @@ const framesText = (): string =>
   [
     '## Frames',
     'What one connection carries. An entry whose origin equals that of the entry before it in the frame leaves it out.',
-    ...Object.entries<Fields>(frames).flatMap(([type, fields]) => [
+    ...Object.entries<FieldTypes>(frames).flatMap(([type, fields]) => [
       `### frame \`${type}\``,
       fieldsList(fields, frameSource, `${pascal(type)}Frame`, { entries: '[entries](#entries)' }),
     ]),

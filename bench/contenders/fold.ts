@@ -1,6 +1,6 @@
 // The fold, driven in the ways its users drive it: batches from a decoder, a ReadableStream, a reader at every frame.
 import { strictEqual } from 'node:assert/strict'
-import { type Entry, Fold, type Mark, type View } from '@millrace/protocol'
+import { type Entry, Fold, type TextMark, type View } from '@millrace/protocol'
 import { answer, answerBatches, answerEntries, checkText, historyEntries, readAll, streamOf } from '../fixtures/text.ts'
 import { type Job, job } from '../harness/suite.ts'
 
@@ -98,7 +98,7 @@ export function foldReadGained(count: number, piece: number, size: number): Job 
 function takeGained(work: readonly Entry[][], take: (text: string) => void): void {
   const fold = new Fold()
   let place: { message: string; part: string } | undefined
-  let mark: Mark | undefined
+  let mark: TextMark | undefined
   for (const batch of work) {
     fold.apply(batch)
     place ??= placeOf(fold.view())

@@ -52,9 +52,9 @@ export type {
   ChatInput,
   ChatState,
   ChatStatus,
-  UserPart,
   SendOptions,
   SendResult,
+  UserPart,
   WhenBusy,
 } from './chat/chat.ts'
 export { type ChatOptions, createChat } from './chat/http-chat.ts'

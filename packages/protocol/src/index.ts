@@ -73,7 +73,7 @@ export { applyPatch } from './state/apply-patch.ts'
 export type { Change } from './fold/changes.ts'
 export { Fold, type FoldOptions, type Refold, type Report } from './fold/fold.ts'
 export { foldLog } from './fold/fold-log.ts'
-export type { Gained, Mark } from './fold/growing-text.ts'
+export type { TextGrowth, TextMark } from './fold/growing-text.ts'
 export { messageIdOf } from './fold/ledger.ts'
 export * from './fold/view.ts'
 

@@ -5,7 +5,7 @@ import * as z from 'zod'
 import { catalogue, dataRow, type Row } from './catalogue/catalogue.ts'
 import type { Chunk } from './catalogue/chunk.ts'
 import { type Check, checkOf } from './catalogue/field-check.ts'
-import { type Fields, type Kinds, type NamedType, types } from './catalogue/field-types.ts'
+import { type FieldTypes, type Kinds, type NamedType, types } from './catalogue/field-types.ts'
 import { type Entry, entryFields, origins } from './entry/entry.ts'
 import { frames, type WireFrame } from './frame/frame.ts'
 import { checkChunk } from './validate/validate.ts'
@@ -62,7 +62,7 @@ function named(name: string, type: NamedType): z.ZodType {
   return z.enum(type as readonly string[])
 }
 
-const shapeOf = (fields: Fields): Shape =>
+const shapeOf = (fields: FieldTypes): Shape =>
   Object.fromEntries(Object.entries(fields).map(([name, type]) => [name, schemaOf(type)]))
 
 const oneOf = (on: string, options: readonly z.ZodType[]): z.ZodType =>
@@ -73,11 +73,17 @@ function kindsSchema(name: string, { on, open, kinds }: Kinds, common: Shape = {
   const options = Object.entries(closed).map(([kind, fields]) =>
     z.looseObject({ ...common, [on]: z.literal(kind), ...shapeOf(fields) }),
   )
-  return open ? openUnion(on, Object.keys(closed), options, data as Fields, checkOf(name)) : oneOf(on, options)
+  return open ? openUnion(on, Object.keys(closed), options, data as FieldTypes, checkOf(name)) : oneOf(on, options)
 }
 
 /** The known kinds, `data-*`, and any other kind with nothing said about its fields. What is none of them is told as the validators tell it. */
-function openUnion(on: string, kinds: string[], options: readonly z.ZodType[], data: Fields, check: Check): z.ZodType {
+function openUnion(
+  on: string,
+  kinds: string[],
+  options: readonly z.ZodType[],
+  data: FieldTypes,
+  check: Check,
+): z.ZodType {
   const others = new RegExp(`^(?!data-)(?!(?:${kinds.join('|')})$)`)
   const all = [
     oneOf(on, options),

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
 import { catalogue, dataRow, type Row } from './catalogue/catalogue.ts'
-import { type Fields, type NamedType, types } from './catalogue/field-types.ts'
+import { type FieldTypes, type NamedType, types } from './catalogue/field-types.ts'
 import { entryFields, origins } from './entry/entry.ts'
 import { frames } from './frame/frame.ts'
 import * as exported from './index.ts'
@@ -148,7 +148,7 @@ const resolvers: Record<string, (name: string, field?: string, value?: string) =
   entry: name => has(entryFields, name),
   origin: name => anyHas(Object.values(origins), name),
   frame: (name, field) =>
-    has(frames, name) && (field === undefined || has((frames as Record<string, Fields>)[name] ?? {}, field)),
+    has(frames, name) && (field === undefined || has((frames as Record<string, FieldTypes>)[name] ?? {}, field)),
   export: name => name in exported || typeNames.has(name),
   schema: name => name in schemas,
   view: hasView,

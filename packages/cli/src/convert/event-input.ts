@@ -2,7 +2,7 @@
 
 import { EventReader } from '@millrace/dialects'
 import { ProtocolError } from '@millrace/protocol'
-import { Lines } from '@millrace/protocol/internal'
+import { LineSplitter } from '@millrace/protocol/internal'
 
 const MOST_LINE = 16 * 1024 * 1024
 
@@ -18,7 +18,7 @@ export class Input {
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<unknown> {
-    const lines = new Lines()
+    const lines = new LineSplitter()
     for await (const piece of this.#pieces) {
       for (const line of lines.push(piece)) yield* this.#take(line)
       if (lines.length > MOST_LINE) {

@@ -10,9 +10,9 @@ import {
   EMPTY,
   isEmpty,
   partsOf,
-  type UserPart,
   type SendOptions,
   type SendResult,
+  type UserPart,
   type WhenBusy,
 } from '../chat/chat.ts'
 import { ObservableState } from '../chat/observable-state.ts'

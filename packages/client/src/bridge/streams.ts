@@ -1,7 +1,7 @@
 // Streams for those who write adapters: of chunks that are there, of what a server sends, of anything that can be iterated.
 
 import { ProtocolError } from '@millrace/protocol'
-import { Lines } from '@millrace/protocol/internal'
+import { LineSplitter } from '@millrace/protocol/internal'
 import { refusalOf } from '../connection/api.ts'
 import { failureOf } from '../error/request-error.ts'
 import type { ChatMessageChunk, ChatStreamEnvelope } from './types.ts'
@@ -61,7 +61,7 @@ export function fromAsyncIterable<T>(iterable: AsyncIterable<T> | Iterable<T>): 
 abstract class StreamParser {
   readonly values: unknown[] = []
   isOver = false
-  readonly #lines = new Lines()
+  readonly #lines = new LineSplitter()
   readonly #utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
   readonly #maxLength: number
 

@@ -16,9 +16,9 @@ import {
   contentOf,
   EMPTY,
   filesShown,
-  type UserPart,
   type SendOptions,
   type SendResult,
+  type UserPart,
   type WhenBusy,
 } from './chat.ts'
 import { ChatObserver } from './chat-observer.ts'

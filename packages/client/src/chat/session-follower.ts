@@ -1,4 +1,4 @@
-import type { ConnectionStatus, Entry, Failure, Following, Snapshot } from '@millrace/protocol'
+import type { ConnectionStatus, Entry, Failure, Snapshot, Subscription } from '@millrace/protocol'
 import { RetryDelay } from '@millrace/protocol/retry'
 import { BACKOFF } from '../connection/api.ts'
 import type { ChatConnection } from '../connection/page-connection.ts'
@@ -26,7 +26,7 @@ export class SessionFollower {
   readonly #sessionId: string
   readonly #connection: ChatConnection
   readonly #listener: SessionListener
-  #following: Following | undefined
+  #following: Subscription | undefined
   #starts = 0
   /** Whether the server knows no such session; when to look for it again. */
   #isNone = false

@@ -1,4 +1,4 @@
-import type { Entry, Follower, Following, Snapshot } from '@millrace/protocol'
+import type { Entry, Snapshot, Subscriber, Subscription } from '@millrace/protocol'
 import { failureOf, RequestError } from '../error/request-error.ts'
 import type { ConnectionOptions, SessionEntry } from './page-connection.ts'
 
@@ -11,7 +11,7 @@ interface QueuedFrame {
   taken(): void
 }
 
-type Follow = (sessionId: string, follower: Follower, after: string) => Following
+type Follow = (sessionId: string, follower: Subscriber, after: string) => Subscription
 
 /** The entries of some sessions, as they come; `end` leaves them. */
 export interface EntryIterator extends AsyncGenerator<SessionEntry, void, void> {
@@ -24,7 +24,7 @@ export function iterateEntries(
   follow: Follow,
 ): EntryIterator {
   const pieces: QueuedFrame[] = []
-  const followings: Following[] = []
+  const followings: Subscription[] = []
   let failure: RequestError | undefined
   let isOver = false
   let wake = () => {}

@@ -4,10 +4,10 @@ import {
   decodeCursor,
   type EntriesFrame,
   type Failure,
-  type Follower,
-  type Following,
   type Frame,
   type Snapshot,
+  type Subscriber,
+  type Subscription,
 } from '@millrace/protocol'
 import { type Backoff, RetryDelay, retry } from '@millrace/protocol/retry'
 import { failureOf, RequestError } from '../error/request-error.ts'
@@ -30,9 +30,9 @@ export interface ConnectionContext {
 }
 
 /** One session, and how far whoever follows it has got. A frame is applied whole or not at all, and only where it is the next. */
-export class FollowedSession implements Following {
+export class FollowedSession implements Subscription {
   readonly sessionId: string
-  readonly #follower: Follower
+  readonly #follower: Subscriber
   readonly #home: ConnectionContext
   readonly #delay: RetryDelay
   readonly #held = new Map<number, EntriesFrame>()
@@ -45,7 +45,7 @@ export class FollowedSession implements Following {
   #isClosed = false
   #hasFailed = false
 
-  constructor(sessionId: string, follower: Follower, after: string | undefined, home: ConnectionContext) {
+  constructor(sessionId: string, follower: Subscriber, after: string | undefined, home: ConnectionContext) {
     this.sessionId = sessionId
     this.#follower = follower
     this.#home = home

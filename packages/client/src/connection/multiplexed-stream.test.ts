@@ -1,4 +1,4 @@
-import type { Following } from '@millrace/protocol'
+import type { Subscription } from '@millrace/protocol'
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest'
 import { cursorOf, FakeStreamServer, refusal, snapshotAt } from './fake-stream-server.fixture.ts'
 import { connect, followed, RecordingFollower } from './recording-follower.fixture.ts'
@@ -250,7 +250,7 @@ describe('many sessions', () => {
 
 describe('leaving', () => {
   test('takes effect inside a frame', async () => {
-    let following: Following | undefined
+    let following: Subscription | undefined
     const told = new RecordingFollower()
     told.onEntries = () => following?.close()
     following = connect(server).follow('s', told, '0')

@@ -1,4 +1,4 @@
-import type { Connection, ConnectionStatus, Entry, Follower, Following, Snapshot } from '@millrace/protocol'
+import type { Connection, ConnectionStatus, Entry, Snapshot, Subscriber, Subscription } from '@millrace/protocol'
 import type { Backoff } from '@millrace/protocol/retry'
 import { Listeners } from '../notify/listeners.ts'
 import { Api, type ApiOptions, BACKOFF } from './api.ts'
@@ -65,11 +65,11 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
     return home
   }
 
-  follow(sessionId: string, follower: Follower, after?: string): Following {
+  follow(sessionId: string, follower: Subscriber, after?: string): Subscription {
     return this.#follow(this.#home, sessionId, follower, after)
   }
 
-  #follow(home: ConnectionContext, sessionId: string, follower: Follower, after?: string): Following {
+  #follow(home: ConnectionContext, sessionId: string, follower: Subscriber, after?: string): Subscription {
     const followed = new FollowedSession(sessionId, follower, after, home)
     this.#listen(true)
     this.#followed.add(followed)

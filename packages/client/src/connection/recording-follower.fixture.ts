@@ -1,10 +1,10 @@
-import type { Entry, Failure, Follower, Following, Snapshot } from '@millrace/protocol'
+import type { Entry, Failure, Snapshot, Subscriber, Subscription } from '@millrace/protocol'
 import { expect, onTestFinished } from 'vitest'
 import type { FakeStreamServer } from './fake-stream-server.fixture.ts'
 import { type ConnectionOptions, createConnection, type PageConnection } from './page-connection.ts'
 
 /** What a follower was told, in order. */
-export class RecordingFollower implements Follower {
+export class RecordingFollower implements Subscriber {
   readonly all: string[] = []
   readonly statuses: string[] = []
   readonly failures: Failure[] = []
@@ -64,7 +64,7 @@ export function followed(
   connection: PageConnection,
   sessionId = 's',
   after: string | null = '0',
-): { readonly told: RecordingFollower; readonly following: Following } {
+): { readonly told: RecordingFollower; readonly following: Subscription } {
   const told = new RecordingFollower()
   return { told, following: connection.follow(sessionId, told, after ?? undefined) }
 }

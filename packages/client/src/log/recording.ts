@@ -1,7 +1,7 @@
 // A session as a file: a line that says what it is, then an entry a line, as JSON.
 
 import { type Entry, Fold, ProtocolError, type View, validateEntry } from '@millrace/protocol'
-import { Lines } from '@millrace/protocol/internal'
+import { LineSplitter } from '@millrace/protocol/internal'
 
 /** The version of the file that this package writes. */
 const RECORDING_VERSION = 1
@@ -24,7 +24,7 @@ export function* encodeRecording({ sessionId, entries, base }: Recording): Gener
 
 /** Reads a recording that comes in any pieces; throws a `ProtocolError` that names the line where it is none. */
 export class RecordingDecoder {
-  readonly #lines = new Lines()
+  readonly #lines = new LineSplitter()
   readonly #entries: Entry[] = []
   #header: { readonly sessionId: string; readonly base?: View } | undefined
   #line = 0

@@ -1,4 +1,4 @@
-import { type Entry, type Follower, type Following, foldLog } from '@millrace/protocol'
+import { type Entry, foldLog, type Subscriber, type Subscription } from '@millrace/protocol'
 import { expect, test } from 'vitest'
 import { finished, Mill, shown } from '../chat/chat-mill.fixture.ts'
 import { cursorOf, FakeStreamServer, refusal, snapshotAt } from '../connection/fake-stream-server.fixture.ts'
@@ -109,11 +109,11 @@ test('a log that goes back to before its base takes what the server has', async 
 })
 
 test('what a connection gives twice is counted, and held once', () => {
-  const told: Follower[] = []
-  const following: Following = { status: 'live', reason: '', cursor: '0', refresh() {}, wake() {}, close() {} }
+  const told: Subscriber[] = []
+  const following: Subscription = { status: 'live', reason: '', cursor: '0', refresh() {}, wake() {}, close() {} }
   const connection = {
     ...connect(new FakeStreamServer()),
-    follow: (_: string, follower: Follower) => {
+    follow: (_: string, follower: Subscriber) => {
       told.push(follower)
       return following
     },

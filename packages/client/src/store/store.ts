@@ -2,14 +2,14 @@ import {
   type Change,
   type Entry,
   Fold,
-  type Gained,
   type Json,
-  type Mark,
   type Message,
   type Part,
   type Pending,
   type Run,
   type StructuredObject,
+  type TextGrowth,
+  type TextMark,
   type ToolPart,
   type View,
 } from '@millrace/protocol'
@@ -303,7 +303,7 @@ export class Store {
   }
 
   /** What a growing part gained since a mark, at the cost of just that; undefined where there is no such part. */
-  gained(messageId: string, key: string, since?: Mark): Gained | undefined {
+  gained(messageId: string, key: string, since?: TextMark): TextGrowth | undefined {
     return this.#fold.gained(this.#ownOf(messageId), key, since)
   }
 

@@ -1,4 +1,4 @@
-import type { Connection, Follower, Following } from '@millrace/protocol'
+import type { Connection, Subscriber, Subscription } from '@millrace/protocol'
 import { RequestError } from '../http/request-error.ts'
 import type { ForeignServer } from './foreign-server.ts'
 import { type AnswerBody, type EditBody, ForeignSession, type RunBody } from './foreign-session.ts'
@@ -32,7 +32,7 @@ export class ForeignConnection implements Connection {
     }
   }
 
-  follow(sessionId: string, follower: Follower, after?: string): Following {
+  follow(sessionId: string, follower: Subscriber, after?: string): Subscription {
     return this.#session(sessionId).follow(follower, after)
   }
 

@@ -3,10 +3,10 @@ import {
   type ConnectionStatus,
   type Entry,
   Fold,
-  type Follower,
-  type Following,
   type Origin,
   type Pending,
+  type Subscriber,
+  type Subscription,
   type View,
 } from '@millrace/protocol'
 import { RequestError } from '../http/request-error.ts'
@@ -93,7 +93,7 @@ export class ForeignLog {
   }
 
   /** Follows it, once it is open. */
-  follow(follower: Follower, after: string | undefined, open: () => Promise<void> | undefined): Following {
+  follow(follower: Subscriber, after: string | undefined, open: () => Promise<void> | undefined): Subscription {
     const followed = new LogFollower(this, follower, after, open, () => this.#followed.delete(followed))
     this.#followed.add(followed)
     followed.wake()
@@ -109,11 +109,11 @@ export class ForeignLog {
 export const LIVE = ['live', 'at hand'] as const
 
 /** Who follows a session: told everything once and in order, a little after it was written. */
-class LogFollower implements Following {
+class LogFollower implements Subscription {
   status: ConnectionStatus = 'connecting'
   reason = 'it is being opened'
   readonly #log: ForeignLog
-  readonly #follower: Follower
+  readonly #follower: Subscriber
   readonly #open: () => Promise<void> | undefined
   readonly #leave: () => void
   /** Up to where it has everything; undefined, where it needs a snapshot. */
@@ -127,7 +127,7 @@ class LogFollower implements Following {
 
   constructor(
     log: ForeignLog,
-    follower: Follower,
+    follower: Subscriber,
     after: string | undefined,
     open: () => Promise<void> | undefined,
     leave: () => void,

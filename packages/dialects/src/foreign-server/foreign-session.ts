@@ -1,13 +1,13 @@
 import {
   type Chunk,
-  type Follower,
-  type Following,
   type GuestOrigin,
   type Json,
   type JsonObject,
   type MessageChunk,
   messageIdOf,
   type Pending,
+  type Subscriber,
+  type Subscription,
 } from '@millrace/protocol'
 import type { Told } from '../dialect/dialect.ts'
 import type { PostedAnswer } from '../dialect/posted.ts'
@@ -91,7 +91,7 @@ export class ForeignSession {
     this.#peer = peer
   }
 
-  follow(follower: Follower, after: string | undefined): Following {
+  follow(follower: Subscriber, after: string | undefined): Subscription {
     return this.#log.follow(follower, after, () => this.#read())
   }
 

@@ -1,7 +1,7 @@
 // The events of a body, whoever sent it: Server-Sent Events as the standard has them, or lines of JSON.
 
 import { ProtocolError } from '@millrace/protocol'
-import { Lines } from '@millrace/protocol/internal'
+import { LineSplitter } from '@millrace/protocol/internal'
 
 /** One event: its `data`, as text, and what stood beside it. Of a mark, which says just a place, the data is empty. */
 export interface WireEvent {
@@ -19,7 +19,7 @@ export const MAX_EVENT_LENGTH = 16 * 1024 * 1024
 
 /** Turns the bytes of one body, split anywhere, into events. What is cut off at its end is none. */
 export class EventReader {
-  readonly #lines = new Lines()
+  readonly #lines = new LineSplitter()
   readonly #utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
   readonly #format: EventFormat
   readonly #maxLength: number

@@ -3,7 +3,7 @@ import { entryFields, origins } from '../entry/entry.ts'
 import { frames } from '../frame/frame.ts'
 import { catalogue, dataRow, groupOf, isGuestChunk, isWord, type Row } from './catalogue.ts'
 import type { ChunkType } from './chunk.ts'
-import { type Fields, type NamedType, types } from './field-types.ts'
+import { type FieldTypes, type NamedType, types } from './field-types.ts'
 
 const basic = ['string', 'number', 'count', 'sequence', 'boolean', 'true', '1', 'json', 'object']
 const known = new Set([...basic, ...Object.keys(types)])
@@ -11,7 +11,7 @@ const rows: readonly (readonly [string, Row])[] = Object.entries({ ...catalogue,
 const typesWhere = (test: (row: Row) => boolean): string[] => rows.filter(([, row]) => test(row)).map(([type]) => type)
 
 /** Every row of fields there is, with the place where it stands. */
-function* allFields(): Generator<[place: string, fields: Fields]> {
+function* allFields(): Generator<[place: string, fields: FieldTypes]> {
   for (const [type, row] of rows) {
     yield [type, row.fields]
     for (const [kind, fields] of Object.entries(row.kinds ?? {})) yield [`${type} ${kind}`, fields]

@@ -3,7 +3,7 @@
 
 import { getOwn } from '../json/json.ts'
 import type { Chunk } from './chunk.ts'
-import type { Fields } from './field-types.ts'
+import type { FieldTypes } from './field-types.ts'
 import { isData } from './guards.ts'
 
 /** The groups of the catalogue, in reading order. */
@@ -22,9 +22,9 @@ export type ChunkGroup =
   | 'error'
 
 export interface Row {
-  readonly fields: Fields
+  readonly fields: FieldTypes
   /** Fields that depend on `kind`. */
-  readonly kinds?: { readonly [kind: string]: Fields }
+  readonly kinds?: { readonly [kind: string]: FieldTypes }
   /** A word streams ahead as part of a draft, and a discard takes it back; all else is a fact (only a preliminary output is a word). */
   readonly word?: true | 'preliminary'
   /** A guest, that is anyone but the writer, may append it. */

@@ -5,7 +5,7 @@ import { type Entry, entryFields, type Origin, origins } from '../entry/entry.ts
 import { type Frame, frames } from '../frame/frame.ts'
 import { catalogue, dataRow, type Row } from './catalogue.ts'
 import type { Chunk, ChunkOf, ChunkType, DataChunk } from './chunk.ts'
-import { type Fields, type NamedType, types } from './field-types.ts'
+import { type FieldTypes, type NamedType, types } from './field-types.ts'
 
 type Values = { [name: string]: fc.Arbitrary<unknown> }
 
@@ -53,7 +53,7 @@ const tag = (kind: string): fc.Arbitrary<string> =>
   kind === 'data-*' ? fc.string().map(name => `data-${name}`) : fc.constant(kind)
 
 /** An object of these fields, in the notation of the catalogue; `first` are fields that it also has. */
-function arbitraryFields(fields: Fields, first: Values = {}): fc.Arbitrary<unknown> {
+function arbitraryFields(fields: FieldTypes, first: Values = {}): fc.Arbitrary<unknown> {
   const entries = Object.entries(fields)
   const values = entries.map(([name, type]) => [name, arbitraryOf(type.replace('?', ''))] as const)
   const required = entries.filter(([, type]) => !type.endsWith('?')).map(([name]) => name)

@@ -25,10 +25,10 @@ type TypeOf<Name extends string> = Name extends `${infer Item}[]`
     : Name extends keyof Basic
       ? Basic[Name]
       : Name extends keyof Types
-        ? Named<Types[Name]>
+        ? NamedTypeOf<Types[Name]>
         : never
 
-type Named<T> = T extends readonly (infer Value)[]
+type NamedTypeOf<T> = T extends readonly (infer Value)[]
   ? Value
   : T extends { on: infer On extends string; kinds: infer Kinds }
     ? Variants<On, Kinds>

@@ -5,7 +5,7 @@
 
 import { isObject } from '../json/json.ts'
 import type { Row } from './catalogue.ts'
-import { type Fields, type Kinds, type NamedType, types } from './field-types.ts'
+import { type FieldTypes, type Kinds, type NamedType, types } from './field-types.ts'
 
 export type Check = (value: unknown) => string | undefined
 
@@ -107,7 +107,7 @@ function kindsCheck({ on, kinds, open }: Kinds): Check {
 }
 
 /** The check of an object by its fields, some with checks of their `own`; a field that the table does not name is kept and not looked at. */
-export function fieldsCheck(fields: Fields, own: { readonly [name: string]: Check } = {}): Check {
+export function fieldsCheck(fields: FieldTypes, own: { readonly [name: string]: Check } = {}): Check {
   const names = Object.keys(fields)
   const tests = names.map(name => own[name] ?? checkOf((fields[name] as string).replace('?', '')))
   const optional = names.map(name => (fields[name] as string).endsWith('?'))

@@ -4,11 +4,15 @@
 // `types`, with `[]` for an array, `{}` for an object of such values under any keys, and `?` for a field that may be missing.
 
 /** Fields by name, each as the name of its type. */
-export type Fields = { readonly [name: string]: string }
+export type FieldTypes = { readonly [name: string]: string }
 /** Fields that depend on the value of one field, the discriminator `on`; `data-*` is any name after the dash, `open` lets unknown values through. */
-export type Kinds = { readonly on: string; readonly open?: true; readonly kinds: { readonly [value: string]: Fields } }
+export type Kinds = {
+  readonly on: string
+  readonly open?: true
+  readonly kinds: { readonly [value: string]: FieldTypes }
+}
 /** Some strings, an object, or one of several objects. */
-export type NamedType = readonly string[] | { readonly fields: Fields } | Kinds
+export type NamedType = readonly string[] | { readonly fields: FieldTypes } | Kinds
 
 /** The named types that fields refer to. */
 export const types = {

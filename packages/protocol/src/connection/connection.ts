@@ -24,35 +24,35 @@ export interface Failure {
   readonly retryable?: boolean | undefined
 }
 
-/** Whoever follows a session is told each thing once, in order, and nothing after it left. */
-export interface Follower {
-  /** How many messages its snapshots have, and those at work; all, if nothing is said. */
+/** Receives a session: each entry once, in order, and nothing after `close`. */
+export interface Subscriber {
+  /** How many of the last messages its snapshots contain, beside those in progress. @default all */
   readonly messages?: number
-  /** What the session amounts to: what follows goes on from there. */
+  /** The state of the session. Later entries continue from there. */
   snapshot(snapshot: Snapshot): void
-  /** All that lies between what it has and `through`, whole. A promise holds the connection up until it is settled. */
+  /** All entries between its position and `through`. A returned promise applies backpressure until it settles. */
   entries(entries: readonly Entry[], through: number): void | Promise<void>
   status?(status: ConnectionStatus, reason: string): void
-  /** It cannot be followed. What is `retryable` is tried again now and then; anything else, when it is woken. */
+  /** The subscription failed. A `retryable` failure is retried after a delay, any other on `wake`. */
   fail?(failure: Failure): void
 }
 
-/** A session that somebody follows. */
-export interface Following {
+/** A subscription to a session. */
+export interface Subscription {
   readonly status: ConnectionStatus
   readonly reason: string
-  /** What the follower has. */
+  /** The position of the subscriber. */
   readonly cursor: string | undefined
-  /** Takes a snapshot, and goes on from there. */
+  /** Requests a snapshot and continues from there. */
   refresh(): void
-  /** Tries again at once, where it waits or has failed. */
+  /** Retries at once if it waits or has failed. */
   wake(): void
-  /** Leaves: from now on the follower is told nothing. */
+  /** Ends the subscription: the subscriber is not called again. */
   close(): void
 }
 
-/** What carries sessions to who follows them. */
+/** Carries sessions to their subscribers. */
 export interface Connection {
-  /** Follows a session after a cursor; without one, from a snapshot on. */
-  follow(sessionId: string, follower: Follower, after?: string): Following
+  /** Subscribes to a session after a cursor; without a cursor, from a snapshot. */
+  follow(sessionId: string, subscriber: Subscriber, after?: string): Subscription
 }

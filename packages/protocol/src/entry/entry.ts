@@ -1,5 +1,5 @@
 import type { Chunk } from '../catalogue/chunk.ts'
-import type { Fields } from '../catalogue/field-types.ts'
+import type { FieldTypes } from '../catalogue/field-types.ts'
 
 /** The fields of an entry, in the notation of the catalogue; `origin` and `chunk` are looked at by themselves. */
 export const entryFields = {
@@ -9,7 +9,7 @@ export const entryFields = {
   chunk: 'object',
   internal: 'true?',
   blobs: 'blob{}?',
-} as const satisfies Fields
+} as const satisfies FieldTypes
 
 /** The fields of the two kinds of origin; one with a `guest` is a guest's. */
 export const origins = {
@@ -23,7 +23,7 @@ export const origins = {
     model: 'string?',
   },
   guest: { guest: 'string', runId: 'string?', lane: 'string?' },
-} as const satisfies Record<string, Fields>
+} as const satisfies Record<string, FieldTypes>
 
 /** Who wrote an entry as the producer of a run: which run, on which lane of it, as which agent, in which step. */
 export interface WriterOrigin {

@@ -39,7 +39,7 @@ type ContentView = Pick<View, 'messages' | 'structured' | 'drafts' | 'state' | '
 /** Tells what only an agent's message holds: in one that came whole it would be taken for an agent's word. */
 const isAgents = (part: { readonly type: string }): boolean => part.type === 'meta' || isTool(part)
 
-export class Content {
+export class FoldContent {
   readonly messages = new Map<string, MessageCell>()
   #order: MessageOrder | undefined
   /** The messages that came last since the order was read. */

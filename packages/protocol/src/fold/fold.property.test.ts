@@ -5,7 +5,7 @@ import { coalesce } from '../entry/coalesce.ts'
 import type { Entry } from '../entry/entry.ts'
 import { checkEntry } from '../validate/validate.ts'
 import { Fold } from './fold.ts'
-import type { Mark } from './growing-text.ts'
+import type { TextMark } from './growing-text.ts'
 import { anyLog, clone, folded, GUEST, WRITERS, withoutDiscarded, writtenLog } from './log.fixture.ts'
 import { check, content } from './property.fixture.ts'
 import type { TextPart, View } from './view.ts'
@@ -205,7 +205,7 @@ describe('the fold', () => {
     check(
       fc.property(anyLog, fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 40 }), (log, sizes) => {
         const fold = new Fold()
-        const readers = new Map<string, { mark: Mark; text: string }>()
+        const readers = new Map<string, { mark: TextMark; text: string }>()
         let at = 0
         for (const size of [...sizes, log.length]) {
           fold.apply(log.slice(at, at + size))

@@ -6,8 +6,8 @@ import { mismatch } from '../error/protocol-error.ts'
 import type { Json } from '../json/json.ts'
 import { isSameLane } from '../lane/draft-tracker.ts'
 import { type Change, Changes } from './changes.ts'
-import { Content, type Refusal, type Writer } from './content.ts'
-import type { Gained, Mark } from './growing-text.ts'
+import { FoldContent, type Refusal, type Writer } from './content.ts'
+import type { TextGrowth, TextMark } from './growing-text.ts'
 import { Ledger, type LedgerView, messageIdOf } from './ledger.ts'
 import type { PartCell } from './part-cell.ts'
 import {
@@ -62,7 +62,7 @@ export class Fold {
   readonly #options: FoldOptions
   readonly #changes = new Changes()
   #ledger = new Ledger()
-  #content = new Content(this.#changes, this.#ledger)
+  #content = new FoldContent(this.#changes, this.#ledger)
   #head = 0
   #internal: Fold | undefined
   // The writer of the last entry: most entries come from the same one as the entry before.
@@ -87,8 +87,8 @@ export class Fold {
     return fold
   }
 
-  #restore(view: Parameters<Content['restore']>[0]): void {
-    this.#content = new Content(this.#changes, this.#ledger)
+  #restore(view: Parameters<FoldContent['restore']>[0]): void {
+    this.#content = new FoldContent(this.#changes, this.#ledger)
     this.#content.restore(view)
     this.#writer = undefined
   }
@@ -109,7 +109,7 @@ export class Fold {
       if (!this.#reaches(entry)) continue
       const { growing } = this.#content
       // The hot path: another delta of what the same writer wrote to last.
-      if (growing !== undefined && chunk.type === growing.takes && this.#isMore(entry, growing)) {
+      if (growing !== undefined && chunk.type === growing.deltaType && this.#isMore(entry, growing)) {
         growing.push((chunk as { delta: string }).delta)
         continue
       }
@@ -248,7 +248,7 @@ export class Fold {
   }
 
   /** What a growing part gained since a mark, at the cost of just that; undefined where there is no such part. */
-  gained(messageId: string, key: string, since?: Mark): Gained | undefined {
+  gained(messageId: string, key: string, since?: TextMark): TextGrowth | undefined {
     return this.#cell(messageId, key)?.growth?.gained(since)
   }
 

@@ -1,29 +1,29 @@
 declare const mark: unique symbol
 
-/** How far a reader has read a growing text; void once what it read was taken back. */
-export interface Mark {
+/** How far a reader has read a growing text. Invalid once text that it read was discarded. */
+export interface TextMark {
   readonly [mark]: true
 }
 
-/** What a mark is to the text that gave it. */
-interface Place {
-  readonly growth: Growth
+/** The content of a mark, for the text that issued it. */
+interface TextPosition {
+  readonly growth: GrowingText
   readonly cuts: number
   readonly pieces: number
 }
 
-/** What a text gained since a mark; `reset` says that it is the whole text, because the mark was missing or void. */
-export interface Gained {
+/** The text added since a mark. With `reset` it is the whole text, because the mark was missing or invalid. */
+export interface TextGrowth {
   readonly text: string
   readonly reset: boolean
-  readonly mark: Mark
+  readonly mark: TextMark
 }
 
 /**
- * A text that grows by deltas. Slicing or searching a string that was built by `+=` copies the whole of it, so a reader who
- * wants only what is new is served from the pieces between reads, and never touches the rest (law 11).
+ * A text that grows by deltas. Slicing or searching a string that was built by `+=` copies the whole of it, so a reader
+ * that needs only the new text gets the pieces added between reads, and never touches the rest (law 11).
  */
-export class Growth {
+export class GrowingText {
   #text: string
   #tail = ''
   #pieces: string[] = []
@@ -47,19 +47,19 @@ export class Growth {
     return this.#text
   }
 
-  /** Takes back all that came after a length. */
+  /** Discards all text after a length. */
   cut(length: number): void {
     this.#text = this.read().slice(0, length)
     this.#pieces = []
     this.#cuts++
   }
 
-  /** What came since the mark, at the cost of just that. */
-  gained(since?: Mark): Gained {
+  /** Returns the text added since the mark, in time proportional to that text. */
+  gained(since?: TextMark): TextGrowth {
     const text = this.read()
-    const place: Place = { growth: this, cuts: this.#cuts, pieces: this.#pieces.length }
-    const from = since as Place | undefined
+    const place: TextPosition = { growth: this, cuts: this.#cuts, pieces: this.#pieces.length }
+    const from = since as TextPosition | undefined
     const reset = from?.growth !== this || from.cuts !== this.#cuts
-    return { text: reset ? text : this.#pieces.slice(from.pieces).join(''), reset, mark: place as unknown as Mark }
+    return { text: reset ? text : this.#pieces.slice(from.pieces).join(''), reset, mark: place as unknown as TextMark }
   }
 }

@@ -23,7 +23,7 @@ export class MessageCell {
   /** Where it stands among the messages, once it does. */
   placedAt: number | undefined
   /** The round of changes in which it was noted last. */
-  noted = 0
+  changedInRound = 0
   readonly #changes: Changes
   #view: Message | undefined
 
@@ -59,9 +59,9 @@ export class MessageCell {
   changed(cell?: PartCell): void {
     this.#view = undefined
     const { round } = this.#changes
-    if ((cell ?? this).noted === round) return
-    this.noted = round
-    if (cell) cell.noted = round
+    if ((cell ?? this).changedInRound === round) return
+    this.changedInRound = round
+    if (cell) cell.changedInRound = round
     this.#changes.note(this.id, cell?.part.key)
   }
 

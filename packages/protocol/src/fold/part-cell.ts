@@ -1,7 +1,7 @@
 import { JsonParser } from '../json/json-parser.ts'
 import { Cell, type CellDraft } from './cell.ts'
 import { pick } from './fields.ts'
-import { Growth, type Mark } from './growing-text.ts'
+import { GrowingText, type TextMark } from './growing-text.ts'
 import type { MessageCell } from './message-cell.ts'
 import { interrupted, isSettled } from './next-tool.ts'
 import type { Meta, Part, TextPart, ToolPart, Undo } from './view.ts'
@@ -25,21 +25,21 @@ export class PartCell extends Cell {
   readonly message: MessageCell
   part: AnyPart
   /** The type of the deltas that it takes, and the field that names it in them. */
-  readonly takes: string
+  readonly deltaType: string
   readonly field: 'id' | 'toolCallId'
   /** The text of a text part, or of a call's input while it streams; ahead of `part` when `#stale`. */
-  growth: Growth | undefined
+  growth: GrowingText | undefined
   /** The round of changes in which it was noted last. */
-  noted = 0
+  changedInRound = 0
   #stale = false
   #old: Old = {}
-  #input: { json: JsonParser; mark?: Mark } | undefined
+  #input: { json: JsonParser; mark?: TextMark } | undefined
 
   constructor(message: MessageCell, part: AnyPart) {
     super()
     this.message = message
     this.part = part
-    this.takes = isTool(part) ? 'tool-input-delta' : `${part.type}-delta`
+    this.deltaType = isTool(part) ? 'tool-input-delta' : `${part.type}-delta`
     this.field = isTool(part) ? 'toolCallId' : 'id'
     this.set(part)
   }
@@ -63,8 +63,8 @@ export class PartCell extends Cell {
 
   set(part: AnyPart): void {
     this.part = part
-    if (isText(part)) this.growth ??= new Growth(part.text)
-    else if (isTool(part) && part.state === 'input-streaming') this.growth ??= new Growth(part.inputText)
+    if (isText(part)) this.growth ??= new GrowingText(part.text)
+    else if (isTool(part) && part.state === 'input-streaming') this.growth ??= new GrowingText(part.inputText)
     else {
       this.growth = this.#input = undefined
       this.#stale = false
@@ -77,7 +77,7 @@ export class PartCell extends Cell {
     if (this.#stale) {
       this.#stale = false
       const { part, growth } = this
-      const text = (growth as Growth).read()
+      const text = (growth as GrowingText).read()
       this.part = isTool(part) ? { ...part, inputText: text, ...this.#partial() } : { ...(part as TextPart), text }
     }
     return this.part
@@ -87,7 +87,7 @@ export class PartCell extends Cell {
   #partial(): Pick<ToolPart, 'input'> {
     this.#input ??= { json: new JsonParser() }
     const { json, mark } = this.#input
-    const gained = (this.growth as Growth).gained(mark)
+    const gained = (this.growth as GrowingText).gained(mark)
     json.push(gained.text)
     this.#input = { json, mark: gained.mark }
     const input = json.snapshot()

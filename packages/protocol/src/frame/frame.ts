@@ -6,7 +6,7 @@
 // names its own; only a `fail` may leave it out, and then it is about the whole connection and closes all of them.
 
 import type { RunStatus } from '../catalogue/chunk.ts'
-import type { Fields } from '../catalogue/field-types.ts'
+import type { FieldTypes } from '../catalogue/field-types.ts'
 import type { Entry, Origin } from '../entry/entry.ts'
 import type { Json } from '../json/json.ts'
 
@@ -29,7 +29,7 @@ export const frames = {
   end: { sessionId: 'string?', status: 'endStatus', output: 'json?', sequence: 'count' },
   truncated: { sessionId: 'string?', floor: 'count', incarnation: 'string', reason: 'truncation?', head: 'count?' },
   fail: { sessionId: 'string?', error: 'failure', recoverable: 'boolean' },
-} as const satisfies Record<string, Fields>
+} as const satisfies Record<string, FieldTypes>
 
 /** Comes first for each session: what this connection is about. */
 export interface OpenFrame {

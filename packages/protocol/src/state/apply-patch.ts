@@ -22,7 +22,7 @@ function equal(a: Json | undefined, b: Json | undefined, depth = 0): boolean {
   )
 }
 
-interface Place {
+interface PatchTarget {
   node: JsonContainer
   key: string
   value: Json | undefined
@@ -51,7 +51,7 @@ export function applyPatch(document: Json | undefined, operations: readonly Oper
   }
 
   /** The place that a pointer names; what is on the way is copied, if something is to be written there. */
-  function find(pointer: string, there: boolean, writes = true): Place {
+  function find(pointer: string, there: boolean, writes = true): PatchTarget {
     if (typeof pointer !== 'string' || /^[^/]|~(?![01])/.test(pointer)) fail('a JSON Pointer', show(pointer))
     const tokens = pointer.split('/')
     let node: JsonContainer = holder
@@ -72,7 +72,7 @@ export function applyPatch(document: Json | undefined, operations: readonly Oper
   }
 
   /** Takes out what had to be there, and puts a value in, if one is given. */
-  function change({ node, key, there }: Place, value?: Json): void {
+  function change({ node, key, there }: PatchTarget, value?: Json): void {
     if (Array.isArray(node)) {
       const index = key === '-' ? `${node.length}` : key
       if (!isIndex(index) || Number(index) > node.length) fail(`an index up to ${node.length}`, `'${key}'`)

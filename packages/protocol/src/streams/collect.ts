@@ -1,18 +1,18 @@
 import { isTextDelta } from '../catalogue/guards.ts'
 import { chunkOf, type StreamItem } from './filter.ts'
-import { type StreamOptions, Tap } from './pipe.ts'
+import { AbortableIterator, type StreamOptions } from './pipe.ts'
 
 /** All items of a stream that ends. */
 export async function collectAll<Item>(stream: AsyncIterable<Item>, options?: StreamOptions): Promise<Item[]> {
   const all: Item[] = []
-  for await (const item of new Tap(stream, options?.signal)) all.push(item)
+  for await (const item of new AbortableIterator(stream, options?.signal)) all.push(item)
   return all
 }
 
 /** The text of all `text-delta` chunks of a stream that ends, also of those that were discarded later. */
 export async function collectText(stream: AsyncIterable<StreamItem>, options?: StreamOptions): Promise<string> {
   let text = ''
-  for await (const item of new Tap(stream, options?.signal)) {
+  for await (const item of new AbortableIterator(stream, options?.signal)) {
     const chunk = chunkOf(item)
     if (isTextDelta(chunk)) text += chunk.delta
   }

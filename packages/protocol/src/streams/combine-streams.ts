@@ -1,21 +1,21 @@
 import { filterWith } from './filter.ts'
-import { over, type StreamOptions, Tap } from './pipe.ts'
+import { AbortableIterator, over, type StreamOptions } from './pipe.ts'
 
 /** The items of several sources: of each, one item at most has been asked for and not yet handed out (law 8). */
 function merge<Item>(streams: Iterable<AsyncIterable<Item>>): AsyncIterator<Item, undefined> {
-  const taps = Array.from(streams, stream => new Tap(stream))
-  const leave = () => taps.map(tap => tap.return())
+  const iterators = Array.from(streams, stream => new AbortableIterator(stream))
+  const leave = () => iterators.map(iterator => iterator.return())
   // Who may be asked: whose last item was handed out.
-  let idle = taps
-  let open = taps.length
+  let idle = iterators
+  let open = iterators.length
   let wake = () => {}
   // What arrived, in order.
-  const ready: { tap: Tap<Item>; result: Promise<IteratorResult<Item, undefined>> }[] = []
+  const ready: { iterator: AbortableIterator<Item>; result: Promise<IteratorResult<Item, undefined>> }[] = []
 
-  function ask(tap: Tap<Item>): void {
-    const result = tap.next()
+  function ask(iterator: AbortableIterator<Item>): void {
+    const result = iterator.next()
     const arrive = () => {
-      ready.push({ tap, result })
+      ready.push({ iterator, result })
       wake()
     }
     result.then(arrive, arrive)
@@ -39,7 +39,7 @@ function merge<Item>(streams: Iterable<AsyncIterable<Item>>): AsyncIterator<Item
           throw error
         })
         if (!result.done) {
-          idle.push(first.tap)
+          idle.push(first.iterator)
           return result
         }
         open--

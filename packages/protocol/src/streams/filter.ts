@@ -10,7 +10,7 @@ type ChunkIn<Item> = Item extends Entry<infer C> ? C : Item
 type TypeIn<Item> = ChunkIn<Item> extends infer C ? (C extends Typed ? C['type'] : never) : never
 
 /** The chunks of a union that a type names; of an open family such as `data-*`, the one member. */
-type Named<C, Type> = Type extends string
+type OfType<C, Type> = Type extends string
   ? C extends { type: infer Own }
     ? Own extends Type
       ? C
@@ -22,7 +22,7 @@ type Named<C, Type> = Type extends string
 
 /** A stream's items without all but the named types. */
 export type OnlyTypes<Item, Type extends string> =
-  Item extends Entry<infer C> ? Entry<Named<C, Type>> : Named<Item, Type>
+  Item extends Entry<infer C> ? Entry<OfType<C, Type>> : OfType<Item, Type>
 
 type IsUnion<T, Whole = T> = (T extends unknown ? ([Whole] extends [T] ? never : true) : never) extends never
   ? false
@@ -33,11 +33,11 @@ type Certain<Types extends readonly string[]> = number extends Types['length']
   ? never
   : { [Index in keyof Types]: IsUnion<Types[Index]> extends true ? never : Types[Index] }[number]
 
-type Unnamed<C, Type> = C extends { type: infer Own } ? (Own extends Type ? never : C) : C
+type NotOfType<C, Type> = C extends { type: infer Own } ? (Own extends Type ? never : C) : C
 
 /** A stream's items without those of the named types. */
 export type WithoutTypes<Item, Types extends readonly string[]> =
-  Item extends Entry<infer C> ? Entry<Unnamed<C, Certain<Types>>> : Unnamed<Item, Certain<Types>>
+  Item extends Entry<infer C> ? Entry<NotOfType<C, Certain<Types>>> : NotOfType<Item, Certain<Types>>
 
 /** The chunk of an entry, or the chunk itself: an entry has no `type` of its own. */
 export const chunkOf = (item: StreamItem): Typed => ('type' in item ? item : item.chunk)

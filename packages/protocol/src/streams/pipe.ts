@@ -1,5 +1,5 @@
-// What every stream helper stands on. An async generator alone cannot be left while it waits for its source: `return()` queues behind the
-// pending `next()`. So the source is read through a tap, which can be shut at any time, and the generator sees an ordinary end.
+// The base of every stream helper. `return()` of an async generator queues behind its pending `next()`, so a generator cannot be left while
+// it waits for its source. An `AbortableIterator` reads the source instead: it can be closed at any time, and the generator sees a normal end.
 
 /** What every stream helper takes last. */
 export interface StreamOptions {
@@ -15,13 +15,13 @@ interface Waiting<T> {
   reject: (reason: unknown) => void
 }
 
-/** Reads a source, one `next()` at a time, until it ends or the tap is shut; releases it once, unless it ended by itself. */
-export class Tap<T> implements AsyncIterableIterator<T, undefined> {
+/** Reads a source, one `next()` at a time, until it ends or the iterator is closed. Releases the source once, unless it ended by itself. */
+export class AbortableIterator<T> implements AsyncIterableIterator<T, undefined> {
   readonly #source: AsyncIterable<T>
   readonly #signal: AbortSignal | undefined
   #iterator: AsyncIterator<T> | undefined
   #waiting: Waiting<T> | undefined
-  #shut = false
+  #closed = false
 
   constructor(source: AsyncIterable<T>, signal?: AbortSignal) {
     this.#source = source
@@ -34,7 +34,7 @@ export class Tap<T> implements AsyncIterableIterator<T, undefined> {
       this.#release()
       throw signal.reason
     }
-    if (this.#shut) return over
+    if (this.#closed) return over
     try {
       if (this.#iterator === undefined) {
         this.#iterator = this.#source[Symbol.asyncIterator]()
@@ -55,7 +55,7 @@ export class Tap<T> implements AsyncIterableIterator<T, undefined> {
     }
   }
 
-  /** Shuts the tap. Waits for the source to let go only if it was not in the middle of a `next()`, which may never come back. */
+  /** Closes the iterator. Waits for the release of the source only if no `next()` is pending, which may never settle. */
   async return(): Promise<IteratorReturnResult<undefined>> {
     const gone = this.#release()
     if (this.#waiting) this.#waiting.resolve(over)
@@ -73,12 +73,12 @@ export class Tap<T> implements AsyncIterableIterator<T, undefined> {
   }
 
   #end(): void {
-    this.#shut = true
+    this.#closed = true
     this.#signal?.removeEventListener('abort', this.#abort)
   }
 
   #release(): Promise<unknown> | undefined {
-    if (this.#shut) return undefined
+    if (this.#closed) return undefined
     this.#end()
     const gone = (async () => (this.#iterator ?? this.#source[Symbol.asyncIterator]()).return?.())()
     // Whoever waits for it still sees its error; nobody may be waiting.
@@ -90,14 +90,14 @@ export class Tap<T> implements AsyncIterableIterator<T, undefined> {
 /** A stream made from a source by a generator; leaving it or aborting it releases the source at once. */
 export function pipe<T, U>(
   source: AsyncIterable<T>,
-  body: (items: Tap<T>) => AsyncGenerator<U, void>,
+  body: (items: AbortableIterator<T>) => AsyncGenerator<U, void>,
   options?: StreamOptions,
 ): AsyncIterableIterator<U, undefined> {
-  const tap = new Tap(source, options?.signal)
-  const generator = body(tap)
+  const items = new AbortableIterator(source, options?.signal)
+  const generator = body(items)
   return {
     next: () => generator.next() as Promise<IteratorResult<U, undefined>>,
-    return: () => Promise.all([tap.return(), generator.return()]).then(() => over),
+    return: () => Promise.all([items.return(), generator.return()]).then(() => over),
     [Symbol.asyncIterator]() {
       return this
     },

@@ -25,18 +25,18 @@ interface Field {
 }
 
 /** A place in the document that fields speak of: the field that ends here, and where the others go on. */
-interface Place {
+interface FieldNode {
   field: Field | undefined
   depth: number
   rest: Field[]
   /** The places below, each made when the document comes to it: all that wildcards and names may make together are too many. */
-  keys: Map<string, Place | undefined>
+  keys: Map<string, FieldNode | undefined>
   warned: boolean
 }
 
 /** A place that the document has come to. */
 interface Step {
-  place: Place
+  place: FieldNode
   above: Step | undefined
   path: string
   /** How many nulls the receiver would have to fill in to write here. */
@@ -185,7 +185,7 @@ export class FieldWatcher {
     }
   }
 
-  #warn(place: Place, code: ProtocolErrorCode, where: string, expected: string, found: unknown): void {
+  #warn(place: FieldNode, code: ProtocolErrorCode, where: string, expected: string, found: unknown): void {
     if (!place.warned) this.warnings.push(mismatch(code, where, expected, found))
     place.warned = true
   }
@@ -202,14 +202,14 @@ function parseField([declared, kind]: [string, FieldKind]): Field {
 }
 
 /** Merges the fields that meet after the same segments, so that a document takes one step a key however many there are. */
-function placeOf(fields: Field[], depth: number): Place {
+function placeOf(fields: Field[], depth: number): FieldNode {
   const field = fields.find(({ segments }) => segments.length === depth)
   const rest = fields.filter(({ segments }) => segments.length > depth)
   const keys = new Map(rest.map(({ segments }) => [segments[depth] as string, undefined]))
   return { field, depth, rest, keys, warned: false }
 }
 
-function belowOf({ depth, rest, keys }: Place, segment: JsonSegment): Place | undefined {
+function belowOf({ depth, rest, keys }: FieldNode, segment: JsonSegment): FieldNode | undefined {
   const key = keys.has(`${segment}`) ? `${segment}` : '*'
   if (!keys.has(key)) return undefined
   const met = ({ segments }: Field) => segments[depth] === key || segments[depth] === '*'
@@ -234,7 +234,7 @@ const canBeNamed = (key: string) => !/^\*?$|\./.test(key)
 const fitsIn = ({ kind }: Field, value: Json) => kind === 'set' || kindOf(value) === grownBy(kind)
 
 /** What of a value is declared: a repeated key must not show more than the fields do. */
-function cut(place: Place, value: Json): Json | undefined {
+function cut(place: FieldNode, value: Json): Json | undefined {
   if (place.field && fitsIn(place.field, value)) return value
   if (!isContainer(value)) return undefined
   const kept: JsonContainer = Array.isArray(value) ? [] : {}

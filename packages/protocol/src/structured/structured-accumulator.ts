@@ -40,13 +40,13 @@ export interface StructuredSnapshot {
 type Grown = string | Json[]
 
 /** A place of which an inverse of the draft restores what lies from an index on: from -1 on, all of it. */
-interface Mark {
+interface UndoMark {
   from: number
-  readonly below: Map<string, Mark>
+  readonly below: Map<string, UndoMark>
 }
 
 // Nothing is beyond NaN, not even the key `Infinity`.
-const newMark = (): Mark => ({ from: Number.NaN, below: new Map() })
+const newUndoMark = (): UndoMark => ({ from: Number.NaN, below: new Map() })
 
 /** Where each kind of chunk has its value. */
 const VALUES = { set: 'value', append: 'items', 'text-delta': 'delta', final: 'data' } as const
@@ -80,7 +80,7 @@ export class StructuredAccumulator {
   // Most chunks go on where the last one did; at first there is none.
   #path: unknown = {}
   #segments: readonly string[] = []
-  #marks = newMark()
+  #marks = newUndoMark()
 
   /** An accumulator that goes on where a snapshot was taken. */
   static restore({ state, draft = [] }: StructuredSnapshot): StructuredAccumulator {
@@ -136,7 +136,7 @@ export class StructuredAccumulator {
   /** Makes the draft last. */
   commit(): void {
     this.#inverses = []
-    this.#marks = newMark()
+    this.#marks = newUndoMark()
   }
 
   /** Takes the draft back: the object is as if nothing had been written since the last commit. */
@@ -225,7 +225,7 @@ export class StructuredAccumulator {
     let mark = this.#marks
     for (const segment of segments) {
       if (mark.from < 0 || (mark.from >= 0 && Number(segment) >= mark.from)) return
-      const next = mark.below.get(segment) ?? newMark()
+      const next = mark.below.get(segment) ?? newUndoMark()
       mark.below.set(segment, next)
       mark = next
     }

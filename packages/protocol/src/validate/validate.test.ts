@@ -4,7 +4,7 @@ import { catalogue } from '../catalogue/catalogue.ts'
 import { arbitraryChunk, arbitraryEntry, arbitraryFrame } from '../catalogue/chunk.fixture.ts'
 import type { ChunkType } from '../catalogue/chunk.ts'
 import { fieldsCheck } from '../catalogue/field-check.ts'
-import type { Fields } from '../catalogue/field-types.ts'
+import type { FieldTypes } from '../catalogue/field-types.ts'
 import { entryFields, origins } from '../entry/entry.ts'
 import { ProtocolError } from '../error/protocol-error.ts'
 import { frames } from '../frame/frame.ts'
@@ -235,7 +235,7 @@ describe('the checks by named fields', () => {
   })
   const values = [undefined, null, true, false, -1, 0, 1.5, 2 ** 53, Number.NaN, 'x', [], [null], {}, { x: 1 }, () => 1]
 
-  it.each<[string, Fields, (frame: ReturnType<typeof full>) => object]>([
+  it.each<[string, FieldTypes, (frame: ReturnType<typeof full>) => object]>([
     [' entries', frames.entries, frame => frame],
     [' entries.entries[0]', entryFields, frame => frame.entries[0] as object],
     [' entries.entries[0].origin', origins.writer, frame => frame.entries[0]?.origin as object],

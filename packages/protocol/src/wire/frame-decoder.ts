@@ -5,7 +5,7 @@ import type { Frame, WireFrame } from '../frame/frame.ts'
 import { FrameReader } from '../frame/frame-writer.ts'
 import { parsed } from '../json/json.ts'
 import { checkFrame } from '../validate/validate.ts'
-import { Lines } from './lines.ts'
+import { LineSplitter } from './lines.ts'
 
 /** The most characters that one frame may have, unless a decoder is told otherwise: twice what a store takes at once. */
 const MAX_FRAME_LENGTH = 16 * 1024 * 1024
@@ -27,7 +27,7 @@ export abstract class FrameDecoder {
   readonly #options: DecoderOptions
   // The lines drop the BOM, since text may have one too.
   readonly #utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
-  readonly #lines = new Lines()
+  readonly #lines = new LineSplitter()
   readonly #reader = new FrameReader()
   #place = 1
 

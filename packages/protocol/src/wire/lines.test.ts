@@ -1,11 +1,11 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { runs } from '../property-runs.fixture.ts'
-import { Lines } from './lines.ts'
+import { LineSplitter } from './lines.ts'
 
 /** All lines of a text in pieces; the last is the one that did not end. */
 function linesOf(...pieces: string[]): string[] {
-  const lines = new Lines()
+  const lines = new LineSplitter()
   return [...pieces.flatMap(piece => lines.push(piece)), lines.end()]
 }
 
@@ -16,7 +16,7 @@ describe('lines', () => {
   })
 
   it('are given as soon as they end, at a CR too', () => {
-    const lines = new Lines()
+    const lines = new LineSplitter()
     expect(lines.push('a')).toEqual([])
     expect(lines.push('b\r')).toEqual(['ab'])
     expect(lines.push('\n')).toEqual([])
@@ -37,7 +37,7 @@ describe('lines', () => {
   })
 
   it('tell how much there is of the one that has not ended', () => {
-    const lines = new Lines()
+    const lines = new LineSplitter()
     const lengths = ['ab', 'c', 'd\ne', '\r', '\n', ''].map(piece => {
       lines.push(piece)
       return lines.length

@@ -2,7 +2,7 @@
 // it is smaller. A test holds SSE to it, and `npm run bench -- sse` measures against it.
 
 /** Splits a text that arrives in any pieces into lines, which end in LF, CRLF or CR. Drops a BOM at the start. */
-export class Lines {
+export class LineSplitter {
   /** How much there is of the line that has not ended. */
   length = 0
   // Joined only when the line ends: a long line in many pieces stays linear.
