@@ -3,4 +3,4 @@
 export { targetOf } from './entry/coalesce.ts'
 export type { LedgerView } from './fold/ledger.ts'
 export { MAX_JSON_DEPTH } from './json/json-parser.ts'
-export { LineSplitter } from './wire/lines.ts'
+export { LineSplitter } from './wire/line-splitter.ts'

@@ -5,7 +5,7 @@ import type { Frame, WireFrame } from '../frame/frame.ts'
 import { FrameReader } from '../frame/frame-writer.ts'
 import { parsed } from '../json/json.ts'
 import { checkFrame } from '../validate/validate.ts'
-import { LineSplitter } from './lines.ts'
+import { LineSplitter } from './line-splitter.ts'
 
 /** The most characters that one frame may have, unless a decoder is told otherwise: twice what a store takes at once. */
 const MAX_FRAME_LENGTH = 16 * 1024 * 1024

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { runs } from '../property-runs.fixture.ts'
-import { LineSplitter } from './lines.ts'
+import { LineSplitter } from './line-splitter.ts'
 
 /** All lines of a text in pieces; the last is the one that did not end. */
 function linesOf(...pieces: string[]): string[] {
