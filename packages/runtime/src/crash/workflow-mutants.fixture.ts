@@ -3,8 +3,7 @@
 import type { BatchItem } from '@millrace/log'
 import { vi } from 'vitest'
 import { NodeExecution } from '../execute/replay/execution.ts'
-import { Journal } from '../execute/replay/journal.ts'
-import type { HookResult } from '../execute/replay/record.ts'
+import { type HookResult, Journal } from '../execute/replay/journal.ts'
 import { Replay } from '../execute/replay/replay.ts'
 import { chunkOf, lanes, MUTANTS, type Mutant, rewriting } from './run-mutants.fixture.ts'
 import type { ScenarioName } from './workflow.scenarios.fixture.ts'
@@ -95,7 +94,7 @@ export const FLOW_MUTANTS: readonly FlowMutant[] = [
     break() {
       const { call } = NodeExecution.prototype
       vi.spyOn(NodeExecution.prototype, 'call').mockImplementation(function (this: NodeExecution, hook, id, live) {
-        return call.call(this, hook, id, own => live({ ...own, begun: undefined }))
+        return call.call(this, hook, id, own => live({ ...own, recorded: undefined }))
       })
     },
   },
@@ -104,7 +103,7 @@ export const FLOW_MUTANTS: readonly FlowMutant[] = [
     of: 'consent',
     found: /pauses with a draft/,
     break() {
-      vi.spyOn(NodeExecution.prototype, 'keep').mockResolvedValue()
+      vi.spyOn(NodeExecution.prototype, 'commitPending').mockResolvedValue()
     },
   },
   {

@@ -1,7 +1,7 @@
 // Whether all that happened with a workflow was right: what the log says, what it shows, and what was really done.
 
 import { type Chunk, type Entry, Fold, isGuest, isWord, type View } from '@millrace/protocol'
-import type { HookResult } from '../execute/replay/record.ts'
+import type { HookResult } from '../execute/replay/journal.ts'
 import { keyOf } from '../session/key.ts'
 import { answerProblems } from './consent.fixture.ts'
 import type { CallLine, Line } from './ledger.fixture.ts'

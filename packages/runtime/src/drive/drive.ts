@@ -12,7 +12,7 @@ import { runAgent } from '../execute/agent/run-agent.ts'
 import type { Ended, Executor } from '../execute/executor.ts'
 import { agentOutput } from '../execute/output-stream.ts'
 import { type AgentExecution, checkpointOf, type ProgramExecution } from '../execute/program-execution.ts'
-import { draftsEnded } from '../execute/replay/drafts.ts'
+import { unfinishedObjectEntries } from '../execute/replay/cleanup.ts'
 import { programAt } from '../execute/replay/journal.ts'
 import { completed, failed, failureOf, stopped, subAgentEnds } from '../execute/run-end.ts'
 import { workflowNamed } from '../execute/workflow/migration.ts'
@@ -176,7 +176,7 @@ export class Drive {
       // Said here, because what a writer begins with by itself discards the drafts.
       const begins: Chunk[] = ticket.run.paused ? [] : [{ type: 'executor-superseded' }]
       const left = [
-        ...draftsEnded(session, this.#writer, why.code),
+        ...unfinishedObjectEntries(session, this.#writer, why.code),
         ...subAgentEnds(session, this.#writer, 'interrupted'),
       ]
       return [...begins, ...left, ...failed(why, checkpointId)]
@@ -381,7 +381,10 @@ export class Drive {
       // Without a failure the stop was taken back, with the request that it made room for: whoever claims the run next goes on with it.
       isFailed = failure !== undefined
       if (failure === undefined) return undefined
-      const left = [...draftsEnded(session, writer, failure.code), ...subAgentEnds(session, writer, 'interrupted')]
+      const left = [
+        ...unfinishedObjectEntries(session, writer, failure.code),
+        ...subAgentEnds(session, writer, 'interrupted'),
+      ]
       return [...left, ...failed(failure, checkpointId)]
     })
     if (isFailed) logger.error('a run failed', { sessionId: writer.streamId, runId: this.#runId, cause: error })

@@ -4,10 +4,8 @@ import type { Json } from '@millrace/protocol'
 import type { Agent } from '../../define/agent.ts'
 import { BudgetError, MillraceError } from '../../error/error.ts'
 import { outputFields } from '../output-fields.ts'
-import type { HookCall } from '../replay/call.ts'
-import { objectIdOf } from '../replay/drafts.ts'
-import type { NodeExecution } from '../replay/execution.ts'
-import { sealOf } from '../replay/seal.ts'
+import type { HookCall, HookOutcome, NodeExecution } from '../replay/execution.ts'
+import { checkpointOf, hookStreamId } from '../replay/journal.ts'
 import { messagesOf } from './input.ts'
 import { type ReasonSettings, reason } from './reason.ts'
 
@@ -20,7 +18,7 @@ export async function askAgent(
   agent: Agent,
   prompt: string,
 ): Promise<{ readonly output: Json | undefined; readonly text: string }> {
-  const live = async (call: HookCall) => {
+  const live = async (call: HookCall): Promise<HookOutcome> => {
     await giveState(call, agent)
     const abortSignal = await limitTime(call, agent)
     const messages = messagesOf(prompt)
@@ -33,7 +31,7 @@ export async function askAgent(
       abortSignal,
       ...outputOf(call, agent),
     })
-    return { value: { text, ...(output !== undefined && { output }) }, said }
+    return { value: { text, ...(output !== undefined && { output }) }, entries: said }
   }
   const value = await execution.call('agent', agent.name, live, agent)
   const { text, output } = value as { readonly text: string; readonly output?: Json }
@@ -44,7 +42,7 @@ export async function askAgent(
 function outputOf({ hookId, execution }: HookCall, { name, output }: Agent): Pick<ReasonSettings, 'output'> {
   if (output === undefined) return {}
   const { work, at } = execution
-  const streamId = objectIdOf(work.runId, hookId)
+  const streamId = hookStreamId(work.runId, hookId)
   return {
     output: {
       schema: output.schema,
@@ -63,7 +61,7 @@ async function giveState({ execution, lane }: HookCall, { name, initialState }: 
     signal.throwIfAborted()
     execution.signal.throwIfAborted()
     if (session.state !== undefined) return
-    const batch = [{ type: 'state-snapshot', state: initialState } as const, sealOf(lane)]
+    const batch = [{ type: 'state-snapshot', state: initialState } as const, checkpointOf(lane)]
     if (!lane.fits(batch)) {
       throw new MillraceError('tool_state_refused', `the initial state of agent ${name} is larger than the log takes`)
     }

@@ -1,8 +1,8 @@
 // What a model at work for a hook has said so far: its part of the workflow's message, with what readers do not see of it.
 
 import type { Message, Part } from '@millrace/protocol'
-import type { HookCall } from '../replay/call.ts'
-import { partsBefore } from '../replay/inheritance.ts'
+import type { HookCall } from '../replay/execution.ts'
+import { resumedParts } from '../replay/resume-point.ts'
 
 export interface HookMessageOptions {
   /** With which the ids of its parts begin. */
@@ -20,7 +20,7 @@ export function hookMessage(
   { prefix, toolCallIds, isShown, isAllShown }: HookMessageOptions,
 ): () => Message | undefined {
   const { session, runId, agentId } = execution.work
-  const earlier = agentId === runId ? partsBefore(session, runId) : []
+  const earlier = agentId === runId ? resumedParts(session, runId) : []
   // What was cut off before does not come again.
   const kept = stepsOf(earlier.filter(isOf(prefix, toolCallIds())))
     .filter(isCalling)

@@ -7,9 +7,8 @@ import type { Agent } from '../../define/agent.ts'
 import { runAgent } from '../agent/run-agent.ts'
 import { type OutputSettings, OutputStream } from '../output-stream.ts'
 import type { AgentExecution, CompletedModelCall } from '../program-execution.ts'
-import type { HookCall } from '../replay/call.ts'
-import { type HookRecord, recordOf } from '../replay/record.ts'
-import { withoutHooks } from '../replay/running.ts'
+import { type HookCall, withoutHooks } from '../replay/execution.ts'
+import { type HookRecord, hookRecordEntry } from '../replay/journal.ts'
 import { hookMessage } from './hook-message.ts'
 import { totalOf } from './reason-result.ts'
 
@@ -65,10 +64,10 @@ export async function reason(call: HookCall, settings: ReasonSettings): Promise<
   const { session, writer } = flow
   const { agent, isShown, areThoughtsShown = true, isTextShown = true, pass, abortSignal } = settings
   const prefix = prefixOf(call, pass)
-  const hooks = execution.replay.partsOf(`${hookId}/${pass}.`)
+  const hooks = execution.replay.resultsUnder(`${hookId}/${pass}.`)
   const steps = hooks.map(({ value }) => value as unknown as ReasonStep)
   let last: CompletedModelCall | undefined
-  let unkept: HookRecord | undefined
+  let uncommittedRecord: HookRecord | undefined
   const isTextHidden = settings.output ? !settings.areAsidesShown : !isTextShown
   const message = hookMessage(call, {
     prefix,
@@ -102,28 +101,28 @@ export async function reason(call: HookCall, settings: ReasonSettings): Promise<
       (!areThoughtsShown && type.startsWith('reasoning-')) || (isTextHidden && type.startsWith('text-')),
     heard(spoken) {
       last = spoken
-      execution.spent.note(hookId, spoken.about.usage)
+      execution.usage.add(hookId, spoken.about.usage)
       const step = stepOf(spoken)
       if (spoken.calls === 0) return []
       steps.push(step)
       const record = {
         hookId: `${hookId}/${pass}.${steps.length}`,
         hook: 'useReason',
-        given: { value: step as unknown as Json },
+        result: { value: step as unknown as Json },
       }
-      unkept = record
-      return [recordOf(record, lane)]
+      uncommittedRecord = record
+      return [hookRecordEntry(record, lane)]
     },
     kept() {
-      execution.spent.said(hookId)
-      if (unkept) execution.replay.note(unkept)
+      execution.usage.markCommitted(hookId)
+      if (uncommittedRecord) execution.replay.add(uncommittedRecord)
     },
   }
-  await call.keep()
+  await call.commitPending()
   await session.refresh()
   for (;;) {
-    const ended = await call.write(withoutHooks(() => runAgent(work)))
-    if (ended.outcome === 'left') return call.leave()
+    const ended = await call.trackWrite(withoutHooks(() => runAgent(work)))
+    if (ended.outcome === 'left') return call.handOver()
     if (ended.outcome === 'waiting') {
       await call.park(ended.on, ended.until)
       continue
@@ -131,7 +130,7 @@ export async function reason(call: HookCall, settings: ReasonSettings): Promise<
     if (last && last.calls === 0) steps.push(stepOf(last))
     const calls = ((await whole())[0]?.parts ?? []).filter((part): part is ToolPart => 'toolCallId' in part)
     const { facts: said, text, output, finishReason } = ended
-    if (isShown && isTextShown && settings.output === undefined) execution.noteText(text)
+    if (isShown && isTextShown && settings.output === undefined) execution.addText(text)
     return { steps, calls, text, output, finishReason, said: said.map(hidden) }
   }
 

@@ -17,11 +17,8 @@ import {
   validate,
 } from '../../schema/schema.ts'
 import { isSame } from '../../session/state-diff.ts'
-import type { HookCall } from '../replay/call.ts'
-import type { NodeExecution } from '../replay/execution.ts'
-import { type HookRecord, recordOf } from '../replay/record.ts'
-import { executionOf, heeded } from '../replay/running.ts'
-import { sealOf } from '../replay/seal.ts'
+import { currentExecution, type HookCall, type NodeExecution, suppressUnhandled } from '../replay/execution.ts'
+import { checkpointOf, type HookRecord, hookRecordEntry } from '../replay/journal.ts'
 
 /** One answer to choose. */
 export interface InterruptOption {
@@ -71,13 +68,13 @@ export type InterruptResponse<R extends InterruptRequest, S extends Schema | und
 export function useInterrupt<const R extends InterruptRequest, S extends Schema | undefined = undefined>(
   options: InterruptOptions<R, S>,
 ): Promise<InterruptResponse<R, S>> {
-  return heeded(interrupted(options))
+  return suppressUnhandled(interrupted(options))
 }
 
 async function interrupted<R extends InterruptRequest, S extends Schema | undefined>(
   options: InterruptOptions<R, S>,
 ): Promise<InterruptResponse<R, S>> {
-  const execution = executionOf('useInterrupt')
+  const execution = currentExecution('useInterrupt')
   if (typeof options !== 'object' || options === null) {
     throw new ValidationError(`useInterrupt: expected options, found ${describeType(options)}`)
   }
@@ -96,7 +93,8 @@ async function interrupted<R extends InterruptRequest, S extends Schema | undefi
     return response as InterruptResponse<R, S>
   } catch (error) {
     // Code that catches it does not go on with what was answered to something else.
-    if (MillraceError.isInstance(error) && error.code === 'workflow_changed') execution.mind(Promise.reject(error))
+    if (MillraceError.isInstance(error) && error.code === 'workflow_changed')
+      execution.failOnRejection(Promise.reject(error))
     throw error
   }
 }
@@ -125,7 +123,7 @@ async function answered(
   const { responseSchema } = options
   checkAbout(options)
   const question = await questionOf(options)
-  const { asked: before = [], askedAfter = 0 } = call.begun ?? {}
+  const { asked: before = [], askedAfter = 0 } = call.recorded ?? {}
   await work.session.refresh()
   let asked = before
   // What nobody answered in time while the node was tried before is asked again.
@@ -161,7 +159,7 @@ async function put(
   const { lane, execution } = call
   const question = [
     { chunk, lane },
-    { chunk: sealOf(lane), lane },
+    { chunk: checkpointOf(lane), lane },
   ]
   try {
     await call.commit([...beside, ...question], { asked, askedAfter: execution.replay.failures })
@@ -292,7 +290,7 @@ type About = Pick<InterruptOptions<InterruptRequest>, 'schemaId' | 'schemaVersio
 /** Whether the log takes a question, by its size. */
 export function isAskable(call: HookCall, question: object, about: About): boolean {
   const { lane, execution } = call
-  return lane.fits([interruptOf(nextId(call), question, about, undefined, execution.work.clock()), sealOf(lane)])
+  return lane.fits([interruptOf(nextId(call), question, about, undefined, execution.work.clock()), checkpointOf(lane)])
 }
 
 function interruptOf(
@@ -325,7 +323,7 @@ function nextId({ hookId, execution }: HookCall): string {
 
 /** Whether a question was settled because nobody answered it: a person's answer may be null too. */
 const isDropped = ({ replay }: NodeExecution, interruptId: string): boolean =>
-  replay.knownOf(markOf(interruptId))?.value === interruptId
+  replay.resultOf(markOf(interruptId))?.value === interruptId
 
 /** The record of a question that nobody answered: one of its execution, by the name that the question has in its run; one that goes on from it may have the name again. */
 const markOf = (interruptId: string): string =>
@@ -356,7 +354,7 @@ async function lapse({ execution, lane, signal }: HookCall, interruptId: string)
 
 /** Settles the questions of a node that has ended without their answers: nobody is asked what nobody wants to know. */
 export async function dropQuestions(execution: NodeExecution): Promise<void> {
-  const { asked } = execution.replay
+  const { openQuestions: asked } = execution.replay
   if (asked.length > 0) await settle(execution, execution.lane, asked, () => true)
 }
 
@@ -374,10 +372,10 @@ async function settle(
     const responses = open.map(({ id }): BatchItem => {
       return { chunk: { type: 'interrupt-response', interruptId: id, response: null }, lane }
     })
-    marks = open.map(({ id }) => ({ hookId: markOf(id), hook: 'unanswered', given: { value: id } }))
-    return [...responses, ...marks.map(mark => recordOf(mark, lane)), { chunk: sealOf(lane), lane }]
+    marks = open.map(({ id }) => ({ hookId: markOf(id), hook: 'unanswered', result: { value: id } }))
+    return [...responses, ...marks.map(mark => hookRecordEntry(mark, lane)), { chunk: checkpointOf(lane), lane }]
   })
-  if (done) for (const mark of marks) replay.note(mark)
+  if (done) for (const mark of marks) replay.add(mark)
   await work.session.catchUp()
   return done !== undefined
 }

@@ -7,12 +7,9 @@ import { MillraceError } from '../../error/error.ts'
 import { logErrorCode } from '../../error/log-error.ts'
 import type { Schema } from '../../schema/schema.ts'
 import type { OutputSettings, StructuredIdentity } from '../output-stream.ts'
-import type { HookCall } from '../replay/call.ts'
-import { firstIdOf, objectIdOf } from '../replay/drafts.ts'
-import { settleBelow } from '../replay/leftovers.ts'
-import { recordOf } from '../replay/record.ts'
-import { executionOf, heeded } from '../replay/running.ts'
-import { sealOf } from '../replay/seal.ts'
+import { cleanUpHook } from '../replay/cleanup.ts'
+import { currentExecution, type HookCall, suppressUnhandled } from '../replay/execution.ts'
+import { checkpointOf, firstPassId, hookRecordEntry, hookStreamId } from '../replay/journal.ts'
 import { hookPassSteps } from './hook-message.ts'
 import { continued, envelopeOf, type FirstPass, isAsking, type ReasonInterrupt } from './interrupt-pass.ts'
 import { prefixOf, type Reasoned, type ReasonSettings, reason } from './reason.ts'
@@ -29,16 +26,18 @@ export function useReason<
 >(
   options: ReasonOptions<O, R, Tools>,
 ): Promise<ReasonResult<SchemaOutput<O>, (R extends Schema ? SchemaOutput<R> : Json) | undefined>> {
-  return heeded(reasoned(options as unknown as AnyReasonOptions)) as ReturnType<typeof useReason<O, R, Tools>>
+  return suppressUnhandled(reasoned(options as unknown as AnyReasonOptions)) as ReturnType<
+    typeof useReason<O, R, Tools>
+  >
 }
 
 async function reasoned(options: AnyReasonOptions): Promise<ReasonResult> {
-  const execution = executionOf('useReason')
+  const execution = currentExecution('useReason')
   const plan = planOf(options)
   const value = await execution.call('useReason', plan.id, async call => {
     try {
       const { result, said } = await (plan.interrupt ? workWithPerson(call, plan, plan.interrupt) : work(call, plan))
-      return { value: result as unknown as Json, said }
+      return { value: result as unknown as Json, entries: said }
     } catch (error) {
       throw await failed(call, plan, error)
     }
@@ -88,7 +87,7 @@ function shownOf(call: HookCall, { structured, id }: Plan): Pick<OutputSettings,
   return { shown, fields: stream ? fields : {} }
 }
 
-const streamIdOf = ({ hookId, execution }: HookCall): string => objectIdOf(execution.work.runId, hookId)
+const streamIdOf = ({ hookId, execution }: HookCall): string => hookStreamId(execution.work.runId, hookId)
 
 /** Whether readers see an object of the call that is not done, as far as the log was read. */
 const isShown = (call: HookCall): boolean =>
@@ -101,8 +100,8 @@ async function workWithPerson(
   interrupt: ReasonInterrupt<Schema | undefined>,
 ): Promise<Worked> {
   const { execution, hookId } = call
-  const key = firstIdOf(hookId)
-  let first = execution.replay.partsOf(key)[0]?.value as unknown as FirstPass | undefined
+  const key = firstPassId(hookId)
+  let first = execution.replay.resultsUnder(key)[0]?.value as unknown as FirstPass | undefined
   let said: Reasoned['said'] = []
   if (first === undefined) {
     const { said: words, output: given, ...done } = await firstPass(call, plan, interrupt)
@@ -113,8 +112,8 @@ async function workWithPerson(
       const text = typeof draftText === 'string' ? draftText : JSON.stringify(output)
       return { result: resultOf(plan, [{ ...done, text, output }]), said: words }
     }
-    const record = { hookId: key, hook: 'useReason', given: { value: first as unknown as Json } }
-    said = [...words, recordOf(record, call.lane)]
+    const record = { hookId: key, hook: 'useReason', result: { value: first as unknown as Json } }
+    said = [...words, hookRecordEntry(record, call.lane)]
   }
   const { responseSchema } = interrupt
   const request = first.document['interruptRequest'] as never
@@ -173,12 +172,12 @@ async function failed(call: HookCall, { abortSignal }: Plan, error: unknown): Pr
     ? new MillraceError('hook_aborted', 'useReason was cut off by its abortSignal', { cause: error })
     : error
   const { code } = MillraceError.isInstance(failure) ? failure : { code: 'hook_failed' }
-  await execution.spent.discard(call.hookId, lane, { reason: code, attempt: execution.replay.failures + 1 })
-  await settleBelow(call, code)
+  await execution.usage.discard(call.hookId, lane, { reason: code, attempt: execution.replay.failures + 1 })
+  await cleanUpHook(call, code)
   await flow.session.refresh()
   if (isShown(call)) {
     const invalidated = { type: 'structured-data-invalidated', streamId: streamIdOf(call), reason: code } as const
-    await lane.commit([invalidated, sealOf(lane)])
+    await lane.commit([invalidated, checkpointOf(lane)])
   }
   return failure
 }

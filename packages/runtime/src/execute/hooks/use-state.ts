@@ -2,8 +2,7 @@
 
 import type { Json } from '@millrace/protocol'
 import { ValidationError } from '../../error/error.ts'
-import type { NodeExecution } from '../replay/execution.ts'
-import { executionOf } from '../replay/running.ts'
+import { currentExecution, type NodeExecution } from '../replay/execution.ts'
 import { stateOf } from '../replay/state.ts'
 
 /** Sets a value, as it is or made of what it is by then; `undefined` takes it away. */
@@ -13,10 +12,10 @@ export type SetState<T> = (value: T | undefined | ((value: T | undefined) => T |
 export function useNodeState<T>(initial: T): [value: T, set: SetState<T>]
 export function useNodeState<T>(): [value: T | undefined, set: SetState<T>]
 export function useNodeState<T>(initial?: T): [value: T | undefined, set: SetState<T>] {
-  const execution = executionOf('useNodeState')
+  const execution = currentExecution('useNodeState')
   const { node } = execution.at
-  const slot = execution.slotOf('useNodeState')
-  return stateHook(execution, 'useNodeState', undefined, `node:${execution.leg}.${node}:${slot}`, initial)
+  const slot = execution.nextSlot('useNodeState')
+  return stateHook(execution, 'useNodeState', undefined, `node:${execution.workflowIndex}.${node}:${slot}`, initial)
 }
 
 /** A value of the whole run, under a key: other nodes, and workflows that the run goes on with, see it too. */
@@ -26,7 +25,7 @@ export function useWorkflowState<T>(key: string, initial?: T): [value: T | undef
   if (typeof key !== 'string' || key === '' || key.length > 64) {
     throw new ValidationError('useWorkflowState: key: expected text of 1 to 64 characters')
   }
-  return stateHook(executionOf('useWorkflowState'), 'useWorkflowState', key, `workflow:${key}`, initial)
+  return stateHook(currentExecution('useWorkflowState'), 'useWorkflowState', key, `workflow:${key}`, initial)
 }
 
 function stateHook<T>(
@@ -37,8 +36,8 @@ function stateHook<T>(
   initial: T | undefined,
 ): [T | undefined, SetState<T>] {
   const first = stateOf(key, initial)
-  const value = execution.now(hook, id, () => {
-    const known = execution.read(key)
+  const value = execution.callSync(hook, id, () => {
+    const known = execution.readState(key)
     return known === undefined ? first : known
   })
   return [
@@ -47,7 +46,7 @@ function stateHook<T>(
       // A function is given what a reader would be.
       const made = (before: Json | undefined) =>
         (update as (value: unknown) => unknown)(before === undefined ? structuredClone(first) : before)
-      execution.change(key, typeof update === 'function' ? made : (update as Json | undefined))
+      execution.setState(key, typeof update === 'function' ? made : (update as Json | undefined))
     },
   ]
 }

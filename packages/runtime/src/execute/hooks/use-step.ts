@@ -3,7 +3,7 @@ import { describeType } from '../../error/check-object.ts'
 import { ValidationError } from '../../error/error.ts'
 import { type Jsonified, toJson } from '../../schema/json.ts'
 import { keyOf } from '../../session/key.ts'
-import { executionOf, heeded, withoutHooks } from '../replay/running.ts'
+import { currentExecution, suppressUnhandled, withoutHooks } from '../replay/execution.ts'
 
 /** What the code of a step is given. */
 export interface StepContext {
@@ -17,14 +17,14 @@ export function useStep<T>(
   key: string,
   code: (context: StepContext) => T | PromiseLike<T>,
 ): Promise<Jsonified<Awaited<T>>> {
-  return heeded(stepped(key, code))
+  return suppressUnhandled(stepped(key, code))
 }
 
 async function stepped<T>(
   key: string,
   code: (context: StepContext) => T | PromiseLike<T>,
 ): Promise<Jsonified<Awaited<T>>> {
-  const execution = executionOf('useStep')
+  const execution = currentExecution('useStep')
   const { work } = execution
   if (typeof key !== 'string') throw new ValidationError(`useStep: key: expected text, found ${describeType(key)}`)
   if (typeof code !== 'function')
@@ -32,7 +32,7 @@ async function stepped<T>(
   const value = await execution.call('useStep', key, async ({ hookId, signal }) => {
     // What others must not do meanwhile begins only while the lease surely lasts.
     await work.writer.sure()
-    const idempotencyKey = keyOf(work.session.id, execution.keys, hookId)
+    const idempotencyKey = keyOf(work.session.id, execution.effectRunId, hookId)
     const result = await withoutHooks(() => code({ idempotencyKey, abortSignal: signal }))
     return { value: resultOf(key, result) }
   })

@@ -3,8 +3,7 @@ import { describeType } from '../../error/check-object.ts'
 import { ValidationError } from '../../error/error.ts'
 import { toJson } from '../../schema/json.ts'
 import { type InputOf, type Schema, validateSync } from '../../schema/schema.ts'
-import type { NodeExecution } from '../replay/execution.ts'
-import { executionOf } from '../replay/running.ts'
+import { currentExecution, type NodeExecution } from '../replay/execution.ts'
 
 /** What all updates of a structured object may say of it. */
 export interface StructuredAbout {
@@ -28,8 +27,8 @@ export type StructuredUpdate<S extends Schema = Schema> = StructuredAbout &
 
 /** Shows an update of a structured object, once; throws at once where it does not fit. Awaiting it waits for room, which code that shows much should. */
 export function useStructuredData<S extends Schema>(update: StructuredUpdate<S>): Promise<void> {
-  const written = Promise.resolve(emitStructured(executionOf('useStructuredData'), update, 'useStructuredData'))
-  executionOf('useStructuredData').mind(written)
+  const written = Promise.resolve(emitStructured(currentExecution('useStructuredData'), update, 'useStructuredData'))
+  currentExecution('useStructuredData').failOnRejection(written)
   return written
 }
 
@@ -45,7 +44,7 @@ export function emitStructured(execution: NodeExecution, update: StructuredUpdat
     }
   }
   const { work, at } = execution
-  const streamId = update.streamId ?? `${work.runId}:${execution.nameOf('structured').replace('/', ':')}`
+  const streamId = update.streamId ?? `${work.runId}:${execution.nextName('structured').replace('/', ':')}`
   return execution.emitStructured(
     {
       type: 'structured-data',

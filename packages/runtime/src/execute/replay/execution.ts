@@ -1,394 +1,447 @@
-// One try at one execution of a node: its code runs, and each hook that it calls is answered from the log, or done and committed.
+// One attempt to execute a node: runs its code, and answers each hook from the log or runs it and commits the result.
 
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { type BatchItem, type Lane, LogError } from '@millrace/log'
 import type { Chunk, Json, StructuredDataChunk } from '@millrace/protocol'
 import type { Agent } from '../../define/agent.ts'
 import { MillraceError, ValidationError } from '../../error/error.ts'
 import type { AgentTelemetry } from '../../telemetry/agent-span.ts'
 import type { ProgramExecution } from '../program-execution.ts'
-import type { Came, HookCall } from './call.ts'
-import { Flights, type Parked } from './flights.ts'
-import { Gate } from './gate.ts'
-import { errorKept, errorRestored, failureOf } from './hook-failure.ts'
-import type { At } from './position.ts'
-import { type HookRecord, type HookResult, recordIn } from './record.ts'
-import { Replay } from './replay.ts'
-import { isRunning, running } from './running.ts'
-import { markOf, pieceOf, sealOf } from './seal.ts'
-import { Spent } from './spent.ts'
+import {
+  checkpointOf,
+  commitSuffix,
+  type HookRecord,
+  type HookResult,
+  localHookId,
+  parseHookRecord,
+} from './journal.ts'
+import type { OpenExecution } from './position.ts'
+import { Replay, restoreHookError, serializeHookError, toHookError } from './replay.ts'
+import { HookScheduler, type ParkedHook, waitForTicketChange } from './scheduler.ts'
 import type { WorkflowState, WorkflowStateUpdate } from './state.ts'
-import type { Streams } from './streams.ts'
-import { type Keeping, Unkept } from './unkept.ts'
-import { movedOrLate } from './wait.ts'
+import { type PreparedCommit, type StructuredStreams, UncommittedChanges, UncommittedUsage } from './uncommitted.ts'
 
 export interface ExecutionSettings {
   readonly work: ProgramExecution
-  readonly at: At
+  readonly at: OpenExecution
   readonly lane: Lane
   readonly state: WorkflowState
-  readonly streams: Streams
-  /** To whom it is told what the node does. */
+  readonly streams: StructuredStreams
   readonly telemetry: AgentTelemetry
-  /** What stands before the names of all records of this workflow in its run. */
+  /** The prefix of the ids of all records of this workflow in its run. */
   readonly scope: string
-  /** The run by whose name its effects go. */
-  readonly keys: string
-  /** What the log holds of this execution, by hook; what is committed is added. */
+  /** The run whose id is in the idempotency keys of this execution. */
+  readonly effectRunId: string
+  /** The records of this execution in the log, by hook id. Commits add to it. */
   readonly records: Map<string, HookRecord>
-  /** Called when a hook begins, waits, goes on or ends. */
+  /** Called when a hook starts, parks, continues or finishes. */
   onChange(): void
 }
 
-/** Where a hook is in the order of answers, once it is. */
-interface Order {
+/** A running hook, as its implementation sees it. */
+export interface HookCall {
+  readonly hookId: string
+  readonly execution: NodeExecution
+  /** The hook's own lane. Waiting on it does not block other hooks. */
+  readonly lane: Lane
+  readonly signal: AbortSignal
+  readonly telemetry: AgentTelemetry
+  /** The hook's record in the log, if an earlier attempt has started it. */
+  readonly recorded: HookResult | undefined
+  /** Commits the node's uncommitted results, changes and emissions, so that they precede the commits of the hook itself. */
+  commitPending(): Promise<void>
+  /** Commits entries of the hook before it is completed. */
+  commit(entries: readonly BatchItem[], result: HookResult): Promise<void>
+  /** Waits for a ticket change or a deadline. If all hooks are parked, the run can leave this process. */
+  park(on: readonly string[], until: number): Promise<void>
+  /** Never resolves: another process continues the hook. */
+  handOver(): Promise<never>
+  /** Tracks work that writes on the hook's lane. Nothing is discarded before it settles. */
+  trackWrite<T>(work: Promise<T>): Promise<T>
+}
+
+/** What a hook returns, and the entries of its commit. */
+export interface HookOutcome {
+  readonly value: Json | undefined
+  readonly entries?: readonly BatchItem[]
+}
+
+/** A hook's place in the order of answers, once it has one. */
+interface AnswerOrder {
   place?: number | undefined
 }
 
-/** Why what is left of a node is let go. */
-export const OVER = new MillraceError('internal_error', 'the node is not at work any more')
+/** The abort reason for hooks of an ended node. */
+export const NODE_ENDED = new MillraceError('internal_error', 'the node is not at work any more')
 
 const never = (): Promise<never> => new Promise(() => {})
 
+const storage = new AsyncLocalStorage<NodeExecution | undefined>()
+
+/**
+ * The execution that a hook is called in.
+ * @throws if the hook is called outside a node's code
+ */
+export function currentExecution(hook: string): NodeExecution {
+  const execution = storage.getStore()
+  if (execution) return execution
+  throw new ValidationError(`${hook}: expected to be called while a node runs, not in a tool, a step, or after its end`)
+}
+
+/** Runs code that must not call hooks, because it may run more often or elsewhere than its node. */
+export const withoutHooks = <T>(code: () => T): T => storage.run(undefined, code)
+
+/** Keeps the rejection of a hook that the node does not await from ending the process. The node's own failure is logged. */
+export function suppressUnhandled<T>(result: Promise<T>): Promise<T> {
+  if (storage.getStore()) result.catch(() => {})
+  return result
+}
+
 export class NodeExecution {
   readonly work: ProgramExecution
-  readonly at: At
+  readonly at: OpenExecution
   readonly lane: Lane
-  /** The run by whose name its effects go: one before its own, where what was cut off there is done again. */
-  readonly keys: string
+  /** The run whose id is in idempotency keys: an earlier run if this one resumes it and repeats its interrupted work. */
+  readonly effectRunId: string
   readonly replay: Replay
   readonly telemetry: AgentTelemetry
-  readonly #gate: Gate
-  readonly #unkept: Unkept
-  readonly #flights: Flights
+  readonly usage = new UncommittedUsage()
+  readonly #scheduler: HookScheduler
+  readonly #uncommitted: UncommittedChanges
   readonly #controller = new AbortController()
-  readonly spent = new Spent()
+  /** The lanes of hooks, by hook id. */
   readonly #lanes = new Map<string, Lane>()
-  /** What writes on lanes of hooks, and stops when it is told to. */
-  readonly #writing = new Set<Promise<unknown>>()
-  /** Texts that were shown. */
+  /** Pending work that writes on lanes of hooks. It stops when the signal aborts. */
+  readonly #writes = new Set<Promise<unknown>>()
+  /** Texts that readers have seen. */
   readonly #texts = new Set<string>()
   #slots = 0
-  #trouble: unknown
-  readonly #broken = Promise.withResolvers<never>()
+  /** The first failure of work that the node does not await. */
+  #backgroundError: unknown
+  /** Rejects with the log error that ends this execution. */
+  readonly #logFailure = Promise.withResolvers<never>()
 
   constructor(settings: ExecutionSettings) {
-    const { work, at, lane, scope, keys, records, telemetry, onChange } = settings
+    const { work, at, lane, scope, effectRunId, records, telemetry, onChange } = settings
     this.work = work
     this.telemetry = telemetry
     this.at = at
     this.lane = lane
-    this.keys = keys
+    this.effectRunId = effectRunId
     this.replay = new Replay(at, scope, records)
-    this.#gate = new Gate(this.replay.lastPlace)
-    this.#unkept = new Unkept({
+    this.#scheduler = new HookScheduler(this.replay.lastPlace, onChange)
+    this.#uncommitted = new UncommittedChanges({
       ...settings,
-      counted: this.replay.shown,
+      committedCounts: this.replay.emissionCounts,
       isRetry: this.replay.failures > 0,
     })
-    this.#flights = new Flights(onChange)
-    this.#broken.promise.catch(() => {})
+    this.#logFailure.promise.catch(() => {})
   }
 
   get signal(): AbortSignal {
     return this.#controller.signal
   }
 
-  /** Whether it has hooks under way that all wait. */
+  /** Whether hooks are active and all of them are parked. */
   get isParked(): boolean {
-    return this.#flights.areParked
+    return this.#scheduler.isParked
   }
 
-  /** What it waits for. */
-  get parked(): readonly Parked[] {
-    return this.#flights.parked
+  get parked(): readonly ParkedHook[] {
+    return this.#scheduler.parked
   }
 
-  /** Which of the run's workflows it is in. */
-  get leg(): string {
+  /** The number of the workflow within its run, as text. A transition starts the next one. */
+  get workflowIndex(): string {
     return this.at.execution.split('.', 1)[0] as string
   }
 
-  /** Runs the code of the node; throws what it throws, and where it did not ask for what the log says it was given. */
+  /**
+   * Runs the node's code.
+   * @throws what the code throws, or `workflow_changed` if the code did not call a recorded hook
+   */
   async run<T>(code: () => T | PromiseLike<T>): Promise<T> {
-    const result = await Promise.race([running(this, async () => code()), this.#broken.promise])
-    if (this.#trouble !== undefined) throw this.#trouble
-    const { first } = this.#flights
+    const result = await Promise.race([storage.run(this, async () => code()), this.#logFailure.promise])
+    if (this.#backgroundError !== undefined) throw this.#backgroundError
+    const { first } = this.#scheduler
     if (first !== undefined) {
       throw new ValidationError(`node ${this.at.node} ended while ${first} was under way: await every hook`)
     }
-    this.replay.mustBeAtItsEnd()
+    this.replay.checkComplete()
     return result
   }
 
-  /** Nothing of it goes on: what its hooks give reaches nobody. */
+  /** Aborts all hooks. Their callers are never answered. */
   close(reason: unknown): void {
     this.#controller.abort(reason)
   }
 
-  /** Takes back what it has said and changed since its last commit; nothing of it goes on. */
-  async takeBack({ code }: MillraceError): Promise<void> {
-    this.close(OVER)
-    await Promise.allSettled(this.#writing)
-    this.#unkept.drop()
+  /** Aborts all hooks and discards everything since the last commit. */
+  async discard({ code }: MillraceError): Promise<void> {
+    this.close(NODE_ENDED)
+    await Promise.allSettled(this.#writes)
+    this.#uncommitted.clear()
     const attempt = this.replay.failures + 1
-    // What was on its way when it was told to stop is in the log by then.
+    // Waits for writes that were queued before the abort.
     await this.work.turn(async () => {})
-    for (const [hookId, lane] of this.#lanes) await this.spent.discard(hookId, lane, { reason: code, attempt })
+    for (const [hookId, lane] of this.#lanes) await this.usage.discard(hookId, lane, { reason: code, attempt })
     await this.lane.discard({ reason: code, attempt })
   }
 
-  /** What a hook gives: what the log holds, or what comes of it now. */
+  /** Answers a hook from the log, or runs it and commits its result. */
   async call(
     hook: string,
     id: string | undefined,
-    live: (call: HookCall) => Promise<Came>,
+    live: (call: HookCall) => Promise<HookOutcome>,
     agent?: Agent,
   ): Promise<Json | undefined> {
-    // Who is left of a node that has ended gets no answer, and does no harm.
+    // Code that still runs after its node ended gets no answer.
     if (this.signal.aborted) return never()
-    if (!this.#flights.admits(id)) {
+    if (!this.#scheduler.canStart(id)) {
       throw new ValidationError(
         `${hook}: another hook of node ${this.at.node} is under way: give both an id, so that they are told apart when the node starts again`,
       )
     }
     const hookId = this.replay.identify(hook, id, '@')
-    if (this.#flights.has(hookId)) {
+    if (this.#scheduler.isActive(hookId)) {
       throw new ValidationError(
         `${hook}: another by the id ${id} is under way in node ${this.at.node}: give each its own`,
       )
     }
-    const known = this.replay.take(hookId, hook)?.given
-    const order: Order = { place: known?.place }
-    this.#flights.begin(hookId, hook, id !== undefined)
+    const recorded = this.replay.consume(hookId, hook)?.result
+    const order: AnswerOrder = { place: recorded?.place }
+    this.#scheduler.start(hookId, hook, id !== undefined)
     try {
-      if (known && known.asked === undefined) return structuredClone(givenBy(known))
-      if (this.work.handover.aborted && known === undefined) return await this.#leave(hookId)
-      const told = this.telemetry.hook({ hook, id, agent })
-      return await this.#told(told, () => this.#live(hookId, hook, known, live, told, order))
+      if (recorded && recorded.asked === undefined) return structuredClone(recordedValue(recorded))
+      if (this.work.handover.aborted && recorded === undefined) return await this.#handOver(hookId)
+      const telemetry = this.telemetry.hook({ hook, id, agent })
+      return await this.#withTelemetry(telemetry, () => this.#runLive(hookId, hook, recorded, live, telemetry, order))
     } finally {
-      await this.#gate.pass(order.place ?? this.#gate.take())
-      // Who is left of a node that has ended is answered by nobody.
+      await this.#scheduler.waitForTurn(order.place ?? this.#scheduler.reservePlace())
+      // Code that still runs after its node ended gets no answer.
       if (this.signal.aborted) await never()
-      this.#flights.end(hookId)
+      this.#scheduler.finish(hookId)
     }
   }
 
-  async #told<T>(told: AgentTelemetry, work: () => Promise<T>): Promise<T> {
+  async #withTelemetry<T>(telemetry: AgentTelemetry, work: () => Promise<T>): Promise<T> {
     try {
-      const value = await told.within(work)
-      told.end('completed')
+      const value = await telemetry.within(work)
+      telemetry.end('completed')
       return value
     } catch (error) {
-      told.end('failed', error)
+      telemetry.end('failed', error)
       throw error
     }
   }
 
-  /** What a hook gives that cannot wait: what the log holds, or what it finds now, which the next commit keeps. */
-  now(hook: string, id: string | undefined, find: () => Json | undefined): Json | undefined {
-    this.#mustBeOpen()
+  /** Answers a synchronous hook from the log, or with the computed value, which the next commit records. */
+  callSync(hook: string, id: string | undefined, compute: () => Json | undefined): Json | undefined {
+    this.#checkOpen()
     const hookId = this.replay.identify(hook, id, hook)
-    const known = this.replay.take(hookId, hook)
-    if (known) return structuredClone(known.given.value)
-    const value = find()
-    const given = { ...(value !== undefined && { value }), ...this.#beside(0) }
-    this.#unkept.add({ hookId, hook, given })
-    // Who is given it may write into it before the commit.
+    const record = this.replay.consume(hookId, hook)
+    if (record) return structuredClone(record.result.value)
+    const value = compute()
+    const result = { ...(value !== undefined && { value }), ...this.#concurrencyMark(0) }
+    this.#uncommitted.addRecord({ hookId, hook, result })
+    // A copy, because the caller may change its value before the commit.
     return structuredClone(value)
   }
 
-  /** Shows something, once: not where the log holds it from before. */
+  /** Writes a chunk, unless the log holds it from an earlier attempt. */
   emit(chunk: Chunk): PromiseLike<void> {
-    this.#mustBeOpen()
-    return this.#unkept.emit(chunk)
+    this.#checkOpen()
+    return this.#uncommitted.emit(chunk)
   }
 
-  /** As `emit`, for an update of a structured object, which has to fit. */
+  /** Like `emit`, for an update of a structured object. Throws if the update does not fit. */
   emitStructured(chunk: StructuredDataChunk, what: string): PromiseLike<void> {
-    this.#mustBeOpen()
-    return this.#unkept.emitStructured(chunk, what)
+    this.#checkOpen()
+    return this.#uncommitted.emitStructured(chunk, what)
   }
 
-  /** Changes the state, with the next commit. */
-  change(key: string, update: WorkflowStateUpdate): void {
-    this.#mustBeOpen()
-    if (!isRunning(this)) {
+  /** Changes a state value with the next commit. */
+  setState(key: string, update: WorkflowStateUpdate): void {
+    this.#checkOpen()
+    if (storage.getStore() !== this) {
       const why = 'what a tool or a step does is not done again when the node starts again'
       throw new ValidationError(`state of node ${this.at.node}: set it where the node's own code runs: ${why}`)
     }
-    this.#unkept.change(key, update)
+    this.#uncommitted.setState(key, update)
   }
 
-  /** A value of the state, with the changes of this execution. */
-  read(key: string): Json | undefined {
-    return this.#unkept.read(key)
+  /** A state value with the uncommitted changes of this execution. */
+  readState(key: string): Json | undefined {
+    return this.#uncommitted.readState(key)
   }
 
-  /** The name of something that is the same whenever the code comes to it. */
-  nameOf(kind: string): string {
-    this.#mustBeOpen()
+  /** The next name of a kind. A replay gets the same names in the same order. */
+  nextName(kind: string): string {
+    this.#checkOpen()
     return this.replay.identify(kind, undefined, kind)
   }
 
-  /** The place of a call among those of the node that have no id; throws where that may be another when the node starts again. */
-  slotOf(hook: string): number {
-    this.#mustBeOpen()
-    if (!this.#flights.admits(undefined)) {
+  /**
+   * The next index for hooks without an id.
+   * @throws if other hooks are active, because then the index could differ on replay
+   */
+  nextSlot(hook: string): number {
+    this.#checkOpen()
+    if (!this.#scheduler.canStart(undefined)) {
       throw new ValidationError(`${hook}: other hooks of node ${this.at.node} are under way: call it before them`)
     }
     return this.#slots++
   }
 
-  /** Whether a text was shown. */
-  hasSaid(text: string): boolean {
+  /** Whether readers have seen a text of this execution. */
+  hasText(text: string): boolean {
     return this.#texts.has(text.trim())
   }
 
-  noteText(text: string): void {
+  addText(text: string): void {
     this.#texts.add(text.trim())
   }
 
-  /** What no caller may wait for: its failure is the node's. */
-  mind(work: PromiseLike<unknown>): void {
+  /** Fails the node if work rejects that the node may not await. */
+  failOnRejection(work: PromiseLike<unknown>): void {
     work.then(undefined, error => {
-      this.#trouble ??= error
+      this.#backgroundError ??= error
     })
   }
 
-  /** What the commit of its end keeps of it. */
-  keepingLast(): Keeping {
-    return this.#unkept.keepingLast()
+  /** Prepares the commit that ends this execution. */
+  prepareFinalCommit(): PreparedCommit {
+    return this.#uncommitted.prepareFinalCommit()
   }
 
-  /** Commits what no commit holds yet, by the record of a hook that is under way: who starts again has it when the code comes there. */
-  async keep(hookId = this.#flights.first): Promise<void> {
-    if (hookId === undefined || this.#unkept.isEmpty) return
+  /** Commits everything uncommitted with the record of an active hook, so that a replay finds it when it reaches that hook. */
+  async commitPending(hookId = this.#scheduler.first): Promise<void> {
+    if (hookId === undefined || this.#uncommitted.isEmpty) return
     await this.#commit([], () => {
-      const hook = this.#flights.hookOf(hookId)
-      if (hook === undefined || this.#unkept.isEmpty) return undefined
-      const { asked = [], askedAfter } = this.replay.knownOf(hookId) ?? {}
-      const begun = { asked, ...(askedAfter !== undefined && { askedAfter }), ...this.#beside() }
-      return { hookId, hook, given: begun }
+      const hook = this.#scheduler.hookOf(hookId)
+      if (hook === undefined || this.#uncommitted.isEmpty) return undefined
+      const { asked = [], askedAfter } = this.replay.resultOf(hookId) ?? {}
+      const result = { asked, ...(askedAfter !== undefined && { askedAfter }), ...this.#concurrencyMark() }
+      return { hookId, hook, result }
     })
   }
 
-  /** Commits with all that was said and changed so far; the records are kept for who starts again. */
-  async #commit(said: readonly BatchItem[], record: () => HookRecord | undefined): Promise<void> {
+  /** Commits entries and a record together with everything uncommitted, and adds the records to the replay. */
+  async #commit(entries: readonly BatchItem[], createRecord: () => HookRecord | undefined): Promise<void> {
     await this.work.turn(async () => {
       for (;;) {
         this.work.signal.throwIfAborted()
         this.signal.throwIfAborted()
-        // Taken together with the commit's place in the queue: what is said from here on is not in it.
-        const own = record()
-        if (own === undefined) return
-        const { said: kept, records, kept: done } = this.#unkept.keeping(own, this.replay.knownOf(own.hookId)?.shown)
-        const seal = { chunk: sealOf(this.lane, false, markOf(own)), lane: this.lane }
-        const { outcome } = await this.lane.commit([...said, ...kept, seal])
+        // No await between here and the commit: what is emitted later is not part of it.
+        const record = createRecord()
+        if (record === undefined) return
+        const prepared = this.#uncommitted.prepareCommit(record, this.replay.resultOf(record.hookId)?.shown)
+        const checkpoint = { chunk: checkpointOf(this.lane, false, commitSuffix(record)), lane: this.lane }
+        const { outcome } = await this.lane.commit([...entries, ...prepared.entries, checkpoint])
         if (outcome === 'moved') continue
-        const beside = said.flatMap(({ chunk }) => (chunk.type === 'hook-completed' ? [recordIn(chunk)] : []))
-        for (const one of [...beside, ...records]) this.replay.note(one)
-        // Where it says nothing of the hook it is made while that is at work.
-        if (said.length > 0) this.spent.said(own.hookId)
-        return done()
+        const others = entries.flatMap(({ chunk }) => (chunk.type === 'hook-completed' ? [parseHookRecord(chunk)] : []))
+        for (const one of [...others, ...prepared.records]) this.replay.add(one)
+        // A commit without entries of the hook is made while the hook runs, and does not contain its usage.
+        if (entries.length > 0) this.usage.markCommitted(record.hookId)
+        return prepared.onCommitted()
       }
     })
   }
 
-  async #live(
+  async #runLive(
     hookId: string,
     hook: string,
-    begun: HookResult | undefined,
-    live: (call: HookCall) => Promise<Came>,
+    recorded: HookResult | undefined,
+    live: (call: HookCall) => Promise<HookOutcome>,
     telemetry: AgentTelemetry,
-    order: Order,
+    order: AnswerOrder,
   ): Promise<Json | undefined> {
     const { work } = this
     const { origin } = this.lane
-    const lane = work.writer.lane({ ...origin, lane: `${origin.lane}/${pieceOf(hookId)}` })
+    const lane = work.writer.lane({ ...origin, lane: `${origin.lane}/${localHookId(hookId)}` })
     this.#lanes.set(hookId, lane)
-    const commit = (said: readonly BatchItem[], given: HookResult) =>
-      this.#commit(said, () => ({ hookId, hook, given: { ...given, ...this.#beside() } }))
     const call: HookCall = {
       hookId,
       execution: this,
       lane,
       signal: this.signal,
       telemetry,
-      begun,
-      keep: () => this.keep(hookId),
-      commit,
+      recorded,
+      commitPending: () => this.commitPending(hookId),
+      commit: (entries, result) =>
+        this.#commit(entries, () => ({ hookId, hook, result: { ...result, ...this.#concurrencyMark() } })),
       park: (on, until) => this.#park(hookId, on, until),
-      leave: () => this.#leave(hookId),
-      write: writing => this.#hold(writing),
+      handOver: () => this.#handOver(hookId),
+      trackWrite: write => this.#trackWrite(write),
     }
     try {
-      const { value, said = [] } = await live(call)
+      const { value, entries = [] } = await live(call)
       if (this.signal.aborted) return await never()
-      await this.#commit(said, () => {
-        order.place ??= this.#gate.take()
-        return { hookId, hook, given: { ...(value !== undefined && { value }), place: order.place, ...this.#beside() } }
+      await this.#commit(entries, () => {
+        order.place ??= this.#scheduler.reservePlace()
+        const result = { ...(value !== undefined && { value }), place: order.place, ...this.#concurrencyMark() }
+        return { hookId, hook, result }
       })
-      // What it used is in the run's usage from here on.
-      if (said.length > 0) await work.session.refresh()
-      // Who is given it may write into it; what is kept is what it was.
+      // The run's usage includes the hook's usage from here on.
+      if (entries.length > 0) await work.session.refresh()
+      // A copy, because the caller may change it.
       return this.signal.aborted ? await never() : structuredClone(value)
     } catch (error) {
       if (this.signal.aborted || work.signal.aborted) return await never()
-      const failure = failureOf(error, hook)
-      if (failure instanceof LogError) return await this.#break(failure)
+      const failure = toHookError(error, hook)
+      if (failure instanceof LogError) return await this.#failOnLogError(failure)
       work.logger.warn('a hook failed', { runId: work.runId, hookId, cause: error })
-      // Where the code goes on in spite of it, the next commit says so.
-      const { shown } = this.replay.knownOf(hookId) ?? {}
-      // What its record had counted is counted by this one, which comes in its place.
-      const kept = errorKept(failure, this.replay.failures)
-      order.place ??= this.#gate.take()
-      this.#unkept.add({
+      // If the code catches the error, the next commit records it. This record replaces the hook's earlier one and takes over its counts.
+      const { shown } = this.replay.resultOf(hookId) ?? {}
+      const recordedError = serializeHookError(failure, this.replay.failures)
+      order.place ??= this.#scheduler.reservePlace()
+      this.#uncommitted.addRecord({
         hookId,
         hook,
-        given: { error: kept, place: order.place, ...this.#beside(), ...(shown && { shown }) },
+        result: { error: recordedError, place: order.place, ...this.#concurrencyMark(), ...(shown && { shown }) },
       })
-      throw errorRestored(kept, failure.cause)
+      throw restoreHookError(recordedError, failure.cause)
     }
   }
 
-  /** What is wrong with the log is not for the code of a node to catch, and go on as if a hook had given nothing. */
-  #break(failure: LogError): Promise<never> {
-    this.#broken.reject(failure)
+  /** Fails the execution. The node's code never sees a log error, so it cannot catch it and continue. */
+  #failOnLogError(failure: LogError): Promise<never> {
+    this.#logFailure.reject(failure)
     return never()
   }
 
-  /** Whether others are or were under way beside a hook, which may itself be: then what came first may come second the next time. */
-  #beside(own = 1): Pick<HookResult, 'beside'> {
-    return this.#flights.size > own || this.#flights.wereBeside ? { beside: true } : {}
+  /** Marks a result if other hooks are or were active: their order may differ on replay. `own` is 1 if the hook itself is active. */
+  #concurrencyMark(own = 1): Pick<HookResult, 'beside'> {
+    return this.#scheduler.size > own || this.#scheduler.wereConcurrent ? { beside: true } : {}
   }
 
   async #park(hookId: string, on: readonly string[], until: number): Promise<void> {
-    this.#flights.set(hookId, { on, until })
-    await movedOrLate(this.work, until, this.signal)
+    this.#scheduler.park(hookId, { on, until })
+    await waitForTicketChange(this.work, until, this.signal)
     if (this.signal.aborted) return never()
-    this.#flights.set(hookId, undefined)
+    this.#scheduler.unpark(hookId)
     await this.work.session.catchUp()
   }
 
-  #leave(hookId: string): Promise<never> {
-    this.#flights.set(hookId, 'left')
+  #handOver(hookId: string): Promise<never> {
+    this.#scheduler.park(hookId, 'handed-over')
     return never()
   }
 
-  #hold<T>(work: Promise<T>): Promise<T> {
-    this.#writing.add(work)
-    work.catch(() => {}).finally(() => this.#writing.delete(work))
+  #trackWrite<T>(work: Promise<T>): Promise<T> {
+    this.#writes.add(work)
+    work.catch(() => {}).finally(() => this.#writes.delete(work))
     return work
   }
 
-  #mustBeOpen(): void {
+  #checkOpen(): void {
     if (!this.signal.aborted) return
     throw new ValidationError(`a hook of node ${this.at.node} was called after the node had ended`)
   }
 }
 
-/** What the log says that a hook gave; throws what it says that it threw. */
-function givenBy({ error, value }: HookResult): Json | undefined {
-  if (error) throw errorRestored(error)
+/** The recorded value of a hook. Throws the recorded error. */
+function recordedValue({ error, value }: HookResult): Json | undefined {
+  if (error) throw restoreHookError(error)
   return value
 }

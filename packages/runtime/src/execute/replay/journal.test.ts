@@ -2,15 +2,14 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../../../../scripts/faults/campaign.ts'
 import { keyOf } from '../../session/key.ts'
-import { Journal, positionIdOf } from './journal.ts'
-import type { HookRecord } from './record.ts'
+import { type HookRecord, Journal, positionIdOf } from './journal.ts'
 
 const RUNS = multiplied(200)
 
 const record = (hookId: string, value: string | number | undefined): HookRecord => ({
   hookId,
   hook: 'x',
-  given: { ...(value !== undefined && { value }) },
+  result: { ...(value !== undefined && { value }) },
 })
 
 test('records stand by execution, and those of a workflow at work for a call in a scope of its own', () => {
@@ -27,12 +26,12 @@ test('records stand by execution, and those of a workflow at work for a call in 
   const own = new Journal(records, '')
   expect(own.position).toBe('here')
   expect(own.state.under('workflow:')).toEqual({ k: 1 })
-  expect([...own.recordsOf('1.a.1').values()].map(({ given }) => given.value)).toEqual([3, 4])
+  expect([...own.recordsOf('1.a.1').values()].map(({ result }) => result.value)).toEqual([3, 4])
   expect([own.endOf('1.b.1'), own.endOf('1.a.1')]).toEqual([{}, undefined])
   const other = new Journal(records, 'call:')
   expect(other.position).toBe('there')
   expect(other.state.under('workflow:')).toEqual({ k: 2 })
-  expect([...other.recordsOf('1.a.1').values()].map(({ given }) => given.value)).toEqual([5])
+  expect([...other.recordsOf('1.a.1').values()].map(({ result }) => result.value)).toEqual([5])
   other.forget('1.a.1')
   expect(other.recordsOf('1.a.1').size).toBe(0)
 })

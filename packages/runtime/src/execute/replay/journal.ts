@@ -1,57 +1,153 @@
-// What the log remembers of a workflow's run, read when somebody takes it up: where it stands, its state, and what the hooks of its open executions gave.
+// The internal records of a workflow in the log: hook results, state and position, with the checkpoints that end their commits. Readers never see them.
 
-import type { Json } from '@millrace/protocol'
+import type { BatchItem, Lane } from '@millrace/log'
+import type { Chunk, Hook, Json } from '@millrace/protocol'
 import { pieceOf } from '../../session/key.ts'
 import type { Session } from '../../session/session.ts'
+import { checkpointId } from '../program-execution.ts'
 import type { WorkflowPosition } from './position.ts'
-import { type HookRecord, type HookResult, recordIn } from './record.ts'
 import { WorkflowState } from './state.ts'
 
-/** The record of where a workflow stands, and how those of its state begin. */
-const POSITION = 'position'
-const STATE = 'state/'
+/** What a hook returned or threw, as the log stores it. */
+export interface HookResult {
+  readonly value?: Json
+  readonly error?: {
+    readonly code: string
+    readonly message: string
+    /** How often the execution had failed before this error. */
+    readonly failures: number
+    /** The error's class and the fields that code may branch on. */
+    readonly class?: string
+    readonly retryable?: boolean
+    readonly statusCode?: number
+    readonly retryAfterMs?: number
+  }
+  /** The interrupts that the hook has created. Absent once the hook is completed. */
+  readonly asked?: readonly string[]
+  /** How often the execution had failed when the last interrupt was created. */
+  readonly askedAfter?: number
+  /** Set if other hooks of the node were active at the same time: their order may differ on replay. */
+  readonly beside?: true
+  /** The place in the order in which the execution's hooks are answered. */
+  readonly place?: number
+  /** Committed emissions of the execution, by subject: the subjects that changed since the previous commit. */
+  readonly shown?: { readonly [about: string]: number }
+}
 
+export interface HookRecord {
+  readonly hookId: string
+  readonly hook: string
+  readonly result: HookResult
+  /** How many emissions of the execution are committed with this record. */
+  readonly emissions?: number
+}
+
+/** The log entry of a record. */
+export function hookRecordEntry({ hookId, hook, result, emissions }: HookRecord, lane: Lane): BatchItem {
+  return {
+    chunk: {
+      type: 'hook-completed',
+      hookId,
+      hook,
+      result: result as unknown as Json,
+      ...(emissions !== undefined && { emissions }),
+    },
+    lane,
+    internal: true,
+  }
+}
+
+/** Reads a record from its log entry. */
+export const parseHookRecord = ({ hookId, hook, result, emissions }: Omit<Hook, 'runId'>): HookRecord => ({
+  hookId,
+  hook,
+  result: (result ?? {}) as HookResult,
+  ...(emissions !== undefined && { emissions }),
+})
+
+const POSITION = 'position'
+const STATE_PREFIX = 'state/'
+const FIRST_PASS_SUFFIX = '/first'
+
+/** The id of the record of a workflow's position. */
 export const positionIdOf = (scope: string): string => `${scope}${POSITION}`
 
-/** The program of the workflow that a run stands in, if it stands somewhere. */
+/** The id of the record of a state value, by its encoded key. */
+export const stateIdOf = (scope: string, encodedKey: string): string => `${scope}${STATE_PREFIX}${encodedKey}`
+
+/** The id of the record of a hook's first model pass, after which the hook asks a person. */
+export const firstPassId = (hookId: string): string => `${hookId}${FIRST_PASS_SUFFIX}`
+
+/** The hook of a first-pass record; undefined for other records. */
+export const hookOfFirstPass = (recordId: string): string | undefined =>
+  recordId.endsWith(FIRST_PASS_SUFFIX) ? recordId.slice(0, -FIRST_PASS_SUFFIX.length) : undefined
+
+/** The structured stream that shows a hook's model output. The same id on every attempt. */
+export const hookStreamId = (runId: string, hookId: string): string => `${runId}:${hookId.replace('/', ':')}`
+
+/** The part of a hook's id that is unique within its execution. */
+export const localHookId = (hookId: string): string => hookId.slice(hookId.indexOf('/') + 1)
+
+/** The checkpoint that ends a commit within the execution of a node. `suffix` tells commits of one step apart. */
+export function checkpointOf(
+  { origin }: Lane,
+  closesStep = false,
+  suffix = '',
+): Extract<Chunk, { type: 'checkpoint-created' }> {
+  const { step } = origin
+  return {
+    type: 'checkpoint-created',
+    checkpointId: `${checkpointId(origin, step, closesStep)}${suffix}`,
+    stepCount: step,
+    closesStep,
+  }
+}
+
+/** The checkpoint suffix of a record's commit: the hook, and how many interrupts it has created. */
+export const commitSuffix = ({ hookId, result: { asked } }: HookRecord): string =>
+  `${localHookId(hookId)}${asked === undefined ? '' : `?${asked.length}`}`
+
+/** The program of a run's current workflow; undefined if the run has no position yet. */
 export async function programAt(session: Session, runId: string): Promise<string | undefined> {
   const id = positionIdOf('')
   const hooks = session.view.internal?.hooks.filter(hook => hook.runId === runId && hook.hookId === id) ?? []
-  const [record] = (await session.wholeHooks(hooks)).map(recordIn)
-  return (record?.given.value as Partial<WorkflowPosition> | undefined)?.program
+  const [record] = (await session.wholeHooks(hooks)).map(parseHookRecord)
+  return (record?.result.value as Partial<WorkflowPosition> | undefined)?.program
 }
 
+/** The records of one workflow in a run: its position, its state, and the hook results of its open executions. */
 export class Journal {
   readonly position: WorkflowPosition | undefined
   readonly state = new WorkflowState()
   /** By execution, then by hook. */
   readonly #records = new Map<string, Map<string, HookRecord>>()
-  /** What executions gave that have ended. */
+  /** Results of ended executions. */
   readonly #ends = new Map<string, HookResult>()
 
   constructor(records: readonly HookRecord[], scope: string) {
     let position: Json | undefined
     for (const record of records) {
-      const { hookId, given } = record
+      const { hookId, result } = record
       if (!hookId.startsWith(scope)) continue
-      const own = hookId.slice(scope.length)
-      const [execution = ''] = own.split('/', 1)
-      // A workflow at work for a call of this one has a scope of its own.
+      const localId = hookId.slice(scope.length)
+      const [execution = ''] = localId.split('/', 1)
+      // A workflow that runs as a tool call of this one has its own scope.
       if (execution.includes(':')) continue
-      if (own === POSITION) position = given.value
-      else if (own.startsWith(STATE)) this.state.set(pieceOf(own.slice(STATE.length)), given.value)
-      else if (own === execution) this.#ends.set(execution, given)
+      if (localId === POSITION) position = result.value
+      else if (localId.startsWith(STATE_PREFIX)) {
+        this.state.set(pieceOf(localId.slice(STATE_PREFIX.length)), result.value)
+      } else if (localId === execution) this.#ends.set(execution, result)
       else this.recordsOf(execution).set(hookId, record)
     }
     this.position = position as unknown as WorkflowPosition | undefined
   }
 
-  /** Reads what the log holds of a workflow in a run. */
+  /** Reads the records of a workflow from the log. */
   static async read(session: Session, runId: string, scope: string): Promise<Journal> {
-    return new Journal((await session.hooks(runId)).map(recordIn), scope)
+    return new Journal((await session.hooks(runId)).map(parseHookRecord), scope)
   }
 
-  /** What the hooks of an execution gave; what they give from now on is added by who commits it. */
+  /** The records of an execution, by hook id. The execution adds to this map what it commits. */
   recordsOf(execution: string): Map<string, HookRecord> {
     const known = this.#records.get(execution)
     if (known) return known
@@ -60,12 +156,12 @@ export class Journal {
     return records
   }
 
-  /** What an execution gave that has ended, and with it the workflow: where a run goes on from there, nothing is left to do. */
+  /** The result of an execution that ended the workflow; a run that resumes there has nothing left to do. */
   endOf(execution: string): HookResult | undefined {
     return this.#ends.get(execution)
   }
 
-  /** Forgets what the hooks of an execution gave: it has ended. */
+  /** Removes the records of an ended execution. */
   forget(execution: string): void {
     this.#records.delete(execution)
   }

@@ -6,7 +6,7 @@ import type { Graph, Step } from '../../define/graph.ts'
 import { MillraceError } from '../../error/error.ts'
 
 /** One execution of a node that has not ended. */
-export interface At {
+export interface OpenExecution {
   /** The same name wherever and whenever it is looked for: the node, and how often the run came to it. */
   readonly execution: string
   readonly node: string
@@ -24,7 +24,7 @@ interface Done {
 
 /** What lies open on one line: an execution, or branches that will join. */
 export type Line =
-  | At
+  | OpenExecution
   | {
       readonly fork: string
       readonly join: string
@@ -74,7 +74,7 @@ export function started(
   return entered(none, [], first, input)
 }
 
-const NOWHERE: At = { execution: '', node: '', step: 0 }
+const NOWHERE: OpenExecution = { execution: '', node: '', step: 0 }
 
 /** What is open on a line; undefined where it has come to its join. */
 export function lineAt(position: WorkflowPosition, path: Path): Line | undefined {
@@ -88,7 +88,7 @@ export function lineAt(position: WorkflowPosition, path: Path): Line | undefined
 }
 
 /** All executions that are open. */
-export function openOf(line: Line | Done): readonly At[] {
+export function openOf(line: Line | Done): readonly OpenExecution[] {
   if ('done' in line) return []
   return isFork(line) ? Object.values(line.branches).flatMap(openOf) : [line]
 }
@@ -108,7 +108,7 @@ export function moved(
 
 /** The position after an execution failed and is to be tried again. */
 export function failedAt(position: WorkflowPosition, path: Path): WorkflowPosition {
-  const at = lineAt(position, path) as At
+  const at = lineAt(position, path) as OpenExecution
   return { ...position, line: placed(position.line, path, { ...at, failures: (at.failures ?? 0) + 1 }) }
 }
 
@@ -127,10 +127,10 @@ function visited(
   position: WorkflowPosition,
   node: string,
   input: Json | undefined,
-): { position: WorkflowPosition; at: At } {
+): { position: WorkflowPosition; at: OpenExecution } {
   const { leg, steps, visits } = position
   const count = (Object.hasOwn(visits, node) ? (visits[node] as number) : 0) + 1
-  const at: At = {
+  const at: OpenExecution = {
     execution: `${leg}.${node}.${count}`,
     node,
     step: steps + 1,

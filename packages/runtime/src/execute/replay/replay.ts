@@ -1,50 +1,57 @@
-// What the log holds of one execution of a node, asked for hook by hook as its code comes to them again.
+// Answers the hooks of one execution from the log, and detects code that changed since the log was written.
 
-import { MillraceError, ValidationError } from '../../error/error.ts'
+import { LogError } from '@millrace/log'
+import { BudgetError, MillraceError, ProviderError, RunError, ToolError, ValidationError } from '../../error/error.ts'
+import type { ErrorCode } from '../../error/error-codes.ts'
+import { excerpt } from '../../error/excerpt.ts'
+import { logErrorCode } from '../../error/log-error.ts'
 import { shortKeyOf } from '../../session/key.ts'
-import type { At } from './position.ts'
-import type { HookRecord, HookResult } from './record.ts'
+import type { HookRecord, HookResult } from './journal.ts'
+import type { OpenExecution } from './position.ts'
 
-/** The longest id of a hook, and what of it is in the name of its lane, and in those of the calls below. */
+/** The maximum length of a hook's id, which is part of the names of its lane and of its tool calls. */
 export const LONGEST_ID = 64
 
 export class Replay {
-  readonly #at: At
+  readonly #at: OpenExecution
   readonly #scope: string
-  /** By hook; what is committed meanwhile is added. */
+  /** By hook id. Commits add to it. */
   readonly #records: Map<string, HookRecord>
   /** How often each name was used. */
   readonly #uses = new Map<string, number>()
-  readonly #asked = new Set<string>()
-  /** What the log held when the code began, in the order in which it was given, of hooks that were under way alone. */
-  readonly #row: readonly string[]
-  /** How many of these the code has asked for, one after the other. */
-  #passed = 0
-  /** What was found to be changed: code that catches it comes no further. */
-  #found: MillraceError | undefined
+  /** The hooks that the code has called. */
+  readonly #consumed = new Set<string>()
+  /** The hooks that the log held at the start and that ran without others beside them, in recorded order. */
+  readonly #sequence: readonly string[]
+  /** How many of the sequence were consumed without a gap. */
+  #sequenceIndex = 0
+  /** The first mismatch between code and log. Every later call throws it again, in case the code catches it. */
+  #mismatch: MillraceError | undefined
 
-  constructor(at: At, scope: string, records: Map<string, HookRecord>) {
+  constructor(at: OpenExecution, scope: string, records: Map<string, HookRecord>) {
     this.#at = at
     this.#scope = scope
     this.#records = records
-    const alone = [...records.values()].filter(({ hookId, given }) => given.beside === undefined && !isPart(hookId))
-    this.#row = alone.map(({ hookId }) => hookId)
+    const sequential = [...records.values()].filter(
+      ({ hookId, result }) => result.beside === undefined && !isPart(hookId),
+    )
+    this.#sequence = sequential.map(({ hookId }) => hookId)
   }
 
-  /** How many emissions of the execution are in the log, by what they are about. */
-  get shown(): ReadonlyMap<string, number> {
+  /** How many emissions of the execution are in the log, by subject. */
+  get emissionCounts(): ReadonlyMap<string, number> {
     const counts = new Map<string, number>()
-    for (const { given } of this.#records.values()) {
-      for (const [about, count] of Object.entries(given.shown ?? {})) {
-        counts.set(about, Math.max(count, counts.get(about) ?? 0))
+    for (const { result } of this.#records.values()) {
+      for (const [subject, count] of Object.entries(result.shown ?? {})) {
+        counts.set(subject, Math.max(count, counts.get(subject) ?? 0))
       }
     }
     return counts
   }
 
-  /** The last place that the log holds in the order of answers. */
+  /** The last recorded place in the order of answers. */
   get lastPlace(): number {
-    return Math.max(0, ...[...this.#records.values()].map(({ given }) => given.place ?? 0))
+    return Math.max(0, ...[...this.#records.values()].map(({ result }) => result.place ?? 0))
   }
 
   /** How often the execution has failed before. */
@@ -52,12 +59,12 @@ export class Replay {
     return this.#at.failures ?? 0
   }
 
-  /** The questions that its hooks have asked, and had no answer to when they did. */
-  get asked(): readonly string[] {
-    return [...this.#records.values()].flatMap(({ given }) => given.asked?.slice(-1) ?? [])
+  /** The last interrupt of each hook that is not completed. */
+  get openQuestions(): readonly string[] {
+    return [...this.#records.values()].flatMap(({ result }) => result.asked?.slice(-1) ?? [])
   }
 
-  /** The name of a hook in its run: the execution, its id or else what it is called, and how often that was used. */
+  /** The id of a hook in its run: the execution, the caller's id or `unnamed`, and how often that name was used. */
   identify(hook: string, id: string | undefined, unnamed: string): string {
     if (id !== undefined && !(typeof id === 'string' && id.length > 0 && id.length <= LONGEST_ID)) {
       throw new ValidationError(`${hook}: id: expected text of 1 to ${LONGEST_ID} characters`)
@@ -68,76 +75,135 @@ export class Replay {
     return `${this.#scope}${this.#at.execution}/${name}.${use}`
   }
 
-  /** What the log holds of a hook that the code has come to; throws where by its place that is another, or this one was not there. */
-  take(hookId: string, hook: string): HookRecord | undefined {
-    if (this.#found) throw this.#found
-    const known = this.#records.get(hookId)
-    this.#asked.add(hookId)
-    // What failed in a try before this one is tried again.
-    if (known === undefined || (known.given.error && known.given.error.failures < this.failures)) {
-      this.#mustBeNext(hookId)
+  /**
+   * The record of a hook that the code calls; undefined if the hook has to run.
+   * @throws `workflow_changed` if the log holds another hook in its place
+   */
+  consume(hookId: string, hook: string): HookRecord | undefined {
+    if (this.#mismatch) throw this.#mismatch
+    const record = this.#records.get(hookId)
+    this.#consumed.add(hookId)
+    // A retry runs the hooks again that failed in earlier attempts.
+    if (record === undefined || (record.result.error && record.result.error.failures < this.failures)) {
+      this.#checkMayRun(hookId)
       return undefined
     }
-    if (known.hook !== hook) throw this.#changed(`it calls ${hook} where it called ${known.hook} before`)
-    this.#mustBeInOrder(known)
-    return known
+    if (record.hook !== hook) throw this.#changed(`it calls ${hook} where it called ${record.hook} before`)
+    this.#checkOrder(record)
+    return record
   }
 
-  /** Throws where the code has come to its end without what it was given before. */
-  mustBeAtItsEnd(): void {
-    if (this.#found) throw this.#found
-    const [left] = this.#unasked()
-    if (left) throw this.#changed(`it ended without ${left.hookId}, which it was given before`)
+  /**
+   * Checks that the code has called every recorded hook when it ends.
+   * @throws `workflow_changed` if it has not
+   */
+  checkComplete(): void {
+    if (this.#mismatch) throw this.#mismatch
+    const [first] = this.#unconsumed()
+    if (first) throw this.#changed(`it ended without ${first.hookId}, which it was given before`)
   }
 
-  /** Takes down what a commit keeps. */
-  note(record: HookRecord): void {
+  /** Adds a committed record. */
+  add(record: HookRecord): void {
     this.#records.set(record.hookId, record)
   }
 
-  /** What the log holds of a hook, whoever asks. */
-  knownOf(hookId: string): HookResult | undefined {
-    return this.#records.get(hookId)?.given
+  /** The recorded result of a hook. Does not consume it. */
+  resultOf(hookId: string): HookResult | undefined {
+    return this.#records.get(hookId)?.result
   }
 
-  /** What the log holds of the parts of what a hook does, by how their names begin. */
-  partsOf(prefix: string): readonly HookResult[] {
-    const own = [...this.#records.values()].filter(({ hookId }) => hookId.startsWith(prefix))
-    return own.map(({ given }) => given)
+  /** The recorded results of the parts of a hook: all records with this prefix. */
+  resultsUnder(prefix: string): readonly HookResult[] {
+    const parts = [...this.#records.values()].filter(({ hookId }) => hookId.startsWith(prefix))
+    return parts.map(({ result }) => result)
   }
 
-  /** What the log holds was asked for before this: unless hooks were under way side by side, this one was not there. */
-  #mustBeNext(hookId: string): void {
-    const left = this.#unasked()
-    if (left.length > 0 && left.every(({ given }) => given.beside === undefined)) {
-      throw this.#changed(`it calls ${hookId} before ${left[0]?.hookId}, which it was given before`)
+  /** An unrecorded hook may run only after all recorded ones were called, unless hooks ran concurrently. */
+  #checkMayRun(hookId: string): void {
+    const unconsumed = this.#unconsumed()
+    if (unconsumed.length > 0 && unconsumed.every(({ result }) => result.beside === undefined)) {
+      throw this.#changed(`it calls ${hookId} before ${unconsumed[0]?.hookId}, which it was given before`)
     }
   }
 
-  /** What was given to hooks that were under way alone is asked for in that order. */
-  #mustBeInOrder({ hookId, given }: HookRecord): void {
-    while (this.#asked.has(this.#row[this.#passed] ?? '')) this.#passed++
-    const first = this.#row[this.#passed]
-    if (first === undefined || given.beside || this.failures > 0) return
-    const isLater = this.#row.indexOf(hookId, this.#passed) >= 0
-    if (isLater) throw this.#changed(`it calls ${hookId} before ${first}, which it was given before that`)
+  /** Hooks that did not run concurrently are called in their recorded order. */
+  #checkOrder({ hookId, result }: HookRecord): void {
+    while (this.#consumed.has(this.#sequence[this.#sequenceIndex] ?? '')) this.#sequenceIndex++
+    const next = this.#sequence[this.#sequenceIndex]
+    if (next === undefined || result.beside || this.failures > 0) return
+    const isLater = this.#sequence.indexOf(hookId, this.#sequenceIndex) >= 0
+    if (isLater) throw this.#changed(`it calls ${hookId} before ${next}, which it was given before that`)
   }
 
-  /** What the log holds and the code has not asked for. */
-  #unasked(): readonly HookRecord[] {
-    // A try after one that failed may go another way.
+  /** The recorded hooks that the code has not called. */
+  #unconsumed(): readonly HookRecord[] {
+    // A retry may take another path.
     if (this.failures > 0) return []
-    return [...this.#records.values()].filter(({ hookId }) => !this.#asked.has(hookId) && !isPart(hookId))
+    return [...this.#records.values()].filter(({ hookId }) => !this.#consumed.has(hookId) && !isPart(hookId))
   }
 
   #changed(how: string): MillraceError {
-    this.#found = new MillraceError(
+    this.#mismatch = new MillraceError(
       'workflow_changed',
       `the code of node ${this.#at.node} is not what it was when the run came there: ${how}. Give the workflow another version, and say in migrate how such runs go on`,
     )
-    return this.#found
+    return this.#mismatch
   }
 }
 
-/** Whether a record is about a part of what a hook does, and not asked for by the code of a node. */
+/** Whether a record belongs to a part of a hook, and not to a call in the node's code. */
 const isPart = (hookId: string): boolean => hookId.split('/').length > 2
+
+type RecordedError = NonNullable<HookResult['error']>
+
+/** Converts the error of a hook for its caller. Log errors stay as they are, except that the log refused a result as too large. */
+export function toHookError(error: unknown, hook: string): MillraceError | LogError {
+  if (logErrorCode(error) === 'too-large') {
+    const what = `what ${hook} gives, or that with what the node read and set before it, is larger than the log takes: return less, or a reference`
+    return new MillraceError('hook_result_too_large', what, { cause: error })
+  }
+  if (error instanceof LogError || MillraceError.isInstance(error)) return error
+  const message = error instanceof Error ? error.message : `${hook} failed`
+  return new MillraceError('hook_failed', message, { cause: error })
+}
+
+/** The error classes that code may test for. */
+const CLASSES = { ProviderError, ToolError, BudgetError, RunError, ValidationError }
+
+/** Serializes the error of a hook for its record, which no reader sees. */
+export function serializeHookError(failure: MillraceError, failures: number): RecordedError {
+  const { code, message, retryable } = failure
+  const { statusCode, retryAfterMs } = failure instanceof ProviderError ? failure : {}
+  const known = Object.entries(CLASSES).find(([, one]) => failure instanceof one)
+  return {
+    code,
+    message: excerpt(message),
+    failures,
+    ...(known && { class: known[0] }),
+    ...(retryable === true && { retryable }),
+    ...(statusCode !== undefined && { statusCode }),
+    ...(retryAfterMs !== undefined && { retryAfterMs }),
+  }
+}
+
+/** Restores a recorded error, so that code which branches on it does the same on replay. Only the first throw has a cause. */
+export function restoreHookError({ message, class: known, ...about }: RecordedError, cause?: unknown): MillraceError {
+  const code = about.code as ErrorCode
+  const { retryable = false, statusCode, retryAfterMs } = about
+  const options = { retryable, cause }
+  switch (known) {
+    case 'ProviderError':
+      return new ProviderError(code, message, { ...options, statusCode, retryAfterMs })
+    case 'ToolError':
+      return new ToolError(message, { ...options, code })
+    case 'BudgetError':
+      return new BudgetError(code, message, options)
+    case 'RunError':
+      return new RunError(code, message, options)
+    case 'ValidationError':
+      return new ValidationError(message, options)
+    default:
+      return new MillraceError(code, message, options)
+  }
+}

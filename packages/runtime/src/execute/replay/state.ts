@@ -1,17 +1,17 @@
-// The state of a workflow: values by key, as the commits of its executions have set them, one after the other.
+// The committed state of a workflow: values by key.
 
 import type { Json } from '@millrace/protocol'
 import { MillraceError, ValidationError } from '../../error/error.ts'
 import { toJsonText } from '../../schema/json.ts'
 
-/** The most that one value of a workflow's state may be, and all of a run's together, in bytes of JSON. */
+/** The maximum size of one state value, and of all values of a run together, in bytes of JSON. */
 export const MAX_STATE_VALUE = 64 * 1024
 export const MAX_STATE = 1024 * 1024
 
-/** What is to become of a value: another, none, or what a function makes of it. */
+/** A new value, undefined to remove the value, or a function of the old value. */
 export type WorkflowStateUpdate = Json | undefined | ((value: Json | undefined) => unknown)
 
-/** A change that no commit holds yet. */
+/** An uncommitted change. */
 export interface Change {
   readonly key: string
   readonly update: WorkflowStateUpdate
@@ -22,20 +22,23 @@ export class WorkflowState {
   readonly #sizes = new Map<string, number>()
   #size = 0
 
-  /** A value, with changes made that no commit holds yet; a copy. */
+  /** A copy of a value with uncommitted changes applied. */
   read(key: string, changes: readonly Change[] = []): Json | undefined {
     let value = this.#values.get(key)
     for (const change of changes) if (change.key === key) value = updated(key, value, change.update)
     return structuredClone(value)
   }
 
-  /** All values whose keys begin so, without that beginning. */
+  /** A copy of all values whose keys have a prefix, by key without the prefix. */
   under(prefix: string): { readonly [key: string]: Json } {
     const own = [...this.#values].filter(([key]) => key.startsWith(prefix))
     return structuredClone(Object.fromEntries(own.map(([key, value]) => [key.slice(prefix.length), value])))
   }
 
-  /** What the values are after changes: those that were changed; throws where that is no state. */
+  /**
+   * The changed values after uncommitted changes.
+   * @throws if a value is no JSON, or the state becomes too large
+   */
   after(changes: readonly Change[]): ReadonlyMap<string, Json | undefined> {
     const values = new Map<string, Json | undefined>()
     for (const { key, update } of changes) {
@@ -52,7 +55,7 @@ export class WorkflowState {
     return values
   }
 
-  /** Takes down what a commit has set. */
+  /** Sets a committed value. */
   set(key: string, value: Json | undefined): void {
     const size = value === undefined ? 0 : sizeOf(key, value)
     this.#size += size - (this.#sizes.get(key) ?? 0)
@@ -71,7 +74,10 @@ function updated(key: string, value: Json | undefined, update: WorkflowStateUpda
   return stateOf(key, update(structuredClone(value)))
 }
 
-/** A value as state keeps it; throws where it is no JSON or too large. */
+/**
+ * A value as the log stores it.
+ * @throws if it is no JSON or too large
+ */
 export function stateOf(key: string, value: unknown): Json | undefined {
   if (value === undefined) return undefined
   const text = toJsonText(value, cause => {

@@ -14,11 +14,9 @@ import { toJson } from '../../schema/json.ts'
 import { askAgent } from '../hooks/ask-agent.ts'
 import { dropQuestions } from '../hooks/use-interrupt.ts'
 import { emitStructured } from '../hooks/use-structured-data.ts'
-import { endDrafts } from '../replay/drafts.ts'
-import type { NodeExecution } from '../replay/execution.ts'
-import { forebearsOf } from '../replay/inheritance.ts'
-import { endCalls, takeBackBelow } from '../replay/leftovers.ts'
-import { withoutHooks } from '../replay/running.ts'
+import { discardChildLanes, endOpenCalls, invalidateUnfinishedObjects } from '../replay/cleanup.ts'
+import { type NodeExecution, withoutHooks } from '../replay/execution.ts'
+import { resumedRunIds } from '../replay/resume-point.ts'
 
 /** What became of a try. */
 export type NodeAttempt =
@@ -39,10 +37,10 @@ export async function attemptNode(execution: NodeExecution, node: Node): Promise
     const result = resultOf(node, returned)
     await show(execution, result.ui)
     // What its state would be is the node's own fault, too.
-    execution.keepingLast()
+    execution.prepareFinalCommit()
     await dropQuestions(execution)
-    await endCalls(execution)
-    await endDrafts(execution, 'unfinished')
+    await endOpenCalls(execution)
+    await invalidateUnfinishedObjects(execution, 'unfinished')
     const { data, condition, transitionTo } = result
     return {
       outcome: 'done',
@@ -92,12 +90,12 @@ function contextOf({ id, params }: Node, execution: NodeExecution): NodeContext<
     },
     // What it goes on from is the same work, whose words come and go as its own do.
     get messages() {
-      const own: readonly (string | undefined)[] = [...forebearsOf(session, runId), runId]
+      const own: readonly (string | undefined)[] = [...resumedRunIds(session, runId), runId]
       return deepCopy(session.view.messages.filter(({ parent, runId }) => parent === undefined && !own.includes(runId)))
     },
     // Code that decides by it decides the same when it starts again.
     get tokenUsage() {
-      return execution.now('tokenUsage', undefined, () => session.run(runId)?.usage ?? {}) as Usage
+      return execution.callSync('tokenUsage', undefined, () => session.run(runId)?.usage ?? {}) as Usage
     },
     abortSignal: execution.signal,
   }
@@ -153,7 +151,7 @@ async function show(execution: NodeExecution, ui: NodeResult['ui']): Promise<voi
   const { work, at } = execution
   const { message = '', structured } = ui ?? {}
   if (message.trim() !== '') {
-    if (execution.hasSaid(message) && process.env['NODE_ENV'] !== 'production') {
+    if (execution.hasText(message) && process.env['NODE_ENV'] !== 'production') {
       work.logger.warn('a text is shown twice: useReason has streamed what ui.message says again', {
         runId: work.runId,
         node: at.node,
@@ -201,15 +199,15 @@ async function failed(execution: NodeExecution, node: Node, error: unknown, fail
   const { runId, logger } = work
   logger.warn('a node failed', { runId, node: node.id, failures, code: failure.code, cause: failure.cause ?? failure })
   execution.telemetry.end('failed', failure)
-  await execution.takeBack(failure)
-  await takeBackBelow(execution, failure.code)
+  await execution.discard(failure)
+  await discardChildLanes(execution, failure.code)
   // What was shown and taken back is not there for the next try.
   await work.session.refresh()
   if (retry && failures < retry.attempts && isMeant(execution, retry, error)) return { outcome: 'again' }
   if (onError.mode === 'stop') throw failure
   await dropQuestions(execution)
-  await endCalls(execution)
-  await endDrafts(execution, failure.code)
+  await endOpenCalls(execution)
+  await invalidateUnfinishedObjects(execution, failure.code)
   switch (onError.mode) {
     case 'continue':
       return { outcome: 'done', ...(onError.data !== undefined && { data: onError.data }) }

@@ -5,11 +5,11 @@ import type { Workflow } from '../../define/workflow.ts'
 import { MillraceError } from '../../error/error.ts'
 import { validate } from '../../schema/schema.ts'
 import type { ProgramExecution } from '../program-execution.ts'
-import { forebearsOf } from '../replay/inheritance.ts'
+import { resumedRunIds } from '../replay/resume-point.ts'
 
 /** What a run was asked for with; one that goes on from another, what that was. */
 export function askedOf({ data, session, runId }: ProgramExecution, { input }: Workflow): Json {
-  const [first = runId] = forebearsOf(session, runId)
+  const [first = runId] = resumedRunIds(session, runId)
   const text = session.requestText(first)
   // What a client sent along is input only for a workflow that says what it takes.
   return input ? (data ?? text) : text

@@ -9,9 +9,8 @@ import { isRecord, jsonOf } from '../../define/workflow-checks.ts'
 import { describeType } from '../../error/check-object.ts'
 import { MillraceError } from '../../error/error.ts'
 import type { ProgramExecution } from '../program-execution.ts'
-import type { Journal } from '../replay/journal.ts'
-import { type At, isFork, lineAt, moved, type Path, type WorkflowPosition } from '../replay/position.ts'
-import type { HookRecord } from '../replay/record.ts'
+import type { HookRecord, Journal } from '../replay/journal.ts'
+import { isFork, lineAt, moved, type OpenExecution, type Path, type WorkflowPosition } from '../replay/position.ts'
 import { subAgentEnds } from '../run-end.ts'
 
 /** The version that a program names. */
@@ -39,7 +38,7 @@ export function mustHaveItsFork({ line, program, edges }: WorkflowPosition, work
 /** A run in its new version, and the executions of the old one that do not go on. */
 export interface Migrated {
   readonly position: WorkflowPosition
-  readonly replaced: readonly At[]
+  readonly replaced: readonly OpenExecution[]
 }
 
 /** Asks a workflow where a run of another version goes on, for each execution that is open; throws where it cannot. */
@@ -48,7 +47,7 @@ export function migrationOf(workflow: Workflow, position: WorkflowPosition, { st
   const version = versionOf(position.program)
   const migrate = workflow.migrations.get(version) as Migration
   const place = `workflow ${name}: migrate.${version}`
-  const replaced: At[] = []
+  const replaced: OpenExecution[] = []
   const branches = branchesOf(nodes, graph.edges)
   const isIn = (node: string, path: Path) => branches.get(node)?.join('/') === path.join('/')
   let now: WorkflowPosition = { ...position, program, edges: graph.digest }
@@ -126,9 +125,9 @@ export function settlementOf(
   { pendings }: Ticket,
 ): readonly BatchItem[] {
   const questions = new Set(
-    records.flatMap(({ given }) => given.asked ?? []).map(id => pendingKey({ kind: 'interrupt', id })),
+    records.flatMap(({ result }) => result.asked ?? []).map(id => pendingKey({ kind: 'interrupt', id })),
   )
-  const calls = new Set(records.flatMap(({ given }) => callsOf(given.value)))
+  const calls = new Set(records.flatMap(({ result }) => callsOf(result.value)))
   const responses = pendings
     .filter(pending => questions.has(pendingKey(pending)))
     .map(({ id }): BatchItem => ({ chunk: { type: 'interrupt-response', interruptId: id, response: null }, lane }))

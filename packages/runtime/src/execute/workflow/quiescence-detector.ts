@@ -52,7 +52,7 @@ export class QuiescenceDetector {
       const parked = [...this.#open].filter(({ isParked }) => isParked)
       if (this.#lines === 0 || parked.length + this.#left < this.#lines) return
       const all = parked.flatMap(execution => execution.parked)
-      const waits = all.filter(one => one !== 'left')
+      const waits = all.filter(one => one !== 'handed-over')
       if (this.#left > 0 || waits.length < all.length) return this.#halt({ outcome: 'left' }, changes)
       const until = Math.min(...waits.map(one => one.until))
       this.#halt({ outcome: 'waiting', on: waits.flatMap(({ on }) => on), until }, changes)
@@ -61,8 +61,8 @@ export class QuiescenceDetector {
 
   /** Keeps what no commit holds yet; unless something goes on meanwhile, that is it. */
   #halt(halt: Halt, changes: number): void {
-    const keeping = [...this.#open].map(execution => execution.keep())
-    Promise.all(keeping).then(() => {
+    const commits = [...this.#open].map(execution => execution.commitPending())
+    Promise.all(commits).then(() => {
       if (changes === this.#changes) this.#halted.resolve(halt)
     }, this.#halted.reject)
   }

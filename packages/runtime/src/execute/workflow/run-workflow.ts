@@ -9,25 +9,22 @@ import { logErrorCode } from '../../error/log-error.ts'
 import type { Ended } from '../executor.ts'
 import type { ProgramExecution } from '../program-execution.ts'
 import { recordScope } from '../record-scope.ts'
-import { NodeExecution, OVER } from '../replay/execution.ts'
-import { batchesOf, type Inheritance, inheritanceOf } from '../replay/inheritance.ts'
-import { Journal, positionIdOf } from '../replay/journal.ts'
+import { NODE_ENDED, NodeExecution } from '../replay/execution.ts'
+import { checkpointOf, hookRecordEntry, Journal, positionIdOf } from '../replay/journal.ts'
 import {
-  type At,
   entered,
   failedAt,
   isFork,
   lineAt,
   moved,
+  type OpenExecution,
   openOf,
   type Path,
   started,
   type WorkflowPosition,
 } from '../replay/position.ts'
-import { recordOf } from '../replay/record.ts'
-import { sealOf } from '../replay/seal.ts'
-import { Streams } from '../replay/streams.ts'
-import type { Keeping } from '../replay/unkept.ts'
+import { type ResumePoint, readResumePoint, resumeBatches } from '../replay/resume-point.ts'
+import { type PreparedCommit, StructuredStreams } from '../replay/uncommitted.ts'
 import { attemptNode, failedAtEnd, type NodeAttempt, NodeEndError } from './attempt-node.ts'
 import { askedOf, inputOf } from './input.ts'
 import { migrationOf, mustHaveItsFork, settlementOf, workflowNamed } from './migration.ts'
@@ -41,9 +38,9 @@ export function runWorkflow(work: ProgramExecution, workflow: Workflow, given?: 
 const never = (): Promise<never> => new Promise(() => {})
 
 /** What the commit of an execution's end keeps of it; what is wrong with that is its node's failure. */
-function keepingOf(execution: NodeExecution): Keeping {
+function prepareEnd(execution: NodeExecution): PreparedCommit {
   try {
-    return execution.keepingLast()
+    return execution.prepareFinalCommit()
   } catch (cause) {
     throw new NodeEndError('what it changed does not fit', { cause })
   }
@@ -55,7 +52,7 @@ class WorkflowRun {
   readonly #given: Json | undefined
   readonly #scope: string
   readonly #open = new Set<NodeExecution>()
-  readonly #streams: Streams
+  readonly #streams: StructuredStreams
   readonly #quiescence = new QuiescenceDetector(this.#open)
   #journal!: Journal
   #position!: WorkflowPosition
@@ -64,7 +61,7 @@ class WorkflowRun {
     this.#work = work
     this.#workflow = workflow
     this.#given = given
-    this.#streams = new Streams(work.session)
+    this.#streams = new StructuredStreams(work.session)
     this.#scope = recordScope(work)
   }
 
@@ -78,7 +75,7 @@ class WorkflowRun {
       return ended
     } finally {
       this.#quiescence.close()
-      for (const execution of this.#open) execution.close(OVER)
+      for (const execution of this.#open) execution.close(NODE_ENDED)
     }
   }
 
@@ -86,29 +83,30 @@ class WorkflowRun {
   async #begin(): Promise<void> {
     const work = this.#work
     this.#journal = await Journal.read(work.session, work.runId, this.#scope)
-    const inherited = this.#journal.position || work.parent ? undefined : await inheritanceOf(work.session, work.runId)
-    const position = this.#journal.position ?? inherited?.position
+    const resumePoint =
+      this.#journal.position || work.parent ? undefined : await readResumePoint(work.session, work.runId)
+    const position = this.#journal.position ?? resumePoint?.position
     if (position) {
       this.#position = position
       this.#workflow = this.#named(position.program)
       mustHaveItsFork(position, this.#workflow)
-      if (inherited) await this.#inherit(inherited)
+      if (resumePoint) await this.#copyRecords(resumePoint)
       if (position.program !== this.#workflow.program) await this.#migrate()
       return
     }
     const given = work.parent ? this.#given : askedOf(work, this.#workflow)
     const lane = work.lane(0)
     this.#position = started(this.#workflow, await inputOf(this.#workflow, given))
-    await lane.commit([...this.#beginning(lane), { chunk: sealOf(lane), lane }])
+    await lane.commit([...this.#beginning(lane), { chunk: checkpointOf(lane), lane }])
   }
 
   /** Keeps in this run what it takes over from another. */
-  async #inherit(inheritance: Inheritance): Promise<void> {
+  async #copyRecords(resumePoint: ResumePoint): Promise<void> {
     const lane = this.#positionLane()
-    for (const batch of batchesOf(inheritance, lane, this.#beginning(lane))) {
-      await lane.commit([...batch, { chunk: sealOf(lane), lane }])
+    for (const batch of resumeBatches(resumePoint, lane, this.#beginning(lane))) {
+      await lane.commit([...batch, { chunk: checkpointOf(lane), lane }])
     }
-    this.#journal = new Journal(inheritance.records, this.#scope)
+    this.#journal = new Journal(resumePoint.records, this.#scope)
   }
 
   /** Takes a run of another version over into this one: it stands where that says before any node runs, and waits for nothing that it has left. */
@@ -123,7 +121,7 @@ class WorkflowRun {
     await writer.decide(ticket => {
       signal.throwIfAborted()
       const settled = settlementOf(this.#work, records, lane, ticket)
-      return [...settled, ...ends, ...this.#arriving(lane, position, before), { chunk: sealOf(lane), lane }]
+      return [...settled, ...ends, ...this.#arriving(lane, position, before), { chunk: checkpointOf(lane), lane }]
     })
     for (const { execution } of replaced) this.#journal.forget(execution)
     this.#position = position
@@ -166,7 +164,7 @@ class WorkflowRun {
   }
 
   /** Runs the execution that is open on a line to its end, however often it is tried; tells where the workflow ends with it. */
-  async #execute(path: Path, at: At): Promise<Ended | undefined> {
+  async #execute(path: Path, at: OpenExecution): Promise<Ended | undefined> {
     const end = this.#journal.endOf(at.execution)
     if (end) return this.#ended(at, this.#laneOf(path, at), end.value)
     const { budget } = this.#workflow
@@ -183,7 +181,7 @@ class WorkflowRun {
       state: this.#journal.state,
       streams: this.#streams,
       scope: this.#scope,
-      keys: this.#position.keys ?? this.#work.runId,
+      effectRunId: this.#position.keys ?? this.#work.runId,
       records: this.#journal.recordsOf(at.execution),
       onChange: () => this.#quiescence.check(),
     })
@@ -203,7 +201,7 @@ class WorkflowRun {
       throw why
     } finally {
       this.#open.delete(execution)
-      execution.close(OVER)
+      execution.close(NODE_ENDED)
     }
   }
 
@@ -247,21 +245,21 @@ class WorkflowRun {
   }
 
   /** The end of the workflow, with what is left to be said of it. */
-  async #ended(at: At, lane: Lane, data: Json | undefined): Promise<Ended> {
+  async #ended(at: OpenExecution, lane: Lane, data: Json | undefined): Promise<Ended> {
     const { parent } = this.#work
-    const seal = sealOf(lane, true)
+    const checkpoint = checkpointOf(lane, true)
     const hookId = `${this.#scope}${at.execution}`
     const facts: BatchItem[] = [
       ...(data !== undefined && !parent ? [{ chunk: { type: 'output', output: data } as const, lane }] : []),
       // Who goes on from here has nothing left to do.
-      recordOf({ hookId, hook: 'node', given: { ...(data !== undefined && { value: data }) } }, lane),
-      { chunk: seal, lane },
+      hookRecordEntry({ hookId, hook: 'node', result: { ...(data !== undefined && { value: data }) } }, lane),
+      { chunk: checkpoint, lane },
     ]
     if (!lane.fits(facts)) {
       const what = `node ${at.node} returned more data than the output of a run may be: return less, or a reference`
       throw new NodeEndError(what, { cause: new ValidationError(what) })
     }
-    this.#work.checkpointId = seal.checkpointId
+    this.#work.checkpointId = checkpoint.checkpointId
     // Whom it works for is told its words, where it gives nothing.
     const output = data === undefined && parent ? (await this.#words()) || null : data
     const text = typeof output === 'string' ? output : ''
@@ -319,28 +317,28 @@ class WorkflowRun {
       const before = this.#position
       const after = change(this.#position)
       const isOver = !openOf(after.line).some(({ execution }) => execution === at.execution)
-      const keeping = keepingOf(execution)
+      const prepared = prepareEnd(execution)
       const closing = isOver ? [this.#closing(at, lane)] : []
       const entries = [
         ...said,
-        ...keeping.said,
+        ...prepared.entries,
         ...closing,
         ...this.#arriving(lane, after, before),
-        { chunk: sealOf(lane, isOver), lane },
+        { chunk: checkpointOf(lane, isOver), lane },
       ]
       await lane.commit(entries).catch(error => {
         if (logErrorCode(error) !== 'too-large') throw error
         const what = `what node ${at.node} returned is larger than the log takes: return less, or a reference`
         throw new NodeEndError(what, { cause: new MillraceError('hook_result_too_large', what, { cause: error }) })
       })
-      keeping.kept()
+      prepared.onCommitted()
       if (isOver) this.#journal.forget(at.execution)
       this.#position = after
     })
   }
 
   /** The record that an execution has ended: those below it are needed no more. */
-  #closing({ execution }: At, lane: Lane): BatchItem {
+  #closing({ execution }: OpenExecution, lane: Lane): BatchItem {
     const chunk = { type: 'hook-completed', hookId: `${this.#scope}${execution}`, hook: 'node' } as const
     return { chunk, lane, internal: true }
   }
@@ -354,11 +352,11 @@ class WorkflowRun {
       const message = workflow.nodes.get(node)?.title ?? node
       return { chunk: { type: 'status', message }, lane, node, step }
     })
-    const given = { value: after as unknown as Json }
-    return [...notes, recordOf({ hookId: positionIdOf(this.#scope), hook: 'position', given }, lane)]
+    const result = { value: after as unknown as Json }
+    return [...notes, hookRecordEntry({ hookId: positionIdOf(this.#scope), hook: 'position', result }, lane)]
   }
 
-  #laneOf(path: Path, { node, step }: At): Lane {
+  #laneOf(path: Path, { node, step }: OpenExecution): Lane {
     const main = this.#work.lane(step).origin
     let name = main.lane
     for (let depth = 0; depth < path.length; depth++) {

@@ -9,7 +9,7 @@ import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { Play, say, single } from '../workflow/play.fixture.ts'
-import { errorKept, errorRestored } from './hook-failure.ts'
+import { restoreHookError, serializeHookError } from './replay.ts'
 
 class OwnError extends MillraceError {}
 
@@ -26,7 +26,7 @@ const ERRORS: readonly MillraceError[] = [
 
 test('what is kept of an error is all that code can tell it by', () => {
   for (const error of ERRORS) {
-    const restored = errorRestored(JSON.parse(JSON.stringify(errorKept(error, 0))))
+    const restored = restoreHookError(JSON.parse(JSON.stringify(serializeHookError(error, 0))))
     expect(restored).toStrictEqual(error)
     expect(restored.constructor).toBe(error.constructor)
   }

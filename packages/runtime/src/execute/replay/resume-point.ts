@@ -1,0 +1,158 @@
+// Where a run starts that resumes another run, and the records that it copies. The copy is committed before any node runs, so that the new run never reads the
+// old one again.
+
+import type { BatchItem, Lane } from '@millrace/log'
+import { type Entry, Fold, isGuest, type Part, type StructuredDataChunk } from '@millrace/protocol'
+import type { Session } from '../../session/session.ts'
+import { type HookRecord, type HookResult, hookRecordEntry, Journal, parseHookRecord } from './journal.ts'
+import { openOf, type WorkflowPosition } from './position.ts'
+
+/** The position of the resumed run, its state, and the hook results of its open executions. */
+export interface ResumePoint {
+  readonly position: WorkflowPosition
+  readonly records: readonly HookRecord[]
+}
+
+type EmissionCounts = NonNullable<HookResult['shown']>
+
+/** The chain of runs that a run resumes, the oldest first. */
+export function resumedRunIds({ view }: Session, runId: string): readonly string[] {
+  const resumes = new Map(view.requests.map(request => [request.runId, request.resume?.runId]))
+  const runs: string[] = []
+  for (let from = resumes.get(runId); from !== undefined; from = resumes.get(from)) runs.unshift(from)
+  return runs
+}
+
+/**
+ * The point where a run continues the run that it resumes: its end, or one of its checkpoints. Undefined if the run resumes none, or none that had started.
+ * A message that is sent with the resumption belongs to the conversation; no node gets it as input.
+ */
+export async function readResumePoint(session: Session, runId: string): Promise<ResumePoint | undefined> {
+  const { resume } = session.view.requests.find(request => request.runId === runId) ?? {}
+  if (resume === undefined) return undefined
+  const all = await session.runEntries(resume.runId)
+  const count = resume.mode === 'from-checkpoint' ? countUntil(all, resume.fromCheckpointId) : all.length
+  const entries = all.slice(0, count)
+  const fold = new Fold()
+  fold.apply(entries.filter(isRecord))
+  const hooks = (await session.wholeHooks(fold.view().internal?.hooks ?? [])).map(parseHookRecord)
+  const { position } = new Journal(hooks, '')
+  // A run that stopped before it had copied everything has no position: continue where it would have.
+  if (position === undefined) return readResumePoint(session, resume.runId)
+  const rename = (counts: EmissionCounts) => renameStreams(counts, resume.runId, runId)
+  const records = hooks.flatMap(record => copyRecord(session, record, position, rename))
+  const isComplete = !all.slice(count).some(isRecord)
+  return {
+    // If no record is left behind, interrupted work is repeated under the same idempotency keys.
+    position: isComplete ? { ...position, keys: position.keys ?? resume.runId } : withoutKeys(position),
+    records: [...records, ...uncommittedEmissions(records, position, entries, rename)],
+  }
+}
+
+/** Splits a resume point into as few batches as fit. The run has not started before the last one, which holds its position. */
+export function resumeBatches(
+  { records }: ResumePoint,
+  lane: Lane,
+  last: readonly BatchItem[],
+): readonly (readonly BatchItem[])[] {
+  const entries = records.map(record => hookRecordEntry(record, lane))
+  return lane.fits([...entries, ...last]) ? [[...entries, ...last]] : [...halves(entries, lane), last]
+}
+
+function halves(entries: readonly BatchItem[], lane: Lane): readonly (readonly BatchItem[])[] {
+  if (entries.length < 2 || lane.fits(entries)) return [entries]
+  const middle = entries.length >> 1
+  return [...halves(entries.slice(0, middle), lane), ...halves(entries.slice(middle), lane)]
+}
+
+const isRecord = ({ chunk }: Entry): boolean => chunk.type === 'hook-completed'
+
+/** The number of entries up to and including a checkpoint of the main lane. */
+const countUntil = (entries: readonly Entry[], checkpointId: string | undefined): number =>
+  entries.findLastIndex(
+    ({ chunk, origin }) =>
+      chunk.type === 'checkpoint-created' &&
+      chunk.checkpointId === checkpointId &&
+      !isGuest(origin) &&
+      origin.lane === MAIN,
+  ) + 1
+
+const MAIN = 'main'
+
+const withoutKeys = ({ keys, ...position }: WorkflowPosition): WorkflowPosition => position
+
+/** A record as the new run stores it: only records of the state and of open executions. */
+function copyRecord(
+  session: Session,
+  record: HookRecord,
+  { line }: WorkflowPosition,
+  rename: (counts: EmissionCounts) => EmissionCounts,
+): readonly HookRecord[] {
+  const [first] = record.hookId.split('/', 1)
+  if (first !== 'state' && !openOf(line).some(({ execution }) => execution === first)) return []
+  const { asked, shown, ...result } = record.result
+  return [
+    {
+      ...record,
+      result: {
+        ...result,
+        ...(asked && { asked: isAnswered(session, asked) ? asked : [] }),
+        ...(shown && { shown: rename(shown) }),
+      },
+    },
+  ]
+}
+
+/** Whether the hook's last interrupt was answered. The new run creates an unanswered one again, with an id of its own. */
+const isAnswered = (session: Session, asked: readonly string[]): boolean =>
+  session.interrupt(asked.at(-1) ?? '')?.status === 'answered'
+
+/** Emission counts with the stream ids of the new run: generated ids begin with the id of their run. */
+function renameStreams(counts: EmissionCounts, from: string, runId: string): EmissionCounts {
+  const renamed = Object.entries(counts).map(([subject, count]) => [
+    subject.replace(`structured:${from}:`, `structured:${runId}:`),
+    count,
+  ])
+  return Object.fromEntries(renamed) as EmissionCounts
+}
+
+/** The message parts of all resumed runs, internal ones too, in log order. */
+export function resumedParts(session: Session, runId: string): readonly Part[] {
+  const runs = resumedRunIds(session, runId)
+  const messages = runs.flatMap(from => [session.message(from, from), session.internalMessage(from, from)])
+  return messages.flatMap(message => message?.parts ?? []).sort((a, b) => a.at - b.at)
+}
+
+/**
+ * Counts the structured updates that the old run wrote after its last commit and kept when it was stopped. Without these counts the new run would write them
+ * twice. Text deltas are not counted, because they cannot be told apart: the new run writes them again.
+ */
+function uncommittedEmissions(
+  records: readonly HookRecord[],
+  { line }: WorkflowPosition,
+  entries: readonly Entry[],
+  rename: (counts: EmissionCounts) => EmissionCounts,
+): readonly HookRecord[] {
+  const uncommitted = new Map<string, StructuredDataChunk[]>()
+  for (const { chunk, origin } of entries) {
+    if (isGuest(origin)) continue
+    const laneAndStep = `${origin.lane} ${origin.step}`
+    if (chunk.type === 'structured-data') {
+      uncommitted.set(laneAndStep, [...(uncommitted.get(laneAndStep) ?? []), chunk])
+    } else if (chunk.type === 'checkpoint-created' || chunk.type === 'step-discarded') uncommitted.delete(laneAndStep)
+  }
+  return openOf(line).flatMap(({ execution, step }) => {
+    const updates = [...uncommitted].flatMap(([key, chunks]) => (key.endsWith(` ${step}`) ? chunks : []))
+    const withDeltas = new Set(updates.flatMap(({ kind, streamId }) => (kind === 'text-delta' ? [streamId] : [])))
+    const counts: Record<string, number> = {}
+    for (const { streamId } of updates) {
+      const subject = `structured:${streamId}`
+      if (!withDeltas.has(streamId)) counts[subject] = (counts[subject] ?? 0) + 1
+    }
+    const own = records.filter(({ hookId }) => hookId.startsWith(`${execution}/`))
+    const committed = (subject: string) => Math.max(0, ...own.map(({ result }) => result.shown?.[subject] ?? 0))
+    const totals = Object.entries(rename(counts)).map(([subject, count]) => [subject, committed(subject) + count])
+    const result = { shown: Object.fromEntries(totals) as EmissionCounts }
+    return totals.length > 0 ? [{ hookId: `${execution}/words/left`, hook: 'words', result }] : []
+  })
+}

@@ -1,0 +1,246 @@
+// What an execution has produced since its last commit: hook results, state changes, emissions and token usage.
+
+import { type BatchItem, type Discard, type Lane, LogError } from '@millrace/log'
+import {
+  type Chunk,
+  type Json,
+  ProtocolError,
+  StructuredAccumulator,
+  type StructuredDataChunk,
+  type Usage,
+} from '@millrace/protocol'
+import { ValidationError } from '../../error/error.ts'
+import { keyOf } from '../../session/key.ts'
+import type { Session } from '../../session/session.ts'
+import { type HookRecord, type HookResult, hookRecordEntry, stateIdOf } from './journal.ts'
+import { type Change, stateOf, type WorkflowState, type WorkflowStateUpdate } from './state.ts'
+
+export interface UncommittedSettings {
+  readonly lane: Lane
+  readonly scope: string
+  readonly state: WorkflowState
+  readonly streams: StructuredStreams
+  /** How many emissions the log holds, by subject. */
+  readonly committedCounts: ReadonlyMap<string, number>
+  /** Whether an earlier attempt failed. A retry may take another path, so it sets values again. */
+  readonly isRetry: boolean
+}
+
+/** The entries of a commit, and the callback to run after the commit succeeded. */
+export interface PreparedCommit {
+  readonly entries: readonly BatchItem[]
+  readonly records: readonly HookRecord[]
+  onCommitted(): void
+}
+
+/** Hook results, state changes and emissions since the last commit. On replay, skips the emissions and changes that the log has counted. */
+export class UncommittedChanges {
+  readonly #settings: UncommittedSettings
+  #records: HookRecord[] = []
+  #changes: Change[] = []
+  /** Emissions and changes of this attempt, by subject, and in total. */
+  readonly #counts = new Map<string, number>()
+  #total = 0
+  /** Subjects with emissions that no commit has counted. */
+  readonly #uncounted = new Set<string>()
+  readonly #streamIds = new Set<string>()
+
+  constructor(settings: UncommittedSettings) {
+    this.#settings = settings
+  }
+
+  /** Whether there is nothing to commit. */
+  get isEmpty(): boolean {
+    return this.#records.length === 0 && this.#changes.length === 0 && this.#uncounted.size === 0
+  }
+
+  /** Adds the record of a hook that does not commit by itself. */
+  addRecord(record: HookRecord): void {
+    this.#records.push(record)
+  }
+
+  /** Writes a chunk, unless the log holds it from an earlier attempt. */
+  emit(chunk: Chunk): PromiseLike<void> {
+    return this.#countEmission('message') ? this.#settings.lane.write(chunk) : Promise.resolve()
+  }
+
+  /** Writes an update of a structured object, unless the log holds it. Throws if the update does not fit, also on replay. */
+  emitStructured(chunk: StructuredDataChunk, what: string): PromiseLike<void> {
+    const subject = `structured:${chunk.streamId}`
+    const isNew = this.#countEmission(subject)
+    const refusal = `refused:${this.#counts.get(subject)}:${subject}`
+    const isRepeated = !isNew && this.#settings.isRetry && chunk.kind === 'set'
+    if (!isNew && !isRepeated) {
+      if (!this.#settings.committedCounts.has(refusal)) return Promise.resolve()
+      throw new ValidationError(`${what}: the update does not fit, as when the node came here before`)
+    }
+    this.#uncounted.add(subject)
+    this.#streamIds.add(chunk.streamId)
+    try {
+      return this.#settings.streams.write(this.#settings.lane, chunk, what)
+    } catch (error) {
+      this.#countEmission(refusal)
+      throw error
+    }
+  }
+
+  /** Changes a state value with the next commit. */
+  setState(key: string, update: WorkflowStateUpdate): void {
+    const checked = typeof update === 'function' ? update : stateOf(key, update)
+    const isNew = this.#countEmission(`state:${key}`)
+    const isRepeated = this.#settings.isRetry && typeof update !== 'function'
+    if (isNew || isRepeated) this.#changes.push({ key, update: checked })
+  }
+
+  /** A state value with the uncommitted changes of this execution. */
+  readState(key: string): Json | undefined {
+    return this.#settings.state.read(key, this.#changes)
+  }
+
+  /**
+   * Prepares a commit of everything so far, together with one more record. `previousShown` holds the counts of the record that this one replaces.
+   * @throws if the changes are no valid state
+   */
+  prepareCommit(record: HookRecord, previousShown?: HookResult['shown']): PreparedCommit {
+    const { lane, state } = this.#settings
+    // Copies, because code may add to the originals during the commit.
+    const ownRecords = [...this.#records]
+    const changes = [...this.#changes]
+    const values = state.after(changes)
+    const uncounted = new Set(this.#uncounted)
+    const counts = Object.fromEntries([...uncounted].map(subject => [subject, this.#counts.get(subject) as number]))
+    // One record carries the counts of the whole commit.
+    const shown = { ...previousShown, ...counts }
+    const emissions = this.#total
+    const countingRecord = {
+      ...record,
+      result: { ...record.result, ...(Object.keys(shown).length > 0 && { shown }) },
+      emissions,
+    }
+    const records = [...ownRecords, countingRecord]
+    return {
+      records,
+      entries: [...records.map(one => hookRecordEntry(one, lane)), ...this.#stateEntries(values)],
+      onCommitted: () => {
+        for (const [key, value] of values) state.set(key, value)
+        this.#records = this.#records.slice(ownRecords.length)
+        this.#changes = this.#changes.slice(changes.length)
+        for (const subject of uncounted) {
+          if (this.#counts.get(subject) === counts[subject]) this.#uncounted.delete(subject)
+        }
+      },
+    }
+  }
+
+  /** Prepares the last commit of the execution. It needs no records, because the execution is never replayed again. */
+  prepareFinalCommit(): PreparedCommit {
+    const { state } = this.#settings
+    const values = state.after(this.#changes)
+    const onCommitted = () => {
+      for (const [key, value] of values) state.set(key, value)
+      this.#changes = []
+    }
+    return { records: [], entries: this.#stateEntries(values), onCommitted }
+  }
+
+  /** Drops everything after it was discarded in the log. */
+  clear(): void {
+    this.#records = []
+    this.#changes = []
+    for (const streamId of this.#streamIds) this.#settings.streams.forget(streamId)
+  }
+
+  /** Counts an emission. Returns whether it is new: the log does not hold it. */
+  #countEmission(subject: string): boolean {
+    this.#total++
+    const count = (this.#counts.get(subject) ?? 0) + 1
+    this.#counts.set(subject, count)
+    if (count <= (this.#settings.committedCounts.get(subject) ?? 0)) return false
+    this.#uncounted.add(subject)
+    return true
+  }
+
+  #stateEntries(values: ReadonlyMap<string, Json | undefined>): BatchItem[] {
+    const { scope, lane } = this.#settings
+    return [...values].map(([key, value]) => {
+      const result = { ...(value !== undefined && { value }) }
+      return hookRecordEntry({ hookId: stateIdOf(scope, keyOf(key)), hook: 'state', result }, lane)
+    })
+  }
+}
+
+/** Messages for log errors that the node's own update causes. */
+const REFUSALS: Partial<Record<LogError['code'], string>> = {
+  refused: 'another branch shows this object at the same time: give each a streamId of its own',
+  'too-large': 'the update is larger than the log takes: show it in pieces, or a reference',
+  'queue-full': 'too many updates wait to be written: await each',
+  invalid: 'the update is none that the log takes',
+}
+
+/** The current structured objects of a workflow. An update that does not fit fails in the node that writes it, not in the client. */
+export class StructuredStreams {
+  readonly #session: Session
+  readonly #objects = new Map<string, StructuredAccumulator>()
+
+  constructor(session: Session) {
+    this.#session = session
+  }
+
+  /**
+   * Writes an update to the log.
+   * @throws if the update does not fit its object, or the log refuses it
+   */
+  write(lane: Lane, chunk: StructuredDataChunk, what: string): PromiseLike<void> {
+    this.#apply(chunk, what)
+    try {
+      return lane.write(chunk)
+    } catch (error) {
+      this.forget(chunk.streamId)
+      const why = error instanceof LogError ? REFUSALS[error.code] : undefined
+      throw why === undefined ? error : new ValidationError(`${what}: ${why}`, { cause: error })
+    }
+  }
+
+  #apply(chunk: StructuredDataChunk, what: string): void {
+    const { streamId } = chunk
+    const known = this.#objects.get(streamId)
+    const object = known ?? StructuredAccumulator.restore({ state: this.#session.structured(streamId) })
+    try {
+      object.write(chunk)
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error
+      throw new ValidationError(`${what}: ${error.message}`, { cause: error })
+    }
+    if (known === undefined) this.#objects.set(streamId, object)
+  }
+
+  /** Drops the cached object. The next update reads it from the log. */
+  forget(streamId: string): void {
+    this.#objects.delete(streamId)
+  }
+}
+
+/** Token usage of completed model answers that no commit contains yet. It counts even if the answer is discarded. */
+export class UncommittedUsage {
+  /** By hook. */
+  readonly #usages = new Map<string, Usage>()
+
+  /** Adds the usage of a completed answer. */
+  add(hookId: string, usage: Usage | undefined): void {
+    if (usage) this.#usages.set(hookId, usage)
+  }
+
+  /** Removes the usage of a hook, because a commit contains it. */
+  markCommitted(hookId: string): void {
+    this.#usages.delete(hookId)
+  }
+
+  /** Discards what a hook has written on its lane since its last commit, and reports the usage. */
+  async discard(hookId: string, lane: Lane, discard: Discard): Promise<void> {
+    const usage = this.#usages.get(hookId)
+    this.#usages.delete(hookId)
+    // The usage must be in the log before the discard: it counts as discarded only if the discard takes something back.
+    if (usage) await lane.write({ type: 'step-finish', usage, finishReason: 'error' }).appended
+    await lane.discard({ ...discard, ...(usage && { usage }) })
+  }
+}
