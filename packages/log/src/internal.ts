@@ -2,8 +2,10 @@
 
 export { MOST_DUE } from './manager/manager-options.ts'
 export type { EntriesSince, FoldedLog, ReadEntry, SnapshotRef } from './manager/stream-manager.ts'
-export { type BatchReader, entriesJsonOf, type ReadBatch } from './read/batch-reader.ts'
+export type { BatchReader } from './read/batch-reader.ts'
+export type { LiveSubscriber } from './read/live-fanout.ts'
 export { LruCache } from './read/lru-cache.ts'
+export { entriesJsonOf, type ReadBatch } from './read/read-batch.ts'
 export { isPublicBlob } from './store/blobs.ts'
 export { schemeOf } from './stores/open-store.ts'
 export { lineOf, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_TITLE, metadataProblem } from './ticket/about.ts'

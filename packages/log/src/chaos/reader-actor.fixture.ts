@@ -1,5 +1,5 @@
 import { decodeCursor, type Entry, foldLog, type View } from '@millrace/protocol'
-import type { ReadBatch } from '../read/batch-reader.ts'
+import type { ReadBatch } from '../read/read-batch.ts'
 import { LogError, StreamTruncatedError, TruncatedError } from '../store/log-error.ts'
 import { canonical, contentOf, contentOfView, takenBack } from './log-model.fixture.ts'
 import type { LogRecord } from './log-record.fixture.ts'

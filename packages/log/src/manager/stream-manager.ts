@@ -379,6 +379,11 @@ export class StreamManager {
     return new BatchReader(source, { ...rest, after: from })
   }
 
+  /** Number of streams that have live subscribers in this process. */
+  get liveStreamCount(): number {
+    return [...this.#tails.values()].filter(tail => tail.hasSubscribers).length
+  }
+
   /** One tail a log, for as long as it has readers here. */
   #tail(streamId: string): LiveFanout {
     const { store, timers, patienceMs } = this.#settings

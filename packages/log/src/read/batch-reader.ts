@@ -3,15 +3,16 @@
 import { type Cursor, coalesce, type Entry, encodeCursor, isData, type UnprovenCursor } from '@millrace/protocol'
 import { decodeBatch } from '../store/entry.ts'
 import { LogError, StreamTruncatedError, TruncatedError } from '../store/log-error.ts'
-import type { LogStore, StoredBatch } from '../store/log-store.ts'
+import type { LogStore } from '../store/log-store.ts'
 import { readHead } from '../store/read-head.ts'
 import { retryWhileUnavailable } from '../store/retry.ts'
 import type { Timers } from '../store/timers.ts'
 import { type StreamStatus, statusOf } from '../ticket/ticket.ts'
 import { Cancellation } from './cancellation.ts'
-import { entriesJson, isPlain } from './entries-json.ts'
-import { decodeJoined } from './join-deltas.ts'
-import { DecodedBatch, type KnownLog, knownLogOf, type LiveFanout, PAGE } from './live-fanout.ts'
+import { DecodedBatch } from './decoded-batch.ts'
+import { isPlain } from './entries-json.ts'
+import { type KnownLog, knownLogOf, type LiveFanout, type LiveSubscriber, PAGE } from './live-fanout.ts'
+import { type ReadBatch, wholePiece } from './read-batch.ts'
 import { Retractions } from './retractions.ts'
 
 export interface ReaderOptions {
@@ -34,26 +35,6 @@ export interface ReaderOptions {
   /** How much of the log is read at once while catching up, about, in bytes. */
   readonly pageBytes?: number
   readonly signal?: AbortSignal
-}
-
-/** A piece of the log, whole: all that the reader is to see of `(after, sequence]`. */
-export interface ReadBatch {
-  readonly after: number
-  readonly sequence: number
-  /** The place at `sequence`. */
-  readonly cursor: string
-  readonly entries: readonly Entry[]
-  /** Whether this reaches the head of the log as it was known then. */
-  readonly isCaughtUp: boolean
-}
-
-/** The pieces that say all that some batches do, as those are stored: whoever makes another piece of one has made it of its entries. */
-const stored = new WeakMap<object, readonly StoredBatch[]>()
-
-/** Returns the entries of a batch as the JSON of a frame, if it is available without parsing them. */
-export function entriesJsonOf(piece: object): string | undefined {
-  const batches = stored.get(piece)
-  return batches && entriesJson(batches)
 }
 
 /** What a reader needs of its manager. */
@@ -182,6 +163,20 @@ export class BatchReader {
     return undefined
   }
 
+  /**
+   * Pushes all later pieces to the subscriber, which replaces this reader: the reader is closed. Returns the function that unsubscribes.
+   * Returns undefined, and leaves the reader open, if it is not at the live end or has options that select other entries than subscribers get.
+   */
+  subscribe(subscriber: LiveSubscriber): (() => void) | undefined {
+    const { runId, internal, follow, onCut } = this.#options
+    const { place } = this
+    const isLive = this.#tail !== undefined && place !== undefined && this.isCaughtUp && this.#survival === undefined
+    if (!isLive || this.#isOver || runId !== undefined || internal || !follow || onCut === 'throw') return undefined
+    const unsubscribe = this.#tail?.subscribe(place, subscriber)
+    if (unsubscribe) this.close()
+    return unsubscribe
+  }
+
   /** Leaves; a `next` that waits ends. */
   close(): void {
     this.#isOver = true
@@ -276,20 +271,7 @@ export class BatchReader {
   #whole(after: number, last: DecodedBatch, incarnation: string, batches: readonly DecodedBatch[]): ReadBatch {
     const merges = this.#merges(last.last)
     const cursor = this.#move(last, incarnation)
-    const bodies = batches.map(batch => batch.stored)
-    let entries: readonly Entry[] | undefined
-    const piece: ReadBatch = {
-      after,
-      sequence: last.last,
-      cursor,
-      get entries() {
-        entries ??= merges ? coalesce(decodeJoined(bodies)) : batches.flatMap(batch => batch.entries)
-        return entries
-      },
-      isCaughtUp: this.isCaughtUp,
-    }
-    if (!merges) stored.set(piece, bodies)
-    return piece
+    return wholePiece({ after, sequence: last.last, cursor, isCaughtUp: this.isCaughtUp }, batches, merges)
   }
 
   #piece(after: number, at: Pick<DecodedBatch, 'last' | 'mark'>, incarnation: string, entries: Entry[]): ReadBatch {

@@ -4,6 +4,8 @@ import { delta, ID, lineOf, request, World } from '../manager/manager-world.fixt
 import { collect, open } from '../manager/reading.fixture.ts'
 import { StreamManager } from '../manager/stream-manager.ts'
 import { memoryStore } from '../stores/memory/memory-store.ts'
+import type { LiveSubscriber } from './live-fanout.ts'
+import type { ReadBatch } from './read-batch.ts'
 
 /** A process whose calls are not held back. */
 const elsewhere = (world: World) =>
@@ -95,5 +97,159 @@ describe('law 8: a tail', () => {
     await settled()
     expect(rest.items).toHaveLength(100)
     expect(world.tap.count('read')).toBeLessThanOrEqual(3)
+  })
+})
+
+/** A subscriber that takes pieces as long as it has room. */
+class Subscriber implements LiveSubscriber {
+  readonly pieces: ReadBatch[] = []
+  hasRoom = true
+  isDropped = false
+
+  deliver(piece: ReadBatch): boolean {
+    if (this.hasRoom) this.pieces.push(piece)
+    return this.hasRoom
+  }
+
+  dropped(): void {
+    this.isDropped = true
+  }
+
+  get lines(): string[] {
+    return this.pieces.flatMap(({ entries }) => entries.map(lineOf))
+  }
+}
+
+/** Subscribes a reader that has read all there is after a place. */
+async function subscribed(world: World, subscriber: Subscriber, after: string | number = 0) {
+  const reader = world.manager.readBatches(ID, { after, follow: true })
+  while (!reader.isCaughtUp) await reader.now()
+  return reader.subscribe(subscriber)
+}
+
+describe('subscribers', () => {
+  test('get the same piece, after one read for all of them', async () => {
+    const world = new World({ coalesceMs: 0 })
+    const writer = await world.writer()
+    const subscribers = Array.from({ length: 20 }, () => new Subscriber())
+    for (const subscriber of subscribers) expect(await subscribed(world, subscriber)).toBeTypeOf('function')
+    expect(world.manager.liveStreamCount).toBe(1)
+    world.tap.reset()
+    for (const text of ['a', 'b', 'c']) await writer.write(delta(text)).appended
+    await settled()
+    expect(world.tap.count('read')).toBeLessThanOrEqual(3)
+    for (const subscriber of subscribers) {
+      expect(subscriber.lines).toEqual(['text-delta 1 a', 'text-delta 1 b', 'text-delta 1 c'])
+      expect(subscriber.pieces.every((piece, i) => piece === subscribers[0]?.pieces[i])).toBe(true)
+    }
+  })
+
+  test('without room are dropped alone, and read on from their last piece without a gap', async () => {
+    const world = new World({ coalesceMs: 0 })
+    const writer = await world.writer()
+    const [fast, slow] = [new Subscriber(), new Subscriber()]
+    await subscribed(world, fast)
+    await subscribed(world, slow)
+    await writer.write(delta('a')).appended
+    await settled()
+    slow.hasRoom = false
+    for (const text of ['b', 'c']) await writer.write(delta(text)).appended
+    await settled()
+    expect([slow.isDropped, slow.lines]).toEqual([true, ['text-delta 1 a']])
+    expect([fast.isDropped, fast.lines.length]).toEqual([false, 3])
+    const reading = world.manager.readBatches(ID, { after: slow.pieces.at(-1)?.cursor as string, follow: true })
+    const missed = await reading.now()
+    expect(missed?.entries.map(lineOf)).toEqual(['text-delta 1 b', 'text-delta 1 c'])
+    const again = new Subscriber()
+    expect(reading.subscribe(again)).toBeTypeOf('function')
+    await writer.write(delta('d')).appended
+    await settled()
+    expect([again.lines, fast.lines.at(-1)]).toEqual([['text-delta 1 d'], 'text-delta 1 d'])
+  })
+
+  test('that throw are dropped alone, and no other reader sees the error', async () => {
+    const world = new World({ coalesceMs: 0 })
+    const writer = await world.writer()
+    const [healthy, broken] = [new Subscriber(), new Subscriber()]
+    broken.deliver = () => {
+      throw new Error('broken')
+    }
+    await subscribed(world, broken)
+    await subscribed(world, healthy)
+    const reader = world.manager.readBatches(ID, { after: 0, follow: true })
+    while (!reader.isCaughtUp) await reader.now()
+    const next = reader.next()
+    await writer.write(delta('a')).appended
+    expect((await next)?.entries.map(lineOf)).toEqual(['text-delta 1 a'])
+    await settled()
+    expect([broken.isDropped, healthy.isDropped, healthy.lines]).toEqual([true, false, ['text-delta 1 a']])
+    reader.close()
+  })
+
+  test('miss nothing that was appended between the last read and the subscription', async () => {
+    const world = new World({ coalesceMs: 0 })
+    const writer = await world.writer()
+    const reader = world.manager.readBatches(ID, { after: 0, follow: true })
+    while (!reader.isCaughtUp) await reader.now()
+    await writer.write(delta('a')).appended
+    const subscriber = new Subscriber()
+    expect(reader.subscribe(subscriber)).toBeTypeOf('function')
+    await settled()
+    expect(subscriber.lines).toEqual(['text-delta 1 a'])
+  })
+
+  test('law 10: get no internal entries', async () => {
+    const world = new World({ coalesceMs: 0 })
+    const writer = await world.writer()
+    const subscriber = new Subscriber()
+    await subscribed(world, subscriber)
+    await writer.write(delta('a')).appended
+    await writer.commit([{ chunk: { type: 'data-secret', data: 1 }, internal: true }])
+    await settled()
+    expect(subscriber.lines.some(line => line.includes('secret'))).toBe(false)
+    expect(subscriber.lines[0]).toBe('text-delta 1 a')
+    expect(subscriber.pieces.at(-1)?.sequence).toBe((await world.log()).at(-1)?.sequence)
+  })
+
+  test.each(['deleted', 'restored'])('are dropped when their log is %s', async what => {
+    const world = new World({ coalesceMs: 0 })
+    await world.writer()
+    const subscribers = [new Subscriber(), new Subscriber()]
+    for (const subscriber of subscribers) await subscribed(world, subscriber)
+    if (what === 'deleted') await world.manager.deleteStream(ID)
+    else await world.tap.store.restored()
+    await settled()
+    expect(subscribers.map(({ isDropped }) => isDropped)).toEqual([true, true])
+    expect(world.manager.liveStreamCount).toBe(0)
+  })
+
+  test('that unsubscribe get nothing more, and the last one takes the watch along', async () => {
+    const world = new World({ coalesceMs: 0 })
+    const writer = await world.writer()
+    const subscribers = [new Subscriber(), new Subscriber()]
+    const leave = await Promise.all(subscribers.map(subscriber => subscribed(world, subscriber)))
+    leave[0]?.()
+    await writer.write(delta('a')).appended
+    await settled()
+    expect(subscribers.map(({ lines }) => lines.length)).toEqual([0, 1])
+    leave[1]?.()
+    expect([world.tap.watches, world.manager.liveStreamCount]).toEqual([0, 0])
+    expect(subscribers.map(({ isDropped }) => isDropped)).toEqual([false, false])
+  })
+
+  test.each([
+    ['of one run', { runId: 'r1' }],
+    ['of internal entries', { internal: true }],
+    ['that throws on a discard', { onCut: 'throw' as const }],
+  ])('cannot replace a reader %s, nor one that is behind', async (_, options) => {
+    const world = new World({ coalesceMs: 0 })
+    await world.writer()
+    const reader = world.manager.readBatches(ID, { after: 0, follow: true, ...options })
+    while (!reader.isCaughtUp) await reader.now()
+    expect(reader.subscribe(new Subscriber())).toBeUndefined()
+    const behind = world.manager.readBatches(ID, { after: 0, follow: true })
+    expect(behind.subscribe(new Subscriber())).toBeUndefined()
+    reader.close()
+    behind.close()
   })
 })

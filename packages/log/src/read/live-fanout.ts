@@ -1,44 +1,13 @@
-// The end of a log as this process sees it: one watch, one read and one decoding for all readers of that log here. It keeps the last few batches; a
-// reader that is further behind reads for itself, so a slow one costs nobody else anything (law 8).
+// The live end of a log in this process: one watch, one read and one decoding for all its readers and subscribers. It keeps the last few batches. A
+// reader that is further behind reads from the store, so a slow reader costs the others nothing (law 8).
 
-import type { Cursor, Entry } from '@millrace/protocol'
-import { decodeBatch } from '../store/entry.ts'
-import type { LogHead, LogStore, StoredBatch } from '../store/log-store.ts'
+import type { Cursor } from '@millrace/protocol'
+import type { LogHead, LogStore } from '../store/log-store.ts'
 import { retryWhileUnavailable } from '../store/retry.ts'
 import type { Timers } from '../store/timers.ts'
 import { type Ticket, ticketOf } from '../ticket/ticket.ts'
-
-/** A batch, decoded once for all who look into it; readers share it and leave it as it is. */
-export class DecodedBatch {
-  readonly stored: StoredBatch
-  #entries: readonly Entry[] | undefined
-
-  constructor(stored: StoredBatch) {
-    this.stored = stored
-  }
-
-  get first(): number {
-    return this.stored.first
-  }
-
-  get last(): number {
-    return this.stored.last
-  }
-
-  get mark(): string {
-    return this.stored.mark
-  }
-
-  get entries(): readonly Entry[] {
-    this.#entries ??= decodeBatch(this.stored)
-    return this.#entries
-  }
-
-  /** How long it is in the store, in characters. */
-  get length(): number {
-    return this.stored.body.length
-  }
-}
+import { DecodedBatch } from './decoded-batch.ts'
+import { livePiece, type ReadBatch } from './read-batch.ts'
 
 /** What is known of a log at one moment. */
 export interface KnownLog {
@@ -47,6 +16,14 @@ export interface KnownLog {
   readonly ticket: Ticket
   /** The ticket as the store has it. */
   readonly text: string
+}
+
+/** A reader at the live end that gets each piece pushed. */
+export interface LiveSubscriber {
+  /** Takes the next piece. Returns false if it has no room: then it is unsubscribed and told so by `dropped`. */
+  deliver(piece: ReadBatch): boolean
+  /** No further piece is delivered: the subscriber had no room or threw, or the log changed. It reads on from the last piece that it took. */
+  dropped(): void
 }
 
 /** What a reader reads at once for itself. */
@@ -68,6 +45,8 @@ export class LiveFanout {
   readonly #patienceMs: number
   readonly #onIdle: () => void
   readonly #waiting = new Set<(error?: unknown) => void>()
+  /** Each subscriber with the function that leaves for it. */
+  readonly #subscribers = new Map<LiveSubscriber, () => void>()
   #readers = 0
   #unwatch: (() => void) | undefined
   #batches: DecodedBatch[] = []
@@ -102,6 +81,44 @@ export class LiveFanout {
       this.#forget()
       this.#onIdle()
     }
+  }
+
+  /**
+   * Pushes every piece after the cursor to the subscriber until it has no room. All subscribers get the same object. Returns the function that
+   * unsubscribes, or undefined if the batches after the cursor are not kept here.
+   */
+  subscribe(cursor: Cursor, subscriber: LiveSubscriber): (() => void) | undefined {
+    const missed = this.after(cursor)
+    if (missed === undefined) return undefined
+    this.#subscribers.set(subscriber, this.join())
+    if (missed.length > 0) this.#deliver(subscriber, this.#piece(cursor.sequence, missed))
+    if (this.#isDirty) void this.#pull()
+    return () => this.#unsubscribe(subscriber)
+  }
+
+  get hasSubscribers(): boolean {
+    return this.#subscribers.size > 0
+  }
+
+  #unsubscribe(subscriber: LiveSubscriber): void {
+    const leave = this.#subscribers.get(subscriber)
+    this.#subscribers.delete(subscriber)
+    leave?.()
+  }
+
+  /** An error of one subscriber never reaches another reader: it drops that subscriber, which meets the error again when it reads on. */
+  #deliver(subscriber: LiveSubscriber, piece: ReadBatch): void {
+    try {
+      if (subscriber.deliver(piece)) return
+    } catch {}
+    this.#unsubscribe(subscriber)
+    subscriber.dropped()
+  }
+
+  /** The piece of batches that end at the fan-out's cursor. */
+  #piece(after: number, batches: readonly DecodedBatch[]): ReadBatch {
+    const cursor = this.#cursor as Cursor
+    return livePiece(after, cursor, batches, cursor.sequence >= (this.#known?.head ?? 0))
   }
 
   /** What may have happened to the log so far: who looks at it remembers this from before. */
@@ -166,14 +183,19 @@ export class LiveFanout {
 
   #fallBehind(): void {
     this.#isDirty = true
-    if (this.#waiting.size > 0) void this.#pull()
+    if (this.#isAwaited) void this.#pull()
+  }
+
+  /** Whether a reader or subscriber waits for what comes. */
+  get #isAwaited(): boolean {
+    return this.#waiting.size > 0 || this.#subscribers.size > 0
   }
 
   async #pull(): Promise<void> {
     if (this.#isPulling) return
     this.#isPulling = true
     try {
-      while (this.#isDirty && this.#waiting.size > 0) {
+      while (this.#isDirty && this.#isAwaited) {
         this.#isDirty = false
         await this.#read()
         this.#tell()
@@ -202,12 +224,17 @@ export class LiveFanout {
     }
     this.#known = knownLogOf(page, this.#known)
     this.#shorten()
-    for (const batch of page.batches) {
-      this.#batches.push(new DecodedBatch(batch))
-      this.#length += batch.body.length
+    const fresh = page.batches.map(batch => new DecodedBatch(batch))
+    for (const batch of fresh) {
+      this.#batches.push(batch)
+      this.#length += batch.length
       this.#cursor = { sequence: batch.last, incarnation: page.incarnation, epoch: batch.mark }
     }
     if (this.#cursor.sequence < page.head) this.#isDirty = true
+    if (fresh.length === 0 || this.#subscribers.size === 0) return
+    const piece = this.#piece(cursor.sequence, fresh)
+    // In the same task as the move: a reader that subscribes later begins after this piece.
+    for (const subscriber of this.#subscribers.keys()) this.#deliver(subscriber, piece)
   }
 
   #shorten(): void {
@@ -231,5 +258,9 @@ export class LiveFanout {
     this.#batches = []
     this.#length = 0
     this.#cursor = this.#base = this.#known = undefined
+    for (const subscriber of [...this.#subscribers.keys()]) {
+      this.#unsubscribe(subscriber)
+      subscriber.dropped()
+    }
   }
 }

@@ -1,7 +1,8 @@
 import { type Cursor, decodeCursor, type Entry, encodeCursor, type UnprovenCursor } from '@millrace/protocol'
 import { LogError } from '../store/log-error.ts'
 import type { StreamStatus } from '../ticket/ticket.ts'
-import type { BatchReader, ReadBatch, ReaderOptions } from './batch-reader.ts'
+import type { BatchReader, ReaderOptions } from './batch-reader.ts'
+import type { ReadBatch } from './read-batch.ts'
 
 /** Where to read from: the seed's name for it is accepted too, and both are exclusive. */
 export interface ReadFrom extends Omit<ReaderOptions, 'after'> {

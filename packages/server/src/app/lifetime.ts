@@ -12,7 +12,6 @@ import { openApiOf } from '../routing/openapi.ts'
 import type { Services } from '../routing/services.ts'
 import { KeyedQueue } from '../sessions/keyed-queue.ts'
 import { Connections } from '../stream/connections.ts'
-import { SessionFeeds } from '../stream/feeds.ts'
 import { SessionLists } from '../stream/session-lists.ts'
 import { withStoreTimeout } from '../util/store-timeout.ts'
 import { DEFAULT_STORE, type MillraceOptions, type Settings } from './options.ts'
@@ -89,7 +88,6 @@ export class Lifetime {
       manager,
       agents,
       workflows,
-      feeds: new SessionFeeds(),
       lists: new SessionLists(manager, stream.timers),
       connections: this.#connections,
       limiter: this.#limiter,

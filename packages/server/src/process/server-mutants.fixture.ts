@@ -15,6 +15,13 @@ function reading(
   ask: (options: Options, streamId: string) => Options = options => options,
 ): void {
   const { readBatches } = StreamManager.prototype
+  // All subscribers of a log get the same piece.
+  const changed = new WeakMap<ReadBatch, ReadBatch>()
+  const changeOnce = (piece: ReadBatch): ReadBatch => {
+    const known = changed.get(piece) ?? change(piece)
+    changed.set(piece, known)
+    return known
+  }
   vi.spyOn(StreamManager.prototype, 'readBatches').mockImplementation(function (
     this: StreamManager,
     streamId,
@@ -28,6 +35,9 @@ function reading(
         return piece && change(piece)
       }
     }
+    const subscribe = reader.subscribe.bind(reader)
+    reader.subscribe = subscriber =>
+      subscribe({ deliver: piece => subscriber.deliver(changeOnce(piece)), dropped: () => subscriber.dropped() })
     return reader
   })
 }

@@ -95,7 +95,7 @@ export const streams = [
         )
       }
       const options = { sessionId, identity, after, isNamed: false, ...how, isLive: live === 'true', heartbeatMs }
-      const serve = (channel: StreamChannel) => new Follower(services.manager, services.feeds, channel, options).run()
+      const serve = (channel: StreamChannel) => new Follower(services.manager, channel, options).run()
       return streamReply(call, { serve, headers })
     },
   }),

@@ -1,10 +1,9 @@
 import type { StreamManager } from '@millrace/log'
-import type { BatchReader, ReadBatch } from '@millrace/log/internal'
+import type { BatchReader, LiveSubscriber, ReadBatch } from '@millrace/log/internal'
 import { decodeCursor, encodeCursor, type Frame } from '@millrace/protocol'
 import type { SessionIdentity } from '../sessions/session-access.ts'
 import { assertIncarnation, openFrame, truncatedFrame } from './control-frames.ts'
-import type { FeedSubscriber, SessionFeeds } from './feeds.ts'
-import { bytesOf, EntriesFrame } from './format.ts'
+import { bytesOf, entriesFrameOf } from './format.ts'
 import type { StreamChannel } from './stream-channel.ts'
 import { PAGE_BYTES } from './stream-settings.ts'
 
@@ -24,9 +23,8 @@ export interface FollowOptions {
 }
 
 /** One session on one connection: replay after a place, then live, every entry once (law 2). */
-export class Follower implements FeedSubscriber {
+export class Follower implements LiveSubscriber {
   readonly #manager: StreamManager
-  readonly #feeds: SessionFeeds
   readonly #channel: StreamChannel
   readonly #options: FollowOptions
   #isStopped = false
@@ -38,11 +36,10 @@ export class Follower implements FeedSubscriber {
   /** As it was told last. */
   #isPaused: boolean | undefined
   #isCaughtUp = false
-  #left: () => void = () => {}
+  #dropped: () => void = () => {}
 
-  constructor(manager: StreamManager, feeds: SessionFeeds, channel: StreamChannel, options: FollowOptions) {
+  constructor(manager: StreamManager, channel: StreamChannel, options: FollowOptions) {
     this.#manager = manager
-    this.#feeds = feeds
     this.#channel = channel
     this.#options = options
     this.#cursor = options.after
@@ -86,7 +83,6 @@ export class Follower implements FeedSubscriber {
     const how = { follow: true, merge, whole: whole || this.#isCaughtUp, rewound: true, pageBytes: PAGE_BYTES }
     const reader = this.#manager.readBatches(sessionId, { after, ...how })
     this.#letGo = () => reader.close()
-    let isOurs = true
     try {
       while (this.#isOpen) {
         if (!reader.isCaughtUp) {
@@ -99,10 +95,9 @@ export class Follower implements FeedSubscriber {
         }
         this.#caughtUp(reader)
         if (!isLive) return false
-        const left = this.#join(reader)
-        if (left !== undefined) {
-          isOurs = false
-          await left
+        const dropped = this.#join(reader)
+        if (dropped !== undefined) {
+          await dropped
           return this.#isOpen
         }
         this.#take(await reader.next())
@@ -110,12 +105,12 @@ export class Follower implements FeedSubscriber {
       }
       return false
     } finally {
-      if (isOurs) reader.close()
+      reader.close()
     }
   }
 
   #take(piece: ReadBatch | undefined): void {
-    if (piece && this.#isOpen) this.#entries(new EntriesFrame(this.#options.sessionId, piece))
+    if (piece && this.#isOpen) this.#entries(piece)
   }
 
   #caughtUp(reader: BatchReader): void {
@@ -128,34 +123,35 @@ export class Follower implements FeedSubscriber {
     this.#tell(reader.status === 'paused')
   }
 
-  /** Joins those who are given what comes, if it is what comes next here; resolves when it has fallen behind or all is over. */
+  /** Subscribes to the live end, if it begins at this place. Resolves when this follower has fallen behind or is over. */
   #join(reader: BatchReader): Promise<void> | undefined {
-    const left = Promise.withResolvers<void>()
-    this.#left = left.resolve
-    const leave = this.#feeds.join(this.#options.sessionId, reader, this.#cursor, this)
-    if (leave === undefined) return undefined
+    const dropped = Promise.withResolvers<void>()
+    this.#dropped = dropped.resolve
+    const unsubscribe = reader.subscribe(this)
+    if (unsubscribe === undefined) return undefined
     this.#letGo = () => {
-      leave()
-      left.resolve()
+      unsubscribe()
+      dropped.resolve()
     }
-    return left.promise
+    return dropped.promise
   }
 
-  deliver(frame: EntriesFrame): boolean {
+  deliver(piece: ReadBatch): boolean {
     if (!this.#isOpen || this.#channel.isFull) return false
-    this.#entries(frame)
+    this.#entries(piece)
     return true
   }
 
-  left(): void {
-    this.#left()
+  dropped(): void {
+    this.#dropped()
   }
 
-  #entries(frame: EntriesFrame): void {
-    const { format } = this.#channel
-    this.#channel.write(frame.bytes(format, this.#options.isNamed, this.#last))
-    this.#last = frame.piece.sequence
-    this.#cursor = frame.piece.cursor
+  #entries(piece: ReadBatch): void {
+    const { sessionId, isNamed } = this.#options
+    const frame = entriesFrameOf(sessionId, piece)
+    this.#channel.write(frame.bytes(this.#channel.format, isNamed, this.#last))
+    this.#last = piece.sequence
+    this.#cursor = piece.cursor
     if (this.#isCaughtUp && frame.isPaused !== null) this.#tell(frame.isPaused)
   }
 

@@ -56,11 +56,6 @@ export class EntriesFrame {
     return bytes
   }
 
-  /** How long its entries are, in characters. */
-  get length(): number {
-    return this.#text().length
-  }
-
   /** Whether the session waits after it; null where it says nothing of that. */
   get isPaused(): boolean | null {
     if (this.#isPaused === undefined) {
@@ -76,6 +71,15 @@ export class EntriesFrame {
     this.#entries ??= entriesJsonOf(this.piece) ?? packed(this.piece)
     return this.#entries
   }
+}
+
+/** The latest frame. The fan-out delivers a piece to all followers of a session in one task, so a cache of one is enough. */
+let latest: EntriesFrame | undefined
+
+/** The frame of a piece, made once for all followers that get the same piece. */
+export function entriesFrameOf(sessionId: string, piece: Piece): EntriesFrame {
+  if (latest?.piece !== piece) latest = new EntriesFrame(sessionId, piece)
+  return latest
 }
 
 /** What says that a session waits, or does not any more, and how all of it begins. */

@@ -14,7 +14,7 @@ function ask(stage: StreamServer, after: string, { merge = true, authorize = asy
   const left = new AbortController()
   const request = new Request('http://localhost/', { signal: left.signal })
   const { manager, settings, connections } = stage
-  const services = { manager, settings, connections, feeds: stage.feeds }
+  const services = { manager, settings, connections }
   const access = { manager, authorize } as unknown as SessionServices
   const recheck = () => reauthorizeSession(access, request, ann, 'follow', ID)
   const how = { sessionId: ID, after, merge, whole: false, format: 'sse', headers: { 'x-session-id': ID } } as const

@@ -96,7 +96,7 @@ describe('several sessions on one connection', () => {
     await settled()
     expect(client.text).not.toContain('secret')
     expect(client.text).toContain('two')
-    expect(world.feeds.size).toBe(1)
+    expect(world.manager.liveStreamCount).toBe(1)
     lost.add('b')
     await world.clock.advance(5_000)
     expect(await client.closed).toBe('ended')

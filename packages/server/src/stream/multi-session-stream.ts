@@ -45,12 +45,12 @@ export class MultiSessionStream {
 
   /** Says which are refused and follows the others, until each is closed or the connection is over. */
   async serve(channel: StreamChannel): Promise<void> {
-    const { manager, feeds, settings, connections } = this.#services
+    const { manager, settings, connections } = this.#services
     const how = { isNamed: true, ...this.#how, isLive: true, heartbeatMs: settings.heartbeatMs }
     this.#channel = channel
     const follow = async (session: FollowedSession): Promise<void> => {
       const { sessionId } = session
-      const follower = new Follower(manager, feeds, channel, { ...session, ...how })
+      const follower = new Follower(manager, channel, { ...session, ...how })
       this.#followers.set(sessionId, follower)
       await follower.run().catch(error => connections.fail(channel, error, sessionId))
       this.#followers.delete(sessionId)

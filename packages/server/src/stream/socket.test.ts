@@ -22,14 +22,13 @@ async function listening(
     manager: { timers: systemTimers, coalesceMs: 0 },
   })
   await stage.manager.createStream(ID)
-  const { manager, feeds, connections } = stage
+  const { manager, connections } = stage
   const identity = await stage.identity()
   const how = { isNamed: false, merge: false, whole: false, isLive: true, heartbeatMs: 15_000 }
   const options = { sessionId: ID, identity, after: '0', ...how }
   const answer = async (message: IncomingMessage, response: ServerResponse) => {
     await before(response)
-    const serve = (channel: ConstructorParameters<typeof Follower>[2]) =>
-      new Follower(manager, feeds, channel, options).run()
+    const serve = (channel: ConstructorParameters<typeof Follower>[1]) => new Follower(manager, channel, options).run()
     respond(connections.reply({ format: 'sse', recheck: async () => {}, serve }), message, response, stage.settings)
   }
   const server = createServer((message, response) => void answer(message, response))
@@ -109,10 +108,10 @@ describe('over a socket', () => {
   test('law 2: who stops reading for a while gets all of it once it goes on', async () => {
     const { stage, port } = await listening({ maxBuffered: 4 * 1024 })
     const socket = await connected(port)
-    await eventually(() => expect(stage.feeds.size).toBe(1))
+    await eventually(() => expect(stage.manager.liveStreamCount).toBe(1))
     await flood(stage)
     // It fell behind, and nobody feeds it.
-    await eventually(() => expect(stage.feeds.size).toBe(0))
+    await eventually(() => expect(stage.manager.liveStreamCount).toBe(0))
     let tail = ''
     let length = 0
     const done = new Promise<void>(resolve => {
@@ -126,7 +125,7 @@ describe('over a socket', () => {
     await done
     expect(length).toBeGreaterThan(300 * 64 * 1024)
     expect(length).toBeLessThan(310 * 64 * 1024)
-    await eventually(() => expect(stage.feeds.size).toBe(1))
+    await eventually(() => expect(stage.manager.liveStreamCount).toBe(1))
     socket.destroy()
     await eventually(() => expect(stage.held).toEqual(NOTHING))
   })
@@ -153,7 +152,7 @@ describe('over a socket', () => {
   test('a server that goes says so to all, and the connection is closed in good order', async () => {
     const { stage, port } = await listening({})
     const response = await fetch(`http://127.0.0.1:${port}/`)
-    await eventually(() => expect(stage.feeds.size).toBe(1))
+    await eventually(() => expect(stage.manager.liveStreamCount).toBe(1))
     stage.connections.drain()
     expect(await response.text()).toContain('"type":"fail","error":{"code":"draining"')
     await eventually(() => expect(stage.held).toEqual(NOTHING))

@@ -47,7 +47,7 @@ describe('law 8: a reader that takes nothing', () => {
     expect(fast.sequences).toEqual((await world.shown()).map(({ sequence }) => sequence))
     expect(fast.peak).toBeLessThanOrEqual(largest)
     // One feed, for the one that keeps up.
-    expect(world.feeds.size).toBe(1)
+    expect(world.manager.liveStreamCount).toBe(1)
     await world.clock.advance(stallMs + 1)
     expect(await Promise.all(slow.map(({ closed }) => closed))).toEqual(Array(200).fill('destroyed'))
     expect(world.connections.size).toBe(1)
@@ -74,7 +74,7 @@ describe('law 8: a reader that takes nothing', () => {
     await world.said('r2', 'hello')
     await settled()
     expect(client.sequences.at(-1)).toBe((await world.shown()).at(-1)?.sequence)
-    expect(world.feeds.size).toBe(1)
+    expect(world.manager.liveStreamCount).toBe(1)
     client.leave()
     await settled()
     expect(world.held).toEqual(NOTHING)

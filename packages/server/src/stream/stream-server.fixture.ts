@@ -7,7 +7,6 @@ import { vi } from 'vitest'
 import { Clock } from '../../../../scripts/clock.ts'
 import type { SessionIdentity } from '../sessions/session-access.ts'
 import { Connections, type StreamReplyOptions } from './connections.ts'
-import { SessionFeeds } from './feeds.ts'
 import { Follower, type FollowOptions } from './follower.ts'
 import type { Format } from './format.ts'
 import { SessionLists } from './session-lists.ts'
@@ -73,7 +72,6 @@ export class StreamServer {
   readonly settings: StreamSettings
   readonly logged: { readonly message: string; readonly fields: Parameters<Logger['error']>[1] }[] = []
   readonly connections: Connections
-  readonly feeds = new SessionFeeds()
   readonly lists: SessionLists
 
   constructor({ settings, manager, store }: StageOptions = {}) {
@@ -109,7 +107,7 @@ export class StreamServer {
     }
     const serve: StreamReplyOptions['serve'] = async channel => {
       const identity = options.identity ?? (await this.identity(how.sessionId))
-      await new Follower(this.manager, this.feeds, channel, { ...how, identity }).run()
+      await new Follower(this.manager, channel, { ...how, identity }).run()
     }
     return this.serve(serve, client, serving)
   }
@@ -147,8 +145,14 @@ export class StreamServer {
 
   /** What is left when everybody has gone. */
   get held() {
-    const { connections, feeds, lists, tap, clock } = this
-    const [open, fed, listed, watches, alarms] = [connections.size, feeds.size, lists.size, tap.watches, clock.alarms]
+    const { connections, manager, lists, tap, clock } = this
+    const [open, fed, listed, watches, alarms] = [
+      connections.size,
+      manager.liveStreamCount,
+      lists.size,
+      tap.watches,
+      clock.alarms,
+    ]
     return { open, fed, listed, watches, alarms }
   }
 }

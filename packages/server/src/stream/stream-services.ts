@@ -1,12 +1,10 @@
 import type { StreamManager } from '@millrace/log'
 import type { Connections } from './connections.ts'
-import type { SessionFeeds } from './feeds.ts'
 import type { StreamSettings } from './stream-settings.ts'
 
 /** What streams need of a server. */
 export interface StreamServices {
   readonly manager: StreamManager
-  readonly feeds: SessionFeeds
   readonly connections: Connections
   readonly settings: StreamSettings
 }

@@ -1,0 +1,60 @@
+// The pieces of a log that readers get, with their JSON where the store has it.
+
+import { type Cursor, coalesce, type Entry, encodeCursor } from '@millrace/protocol'
+import type { StoredBatch } from '../store/log-store.ts'
+import type { DecodedBatch } from './decoded-batch.ts'
+import { entriesJson, isPlain } from './entries-json.ts'
+import { decodeJoined } from './join-deltas.ts'
+
+/** All entries of `(after, sequence]` that the reader may see. */
+export interface ReadBatch {
+  readonly after: number
+  readonly sequence: number
+  /** The cursor at `sequence`. */
+  readonly cursor: string
+  readonly entries: readonly Entry[]
+  /** Whether the piece reached the head of the log when it was read. */
+  readonly isCaughtUp: boolean
+}
+
+/** The stored batches of pieces that hold exactly their entries. A copy of a piece has none. */
+const storedBatches = new WeakMap<object, readonly StoredBatch[]>()
+
+/** The entries of a piece as the JSON of a frame, or undefined if they have to be encoded. */
+export function entriesJsonOf(piece: object): string | undefined {
+  const batches = storedBatches.get(piece)
+  return batches && entriesJson(batches)
+}
+
+/** A piece of all entries of some batches, with the deltas merged or as stored. */
+export function wholePiece(
+  about: Omit<ReadBatch, 'entries'>,
+  batches: readonly DecodedBatch[],
+  merges: boolean,
+): ReadBatch {
+  const bodies = batches.map(batch => batch.stored)
+  let entries: readonly Entry[] | undefined
+  const piece: ReadBatch = {
+    ...about,
+    get entries() {
+      entries ??= merges ? coalesce(decodeJoined(bodies)) : batches.flatMap(batch => batch.entries)
+      return entries
+    },
+  }
+  if (!merges) storedBatches.set(piece, bodies)
+  return piece
+}
+
+/** The entries after a sequence that every live subscriber gets: all but the internal ones (law 10). */
+export function livePiece(
+  after: number,
+  place: Cursor,
+  batches: readonly DecodedBatch[],
+  isCaughtUp: boolean,
+): ReadBatch {
+  const about = { after, sequence: place.sequence, cursor: encodeCursor(place), isCaughtUp }
+  const isWhole = (batches[0] as DecodedBatch).stored.first > after
+  if (isWhole && batches.every(({ stored }) => isPlain(stored))) return wholePiece(about, batches, false)
+  const isPublic = ({ sequence, internal }: Entry) => sequence > after && !internal
+  return { ...about, entries: batches.flatMap(batch => batch.entries.filter(isPublic)) }
+}
