@@ -42,7 +42,6 @@ export const layers: Record<string, string[][]> = {
   ],
   cli: [['error', 'terminal'], ['command'], ['source', 'show', 'convert'], ['dev'], ['doctor'], ['commands']],
   server: [
-    ['util'],
     ['errors'],
     ['http'],
     ['auth'],

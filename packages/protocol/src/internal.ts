@@ -2,5 +2,6 @@
 
 export { targetOf } from './entry/coalesce.ts'
 export type { LedgerView } from './fold/ledger.ts'
+export { isObject } from './json/json.ts'
 export { MAX_JSON_DEPTH } from './json/json-parser.ts'
 export { LineSplitter } from './wire/line-splitter.ts'

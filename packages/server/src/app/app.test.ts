@@ -1,6 +1,6 @@
 import { LogError, type LogStore, memoryStore, systemTimers, type Timers } from '@millrace/log'
 import { expect, test, vi } from 'vitest'
-import { STORE_TIMEOUT_MS } from '../util/store-timeout.ts'
+import { STORE_TIMEOUT_MS } from '../routes/store-timeout.ts'
 import { millrace } from './app.ts'
 import { echo, ORIGIN, request, say, testApp } from './test-app.fixture.ts'
 

@@ -1,7 +1,7 @@
 // Whether options are what they should be, as far as that can be seen before anything is opened: for those whose code no compiler has read.
 
 import { schemeOf } from '@millrace/log/internal'
-import { isObject } from '../util/is-object.ts'
+import { isObject } from '@millrace/protocol/internal'
 import type { MillraceOptions } from './options.ts'
 
 const NAMES: Readonly<Record<keyof MillraceOptions, true>> = {

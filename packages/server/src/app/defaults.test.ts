@@ -6,11 +6,11 @@ import { DEFAULT_LIMITS } from '../auth/limits.ts'
 import { DEEPEST_BODY } from '../http/body.ts'
 import { DEFAULT_PORT, LINGER_MS } from '../http/listen.ts'
 import { CLAIM_MS } from '../routes/answers.ts'
+import { STORE_TIMEOUT_MS } from '../routes/store-timeout.ts'
 import { LONGEST_NAME } from '../routing/names.ts'
 import { LONGEST_FILENAME } from '../runs/uploads.ts'
 import { MAX_LISTED, MAX_WATCHED } from '../stream/session-lists.ts'
 import { DEFAULT_STREAM } from '../stream/stream-settings.ts'
-import { STORE_TIMEOUT_MS } from '../util/store-timeout.ts'
 import { DEFAULT_STORE } from './options.ts'
 
 const pageOf = (path: string) => readFileSync(join(import.meta.dirname, '../../../../docs', path), 'utf8')

@@ -2,7 +2,7 @@
 
 import { LogError, type LogErrorCode } from '@millrace/log'
 import { type ErrorCode, MillraceError, RunError } from '@millrace/runtime'
-import { shorten } from '../util/shorten.ts'
+import { shorten } from './shorten.ts'
 
 /** The codes that are the server's own, and their statuses. */
 const STATUSES = {

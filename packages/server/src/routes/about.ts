@@ -2,7 +2,7 @@ import { PROTOCOL_VERSION } from '@millrace/protocol'
 import { json } from '../http/reply.ts'
 import { route } from '../routing/route.ts'
 import { ErrorSchema, Health, Programs } from '../routing/schemas.ts'
-import { withStoreTimeout } from '../util/store-timeout.ts'
+import { withStoreTimeout } from './store-timeout.ts'
 
 /** The routes that say what this server is. */
 export const about = [

@@ -5,6 +5,7 @@ import { negotiate, type ReplyType } from '../http/accept.ts'
 import { json, type Reply } from '../http/reply.ts'
 import { type RouteCall, RUN_ID, route, SESSION_ID } from '../routing/route.ts'
 import { AcceptedRun, EditBody, ResumeBody, RetryBody, RunBody, StopBody, Stopped } from '../routing/schemas.ts'
+import { omitUndefined } from '../runs/omit-undefined.ts'
 import { programIn, programKey } from '../runs/program.ts'
 import { guestOf, requesterOf } from '../runs/requester.ts'
 import { assertInputSize, assertSameRequest, type RunMessage } from '../runs/run-input.ts'
@@ -14,7 +15,6 @@ import type { SessionIdentity } from '../sessions/session-access.ts'
 import { reauthorize, reauthorizeSession, requireSession, withSession } from '../sessions/session-access.ts'
 import type { Format } from '../stream/format.ts'
 import { writeRun } from '../stream/write-run.ts'
-import { omitUndefined } from '../util/omit-undefined.ts'
 
 /** The routes that start runs, stop them and do them again. */
 export const runs = [

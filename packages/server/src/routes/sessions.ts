@@ -14,6 +14,7 @@ import {
   SessionSummarySchema,
   SessionView,
 } from '../routing/schemas.ts'
+import { omitUndefined } from '../runs/omit-undefined.ts'
 import { guestOf } from '../runs/requester.ts'
 import { MAX_MESSAGES, messagePageOf } from '../sessions/message-page.ts'
 import {
@@ -23,7 +24,6 @@ import {
   requireSession,
   withSession,
 } from '../sessions/session-access.ts'
-import { omitUndefined } from '../util/omit-undefined.ts'
 
 /** An id that nobody guesses. */
 const randomId = (): string => randomBytes(16).toString('base64url')

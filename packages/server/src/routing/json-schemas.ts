@@ -1,8 +1,8 @@
 // JSON in schemas: it stays as it is, where zod's own objects are copies, without any key called `__proto__`.
 
 import type { Json, JsonObject } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import * as z from 'zod'
-import { isObject } from '../util/is-object.ts'
 
 /** Anything that is there. */
 export const anyJson = z.custom<Json>(value => value !== undefined, 'expected JSON').meta({ description: 'Any JSON' })

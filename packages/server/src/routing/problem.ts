@@ -1,7 +1,7 @@
 // What a schema finds wrong, in words for people: where, and what was expected there. Never what was found, which may be anything and of any length.
 
 import type * as z from 'zod'
-import { shorten } from '../util/shorten.ts'
+import { shorten } from '../errors/shorten.ts'
 
 type Issue = z.core.$ZodIssue
 

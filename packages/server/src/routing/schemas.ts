@@ -1,9 +1,9 @@
 // What the routes take and give, once: bodies and queries are checked by these, and the OpenAPI document is made of them.
 
 import { MAX_CLAIM, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_TITLE, metadataProblem } from '@millrace/log/internal'
+import { isObject } from '@millrace/protocol/internal'
 import type { UserPart } from '@millrace/runtime'
 import * as z from 'zod'
-import { isObject } from '../util/is-object.ts'
 import { anyJson, anyObject, jsonSchemaOf } from './json-schemas.ts'
 import { A_NAME, isName, LONGEST_NAME } from './names.ts'
 

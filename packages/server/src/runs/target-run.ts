@@ -5,7 +5,7 @@ import { type Run, RunError, type StopOptions } from '@millrace/runtime'
 import type { Caller } from '../auth/authorize.ts'
 import type { Services } from '../routing/services.ts'
 import { requireSession } from '../sessions/session-access.ts'
-import { omitUndefined } from '../util/omit-undefined.ts'
+import { omitUndefined } from './omit-undefined.ts'
 import { guestOf } from './requester.ts'
 
 /** The open run, or else the next request in the queue. Undefined if the session is idle. */

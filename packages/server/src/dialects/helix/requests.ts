@@ -4,8 +4,8 @@ import type { ResumeRequest, SubmitToolResult } from '@millrace/dialects/helix/s
 import type { Ticket } from '@millrace/log'
 import type { Answer, ErrorCode, ResumeOptions } from '@millrace/runtime'
 import { Refusal } from '../../errors/refusal.ts'
+import { omitUndefined } from '../../runs/omit-undefined.ts'
 import { currentRunId } from '../../runs/target-run.ts'
-import { omitUndefined } from '../../util/omit-undefined.ts'
 
 /** How a session stands: whether its stream goes on, waits, or is over, and how far it goes. */
 export function sessionStatus(sessionId: string, { run, last, requests }: Ticket, streamSequence: number) {

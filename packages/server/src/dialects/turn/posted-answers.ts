@@ -7,8 +7,8 @@ import type { StreamManager } from '@millrace/log'
 import type { Chunk, ToolPart } from '@millrace/protocol'
 import { type Answer, RunError } from '@millrace/runtime'
 import { Refusal } from '../../errors/refusal.ts'
+import { omitUndefined } from '../../runs/omit-undefined.ts'
 import type { PublicView } from '../../sessions/message-page.ts'
-import { omitUndefined } from '../../util/omit-undefined.ts'
 
 /** An answer, and the run that it is for. */
 export interface MatchedAnswer {
