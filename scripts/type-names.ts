@@ -4,7 +4,7 @@ import { parseSync } from 'oxc-parser'
 import { isTest } from './imports.ts'
 
 /** The packages in which a type name is defined once. */
-const uniqueIn = ['log', 'client', 'dialects', 'millrace', 'react', 'runtime', 'server', 'protocol']
+const uniqueIn = ['log', 'client', 'dialects', 'millrace', 'react', 'runtime', 'server', 'protocol', 'cli']
 
 /** Every class, interface and type alias that a package defines in more than one file, one line each. */
 export function repeatedTypeNames(root: string, packages: string[] = uniqueIn): string[] {

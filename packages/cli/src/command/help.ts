@@ -4,7 +4,8 @@ import { COMMON } from './parse-call.ts'
 
 /** What `millrace` does, for who asks; as JSON for programs. */
 export function helpOf(commands: readonly Command[], isJson: boolean): string {
-  if (isJson) return `${JSON.stringify({ commands: commands.map(toldOf), exitCodes: { done: 0, ...exitCodes } })}\n`
+  if (isJson)
+    return `${JSON.stringify({ commands: commands.map(commandJson), exitCodes: { done: 0, ...exitCodes } })}\n`
   return `millrace: serves agents, and looks after their sessions
 
 Usage: millrace <command> [options]
@@ -26,13 +27,13 @@ const EXITS: [string, string][] = [
 ]
 
 /** What programs are told of a command. */
-function toldOf({ name, takes, about, options, examples }: Command) {
+function commandJson({ name, takes, about, options, examples }: Command) {
   return { name, takes, about, options: { ...options, ...COMMON }, examples: examples.map(([line]) => line) }
 }
 
 /** How one command is called; as JSON for programs. */
 export function helpOfCommand(command: Command, isJson: boolean): string {
-  if (isJson) return `${JSON.stringify(toldOf(command))}\n`
+  if (isJson) return `${JSON.stringify(commandJson(command))}\n`
   const { name, takes, about, options, examples } = command
   const all = { ...options, ...COMMON }
   const rows = Object.entries(all).map(([option, { value, short, about }]): [string, string] => [

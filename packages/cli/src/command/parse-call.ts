@@ -12,7 +12,7 @@ export const COMMON: Readonly<Record<string, Option>> = {
 }
 
 /** Reads arguments; throws a `CommandError` that says how it is called where they do not fit. */
-export function callOf(command: Command, args: readonly string[]): Call {
+export function parseCall(command: Command, args: readonly string[]): Call {
   const known = { ...command.options, ...COMMON }
   const options: ParseArgsOptionsConfig = {}
   for (const [name, { value, short }] of Object.entries(known)) {
@@ -31,50 +31,50 @@ export function callOf(command: Command, args: readonly string[]): Call {
     const option = Object.hasOwn(known, token.name) ? known[token.name] : undefined
     if (option === undefined) throw unknownOption(command, token.rawName, Object.keys(known))
     if (option.value === undefined && token.value !== undefined) {
-      throw misused(command, `${token.rawName} takes no value`)
+      throw usageError(command, `${token.rawName} takes no value`)
     }
     // Taken for the value of the option before it, what begins with a dash is an option that was meant as one.
     if (option.value !== undefined && (token.value === undefined || (!token.inlineValue && /^-./.test(token.value)))) {
-      throw misused(command, `${token.rawName} needs a value: ${token.rawName} ${option.value}`)
+      throw usageError(command, `${token.rawName} needs a value: ${token.rawName} ${option.value}`)
     }
     values[token.name] = token.value ?? true
   }
   const [least, most] = command.positionals
   if (values['help'] !== true) {
-    if (positionals.length < least) throw misused(command, `expected ${command.takes}`)
+    if (positionals.length < least) throw usageError(command, `expected ${command.takes}`)
     if (positionals.length > most)
-      throw misused(command, `${positionals[most]}: expected ${command.takes || 'no more'}`)
+      throw usageError(command, `${positionals[most]}: expected ${command.takes || 'no more'}`)
   }
   return { positionals, values }
 }
 
 function unknownOption(command: Command, written: string, names: readonly string[]): CommandError {
   const meant = nearest(written.replace(/^-+/, ''), names)
-  return misused(command, `there is no option ${written}${meant === undefined ? '' : `; did you mean --${meant}?`}`)
+  return usageError(command, `there is no option ${written}${meant === undefined ? '' : `; did you mean --${meant}?`}`)
 }
 
-/** That a command was called wrongly, and where to read how it is called. */
-export const misused = ({ name }: Pick<Command, 'name'>, why: string): CommandError =>
+/** Creates the error of a wrong call. It points to the help of the command. */
+export const usageError = ({ name }: Pick<Command, 'name'>, why: string): CommandError =>
   new CommandError('usage', `millrace ${name}: ${why}\nSee millrace ${name} --help`)
 
-/** A text that was given. */
-export const textOf = ({ values }: Call, name: string): string | undefined => {
+/** Returns the value of a string option. */
+export const stringOption = ({ values }: Call, name: string): string | undefined => {
   const value = values[name]
   return value === true ? undefined : value
 }
 
-/** A whole number that was given; throws where it is none, or out of bounds. */
-export function wholeOf(
+/** Returns the value of an integer option. @throws CommandError if it is no integer or out of bounds */
+export function integerOption(
   command: Pick<Command, 'name'>,
   call: Call,
   name: string,
   least: number,
   most = Number.MAX_SAFE_INTEGER,
 ): number | undefined {
-  const text = textOf(call, name)
+  const text = stringOption(call, name)
   if (text === undefined) return undefined
   const value = Number(text)
   if (/^\d+$/.test(text) && value >= least && value <= most) return value
   const range = most === Number.MAX_SAFE_INTEGER ? `from ${least} on` : `from ${least} to ${most}`
-  throw misused(command, `--${name}: expected a whole number ${range}, found ${text}`)
+  throw usageError(command, `--${name}: expected a whole number ${range}, found ${text}`)
 }

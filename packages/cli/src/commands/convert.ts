@@ -2,9 +2,9 @@ import { convert } from '@millrace/dialects'
 import { ProtocolError } from '@millrace/protocol'
 import type { Call, Command } from '../command/command.ts'
 import { nearest } from '../command/nearest.ts'
-import { misused, textOf } from '../command/parse-call.ts'
+import { stringOption, usageError } from '../command/parse-call.ts'
 import { dialectNames, dialectOf } from '../convert/dialects.ts'
-import { Input } from '../convert/event-input.ts'
+import { EventInput } from '../convert/event-input.ts'
 import { LogDecoder } from '../convert/log-dialect.ts'
 import { CommandError } from '../error/command-error.ts'
 
@@ -30,11 +30,11 @@ export const convertCommand: Command = {
   ],
   async run(call, terminal) {
     const [from, to] = [nameOf(call, 'from'), nameOf(call, 'to')]
-    const run = textOf(call, 'run')
+    const run = stringOption(call, 'run')
     const [source, target] = [await dialectOf(from, run, from), await dialectOf(to, run, from)]
     const isSse = call.values['sse'] === true
     const decoder = source.decoder()
-    const input = new Input(process.stdin.setEncoding('utf8'))
+    const input = new EventInput(process.stdin.setEncoding('utf8'))
     try {
       for await (const event of convert(input, { decoder: () => decoder }, target)) {
         const text = JSON.stringify(event)
@@ -54,12 +54,12 @@ export const convertCommand: Command = {
 }
 
 function nameOf(call: Call, option: 'from' | 'to'): string {
-  const name = textOf(call, option)
-  if (name === undefined) throw misused(convertCommand, `expected --${option} DIALECT: ${dialectNames.join(', ')}`)
+  const name = stringOption(call, option)
+  if (name === undefined) throw usageError(convertCommand, `expected --${option} DIALECT: ${dialectNames.join(', ')}`)
   if (dialectNames.includes(name)) return name
   const meant = nearest(name, dialectNames)
   const hint = meant === undefined ? `there are ${dialectNames.join(', ')}` : `did you mean ${meant}?`
-  throw misused(convertCommand, `--${option}: there is no dialect ${name}; ${hint}`)
+  throw usageError(convertCommand, `--${option}: there is no dialect ${name}; ${hint}`)
 }
 
 /** Throws where a log has no such run at all, which is not the same as one that breaks off. */

@@ -1,7 +1,7 @@
 import type { Command } from '../command/command.ts'
-import { misused, textOf, wholeOf } from '../command/parse-call.ts'
+import { integerOption, stringOption, usageError } from '../command/parse-call.ts'
 import { dev } from '../dev/dev.ts'
-import { wordsOf } from '../dev/event-text.ts'
+import { eventText } from '../dev/event-text.ts'
 
 /** `millrace dev <file>`: an app, with reload and the studio. */
 export const devCommand: Command = {
@@ -21,9 +21,9 @@ export const devCommand: Command = {
   ],
   async run(call, terminal) {
     const [file] = call.positionals
-    if (file === undefined) throw misused(devCommand, 'expected <file>')
-    const port = wholeOf(devCommand, call, 'port', 0, 65_535)
-    const page = textOf(call, 'page')
+    if (file === undefined) throw usageError(devCommand, 'expected <file>')
+    const port = integerOption(devCommand, call, 'port', 0, 65_535)
+    const page = stringOption(call, 'page')
     await dev({
       file,
       reload: call.values['no-reload'] !== true,
@@ -33,8 +33,8 @@ export const devCommand: Command = {
       output: terminal.isJson ? 'stderr' : 'stdout',
       tell: event => {
         if (terminal.isJson) void terminal.write(`${JSON.stringify(event)}\n`)
-        else if (event.event === 'up') void terminal.write(`${wordsOf(event)}\n`)
-        else terminal.say(wordsOf(event))
+        else if (event.event === 'up') void terminal.write(`${eventText(event)}\n`)
+        else terminal.say(eventText(event))
       },
     })
     // Until it is told to go.

@@ -1,6 +1,6 @@
 import { DEFAULT_PORT, DEFAULT_STORE } from '@millrace/server/internal'
 import type { Call, Command } from '../command/command.ts'
-import { textOf, wholeOf } from '../command/parse-call.ts'
+import { integerOption, stringOption } from '../command/parse-call.ts'
 import { checkFile } from '../doctor/check-file.ts'
 import { checkNode, checkPort } from '../doctor/check-machine.ts'
 import { checkProviders } from '../doctor/check-providers.ts'
@@ -33,15 +33,17 @@ export const doctorCommand: Command = {
     const findings: Finding[] = []
     const tell = async (...found: readonly Finding[]) => {
       findings.push(...found)
-      if (!terminal.isJson) for (const each of found) await terminal.write(lineOf(each, terminal))
+      if (!terminal.isJson) for (const each of found) await terminal.write(findingLine(each, terminal))
     }
     await tell(await checkNode())
     await tell(...(await checkApp(call)))
-    if (textOf(call, 'server') === undefined) {
-      await tell(await checkPort(wholeOf(doctorCommand, call, 'port', 1, 65_535) ?? DEFAULT_PORT))
+    if (stringOption(call, 'server') === undefined) {
+      await tell(await checkPort(integerOption(doctorCommand, call, 'port', 1, 65_535) ?? DEFAULT_PORT))
     } else
       await tell(
-        await checkServer(await openSource({ positionals: [], values: { server: textOf(call, 'server') ?? '' } })),
+        await checkServer(
+          await openSource({ positionals: [], values: { server: stringOption(call, 'server') ?? '' } }),
+        ),
       )
     await tell(...(await checkProviders(process.env, call.values['online'] === true)))
     const isFine = findings.every(({ status }) => status !== 'fail')
@@ -53,10 +55,10 @@ export const doctorCommand: Command = {
 /** Checks of the file, if there is one, and of the store: that which is named, that of the file, or the usual one. */
 async function checkApp(call: Call): Promise<readonly Finding[]> {
   const [file] = call.positionals
-  const store = textOf(call, 'store')
+  const store = stringOption(call, 'store')
   const ofFile = file === undefined ? [] : await checkFile({ file, ...(store !== undefined && { store }) })
   // Who asks for a server that is elsewhere has its store elsewhere.
-  const isElsewhere = file !== undefined || textOf(call, 'server') !== undefined
+  const isElsewhere = file !== undefined || stringOption(call, 'server') !== undefined
   if (store === undefined) return isElsewhere ? ofFile : checkStore(DEFAULT_STORE)
   try {
     return [...ofFile, ...(await checkStore(store))]
@@ -70,7 +72,7 @@ async function checkApp(call: Call): Promise<readonly Finding[]> {
 
 const MARKS = { ok: ['green', '✓'], note: ['blue', '·'], warn: ['yellow', '!'], fail: ['red', '✗'] } as const
 
-function lineOf({ check, status, message, next }: Finding, { paint }: Terminal): string {
+function findingLine({ check, status, message, next }: Finding, { paint }: Terminal): string {
   const [color, mark] = MARKS[status]
   const todo = next === undefined ? '' : `\n${' '.repeat(16)}${paint('dim', `→ ${next}`)}`
   return `${paint(color, mark)} ${check.padEnd(12)}  ${message}${todo}\n`

@@ -2,9 +2,9 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { Clock } from '../../../../scripts/clock.ts'
-import { callOf } from '../command/parse-call.ts'
+import { parseCall } from '../command/parse-call.ts'
 import { place, ran } from '../millrace-command.fixture.ts'
-import { paceOf, replayCommand } from './replay.ts'
+import { pacerOf, replayCommand } from './replay.ts'
 import { serveSessions } from './sessions-server.fixture.ts'
 
 test('prints text, tool calls, approvals and retractions of a session', async () => {
@@ -61,7 +61,7 @@ test('replays an export from a file and from standard input', async () => {
 async function shownAt(args: readonly string[], timestamps: readonly number[], showMs = 0): Promise<number[]> {
   const clock = new Clock()
   const start = clock.now()
-  const pace = paceOf(callOf(replayCommand, ['s.jsonl', ...args]), clock)
+  const pace = pacerOf(parseCall(replayCommand, ['s.jsonl', ...args]), clock)
   const { signal } = new AbortController()
   const shown: number[] = []
   const replay = async () => {
@@ -98,7 +98,7 @@ test('makes up for at most 250 ms of delay', async () => {
 
 test('an abort ends the wait', async () => {
   const clock = new Clock()
-  const pace = paceOf(callOf(replayCommand, ['s.jsonl']), clock)
+  const pace = pacerOf(parseCall(replayCommand, ['s.jsonl']), clock)
   const abort = new AbortController()
   await pace?.until(0, abort.signal)
   const waiting = pace?.until(1_000, abort.signal)

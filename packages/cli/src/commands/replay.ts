@@ -3,10 +3,10 @@ import { RecordingDecoder } from '@millrace/client/log'
 import type { Timers } from '@millrace/log'
 import { type Entry, ProtocolError } from '@millrace/protocol'
 import type { Call, Command } from '../command/command.ts'
-import { misused, textOf, wholeOf } from '../command/parse-call.ts'
+import { integerOption, stringOption, usageError } from '../command/parse-call.ts'
 import { CommandError } from '../error/command-error.ts'
-import { Pace } from '../show/pacer.ts'
-import { Teller } from '../show/transcript.ts'
+import { Pacer } from '../show/pacer.ts'
+import { Transcript } from '../show/transcript.ts'
 import { readLog } from '../source/read-log.ts'
 import { openSource, sourceOptions } from '../source/source.ts'
 
@@ -32,36 +32,36 @@ export const replayCommand: Command = {
     ['millrace replay trip-1 --from 20 --to 60 --json', 'these entries as JSON'],
   ],
   async run(call, terminal) {
-    const pace = paceOf(call)
-    const from = wholeOf(replayCommand, call, 'from', 0) ?? 0
-    const to = wholeOf(replayCommand, call, 'to', from) ?? Number.MAX_SAFE_INTEGER
-    const teller = new Teller(terminal)
+    const pacer = pacerOf(call)
+    const from = integerOption(replayCommand, call, 'from', 0) ?? 0
+    const to = integerOption(replayCommand, call, 'to', from) ?? Number.MAX_SAFE_INTEGER
+    const transcript = new Transcript(terminal)
     for await (const entry of entriesOf(call, from, terminal.say)) {
       if (entry.sequence < from) continue
       if (entry.sequence > to || terminal.signal.aborted) break
-      await pace?.until(entry.timestamp, terminal.signal)
+      await pacer?.until(entry.timestamp, terminal.signal)
       if (terminal.signal.aborted) break
       if (terminal.isJson) await terminal.write(`${JSON.stringify(entry)}\n`)
-      else await teller.tell(entry)
+      else await transcript.show(entry)
     }
-    if (!terminal.isJson) await teller.end()
+    if (!terminal.isJson) await transcript.end()
     return 0
   },
 }
 
-/** The pace that `--speed` and `--idle` ask for; none with `--speed max`. */
-export function paceOf(call: Call, timers?: Timers): Pace | undefined {
+/** The pacer that `--speed` and `--idle` ask for; none with `--speed max`. */
+export function pacerOf(call: Call, timers?: Timers): Pacer | undefined {
   const speed = speedOf(call)
-  const idleMs = (wholeOf(replayCommand, call, 'idle', 0, 86_400) ?? IDLE_SECONDS) * 1000
-  return speed === 'max' ? undefined : new Pace(speed, idleMs, timers)
+  const idleMs = (integerOption(replayCommand, call, 'idle', 0, 86_400) ?? IDLE_SECONDS) * 1000
+  return speed === 'max' ? undefined : new Pacer(speed, idleMs, timers)
 }
 
 function speedOf(call: Call): number | 'max' {
-  const text = textOf(call, 'speed') ?? '1'
+  const text = stringOption(call, 'speed') ?? '1'
   if (text === 'max') return text
   const speed = Number(text.replace(/x$/, ''))
   if (speed > 0 && Number.isFinite(speed)) return speed
-  throw misused(replayCommand, `--speed: expected a number above 0, or max, found ${text}`)
+  throw usageError(replayCommand, `--speed: expected a number above 0, or max, found ${text}`)
 }
 
 /** The entries of what is named: a file, standard input, or a session. */
@@ -69,7 +69,7 @@ async function* entriesOf(call: Call, from: number, say: (line: string) => void)
   const [named = ''] = call.positionals
   const found = named === '-' ? undefined : statSync(named, { throwIfNoEntry: false })
   // A session may be called as a folder is: whoever says where sessions are means the session.
-  const isSession = textOf(call, 'server') !== undefined || textOf(call, 'store') !== undefined
+  const isSession = stringOption(call, 'server') !== undefined || stringOption(call, 'store') !== undefined
   if (named === '-' || (found && !found.isDirectory())) {
     yield* recorded(named)
     return

@@ -3,9 +3,9 @@ import { inspect } from 'node:util'
 import type { Command } from '../command/command.ts'
 import { helpOf, helpOfCommand } from '../command/help.ts'
 import { nearest } from '../command/nearest.ts'
-import { callOf } from '../command/parse-call.ts'
+import { parseCall } from '../command/parse-call.ts'
 import { CommandError } from '../error/command-error.ts'
-import { safe } from '../terminal/escape-control.ts'
+import { escapeControl } from '../terminal/escape-control.ts'
 import { processTerminal } from '../terminal/terminal.ts'
 
 /** The commands by their names. Each is loaded when it is wanted: who follows a session needs no server. */
@@ -38,7 +38,7 @@ export async function run(args: readonly string[]): Promise<number> {
       return 0
     }
     const command = await commandOf(name)
-    const call = callOf(command, rest)
+    const call = parseCall(command, rest)
     if (call.values['help'] === true) {
       await terminal.write(helpOfCommand(command, isJson))
       return 0
@@ -54,7 +54,7 @@ export async function run(args: readonly string[]): Promise<number> {
 /** What nobody expected is told in its own words; its stack is for who asks for it by `MILLRACE_DEBUG`. */
 function commandErrorOf(error: unknown): CommandError {
   if (error instanceof CommandError) return error
-  if (process.env['MILLRACE_DEBUG']) console.error(safe(inspect(error)))
+  if (process.env['MILLRACE_DEBUG']) console.error(escapeControl(inspect(error)))
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof Error && 'code' in error && error.code === 'unavailable')
     return new CommandError('unreachable', message)

@@ -4,11 +4,11 @@ import type { View } from '@millrace/protocol'
 import type { SessionSummary } from '@millrace/server'
 import type { Call, Command } from '../command/command.ts'
 import { nearest } from '../command/nearest.ts'
-import { misused, wholeOf } from '../command/parse-call.ts'
+import { integerOption, usageError } from '../command/parse-call.ts'
 import { CommandError } from '../error/command-error.ts'
-import { textOf } from '../show/chunk-summary.ts'
+import { messageText } from '../show/chunk-summary.ts'
 import { readLog } from '../source/read-log.ts'
-import { failureOf } from '../source/request-failure.ts'
+import { requestFailure } from '../source/request-failure.ts'
 import { openSource, type Source, sourceOptions } from '../source/source.ts'
 import { oneLine } from '../terminal/escape-control.ts'
 import type { Terminal } from '../terminal/terminal.ts'
@@ -40,15 +40,15 @@ export const sessionsCommand: Command = {
     ['millrace sessions --store sqlite:.millrace/millrace.db --json', 'from the file, for programs'],
   ],
   async run(call, terminal) {
-    const { verb, id } = askedOf(call)
+    const { verb, id } = parseVerb(call)
     const source = await openSource(call)
     try {
-      if (id === undefined) await list(source, wholeOf(sessionsCommand, call, 'limit', 1) ?? 50, terminal)
+      if (id === undefined) await list(source, integerOption(sessionsCommand, call, 'limit', 1) ?? 50, terminal)
       else if (verb === 'show') await show(source, id, terminal)
       else if (verb === 'export') await write(source, id, terminal)
       else return await remove(source, id, terminal, call.values['yes'] === true)
     } catch (error) {
-      throw failureOf(error, source)
+      throw requestFailure(error, source)
     } finally {
       await source.close()
     }
@@ -56,16 +56,16 @@ export const sessionsCommand: Command = {
   },
 }
 
-function askedOf({ positionals }: Call): { readonly verb: Verb; readonly id?: string } {
+function parseVerb({ positionals }: Call): { readonly verb: Verb; readonly id?: string } {
   const [written = 'list', id] = positionals
   const verb = VERBS.find(name => name === written)
   if (verb === undefined) {
     const meant = nearest(written, VERBS)
     const hint = meant === undefined ? `there are ${VERBS.join(', ')}` : `did you mean ${meant}?`
-    throw misused(sessionsCommand, `there is no ${written}; ${hint}`)
+    throw usageError(sessionsCommand, `there is no ${written}; ${hint}`)
   }
-  if (verb === 'list' && id !== undefined) throw misused(sessionsCommand, `${id}: list takes no session`)
-  if (verb !== 'list' && id === undefined) throw misused(sessionsCommand, `${verb} needs a session: ${verb} <id>`)
+  if (verb === 'list' && id !== undefined) throw usageError(sessionsCommand, `${id}: list takes no session`)
+  if (verb !== 'list' && id === undefined) throw usageError(sessionsCommand, `${verb} needs a session: ${verb} <id>`)
   return id === undefined ? { verb } : { verb, id }
 }
 
@@ -109,7 +109,7 @@ function rowOf(
   ].join('  ')
 }
 
-interface Shown {
+interface SessionDetails {
   readonly sequence: number
   readonly title?: string
   readonly view: {
@@ -124,13 +124,13 @@ interface Shown {
 }
 
 async function show(source: Source, id: string, terminal: Terminal): Promise<void> {
-  const session: Shown = await apiOf(source).ask('GET', pathOf(id))
+  const session: SessionDetails = await apiOf(source).ask('GET', pathOf(id))
   if (terminal.isJson) return terminal.write(`${JSON.stringify(session)}\n`)
   const { view, sequence, title } = session
   const { paint } = terminal
   const lines = [paint('bold', title ?? id), `${view.messages.length} messages, ${sequence} entries`, '']
   for (const { role, agentType, parts } of view.messages) {
-    lines.push(`${paint('cyan', oneLine(agentType ?? role, 40))}  ${textOf(parts.filter(isShown))}`)
+    lines.push(`${paint('cyan', oneLine(agentType ?? role, 40))}  ${messageText(parts.filter(isShown))}`)
   }
   for (const { runId, status, program = '' } of view.runs) {
     lines.push(paint('dim', `run ${oneLine(runId, 64)} ${oneLine(program, 64)} ${oneLine(status, 16)}`))

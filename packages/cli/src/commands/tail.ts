@@ -2,10 +2,10 @@ import { setTimeout } from 'node:timers/promises'
 import { createConnection, RequestError } from '@millrace/client'
 import type { Entry } from '@millrace/protocol'
 import type { Command } from '../command/command.ts'
-import { misused, wholeOf } from '../command/parse-call.ts'
-import { lineOf } from '../show/entry-line.ts'
+import { integerOption, usageError } from '../command/parse-call.ts'
+import { entryLine } from '../show/entry-line.ts'
 import { mustBeThere, readLog } from '../source/read-log.ts'
-import { failureOf } from '../source/request-failure.ts'
+import { requestFailure } from '../source/request-failure.ts'
 import { openSource, type Source, sourceOptions } from '../source/source.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
@@ -30,11 +30,11 @@ export const tailCommand: Command = {
   ],
   async run(call, terminal) {
     const [sessionId] = call.positionals
-    if (sessionId === undefined) throw misused(tailCommand, 'expected <session>')
-    const after = wholeOf(tailCommand, call, 'after', 0) ?? 0
+    if (sessionId === undefined) throw usageError(tailCommand, 'expected <session>')
+    const after = integerOption(tailCommand, call, 'after', 0) ?? 0
     const source = await openSource(call)
     const show = (entry: Entry) =>
-      terminal.write(`${terminal.isJson ? JSON.stringify(entry) : lineOf(entry, terminal)}\n`)
+      terminal.write(`${terminal.isJson ? JSON.stringify(entry) : entryLine(entry, terminal)}\n`)
     try {
       if (call.values['no-follow'] === true) {
         for await (const entry of readLog(source, sessionId, { after })) await show(entry)
@@ -84,7 +84,7 @@ async function follow(
       }
     } catch (error) {
       // What may do better the next time is tried again, after what was shown.
-      if (!(error instanceof RequestError && error.retryable)) throw failureOf(error, source)
+      if (!(error instanceof RequestError && error.retryable)) throw requestFailure(error, source)
       await setTimeout(AGAIN_MS, undefined, { signal: terminal.signal }).catch(() => {})
     } finally {
       terminal.signal.removeEventListener('abort', leave)

@@ -3,21 +3,21 @@
 import type { Decoder, Encoder } from '@millrace/dialects'
 import { LogDecoder, LogEncoder } from './log-dialect.ts'
 
-/** A dialect whose events are whatever was read: its decoder looks at them. */
-export interface Spoken {
+/** A dialect to convert from or to. Its decoder checks the events. */
+export interface ConvertDialect {
   decoder(): Decoder<unknown>
   encoder(): Encoder<unknown>
   /** What ends a stream of Server-Sent Events. */
   readonly closing?: string
 }
 
-/** A dialect as it is found: what its decoder takes is checked by it, and not by its type. */
-interface Found {
+/** A dialect whose types of events are unknown here. Its decoder checks them. */
+interface UncheckedDialect {
   decoder(): unknown
   encoder(): unknown
 }
 
-const foreign: Readonly<Record<string, () => Promise<Found>>> = {
+const foreign: Readonly<Record<string, () => Promise<UncheckedDialect>>> = {
   'ai-sdk': async () => (await import('@millrace/dialects/ai-sdk')).aiSdkDialect,
   'ag-ui': async () => (await import('@millrace/dialects/ag-ui')).agUiDialect,
   helix: async () => (await import('@millrace/dialects/helix')).helixDialect,
@@ -35,11 +35,11 @@ const DONE: readonly string[] = ['ai-sdk', 'kortyx']
 export const dialectNames: readonly string[] = [OURS, ...Object.keys(foreign)]
 
 /** The dialect of a name; of ours, one run is read, or written under this id. */
-export async function dialectOf(name: string, run: string | undefined, from: string): Promise<Spoken> {
+export async function dialectOf(name: string, run: string | undefined, from: string): Promise<ConvertDialect> {
   if (name === OURS) {
     return { decoder: () => new LogDecoder(run), encoder: () => new LogEncoder(run ?? `from-${from}`, from) }
   }
-  const found = (await foreign[name]?.()) as Spoken
+  const found = (await foreign[name]?.()) as ConvertDialect
   return {
     decoder: () => found.decoder(),
     encoder: () => found.encoder(),

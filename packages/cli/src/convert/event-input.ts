@@ -7,7 +7,7 @@ import { LineSplitter } from '@millrace/protocol/internal'
 const MOST_LINE = 16 * 1024 * 1024
 
 /** Reads events, as Server-Sent Events or a JSON value a line, whichever it is. */
-export class Input {
+export class EventInput {
   readonly #pieces: AsyncIterable<string>
   #reader: EventReader | undefined
   /** The line that was read last. */

@@ -1,8 +1,14 @@
+// Options of an app that differ in a dev host.
+
+import type { LogStore } from '@millrace/log'
 import { consoleLogger } from '@millrace/runtime'
 import type { MillraceOptions } from '@millrace/server'
 
-/** An app of a dev host is not told to ask who comes: whoever does is on this machine, and it is started again and again. */
-export function nearby({ logger = consoleLogger, ...options }: MillraceOptions): MillraceOptions {
+const LEASE_MS = 3_000
+const GRACE_MS = 1_000
+
+/** Drops the warning about a missing `authorize`: a dev host is local, and would log it on every restart. */
+export function withoutAuthorizeWarning({ logger = consoleLogger, ...options }: MillraceOptions): MillraceOptions {
   return {
     ...options,
     logger: {
@@ -12,4 +18,23 @@ export function nearby({ logger = consoleLogger, ...options }: MillraceOptions):
       error: (message, fields) => logger.error(message, fields),
     },
   }
+}
+
+/** Shortens the lease and the grace period, so that a developer does not wait for a killed or stopped worker. */
+export function withShortTimeouts({ log, engine, ...options }: MillraceOptions): MillraceOptions {
+  const isOwn = engine !== undefined && engine !== false && 'start' in engine
+  return {
+    ...options,
+    log: { leaseMs: LEASE_MS, ...log },
+    engine: isOwn ? engine : { graceMs: GRACE_MS, ...engine },
+  }
+}
+
+/** Whether a store is in the memory of one process, invisible to other processes. */
+export async function isMemoryStore(store: MillraceOptions['store']): Promise<boolean> {
+  if (store === undefined) return false
+  if (typeof store === 'string') return /^memory:/i.test(store)
+  // The app may use another copy of the package, so compare the name of the class instead of `instanceof`.
+  const opened: LogStore = await store
+  return opened.constructor.name === 'MemoryStore'
 }

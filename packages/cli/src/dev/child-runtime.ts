@@ -1,31 +1,34 @@
-// What the server and the worker of a dev host have in common: they are told to go, and go.
+// Shared by the server and the worker of a dev host: messages from and to the supervisor, and a graceful shutdown.
 
-import type { Asked, Start, Told } from './messages.ts'
-import { obstacleOf } from './obstacle.ts'
+import { LoadError } from './load-app.ts'
+import type { ChildMessage, Start, SupervisorMessage } from './messages.ts'
 
-/** How long one that is told to go may take, in milliseconds: nobody is left to end it. */
+/** Time limit of a graceful shutdown, in milliseconds. The supervisor may be gone and unable to kill the child. */
 const LEAVE_MS = 10_000
 
-/** What a child was started with. */
-export const started = (): Start => JSON.parse(process.argv[2] ?? '{}')
+/** Returns the options that the supervisor started this child with. */
+export const startOptions = (): Start => JSON.parse(process.argv[2] ?? '{}')
 
-/** Tells the supervisor, if it is still there. */
-export function tell(told: Told): void {
-  if (process.connected) process.send?.(told, undefined, undefined, () => {})
+/** Sends a message to the supervisor if it is still connected. */
+export function tell(message: ChildMessage): void {
+  if (process.connected) process.send?.(message, undefined, undefined, () => {})
 }
 
-/** Tells the supervisor what stands in the way, and goes. */
+/** Reports to the supervisor why the child cannot start, and exits. */
 export function fail(error: unknown): void {
-  const told: Told = { type: 'failed', ...obstacleOf(error) }
-  if (process.connected) process.send?.(told, undefined, undefined, () => process.exit(1))
+  const message: ChildMessage = { type: 'failed', ...startFailureOf(error) }
+  if (process.connected) process.send?.(message, undefined, undefined, () => process.exit(1))
   else process.exit(1)
 }
 
-/** Goes in good order when it is told to, or nobody is left to tell; hears what else the supervisor says. */
-export function obey(close: () => Promise<void>, hear: (asked: Asked) => void = () => {}): void {
+/** Shuts down gracefully on `stop`, SIGTERM or disconnect. Passes other messages of the supervisor to `onMessage`. */
+export function handleSupervisorMessages(
+  close: () => Promise<void>,
+  onMessage: (message: SupervisorMessage) => void = () => {},
+): void {
   let isLeaving = false
   const leave = () => {
-    // Who told it to go is gone itself: nobody waits for good order any more.
+    // The supervisor is gone: nothing waits for a graceful shutdown any more.
     if (isLeaving && !process.connected) process.exit(1)
     if (isLeaving) return
     isLeaving = true
@@ -38,9 +41,30 @@ export function obey(close: () => Promise<void>, hear: (asked: Asked) => void = 
       },
     )
   }
-  // A terminal sends Ctrl-C to all of its processes: who started this one says when it goes.
+  // A terminal sends Ctrl-C to all of its processes. The supervisor decides when this one stops.
   process.on('SIGINT', () => {})
   process.on('SIGTERM', leave)
   process.on('disconnect', leave)
-  process.on('message', (asked: Asked) => (asked.type === 'stop' ? leave() : hear(asked)))
+  process.on('message', (message: SupervisorMessage) => (message.type === 'stop' ? leave() : onMessage(message)))
+}
+
+/** Classifies the error that prevents a child from starting, with a message for the developer. */
+function startFailureOf(error: unknown): Omit<Extract<ChildMessage, { type: 'failed' }>, 'type'> {
+  if (error instanceof LoadError) return { obstacle: 'file', message: error.message }
+  const causes = causesOf(error)
+  const taken = causes.find(({ code, port }) => code === 'EADDRINUSE' && port !== undefined)
+  if (taken) return { obstacle: 'port', message: messageOf(error), port: Number(taken.port) }
+  // The innermost message says most. A missing package is the exception: the error above it says how to install it.
+  const inner = causes.findLast(({ code }) => code !== 'ERR_MODULE_NOT_FOUND')
+  const isStore = causes.some(({ code }) => code === 'store_unavailable')
+  if (isStore) return { obstacle: 'store', message: `The store cannot be opened: ${inner?.message}` }
+  return { obstacle: 'file', message: messageOf(error) }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+function causesOf(error: unknown): readonly (Error & { readonly code?: unknown; readonly port?: unknown })[] {
+  const causes: Error[] = []
+  for (let e = error; e instanceof Error && causes.length < 10; e = e.cause) causes.push(e)
+  return causes
 }

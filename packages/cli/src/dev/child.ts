@@ -3,7 +3,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
-import type { Asked, Start, Told } from './messages.ts'
+import type { ChildMessage, Start, SupervisorMessage } from './messages.ts'
 
 export type Output = 'stdout' | 'stderr'
 export type ChildName = 'server' | 'worker'
@@ -18,7 +18,7 @@ export interface ChildOptions {
   readonly start: Start
   /** Where that goes which it prints. */
   readonly output: Output
-  hear(told: Told): void
+  onMessage(message: ChildMessage): void
   /** It has ended, and nobody had told it to: with this code or signal. */
   ended(how: number | NodeJS.Signals): void
 }
@@ -30,15 +30,15 @@ export class Child {
   readonly #gone: Promise<unknown>
   #isExpected = false
 
-  constructor({ name, start, output, hear, ended }: ChildOptions) {
+  constructor({ name, start, output, onMessage, ended }: ChildOptions) {
     const program = fileURLToPath(new URL(`./${name}.${END}`, import.meta.url))
     const stdio = ['ignore', output === 'stdout' ? 'inherit' : STDERR, 'inherit', 'ipc'] as const
     const child = fork(program, [JSON.stringify(start)], { stdio: [...stdio] })
     this.#process = child
     this.pid = child.pid ?? 0
     this.#gone = once(child, 'exit').catch(() => {})
-    child.on('message', (told: Told) => {
-      if (!this.#isExpected) hear(told)
+    child.on('message', (message: ChildMessage) => {
+      if (!this.#isExpected) onMessage(message)
     })
     child.on('error', () => {})
     child.once('exit', (code, signal) => {
@@ -46,8 +46,8 @@ export class Child {
     })
   }
 
-  tell(asked: Asked): void {
-    if (this.#process.connected) this.#process.send(asked, () => {})
+  tell(message: SupervisorMessage): void {
+    if (this.#process.connected) this.#process.send(message, () => {})
   }
 
   /** From now on nothing of it is heard: it is about to go. */

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { createServer, get, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { hold } from './delayed-response.ts'
+import { delayResponse } from './delayed-response.ts'
 
 const PIECE = Buffer.alloc(16 * 1024)
 const ENOUGH = 256 * 1024
@@ -21,7 +21,7 @@ async function heldReply(delay: () => number): Promise<{ response: ServerRespons
   if (response === undefined) throw new Error('nobody asked')
   // The head goes out before anything is held.
   response.writeHead(200).flushHeaders()
-  hold(response, delay)
+  delayResponse(response, delay)
   const [reply]: IncomingMessage[] = (await once(asked, 'response')) as never
   if (reply === undefined) throw new Error('nobody answered')
   return { response, reply }

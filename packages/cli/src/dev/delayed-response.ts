@@ -1,37 +1,37 @@
-// A reply whose pieces can be held on their way out.
+// A response whose writes can be delayed.
 
 import { OutgoingMessage, type ServerResponse } from 'node:http'
 
-/** Has the pieces of a reply wait, in order, each for as long as `delay` says when it is written. */
-export function hold(response: ServerResponse, delay: () => number): void {
-  const held = new Held(response, delay)
+/** Delays each write of a response by the `delay` at the time of the write. Keeps their order. */
+export function delayResponse(response: ServerResponse, delay: () => number): void {
+  const queue = new DelayQueue(response, delay)
   const { write, end, flushHeaders } = response
   const waiting = Object.getOwnPropertyDescriptor(OutgoingMessage.prototype, 'writableLength')
   Object.defineProperties(response, {
-    write: { value: (...args: unknown[]) => held.send(() => Reflect.apply(write, response, args), sizeOf(args[0])) },
+    write: { value: (...args: unknown[]) => queue.send(() => Reflect.apply(write, response, args), sizeOf(args[0])) },
     end: {
       value: (...args: unknown[]) => {
-        held.send(() => Reflect.apply(end, response, args), sizeOf(args[0]))
+        queue.send(() => Reflect.apply(end, response, args), sizeOf(args[0]))
         return response
       },
     },
-    flushHeaders: { value: () => void held.send(() => flushHeaders.call(response), 0) },
-    // Whoever writes goes by it, so that what is held counts as what the network has not taken (law 8).
-    writableLength: { get: () => held.bytes + Number(waiting?.get?.call(response)) },
+    flushHeaders: { value: () => void queue.send(() => flushHeaders.call(response), 0) },
+    // Writers use it for backpressure, so delayed bytes count as not yet sent (law 8).
+    writableLength: { get: () => queue.bytes + Number(waiting?.get?.call(response)) },
   })
 }
 
-interface Piece {
+interface DelayedWrite {
   readonly due: number
   readonly bytes: number
   send(): void
 }
 
-/** What of one reply is held. */
-class Held {
+/** The delayed writes of one response. */
+class DelayQueue {
   readonly #response: ServerResponse
   readonly #delay: () => number
-  readonly #pieces: Piece[] = []
+  readonly #pieces: DelayedWrite[] = []
   #timer: NodeJS.Timeout | undefined
   bytes = 0
 

@@ -1,8 +1,9 @@
-import { statSync } from 'node:fs'
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { CommandError } from '../error/command-error.ts'
-import { safe } from '../terminal/escape-control.ts'
-import { wordsOf } from './event-text.ts'
-import { pageOf } from './page.ts'
+import { escapeControl } from '../terminal/escape-control.ts'
+import { eventText } from './event-text.ts'
 import { type DevEvent, Supervisor } from './supervisor.ts'
 
 export interface DevOptions {
@@ -32,6 +33,8 @@ export interface DevHost {
 /** A terminal and who started this may both send the one Ctrl-C that a person meant: so long it counts as one, in milliseconds. */
 const ONE_SIGNAL_MS = 300
 const INTERRUPTED = 130
+/** The studio's page in the published package. */
+const PAGE_FOLDER = fileURLToPath(new URL('../../page', import.meta.url))
 
 /** Serves an app and the studio, with a worker beside them, until the process is told to go: once in good order, twice at once. */
 export async function dev({
@@ -43,7 +46,7 @@ export async function dev({
   output = 'stdout',
 }: DevOptions): Promise<DevHost> {
   mustBeFile(file)
-  const options = { file, port: port ?? (await usualPort()), page: pageOf(page), reload, tell, output }
+  const options = { file, port: port ?? (await usualPort()), page: studioPageFolder(page), reload, tell, output }
   const supervisor = new Supervisor(options)
   let since: number | undefined
   const leave = (signal: NodeJS.Signals) => {
@@ -77,11 +80,19 @@ function mustBeFile(file: string): void {
   throw new CommandError('not-found', why, 'file_missing')
 }
 
+/** Returns the folder of the studio's page. @throws CommandError if it has no page */
+function studioPageFolder(given: string | undefined): string {
+  const folder = given ?? PAGE_FOLDER
+  if (existsSync(join(folder, 'index.html'))) return folder
+  const next = given === undefined ? 'install @millrace/cli again, or build it and give its folder' : 'build it first'
+  throw new CommandError('not-found', `The page of the studio is not in ${folder}: ${next}.`, 'page_missing')
+}
+
 /** Says that it is up where programs read, and the rest where people do. */
 function say(event: DevEvent): void {
-  const words = safe(wordsOf(event))
-  if (event.event === 'up') console.log(words)
-  else console.error(words)
+  const text = escapeControl(eventText(event))
+  if (event.event === 'up') console.log(text)
+  else console.error(text)
 }
 
 /** Whoever says which port starts sooner: the server is a process of its own, and need not be loaded here. */

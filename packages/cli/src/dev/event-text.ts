@@ -1,7 +1,7 @@
 import type { DevEvent } from './supervisor.ts'
 
 /** What a dev host tells, in a line for people. */
-export function wordsOf(event: DevEvent): string {
+export function eventText(event: DevEvent): string {
   switch (event.event) {
     case 'up': {
       const studio = event.studio === event.url ? '' : `\nThe studio is at ${event.studio}`

@@ -10,9 +10,9 @@ export class LoadError extends Error {
   override readonly name = 'LoadError'
 }
 
-/** Throws where a file listens on the port that it is to be served on: `held` are the ports that its process listens on by now. */
-export function mustNotListen(file: string, port: number, held: readonly number[]): void {
-  if (port === 0 || !held.includes(port)) return
+/** Throws where a file listens on the port that it is to be served on: `listening` are the ports that its process listens on by now. */
+export function mustNotListen(file: string, port: number, listening: readonly number[]): void {
+  if (port === 0 || !listening.includes(port)) return
   throw new LoadError(`${basename(file)} does not load: it listens on port ${port} itself.${LISTENS}`)
 }
 
@@ -36,8 +36,8 @@ export async function loadApp(file: string): Promise<App> {
 const isApp = (value: unknown): value is App =>
   typeof value === 'object' && value !== null && 'node' in value && 'runtime' in value && 'options' in value
 
-/** Another app of the same make: by the copy of the package that the file itself uses, or its hooks would not be those of who drives it. */
-export const remade = (app: App, options: MillraceOptions): App => Reflect.construct(app.constructor, [options])
+/** Creates an app with other options, by the file's own copy of the package: hooks work only within one copy. */
+export const recreateApp = (app: App, options: MillraceOptions): App => Reflect.construct(app.constructor, [options])
 
 /** What the file's own code says is wrong, and where; none of the frames that led there. */
 function whyOf(error: unknown, file: string): string {

@@ -1,4 +1,4 @@
-// What the processes of a dev host say to each other.
+// The messages between the processes of a dev host.
 
 /** How a dev host stands, as its page is told. */
 export interface Host {
@@ -25,19 +25,19 @@ export interface Start {
   readonly delays: Delays
 }
 
-/** What stands in the way of a child: until that changes, trying again leads to the same. */
-type Obstacle = 'file' | 'port' | 'store'
+/** Why a child cannot start. A retry fails until this changes. */
+type StartObstacle = 'file' | 'port' | 'store'
 
-/** What a child tells the supervisor. */
-export type Told =
+/** A message from a child to the supervisor. */
+export type ChildMessage =
   /** The file has an app; where its store is this process's memory, the server drives too. */
   | { readonly type: 'loaded'; readonly isAlone: boolean }
   | { readonly type: 'listening'; readonly port: number; readonly studioPort: number }
   /** The worker drives. */
   | { readonly type: 'driving' }
-  | { readonly type: 'failed'; readonly obstacle: Obstacle; readonly message: string; readonly port?: number }
+  | { readonly type: 'failed'; readonly obstacle: StartObstacle; readonly message: string; readonly port?: number }
   | { readonly type: 'fault'; readonly fault: 'kill-worker' | 'restart-server' }
   | { readonly type: 'delays'; readonly delays: Delays }
 
-/** What the supervisor tells a child. */
-export type Asked = { readonly type: 'stop' } | { readonly type: 'host'; readonly host: Host }
+/** A message from the supervisor to a child. */
+export type SupervisorMessage = { readonly type: 'stop' } | { readonly type: 'host'; readonly host: Host }

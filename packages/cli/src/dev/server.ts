@@ -1,51 +1,50 @@
 // The process of a dev host that speaks HTTP: the app, and the studio beside it.
 
+import { subscribe } from 'node:diagnostics_channel'
+import type { Server } from 'node:net'
 import { memoryStore } from '@millrace/log'
 import type { App, Listening } from '@millrace/server'
 import { PAGE_POLICY } from '@millrace/server/internal'
-import { nearby } from './app-options.ts'
-import { fail, obey, started, tell } from './child-runtime.ts'
-import { listened } from './listening-ports.ts'
-import { loadApp, mustNotListen, remade } from './load-app.ts'
-import { impatient } from './patience.ts'
-import { isMemory } from './store.ts'
+import { isMemoryStore, withoutAuthorizeWarning, withShortTimeouts } from './app-options.ts'
+import { fail, handleSupervisorMessages, startOptions, tell } from './child-runtime.ts'
+import { loadApp, mustNotListen, recreateApp } from './load-app.ts'
 import { Studio } from './studio.ts'
 import { Tabs } from './tabs.ts'
 
-const { file, page, port, studioPort, delays } = started()
+const { file, page, port, studioPort, delays } = startOptions()
 /** Pictures that agents make are in the log itself: the studio shows them from there. */
 const shown = { folder: page, headers: { 'content-security-policy': `${PAGE_POLICY}; img-src 'self' data:` } }
 const tabs = new Tabs(delays, () => studio?.delaysChanged())
 let studio: Studio | undefined
 const listening: Listening[] = []
 
-obey(
+handleSupervisorMessages(
   async () => {
     studio?.close()
     await Promise.all(listening.map(each => each.close()))
   },
-  asked => asked.type === 'host' && studio?.update(asked.host),
+  message => message.type === 'host' && studio?.update(message.host),
 )
 
 try {
-  const ports = listened()
+  const ports = trackListeningPorts()
   const app = await loadApp(file)
   mustNotListen(file, port, ports())
-  const isAlone = await isMemory(app.options.store)
+  const isAlone = await isMemoryStore(app.options.store)
   studio = new Studio({ tabs, isAlone, tell })
   tell({ type: 'loaded', isAlone })
-  const options = nearby(impatient(app.options))
+  const options = withoutAuthorizeWarning(withShortTimeouts(app.options))
   // A memory that two apps are to see is opened here.
   const store = isAlone && typeof options.store === 'string' ? { store: memoryStore() } : {}
   const engine = isAlone ? {} : { engine: false as const }
   const { static: files, basePath = '' } = options
   if (files === undefined && basePath === '') {
     listening.push(
-      await withStudio(remade(app, { ...options, ...store, ...engine, static: shown }), studio).listen({ port }),
+      await withStudio(recreateApp(app, { ...options, ...store, ...engine, static: shown }), studio).listen({ port }),
     )
   } else {
-    listening.push(await remade(app, { ...options, ...store, ...engine }).listen({ port }))
-    const beside = remade(app, { ...options, ...store, engine: false, static: shown, basePath: '' })
+    listening.push(await recreateApp(app, { ...options, ...store, ...engine }).listen({ port }))
+    const beside = recreateApp(app, { ...options, ...store, engine: false, static: shown, basePath: '' })
     const next = studioPort ?? (port === 0 ? 0 : port + 1)
     listening.push(await withStudio(beside, studio).listen({ port: next }))
   }
@@ -71,4 +70,15 @@ function withStudio(app: App, studio: Studio): App {
       node(message, response)
     },
   })
+}
+
+/** Tracks the ports that this process listens on, or is about to, from this call on. Returns a function that lists them. */
+function trackListeningPorts(): () => readonly number[] {
+  const ports = new Map<Server, number>()
+  subscribe('tracing:net.server.listen:asyncStart', message => {
+    const { server, options } = message as { readonly server: Server; readonly options: { readonly port?: unknown } }
+    ports.set(server, Number(options.port))
+    server.once('close', () => ports.delete(server))
+  })
+  return () => [...ports.values()]
 }

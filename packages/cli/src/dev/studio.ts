@@ -2,7 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Refused, refusalOf } from './loopback-guard.ts'
-import type { Host, Told } from './messages.ts'
+import type { ChildMessage, Host } from './messages.ts'
 import { isTab, type Tabs } from './tabs.ts'
 
 const MOST_BYTES = 4096
@@ -21,7 +21,7 @@ export interface StudioOptions {
   /** Whether this process drives too, because nobody else sees its store. */
   readonly isAlone: boolean
   /** Tells the supervisor. */
-  tell(told: Told): void
+  tell(message: ChildMessage): void
 }
 
 /** Answers what is below `/studio/`. */

@@ -3,7 +3,7 @@
 import { dirname, resolve } from 'node:path'
 import { CommandError } from '../error/command-error.ts'
 import { Child, type ChildName, type Output } from './child.ts'
-import type { Delays, Host, Told, WorkerState } from './messages.ts'
+import type { ChildMessage, Delays, Host, WorkerState } from './messages.ts'
 import { Watcher } from './watcher.ts'
 
 /** What a dev host tells who started it. */
@@ -51,7 +51,7 @@ const RELOAD_MS = 3_000
 const LOADING_MS = 5_000
 
 /** How often something has ended of late, and when it is started again. */
-interface Trouble {
+interface RestartState {
   ends: number
   since: number
   timer: NodeJS.Timeout | undefined
@@ -63,7 +63,7 @@ export class Supervisor {
   readonly #up = Promise.withResolvers<{ readonly url: string; readonly studio: string }>()
   readonly #children: { server?: Child; worker?: Child } = {}
   readonly #starts = { server: 0, worker: 0 }
-  readonly #troubles: Record<ChildName, Trouble> = { server: trouble(), worker: trouble() }
+  readonly #restarts: Record<ChildName, RestartState> = { server: newRestartState(), worker: newRestartState() }
   /** Those that the page has had killed, and in how many milliseconds each is started again. */
   readonly #killed = new WeakMap<Child, number>()
   #workerState: WorkerState = 'down'
@@ -107,7 +107,7 @@ export class Supervisor {
 
   async #stopChildren(ms: number): Promise<void> {
     clearTimeout(this.#loading)
-    for (const { timer } of Object.values(this.#troubles)) clearTimeout(timer)
+    for (const { timer } of Object.values(this.#restarts)) clearTimeout(timer)
     await Promise.all(Object.values(this.#children).map(child => child.stop(ms)))
     delete this.#children.server
     delete this.#children.worker
@@ -122,7 +122,7 @@ export class Supervisor {
     await this.#stopChildren(RELOAD_MS)
     this.#isReloading = false
     if (this.#stopped) return
-    for (const name of ['server', 'worker'] as const) this.#troubles[name] = trouble()
+    for (const name of ['server', 'worker'] as const) this.#restarts[name] = newRestartState()
     this.#start('server')
   }
 
@@ -130,12 +130,12 @@ export class Supervisor {
     if (this.#stopped || this.#isReloading) return
     const { file, page, output } = this.#options
     this.#starts[name] += 1
-    this.#troubles[name].since = performance.now()
+    this.#restarts[name].since = performance.now()
     const child = new Child({
       name,
       start: { file, page, delays: this.#delays, ...this.#ports },
       output,
-      hear: told => (name === 'server' ? this.#hearServer(told) : this.#hearWorker(told)),
+      onMessage: message => (name === 'server' ? this.#onServerMessage(message) : this.#onWorkerMessage(message)),
       ended: how => {
         const againMs = this.#again(name, this.#killed.get(child))
         this.#options.tell({ event: 'ended', process: name, how, againMs })
@@ -155,29 +155,29 @@ export class Supervisor {
     }, LOADING_MS)
   }
 
-  #hearServer(told: Told): void {
-    if (told.type === 'loaded' || told.type === 'failed') clearTimeout(this.#loading)
-    switch (told.type) {
+  #onServerMessage(message: ChildMessage): void {
+    if (message.type === 'loaded' || message.type === 'failed') clearTimeout(this.#loading)
+    switch (message.type) {
       case 'loaded':
-        if (told.isAlone && !this.#isAlone) this.#options.tell({ event: 'alone' })
-        this.#isAlone = told.isAlone
-        if (!told.isAlone && !this.#children.worker && !this.#troubles.worker.timer) this.#start('worker')
+        if (message.isAlone && !this.#isAlone) this.#options.tell({ event: 'alone' })
+        this.#isAlone = message.isAlone
+        if (!message.isAlone && !this.#children.worker && !this.#restarts.worker.timer) this.#start('worker')
         else this.#changed()
         return
       case 'listening':
-        this.#ports = { port: told.port, studioPort: told.studioPort }
+        this.#ports = { port: message.port, studioPort: message.studioPort }
         this.#listening()
         return
       case 'failed':
         this.#children.server?.forget()
-        if (this.#isOutdated(told)) delete this.#children.server
-        else this.#obstructed(told)
+        if (this.#isOutdated(message)) delete this.#children.server
+        else this.#obstructed(message)
         return
       case 'fault':
-        this.#cause(told.fault)
+        this.#cause(message.fault)
         return
       case 'delays':
-        this.#delays = told.delays
+        this.#delays = message.delays
     }
   }
 
@@ -190,12 +190,12 @@ export class Supervisor {
   }
 
   /** Whether a file that did not load was read while it changed: it is about to be read again. */
-  #isOutdated({ obstacle }: Extract<Told, { type: 'failed' }>): boolean {
+  #isOutdated({ obstacle }: Extract<ChildMessage, { type: 'failed' }>): boolean {
     return obstacle === 'file' && this.#watcher?.isPending === true
   }
 
   /** The server cannot be started as things are. */
-  #obstructed({ obstacle, message, port }: Extract<Told, { type: 'failed' }>): void {
+  #obstructed({ obstacle, message, port }: Extract<ChildMessage, { type: 'failed' }>): void {
     const { reload, tell, file } = this.#options
     if (!this.#isUp && port !== undefined) {
       const next = `millrace dev ${file} --port ${port + 1}`
@@ -215,19 +215,19 @@ export class Supervisor {
     tell({ event: 'failed', process: 'server', message, againMs: this.#again('server') })
   }
 
-  #hearWorker(told: Told): void {
-    if (told.type === 'driving') {
+  #onWorkerMessage(message: ChildMessage): void {
+    if (message.type === 'driving') {
       this.#workerState = 'up'
       this.#changed()
     }
-    if (told.type === 'failed') {
+    if (message.type === 'failed') {
       this.#children.worker?.forget()
-      if (this.#isOutdated(told)) {
+      if (this.#isOutdated(message)) {
         delete this.#children.worker
         return
       }
-      const { message } = told
-      this.#options.tell({ event: 'failed', process: 'worker', message, againMs: this.#again('worker') })
+      const { message: text } = message
+      this.#options.tell({ event: 'failed', process: 'worker', message: text, againMs: this.#again('worker') })
     }
   }
 
@@ -243,7 +243,7 @@ export class Supervisor {
   /** Has what has ended start again: in how many milliseconds. */
   #again(name: ChildName, ms?: number): number {
     delete this.#children[name]
-    const of = this.#troubles[name]
+    const of = this.#restarts[name]
     if (performance.now() - of.since > STEADY_MS) of.ends = 0
     const againMs = ms ?? Math.min(FIRST_MS * 2 ** of.ends++, LONGEST_MS)
     clearTimeout(of.timer)
@@ -275,4 +275,4 @@ export class Supervisor {
   }
 }
 
-const trouble = (): Trouble => ({ ends: 0, since: 0, timer: undefined })
+const newRestartState = (): RestartState => ({ ends: 0, since: 0, timer: undefined })

@@ -1,7 +1,7 @@
 // The tabs of the studio's page, and the replies that are on their way to each.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { hold } from './delayed-response.ts'
+import { delayResponse } from './delayed-response.ts'
 import type { Delays } from './messages.ts'
 
 /** The header by which a page says which tab it is in. */
@@ -43,7 +43,7 @@ export class Tabs {
       this.#watch(tab)
     })
     this.#watch(tab)
-    hold(response, () => this.#delays.get(tab) ?? 0)
+    delayResponse(response, () => this.#delays.get(tab) ?? 0)
   }
 
   /** Cuts the replies that have begun and go on. */

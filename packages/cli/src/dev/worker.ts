@@ -1,14 +1,14 @@
 // The process of a dev host that drives runs.
 
-import { fail, obey, started, tell } from './child-runtime.ts'
-import { loadApp, remade } from './load-app.ts'
-import { impatient } from './patience.ts'
+import { withShortTimeouts } from './app-options.ts'
+import { fail, handleSupervisorMessages, startOptions, tell } from './child-runtime.ts'
+import { loadApp, recreateApp } from './load-app.ts'
 
 let close = async (): Promise<void> => {}
-obey(() => close())
+handleSupervisorMessages(() => close())
 try {
-  const app = await loadApp(started().file)
-  const worker = remade(app, impatient(app.options))
+  const app = await loadApp(startOptions().file)
+  const worker = recreateApp(app, withShortTimeouts(app.options))
   close = () => worker.close()
   await worker.runtime()
   tell({ type: 'driving' })

@@ -4,7 +4,7 @@ import { constants, existsSync } from 'node:fs'
 import { access, stat, statfs } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { dirname, resolve } from 'node:path'
-import { type Finding, fail, note, ok, warn, wordsOf } from './finding.ts'
+import { errorMessages, type Finding, fail, note, ok, warn } from './finding.ts'
 
 const LITTLE_BYTES = 1024 ** 3
 const TOO_LITTLE_BYTES = 100 * 1024 ** 2
@@ -19,7 +19,7 @@ export async function checkNode(): Promise<Finding> {
   try {
     await import('node:sqlite')
   } catch (error) {
-    return fail('node', `this node has no SQLite: ${wordsOf(error)}`, 'install node from nodejs.org')
+    return fail('node', `this node has no SQLite: ${errorMessages(error)}`, 'install node from nodejs.org')
   }
   return ok('node', `node ${process.versions.node}`)
 }

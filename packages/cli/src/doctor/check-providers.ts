@@ -1,6 +1,6 @@
 // The providers of models: whether there is a key, and, if that is asked for, whether it is taken. No key is ever shown.
 
-import { type Finding, fail, note, ok, wordsOf } from './finding.ts'
+import { errorMessages, type Finding, fail, note, ok } from './finding.ts'
 
 interface Provider {
   readonly name: string
@@ -50,6 +50,6 @@ async function asked({ name, key, base, usual, headers }: Provider, env: NodeJS.
     const next = isRefused ? `put a key that is valid into ${key}` : `try again later, or see ${base}`
     return fail('models', `${name} answers with ${reply.status}`, next)
   } catch (error) {
-    return fail('models', `${name} is out of reach: ${wordsOf(error)}`, `see the network, a proxy, and ${base}`)
+    return fail('models', `${name} is out of reach: ${errorMessages(error)}`, `see the network, a proxy, and ${base}`)
   }
 }

@@ -1,6 +1,6 @@
 import { PROTOCOL_VERSION } from '@millrace/protocol'
 import type { Source } from '../source/source.ts'
-import { type Finding, fail, ok, wordsOf } from './finding.ts'
+import { errorMessages, type Finding, fail, ok } from './finding.ts'
 
 const LATE_MS = 10_000
 
@@ -22,6 +22,6 @@ export async function checkServer({ name, options }: Source): Promise<Finding> {
     return ok('server', `${name} is up (${Math.round(performance.now() - from)} ms)`)
   } catch (error) {
     const next = 'start it, or see that the address is right and nothing stands between'
-    return fail('server', `${name} does not answer as a Millrace server: ${wordsOf(error)}`, next)
+    return fail('server', `${name} does not answer as a Millrace server: ${errorMessages(error)}`, next)
   }
 }

@@ -6,7 +6,7 @@ import { type LogStore, openStore } from '@millrace/log'
 import { schemeOf } from '@millrace/log/internal'
 import { isPlain, nameOf, WRITE_PLAINLY } from '../source/source.ts'
 import { checkDisk, checkFolder } from './check-machine.ts'
-import { type Finding, fail, note, ok, warn, wordsOf } from './finding.ts'
+import { errorMessages, type Finding, fail, note, ok, warn } from './finding.ts'
 
 /** Leases go by the store's clock alone; people compare its times with theirs. */
 const SKEW_MS = 2_000
@@ -29,7 +29,7 @@ export async function checkStore(url: string): Promise<readonly Finding[]> {
   try {
     store = await openStore(url)
   } catch (error) {
-    return [...findings, fail('store', `${name} does not open: ${wordsOf(error)}`, NEXT)]
+    return [...findings, fail('store', `${name} does not open: ${errorMessages(error)}`, NEXT)]
   }
   try {
     return [...findings, ...(await checkOpen(store, name))]
@@ -47,7 +47,7 @@ export async function checkOpen(store: LogStore, name: string): Promise<readonly
   try {
     return await within(LATE_MS, worked(store, streamId, name, from))
   } catch (error) {
-    return [fail('store', `${name}: ${wordsOf(error)}`, NEXT)]
+    return [fail('store', `${name}: ${errorMessages(error)}`, NEXT)]
   } finally {
     await within(LATE_MS, store.remove(streamId)).catch(() => {})
   }

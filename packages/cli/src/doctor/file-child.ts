@@ -5,26 +5,26 @@ import { LoadError, loadApp } from '../dev/load-app.ts'
 import { checkOpen, checkStore } from './check-store.ts'
 import { type Finding, fail, ok } from './finding.ts'
 
-/** What is looked at: a file, and its store unless another is named. */
-export interface Look {
+/** The file to check, and its store unless another is named. */
+export interface FileCheckRequest {
   readonly file: string
   readonly store?: string
 }
 
-/** What was found there. */
-export interface Seen {
+/** The findings of a file check. */
+export interface FileCheckResult {
   readonly findings: readonly Finding[]
 }
 
-const { file, store: named }: Look = JSON.parse(process.argv[2] ?? '{}')
+const { file, store: named }: FileCheckRequest = JSON.parse(process.argv[2] ?? '{}')
 
 /** Nobody is left to be told. */
 process.once('disconnect', () => process.exit(1))
-process.send?.(await seen(), undefined, undefined, () => process.exit(0))
+process.send?.(await fileCheckResult(), undefined, undefined, () => process.exit(0))
 
-async function seen(): Promise<Seen> {
+async function fileCheckResult(): Promise<FileCheckResult> {
   try {
-    return { findings: await looked() }
+    return { findings: await checkAppFile() }
   } catch (error) {
     if (error instanceof LoadError) return { findings: [fail('file', error.message, 'mend it, and ask again')] }
     const message = error instanceof Error ? error.message : String(error)
@@ -33,7 +33,7 @@ async function seen(): Promise<Seen> {
   }
 }
 
-async function looked(): Promise<readonly Finding[]> {
+async function checkAppFile(): Promise<readonly Finding[]> {
   const { agents = [], workflows = [], store = DEFAULT_STORE } = (await loadApp(file)).options
   const found = ok('file', `${file} has ${agents.length} agents and ${workflows.length} workflows`)
   if (named !== undefined) return [found]

@@ -18,7 +18,7 @@ function found(status: Finding['status'], check: string, message: string, next: 
 }
 
 /** What was thrown, in words. */
-export const wordsOf = (error: unknown): string => {
+export const errorMessages = (error: unknown): string => {
   const words: string[] = []
   for (let e = error; e instanceof Error && words.length < 5; e = e.cause) words.push(e.message)
   return words.length === 0 ? String(error) : [...new Set(words)].join(': ')

@@ -1,24 +1,24 @@
-// What an entry says, in a few words.
+// Short descriptions of chunks.
 
 import type { Chunk } from '@millrace/protocol'
 import { oneLine } from '../terminal/escape-control.ts'
 
 const MOST = 100
 
-/** What a chunk says, in one line. */
-export function gistOf(chunk: Chunk, most: number = MOST): string {
-  return oneLine(wordsOf(chunk), most)
+/** Describes a chunk in one line. */
+export function chunkSummary(chunk: Chunk, most: number = MOST): string {
+  return oneLine(describeChunk(chunk), most)
 }
 
-function wordsOf(chunk: Chunk): string {
+function describeChunk(chunk: Chunk): string {
   switch (chunk.type) {
     case 'text-delta':
     case 'reasoning-delta':
       return JSON.stringify(chunk.delta)
     case 'message':
-      return `${chunk.role}: ${textOf(chunk.parts)}`
+      return `${chunk.role}: ${messageText(chunk.parts)}`
     case 'run-requested':
-      return chunk.message ? `${chunk.program} ${textOf(chunk.message.parts)}` : chunk.program
+      return chunk.message ? `${chunk.program} ${messageText(chunk.message.parts)}` : chunk.program
     case 'error':
       return chunk.code === undefined ? chunk.message : `${chunk.code}: ${chunk.message}`
     default: {
@@ -30,8 +30,8 @@ function wordsOf(chunk: Chunk): string {
   }
 }
 
-/** The words of a message. */
-export const textOf = (parts: readonly { readonly type: string }[]): string =>
+/** The text of a message. */
+export const messageText = (parts: readonly { readonly type: string }[]): string =>
   parts.map(part => ('text' in part && typeof part.text === 'string' ? part.text : `[${part.type}]`)).join(' ')
 
 /** A value as it can be shown. */

@@ -1,17 +1,17 @@
 import { type Entry, isGuest } from '@millrace/protocol'
 import { oneLine } from '../terminal/escape-control.ts'
 import type { Terminal } from '../terminal/terminal.ts'
-import { gistOf } from './chunk-summary.ts'
+import { chunkSummary } from './chunk-summary.ts'
 
 /** An entry as a line: sequence, time, lane, type, and what it says. */
-export function lineOf({ sequence, timestamp, origin, chunk }: Entry, { paint }: Pick<Terminal, 'paint'>): string {
+export function entryLine({ sequence, timestamp, origin, chunk }: Entry, { paint }: Pick<Terminal, 'paint'>): string {
   const who = isGuest(origin) ? `guest ${origin.guest}` : origin.lane
   return [
     paint('dim', String(sequence).padStart(6)),
     paint('dim', new Date(timestamp).toISOString().slice(11, 23)),
     paint('cyan', oneLine(who, 24).padEnd(12)),
     paint(colorOf(chunk.type), oneLine(chunk.type, 32).padEnd(22)),
-    gistOf(chunk),
+    chunkSummary(chunk),
   ].join('  ')
 }
 

@@ -1,7 +1,7 @@
 import { systemTimers, type Timers } from '@millrace/log'
 
 /** Waits between entries as long as it took then, at another speed; never longer than `idleMs`. */
-export class Pace {
+export class Pacer {
   readonly #speed: number
   readonly #idleMs: number
   readonly #timers: Timers

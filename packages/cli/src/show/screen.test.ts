@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Terminal } from '../terminal/terminal.ts'
-import { widthOf } from '../terminal/text-width.ts'
-import { Screen } from './screen.ts'
+import { Screen, widthOf } from './screen.ts'
 
 /** A terminal that knows as much as a screen uses: lines that wrap, ways up and to the right, and what erases to the end. */
 class Glass {

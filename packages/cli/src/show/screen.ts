@@ -1,10 +1,9 @@
-// What was written to a terminal of late, so that it can be taken back.
+// Remembers recent output of a terminal, so that it can be erased.
 
 import type { Terminal } from '../terminal/terminal.ts'
-import { widthOf } from '../terminal/text-width.ts'
 
-/** What somebody wrote: the words, and the same as they are shown. */
-interface Piece {
+/** Text that a lane wrote, plain and with its styles. */
+interface ScreenPiece {
   readonly lane: string
   readonly shown: string
   readonly plain: string
@@ -14,7 +13,7 @@ interface Piece {
 export class Screen {
   readonly #terminal: Terminal
   readonly #size: () => { readonly columns: number; readonly rows: number }
-  #pieces: Piece[] = []
+  #pieces: ScreenPiece[] = []
   /** In which column the first piece begins, and where writing is now. */
   #from = 0
   #column = 0
@@ -95,4 +94,19 @@ function rowsOf(column: number, text: string, columns: number): number {
     .split('\n')
     .map((line, at) => Math.floor((widthOf(line) + (at === 0 ? column : 0)) / columns))
     .reduce((sum, rows) => sum + rows, text.split('\n').length - 1)
+}
+
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u
+const ZERO_WIDTH = /\p{Mn}|[\u200b-\u200d]/u
+
+/** Returns the width of a text in terminal columns, with tab stops every 8 columns. */
+export function widthOf(text: string): number {
+  let width = 0
+  for (const char of text) {
+    if (char === '\t') width += 8 - (width % 8)
+    else if (char.codePointAt(0) === undefined || ZERO_WIDTH.test(char)) continue
+    else width += WIDE.test(char) ? 2 : 1
+  }
+  return width
 }

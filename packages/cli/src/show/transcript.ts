@@ -1,15 +1,13 @@
 // A session as it was: words as they came, calls, questions and answers, and what was taken back.
 
 import { type Entry, isGuest, isWord } from '@millrace/protocol'
-import { oneLine, safe } from '../terminal/escape-control.ts'
-import type { Terminal } from '../terminal/terminal.ts'
-import { gistOf, jsonOf, textOf } from './chunk-summary.ts'
+import { escapeControl, oneLine } from '../terminal/escape-control.ts'
+import type { Style, Terminal } from '../terminal/terminal.ts'
+import { chunkSummary, jsonOf, messageText } from './chunk-summary.ts'
 import { Screen, SETTLED } from './screen.ts'
 
-type Style = Parameters<Terminal['paint']>[0]
-
-/** Words of a part that are not shown yet: where nobody looks on, they come when they are whole. */
-interface Held {
+/** Text of a part that is not shown yet: without a live terminal a part is shown when it is complete. */
+interface BufferedText {
   readonly lane: string
   readonly name: string
   text: string
@@ -18,12 +16,12 @@ interface Held {
 const MOST = 120
 const MOST_NAME = 40
 
-/** Tells a session to a terminal, entry by entry. */
-export class Teller {
+/** Shows a session on a terminal, entry by entry. */
+export class Transcript {
   readonly #terminal: Terminal
   readonly #screen: Screen
   readonly #tools = new Map<string, string>()
-  readonly #held = new Map<string, Held>()
+  readonly #buffered = new Map<string, BufferedText>()
   /** How much of each lane could be taken back. */
   readonly #drafts = new Map<string, number>()
   /** Whose words were last, and of which part. */
@@ -34,14 +32,14 @@ export class Teller {
     this.#screen = screen
   }
 
-  async tell({ origin, chunk }: Entry): Promise<void> {
+  async show({ origin, chunk }: Entry): Promise<void> {
     const own = isGuest(origin) ? SETTLED : `${origin.runId} ${origin.lane}`
     // A discard takes back words, never facts.
     const lane = isWord(chunk) ? own : SETTLED
     const name = isGuest(origin) ? origin.guest : origin.agentType
     switch (chunk.type) {
       case 'message':
-        return this.#line(lane, `${chunk.role}: ${safe(textOf(chunk.parts))}`, 'bold')
+        return this.#line(lane, `${chunk.role}: ${escapeControl(messageText(chunk.parts))}`, 'bold')
       case 'text-delta':
         return this.#words(lane, name, chunk.id, chunk.delta)
       case 'reasoning-delta':
@@ -112,7 +110,7 @@ export class Teller {
       case 'output':
       case 'error':
       case 'transition':
-        return this.#line(lane, `${chunk.type} ${gistOf(chunk)}`, chunk.type === 'error' ? 'red' : 'blue')
+        return this.#line(lane, `${chunk.type} ${chunkSummary(chunk)}`, chunk.type === 'error' ? 'red' : 'blue')
       case 'structured-data':
         return chunk.kind === 'final' ? this.#line(lane, `${chunk.dataType} ${jsonOf(chunk.data)}`, 'blue') : undefined
       default:
@@ -140,9 +138,9 @@ export class Teller {
     const part = `${lane} ${id}`
     this.#drafts.set(lane, (this.#drafts.get(lane) ?? 0) + delta.length)
     if (!this.#terminal.isLive) {
-      const held = this.#held.get(part) ?? { lane, name, text: '' }
-      held.text += delta
-      this.#held.set(part, held)
+      const buffered = this.#buffered.get(part) ?? { lane, name, text: '' }
+      buffered.text += delta
+      this.#buffered.set(part, buffered)
       return
     }
     if (this.#speaking !== part) {
@@ -151,25 +149,25 @@ export class Teller {
       await this.#screen.begin()
       await this.#screen.write(lane, who, this.#terminal.paint('cyan', who))
     }
-    const text = safe(delta)
+    const text = escapeControl(delta)
     await this.#screen.write(lane, text, style === undefined ? text : this.#terminal.paint(style, text))
   }
 
   async #ended(lane: string, id: string): Promise<void> {
     const part = `${lane} ${id}`
-    const held = this.#held.get(part)
-    this.#held.delete(part)
-    if (held) await this.#screen.line(lane, `${oneLine(held.name, MOST_NAME)}: ${safe(held.text)}`)
+    const buffered = this.#buffered.get(part)
+    this.#buffered.delete(part)
+    if (buffered) await this.#screen.line(lane, `${oneLine(buffered.name, MOST_NAME)}: ${escapeControl(buffered.text)}`)
     if (this.#speaking !== part) return
     this.#speaking = ''
     await this.#screen.write(lane, '\n')
   }
 
   async #flush(lane?: string): Promise<void> {
-    for (const [part, held] of this.#held) {
-      if (lane !== undefined && held.lane !== lane) continue
-      this.#held.delete(part)
-      await this.#screen.line(held.lane, `${oneLine(held.name, MOST_NAME)}: ${safe(held.text)}`)
+    for (const [part, buffered] of this.#buffered) {
+      if (lane !== undefined && buffered.lane !== lane) continue
+      this.#buffered.delete(part)
+      await this.#screen.line(buffered.lane, `${oneLine(buffered.name, MOST_NAME)}: ${escapeControl(buffered.text)}`)
     }
   }
 

@@ -3,7 +3,7 @@
 import { createConnection, type RequestError } from '@millrace/client'
 import { decodeNdjsonStream, type Entry } from '@millrace/protocol'
 import { CommandError } from '../error/command-error.ts'
-import { failureOf } from './request-failure.ts'
+import { requestFailure } from './request-failure.ts'
 import type { Source } from './source.ts'
 
 /** How often in a row a read that is cut off is taken up again. */
@@ -28,7 +28,7 @@ export async function mustBeThere(source: Source, sessionId: string): Promise<vo
     const path = `/sessions/${encodeURIComponent(sessionId)}?messages=last:1`
     await createConnection(source.options).api.ask('GET', path)
   } catch (error) {
-    throw failureOf(error, source)
+    throw requestFailure(error, source)
   }
 }
 
@@ -58,7 +58,7 @@ async function* read(source: Source, sessionId: string, options: LogOptions): As
     } catch (error) {
       // What was cut off is taken up again; what is refused is not.
       const isCut = !(error instanceof CommandError) && (error as Partial<RequestError>).status === undefined
-      if (!isCut || cuts === MOST_CUTS) throw failureOf(error, source)
+      if (!isCut || cuts === MOST_CUTS) throw requestFailure(error, source)
     }
   }
   throw new CommandError('unreachable', `${source.name} breaks off again and again: try later`)

@@ -3,7 +3,7 @@ import { CommandError } from '../error/command-error.ts'
 import type { Source } from './source.ts'
 
 /** What a request did not work for, as a command ends with it. */
-export function failureOf(error: unknown, source: Source): unknown {
+export function requestFailure(error: unknown, source: Source): unknown {
   if (!(error instanceof RequestError)) return error
   const { code, message, status } = error
   if (code === 'session_unknown') {

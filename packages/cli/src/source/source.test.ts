@@ -1,7 +1,7 @@
 import { RequestError } from '@millrace/client'
 import { expect, onTestFinished, test } from 'vitest'
 import { place, ran } from '../millrace-command.fixture.ts'
-import { failureOf } from './request-failure.ts'
+import { requestFailure } from './request-failure.ts'
 import { nameOf, openSource } from './source.ts'
 
 test.each([
@@ -41,7 +41,7 @@ test.each([
   const store = 'postgres://u:hunter@127.0.0.1:1/db?password=hunter2'
   const source = await openSource({ positionals: [], values: { store } })
   onTestFinished(() => source.close())
-  const failure = failureOf(new RequestError({ code, message: 'no', retryable: false }, status), source)
+  const failure = requestFailure(new RequestError({ code, message: 'no', retryable: false }, status), source)
   expect(String(failure)).toMatch(/postgres:\/\/127\.0\.0\.1:1\/db/)
   expect(JSON.stringify(failure) + String(failure)).not.toContain('hunter')
 })

@@ -6,7 +6,7 @@ import { schemeOf } from '@millrace/log/internal'
 import type { View } from '@millrace/protocol'
 import type { App } from '@millrace/server'
 import type { Call, Option } from '../command/command.ts'
-import { textOf } from '../command/parse-call.ts'
+import { stringOption } from '../command/parse-call.ts'
 import { CommandError } from '../error/command-error.ts'
 
 /** The server, if nothing is said: where `millrace dev` is. */
@@ -32,13 +32,13 @@ export interface Source {
 
 /** Opens what the options name; the environment may have a bearer token for the server, in `MILLRACE_TOKEN`. */
 export async function openSource(call: Call): Promise<Source> {
-  const server = textOf(call, 'server')
-  const store = textOf(call, 'store')
+  const server = stringOption(call, 'server')
+  const store = stringOption(call, 'store')
   if (server !== undefined && store !== undefined) {
     throw new CommandError('usage', '--server, --store: expected one of them, not both')
   }
-  if (store !== undefined) return storeSource(store, textOf(call, 'principal'))
-  if (textOf(call, 'principal') !== undefined) {
+  if (store !== undefined) return storeSource(store, stringOption(call, 'principal'))
+  if (stringOption(call, 'principal') !== undefined) {
     throw new CommandError('usage', '--principal: expected with --store; a server knows by MILLRACE_TOKEN who asks')
   }
   return serverSource(server ?? (process.env['MILLRACE_SERVER'] || DEFAULT_SERVER))

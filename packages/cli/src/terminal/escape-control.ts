@@ -1,14 +1,16 @@
-/** What could steer a terminal, or turn around what is shown: what a model or a tool says must not. */
+/** Characters that control a terminal or the direction of text. Output of models and tools must not contain them. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
-const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
+const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g
 
-/** Text as it can be shown on a terminal: lines and tabs stay, what else is not seen is spelled out. */
-export const safe = (text: string): string =>
-  text.replaceAll('\r\n', '\n').replace(STEERING, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
+/** Escapes control characters, except line feeds and tabs. */
+export const escapeControl = (text: string): string =>
+  text
+    .replaceAll('\r\n', '\n')
+    .replace(CONTROL_CHARACTERS, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 
-/** The same in one line of a length. */
+/** Escapes and shortens text to one line of at most `most` characters. */
 export function oneLine(text: string, most: number): string {
-  const line = safe(text.slice(0, most * 4))
+  const line = escapeControl(text.slice(0, most * 4))
     .replace(/\s+/g, ' ')
     .trim()
   return line.length > most ? `${line.slice(0, most - 1)}…` : line

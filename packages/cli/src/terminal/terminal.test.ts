@@ -1,22 +1,22 @@
 import { PassThrough } from 'node:stream'
 import { expect, test, vi } from 'vitest'
-import { painted, written } from './terminal.ts'
+import { escapeExceptStyles, styled } from './terminal.ts'
 
 test('what is written steers nothing, but for the styles that were put around it', () => {
   const hostile = '\u001b[2J\u009b31m\u0007 words'
   const shown = '\\u001b[2J\\u009b31m\\u0007 words'
-  expect(written(hostile)).toBe(shown)
+  expect(escapeExceptStyles(hostile)).toBe(shown)
   vi.stubEnv('NO_COLOR', undefined)
   vi.stubEnv('FORCE_COLOR', '1')
   const tty = Object.assign(new PassThrough(), { isTTY: true, getColorDepth: () => 8, hasColors: () => true })
-  const red = written(`${painted('red', hostile, tty)} ${hostile}`)
+  const red = escapeExceptStyles(`${styled('red', hostile, tty)} ${hostile}`)
   vi.unstubAllEnvs()
   expect(red).toBe(`\u001b[31m${shown}\u001b[39m ${shown}`)
 })
 
 test('JSON means the same after it', () => {
   const value = { text: '\u009b31m\u202e\\\u0085 "quoted"\r\n\u001b' }
-  const text = written(JSON.stringify(value))
+  const text = escapeExceptStyles(JSON.stringify(value))
   expect(JSON.parse(text)).toEqual(value)
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
   expect(text).not.toMatch(/[\u0000-\u001f\u007f-\u009f\u202e]/)

@@ -1,12 +1,13 @@
-// Where a command writes to: what programs read, and what people do. All that is written goes through `safe` here, whoever's words it is: in
-// JSON what it spells out means the same as before.
+// Where a command writes to: what programs read, and what people do. All of it goes through `escapeControl`: JSON
+// means the same afterwards.
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { styleText } from 'node:util'
-import { safe } from './escape-control.ts'
+import { escapeControl } from './escape-control.ts'
 
-type Style = Parameters<typeof styleText>[0]
+/** A style of `styleText`. */
+export type Style = Parameters<typeof styleText>[0]
 
 export interface Terminal {
   /** Whether values are written as JSON. */
@@ -31,12 +32,12 @@ const ESCAPE = '\u001b'
 /** Stands for an escape of ours until it is written: nobody else knows it, so that nobody else's text has it. */
 const OURS = `<${randomUUID()}>`
 
-/** Text as it is written: safe, with the styles that `paint` has put in. */
-export const written = (text: string): string => safe(text).replaceAll(OURS, ESCAPE)
+/** Escapes control characters, except those of the styles that `paint` added. */
+export const escapeExceptStyles = (text: string): string => escapeControl(text).replaceAll(OURS, ESCAPE)
 
-/** Text in a style, for `written`. */
-export const painted = (style: Style, text: string, stream: NodeJS.WritableStream): string =>
-  styleText(style, safe(text), { stream }).replaceAll(ESCAPE, OURS)
+/** Styles text for `escapeExceptStyles`. */
+export const styled = (style: Style, text: string, stream: NodeJS.WritableStream): string =>
+  styleText(style, escapeControl(text), { stream }).replaceAll(ESCAPE, OURS)
 
 /** The terminal of this process. */
 export function processTerminal(isJson: boolean): Terminal {
@@ -48,17 +49,17 @@ export function processTerminal(isJson: boolean): Terminal {
   return {
     isJson,
     isLive: stdout.isTTY === true && !isJson,
-    write: text => put(written(text)),
+    write: text => put(escapeExceptStyles(text)),
     steer: put,
-    say: line => void stderr.write(`${safe(line)}\n`),
+    say: line => void stderr.write(`${escapeControl(line)}\n`),
     // Heeds NO_COLOR and FORCE_COLOR, and whether anybody looks on.
-    paint: (style, text) => (isJson ? text : painted(style, text, stdout)),
+    paint: (style, text) => (isJson ? text : styled(style, text, stdout)),
     async ask(question) {
       if (!stdin.isTTY) return undefined
       const { createInterface } = await import('node:readline/promises')
       const lines = createInterface({ input: stdin, output: stderr })
       try {
-        return await lines.question(safe(question), { signal: over.signal })
+        return await lines.question(escapeControl(question), { signal: over.signal })
       } catch {
         return ''
       } finally {
