@@ -20,7 +20,7 @@ import {
   OBSERVER_TIMEOUT_MS,
 } from './drive/notices.ts'
 import { REASON_STEPS } from './execute/hooks/reason-plan.ts'
-import { LONGEST_ID } from './execute/replay/replay.ts'
+import { MAX_HOOK_ID_LENGTH } from './execute/replay/replay.ts'
 import { MAX_STATE, MAX_STATE_VALUE } from './execute/replay/state.ts'
 import { LONGEST_RESULT } from './execute/tool/delegate.ts'
 import { workflow } from './index.ts'
@@ -65,7 +65,7 @@ test.each([
   ['pauses and ends that are owed', `${MAX_NOTICES}`],
   ['its result, told again by `subagent-end`', `${LONGEST_RESULT / 1024} KiB`],
   ['`useReason`: `maxRetries`', `${MAX_RETRIES}`],
-  ['the `id` of a hook', `${LONGEST_ID} characters`],
+  ['the `id` of a hook', `${MAX_HOOK_ID_LENGTH} characters`],
   ['a value of `useNodeState` or `useWorkflowState`', `${MAX_STATE_VALUE / 1024} KiB`],
   ['all state of a run', `${MAX_STATE / 1024 / 1024} MiB`],
   ['the schema of a form', `${MAX_FORM_LENGTH / 1024} KiB, ${MAX_FORM_DEPTH} levels`],

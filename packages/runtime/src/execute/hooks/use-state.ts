@@ -3,7 +3,7 @@
 import type { Json } from '@millrace/protocol'
 import { ValidationError } from '../../error/error.ts'
 import { currentExecution, type NodeExecution } from '../replay/execution.ts'
-import { stateOf } from '../replay/state.ts'
+import { checkStateValue } from '../replay/state.ts'
 
 /** Sets a value, as it is or made of what it is by then; `undefined` takes it away. */
 export type SetState<T> = (value: T | undefined | ((value: T | undefined) => T | undefined)) => void
@@ -35,7 +35,7 @@ function stateHook<T>(
   key: string,
   initial: T | undefined,
 ): [T | undefined, SetState<T>] {
-  const first = stateOf(key, initial)
+  const first = checkStateValue(key, initial)
   const value = execution.callSync(hook, id, () => {
     const known = execution.readState(key)
     return known === undefined ? first : known

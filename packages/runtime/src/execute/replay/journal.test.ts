@@ -12,7 +12,7 @@ const record = (hookId: string, value: string | number | undefined): HookRecord 
   result: { ...(value !== undefined && { value }) },
 })
 
-test('records stand by execution, and those of a workflow at work for a call in a scope of its own', () => {
+test('groups records by execution and separates the scopes of nested workflows', () => {
   const records = [
     record(positionIdOf(''), 'here'),
     record(positionIdOf('call:'), 'there'),
@@ -36,7 +36,7 @@ test('records stand by execution, and those of a workflow at work for a call in 
   expect(other.recordsOf('1.a.1').size).toBe(0)
 })
 
-test('state of any key is found again', () => {
+test('restores state under any key', () => {
   const letters = fc.constantFrom('a', '/', ':', '%', '%ud800', '\ud800', '\udc00', 'ß', ' ', '')
   const key = fc.array(letters, { minLength: 1, maxLength: 6 }).map(parts => `workflow:${parts.join('')}`)
   fc.assert(

@@ -1,13 +1,13 @@
-// Where a workflow stands: which executions of nodes are open, with what they were given. It is a record of the log, so whoever takes the run over goes on
-// at the same place, however long the way there was.
+// The position of a workflow: its open executions with their inputs. The log stores it as one record, so that a process continues a run without reading
+// its history.
 
 import type { Json } from '@millrace/protocol'
 import type { Graph, Step } from '../../define/graph.ts'
 import { MillraceError } from '../../error/error.ts'
 
-/** One execution of a node that has not ended. */
+/** An execution of a node that has not ended. */
 export interface OpenExecution {
-  /** The same name wherever and whenever it is looked for: the node, and how often the run came to it. */
+  /** `<leg>.<node>.<visit>`: the same in every process and on every attempt. */
   readonly execution: string
   readonly node: string
   readonly step: number
@@ -16,45 +16,47 @@ export interface OpenExecution {
   readonly failures?: number
 }
 
-/** A branch that has come to its join, and what it brings. */
-interface Done {
+/** A branch that has reached its join, with its result. */
+interface FinishedBranch {
   readonly done: true
   readonly data?: Json
 }
 
-/** What lies open on one line: an execution, or branches that will join. */
-export type Line =
-  | OpenExecution
-  | {
-      readonly fork: string
-      readonly join: string
-      readonly branches: { readonly [head: string]: Line | Done }
-    }
+/** A fork whose branches have not all reached the join. */
+export interface OpenFork {
+  readonly fork: string
+  readonly join: string
+  /** By the first node of the branch. */
+  readonly branches: { readonly [head: string]: OpenBranch | FinishedBranch }
+}
+
+/** The open part of the workflow or of one branch: an execution, or a fork. */
+export type OpenBranch = OpenExecution | OpenFork
 
 export interface WorkflowPosition {
-  /** Of the workflow that is at work: another than the run's, after a transition. */
+  /** The program of the current workflow. After a transition it differs from the run's program. */
   readonly program: string
-  /** How many workflows were at work so far, this one too. */
+  /** The number of workflows of the run so far, including this one. */
   readonly leg: number
-  /** How many executions there were so far. */
+  /** The number of executions so far. */
   readonly steps: number
-  /** How often each node was come to, and each edge with a cap was taken, by this workflow. */
+  /** How often this workflow has entered each node, and followed each edge that has a maximum. */
   readonly visits: { readonly [node: string]: number }
   readonly taken: { readonly [edge: string]: number }
-  readonly line: Line
-  /** What tells the edges of the workflow as they were when it came to where it stands. */
+  readonly line: OpenBranch
+  /** The digest of the workflow's edges when it reached this position. */
   readonly edges: string
-  /** The run by whose name effects go, where that is one before: what was cut off there is done again here. */
+  /** The earlier run whose id is in idempotency keys, if this run repeats its interrupted work. */
   readonly keys?: string
 }
 
-/** The heads of the branches from the main line down to a line. */
-export type Path = readonly string[]
+/** The heads of the nested branches that lead to a branch; empty for the workflow itself. */
+export type BranchPath = readonly string[]
 
-export const isFork = (line: Line | Done): line is Extract<Line, { fork: string }> => 'fork' in line
+export const isFork = (line: OpenBranch | FinishedBranch): line is OpenFork => 'fork' in line
 
-/** The beginning of a workflow. */
-export function started(
+/** The position at the first node of a workflow. `before` is the position of the previous workflow in a transition. */
+export function initialPosition(
   { program, graph }: { readonly program: string; readonly graph: Pick<Graph, 'first' | 'digest'> },
   input: Json | undefined,
   before?: WorkflowPosition,
@@ -67,63 +69,66 @@ export function started(
     steps,
     visits: {},
     taken: {},
-    line: NOWHERE,
+    line: NO_EXECUTION,
     edges,
     ...(keys !== undefined && { keys }),
   }
-  return entered(none, [], first, input)
+  return positionAtNode(none, [], first, input)
 }
 
-const NOWHERE: OpenExecution = { execution: '', node: '', step: 0 }
+const NO_EXECUTION: OpenExecution = { execution: '', node: '', step: 0 }
 
-/** What is open on a line; undefined where it has come to its join. */
-export function lineAt(position: WorkflowPosition, path: Path): Line | undefined {
-  let line: Line | Done = position.line
+/** The open part of a branch; undefined if the branch has reached its join. */
+export function branchAt(position: WorkflowPosition, path: BranchPath): OpenBranch | undefined {
+  let line: OpenBranch | FinishedBranch = position.line
   for (const head of path) {
-    const below: Line | Done | undefined = isFork(line) ? line.branches[head] : undefined
-    if (below === undefined) return undefined
-    line = below
+    const inner: OpenBranch | FinishedBranch | undefined = isFork(line) ? line.branches[head] : undefined
+    if (inner === undefined) return undefined
+    line = inner
   }
   return 'done' in line ? undefined : line
 }
 
-/** All executions that are open. */
-export function openOf(line: Line | Done): readonly OpenExecution[] {
+/** All open executions of a branch. */
+export function openExecutions(line: OpenBranch | FinishedBranch): readonly OpenExecution[] {
   if ('done' in line) return []
-  return isFork(line) ? Object.values(line.branches).flatMap(openOf) : [line]
+  return isFork(line) ? Object.values(line.branches).flatMap(openExecutions) : [line]
 }
 
-/** The position after a step on a line, which brings data along. Throws where an edge was taken as often as it may be. */
-export function moved(
+/**
+ * The position after a branch takes a step with data for the next node.
+ * @throws `workflow_loop` if the edge was followed as often as its maximum allows
+ */
+export function positionAfterStep(
   position: WorkflowPosition,
-  path: Path,
+  path: BranchPath,
   step: Exclude<Step, { to: 'end' }>,
   data?: Json,
 ): WorkflowPosition {
-  const counted = taken(position, step)
-  if ('fork' in step) return forked(counted, path, step, data)
+  const counted = countEdge(position, step)
+  if ('fork' in step) return enterFork(counted, path, step, data)
   const join = joinOf(counted, path)
-  return step.to === join ? joined(counted, path, data) : entered(counted, path, step.to, data)
+  return step.to === join ? finishBranch(counted, path, data) : positionAtNode(counted, path, step.to, data)
 }
 
-/** The position after an execution failed and is to be tried again. */
-export function failedAt(position: WorkflowPosition, path: Path): WorkflowPosition {
-  const at = lineAt(position, path) as OpenExecution
-  return { ...position, line: placed(position.line, path, { ...at, failures: (at.failures ?? 0) + 1 }) }
+/** The position after an execution failed and is retried. */
+export function positionAfterFailure(position: WorkflowPosition, path: BranchPath): WorkflowPosition {
+  const at = branchAt(position, path) as OpenExecution
+  return { ...position, line: replaceBranch(position.line, path, { ...at, failures: (at.failures ?? 0) + 1 }) }
 }
 
-/** The position with another node on a line, as if the run had come there. */
-export function entered(
+/** The position after a branch enters a node. */
+export function positionAtNode(
   position: WorkflowPosition,
-  path: Path,
+  path: BranchPath,
   node: string,
   input: Json | undefined,
 ): WorkflowPosition {
-  const { position: counted, at } = visited(position, node, input)
-  return { ...counted, line: placed(counted.line, path, at) }
+  const { position: counted, at } = countVisit(position, node, input)
+  return { ...counted, line: replaceBranch(counted.line, path, at) }
 }
 
-function visited(
+function countVisit(
   position: WorkflowPosition,
   node: string,
   input: Json | undefined,
@@ -139,7 +144,7 @@ function visited(
   return { at, position: { ...position, steps: steps + 1, visits: { ...visits, [node]: count } } }
 }
 
-function taken(position: WorkflowPosition, step: Exclude<Step, { to: 'end' }>): WorkflowPosition {
+function countEdge(position: WorkflowPosition, step: Exclude<Step, { to: 'end' }>): WorkflowPosition {
   const { edge, max } = step as { readonly edge: string; readonly max?: number }
   if (max === undefined) return position
   const before = Object.hasOwn(position.taken, edge) ? (position.taken[edge] as number) : 0
@@ -148,42 +153,51 @@ function taken(position: WorkflowPosition, step: Exclude<Step, { to: 'end' }>): 
   return { ...position, taken: { ...position.taken, [edge]: before + 1 } }
 }
 
-function forked(position: WorkflowPosition, path: Path, { fork, join }: Extract<Step, { fork: unknown }>, data?: Json) {
+function enterFork(
+  position: WorkflowPosition,
+  path: BranchPath,
+  { fork, join }: Extract<Step, { fork: unknown }>,
+  data?: Json,
+) {
   let now = position
-  const branches: Record<string, Line> = {}
+  const branches: Record<string, OpenBranch> = {}
   for (const head of fork) {
-    const { position: counted, at } = visited(now, head, data)
+    const { position: counted, at } = countVisit(now, head, data)
     now = counted
     branches[head] = at
   }
-  return { ...now, line: placed(now.line, path, { fork: `fork.${now.steps}`, join, branches }) }
+  return { ...now, line: replaceBranch(now.line, path, { fork: `fork.${now.steps}`, join, branches }) }
 }
 
-/** A branch has come to its join: where it was the last, the line above goes on there. */
-function joined(position: WorkflowPosition, path: Path, data: Json | undefined): WorkflowPosition {
-  const done: Done = { done: true, ...(data !== undefined && { data }) }
-  const line = placed(position.line, path, done)
-  const above = path.slice(0, -1)
-  const fork = lineAt({ ...position, line }, above) as Extract<Line, { fork: string }>
+/** Marks a branch as finished. If it was the last of its fork, the enclosing branch enters the join. */
+function finishBranch(position: WorkflowPosition, path: BranchPath, data: Json | undefined): WorkflowPosition {
+  const done: FinishedBranch = { done: true, ...(data !== undefined && { data }) }
+  const line = replaceBranch(position.line, path, done)
+  const outerPath = path.slice(0, -1)
+  const fork = branchAt({ ...position, line }, outerPath) as OpenFork
   const all = Object.entries(fork.branches)
   if (!all.every(([, branch]) => 'done' in branch)) return { ...position, line }
-  const brought = all.map(([head, branch]) => [head, (branch as Done).data ?? null] as const)
-  return entered({ ...position, line }, above, fork.join, Object.fromEntries(brought))
+  const results = all.map(([head, branch]) => [head, (branch as FinishedBranch).data ?? null] as const)
+  return positionAtNode({ ...position, line }, outerPath, fork.join, Object.fromEntries(results))
 }
 
-function joinOf(position: WorkflowPosition, path: Path): string | undefined {
+function joinOf(position: WorkflowPosition, path: BranchPath): string | undefined {
   if (path.length === 0) return undefined
-  const above = lineAt(position, path.slice(0, -1))
-  return above && isFork(above) ? above.join : undefined
+  const outer = branchAt(position, path.slice(0, -1))
+  return outer && isFork(outer) ? outer.join : undefined
 }
 
-function placed(line: Line | Done, path: Path, what: Line | Done): Line {
+function replaceBranch(
+  line: OpenBranch | FinishedBranch,
+  path: BranchPath,
+  branch: OpenBranch | FinishedBranch,
+): OpenBranch {
   const [head, ...rest] = path
-  if (head === undefined) return what as Line
+  if (head === undefined) return branch as OpenBranch
   if (!isFork(line)) throw new MillraceError('internal_error', `there is no branch ${head} here`)
-  const below = line.branches[head] as Line | Done
+  const inner = line.branches[head] as OpenBranch | FinishedBranch
   return {
     ...line,
-    branches: { ...line.branches, [head]: rest.length === 0 ? what : placed(below, rest, what) },
-  } as Line
+    branches: { ...line.branches, [head]: rest.length === 0 ? branch : replaceBranch(inner, rest, branch) },
+  } as OpenBranch
 }

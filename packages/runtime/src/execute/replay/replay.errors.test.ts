@@ -1,4 +1,4 @@
-// Errors of hooks: live and from the log they are the same.
+// A replay throws the same errors as the first attempt.
 
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -24,7 +24,7 @@ const ERRORS: readonly MillraceError[] = [
   new MillraceError('output_invalid', 'does not fit', { retryable: true }),
 ]
 
-test('what is kept of an error is all that code can tell it by', () => {
+test('restores the class, code and fields of an error', () => {
   for (const error of ERRORS) {
     const restored = restoreHookError(JSON.parse(JSON.stringify(serializeHookError(error, 0))))
     expect(restored).toStrictEqual(error)
@@ -58,7 +58,7 @@ const FAILING: Readonly<Record<string, () => Promise<unknown>>> = {
 }
 
 for (const [name, failing] of Object.entries(FAILING)) {
-  test(`${name}: the node is thrown the same when it starts again`, async () => {
+  test(`${name}: a replay throws the same error`, async () => {
     const caught: MillraceError[] = []
     const own = single(async () => {
       await failing().catch((error: MillraceError) => caught.push(error))

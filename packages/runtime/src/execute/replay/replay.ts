@@ -10,7 +10,7 @@ import type { HookRecord, HookResult } from './journal.ts'
 import type { OpenExecution } from './position.ts'
 
 /** The maximum length of a hook's id, which is part of the names of its lane and of its tool calls. */
-export const LONGEST_ID = 64
+export const MAX_HOOK_ID_LENGTH = 64
 
 export class Replay {
   readonly #at: OpenExecution
@@ -66,10 +66,10 @@ export class Replay {
 
   /** The id of a hook in its run: the execution, the caller's id or `unnamed`, and how often that name was used. */
   identify(hook: string, id: string | undefined, unnamed: string): string {
-    if (id !== undefined && !(typeof id === 'string' && id.length > 0 && id.length <= LONGEST_ID)) {
-      throw new ValidationError(`${hook}: id: expected text of 1 to ${LONGEST_ID} characters`)
+    if (id !== undefined && !(typeof id === 'string' && id.length > 0 && id.length <= MAX_HOOK_ID_LENGTH)) {
+      throw new ValidationError(`${hook}: id: expected text of 1 to ${MAX_HOOK_ID_LENGTH} characters`)
     }
-    const name = id === undefined ? unnamed : `${hook}:${shortKeyOf(id, LONGEST_ID)}`
+    const name = id === undefined ? unnamed : `${hook}:${shortKeyOf(id, MAX_HOOK_ID_LENGTH)}`
     const use = (this.#uses.get(name) ?? 0) + 1
     this.#uses.set(name, use)
     return `${this.#scope}${this.#at.execution}/${name}.${use}`

@@ -25,8 +25,8 @@ async function answer(runtime: Runtime, runId: string, response: string): Promis
 
 const ofRun = (log: readonly Entry[], runId: string): Entry[] => log.filter(({ origin }) => origin.runId === runId)
 
-describe('a run that goes on from one that was interrupted', () => {
-  test('stands where the other stood: what that has committed is not done, asked, said or paid for again', async () => {
+describe('a run that resumes an interrupted run', () => {
+  test('continues at its position and repeats no committed step, question, text or usage', async () => {
     const done: string[] = []
     const { model, heard } = heardModel([{ text: 'Dear Ann' }])
     const own = inRow({
@@ -95,7 +95,7 @@ describe('a run that goes on from one that was interrupted', () => {
     ])
   })
 
-  test('asks a model only for what it has not said: what was cut off is told, and the rest said once', async () => {
+  test('calls the model only for the remaining step, with the outcomes of earlier calls', async () => {
     const ran: number[] = []
     const { model, heard } = heardModel([
       { text: 'First.', calls: [{ name: 'look', input: { n: 1 }, id: 'c1' }] },
@@ -127,7 +127,7 @@ describe('a run that goes on from one that was interrupted', () => {
     await play.log()
   })
 
-  test('leaves the branches that are done, and goes on with the others', async () => {
+  test('skips finished branches and continues the others', async () => {
     const done: string[] = []
     const ask =
       (id: string): NodeDefinition =>
@@ -156,7 +156,7 @@ describe('a run that goes on from one that was interrupted', () => {
     await play.log()
   })
 
-  test('is given what the first was: a message that came with going on belongs to the conversation', async () => {
+  test('gets the input of the first run; a message sent with the resumption belongs to the conversation', async () => {
     const heard: Json[] = []
     const own = single(async ({ input, messages }: NodeContext<Json>) => {
       const texts = messages.filter(({ role }) => role === 'user').flatMap(({ parts }) => parts)
@@ -173,7 +173,7 @@ describe('a run that goes on from one that was interrupted', () => {
     expect(heard.at(-1)).toEqual(['Go.', ['Go.', 'Faster!']])
   })
 
-  test('is told nothing of what those have said that it goes on from: the conversation is what it was', async () => {
+  test('does not see the messages of the resumed runs in its conversation', async () => {
     const heard: Json[] = []
     const own = single(async ({ messages }: NodeContext) => {
       heard.push(messages.map(({ role, parts }) => [role, ...parts.map(part => ('text' in part ? part.text : ''))]))
@@ -195,7 +195,7 @@ describe('a run that goes on from one that was interrupted', () => {
     for (const told of heard) expect(told).toEqual([['user', 'Go.']])
   })
 
-  test('does what was cut off again under the same key, and what was taken back under another', async () => {
+  test('repeats interrupted work under the same idempotency key and discarded work under a new one', async () => {
     const keys: string[] = []
     let isBroken = true
     const own = inRow({
@@ -230,7 +230,7 @@ const checkpointsOf = (log: readonly Entry[], runId: string): string[] => [
   ),
 ]
 
-describe('a run that goes on from a checkpoint', () => {
+describe('a run that resumes from a checkpoint', () => {
   const done: string[] = []
   const node =
     (id: string): NodeDefinition =>
@@ -240,7 +240,7 @@ describe('a run that goes on from a checkpoint', () => {
     }
   const own = inRow({ a: node('a'), b: node('b'), c: node('c') })
 
-  test('of a completed one does what comes after it', async () => {
+  test('of a completed run executes the nodes after it', async () => {
     done.length = 0
     const play = await Play.of(own)
     expect((await play.result()).output).toBe('Go.abc')
@@ -253,7 +253,7 @@ describe('a run that goes on from a checkpoint', () => {
     await play.log()
   })
 
-  test('at its very end has nothing left to do', async () => {
+  test('at the end of a run executes nothing', async () => {
     done.length = 0
     const play = await Play.of(own)
     await play.result()
@@ -267,7 +267,7 @@ describe('a run that goes on from a checkpoint', () => {
   })
 })
 
-describe('a turn that is done again begins anew', () => {
+describe('a retried turn starts from the beginning', () => {
   test.each(['retry', 'edit'] as const)('%s', async how => {
     const seen: Json[] = []
     const own = single(async ({ input }: NodeContext<string>) => {
@@ -331,7 +331,7 @@ async function finished({ stage, desk }: Awaited<ReturnType<typeof much>>, runId
   return { view: await stage.view(SESSION), log }
 }
 
-test('what is too much for one commit is taken over in several, and a process that dies between them leaves nothing half done', async () => {
+test('copies a large resume point in several commits and recovers from a crash between them', async () => {
   const COUNT = 150
   const scene = await much(COUNT)
   const { stage, process, desk, effects } = scene
@@ -356,7 +356,7 @@ test('what is too much for one commit is taken over in several, and a process th
   expect(commits.length).toBeGreaterThan(3)
 })
 
-test('a run that was stopped before it had taken over everything leaves it to the next', async () => {
+test('resumes a run that stopped before it had copied its resume point', async () => {
   const scene = await much(150)
   const { stage, process, desk, effects } = scene
   await desk.runtime.resume(SESSION, 'r', { runId: 'r2' })
@@ -378,7 +378,7 @@ test('a run that was stopped before it had taken over everything leaves it to th
   expect(effects).toHaveLength(150)
 })
 
-test('nobody goes on from a run that is trimmed', async () => {
+test('rejects the resumption of a trimmed run', async () => {
   const play = await Play.of(single(async () => ({ data: await useInterrupt(say('Well?')) })))
   await play.result()
   await play.runtime.stop(SESSION, 'r')

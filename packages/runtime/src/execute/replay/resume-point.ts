@@ -5,7 +5,7 @@ import type { BatchItem, Lane } from '@millrace/log'
 import { type Entry, Fold, isGuest, type Part, type StructuredDataChunk } from '@millrace/protocol'
 import type { Session } from '../../session/session.ts'
 import { type HookRecord, type HookResult, hookRecordEntry, Journal, parseHookRecord } from './journal.ts'
-import { openOf, type WorkflowPosition } from './position.ts'
+import { openExecutions, type WorkflowPosition } from './position.ts'
 
 /** The position of the resumed run, its state, and the hook results of its open executions. */
 export interface ResumePoint {
@@ -89,7 +89,7 @@ function copyRecord(
   rename: (counts: EmissionCounts) => EmissionCounts,
 ): readonly HookRecord[] {
   const [first] = record.hookId.split('/', 1)
-  if (first !== 'state' && !openOf(line).some(({ execution }) => execution === first)) return []
+  if (first !== 'state' && !openExecutions(line).some(({ execution }) => execution === first)) return []
   const { asked, shown, ...result } = record.result
   return [
     {
@@ -141,7 +141,7 @@ function uncommittedEmissions(
       uncommitted.set(laneAndStep, [...(uncommitted.get(laneAndStep) ?? []), chunk])
     } else if (chunk.type === 'checkpoint-created' || chunk.type === 'step-discarded') uncommitted.delete(laneAndStep)
   }
-  return openOf(line).flatMap(({ execution, step }) => {
+  return openExecutions(line).flatMap(({ execution, step }) => {
     const updates = [...uncommitted].flatMap(([key, chunks]) => (key.endsWith(` ${step}`) ? chunks : []))
     const withDeltas = new Set(updates.flatMap(({ kind, streamId }) => (kind === 'text-delta' ? [streamId] : [])))
     const counts: Record<string, number> = {}

@@ -12,7 +12,7 @@ export const MAX_STATE = 1024 * 1024
 export type WorkflowStateUpdate = Json | undefined | ((value: Json | undefined) => unknown)
 
 /** An uncommitted change. */
-export interface Change {
+export interface StateChange {
   readonly key: string
   readonly update: WorkflowStateUpdate
 }
@@ -23,7 +23,7 @@ export class WorkflowState {
   #size = 0
 
   /** A copy of a value with uncommitted changes applied. */
-  read(key: string, changes: readonly Change[] = []): Json | undefined {
+  read(key: string, changes: readonly StateChange[] = []): Json | undefined {
     let value = this.#values.get(key)
     for (const change of changes) if (change.key === key) value = updated(key, value, change.update)
     return structuredClone(value)
@@ -39,7 +39,7 @@ export class WorkflowState {
    * The changed values after uncommitted changes.
    * @throws if a value is no JSON, or the state becomes too large
    */
-  after(changes: readonly Change[]): ReadonlyMap<string, Json | undefined> {
+  after(changes: readonly StateChange[]): ReadonlyMap<string, Json | undefined> {
     const values = new Map<string, Json | undefined>()
     for (const { key, update } of changes) {
       values.set(key, updated(key, values.has(key) ? values.get(key) : this.#values.get(key), update))
@@ -71,14 +71,14 @@ export class WorkflowState {
 
 function updated(key: string, value: Json | undefined, update: WorkflowStateUpdate): Json | undefined {
   if (typeof update !== 'function') return update
-  return stateOf(key, update(structuredClone(value)))
+  return checkStateValue(key, update(structuredClone(value)))
 }
 
 /**
  * A value as the log stores it.
  * @throws if it is no JSON or too large
  */
-export function stateOf(key: string, value: unknown): Json | undefined {
+export function checkStateValue(key: string, value: unknown): Json | undefined {
   if (value === undefined) return undefined
   const text = toJsonText(value, cause => {
     const found = cause === undefined ? `a ${typeof value}` : 'what is none'

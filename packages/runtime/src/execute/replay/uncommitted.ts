@@ -13,7 +13,7 @@ import { ValidationError } from '../../error/error.ts'
 import { keyOf } from '../../session/key.ts'
 import type { Session } from '../../session/session.ts'
 import { type HookRecord, type HookResult, hookRecordEntry, stateIdOf } from './journal.ts'
-import { type Change, stateOf, type WorkflowState, type WorkflowStateUpdate } from './state.ts'
+import { checkStateValue, type StateChange, type WorkflowState, type WorkflowStateUpdate } from './state.ts'
 
 export interface UncommittedSettings {
   readonly lane: Lane
@@ -37,7 +37,7 @@ export interface PreparedCommit {
 export class UncommittedChanges {
   readonly #settings: UncommittedSettings
   #records: HookRecord[] = []
-  #changes: Change[] = []
+  #changes: StateChange[] = []
   /** Emissions and changes of this attempt, by subject, and in total. */
   readonly #counts = new Map<string, number>()
   #total = 0
@@ -86,7 +86,7 @@ export class UncommittedChanges {
 
   /** Changes a state value with the next commit. */
   setState(key: string, update: WorkflowStateUpdate): void {
-    const checked = typeof update === 'function' ? update : stateOf(key, update)
+    const checked = typeof update === 'function' ? update : checkStateValue(key, update)
     const isNew = this.#countEmission(`state:${key}`)
     const isRepeated = this.#settings.isRetry && typeof update !== 'function'
     if (isNew || isRepeated) this.#changes.push({ key, update: checked })

@@ -10,7 +10,14 @@ import { describeType } from '../../error/check-object.ts'
 import { MillraceError } from '../../error/error.ts'
 import type { ProgramExecution } from '../program-execution.ts'
 import type { HookRecord, Journal } from '../replay/journal.ts'
-import { isFork, lineAt, moved, type OpenExecution, type Path, type WorkflowPosition } from '../replay/position.ts'
+import {
+  type BranchPath,
+  branchAt,
+  isFork,
+  type OpenExecution,
+  positionAfterStep,
+  type WorkflowPosition,
+} from '../replay/position.ts'
 import { subAgentEnds } from '../run-end.ts'
 
 /** The version that a program names. */
@@ -49,10 +56,10 @@ export function migrationOf(workflow: Workflow, position: WorkflowPosition, { st
   const place = `workflow ${name}: migrate.${version}`
   const replaced: OpenExecution[] = []
   const branches = branchesOf(nodes, graph.edges)
-  const isIn = (node: string, path: Path) => branches.get(node)?.join('/') === path.join('/')
+  const isIn = (node: string, path: BranchPath) => branches.get(node)?.join('/') === path.join('/')
   let now: WorkflowPosition = { ...position, program, edges: graph.digest }
-  const visit = (path: Path): void => {
-    const line = lineAt(now, path)
+  const visit = (path: BranchPath): void => {
+    const line = branchAt(now, path)
     if (line === undefined) return
     if (isFork(line)) {
       if (!nodes.has(line.join)) {
@@ -72,7 +79,7 @@ export function migrationOf(workflow: Workflow, position: WorkflowPosition, { st
       const what = to ? `it returned the node ${node}` : `it lets the run stand in node ${node}`
       throw changed(place, `${what}, and there is no such node`)
     }
-    const above = lineAt(now, path.slice(0, -1))
+    const above = branchAt(now, path.slice(0, -1))
     const isJoin = to !== undefined && path.length > 0 && above && isFork(above) && above.join === node
     if (!isJoin && !isIn(node, path)) {
       const what = to ? `it returned the node ${node} for node ${line.node}` : `it lets the run stand in node ${node}`
@@ -83,7 +90,7 @@ export function migrationOf(workflow: Workflow, position: WorkflowPosition, { st
     }
     if (to === undefined) return
     replaced.push(line)
-    now = moved(now, path, { to: node, edge: '' }, to.input)
+    now = positionAfterStep(now, path, { to: node, edge: '' }, to.input)
   }
   visit([])
   return { position: now, replaced }

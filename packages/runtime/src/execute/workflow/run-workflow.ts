@@ -12,15 +12,15 @@ import { recordScope } from '../record-scope.ts'
 import { NODE_ENDED, NodeExecution } from '../replay/execution.ts'
 import { checkpointOf, hookRecordEntry, Journal, positionIdOf } from '../replay/journal.ts'
 import {
-  entered,
-  failedAt,
+  type BranchPath,
+  branchAt,
+  initialPosition,
   isFork,
-  lineAt,
-  moved,
   type OpenExecution,
-  openOf,
-  type Path,
-  started,
+  openExecutions,
+  positionAfterFailure,
+  positionAfterStep,
+  positionAtNode,
   type WorkflowPosition,
 } from '../replay/position.ts'
 import { type ResumePoint, readResumePoint, resumeBatches } from '../replay/resume-point.ts'
@@ -96,7 +96,7 @@ class WorkflowRun {
     }
     const given = work.parent ? this.#given : askedOf(work, this.#workflow)
     const lane = work.lane(0)
-    this.#position = started(this.#workflow, await inputOf(this.#workflow, given))
+    this.#position = initialPosition(this.#workflow, await inputOf(this.#workflow, given))
     await lane.commit([...this.#beginning(lane), { chunk: checkpointOf(lane), lane }])
   }
 
@@ -129,7 +129,7 @@ class WorkflowRun {
 
   /** The lane on which is said where the workflow stands. */
   #positionLane({ line } = this.#position): Lane {
-    return this.#work.lane(openOf(line)[0]?.step ?? 0)
+    return this.#work.lane(openExecutions(line)[0]?.step ?? 0)
   }
 
   /** What a run says first. */
@@ -140,11 +140,11 @@ class WorkflowRun {
   }
 
   /** Works along a line until it ends, which is told, or comes to its join. */
-  async #along(path: Path): Promise<Ended | undefined> {
+  async #along(path: BranchPath): Promise<Ended | undefined> {
     this.#quiescence.begin()
     try {
       for (;;) {
-        const line = lineAt(this.#position, path)
+        const line = branchAt(this.#position, path)
         if (line === undefined) return undefined
         if (isFork(line)) {
           // While its branches are at work it is not.
@@ -164,7 +164,7 @@ class WorkflowRun {
   }
 
   /** Runs the execution that is open on a line to its end, however often it is tried; tells where the workflow ends with it. */
-  async #execute(path: Path, at: OpenExecution): Promise<Ended | undefined> {
+  async #execute(path: BranchPath, at: OpenExecution): Promise<Ended | undefined> {
     const end = this.#journal.endOf(at.execution)
     if (end) return this.#ended(at, this.#laneOf(path, at), end.value)
     const { budget } = this.#workflow
@@ -205,16 +205,21 @@ class WorkflowRun {
     }
   }
 
-  async #settle(path: Path, execution: NodeExecution, node: Node, attempted: NodeAttempt): Promise<Ended | undefined> {
+  async #settle(
+    path: BranchPath,
+    execution: NodeExecution,
+    node: Node,
+    attempted: NodeAttempt,
+  ): Promise<Ended | undefined> {
     const { at } = execution
     if (attempted.outcome === 'again') {
-      await this.#move(execution, position => failedAt(position, path))
+      await this.#move(execution, position => positionAfterFailure(position, path))
       return undefined
     }
     const edges = this.#workflow.graph.digest
     if (attempted.outcome === 'routed') {
       const { to, failure } = attempted
-      await this.#move(execution, position => entered({ ...position, edges }, path, to, failure))
+      await this.#move(execution, position => positionAtNode({ ...position, edges }, path, to, failure))
       return undefined
     }
     const { condition, transitionTo } = attempted
@@ -230,7 +235,7 @@ class WorkflowRun {
     }
     if (!('to' in step) || step.to !== 'end') {
       const on = step as Exclude<typeof step, { to: 'end' }>
-      await this.#move(execution, position => moved({ ...position, edges }, path, on, data))
+      await this.#move(execution, position => positionAfterStep({ ...position, edges }, path, on, data))
       return undefined
     }
     // What it had received was not meant for whoever sees the output.
@@ -282,7 +287,7 @@ class WorkflowRun {
     return parts.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
   }
 
-  async #transit(path: Path, execution: NodeExecution, id: string, data: Json | undefined): Promise<undefined> {
+  async #transit(path: BranchPath, execution: NodeExecution, id: string, data: Json | undefined): Promise<undefined> {
     const { node } = execution.at
     if (path.length > 0) {
       throw new MillraceError(
@@ -300,7 +305,7 @@ class WorkflowRun {
     // What nodes give each other may quote what no reader was to see.
     const input = await inputOf(next, data, true)
     const chunk: Chunk = { type: 'transition', transitionTo: id }
-    await this.#move(execution, position => started(next, input, position), [{ chunk, lane: execution.lane }])
+    await this.#move(execution, position => initialPosition(next, input, position), [{ chunk, lane: execution.lane }])
     this.#workflow = next
     return undefined
   }
@@ -316,7 +321,7 @@ class WorkflowRun {
       this.#work.signal.throwIfAborted()
       const before = this.#position
       const after = change(this.#position)
-      const isOver = !openOf(after.line).some(({ execution }) => execution === at.execution)
+      const isOver = !openExecutions(after.line).some(({ execution }) => execution === at.execution)
       const prepared = prepareEnd(execution)
       const closing = isOver ? [this.#closing(at, lane)] : []
       const entries = [
@@ -345,9 +350,9 @@ class WorkflowRun {
 
   /** What is said of where a workflow stands: the line for people about each node that it comes to, and the record. */
   #arriving(lane: Lane, after = this.#position, before?: WorkflowPosition): BatchItem[] {
-    const known = new Set(before ? openOf(before.line).map(({ execution }) => execution) : [])
+    const known = new Set(before ? openExecutions(before.line).map(({ execution }) => execution) : [])
     const workflow = this.#named(after.program)
-    const fresh = openOf(after.line).filter(({ execution }) => !known.has(execution))
+    const fresh = openExecutions(after.line).filter(({ execution }) => !known.has(execution))
     const notes = fresh.map(({ node, step }): BatchItem => {
       const message = workflow.nodes.get(node)?.title ?? node
       return { chunk: { type: 'status', message }, lane, node, step }
@@ -356,11 +361,11 @@ class WorkflowRun {
     return [...notes, hookRecordEntry({ hookId: positionIdOf(this.#scope), hook: 'position', result }, lane)]
   }
 
-  #laneOf(path: Path, { node, step }: OpenExecution): Lane {
+  #laneOf(path: BranchPath, { node, step }: OpenExecution): Lane {
     const main = this.#work.lane(step).origin
     let name = main.lane
     for (let depth = 0; depth < path.length; depth++) {
-      const line = lineAt(this.#position, path.slice(0, depth)) as { readonly fork: string }
+      const line = branchAt(this.#position, path.slice(0, depth)) as { readonly fork: string }
       name = `${name}/${line.fork}.${path[depth]}`
     }
     return this.#work.writer.lane({ ...main, lane: name, node })
