@@ -22,8 +22,8 @@ export class MessageCell {
   readonly parts = new Map<string, PartCell>()
   /** Where it stands among the messages, once it does. */
   placedAt: number | undefined
-  /** The round of changes in which it was noted last. */
-  changedInRound = 0
+  /** The last round of changes that contains it. */
+  round = 0
   readonly #changes: Changes
   #view: Message | undefined
 
@@ -59,9 +59,9 @@ export class MessageCell {
   changed(cell?: PartCell): void {
     this.#view = undefined
     const { round } = this.#changes
-    if ((cell ?? this).changedInRound === round) return
-    this.changedInRound = round
-    if (cell) cell.changedInRound = round
+    if ((cell ?? this).round === round) return
+    this.round = round
+    if (cell) cell.round = round
     this.#changes.note(this.id, cell?.part.key)
   }
 

@@ -29,8 +29,8 @@ export class PartCell extends Cell {
   readonly field: 'id' | 'toolCallId'
   /** The text of a text part, or of a call's input while it streams; ahead of `part` when `#stale`. */
   growth: GrowingText | undefined
-  /** The round of changes in which it was noted last. */
-  changedInRound = 0
+  /** The last round of changes that contains it. */
+  round = 0
   #stale = false
   #old: Old = {}
   #input: { json: JsonParser; mark?: TextMark } | undefined
