@@ -105,20 +105,15 @@ test('law 3: a discard takes back one lane’s words in the real client, and tou
   await fc.assert(property, { numRuns: multiplied(300) })
 })
 
-test('a step of many commits costs each commit the same', () => {
+// If each commit looked at all commits before it, this would take 8 * 10^10 steps, far more than a test has time for.
+test('the cost of a commit does not grow with the commits before it in the step', () => {
   const origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'miller', step: 1 }
-  const took = (commits: number): number => {
-    const encoder = aiSdkDialect.encoder()
-    encoder.encode({ chunk: { type: 'step-start' }, origin })
-    const before = process.cpuUsage().user
-    for (let i = 0; i < commits; i++) {
-      encoder.encode({ chunk: { type: 'data-scale', data: i }, origin })
-      encoder.encode({ chunk: { type: 'checkpoint-created', checkpointId: `c${i}` }, origin })
-    }
-    return process.cpuUsage().user - before
+  const encoder = aiSdkDialect.encoder()
+  encoder.encode({ chunk: { type: 'step-start' }, origin })
+  let events = 0
+  for (let i = 0; i < 400_000; i++) {
+    events += encoder.encode({ chunk: { type: 'data-scale', data: i }, origin }).length
+    encoder.encode({ chunk: { type: 'checkpoint-created', checkpointId: `c${i}` }, origin })
   }
-  took(10_000)
-  // CPU time, which other processes hardly change. If each commit looked at all before it, eight times as many would take 64 times as long.
-  const least = (commits: number) => Math.min(took(commits), took(commits), took(commits))
-  expect(least(80_000)).toBeLessThan(Math.max(least(10_000), 2_000) * 30)
+  expect(events).toBe(400_000)
 })

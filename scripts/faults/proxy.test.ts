@@ -82,17 +82,15 @@ test('a delay is on each direction apart, keeps the order, and holds up only wha
   const both = performance.now() - from
   expect(up).toBeGreaterThanOrEqual(39)
   expect(both).toBeGreaterThanOrEqual(59)
-  // Pieces are on their way together: a thousand of them, one after another, would take a minute.
-  const again = performance.now()
-  for (let n = 0; n < 1_000; n++) {
+  // Pieces travel together: 5,000 of them one after another would take five minutes, longer than a test may run.
+  for (let n = 0; n < 5_000; n++) {
     client.socket.write('b')
     await new Promise(setImmediate)
   }
-  await client.has(1_001)
-  expect(performance.now() - again).toBeLessThan(30_000)
+  await client.has(5_001)
   client.socket.end()
   await target.ended
-  expect(`${target.received()}`).toBe(`a${'b'.repeat(1_000)}`)
+  expect(`${target.received()}`).toBe(`a${'b'.repeat(5_000)}`)
 })
 
 test('stall() holds back a close too, and resume() lets it pass', async () => {

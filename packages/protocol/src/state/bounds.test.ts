@@ -1,6 +1,5 @@
 import { expect, it } from 'vitest'
 import type { Operation } from '../catalogue/chunk.ts'
-import { startCpuTime } from '../cpu-time.fixture.ts'
 import { ProtocolError } from '../error/protocol-error.ts'
 import type { Json } from '../json/json.ts'
 import { MAX_JSON_DEPTH } from '../json/json-parser.ts'
@@ -29,7 +28,6 @@ it('bounds the depth of what is compared and copied', () => {
 })
 
 it('bounds what is copied, in values, keys and strings, so that copies of copies come to an end', () => {
-  const cpuTime = startCpuTime()
   const doublings = Array.from({ length: 25 }, (_, i) => copy('', `/k${i}`))
   expect(() => apply({}, ...doublings, test('', 1))).toThrow(/^operation (19|20) .+ at most 4194304 characters in all/)
   const text = 'x'.repeat(MAX_COPIED / 2)
@@ -38,7 +36,6 @@ it('bounds what is copied, in values, keys and strings, so that copies of copies
     expect(once).toHaveLength(2)
     expect(() => apply(once, copy('/0', '/-'), copy('/1', '/-'))).toThrow(/^operation 1 /)
   }
-  expect(cpuTime()).toBeLessThan(3_000)
 })
 
 it('tells of long names their beginning only', () => {

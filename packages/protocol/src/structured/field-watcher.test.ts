@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { startCpuTime } from '../cpu-time.fixture.ts'
 import type { ProtocolError } from '../error/protocol-error.ts'
 import type { Json } from '../json/json.ts'
 import { cutLengths, jsonText, splitAt } from '../json/text.fixture.ts'
@@ -180,7 +179,8 @@ describe('what is declared', () => {
     for (const path of Object.keys(fields)) expect(message).toContain(`'${path}'`)
   })
 
-  test('wildcards that cross names cost what the document has of them', () => {
+  // Following each of the 2^40 combinations of wildcards and names would never end.
+  test('follows crossed wildcards only as far as the document goes', () => {
     const crossed = Array.from({ length: 40 }, (_, i) =>
       [
         ...Array(40)
@@ -189,12 +189,10 @@ describe('what is declared', () => {
         `f${i}`,
       ].join('.'),
     )
-    const cpuTime = startCpuTime()
     const fields = Object.fromEntries(crossed.map(path => [path, 'set' as const]))
     const document = `${'{"a":'.repeat(40)}{"f0":1,"f39":2,"g":3}${'}'.repeat(40)}`
     expect(watch(fields, [document]).updates).toMatchObject([{ value: 1 }, { value: 2 }])
     expect(watch(fields, [document.replaceAll('"a"', '"b"')]).updates).toEqual([])
-    expect(cpuTime()).toBeLessThan(2_000)
   })
 
   test('a text that may instead be an object with fields is fine', () => {
@@ -336,8 +334,9 @@ describe('where Kortyx goes wrong', () => {
     expect(watcher.json.error?.message).toBe('offset 19: expected more of a string, found "\\u0001"')
   })
 
-  test('the time is that of the text, whatever the number of matches and of fields', () => {
-    const items = Array.from({ length: 20_000 }, (_, i) => ({ body: `body of ${i}`, tags: [i], title: 't' }))
+  // Looking at all earlier matches for each piece would take 6 * 10^10 steps, far more than a test has time for.
+  test('reads a text in linear time, whatever the number of matches and fields', () => {
+    const items = Array.from({ length: 50_000 }, (_, i) => ({ body: `body of ${i}`, tags: [i], title: 't' }))
     const text = JSON.stringify({ items, body: 'long text '.repeat(20_000) })
     const many = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`items.*.f${i}`, 'set' as const]))
     const fields: Fields = {
@@ -349,13 +348,11 @@ describe('where Kortyx goes wrong', () => {
     }
     const watcher = new FieldWatcher(fields)
     const receiver = new StructuredAccumulator()
-    const cpuTime = startCpuTime()
-    for (let i = 0; i < text.length; i += 4) {
-      for (const update of watcher.push(text.slice(i, i + 4))) {
+    for (let i = 0; i < text.length; i += 2) {
+      for (const update of watcher.push(text.slice(i, i + 2))) {
         receiver.write({ type: 'structured-data', streamId: 's', dataType: 'test', ...update })
       }
     }
-    expect(cpuTime()).toBeLessThan(10_000)
     expect(isDeepStrictEqual(receiver.read()?.data, JSON.parse(text))).toBe(true)
   })
 })

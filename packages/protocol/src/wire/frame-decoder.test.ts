@@ -2,7 +2,6 @@
 
 import * as fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
-import { startCpuTime } from '../cpu-time.fixture.ts'
 import { ProtocolError } from '../error/protocol-error.ts'
 import type { Frame } from '../frame/frame.ts'
 import { FrameWriter } from '../frame/frame-writer.ts'
@@ -208,12 +207,11 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
     })
   })
 
-  it('a long frame in many pieces costs what its length does', () => {
-    const text = line(JSON.stringify({ ...first, sessionId: 'x'.repeat(2_000_000) }))
-    const pieces = Array.from({ length: Math.ceil(text.length / 8) }, (_, i) => text.slice(i * 8, i * 8 + 8))
-    const cpuTime = startCpuTime()
+  // Copying or scanning the frame again for each piece would touch 2 * 10^12 characters, far more than a test has time for.
+  it('reads a frame of 4 MB in pieces of 4 characters in linear time', () => {
+    const text = line(JSON.stringify({ ...first, sessionId: 'x'.repeat(4_000_000) }))
+    const pieces = Array.from({ length: Math.ceil(text.length / 4) }, (_, i) => text.slice(i * 4, i * 4 + 4))
     expect(decode(pieces).frames).toHaveLength(1)
-    expect(cpuTime()).toBeLessThan(2000)
   })
 
   it('gives frames or a typed error for any bytes', () => {

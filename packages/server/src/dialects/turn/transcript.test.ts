@@ -89,32 +89,48 @@ test('words and files are what is said: what not every dialect can say is not', 
   expect(contentOf([file])).not.toBe(contentOf([other]))
 })
 
-test('a transcript of 10,000 messages in a session of as many costs what its length costs', () => {
-  const cpuTime = (count: number) => {
-    const ids = Array.from({ length: count }, (_, i) => i)
+/** An array that counts how often its elements are read. */
+function counted<T>(elements: readonly T[], count: () => void): readonly T[] {
+  return new Proxy(elements, {
+    get(target, key) {
+      if (typeof key === 'string' && /^\d/.test(key)) count()
+      return Reflect.get(target, key, target)
+    },
+  })
+}
+
+test('looks at each message a bounded number of times, however many there are', () => {
+  const readsOf = (length: number): number => {
+    let reads = 0
+    const list = <T>(elementOf: (i: number) => T): readonly T[] =>
+      counted(
+        Array.from({ length }, (_, i) => elementOf(i)),
+        () => reads++,
+      )
+    const messages = (hasIds: boolean) => list(i => user(`${i}`, hasIds ? `u${i}` : undefined))
     const part = (i: number) => ({ type: 'tool', toolCallId: `c${i}`, state: 'output-available', key: '', at: i })
     const view = {
-      messages: ids.flatMap(i => [
+      messages: list(i => [
         { id: `u${i}`, role: 'user', at: i, parts: [{ type: 'text', text: `${i}` }] },
         { id: `a${i}`, role: 'assistant', runId: `r${i}`, at: i, parts: [part(i)] },
-      ]),
-      requests: ids.map(i => ({ runId: `r${i}`, status: 'started', message: { messageId: `u${i}`, parts: [] } })),
-      runs: ids.map(i => ({ runId: `r${i}`, finishedAt: 1 })),
+      ]).flat(),
+      requests: list(i => ({ runId: `r${i}`, status: 'started', message: { messageId: `u${i}`, parts: [] } })),
+      runs: list(i => ({ runId: `r${i}`, finishedAt: 1 })),
       pendings: [],
       interrupts: [],
-    } as never
-    const answers = ids.map(i => ({ kind: 'tool-result', id: `c${i}`, output: 1 }) as const)
-    const [ids1, none] = [true, false].map(hasId => ids.map(i => user(`${i}`, hasId ? `u${i}` : undefined)))
-    const lost = [user('lost'), ...(none ?? []), user('new')]
-    const start = process.threadCpuUsage()
-    for (const posted of [ids1, none, lost]) positionOf(userMessagesIn(view), posted as never)
-    expect(matchAnswers(view, answers).settled).toHaveLength(count)
-    const used = process.threadCpuUsage(start)
-    return used.user + used.system
+    }
+    const session = { ...view, messages: counted(view.messages, () => reads++) } as never
+    const answers = list(i => ({ kind: 'tool-result', id: `c${i}`, output: 1 }) as const)
+    const withLost = counted([user('lost'), ...messages(false), user('new')], () => reads++)
+    for (const posted of [messages(true), messages(false), withLost]) {
+      const said = counted(userMessagesIn(session), () => reads++)
+      expect(positionOf(said, posted)).toBeDefined()
+    }
+    expect(matchAnswers(session, answers).settled).toHaveLength(length)
+    return reads
   }
-  cpuTime(1_000)
-  const small = Math.min(cpuTime(2_500), cpuTime(2_500), cpuTime(2_500))
-  const large = Math.min(cpuTime(10_000), cpuTime(10_000), cpuTime(10_000))
-  // Four times as much when linear, sixteen times when quadratic.
-  expect(large / small).toBeLessThan(10)
+  // Exactly linear: each element more adds the same number of reads.
+  const growth = readsOf(200) - readsOf(100)
+  expect(readsOf(1_000) - readsOf(900)).toBe(growth)
+  expect(growth / 100).toBeLessThan(50)
 })
