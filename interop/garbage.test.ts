@@ -1,4 +1,4 @@
-import type { Dialect, Told } from '@millrace/dialects'
+import type { DecodedChunk, Dialect } from '@millrace/dialects'
 import { checkChunk, checkOrigin, ProtocolError } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -151,7 +151,7 @@ function hear(dialect: Dialect<unknown>, events: readonly unknown[]): void {
 
 const STATUSES: ReadonlySet<unknown> = new Set(['completed', 'failed', 'interrupted', 'aborted', 'paused'])
 
-function understood(decode: () => readonly Told[], event: unknown): readonly Told[] {
+function understood(decode: () => readonly DecodedChunk[], event: unknown): readonly DecodedChunk[] {
   try {
     return decode()
   } catch (error) {
@@ -160,7 +160,7 @@ function understood(decode: () => readonly Told[], event: unknown): readonly Tol
   }
 }
 
-function look({ chunk, origin, messageId, sequence, timestamp }: Told, event: unknown): void {
+function look({ chunk, origin, messageId, sequence, timestamp }: DecodedChunk, event: unknown): void {
   const problem =
     checkChunk(chunk) ??
     (origin === undefined ? undefined : checkOrigin(origin)) ??

@@ -1,4 +1,4 @@
-import type { Dialect, Told } from '@millrace/dialects'
+import type { DecodedChunk, Dialect } from '@millrace/dialects'
 import type { Chunk } from '@millrace/protocol'
 import * as fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
@@ -39,7 +39,7 @@ interface Meant {
   readonly guest?: string
 }
 
-function meantIn({ chunk, origin }: Told): Meant {
+function meantIn({ chunk, origin }: DecodedChunk): Meant {
   if (origin?.guest !== undefined) return { chunk, guest: origin.guest }
   if (origin === undefined || origin.agentId === origin.runId || AGENTS.test(chunk.type)) return { chunk }
   return { chunk, agentId: origin.agentId }
@@ -61,4 +61,4 @@ function heard(dialect: Dialect<unknown>, entries: Recorded['live'], { status }:
 /** As it comes out of the wire. */
 const json = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
-const chunkOf = ({ chunk }: Told): Chunk => chunk
+const chunkOf = ({ chunk }: DecodedChunk): Chunk => chunk

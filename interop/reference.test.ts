@@ -1,4 +1,4 @@
-import type { Dialect, Told } from '@millrace/dialects'
+import type { DecodedChunk, Dialect } from '@millrace/dialects'
 import type { Chunk } from '@millrace/protocol'
 import { expect, test } from 'vitest'
 import { sampleChunks } from '../bench/fixtures/chunks.ts'
@@ -79,7 +79,7 @@ function isHeard(dialect: Dialect<unknown>, chunk: Chunk): boolean {
   const decoder = dialect.decoder()
   const json = (event: unknown): unknown => JSON.parse(JSON.stringify(event))
   for (const event of before) decoder.decode(json(event))
-  const heard = said.flatMap(event => decoder.decode(json(event)).map(({ chunk }: Told) => chunk))
+  const heard = said.flatMap(event => decoder.decode(json(event)).map(({ chunk }: DecodedChunk) => chunk))
   return JSON.stringify(sorted(heard)) === JSON.stringify(sorted([chunk]))
 }
 

@@ -1,6 +1,6 @@
+export type { ClientAnswer, ClientMessage, ClientRequest, UserPart } from './dialect/client-request.ts'
 export { convert } from './dialect/convert.ts'
-export type { Decoder, Dialect, Encoder, EndStatus, Told } from './dialect/dialect.ts'
-export type { Posted, PostedAnswer, PostedMessage, UserPart } from './dialect/posted.ts'
+export type { DecodedChunk, Decoder, Dialect, Encoder, EndStatus } from './dialect/dialect.ts'
 export { chunkMeant, type Supplement, supplementOf } from './dialect/supplement.ts'
 export { type EventFormat, EventReader, readEvents, type WireEvent } from './http/event-reader.ts'
 export { newId } from './http/new-id.ts'

@@ -1,7 +1,7 @@
 // Our own log as a dialect among the others: an entry a line.
 
 import { encodeRecording } from '@millrace/client/log'
-import type { Decoder, Encoder, EndStatus, Told } from '@millrace/dialects'
+import type { DecodedChunk, Decoder, Encoder, EndStatus } from '@millrace/dialects'
 import {
   type Chunk,
   type Entry,
@@ -41,7 +41,7 @@ export class LogDecoder implements Decoder<unknown> {
     return this.#others.size
   }
 
-  decode(event: unknown): readonly Told[] {
+  decode(event: unknown): readonly DecodedChunk[] {
     return this.#entriesOf(event).filter(entry => this.#isOf(entry))
   }
 
@@ -86,8 +86,8 @@ export class LogEncoder implements Encoder<unknown> {
     this.#origin = { runId, lane: 'main', agentId: runId, agentType, step: 1 }
   }
 
-  encode(told: Told): readonly unknown[] {
-    if (told.isPast) return []
+  encode(told: DecodedChunk): readonly unknown[] {
+    if (told.isHistory) return []
     const { chunk } = told
     const before = this.#sequence > 0 ? [] : this.#begin(chunk)
     this.#hasEnded = chunk.type === 'run-finished' || chunk.type === 'run-paused'
@@ -112,7 +112,7 @@ export class LogEncoder implements Encoder<unknown> {
     return [JSON.parse(header), ...(isStart ? [] : [this.#entry({ chunk: { type: 'run-started', program } })])]
   }
 
-  #entry({ chunk, origin = this.#origin, timestamp = Date.now() }: Told): Entry {
+  #entry({ chunk, origin = this.#origin, timestamp = Date.now() }: DecodedChunk): Entry {
     this.#timestamp = Math.max(this.#timestamp, timestamp)
     // What a dialect lets through need not be what a log takes.
     return validateEntry({ sequence: ++this.#sequence, timestamp: this.#timestamp, origin, chunk })

@@ -7,7 +7,7 @@ import {
   type PendingRef,
   ProtocolError,
 } from '@millrace/protocol'
-import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
+import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { chunkMeant } from '../dialect/supplement.ts'
 import { expectOrigin, expectString, validated } from '../dialect/validate.ts'
 import { askedBy, asksPeople, callsIn, clientCall, deadlineOf, interruptsIn, questionOf } from './asked.ts'
@@ -15,7 +15,7 @@ import { type AgUiEvent, type AgUiInterrupt, type AgUiMessage, type EventOf, EXT
 import { chunkOf, type EventContext, jsonOf, outputOf } from './event-to-chunk.ts'
 import { chunksOf, diffSnapshot, pastChunksOf, ReceivedFacts } from './snapshot-diff.ts'
 
-const NONE: readonly Told[] = []
+const NONE: readonly DecodedChunk[] = []
 
 /** A call whose arguments are on their way. */
 interface StreamedCall {
@@ -60,16 +60,16 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     return this.#status
   }
 
-  decode(event: AgUiEvent): readonly Told[] {
+  decode(event: AgUiEvent): readonly DecodedChunk[] {
     if (typeof event?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'event: expected an object with a type')
     const told = this.#decoded(event)
     if (this.#runId === undefined)
-      for (const { chunk, origin, isPast } of told) if (!origin && !isPast) this.#heard.follow(chunk)
+      for (const { chunk, origin, isHistory } of told) if (!origin && !isHistory) this.#heard.follow(chunk)
     return told
   }
 
-  #decoded(event: AgUiEvent): readonly Told[] {
+  #decoded(event: AgUiEvent): readonly DecodedChunk[] {
     // Most of what is said: not worth asking what else it might be, which takes longer than to read it.
     if (event.type === 'TEXT_MESSAGE_CONTENT' && !this.#piecewise) return this.#part(event)
     if (event.type.endsWith('_CHUNK')) return this.#piece(event as EventOf<'TEXT_MESSAGE_CHUNK' | 'TOOL_CALL_CHUNK'>)
@@ -78,7 +78,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     return first.length === 0 ? told : [...first, ...told]
   }
 
-  #event(event: AgUiEvent): readonly Told[] {
+  #event(event: AgUiEvent): readonly DecodedChunk[] {
     switch (event.type) {
       case 'RUN_STARTED':
         return this.#started(event)
@@ -126,18 +126,18 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   }
 
   /** What belongs to a part, by the name of a message; what people said is theirs. */
-  #part(event: AgUiEvent): readonly Told[] {
+  #part(event: AgUiEvent): readonly DecodedChunk[] {
     if (!('messageId' in event) || event.messageId === undefined) return this.#meant(event, {})
     if (this.#others.size > 0 && this.#others.has(event.messageId)) return NONE
     return this.#meant(event, { id: this.#idOf(expectString(event.messageId, 'event.messageId'), event.subagentRunId) })
   }
 
-  #meant(event: AgUiEvent, known: Partial<EventContext>): readonly Told[] {
+  #meant(event: AgUiEvent, known: Partial<EventContext>): readonly DecodedChunk[] {
     const chunk = chunkMeant(chunkOf(event, known as EventContext), event.metadata?.millrace)
     return chunk === undefined ? NONE : [this.#told(chunk, event)]
   }
 
-  #told(chunk: Chunk, event: AgUiEvent): Told {
+  #told(chunk: Chunk, event: AgUiEvent): DecodedChunk {
     const guest = expectOrigin(event.metadata?.millraceOrigin)
     if (guest) return { chunk, origin: guest }
     const agentId = chunk.type.startsWith('subagent-') ? undefined : (event as { subagentRunId?: string }).subagentRunId
@@ -160,7 +160,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     return messageId.startsWith(prefix) ? messageId.slice(prefix.length) : messageId
   }
 
-  #started(event: EventOf<'RUN_STARTED'>): readonly Told[] {
+  #started(event: EventOf<'RUN_STARTED'>): readonly DecodedChunk[] {
     this.#status = undefined
     const ours = event.metadata?.millrace as { readonly runId?: unknown } | null | undefined
     if (typeof ours?.runId !== 'string') return [{ chunk: { type: 'start' } }]
@@ -169,7 +169,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     return NONE
   }
 
-  #custom(event: EventOf<'CUSTOM'>): readonly Told[] {
+  #custom(event: EventOf<'CUSTOM'>): readonly DecodedChunk[] {
     if (event.name === EXTENSION) return this.#extension(event)
     const asked = event.metadata?.millrace === undefined ? askedBy(event) : undefined
     if (!asked) return this.#meant(event, {})
@@ -177,7 +177,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     return [this.#told(asked.chunk, event), this.#waits([asked.awaits])]
   }
 
-  #extension(event: EventOf<'CUSTOM'>): readonly Told[] {
+  #extension(event: EventOf<'CUSTOM'>): readonly DecodedChunk[] {
     const chunk = event.value as unknown as Chunk | undefined
     if (typeof chunk?.type !== 'string')
       throw new ProtocolError('invalid-chunk', `event CUSTOM ${EXTENSION}: expected a chunk as its value`)
@@ -185,13 +185,13 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   }
 
   /** What another server says by all of its messages, and has not said otherwise. */
-  #snapshot({ messages }: EventOf<'MESSAGES_SNAPSHOT'>): readonly Told[] {
-    const { past, isAnew, facts } = diffSnapshot(messages, this.#posted, this.#heard.facts)
-    const told: Told[] = this.#isPastTold ? [] : pastChunksOf(past).map(chunk => ({ chunk, isPast: true }))
+  #snapshot({ messages }: EventOf<'MESSAGES_SNAPSHOT'>): readonly DecodedChunk[] {
+    const { past, retractsAll, facts } = diffSnapshot(messages, this.#posted, this.#heard.facts)
+    const told: DecodedChunk[] = this.#isPastTold ? [] : pastChunksOf(past).map(chunk => ({ chunk, isHistory: true }))
     this.#isPastTold ||= past.length > 0
-    if (isAnew) {
+    if (retractsAll) {
       this.#heard.forget()
-      told.push({ chunk: { type: 'step-discarded', reason: 'messages-snapshot' }, isAnew })
+      told.push({ chunk: { type: 'step-discarded', reason: 'messages-snapshot' }, retractsAll })
     }
     for (const fact of facts) {
       const { kind, id, text } = fact
@@ -201,7 +201,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     return told
   }
 
-  #callEnd(event: EventOf<'TOOL_CALL_END'>): readonly Told[] {
+  #callEnd(event: EventOf<'TOOL_CALL_END'>): readonly DecodedChunk[] {
     const { toolCallId } = event
     const call = this.#calls.get(toolCallId)
     this.#calls.delete(toolCallId)
@@ -214,7 +214,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     return this.#meant(event, { toolName: call.toolName, input })
   }
 
-  #agentStart(event: EventOf<'SUBAGENT_STARTED'>): readonly Told[] {
+  #agentStart(event: EventOf<'SUBAGENT_STARTED'>): readonly DecodedChunk[] {
     const { subagentRunId: agentId, name: agentType, parentToolCallId: toolCallId = '' } = event
     const chunk = chunkMeant(chunkOf(event, {} as EventContext), event.metadata?.millrace)
     const lane = chunk?.type === 'subagent-start' ? (chunk.lane ?? agentId) : agentId
@@ -223,7 +223,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     return chunk === undefined ? NONE : [this.#told(chunk, event)]
   }
 
-  #finished(event: EventOf<'RUN_FINISHED'>): readonly Told[] {
+  #finished(event: EventOf<'RUN_FINISHED'>): readonly DecodedChunk[] {
     const { outcome, result, metadata } = event
     const aside = metadata?.millrace
     const calls = outcome?.type === 'success' ? callsIn(outcome.pendingToolCallIds) : []
@@ -246,7 +246,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     return [this.#told({ type: 'output', output: result }, event), ...told]
   }
 
-  #failed(event: EventOf<'RUN_ERROR'>): readonly Told[] {
+  #failed(event: EventOf<'RUN_ERROR'>): readonly DecodedChunk[] {
     const aside = event.metadata?.millrace
     const chunk = chunkMeant(chunkOf(event, {} as EventContext), aside)
     this.#status = 'failed'
@@ -257,8 +257,8 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   }
 
   /** What another server's run waits for. */
-  #asked(interrupts: readonly AgUiInterrupt[]): readonly Told[] {
-    const told: Told[] = []
+  #asked(interrupts: readonly AgUiInterrupt[]): readonly DecodedChunk[] {
+    const told: DecodedChunk[] = []
     for (const interrupt of interruptsIn(interrupts)) {
       const { id, toolCallId } = interrupt
       const request = this.#requestOf(interrupt)
@@ -271,7 +271,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   }
 
   /** Names what it waits for: calls that are open and not among it are the server's own. */
-  #waits(more: readonly PendingRef[]): Told {
+  #waits(more: readonly PendingRef[]): DecodedChunk {
     this.#awaits.push(...more)
     return { chunk: validated({ type: 'run-paused', awaits: [...this.#awaits] }) }
   }
@@ -286,12 +286,14 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   }
 
   /** A piece of a message or call that has no start and no end of its own. */
-  #piece(event: EventOf<'TEXT_MESSAGE_CHUNK' | 'REASONING_MESSAGE_CHUNK' | 'TOOL_CALL_CHUNK'>): readonly Told[] {
+  #piece(
+    event: EventOf<'TEXT_MESSAGE_CHUNK' | 'REASONING_MESSAGE_CHUNK' | 'TOOL_CALL_CHUNK'>,
+  ): readonly DecodedChunk[] {
     const kind = event.type === 'TOOL_CALL_CHUNK' ? 'call' : event.type === 'TEXT_MESSAGE_CHUNK' ? 'text' : 'reasoning'
     const said = event.type === 'TOOL_CALL_CHUNK' ? event.toolCallId : event.messageId
     const isOther =
       this.#piecewise && (this.#piecewise.kind !== kind || (said ?? this.#piecewise.id) !== this.#piecewise.id)
-    const told: Told[] = isOther ? [...this.#endPiece()] : []
+    const told: DecodedChunk[] = isOther ? [...this.#endPiece()] : []
     const id = said ?? this.#piecewise?.id
     if (typeof id !== 'string')
       throw new ProtocolError('invalid-chunk', `event ${event.type}: expected an id in the first of its kind`)
@@ -304,7 +306,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     return told
   }
 
-  #endPiece(): readonly Told[] {
+  #endPiece(): readonly DecodedChunk[] {
     const { kind, id } = this.#piecewise as { kind: 'text' | 'reasoning' | 'call'; id: string }
     this.#piecewise = undefined
     if (kind === 'call') return this.#event({ type: 'TOOL_CALL_END', toolCallId: id })

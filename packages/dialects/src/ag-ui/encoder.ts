@@ -1,6 +1,6 @@
 import type { Usage } from '@millrace/protocol'
 import { type Chunk, type ChunkOf, type Json, messageIdOf, type Origin, type RunStatus } from '@millrace/protocol'
-import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
+import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import type { AgUiUsage } from './event.ts'
 import {
   type AgUiEvent,
@@ -81,7 +81,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     this.#calls.transcript = this.#transcript
   }
 
-  encode({ chunk, origin }: Told): readonly AgUiEvent[] {
+  encode({ chunk, origin }: DecodedChunk): readonly AgUiEvent[] {
     this.#runId ??= origin?.runId ?? (chunk.type === 'run-requested' ? chunk.runId : '')
     const speaker = this.#speaker(origin)
     const lane = origin?.lane ?? ''

@@ -1,8 +1,8 @@
 // What a run waits for, as interrupts. Their ids tell what they ask for, so that an answer needs no more than the id.
 
 import type { Chunk, ChunkOf, Json, JsonObject, Question } from '@millrace/protocol'
+import type { ClientAnswer } from '../dialect/client-request.ts'
 import { defined } from '../dialect/fields.ts'
-import type { PostedAnswer } from '../dialect/posted.ts'
 import { isToolResult } from '../dialect/tool-result.ts'
 import type { AgUiInterrupt } from './event.ts'
 
@@ -121,7 +121,7 @@ function schemaOf(question: Question): JsonObject | undefined {
 }
 
 /** What an interrupt may be called that an answer answers: as another's server has it, or as ours does. */
-export const interruptIdsOf = ({ kind, id }: PostedAnswer): readonly string[] => [
+export const interruptIdsOf = ({ kind, id }: ClientAnswer): readonly string[] => [
   id,
   `${kind === 'approval' ? APPROVAL : kind === 'interrupt' ? QUESTION : CALL}${id}`,
 ]
@@ -134,7 +134,7 @@ export interface AgUiResume {
 }
 
 /** What an answer to an interrupt answers; undefined where it answers nothing: a question that nobody wants to answer. */
-export function answerOf({ interruptId, status, payload }: AgUiResume): PostedAnswer | undefined {
+export function answerOf({ interruptId, status, payload }: AgUiResume): ClientAnswer | undefined {
   const isCancelled = status === 'cancelled'
   if (interruptId.startsWith(APPROVAL)) {
     const id = interruptId.slice(APPROVAL.length)

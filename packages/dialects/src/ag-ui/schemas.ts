@@ -1,7 +1,7 @@
 // What a client of AG-UI sends, and what of it is a person's to say.
 
 import * as z from 'zod'
-import type { Posted, PostedAnswer, PostedMessage, UserPart } from '../dialect/posted.ts'
+import type { ClientAnswer, ClientMessage, ClientRequest, UserPart } from '../dialect/client-request.ts'
 import { anyJson, anyObject } from '../dialect/schemas.ts'
 import { outputOf } from './event-to-chunk.ts'
 import { answerOf } from './interrupts.ts'
@@ -59,21 +59,23 @@ export type RunAgentInput = z.output<typeof RunAgentInputSchema>
 type InputMessage = RunAgentInput['messages'][number]
 
 /** What a request amounts to. A transcript that ends with what a person said, and was answered, asks for another answer. */
-export function postedOf({ messages, resume = [] }: RunAgentInput): Posted {
-  const isSaidLast = messages.at(-1)?.role === 'user'
+export function clientRequestOf({ messages, resume = [] }: RunAgentInput): ClientRequest {
+  const endsWithUserMessage = messages.at(-1)?.role === 'user'
   const foreign = messages.find(({ role }) => role === 'system' || role === 'developer')
   const results = messages.filter(({ role }) => role === 'tool').map(resultOf)
   const answers = resume.flatMap(entry => answerOf(entry) ?? [])
   return {
-    said: messages.filter(({ role }) => role === 'user').map(saidOf),
-    isSaidLast,
+    userMessages: messages.filter(({ role }) => role === 'user').map(saidOf),
+    endsWithUserMessage,
     answers: [...results, ...answers],
-    ...(foreign && { foreign: `message ${foreign.id}: instructions are the agent's own, not a client's to give` }),
-    ...(isSaidLast && { regenerate: true }),
+    ...(foreign && {
+      forbiddenContent: `message ${foreign.id}: instructions are the agent's own, not a client's to give`,
+    }),
+    ...(endsWithUserMessage && { regenerate: true }),
   }
 }
 
-function saidOf({ id, content }: InputMessage): PostedMessage {
+function saidOf({ id, content }: InputMessage): ClientMessage {
   const parts =
     typeof content === 'string' ? [{ type: 'text' as const, text: content }] : (content as unknown as InputPart[])
   return { id, parts: parts.map(partOf) }
@@ -87,7 +89,7 @@ function partOf(part: InputPart): UserPart {
   return { type: 'file', url: type === 'data' ? `data:${mimeType};base64,${value}` : value, mediaType: mimeType }
 }
 
-function resultOf({ toolCallId: id = '', content, error }: InputMessage): PostedAnswer {
+function resultOf({ toolCallId: id = '', content, error }: InputMessage): ClientAnswer {
   if (error !== undefined) return { kind: 'tool-result', id, error }
   return { kind: 'tool-result', id, output: outputOf(content) }
 }

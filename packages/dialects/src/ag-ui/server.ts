@@ -1,7 +1,7 @@
 // A server of AG-UI, as our client asks it: what `HttpAgent` posts, and the events that answer it.
 
 import type { JsonObject, Message } from '@millrace/protocol'
-import type { PostedAnswer } from '../dialect/posted.ts'
+import type { ClientAnswer } from '../dialect/client-request.ts'
 import { ForeignConnection } from '../foreign-server/foreign-connection.ts'
 import type { ForeignReply, ForeignRequest, ForeignServer } from '../foreign-server/foreign-server.ts'
 import { HttpReply } from '../foreign-server/http-reply.ts'
@@ -96,7 +96,7 @@ export class AgUiServer implements ForeignServer {
   }
 
   /** How an answer is said, where it answers an interrupt: what came of a call is in the messages, too. */
-  #resumed(answer: PostedAnswer): AgUiResume[] {
+  #resumed(answer: ClientAnswer): AgUiResume[] {
     const interruptId = interruptIdsOf(answer).find(id => this.#interrupts.has(id)) ?? this.#byCall.get(answer.id)
     if (interruptId === undefined) return []
     switch (answer.kind) {

@@ -71,7 +71,7 @@ export interface SnapshotDiff {
   /** What was there before, of which the client knew nothing. */
   readonly past: readonly AgUiMessage[]
   /** Whether what was streamed does not hold as it was: then all is told. */
-  readonly isAnew: boolean
+  readonly retractsAll: boolean
   readonly facts: readonly Fact[]
 }
 
@@ -161,10 +161,10 @@ const textIn = (content: string | readonly AgUiContent[] | null | undefined): st
   typeof content === 'string' ? content : content ? JSON.stringify(content) : ''
 
 /** What there is besides what was heard, where that still holds. */
-function added(facts: readonly Fact[], heard: readonly Fact[]): Pick<SnapshotDiff, 'isAnew' | 'facts'> {
+function added(facts: readonly Fact[], heard: readonly Fact[]): Pick<SnapshotDiff, 'retractsAll' | 'facts'> {
   // A server that tells only of what it was asked has not taken its answer back.
   if (!facts.some(({ kind }) => kind !== 'result'))
-    return { isAnew: false, facts: facts.filter(one => !isIn(heard, one)) }
+    return { retractsAll: false, facts: facts.filter(one => !isIn(heard, one)) }
   const news = facts.filter(one => !isIn(heard, one))
   const gone = heard.filter(one => one.kind !== 'result' && !isIn(facts, one))
   // Clients keep the reasonings that they have where they are told of none.
@@ -172,9 +172,9 @@ function added(facts: readonly Fact[], heard: readonly Fact[]): Pick<SnapshotDif
   const isLost = gone.some(({ kind }) => kind !== 'reasoning' || !keepsThoughts)
   const first = facts.findIndex(one => one.kind !== 'result' && news.includes(one))
   const isBetween = first >= 0 && facts.slice(first).some(one => one.kind !== 'result' && !news.includes(one))
-  if (!isLost && !isBetween) return { isAnew: false, facts: news }
+  if (!isLost && !isBetween) return { retractsAll: false, facts: news }
   return {
-    isAnew: true,
+    retractsAll: true,
     facts: keepsThoughts ? [...heard.filter(({ kind }) => kind === 'reasoning'), ...facts] : facts,
   }
 }

@@ -1,12 +1,12 @@
 import { type Chunk, type Json, type Origin, ProtocolError } from '@millrace/protocol'
-import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
+import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { statusAfter } from '../dialect/status-after.ts'
 import { chunkMeant } from '../dialect/supplement.ts'
 import { expectOrigin, expectString, validated } from '../dialect/validate.ts'
 import { chunkOf, type StreamContext, type UIMessageChunk } from './chunk.ts'
 import { type AiSdkExtension, EXTENSION } from './extension.ts'
 
-const NONE: readonly Told[] = []
+const NONE: readonly DecodedChunk[] = []
 
 /** Understands a UI message stream: ours, or that of a server of the AI SDK. */
 export class AiSdkDecoder implements Decoder<UIMessageChunk> {
@@ -23,7 +23,7 @@ export class AiSdkDecoder implements Decoder<UIMessageChunk> {
     return this.#status
   }
 
-  decode(event: UIMessageChunk): readonly Told[] {
+  decode(event: UIMessageChunk): readonly DecodedChunk[] {
     if (typeof event?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'chunk: expected an object with a type')
     const guest = expectOrigin(event.millraceOrigin)
@@ -40,12 +40,12 @@ export class AiSdkDecoder implements Decoder<UIMessageChunk> {
     return chunk === undefined ? NONE : [this.#told(chunk, guest)]
   }
 
-  #told(chunk: Chunk, guest?: Origin): Told {
+  #told(chunk: Chunk, guest?: Origin): DecodedChunk {
     if (guest) return { chunk, origin: guest }
     return this.#messageId === undefined ? { chunk } : { chunk, messageId: this.#messageId }
   }
 
-  #extension({ data }: { readonly data?: unknown }, guest: Origin | undefined): readonly Told[] {
+  #extension({ data }: { readonly data?: unknown }, guest: Origin | undefined): readonly DecodedChunk[] {
     const { chunk, origin: said } = (data ?? {}) as Partial<AiSdkExtension>
     if (typeof chunk?.type !== 'string')
       throw new ProtocolError('invalid-chunk', `chunk ${EXTENSION}.data: expected { chunk }`)

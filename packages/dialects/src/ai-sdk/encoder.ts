@@ -1,5 +1,5 @@
 import { type Chunk, isWord, messageIdOf, type Origin } from '@millrace/protocol'
-import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
+import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
 import { chunkOf, eventOf, type UIMessageChunk } from './chunk.ts'
 import { derived, isAnswer, streamedInput, unanswered, unansweredBy } from './derived.ts'
@@ -48,7 +48,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
     this.#answered = answered
   }
 
-  encode({ chunk, origin }: Told): readonly UIMessageChunk[] {
+  encode({ chunk, origin }: DecodedChunk): readonly UIMessageChunk[] {
     if (this.#isEnded) return NONE
     if (origin && origin.guest === undefined) this.#runId ??= origin.runId
     this.#isIdle = false
@@ -252,8 +252,8 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
   /** A chunk that the AI SDK has nothing for. */
   #extension(chunk: Chunk, origin: Origin | undefined): readonly UIMessageChunk[] {
     const told = isChild(origin) ? { chunk, origin } : { chunk }
-    const name = nameOf(told as Told, this.#names)
-    const events = [extension(told as Told, name)]
+    const name = nameOf(told as DecodedChunk, this.#names)
+    const events = [extension(told as DecodedChunk, name)]
     if (name === undefined) return events
     this.#names.set(name, unansweredBy(chunk))
     this.#keep(events, chunk, isChild(origin) ? undefined : origin, isChild(origin))

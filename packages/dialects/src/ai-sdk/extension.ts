@@ -1,12 +1,12 @@
 import type { Origin } from '@millrace/protocol'
-import type { Told } from '../dialect/dialect.ts'
+import type { DecodedChunk } from '../dialect/dialect.ts'
 import type { UIMessageChunk } from './chunk.ts'
 
 /** The type under which goes what the AI SDK has no chunk for: `data` is the chunk, and whose it is where it is a sub-agent's. */
 export const EXTENSION = 'data-millrace'
 
 /** What an extension holds. */
-export type AiSdkExtension = Pick<Told, 'chunk' | 'origin'>
+export type AiSdkExtension = Pick<DecodedChunk, 'chunk' | 'origin'>
 
 /** A chunk that the AI SDK has nothing for: kept in its message under a name, the last of each, or only heard by `onData`. */
 export function extension({ chunk, origin }: AiSdkExtension, name?: string): UIMessageChunk {

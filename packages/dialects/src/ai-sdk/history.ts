@@ -1,15 +1,15 @@
 // Messages that a page of the AI SDK has, as they were said: what a server gives who opens a session again.
 
 import { type MessageChunk, ProtocolError } from '@millrace/protocol'
-import type { Told } from '../dialect/dialect.ts'
+import type { DecodedChunk } from '../dialect/dialect.ts'
 import type { UIMessageChunk } from './chunk.ts'
 import { AiSdkDecoder } from './decoder.ts'
 import type { UIMessage, UIMessagePart } from './message.ts'
 
 /** What messages say, oldest first: of a person's the message, of an answer its chunks. Throws a `ProtocolError` for what is no message. */
-export function toldIn(messages: unknown): Told[] {
+export function toldIn(messages: unknown): DecodedChunk[] {
   if (!Array.isArray(messages)) throw new ProtocolError('invalid-field', 'messages: expected a list')
-  return messages.flatMap((message: UIMessage): readonly Told[] => {
+  return messages.flatMap((message: UIMessage): readonly DecodedChunk[] => {
     if (typeof message?.id !== 'string' || !Array.isArray(message.parts))
       throw new ProtocolError('invalid-field', 'messages: expected an id and parts')
     if (message.role === 'user') return [{ chunk: saidIn(message) }]

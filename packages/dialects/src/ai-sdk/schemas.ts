@@ -2,7 +2,7 @@
 
 import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
-import type { Posted, PostedAnswer, PostedMessage, UserPart } from '../dialect/posted.ts'
+import type { ClientAnswer, ClientMessage, ClientRequest, UserPart } from '../dialect/client-request.ts'
 import { AnswersSchema, anyObject } from '../dialect/schemas.ts'
 import { EXTENSION } from './extension.ts'
 
@@ -40,15 +40,15 @@ type AiSdkChatRequest = z.output<typeof ChatRequestSchema>
 export type { AiSdkChatRequest as ChatRequest }
 
 /** What a request amounts to. */
-export function postedOf({ messages, trigger, messageId, answers = [] }: AiSdkChatRequest): Posted {
-  const said = messages.filter(({ role }) => role === 'user').map(saidOf)
+export function clientRequestOf({ messages, trigger, messageId, answers = [] }: AiSdkChatRequest): ClientRequest {
+  const userMessages = messages.filter(({ role }) => role === 'user').map(saidOf)
   const settled = messages.filter(({ role }) => role === 'assistant').flatMap(({ parts }) => parts.flatMap(answersIn))
   return {
-    said,
-    isSaidLast: messages.at(-1)?.role === 'user',
+    userMessages,
+    endsWithUserMessage: messages.at(-1)?.role === 'user',
     answers: [...settled, ...answers],
     ...(messages.some(({ role }) => role === 'system' || role === 'developer') && {
-      foreign: 'instructions are the server’s to give',
+      forbiddenContent: 'instructions are the server’s to give',
     }),
     ...(trigger === 'regenerate-message' && { regenerate: messageId ?? true }),
   }
@@ -56,13 +56,13 @@ export function postedOf({ messages, trigger, messageId, answers = [] }: AiSdkCh
 
 type UIPart = z.output<typeof part>
 
-function saidOf({ id, parts, metadata }: z.output<typeof message>): PostedMessage {
+function saidOf({ id, parts, metadata }: z.output<typeof message>): ClientMessage {
   const said = parts.filter(({ type }) => type !== 'step-start' && type !== EXTENSION)
   return { id, parts: said as unknown as UserPart[], metadata }
 }
 
 /** What a part of an assistant's message says came of its call. */
-function answersIn(part: UIPart): readonly PostedAnswer[] {
+function answersIn(part: UIPart): readonly ClientAnswer[] {
   const { type, toolCallId, state, approval, input, output, errorText, providerExecuted } = part
   if (typeof toolCallId !== 'string' || !(type.startsWith('tool-') || type === 'dynamic-tool')) return []
   if (state === 'approval-responded') {

@@ -1,7 +1,7 @@
 // A server of the AI SDK, as our client asks it: what `DefaultChatTransport` posts, and what its routes answer.
 
 import { ProtocolError } from '@millrace/protocol'
-import type { Told } from '../dialect/dialect.ts'
+import type { DecodedChunk } from '../dialect/dialect.ts'
 import { ForeignConnection } from '../foreign-server/foreign-connection.ts'
 import type { ForeignReply, ForeignRequest, ForeignServer } from '../foreign-server/foreign-server.ts'
 import { HttpReply } from '../foreign-server/http-reply.ts'
@@ -87,7 +87,10 @@ class AiSdkServer implements ForeignServer {
     return this.#reply(response, true)
   }
 
-  async #history({ sessionId, signal }: Pick<ForeignRequest, 'sessionId' | 'signal'>): Promise<readonly Told[]> {
+  async #history({
+    sessionId,
+    signal,
+  }: Pick<ForeignRequest, 'sessionId' | 'signal'>): Promise<readonly DecodedChunk[]> {
     const { history } = this.#options
     const url =
       typeof history === 'string'

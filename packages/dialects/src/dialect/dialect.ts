@@ -1,40 +1,43 @@
-// A dialect says what Millrace says in another system's words, and back. Its encoder and decoder keep a little state, cost the same for every chunk,
-// whatever came before (but at a discard), and lie side by side, so that neither can say what the other does not understand.
+// A dialect translates between Millrace's chunks and the events of another system. Encoder and decoder keep little state and take constant time per chunk (except at
+// a discard). They live side by side, so that the decoder understands all that the encoder writes.
 
 import type { Chunk, Origin, RunStatus } from '@millrace/protocol'
 
-/** A chunk, with as much about it as is known: an entry is one. */
-export interface Told<C = Chunk> {
+/** A chunk, with as much context as is known. An `Entry` is one, too. */
+export interface DecodedChunk<C = Chunk> {
   readonly chunk: C
   readonly origin?: Origin
   readonly sequence?: number
   readonly timestamp?: number
-  /** What the other side calls the message that it belongs to. */
+  /** The other system's id for the message of the chunk. */
   readonly messageId?: string
-  /** Of a chunk that takes back: none of the words and calls of this stream hold that came before it, whatever was committed. */
-  readonly isAnew?: boolean
-  /** Whether it was said before the run, and is told of only now. */
-  readonly isPast?: boolean
+  /** On a discard: retracts all text and tool calls that came before it in this stream, committed ones included. */
+  readonly retractsAll?: boolean
+  /** Whether the chunk belongs to an earlier turn, which the stream repeats. */
+  readonly isHistory?: boolean
 }
 
-/** How a run's stream ends: with the run, or because the run waits for somebody. */
+/** How a run's stream ends: with the run, or because the run is paused. */
 export type EndStatus = RunStatus | 'paused'
 
-/** Says what a run's entries say, in order, in a dialect. */
+/** Encodes the entries of a run, in order, as events of a dialect. */
 export interface Encoder<Event> {
-  /** What an entry says: nothing, or some events. */
-  encode(told: Told): readonly Event[]
-  /** Another connection goes on from here: what has to be said again before anything else. */
+  /** Encodes an entry as zero or more events. */
+  encode(decoded: DecodedChunk): readonly Event[]
+  /** Starts another connection at this point. Returns the events to repeat first. */
   resume(): readonly Event[]
-  /** The run has ended, or waits: all that has to be said before the connection closes, unless it was. */
+  /** Ends the stream, because the run has ended or is paused. Returns the events that are still missing. */
   end(status: EndStatus): readonly Event[]
 }
 
-/** Understands what a dialect says, in order. */
+/** Decodes the events of a dialect, in order. */
 export interface Decoder<Event> {
-  /** What an event says: nothing, or some chunks. Throws a `ProtocolError` for what is no event of the dialect. */
-  decode(event: Event): readonly Told[]
-  /** How the run stands, as far as it was said; undefined while it is under way: a connection that closes then was dropped, which is no end (law 7). */
+  /**
+   * Decodes an event to zero or more chunks.
+   * @throws a `ProtocolError` if the event is not one of the dialect.
+   */
+  decode(event: Event): readonly DecodedChunk[]
+  /** How the stream ended. Undefined until an event says so: a connection that closes before was dropped, which is not an end (law 7). */
   readonly status: EndStatus | undefined
 }
 

@@ -17,8 +17,8 @@ import {
   validateChunk,
   type WriterOrigin,
 } from '@millrace/protocol'
-import type { EndStatus, Told } from '../dialect/dialect.ts'
-import type { PostedAnswer } from '../dialect/posted.ts'
+import type { ClientAnswer } from '../dialect/client-request.ts'
+import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
 import type { RequestError } from '../http/request-error.ts'
 import { type ForeignLog, LIVE, type WrittenChunk } from './foreign-log.ts'
 import type { ForeignReply, ForeignRequest, ForeignServer } from './foreign-server.ts'
@@ -80,7 +80,7 @@ export class ForeignRun implements ReplyListener {
   readonly #options: ForeignRunOptions
   readonly #control: AbortController
   readonly #names: RunIds
-  #answers: PostedAnswer[] = []
+  #answers: ClientAnswer[] = []
   #reading: ReplyReader | undefined
   #step = 0
   #checkpoints = 0
@@ -146,7 +146,7 @@ export class ForeignRun implements ReplyListener {
     this.#reading?.wake()
   }
 
-  told(told: readonly Told[]): void {
+  told(told: readonly DecodedChunk[]): void {
     if (this.#isOver) return
     this.isHeard = true
     const { log } = this.#options
@@ -154,7 +154,7 @@ export class ForeignRun implements ReplyListener {
     try {
       for (const one of told) {
         this.#take(one, written)
-        if (!one.isAnew) continue
+        if (!one.retractsAll) continue
         log.append(written)
         written = []
         this.#unsay()
@@ -163,7 +163,7 @@ export class ForeignRun implements ReplyListener {
       // What came before something that is no chunk is no worse for it.
       if (written.length > 0) log.append(written)
     }
-    const past = told.flatMap(({ isPast, chunk }) => (isPast ? [chunk] : []))
+    const past = told.flatMap(({ isHistory, chunk }) => (isHistory ? [chunk] : []))
     if (past.length > 0) this.#precede(past)
   }
 
@@ -180,9 +180,9 @@ export class ForeignRun implements ReplyListener {
     log.restore(withPastTurns(log.view(), past, names, this.runId))
   }
 
-  #take({ chunk: said, origin, messageId, isPast }: Told, written: WrittenChunk[]): void {
+  #take({ chunk: said, origin, messageId, isHistory }: DecodedChunk, written: WrittenChunk[]): void {
     const chunk = validateChunk(said)
-    if (isPast) return
+    if (isHistory) return
     const { runId } = this
     if (messageId !== undefined && !origin) this.#options.names.messages.set(messageIdOf(runId, runId), messageId)
     if (chunk.type === 'run-paused' && chunk.awaits.length > 0) this.#awaited = new Set(chunk.awaits.flatMap(callIn))
@@ -225,7 +225,7 @@ export class ForeignRun implements ReplyListener {
   }
 
   /** Takes an answer; when nothing waits any more, the run goes on. */
-  answer(answer: PostedAnswer): void {
+  answer(answer: ClientAnswer): void {
     this.#answers.push(answer)
     if (this.isPaused && this.#options.log.pendings.length === 0) this.#goOn()
   }

@@ -2,8 +2,8 @@
 // like one to a server of our own.
 
 import type { Json, Message } from '@millrace/protocol'
-import type { EndStatus, Told } from '../dialect/dialect.ts'
-import type { PostedAnswer } from '../dialect/posted.ts'
+import type { ClientAnswer } from '../dialect/client-request.ts'
+import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
 
 /** What a peer is asked for. */
 export interface ForeignRequest {
@@ -17,7 +17,7 @@ export interface ForeignRequest {
    */
   readonly messages: readonly Message[]
   /** The answers since the peer was last asked, under the ids that the peer gave; only where a run is to go on. */
-  readonly answers: readonly PostedAnswer[]
+  readonly answers: readonly ClientAnswer[]
   /** What the peer calls messages that go by another id here, by that id: an agent's, as it named them last; a person's that was put in the place of another, as that one. */
   readonly foreignIds: ReadonlyMap<string, string>
   /** Where an answer is asked for anew, or a message was put in the place of another: the id of what was there, as the peer calls it. */
@@ -31,7 +31,7 @@ export interface ForeignRequest {
 }
 
 /** What a peer says: as many chunks at once as came at once. */
-export interface ForeignReply extends AsyncIterable<readonly Told[]> {
+export interface ForeignReply extends AsyncIterable<readonly DecodedChunk[]> {
   /** How the run stood when the reply ended; undefined where that was not said: then the connection was dropped, which is no end (law 7). */
   readonly status: EndStatus | undefined
   /** Whether it begins where the dropped one began, rather than after what that one said; only of what `resume` gives, and known when something was said. */
@@ -53,5 +53,5 @@ export interface ForeignServer {
   /** Stops a run on the other side, too; the reply has been left by then. */
   stop?(request: Pick<ForeignRequest, 'sessionId' | 'runId' | 'signal'>, reply?: ForeignReply): Promise<void>
   /** What was said in a session so far: each user's `message`, and after it the chunks of its answer. Nothing, where the peer knows of no such session. */
-  history?(request: Pick<ForeignRequest, 'sessionId' | 'signal'>): Promise<readonly Told[] | undefined>
+  history?(request: Pick<ForeignRequest, 'sessionId' | 'signal'>): Promise<readonly DecodedChunk[] | undefined>
 }

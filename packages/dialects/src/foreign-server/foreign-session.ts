@@ -9,8 +9,8 @@ import {
   type Subscriber,
   type Subscription,
 } from '@millrace/protocol'
-import type { Told } from '../dialect/dialect.ts'
-import type { PostedAnswer } from '../dialect/posted.ts'
+import type { ClientAnswer } from '../dialect/client-request.ts'
+import type { DecodedChunk } from '../dialect/dialect.ts'
 import { RequestError } from '../http/request-error.ts'
 import { ForeignLog } from './foreign-log.ts'
 import { ForeignRun } from './foreign-run.ts'
@@ -44,7 +44,7 @@ export interface EditBody {
 }
 
 export type AnswerBody =
-  | PostedAnswer
+  | ClientAnswer
   | { readonly kind: 'claim'; readonly id: string; readonly client?: string; readonly forMs?: number }
 
 /** A run that was asked for. */
@@ -361,7 +361,7 @@ const unknown = (id: string) =>
   new RequestError({ code: 'answer_unknown', message: `Nothing waits for an answer to ${id}.` }, NOT_FOUND)
 
 /** The entry that settles what waits. */
-function settling(answer: PostedAnswer, pending: Pending): Chunk {
+function settling(answer: ClientAnswer, pending: Pending): Chunk {
   switch (answer.kind) {
     case 'approval': {
       const { id: approvalId, approved, reason } = answer
@@ -379,12 +379,12 @@ function settling(answer: PostedAnswer, pending: Pending): Chunk {
 
 interface PastTurn {
   readonly message?: MessageChunk | undefined
-  readonly answer: readonly Told[]
+  readonly answer: readonly DecodedChunk[]
 }
 
 /** What was said before, turn by turn. */
-function turnsOf(history: readonly Told[]): PastTurn[] {
-  const turns: (PastTurn & { readonly answer: Told[] })[] = []
+function turnsOf(history: readonly DecodedChunk[]): PastTurn[] {
+  const turns: (PastTurn & { readonly answer: DecodedChunk[] })[] = []
   for (const told of history) {
     const { chunk } = told
     if (chunk.type === 'message' && chunk.role === 'user') turns.push({ message: chunk, answer: [] })

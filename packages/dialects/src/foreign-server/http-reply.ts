@@ -1,4 +1,4 @@
-import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
+import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { type EventFormat, formatOf, jsonEventOf, readEvents, type WireEvent } from '../http/event-reader.ts'
 import type { ForeignReply } from './foreign-server.ts'
 
@@ -36,12 +36,12 @@ export class HttpReply<Event> implements ForeignReply {
     this.#decoder = decoder
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<readonly Told[], void, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly DecodedChunk[], void, undefined> {
     const { body } = this.#response
     if (!body) return
     const { format = formatOf(this.#response), eventOf = jsonEventOf } = this.#options
     for await (const events of readEvents(body, format)) {
-      const told: Told[] = []
+      const told: DecodedChunk[] = []
       let failed: { readonly error: unknown } | undefined
       try {
         for (const wire of events) {

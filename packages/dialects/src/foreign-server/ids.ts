@@ -2,7 +2,7 @@
 // a call or a question one in its session.
 
 import type { Chunk, Message, Part } from '@millrace/protocol'
-import type { PostedAnswer } from '../dialect/posted.ts'
+import type { ClientAnswer } from '../dialect/client-request.ts'
 
 /** What belongs to a session, over all of its runs. */
 export class SessionIds {
@@ -32,7 +32,7 @@ export class SessionIds {
     return { ...part, toolCallId: this.foreign.get(toolCallId) as string } as Part
   }
 
-  answer(answer: PostedAnswer): PostedAnswer {
+  answer(answer: ClientAnswer): ClientAnswer {
     return { ...answer, id: this.foreign.get(answer.id) ?? answer.id }
   }
 }

@@ -1,5 +1,5 @@
 import type { Chunk } from '@millrace/protocol'
-import type { Told } from '../dialect/dialect.ts'
+import type { DecodedChunk } from '../dialect/dialect.ts'
 
 const isDelta = (chunk: Chunk): chunk is Chunk & { delta: string } =>
   'delta' in chunk && typeof chunk.delta === 'string'
@@ -13,7 +13,7 @@ export class ReceivedChunks {
   /** How much that is: words count as they are long, and anything else as one. */
   size = 0
 
-  add(told: readonly Told[]): void {
+  add(told: readonly DecodedChunk[]): void {
     for (const { chunk } of told) {
       const head = headOf(chunk)
       const last = this.all.at(-1)
@@ -43,8 +43,8 @@ export class ReplayFilter {
   }
 
   /** What is news of what is said; undefined where it is not what was said before. */
-  take(told: readonly Told[]): readonly Told[] | undefined {
-    const news: Told[] = []
+  take(told: readonly DecodedChunk[]): readonly DecodedChunk[] | undefined {
+    const news: DecodedChunk[] = []
     for (const one of told) {
       const left = this.#left(one)
       if (left === undefined) return undefined
@@ -53,7 +53,7 @@ export class ReplayFilter {
     return news
   }
 
-  #left(told: Told): Told | false | undefined {
+  #left(told: DecodedChunk): DecodedChunk | false | undefined {
     const { chunk } = told
     const head = headOf(chunk)
     let known = this.#said[this.#at]

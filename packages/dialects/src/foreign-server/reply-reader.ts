@@ -2,7 +2,7 @@
 
 import { ProtocolError } from '@millrace/protocol'
 import { RetryDelay } from '@millrace/protocol/retry'
-import type { EndStatus, Told } from '../dialect/dialect.ts'
+import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
 import { RequestError } from '../http/request-error.ts'
 import { RECONNECT } from '../http/resumable-stream.ts'
 import type { ForeignReply, ForeignRequest, ForeignServer } from './foreign-server.ts'
@@ -11,7 +11,7 @@ import { ReceivedChunks, ReplayFilter } from './replay-filter.ts'
 /** Who wants to know what comes of it. */
 export interface ReplyListener {
   /** More was said. */
-  told(told: readonly Told[]): void
+  told(told: readonly DecodedChunk[]): void
   /** All that was said so far was not so: what comes now begins anew. */
   anew(): void
   /** It broke off, and is asked for again. */
@@ -71,11 +71,11 @@ export class ReplyReader {
     const { signal } = this.#request
     let replay: ReplayFilter | undefined
     let isFirst = true
-    let again: Told[] = []
+    let again: DecodedChunk[] = []
     try {
       for await (const told of reply) {
         if (signal.aborted) return LOST
-        let news: readonly Told[] | undefined = told
+        let news: readonly DecodedChunk[] | undefined = told
         if (isFirst && reply.isReplay) replay = new ReplayFilter(this.#said)
         isFirst = false
         if (replay) {
@@ -105,7 +105,7 @@ export class ReplyReader {
     }
   }
 
-  #hear(news: readonly Told[]): void {
+  #hear(news: readonly DecodedChunk[]): void {
     this.#said.add(news)
     if (this.#said.size <= this.#furthest) return
     this.#furthest = this.#said.size

@@ -1,5 +1,5 @@
 import { type Chunk, type Origin, type PendingRef, ProtocolError } from '@millrace/protocol'
-import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
+import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { chunkMeant } from '../dialect/supplement.ts'
 import {
   expectArray,
@@ -63,7 +63,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     return this.#isWaiting
   }
 
-  decode(event: StreamEvent | StreamMessage): readonly Told[] {
+  decode(event: StreamEvent | StreamMessage): readonly DecodedChunk[] {
     if (typeof event?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'event: expected an object with a type')
     switch (event.type) {
@@ -87,7 +87,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     }
   }
 
-  #chunk(event: StreamChunkEvent): readonly Told[] {
+  #chunk(event: StreamChunkEvent): readonly DecodedChunk[] {
     const { chunk, sequence, millrace } = event
     if (typeof chunk?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'event chunk: expected a chunk with a type')
@@ -103,10 +103,10 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     return told
   }
 
-  #told(chunk: Chunk, event: StreamChunkEvent, isChild: boolean): Told {
+  #told(chunk: Chunk, event: StreamChunkEvent, isChild: boolean): DecodedChunk {
     const { sequence } = event
     const { timestamp } = event.chunk
-    const told: { -readonly [K in keyof Told]: Told[K] } = { chunk }
+    const told: { -readonly [K in keyof DecodedChunk]: DecodedChunk[K] } = { chunk }
     if (sequence !== undefined) told.sequence = sequence
     if (timestamp !== undefined) told.timestamp = timestamp
     if (event.origin !== undefined) told.origin = event.origin
@@ -224,7 +224,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     return [...found.values()]
   }
 
-  #end(finalOutput: unknown): readonly Told[] {
+  #end(finalOutput: unknown): readonly DecodedChunk[] {
     const isNew = this.#status === undefined
     const chunks = isNew ? this.#allClosed() : []
     if (isNew && finalOutput !== undefined && !this.#hasOutput) {
@@ -235,7 +235,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     return chunks.map(chunk => ({ chunk }))
   }
 
-  #fail(error: string): readonly Told[] {
+  #fail(error: string): readonly DecodedChunk[] {
     const chunks = this.#status === undefined ? this.#allClosed() : []
     if (this.#status === undefined && !this.#hasError) chunks.push({ type: 'error', message: error })
     if (this.#status === undefined || this.#status === 'paused') this.#status = 'failed'

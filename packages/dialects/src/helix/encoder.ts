@@ -1,5 +1,5 @@
 import { type Chunk, type ChunkOf, isWord, type Json, type Origin } from '@millrace/protocol'
-import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
+import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { type Supplement, supplementOf } from '../dialect/supplement.ts'
 import type { BaseChunk, ResyncReason, StreamChunk } from './chunk.ts'
 import type { StreamChunkEvent, StreamEvent } from './event.ts'
@@ -71,7 +71,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     this.#speaker = { agentId: runId, agentType, step: 0 }
   }
 
-  encode(told: Told): readonly StreamEvent[] {
+  encode(told: DecodedChunk): readonly StreamEvent[] {
     const { chunk, origin } = told
     const base = this.#base(told)
     const isGuests = origin?.guest !== undefined
@@ -106,7 +106,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     }
   }
 
-  #base({ origin, timestamp = Date.now() }: Told): BaseChunk {
+  #base({ origin, timestamp = Date.now() }: DecodedChunk): BaseChunk {
     if (origin === undefined || origin.guest !== undefined) return { ...this.#speaker, timestamp }
     const { agentId, agentType, step, runId } = origin
     if (agentId === runId) {
@@ -116,7 +116,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     return { agentId, agentType, timestamp, step }
   }
 
-  #said(chunk: Chunk, about: About, told: Told): readonly StreamChunkEvent[] {
+  #said(chunk: Chunk, about: About, told: DecodedChunk): readonly StreamChunkEvent[] {
     const lane = laneOf(told.origin)
     const { base } = about
     // That a message begins is nothing to take back.
@@ -191,7 +191,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     }
   }
 
-  #begin(chunk: Chunk, { base }: About, { sequence = 0 }: Told): readonly StreamChunkEvent[] {
+  #begin(chunk: Chunk, { base }: About, { sequence = 0 }: DecodedChunk): readonly StreamChunkEvent[] {
     this.#output = undefined
     this.#stopReason = undefined
     this.#start = { ...NOWHERE, messageCount: this.#messages, fromSequence: sequence }
@@ -234,7 +234,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     chunk: ChunkOf<'checkpoint-created'>,
     about: About,
     lane: string,
-    { sequence = 0 }: Told,
+    { sequence = 0 }: DecodedChunk,
   ): readonly StreamChunkEvent[] {
     const { base, runId, stepId } = about
     const { checkpointId, stepCount = base.step, closesStep } = chunk
@@ -249,7 +249,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     chunk: ChunkOf<'step-discarded'>,
     about: About,
     lane: string,
-    { sequence = 0 }: Told,
+    { sequence = 0 }: DecodedChunk,
   ): readonly StreamChunkEvent[] {
     for (const [key, thought] of this.#thoughts) if (thought.lane === lane) this.#thoughts.delete(key)
     const place = { ...(this.#commits.get(lane) ?? this.#start), ...this.#options.placeOf?.(sequence) }
@@ -260,7 +260,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     return this.#drafts.delete(lane) ? [event, resync(place, reason, about.base)] : [event]
   }
 
-  #rewind(chunk: ChunkOf<'rewind'>, { base }: About, { sequence = 0 }: Told): readonly StreamChunkEvent[] {
+  #rewind(chunk: ChunkOf<'rewind'>, { base }: About, { sequence = 0 }: DecodedChunk): readonly StreamChunkEvent[] {
     const place = { ...NOWHERE, fromSequence: chunk.toSequence, ...this.#options.placeOf?.(sequence) }
     this.#messages = place.messageCount
     return [extension(chunk, base), resync(place, RESYNCS[chunk.reason] ?? 'rollback', base)]

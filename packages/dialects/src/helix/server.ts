@@ -1,8 +1,8 @@
 // A server of Helix Agents, as our client asks it: it keeps the session itself, so that only what is new is said to it.
 
 import { type Message, ProtocolError } from '@millrace/protocol'
-import type { EndStatus, Told } from '../dialect/dialect.ts'
-import type { PostedAnswer } from '../dialect/posted.ts'
+import type { ClientAnswer } from '../dialect/client-request.ts'
+import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
 import { ForeignConnection } from '../foreign-server/foreign-connection.ts'
 import type { ForeignReply, ForeignRequest, ForeignServer } from '../foreign-server/foreign-server.ts'
 import { readEvents, type WireEvent } from '../http/event-reader.ts'
@@ -33,7 +33,7 @@ class HelixReply implements ForeignReply {
     return this.decoder.status
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<readonly Told[], void, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly DecodedChunk[], void, undefined> {
     const { body } = this.#response
     if (!body) return
     let held: StreamEvent[] = []
@@ -132,7 +132,7 @@ const textOf = (message: Message | undefined): string =>
   message?.parts.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('') ?? ''
 
 /** How an answer is submitted. */
-function submissionOf(sessionId: string, answer: PostedAnswer): object {
+function submissionOf(sessionId: string, answer: ClientAnswer): object {
   switch (answer.kind) {
     case 'approval': {
       const { id: approvalId, approved, reason } = answer

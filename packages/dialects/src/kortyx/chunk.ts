@@ -1,7 +1,7 @@
 // The chunks of a Kortyx stream, as its clients take them. They look at the fields that they know, and let others pass: what goes along beside a chunk is in `millrace`.
 
 import type { Chunk, ChunkOf, Json, JsonObject } from '@millrace/protocol'
-import type { EndStatus, Told } from '../dialect/dialect.ts'
+import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
 import { defined } from '../dialect/fields.ts'
 import type { GuestSigned, Supplement } from '../dialect/supplement.ts'
 
@@ -119,7 +119,7 @@ export type KortyxChunk =
 export const EXTENSION = 'millrace'
 
 /** What an extension holds: the chunk, and whose it is where it is a sub-agent's. */
-export type KortyxExtension = Pick<Told, 'chunk' | 'origin'>
+export type KortyxExtension = Pick<DecodedChunk, 'chunk' | 'origin'>
 
 /** What our `done` holds; never what only the server is to know. */
 export interface DoneData {

@@ -1,10 +1,10 @@
 import { type Chunk, type Origin, ProtocolError } from '@millrace/protocol'
-import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
+import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { chunkMeant } from '../dialect/supplement.ts'
 import { expectObject, expectOptionalString, expectOrigin, expectString, validated } from '../dialect/validate.ts'
 import { chunkOf, type DoneData, EXTENSION, type KortyxChunk, type KortyxExtension } from './chunk.ts'
 
-const NONE: readonly Told[] = []
+const NONE: readonly DecodedChunk[] = []
 
 const STATUSES: ReadonlySet<unknown> = new Set(['completed', 'failed', 'interrupted', 'aborted', 'paused'])
 
@@ -29,7 +29,7 @@ export class KortyxDecoder implements Decoder<KortyxChunk> {
     return this.#status
   }
 
-  decode(event: KortyxChunk): readonly Told[] {
+  decode(event: KortyxChunk): readonly DecodedChunk[] {
     if (typeof event?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'chunk: expected an object with a type')
     const guest = expectOrigin(event.millraceOrigin)
@@ -49,7 +49,7 @@ export class KortyxDecoder implements Decoder<KortyxChunk> {
     this.#isAsking = false
   }
 
-  #extension(content: unknown, guest: Origin | undefined): readonly Told[] {
+  #extension(content: unknown, guest: Origin | undefined): readonly DecodedChunk[] {
     const { chunk, origin: said } = (content ?? {}) as Partial<KortyxExtension>
     if (typeof chunk?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'chunk tool-result.content: expected { chunk }')
@@ -70,7 +70,13 @@ export class KortyxDecoder implements Decoder<KortyxChunk> {
   }
 
   /** What a node says when it is over; nothing, where it was said before. */
-  #message({ content, node }: { readonly content: string; readonly node?: string | undefined }): readonly Told[] {
+  #message({
+    content,
+    node,
+  }: {
+    readonly content: string
+    readonly node?: string | undefined
+  }): readonly DecodedChunk[] {
     const isSaid = node === undefined ? this.#spoken.size > 0 : this.#spoken.has(node)
     if (isSaid || typeof content !== 'string' || content.trim() === '') return NONE
     const id = `message-${++this.#messages}`

@@ -1,5 +1,5 @@
 import type { Chunk, Origin } from '@millrace/protocol'
-import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
+import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { type Supplement, supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
 import { isToolResult } from '../dialect/tool-result.ts'
 import { chunkOf, type DoneData, EXTENSION, type KortyxChunk, type KortyxExtension, textOf } from './chunk.ts'
@@ -37,7 +37,7 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
     this.#options = options
   }
 
-  encode(told: Told): readonly KortyxChunk[] {
+  encode(told: DecodedChunk): readonly KortyxChunk[] {
     const events = withGuestOrigin(this.#encode(told), told.origin)
     // What happens between two connections is not said, and yet has happened.
     return this.#isOver ? NONE : this.#said(events)
@@ -65,7 +65,7 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
     return said
   }
 
-  #encode({ chunk, origin }: Told): readonly KortyxChunk[] {
+  #encode({ chunk, origin }: DecodedChunk): readonly KortyxChunk[] {
     this.#desk.follow(chunk, origin)
     // The words of a sub-agent are not of this message; what it asks for waits like anything else.
     if (origin && origin.guest === undefined && origin.agentId !== origin.runId) {

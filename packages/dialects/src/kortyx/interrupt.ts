@@ -1,7 +1,7 @@
 // Kortyx asks people in one way alone, by interrupts. So whatever waits for somebody here is asked for by one, and answered by what was selected.
 
 import type { ChunkOf, Json, JsonObject, Question } from '@millrace/protocol'
-import type { PostedAnswer } from '../dialect/posted.ts'
+import type { ClientAnswer } from '../dialect/client-request.ts'
 import type { InterruptChunk, InterruptInput } from './chunk.ts'
 
 /** Something that waits for a person. */
@@ -73,7 +73,7 @@ export type Answered =
   | { readonly kind: 'approval' | 'client-tool'; readonly id: string }
 
 /** What somebody's selection answers; undefined where it is no answer to that. */
-export function answerOf(asked: Answered, selected: readonly string[]): PostedAnswer | undefined {
+export function answerOf(asked: Answered, selected: readonly string[]): ClientAnswer | undefined {
   const { id } = asked
   const [first] = selected
   switch (asked.kind) {
@@ -105,7 +105,7 @@ function jsonIn(text: string): Json {
 }
 
 /** What is selected to give an answer; undefined where Kortyx has no way to give it. */
-export function selectedBy(answer: PostedAnswer): readonly string[] | undefined {
+export function selectedBy(answer: ClientAnswer): readonly string[] | undefined {
   if (answer.kind === 'approval') return [answer.approved ? APPROVE : DENY]
   if (answer.kind === 'tool-result') return 'error' in answer ? undefined : [JSON.stringify(answer.output)]
   const { response } = answer

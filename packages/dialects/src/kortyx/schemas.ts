@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '@millrace/protocol'
 import * as z from 'zod'
-import type { Posted, PostedMessage } from '../dialect/posted.ts'
+import type { ClientMessage, ClientRequest } from '../dialect/client-request.ts'
 import { anyObject } from '../dialect/schemas.ts'
 
 const text = z.string().optional()
@@ -162,20 +162,20 @@ function selectedIn({ selected, choice, choices }: JsonObject): readonly string[
 }
 
 /** What a request amounts to, but for what it answers. */
-export function postedOf({ messages, regenerate }: KortyxChatRequest): Posted {
-  const said = messages.filter(({ role }) => role === 'user').map(saidOf)
+export function clientRequestOf({ messages, regenerate }: KortyxChatRequest): ClientRequest {
+  const userMessages = messages.filter(({ role }) => role === 'user').map(saidOf)
   return {
-    said,
-    isSaidLast: messages.at(-1)?.role === 'user',
+    userMessages,
+    endsWithUserMessage: messages.at(-1)?.role === 'user',
     answers: [],
     ...(regenerate && { regenerate }),
     ...(messages.some(({ role }) => role === 'system' || role === 'developer') && {
-      foreign: 'instructions are the server’s to give',
+      forbiddenContent: 'instructions are the server’s to give',
     }),
   }
 }
 
-function saidOf({ id, content, metadata }: z.output<typeof message>): PostedMessage {
+function saidOf({ id, content, metadata }: z.output<typeof message>): ClientMessage {
   const { resume, ...rest } = metadata ?? {}
   const kept = Object.keys(rest).length > 0 ? { metadata: rest } : {}
   return { id, parts: [{ type: 'text', text: content }], ...kept }

@@ -1,8 +1,8 @@
 // A server of Kortyx, as our client asks it: what `createRouteChatTransport` posts, and what `createChatRouteHandler` answers.
 
 import type { Json, Message } from '@millrace/protocol'
-import type { EndStatus, Told } from '../dialect/dialect.ts'
-import type { PostedAnswer } from '../dialect/posted.ts'
+import type { ClientAnswer } from '../dialect/client-request.ts'
+import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
 import { ForeignConnection } from '../foreign-server/foreign-connection.ts'
 import type { ForeignReply, ForeignRequest, ForeignServer } from '../foreign-server/foreign-server.ts'
 import { HttpReply } from '../foreign-server/http-reply.ts'
@@ -58,7 +58,7 @@ class KortyxServer implements ForeignServer {
   }
 
   /** How an answer is said. */
-  #resumes(answer: PostedAnswer): KortyxMessage {
+  #resumes(answer: ClientAnswer): KortyxMessage {
     const { id: requestId } = answer
     const token = this.#tokens.get(requestId)
     const selected = selectedBy(answer)
@@ -88,7 +88,7 @@ class Replies implements ForeignReply {
     return this.#reply.status
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<readonly Told[], void, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<readonly DecodedChunk[], void, undefined> {
     yield* this.#reply
     for (const next of this.#next) {
       if (this.#reply.status === undefined) return

@@ -1,7 +1,7 @@
 // The adapter that a page gives to MUI X Chat, in place of its own: replies that outlive their connections, history, conversations, approvals.
 
 import type { Backoff } from '@millrace/protocol/retry'
-import type { PostedAnswer } from '../dialect/posted.ts'
+import type { ClientAnswer } from '../dialect/client-request.ts'
 import { newId } from '../http/new-id.ts'
 import { type HttpServerOptions, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
@@ -200,7 +200,7 @@ export class MuiAdapter {
   }): Promise<void> => this.answer({ kind: 'approval', id, approved, ...(reason !== undefined && { reason }) })
 
   /** Answers what waits: an approval, a call of a client's tool, or a question. The reply goes on by itself. */
-  answer = async (answer: PostedAnswer): Promise<void> => {
+  answer = async (answer: ClientAnswer): Promise<void> => {
     const sessionId = this.#conversation
     // Not by the dialect's route, to which what was settled otherwise is as good as answered: who comes too late is told so.
     const url = sessionUrl(this.#server, sessionId, '/answers')

@@ -1,12 +1,12 @@
 import { type Chunk, type Origin, ProtocolError } from '@millrace/protocol'
-import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
+import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { statusAfter } from '../dialect/status-after.ts'
 import { chunkMeant } from '../dialect/supplement.ts'
 import { expectObject, expectOrigin, expectString, validated } from '../dialect/validate.ts'
 import { chunkOf, isExtension, type MuiEvent, type MuiExtension, type WireOrigin } from './chunk.ts'
 import type { ChatStreamEnvelope } from './types.ts'
 
-const NONE: readonly Told[] = []
+const NONE: readonly DecodedChunk[] = []
 
 /** Understands chunks of MUI X Chat, in envelopes or not: ours, or those of another's adapter. Order and repeats are the affair of who reads them. */
 export class MuiDecoder implements Decoder<MuiEvent | ChatStreamEnvelope> {
@@ -20,7 +20,7 @@ export class MuiDecoder implements Decoder<MuiEvent | ChatStreamEnvelope> {
     return this.#status
   }
 
-  decode(said: MuiEvent | ChatStreamEnvelope): readonly Told[] {
+  decode(said: MuiEvent | ChatStreamEnvelope): readonly DecodedChunk[] {
     const event = eventIn(said)
     if (isExtension(event)) return this.#extension(event)
     const chunk = chunkMeant(chunkOf(event), event.millrace)
@@ -31,13 +31,13 @@ export class MuiDecoder implements Decoder<MuiEvent | ChatStreamEnvelope> {
     return told
   }
 
-  #told(chunk: Chunk, by: WireOrigin | undefined): Told {
+  #told(chunk: Chunk, by: WireOrigin | undefined): DecodedChunk {
     const origin = by === undefined ? undefined : writerOf(expectObject(by, 'chunk.origin'))
     if (origin) return { chunk, origin }
     return this.#messageId === undefined ? { chunk } : { chunk, messageId: this.#messageId }
   }
 
-  #extension(event: MuiEvent & { readonly data: unknown }): readonly Told[] {
+  #extension(event: MuiEvent & { readonly data: unknown }): readonly DecodedChunk[] {
     // A mark: it says how far everything has been said.
     if (event.data === undefined) return NONE
     const { chunk } = (event.data ?? {}) as Partial<MuiExtension>

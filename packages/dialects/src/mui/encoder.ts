@@ -1,5 +1,5 @@
 import { type Chunk, messageIdOf, type Origin } from '@millrace/protocol'
-import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
+import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { type Supplement, supplementOf } from '../dialect/supplement.ts'
 import { chunkOf, EXTENSION, eventOf, keptAs, type MuiEvent, PASSED, type WireOrigin } from './chunk.ts'
 
@@ -29,7 +29,7 @@ export class MuiEncoder implements Encoder<MuiEvent> {
     if (runId !== undefined) this.#messageId = messageIdOf(runId, runId)
   }
 
-  encode({ chunk, origin }: Told): readonly MuiEvent[] {
+  encode({ chunk, origin }: DecodedChunk): readonly MuiEvent[] {
     if (this.#isOver) return NONE
     if (origin && origin.guest === undefined) {
       this.#messageId ??= messageIdOf(origin.runId, origin.runId)

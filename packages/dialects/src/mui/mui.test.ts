@@ -1,7 +1,7 @@
 import type { Chunk, Origin } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { type ChatMessageChunk, type MuiEvent, muiDialect } from './index.ts'
-import { ChatMessageChunkSchema, ChatRequestSchema, ChatStreamEnvelopeSchema, postedOf } from './schemas.ts'
+import { ChatMessageChunkSchema, ChatRequestSchema, ChatStreamEnvelopeSchema, clientRequestOf } from './schemas.ts'
 
 const origin: Origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'writer', step: 1 }
 const said = (...chunks: readonly Chunk[]): MuiEvent[] => {
@@ -161,9 +161,9 @@ test('of a request only what a person can say is taken', () => {
     },
     regenerate: 'a1',
   })
-  expect(postedOf(body)).toEqual({
-    said: [{ id: 'u', parts: [{ type: 'text', text: 'a' }], metadata: undefined }],
-    isSaidLast: true,
+  expect(clientRequestOf(body)).toEqual({
+    userMessages: [{ id: 'u', parts: [{ type: 'text', text: 'a' }], metadata: undefined }],
+    endsWithUserMessage: true,
     answers: [],
     regenerate: 'a1',
   })

@@ -1,7 +1,7 @@
 // The chunks of MUI X Chat, under its names, and what an adapter of its pages asks the server for.
 
 import * as z from 'zod'
-import type { Posted, UserPart } from '../dialect/posted.ts'
+import type { ClientRequest, UserPart } from '../dialect/client-request.ts'
 import { AnswersSchema, anyObject } from '../dialect/schemas.ts'
 import { EXTENSION } from './chunk.ts'
 
@@ -90,12 +90,12 @@ type MuiChatRequest = z.output<typeof ChatRequestSchema>
 export type { MuiChatRequest as ChatRequest }
 
 /** What a request amounts to. */
-export function postedOf({ message, regenerate, answers = [] }: MuiChatRequest): Posted {
+export function clientRequestOf({ message, regenerate, answers = [] }: MuiChatRequest): ClientRequest {
   return {
-    said: message ? [{ id: message.id, parts: saidIn(message.parts), metadata: message.metadata }] : [],
-    isSaidLast: message !== undefined,
+    userMessages: message ? [{ id: message.id, parts: saidIn(message.parts), metadata: message.metadata }] : [],
+    endsWithUserMessage: message !== undefined,
     answers,
-    ...((message?.role ?? 'user') !== 'user' && { foreign: 'only what a person says is a client’s to say' }),
+    ...((message?.role ?? 'user') !== 'user' && { forbiddenContent: 'only what a person says is a client’s to say' }),
     ...(regenerate !== undefined && { regenerate }),
   }
 }

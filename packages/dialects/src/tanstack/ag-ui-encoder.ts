@@ -4,7 +4,7 @@
 import { type Chunk, type Json, type JsonObject, messageIdOf, type Origin } from '@millrace/protocol'
 import { AgUiEncoder, type AgUiEncoderOptions } from '../ag-ui/encoder.ts'
 import { type AgUiEvent, type AgUiInterrupt, derived, type EventOf, extension } from '../ag-ui/event.ts'
-import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
+import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 
 export interface TanstackAgUiEncoderOptions extends Omit<AgUiEncoderOptions, 'clientTools'> {
   /** How clients are asked: by the outcome of the run, as those since 0.23 want it, or before its end by events of their own. */
@@ -36,7 +36,7 @@ export class TanstackAgUiEncoder implements Encoder<AgUiEvent> {
     this.#events.follows(before)
   }
 
-  encode(told: Told): readonly AgUiEvent[] {
+  encode(told: DecodedChunk): readonly AgUiEvent[] {
     const { chunk, origin } = told
     this.#runId ??= origin?.runId ?? (chunk.type === 'run-requested' ? chunk.runId : undefined)
     const events = this.#events.encode(told)

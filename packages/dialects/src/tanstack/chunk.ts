@@ -2,7 +2,7 @@
 // do not know: what goes along beside a chunk is in `millrace`, and what it has no chunk for is a chunk of that type.
 
 import type { Json } from '@millrace/protocol'
-import type { Told } from '../dialect/dialect.ts'
+import type { DecodedChunk } from '../dialect/dialect.ts'
 import type { GuestSigned, Supplement } from '../dialect/supplement.ts'
 
 export type StreamChunkType =
@@ -100,7 +100,7 @@ export type TanstackStreamChunk =
 export const EXTENSION = 'millrace'
 
 /** A chunk of ours, and whose it is where it is a sub-agent's. */
-export interface MillraceStreamChunk extends Omit<BaseStreamChunk, 'type'>, Pick<Told, 'chunk' | 'origin'> {
+export interface MillraceStreamChunk extends Omit<BaseStreamChunk, 'type'>, Pick<DecodedChunk, 'chunk' | 'origin'> {
   readonly type: typeof EXTENSION
 }
 

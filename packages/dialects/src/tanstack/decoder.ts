@@ -1,11 +1,11 @@
 import { type Chunk, type Json, type Origin, ProtocolError } from '@millrace/protocol'
-import type { Decoder, EndStatus, Told } from '../dialect/dialect.ts'
+import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { chunkMeant } from '../dialect/supplement.ts'
 import { expectObject, expectOrigin, expectString, validated } from '../dialect/validate.ts'
 import { EXTENSION, type MillraceStreamChunk, type TanstackChunk, type TanstackStreamChunk } from './chunk.ts'
 import { ChunkReader } from './chunk-reader.ts'
 
-const NONE: readonly Told[] = []
+const NONE: readonly DecodedChunk[] = []
 
 /** Understands a stream of TanStack AI's chunks: ours, or that of a server of its own. */
 export class TanstackDecoder implements Decoder<TanstackChunk> {
@@ -23,7 +23,7 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
     return this.#status
   }
 
-  decode(event: TanstackChunk): readonly Told[] {
+  decode(event: TanstackChunk): readonly DecodedChunk[] {
     if (typeof event?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'chunk: expected an object with a type')
     const guest = expectOrigin(event.millraceOrigin)
@@ -40,7 +40,7 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
     return before === NONE && after === NONE ? told : [...before, ...told, ...after]
   }
 
-  #extension(event: MillraceStreamChunk, guest: Origin | undefined): readonly Told[] {
+  #extension(event: MillraceStreamChunk, guest: Origin | undefined): readonly DecodedChunk[] {
     const { chunk } = event
     if (typeof chunk?.type !== 'string')
       throw new ProtocolError('invalid-chunk', `chunk ${EXTENSION}: expected { chunk }`)
@@ -80,9 +80,9 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
   }
 
   /** What a server of TanStack AI leaves to be understood before an event: that inputs are whole when their turn is done. */
-  #before({ type }: TanstackStreamChunk): readonly Told[] {
+  #before({ type }: TanstackStreamChunk): readonly DecodedChunk[] {
     if (type !== 'done' || this.#inputs.size === 0) return NONE
-    const told: Told[] = []
+    const told: DecodedChunk[] = []
     for (const [toolCallId, { toolName, text }] of this.#inputs)
       told.push({ chunk: inputOf(toolCallId, toolName, text) })
     this.#inputs.clear()
@@ -90,7 +90,7 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
   }
 
   /** And after it: that a call may begin with some of its input. */
-  #after(event: TanstackStreamChunk, chunk: Chunk | undefined): readonly Told[] {
+  #after(event: TanstackStreamChunk, chunk: Chunk | undefined): readonly DecodedChunk[] {
     if (event.type !== 'tool_call' || chunk?.type !== 'tool-input-start') return NONE
     const { id: toolCallId, function: called } = event.toolCall
     const delta = called.arguments

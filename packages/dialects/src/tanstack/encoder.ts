@@ -1,5 +1,5 @@
 import type { Chunk, ChunkOf, Json, Origin } from '@millrace/protocol'
-import type { Encoder, EndStatus, Told } from '../dialect/dialect.ts'
+import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
 import {
   type DoneStreamChunk,
@@ -9,8 +9,8 @@ import {
   type TanstackStreamChunk,
 } from './chunk.ts'
 import { ChunkReader, jsonOf, resultOf } from './chunk-reader.ts'
-import { ClientMessage } from './client-message.ts'
 import { TanstackPendings } from './pendings.ts'
+import { ShownMessage } from './shown-message.ts'
 
 export interface TanstackEncoderOptions {
   /** What stands in `content`: all of the text so far, or nothing where clients can do without, so that a long answer costs no more than its length. */
@@ -48,7 +48,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
   #event = 0
   #events: TanstackChunk[] = []
   #reading = new ChunkReader()
-  #screen: ClientMessage
+  #screen: ShownMessage
   readonly #calls = new Map<string, TanstackCall>()
   /** The calls that no `done` has followed. */
   readonly #open = new Set<string>()
@@ -70,10 +70,10 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     this.#isCompact = content === 'empty'
     this.#results = results
     this.#model = model
-    this.#screen = new ClientMessage(this.#isCompact)
+    this.#screen = new ShownMessage(this.#isCompact)
   }
 
-  encode(told: Told): readonly TanstackChunk[] {
+  encode(told: DecodedChunk): readonly TanstackChunk[] {
     // An answer comes when all is said, and is not waited for any more.
     this.#waiting.follow(told.chunk)
     if (this.#isOver) return NONE
@@ -92,7 +92,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     // The client begins another message, and knows nothing of what the last one showed.
     this.#isOver = false
     this.#isOpen = true
-    this.#screen = new ClientMessage(this.#isCompact)
+    this.#screen = new ShownMessage(this.#isCompact)
     this.#reading = new ChunkReader()
     this.#thought = ''
     this.#open.clear()

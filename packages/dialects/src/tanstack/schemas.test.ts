@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
-import { ChatRequestSchema, isDecision, postedOf, postedOfInput, RunAgentInputSchema } from './schemas.ts'
+import { ChatRequestSchema, clientRequestOf, clientRequestOfInput, isDecision, RunAgentInputSchema } from './schemas.ts'
 
 const chat = (body: object) =>
-  postedOf(ChatRequestSchema.parse({ data: { conversationId: 's' }, ...body } satisfies object))
+  clientRequestOf(ChatRequestSchema.parse({ data: { conversationId: 's' }, ...body } satisfies object))
 
 const input = (body: object) =>
-  postedOfInput(RunAgentInputSchema.parse({ threadId: 's', runId: 'r', ...body } satisfies object))
+  clientRequestOfInput(RunAgentInputSchema.parse({ threadId: 's', runId: 'r', ...body } satisfies object))
 
 test('what people said, with what they sent along', () => {
-  const { said, isSaidLast, regenerate } = chat({
+  const { userMessages, endsWithUserMessage, regenerate } = chat({
     messages: [
       { role: 'user', content: 'one' },
       { role: 'assistant', content: null, toolCalls: [] },
@@ -22,7 +22,7 @@ test('what people said, with what they sent along', () => {
       },
     ],
   })
-  expect(said).toEqual([
+  expect(userMessages).toEqual([
     { parts: [{ type: 'text', text: 'one' }] },
     {
       parts: [
@@ -32,11 +32,11 @@ test('what people said, with what they sent along', () => {
       ],
     },
   ])
-  expect([isSaidLast, regenerate]).toEqual([true, true])
+  expect([endsWithUserMessage, regenerate]).toEqual([true, true])
 })
 
 test('results of calls, and decisions in both places of the bridge', () => {
-  const { answers, isSaidLast, regenerate } = chat({
+  const { answers, endsWithUserMessage, regenerate } = chat({
     messages: [
       { role: 'user', content: 'go' },
       { role: 'tool', toolCallId: 'c', content: '{"city":"Ulm"}' },
@@ -50,7 +50,7 @@ test('results of calls, and decisions in both places of the bridge', () => {
     { kind: 'approval', id: 'b', approved: false },
     { kind: 'interrupt', id: 'q', response: 1 },
   ])
-  expect([isSaidLast, regenerate]).toEqual([false, undefined])
+  expect([endsWithUserMessage, regenerate]).toEqual([false, undefined])
 })
 
 test('a decision may stand where a result would, unless it is said by itself', () => {
@@ -61,7 +61,7 @@ test('a decision may stand where a result would, unless it is said by itself', (
     { id: 'x', role: 'tool', toolCallId: 'd', content: '{"approved":true}' },
   ]
   expect(input({ messages })).toMatchObject({
-    isSaidLast: false,
+    endsWithUserMessage: false,
     answers: [
       { kind: 'tool-result', id: 'd', output: { approved: true } },
       { kind: 'approval', id: 'c', approved: true },

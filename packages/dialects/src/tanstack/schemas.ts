@@ -2,8 +2,8 @@
 
 import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
-import { postedOf as postedOfAgUi, type RunAgentInput, RunAgentInputSchema } from '../ag-ui/schemas.ts'
-import type { Posted, PostedAnswer, PostedMessage, UserPart } from '../dialect/posted.ts'
+import { clientRequestOf as clientRequestOfAgUi, type RunAgentInput, RunAgentInputSchema } from '../ag-ui/schemas.ts'
+import type { ClientAnswer, ClientMessage, ClientRequest, UserPart } from '../dialect/client-request.ts'
 import { AnswersSchema, anyJson, anyObject } from '../dialect/schemas.ts'
 import { jsonOf } from './chunk-reader.ts'
 
@@ -120,32 +120,32 @@ export type { TanstackChatRequest as ChatRequest }
 type ModelMessage = z.output<typeof modelMessage>
 
 /** What a request amounts to. */
-export function postedOf({ messages, data, approvals, answers = [] }: TanstackChatRequest): Posted {
+export function clientRequestOf({ messages, data, approvals, answers = [] }: TanstackChatRequest): ClientRequest {
   const decided = Object.entries({ ...data?.approvals, ...approvals })
-  const isSaidLast = messages.at(-1)?.role === 'user'
+  const endsWithUserMessage = messages.at(-1)?.role === 'user'
   return {
-    said: messages.filter(({ role }) => role === 'user').map(saidOf),
-    isSaidLast,
+    userMessages: messages.filter(({ role }) => role === 'user').map(saidOf),
+    endsWithUserMessage,
     answers: [
       ...messages.flatMap(resultsIn),
       ...decided.map(([id, approved]) => ({ kind: 'approval', id, approved }) as const),
       ...(data?.answers ?? []),
       ...answers,
     ],
-    ...(messages.some(isInstruction) && { foreign: 'instructions are the server’s to give' }),
+    ...(messages.some(isInstruction) && { forbiddenContent: 'instructions are the server’s to give' }),
     // `reload()` sends what was sent before.
-    ...(isSaidLast && { regenerate: true }),
+    ...(endsWithUserMessage && { regenerate: true }),
   }
 }
 
 const isInstruction = ({ role }: ModelMessage): boolean => role === 'system' || role === 'developer'
 
-function resultsIn({ role, toolCallId, content }: ModelMessage): readonly PostedAnswer[] {
+function resultsIn({ role, toolCallId, content }: ModelMessage): readonly ClientAnswer[] {
   if (role !== 'tool' || toolCallId === undefined) return []
   return [{ kind: 'tool-result', id: toolCallId, output: typeof content === 'string' ? jsonOf(content) : null }]
 }
 
-function saidOf({ content }: ModelMessage): PostedMessage {
+function saidOf({ content }: ModelMessage): ClientMessage {
   if (typeof content === 'string') return { parts: [{ type: 'text', text: content }] }
   return { parts: (content ?? []).flatMap(partOf) }
 }
@@ -188,18 +188,22 @@ export const isRunAgentInput = (body: z.output<typeof TanstackRequestSchema>): b
   typeof body['threadId'] === 'string' && typeof body['runId'] === 'string'
 
 /** What a request of a client since 0.10 amounts to. What was decided about a call may stand where its result would. */
-export function postedOfInput(body: RunAgentInput): Posted {
+export function clientRequestOfInput(body: RunAgentInput): ClientRequest {
   const decided = new Set(body.messages.filter(isDecision).map(({ id }) => id))
   const messages = body.messages.filter(({ id }) => !decided.has(id))
-  const posted = postedOfAgUi({ ...body, messages })
+  const posted = clientRequestOfAgUi({ ...body, messages })
   // Who answers does not ask for another answer.
   if (body.resume?.length) return { ...posted, regenerate: undefined }
   if (decided.size === 0) return posted
-  const decisions = body.messages.filter(isDecision).map(({ toolCallId = '', content }): PostedAnswer => {
+  const decisions = body.messages.filter(isDecision).map(({ toolCallId = '', content }): ClientAnswer => {
     const { approved } = jsonOf(content as string) as { approved: boolean }
     return { kind: 'approval', id: toolCallId, approved }
   })
-  return { ...posted, isSaidLast: body.messages.at(-1)?.role === 'user', answers: [...posted.answers, ...decisions] }
+  return {
+    ...posted,
+    endsWithUserMessage: body.messages.at(-1)?.role === 'user',
+    answers: [...posted.answers, ...decisions],
+  }
 }
 
 const DECISION: ReadonlySet<string> = new Set(['approved', 'pendingExecution', 'message'])

@@ -1,6 +1,6 @@
 // A server of another system's clients without any system: what they ask goes straight to where it is decided, and what is said comes as plain as it can.
 
-import type { Encoder, Posted, PostedMessage, Told } from '@millrace/dialects'
+import type { ClientMessage, ClientRequest, DecodedChunk, Encoder } from '@millrace/dialects'
 import { memoryStore, systemTimers } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
 import { agent, type Run, scriptedModel, tool, useInterrupt, workflow } from '@millrace/runtime'
@@ -56,9 +56,9 @@ const asker = workflow({
 export const user = (text: string, id?: string) => ({ id, parts: [{ type: 'text', text } as const] })
 
 /** A request of a client that has these messages of people, the last of them to be answered. */
-export const said = (...messages: readonly PostedMessage[]): Posted => ({
-  said: messages,
-  isSaidLast: true,
+export const said = (...messages: readonly ClientMessage[]): ClientRequest => ({
+  userMessages: messages,
+  endsWithUserMessage: true,
   answers: [],
 })
 
@@ -75,7 +75,7 @@ export type Plain = Record<string, unknown>
 
 /** Says every chunk as it is; of a delta half in one event, half in another. */
 function plainEncoder(): Encoder<Plain> {
-  const encode = ({ chunk }: Told): Plain[] => {
+  const encode = ({ chunk }: DecodedChunk): Plain[] => {
     if (chunk.type !== 'text-delta') return [{ ...chunk }]
     const half = Math.ceil(chunk.delta.length / 2)
     return [chunk.delta.slice(0, half), chunk.delta.slice(half)].map(delta => ({ type: chunk.type, delta }))
@@ -131,24 +131,29 @@ export class DialectServer {
     return { services, request, url, action, params: {}, caller, held, query: {}, body: {} }
   }
 
-  ask(sessionId: string, posted: Posted, { agent: name = 'teller', runId }: Asked = {}): TurnRequest {
+  ask(sessionId: string, posted: ClientRequest, { agent: name = 'teller', runId }: Asked = {}): TurnRequest {
     return { sessionId, program: programNamed(this.services, name), posted, runId }
   }
 
   /** Asks for something; what was taken. */
-  async takeTurn(sessionId: string, posted: Posted, asked: Asked = {}): Promise<AcceptedTurn> {
+  async takeTurn(sessionId: string, posted: ClientRequest, asked: Asked = {}): Promise<AcceptedTurn> {
     return takeTurn(await this.call(asked), this.ask(sessionId, posted, asked))
   }
 
   /** The same, to the end or pause of the run; its id. */
-  async done(sessionId: string, posted: Posted, asked: Asked = {}): Promise<string> {
+  async done(sessionId: string, posted: ClientRequest, asked: Asked = {}): Promise<string> {
     const { run } = await this.takeTurn(sessionId, posted, asked)
     await run.result()
     return run.runId
   }
 
   /** Asks for something; a client that reads it. */
-  async replyWithTurn(sessionId: string, posted: Posted, asked: Asked = {}, client = newClient()): Promise<Client> {
+  async replyWithTurn(
+    sessionId: string,
+    posted: ClientRequest,
+    asked: Asked = {},
+    client = newClient(),
+  ): Promise<Client> {
     const telling = { dialectFormat: plainTongue, encoder: plainEncoder }
     const reply = await replyWithTurn(await this.call(asked), this.ask(sessionId, posted, asked), telling)
     if ('stream' in reply) reply.stream(client)
@@ -197,7 +202,7 @@ export class DialectServer {
   }
 
   /** What refuses a request, which leaves every log of the sessions as it was. */
-  async refused(sessionId: string, posted: Posted, asked: Asked = {}): Promise<string> {
+  async refused(sessionId: string, posted: ClientRequest, asked: Asked = {}): Promise<string> {
     const before = JSON.stringify(await this.log(sessionId))
     const code = await this.takeTurn(sessionId, posted, asked).then(
       () => 'none',

@@ -1,4 +1,4 @@
-import type { Decoder, Told } from '@millrace/dialects'
+import type { DecodedChunk, Decoder } from '@millrace/dialects'
 import { agUiDialect } from '@millrace/dialects/ag-ui'
 import { aiSdkDialect } from '@millrace/dialects/ai-sdk'
 import { helixDialect } from '@millrace/dialects/helix'
@@ -99,7 +99,7 @@ describe.each([
 ] as [string, () => Decoder<unknown>][])('%s', (id, decoderOf) => {
   const understood = (text: string) => {
     const decoder = decoderOf()
-    const told: Told[] = []
+    const told: DecodedChunk[] = []
     for (const line of text.split('\n')) {
       if (line.startsWith('data: ') && line !== 'data: [DONE]') told.push(...decoder.decode(JSON.parse(line.slice(6))))
     }

@@ -1,7 +1,7 @@
 // Clients of AG-UI: what `HttpAgent` posts, its events, and what our `resumable` agent asks besides.
 
 import { AgUiEncoder, type AgUiEvent } from '@millrace/dialects/ag-ui'
-import { postedOf, RunAgentInputSchema } from '@millrace/dialects/ag-ui/schemas'
+import { clientRequestOf, RunAgentInputSchema } from '@millrace/dialects/ag-ui/schemas'
 import type { Entry } from '@millrace/protocol'
 import * as z from 'zod'
 import { json } from '../../http/reply.ts'
@@ -45,7 +45,7 @@ export const agUi = [
       const { services, params, body } = call
       const { threadId, runId, parentRunId } = body
       const program = programNamed(services, params['agent'] as string)
-      const ask = { sessionId: threadId, program, posted: postedOf(body), runId, data: dataOf(body) }
+      const ask = { sessionId: threadId, program, posted: clientRequestOf(body), runId, data: dataOf(body) }
       return withStreamSlot(call, async release => {
         const taken = (await stopCancelledRun(call, body, program)) ?? (await takeTurn(call, ask))
         const echo = { threadId, runId, ...(parentRunId !== undefined && { parentRunId }) }

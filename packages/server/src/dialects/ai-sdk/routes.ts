@@ -1,7 +1,12 @@
 // `useChat` of the AI SDK: its requests and its UI message stream.
 
 import { aiSdkDialect, type UIMessageChunk, uiMessagesOf } from '@millrace/dialects/ai-sdk'
-import { type ChatRequest, ChatRequestSchema, postedOf, UIMessageSchema } from '@millrace/dialects/ai-sdk/schemas'
+import {
+  type ChatRequest,
+  ChatRequestSchema,
+  clientRequestOf,
+  UIMessageSchema,
+} from '@millrace/dialects/ai-sdk/schemas'
 import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
 import { json } from '../../http/reply.ts'
@@ -46,7 +51,7 @@ export const aiSdk = [
     handle: call => {
       const { services, params, body } = call
       const program = programNamed(services, params['agent'] as string)
-      const ask = { sessionId: body.id, program, posted: postedOf(body), data: dataOf(body) }
+      const ask = { sessionId: body.id, program, posted: clientRequestOf(body), data: dataOf(body) }
       return replyWithTurn(call, ask, { dialectFormat, encoder: ({ runId }) => aiSdkDialect.encoder({ runId }) })
     },
   }),

@@ -52,8 +52,8 @@ export const helix = [
       const { services, params, body } = call
       const { sessionId = randomBytes(16).toString('base64url'), message, messageId, data } = body
       const program = programNamed(services, params['agent'] as string)
-      const said = [{ id: messageId, parts: [{ type: 'text', text: message }] }] as const
-      const posted = { said, isSaidLast: true, isAlone: true, answers: [] } as const
+      const userMessages = [{ id: messageId, parts: [{ type: 'text', text: message }] }] as const
+      const posted = { userMessages, endsWithUserMessage: true, isIncremental: true, answers: [] } as const
       const caller = await callerInSession(call, sessionId, program)
       return answer(call, caller, () => takeTurn(call, { sessionId, program, posted, data }), program)
     },

@@ -2,7 +2,7 @@
 // who gives another is refused, as is who has the token of another session, or none that was ever given.
 
 import { isDeepStrictEqual } from 'node:util'
-import type { Posted, PostedAnswer } from '@millrace/dialects'
+import type { ClientAnswer, ClientRequest } from '@millrace/dialects'
 import { type Answered, answerOf } from '@millrace/dialects/kortyx'
 import type { Resume } from '@millrace/dialects/kortyx/schemas'
 import { RunError } from '@millrace/runtime'
@@ -21,7 +21,7 @@ export async function answerByToken(
   call: RouteCall,
   { sessionId, program }: Pick<TurnRequest, 'sessionId' | 'program'>,
   { token, requestId, selected, isCancelled }: Resume,
-): Promise<Partial<Posted>> {
+): Promise<Partial<ClientRequest>> {
   await requireSession(call.services, await callerInSession(call, sessionId, program), sessionId)
   const { view } = await call.services.runtime.view(sessionId)
   const asked = token === tokenFor(sessionId, requestId) ? findRequest(view, requestId) : undefined
@@ -35,7 +35,7 @@ export async function answerByToken(
     throw new RunError('answer_invalid', `resume ${requestId}: expected a selection that answers it`)
   const isAgain = isDeepStrictEqual(asked.given, answer) && view.runs.at(-1)?.runId === asked.runId
   if (!asked.isOpen && !isAgain) throw tokenUsed(requestId)
-  return { isSaidLast: false, answers: [answer] }
+  return { endsWithUserMessage: false, answers: [answer] }
 }
 
 const tokenUsed = (requestId: string): RunError =>
@@ -49,7 +49,7 @@ interface PendingRequest {
   readonly about: Answered
   readonly runId: string | undefined
   readonly isOpen: boolean
-  readonly given?: PostedAnswer
+  readonly given?: ClientAnswer
 }
 
 function findRequest(view: PublicView, id: string): PendingRequest | undefined {

@@ -1,8 +1,8 @@
 // Pages of Kortyx: what their `useChat` and `streamChatFromRoute` post, and its chunks as events, or as one reply of JSON.
 
-import type { Posted } from '@millrace/dialects'
+import type { ClientRequest } from '@millrace/dialects'
 import { kortyxDialect, type StreamChunk } from '@millrace/dialects/kortyx'
-import { type ChatRequest, ChatRequestSchema, postedOf, resumeIn } from '@millrace/dialects/kortyx/schemas'
+import { type ChatRequest, ChatRequestSchema, clientRequestOf, resumeIn } from '@millrace/dialects/kortyx/schemas'
 import type { Json } from '@millrace/protocol'
 import type { Program } from '../../auth/authorize.ts'
 import { errorResponseOf } from '../../errors/refusal.ts'
@@ -67,13 +67,16 @@ async function answer(call: RouteCall<ChatRequest>): Promise<Reply> {
   const program = programNamed(services, body.workflowId?.trim() || (params['agent'] as string))
   const sessionId = body.sessionId?.trim() || crypto.randomUUID()
   const resume = resumeIn(body)
-  const posted: Posted = { ...postedOf(body), ...((await isAlone(call, sessionId, program)) && { isAlone: true }) }
+  const posted: ClientRequest = {
+    ...clientRequestOf(body),
+    ...((await isAlone(call, sessionId, program)) && { isIncremental: true }),
+  }
   const ask: TurnRequest = { sessionId, program, posted, data: dataOf(body) }
   const asked =
     resume === undefined
       ? ask
       : { ...ask, posted: { ...posted, ...(await answerByToken(call, ask, resume)) } satisfies TurnRequest['posted'] }
-  const turnIndex = posted.said.length
+  const turnIndex = posted.userMessages.length
   const encoder = () =>
     kortyxDialect.encoder({ sessionId, turnIndex, tokenOf: requestId => tokenFor(sessionId, requestId) })
   return body.stream === false

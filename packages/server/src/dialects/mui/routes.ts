@@ -1,7 +1,7 @@
 // Pages of MUI X Chat: what their adapters ask for, and its chunks in envelopes.
 
 import { chatMessagesOf, type MuiEvent, muiDialect, PASSED } from '@millrace/dialects/mui'
-import { type ChatRequest, ChatRequestSchema, HistorySchema, postedOf } from '@millrace/dialects/mui/schemas'
+import { type ChatRequest, ChatRequestSchema, clientRequestOf, HistorySchema } from '@millrace/dialects/mui/schemas'
 import { type Json, messageIdOf, type View } from '@millrace/protocol'
 import { json } from '../../http/reply.ts'
 import { RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
@@ -45,7 +45,7 @@ export const mui = [
     handle: call => {
       const { services, params, body } = call
       const program = programNamed(services, params['agent'] as string)
-      const ask = { sessionId: body.conversationId, program, posted: postedOf(body), data: dataOf(body) }
+      const ask = { sessionId: body.conversationId, program, posted: clientRequestOf(body), data: dataOf(body) }
       return replyWithTurn(call, ask, { dialectFormat, encoder: ({ runId }) => muiDialect.encoder({ runId }) })
     },
   }),

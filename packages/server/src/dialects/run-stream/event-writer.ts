@@ -1,4 +1,4 @@
-import type { Encoder, EndStatus, Told } from '@millrace/dialects'
+import type { DecodedChunk, Encoder, EndStatus } from '@millrace/dialects'
 
 /** After which of the events of which entry somebody goes on; after all of them, if nothing is said. */
 interface WrittenPosition {
@@ -30,7 +30,7 @@ export class EventWriter<Event> {
   }
 
   /** What an entry says; `name` is what places in it begin with. */
-  writeEntry(entry: Told & { readonly sequence: number }, name = `${entry.sequence}`): string {
+  writeEntry(entry: DecodedChunk & { readonly sequence: number }, name = `${entry.sequence}`): string {
     const { sequence } = entry
     const { sequence: last = 0, event } = this.#after ?? {}
     if (sequence > last) {

@@ -70,7 +70,7 @@ describe('a run', () => {
       { kind: 'approval', id: 'sell-0', approved: true },
       { kind: 'tool-result', id: 'locate-0', output: 'here' },
     ] as const
-    const posted = { said: [a], isSaidLast: false, answers }
+    const posted = { userMessages: [a], endsWithUserMessage: false, answers }
     const next = await at.replyWithTurn('s', posted, { agent: 'seller' })
     expect(await next.closed).toBe('ended')
     const more = eventsOf(next)
@@ -295,7 +295,7 @@ describe('a connection', () => {
     await settled()
     // Who is refused takes no room.
     for (let i = 0; i < 3; i++) {
-      const posted = { ...said(a), foreign: 'nobody’s' }
+      const posted = { ...said(a), forbiddenContent: 'nobody’s' }
       expect(await at.replyWithTurn('t', posted).catch((error: { code: string }) => error.code)).toBe(
         'transcript_refused',
       )

@@ -1,7 +1,7 @@
 // Clients of TanStack AI up to 0.2: they read chunks as Server-Sent Events or as lines, and cannot go on with a stream that broke.
 
 import { type TanstackChunk, tanstackDialect } from '@millrace/dialects/tanstack'
-import { type ChatRequest, dataOf, postedOf } from '@millrace/dialects/tanstack/schemas'
+import { type ChatRequest, clientRequestOf, dataOf } from '@millrace/dialects/tanstack/schemas'
 import { messageIdOf } from '@millrace/protocol'
 import { Refusal } from '../../errors/refusal.ts'
 import { negotiate } from '../../http/accept.ts'
@@ -32,7 +32,7 @@ export async function replyWithChunks(call: RouteCall<ChatRequest, ChunksQuery>)
   const ask = {
     sessionId: checkSessionId(sessionId),
     program: programNamed(services, agent),
-    posted: postedOf(body),
+    posted: clientRequestOf(body),
     data: dataOf(body),
   }
   const results = new Set(body.messages.flatMap(({ toolCallId }) => toolCallId ?? []))

@@ -7,7 +7,7 @@ import {
   tanstackInterruptsOf,
   tanstackMessagesOf,
 } from '@millrace/dialects/tanstack'
-import { isDecision, postedOfInput, type RunAgentInput } from '@millrace/dialects/tanstack/schemas'
+import { clientRequestOfInput, isDecision, type RunAgentInput } from '@millrace/dialects/tanstack/schemas'
 import type { Entry } from '@millrace/protocol'
 import { Refusal } from '../../errors/refusal.ts'
 import { negotiate } from '../../http/accept.ts'
@@ -43,7 +43,7 @@ export async function replyWithEvents(call: RouteCall<RunAgentInput, EventsQuery
   const place = positionOf('Last-Event-ID', request.headers.get('last-event-id'))
   const program = programNamed(services, params['agent'] as string)
   const sessionId = checkSessionId(threadId)
-  const ask = { sessionId, program, posted: postedOfInput(body), runId, data: dataOf(body) }
+  const ask = { sessionId, program, posted: clientRequestOfInput(body), runId, data: dataOf(body) }
   const echo = { threadId, runId, ...(parentRunId !== undefined && { parentRunId }) }
   const results = new Set(
     messages.flatMap(message => (message.toolCallId && !isDecision(message) ? [message.toolCallId] : [])),

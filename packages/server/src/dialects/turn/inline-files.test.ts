@@ -1,4 +1,4 @@
-import type { PostedMessage, UserPart } from '@millrace/dialects'
+import type { ClientMessage, UserPart } from '@millrace/dialects'
 import { agent, scriptedModel } from '@millrace/runtime'
 import { describe, expect, test } from 'vitest'
 import { codeOf, openDialectServer, said, user } from '../dialect-server.fixture.ts'
@@ -8,7 +8,7 @@ import { contentOf } from './transcript.ts'
 const bytes = (size: number, of = 7) => Buffer.alloc(size, of)
 const dataUrl = (data: Buffer, type = 'image/png') => `data:${type};base64,${data.toString('base64')}`
 const file = (url: string, more: object = {}) => ({ type: 'file', mediaType: 'image/png', url, ...more }) as UserPart
-const look = (id: string | undefined, ...files: readonly UserPart[]): PostedMessage => ({
+const look = (id: string | undefined, ...files: readonly UserPart[]): ClientMessage => ({
   id,
   parts: [{ type: 'text', text: 'Look' }, ...files],
 })

@@ -2,7 +2,7 @@
 // the client says of it, and what is nobody's to answer is refused before anything is done.
 
 import { isDeepStrictEqual } from 'node:util'
-import type { PostedAnswer } from '@millrace/dialects'
+import type { ClientAnswer } from '@millrace/dialects'
 import type { StreamManager } from '@millrace/log'
 import type { Chunk, ToolPart } from '@millrace/protocol'
 import { type Answer, RunError } from '@millrace/runtime'
@@ -30,7 +30,7 @@ interface FoundCall {
 }
 
 /** What a client's answers answer; throws where there is nothing to answer, or it is not its to say. */
-export function matchAnswers(view: PublicView, posted: readonly PostedAnswer[]): MatchedAnswers {
+export function matchAnswers(view: PublicView, posted: readonly ClientAnswer[]): MatchedAnswers {
   const open: MatchedAnswer[] = []
   const settled: MatchedAnswer[] = []
   if (posted.length === 0) return { open, settled }
@@ -81,14 +81,14 @@ class AnswerMatcher {
     this.#awaited = new Set(view.pendings.flatMap(({ kind, id }) => (kind === 'client-tool' ? [id] : [])))
   }
 
-  question({ id, response }: Extract<PostedAnswer, { kind: 'interrupt' }>) {
+  question({ id, response }: Extract<ClientAnswer, { kind: 'interrupt' }>) {
     const found = this.#view.interrupts.findLast(({ interruptId }) => interruptId === id)
     if (!found) throw transcriptRefused(`interrupt ${id}: nobody asked that`)
     const answer: Answer = { kind: 'interrupt', id, response }
     return { answer, of: id, runId: found.runId, isOpen: found.status === 'open' }
   }
 
-  call(sent: Exclude<PostedAnswer, { kind: 'interrupt' }>) {
+  call(sent: Exclude<ClientAnswer, { kind: 'interrupt' }>) {
     const { kind, id } = sent
     const found = this.#calls.get(id)
     if (!found) throw transcriptRefused(`${kind} ${id}: there is no such call`)

@@ -1,7 +1,7 @@
 // A client of another system, as bad as they come: it sends what it has of a conversation, whole or the end of it, with ids or without, and does not know what others
 // did. Beside it stands what the log must have said then, told by rules that know nothing of how they are kept.
 
-import type { Posted } from '@millrace/dialects'
+import type { ClientRequest } from '@millrace/dialects'
 import { user } from '../dialect-server.fixture.ts'
 
 export interface Line {
@@ -23,10 +23,10 @@ export class Tab {
   }
 
   /** What it posts, up to the last of what it shows. */
-  posted(more: Partial<Posted> = {}): Posted {
+  posted(more: Partial<ClientRequest> = {}): ClientRequest {
     const shown = this.lines.slice(-this.#window)
     const said = shown.map(({ id, text }) => user(text, this.#hasIds ? id : undefined))
-    return { said, isSaidLast: true, answers: [], ...more }
+    return { userMessages: said, endsWithUserMessage: true, answers: [], ...more }
   }
 }
 
@@ -39,7 +39,7 @@ export class Model {
   readonly #asked = new Set<string>()
 
   /** What comes of a request of a client with ids. */
-  take({ said }: Posted): Outcome {
+  take({ userMessages: said }: ClientRequest): Outcome {
     const last = said.at(-1) as { id: string; parts: readonly { text: string }[] }
     const line = { id: last.id, text: last.parts[0]?.text ?? '' }
     const ids = this.lines.map(({ id }) => id)
@@ -56,8 +56,8 @@ export class Model {
   }
 
   /** What comes of a request to answer a message anew, by the answer to it that the client has seen. */
-  retake(posted: Posted, current: string | undefined): Outcome {
-    const last = posted.said.at(-1)
+  retake(posted: ClientRequest, current: string | undefined): Outcome {
+    const last = posted.userMessages.at(-1)
     const at = this.lines.findIndex(({ id }) => id === last?.id)
     const before = this.runs
     const outcome = this.take(posted)

@@ -1,4 +1,4 @@
-import type { PostedMessage } from '@millrace/dialects'
+import type { ClientMessage } from '@millrace/dialects'
 import { describe, expect, test } from 'vitest'
 import { user } from '../dialect-server.fixture.ts'
 import { matchAnswers } from './posted-answers.ts'
@@ -9,16 +9,16 @@ const lines = (...texts: readonly string[]): UserMessage[] =>
   texts.map((text, i) => ({ id: `u${i + 1}`, content: text, at: i + 1, runId: `r${i + 1}`, status: 'over' }))
 
 /** Each text with the id before its colon. */
-const withIds = (...texts: readonly string[]): PostedMessage[] =>
+const withIds = (...texts: readonly string[]): ClientMessage[] =>
   texts.map(text => {
     const [id = '', words = ''] = text.split(':')
     return user(words, id)
   })
 
-const without = (...texts: readonly string[]): PostedMessage[] => texts.map(text => user(text))
+const without = (...texts: readonly string[]): ClientMessage[] => texts.map(text => user(text))
 
 /** Where the last of it stands, for people. */
-function place(said: readonly UserMessage[], posted: readonly PostedMessage[]): string {
+function place(said: readonly UserMessage[], posted: readonly ClientMessage[]): string {
   try {
     const { at, is } = positionOf(said, posted)
     return `${is} ${at}`

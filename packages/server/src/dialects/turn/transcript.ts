@@ -1,7 +1,7 @@
 // What people said in a session, and where the last of what a client has stands in it. A client's transcript may be whole or the end of one, with ids or without,
 // may hold what never arrived here and lack what others said: what cannot be told is taken for a repetition, since that is never wrong to answer twice.
 
-import type { PostedMessage } from '@millrace/dialects'
+import type { ClientMessage } from '@millrace/dialects'
 import { Refusal } from '../../errors/refusal.ts'
 import type { PublicView } from '../../sessions/message-page.ts'
 import { urlOf } from './inline-files.ts'
@@ -61,8 +61,8 @@ export interface TranscriptPosition {
 }
 
 /** Where the last message of a client stands. Throws where the client speaks of another conversation. */
-export function positionOf(userMessages: readonly UserMessage[], posted: readonly PostedMessage[]): TranscriptPosition {
-  const last = posted.at(-1) as PostedMessage
+export function positionOf(userMessages: readonly UserMessage[], posted: readonly ClientMessage[]): TranscriptPosition {
+  const last = posted.at(-1) as ClientMessage
   const byId = new Map(userMessages.map(({ id }, at) => [id, at]))
   const known = byId.get(last.id ?? '')
   if (known !== undefined)
@@ -78,7 +78,7 @@ class TextMatcher {
   readonly #userTexts: readonly string[]
   readonly #postedTexts: readonly string[]
 
-  constructor(userMessages: readonly UserMessage[], posted: readonly PostedMessage[]) {
+  constructor(userMessages: readonly UserMessage[], posted: readonly ClientMessage[]) {
     this.#userTexts = userMessages.map(({ content }) => content)
     this.#postedTexts = posted.map(({ parts }) => contentOf(parts))
   }

@@ -39,7 +39,7 @@ describe('what is not a client’s to say', () => {
   test('is refused, and no session is made for it', async () => {
     const at = await openDialectServer({ limits: { inputBytes: 100 } })
     const bad = [
-      { ...said(user('a', 'u1')), foreign: 'a message of a system' },
+      { ...said(user('a', 'u1')), forbiddenContent: 'a message of a system' },
       said({ id: 'u1', parts: [{ type: 'reasoning', text: 'hm' } as never] }),
       said({ id: 'u1', parts: [{ type: 'text', text: 7 } as never] }),
       said(user('x'.repeat(200), 'u1')),
@@ -48,11 +48,14 @@ describe('what is not a client’s to say', () => {
     for (const posted of bad) expect(await at.refused('s', posted)).not.toBe('none')
     expect((await at.services.manager.listStreams('ann')).streams).toEqual([])
     await at.done('s', said(user('a', 'u1')))
-    for (const { said: messages, ...posted } of bad) {
-      const edit = { ...posted, said: messages }
-      const next = { ...posted, said: [user('a', 'u1'), ...messages.map(message => ({ ...message, id: 'u2' }))] }
+    for (const { userMessages: messages, ...posted } of bad) {
+      const edit = { ...posted, userMessages: messages }
+      const next = {
+        ...posted,
+        userMessages: [user('a', 'u1'), ...messages.map(message => ({ ...message, id: 'u2' }))],
+      }
       expect(await at.refused('s', next)).not.toBe('none')
-      if (posted.foreign === undefined) expect(await at.refused('s', edit)).not.toBe('none')
+      if (posted.forbiddenContent === undefined) expect(await at.refused('s', edit)).not.toBe('none')
     }
   })
 
@@ -83,11 +86,9 @@ describe('authorize', () => {
     await at.done('t', said(a), SELLER)
     at.asked.length = 0
     const answers = [{ kind: 'approval', id: 'sell-0', approved: true }] as const
-    expect(await actions(at.takeTurn('t', { said: [a], isSaidLast: false, answers }, SELLER))).toEqual([
-      'run',
-      'run t',
-      'answer t',
-    ])
+    expect(await actions(at.takeTurn('t', { userMessages: [a], endsWithUserMessage: false, answers }, SELLER))).toEqual(
+      ['run', 'run t', 'answer t'],
+    )
   })
 
   test('keeps out who may not edit, retry or answer, and lets them speak', async () => {
@@ -101,7 +102,7 @@ describe('authorize', () => {
     expect(await at.refused('s', { ...said(user('a', 'u1')), regenerate: true })).toBe('forbidden')
     await at.done('t', said(user('a', 'u1')), SELLER)
     const answers = [{ kind: 'approval', id: 'sell-0', approved: true }] as const
-    expect(await at.refused('t', { said: [], isSaidLast: false, answers }, SELLER)).toBe('forbidden')
+    expect(await at.refused('t', { userMessages: [], endsWithUserMessage: false, answers }, SELLER)).toBe('forbidden')
     await at.done('s', said(user('a', 'u1'), user('b', 'u2')))
   })
 
@@ -114,7 +115,7 @@ describe('authorize', () => {
       said(user('b', 'u2')),
       said(user('b', 'u1')),
       { ...said(user('a', 'u1')), regenerate: true },
-      { said: [], isSaidLast: false, answers },
+      { userMessages: [], endsWithUserMessage: false, answers },
       { ...said(user('a', 'u1')), answers },
     ]
     for (const posted of bad) expect(await at.refused('s', posted, { user: 'bob' })).toBe('session_unknown')

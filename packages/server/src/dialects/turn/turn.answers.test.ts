@@ -8,7 +8,11 @@ const SELLER: Asked = { agent: 'seller' }
 
 describe('answers', () => {
   const a = user('a', 'u1')
-  const go = (...answers: readonly object[]) => ({ said: [a], isSaidLast: false, answers: answers as never })
+  const go = (...answers: readonly object[]) => ({
+    userMessages: [a],
+    endsWithUserMessage: false,
+    answers: answers as never,
+  })
   const approve = (n: number, more: object = {}) => ({ kind: 'approval', id: `sell-${n}`, approved: true, ...more })
   const locate = (n: number, output: Json = 'here') => ({ kind: 'tool-result', id: `locate-${n}`, output })
 
@@ -116,7 +120,7 @@ test('an output that does not fit the tool is a failure of its call, and nothing
     { kind: 'tool-result', id: 'p', output: { town: 'Ulm' } },
     { kind: 'tool-result', id: 'q', output: { city: 'Ulm' } },
   ] as const
-  const posted = { said: [a], isSaidLast: false, answers }
+  const posted = { userMessages: [a], endsWithUserMessage: false, answers }
   const { run, after } = await at.takeTurn('s', posted, guide)
   expect((await run.result()).status).toBe('completed')
   const { view } = await at.services.runtime.view('s')
@@ -190,7 +194,7 @@ describe('a message while a run', () => {
     }
     // Answered before, by a request of its own, and the rest of it not.
     const runId = await at.done('t', said(a), SELLER)
-    await at.takeTurn('t', { said: [a], isSaidLast: false, answers: some[0] }, SELLER)
+    await at.takeTurn('t', { userMessages: [a], endsWithUserMessage: false, answers: some[0] }, SELLER)
     expect((await (await at.takeTurn('t', said(a, b))).run.result()).status).toBe('completed')
     expect((await at.run('t', runId).result()).status).toBe('interrupted')
   })
@@ -231,13 +235,21 @@ test('who regenerates with a transcript that ends with the answer gets it anew, 
     { kind: 'tool-result', id: `locate-${n}`, output: 1 } as const,
   ])
   for (const answers of settled) {
-    const { run } = await at.takeTurn('s', { said: [a], isSaidLast: false, answers }, SELLER)
+    const { run } = await at.takeTurn('s', { userMessages: [a], endsWithUserMessage: false, answers }, SELLER)
     await run.result()
   }
   const answers = settled.flat()
   // Of what is answered beside the message itself, who repeats it gets what came of it, and never another run.
-  const beside = await at.takeTurn('s', { said: [a], isSaidLast: true, answers, regenerate: true }, SELLER)
+  const beside = await at.takeTurn(
+    's',
+    { userMessages: [a], endsWithUserMessage: true, answers, regenerate: true },
+    SELLER,
+  )
   expect([beside.action, beside.run.runId]).toEqual(['answer', runId])
-  const again = await at.takeTurn('s', { said: [a], isSaidLast: false, answers, regenerate: true }, SELLER)
+  const again = await at.takeTurn(
+    's',
+    { userMessages: [a], endsWithUserMessage: false, answers, regenerate: true },
+    SELLER,
+  )
   expect([again.action, again.run.runId === runId]).toEqual(['retry', false])
 })

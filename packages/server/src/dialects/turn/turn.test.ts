@@ -30,7 +30,7 @@ describe('what is new', () => {
 
   test('of a client without a transcript or ids, what is being answered is the same, and what was is new', async () => {
     const at = await openDialectServer()
-    const alone = { ...said(user('yes')), isAlone: true } as const
+    const alone = { ...said(user('yes')), isIncremental: true } as const
     const slow = await at.takeTurn('s', alone, { agent: 'slow' })
     expect((await at.takeTurn('s', alone, { agent: 'slow' })).run.runId).toBe(slow.run.runId)
     at.held.go()
@@ -62,7 +62,7 @@ describe('what is new', () => {
     const at = await openDialectServer({ store: tap.store })
     tap.delay = () => new Promise(resolve => setImmediate(resolve))
     for (const posted of [said(user('a', 'u1')), said(user('b'))]) {
-      const session = posted.said[0]?.id ?? 'none'
+      const session = posted.userMessages[0]?.id ?? 'none'
       const taken = await Promise.all([1, 2, 3, 4].map(() => at.takeTurn(session, posted)))
       expect(new Set(taken.map(({ run }) => run.runId)).size).toBe(1)
       await taken[0]?.run.result()
@@ -80,7 +80,7 @@ describe('what is new', () => {
 describe('a name that the client gives', () => {
   test('makes a request the same, whatever its messages say of it; Idempotency-Key is one', async () => {
     const at = await openDialectServer()
-    const alone = { ...said(user('yes')), isAlone: true } as const
+    const alone = { ...said(user('yes')), isIncremental: true } as const
     for (const asked of [{ runId: 'k1' }, { headers: { 'idempotency-key': 'k2' } }]) {
       const first = await at.done('s', alone, asked)
       expect(first).toMatch(/^k[12]$/)

@@ -1,7 +1,7 @@
 // What a client of another system asks for, decided on the log: it has the session as its client sees it, and the log wins. What is new is a turn, what is otherwise
 // is an edit, what is the same is the same run. What is asked for has a name that is made of it alone, so that no request is done twice.
 
-import type { Posted, PostedMessage } from '@millrace/dialects'
+import type { ClientMessage, ClientRequest } from '@millrace/dialects'
 import type { Ticket } from '@millrace/log'
 import { type Json, messageIdOf, type RunRequest } from '@millrace/protocol'
 import { type Answer, type RequestOptions, type Run, RunError, type StartOptions } from '@millrace/runtime'
@@ -36,7 +36,7 @@ import { contentOf, positionOf, type UserMessage, userMessagesIn } from './trans
 export interface TurnRequest {
   readonly sessionId: string
   readonly program: Program
-  readonly posted: Posted
+  readonly posted: ClientRequest
   /** What the client calls the run, where it does: who asks again under it means the same. The header `Idempotency-Key`, if nothing is said. */
   readonly runId?: string | undefined
   /** For the server's code; untrusted there. */
@@ -57,12 +57,12 @@ export interface AcceptedTurn {
 export async function takeTurn(call: RouteCall, ask: TurnRequest): Promise<AcceptedTurn> {
   const caller = await callerInSession(call, ask.sessionId, ask.program)
   const { services } = call
-  const { foreign } = ask.posted
-  if (foreign !== undefined) throw transcriptRefused(foreign)
-  const said = ask.posted.said.map(message => ({ ...message, id: messageIdFor(message.id) }))
+  const { forbiddenContent } = ask.posted
+  if (forbiddenContent !== undefined) throw transcriptRefused(forbiddenContent)
+  const userMessages = ask.posted.userMessages.map(message => ({ ...message, id: messageIdFor(message.id) }))
   const named =
     checkRunId('run', ask.runId) ?? checkRunId('Idempotency-Key', call.request.headers.get('idempotency-key'))
-  const turn = new Turn({ ...call, caller }, { ...ask, posted: { ...ask.posted, said }, runId: named })
+  const turn = new Turn({ ...call, caller }, { ...ask, posted: { ...ask.posted, userMessages }, runId: named })
   const { action = call.action, ...decided } = await turn.decide()
   return {
     ...decided,
@@ -97,15 +97,16 @@ class Turn {
     if (known) return this.#again(known)
     assertUserTurn(posted)
     const answers = matchAnswers(view, posted.answers)
-    const message = posted.said.at(-1)
-    if (!message || !(posted.isSaidLast || posted.regenerate)) return this.#continue(view, ticket, answers)
+    const message = posted.userMessages.at(-1)
+    if (!message || !(posted.endsWithUserMessage || posted.regenerate)) return this.#continue(view, ticket, answers)
     const userMessages = userMessagesIn(view)
     const { at, is } = positionIn(userMessages, posted)
     const found = userMessages[at]
     if (found && is === 'same') {
       // Where nothing was userMessages yet but what is asked, an answer comes with the same last message; of a transcript that goes on after it, it is what is to be done anew.
       const isAnswered =
-        posted.isSaidLast && (answers.open.length > 0 || answers.settled.some(answer => answer.runId === found.runId))
+        posted.endsWithUserMessage &&
+        (answers.open.length > 0 || answers.settled.some(answer => answer.runId === found.runId))
       return isAnswered
         ? this.#continue(view, ticket, answers)
         : this.#same(view, found, at === userMessages.length - 1)
@@ -121,8 +122,8 @@ class Turn {
   async #first(): Promise<TurnOutcome> {
     const { posted, sessionId } = this.#ask
     assertUserTurn(posted)
-    const message = posted.said.at(-1)
-    if (!message || !(posted.isSaidLast || posted.regenerate)) throw sessionUnknown(sessionId)
+    const message = posted.userMessages.at(-1)
+    if (!message || !(posted.endsWithUserMessage || posted.regenerate)) throw sessionUnknown(sessionId)
     if (posted.answers.length > 0)
       throw transcriptRefused('there is nothing to answer: the session is not there any more')
     return this.#start(message, this.#ask.runId ?? this.#derivedRunId(message), 'queue')
@@ -133,7 +134,7 @@ class Turn {
     const { services } = this.#call
     const { posted, sessionId } = this.#ask
     if (status === 'removed') throw runTakenBack(runId)
-    const last = posted.isSaidLast ? posted.said.at(-1) : undefined
+    const last = posted.endsWithUserMessage ? posted.userMessages.at(-1) : undefined
     const isSame = !last || contentOf(last.parts) === contentOf(message?.parts ?? [])
     if (!isSame || withoutVersion(program) !== programKey(this.#ask.program))
       throw new RunError('run_ended', `run ${runId}: it was asked for before, with something else: choose another name`)
@@ -141,7 +142,7 @@ class Turn {
   }
 
   /** Says something new. */
-  async #start(message: PostedMessage, runId: string, whenBusy: RequestOptions['whenBusy']): Promise<TurnOutcome> {
+  async #start(message: ClientMessage, runId: string, whenBusy: RequestOptions['whenBusy']): Promise<TurnOutcome> {
     const { services, caller } = this.#call
     const { sessionId, program, data } = this.#ask
     const { input, files } = this.#inputOf(message)
@@ -165,7 +166,7 @@ class Turn {
   }
 
   /** Puts another message in the place of one. */
-  async #edit(view: PublicView, known: UserMessage, message: PostedMessage, runId: string): Promise<TurnOutcome> {
+  async #edit(view: PublicView, known: UserMessage, message: ClientMessage, runId: string): Promise<TurnOutcome> {
     const { services, caller } = this.#call
     const { sessionId, data } = this.#ask
     await this.#authorize('edit')
@@ -250,7 +251,7 @@ class Turn {
   }
 
   /** What a person says as it goes into the log, and the files that are within it; throws where it is larger than the server takes. */
-  #inputOf({ parts, metadata }: PostedMessage) {
+  #inputOf({ parts, metadata }: ClientMessage) {
     const { services } = this.#call
     const files = filesIn(services, parts)
     const input = { parts: withUrls(parts), ...(metadata && { metadata }) }
@@ -283,12 +284,12 @@ class Turn {
   }
 
   /** What the run is called that answers a message: the same whenever the same is said in the same place. Throws where that was before, and is not any more. */
-  #runIdFor(view: PublicView, message: PostedMessage, before: UserMessage | undefined): string {
+  #runIdFor(view: PublicView, message: ClientMessage, before: UserMessage | undefined): string {
     const { posted, runId } = this.#ask
     if (runId !== undefined) return runId
     const isAgain = message.id === undefined || Boolean(posted.regenerate)
     // Of one message without an id nothing tells whether it is another of the same words.
-    const isAlone = posted.isAlone || (message.id === undefined && posted.said.length === 1)
+    const isAlone = posted.isIncremental || (message.id === undefined && posted.userMessages.length === 1)
     const name = isAgain ? this.#unusedRunId(view, identityOf(message, before), isAlone) : this.#derivedRunId(message)
     const known = view.requests.find(request => request.runId === name)
     if (known === undefined) return name
@@ -306,7 +307,7 @@ class Turn {
   #unusedRunId(
     { requests }: PublicView,
     about: readonly string[],
-    isAlone = this.#ask.posted.isAlone === true,
+    isAlone = this.#ask.posted.isIncremental === true,
   ): string {
     const over = new Set(requests.flatMap(({ runId, status }) => (isAlone || status === 'removed' ? [runId] : [])))
     for (let tries = 0; ; tries++) {
@@ -315,18 +316,18 @@ class Turn {
     }
   }
 
-  #derivedRunId(message: PostedMessage): string {
+  #derivedRunId(message: ClientMessage): string {
     return derivedId(this.#ask.sessionId, ...identityOf(message, undefined))
   }
 }
 
 /** What tells one message from another: its id, or what it follows, and what is in it. */
-const identityOf = ({ id, parts }: PostedMessage, before: UserMessage | undefined): readonly string[] =>
+const identityOf = ({ id, parts }: ClientMessage, before: UserMessage | undefined): readonly string[] =>
   id === undefined ? ['after', before?.id ?? '', contentOf(parts)] : ['said', id, contentOf(parts)]
 
 /** Throws where a transcript ends with nothing that is a client's to say: whatever an assistant says is in the log, or never was said. */
-function assertUserTurn({ isSaidLast, regenerate, answers }: Posted): void {
-  if (!isSaidLast && !regenerate && answers.length === 0)
+function assertUserTurn({ endsWithUserMessage, regenerate, answers }: ClientRequest): void {
+  if (!endsWithUserMessage && !regenerate && answers.length === 0)
     throw transcriptRefused('expected what a person says last, or an answer to what waits')
 }
 
@@ -334,9 +335,9 @@ const runTakenBack = (runId: string): RunError =>
   new RunError('run_taken_back', `run ${runId}: it was taken back before it began: say it anew`)
 
 /** Where the last message of a client stands. */
-function positionIn(userMessages: readonly UserMessage[], posted: Posted) {
-  const [message] = posted.said
-  if (!posted.isAlone || message?.id !== undefined) return positionOf(userMessages, posted.said)
+function positionIn(userMessages: readonly UserMessage[], posted: ClientRequest) {
+  const [message] = posted.userMessages
+  if (!posted.isIncremental || message?.id !== undefined) return positionOf(userMessages, posted.userMessages)
   // Without a transcript or an id only what is still being answered can be the same.
   const last = userMessages.at(-1)
   const isSame = last !== undefined && last.status !== 'over' && last.content === contentOf(message?.parts ?? [])

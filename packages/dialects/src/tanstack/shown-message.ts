@@ -3,7 +3,7 @@
 // is said is chosen such that no word shows twice, and none is lost.
 
 /** What a message of the client shows. */
-export class ClientMessage {
+export class ShownMessage {
   readonly #isCompact: boolean
   /** The text that the client goes on with. */
   #segment = ''
