@@ -6,10 +6,10 @@ import { expect, test } from 'vitest'
 import { LONGEST_ERROR } from './api/answer.ts'
 import { LONGEST_RUN_ID } from './api/request.ts'
 import { BLOCKED_AFTER_MS, MAX_TAKEOVERS } from './api/runtime-options.ts'
+import { MAX_TIMER_MS } from './async/max-timer-ms.ts'
 import { MAX_RETRIES, PARALLEL_CALLS } from './define/agent.ts'
 import { LONGEST_WAIT } from './define/approval.ts'
 import { DEFAULT_BUDGET } from './define/budget.ts'
-import { LONGEST_TIMEOUT } from './define/tool.ts'
 import { CONCURRENCY, GRACE_MS, POLL_MS } from './drive/engine.ts'
 import {
   CONCURRENT_NOTICES,
@@ -52,7 +52,7 @@ test.each([
   ['pendings of a run: approvals, client tools, questions', MAX_PENDINGS.toLocaleString('en')],
   ["a client's claim of a tool", MAX_CLAIM.toLocaleString('en')],
   ['the id of a run', `${LONGEST_RUN_ID} characters`],
-  ['the longest `timeout`', LONGEST_TIMEOUT.toLocaleString('en')],
+  ['the longest `timeout`', MAX_TIMER_MS.toLocaleString('en')],
   ['the longest `approval.timeout`', LONGEST_WAIT.toLocaleString('en')],
   ['the input of a call', `${MAX_JSON_DEPTH} levels`],
   ["a client's error, the reason of an answer", `${LONGEST_ERROR.toLocaleString('en')} characters`],

@@ -1,6 +1,7 @@
 import type { StreamInfo, StreamManager } from '@millrace/log'
 import { mustStop, type ReadEntry } from '@millrace/log/internal'
 import { decodeCursor, type Entry, encodeCursor } from '@millrace/protocol'
+import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { checkObject } from '../error/check-object.ts'
 import { withLog } from '../session/log-errors.ts'
 import { type RunLocation, takenBack } from './run-location.ts'
@@ -22,7 +23,6 @@ export interface Source {
 }
 
 /** Timers know no longer time. */
-const LONGEST_MS = 2 ** 31 - 1
 
 /** The entries of a run, to its end or pause. However it is left, everything is let go, also while it waits. */
 export class RunStream implements AsyncIterableIterator<ReadEntry> {
@@ -43,7 +43,7 @@ export class RunStream implements AsyncIterableIterator<ReadEntry> {
 
   async next(): Promise<IteratorResult<ReadEntry, undefined>> {
     // Whoever waits for a run lives to see it, though what drives it may be another process, or keep none alive.
-    const alive = setInterval(() => {}, LONGEST_MS)
+    const alive = setInterval(() => {}, MAX_TIMER_MS)
     try {
       const { done, value } = await withLog(this.#sessionId, () => this.#entries.next())
       return done ? { done: true, value: undefined } : { done: false, value }

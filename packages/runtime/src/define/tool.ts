@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '@millrace/protocol'
+import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { checkKeys, checkObject, describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import type { Jsonified } from '../schema/json.ts'
@@ -178,8 +179,6 @@ export type ToolInput<T> = T extends { readonly types?: { readonly input: infer 
 export type ToolOutput<T> = T extends { readonly types?: { readonly output: infer Output } } ? Output : unknown
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
-/** Timers know no times beyond this. */
-export const LONGEST_TIMEOUT = 2 ** 31 - 1
 
 // Where a tool is defined in place, the compiler would take what is not said from what any tool may be: hence NoInfer.
 
@@ -224,7 +223,7 @@ export function tool(definition: AnyDefinition): Tool | ClientTool {
   if (timeout !== undefined && timeout !== Number.POSITIVE_INFINITY && !isTimeout(timeout)) {
     const found = typeof timeout === 'number' ? timeout : describeType(timeout)
     throw new ValidationError(
-      `tool ${name}: timeout: expected milliseconds from above 0 to ${LONGEST_TIMEOUT}, found ${found}`,
+      `tool ${name}: timeout: expected milliseconds from above 0 to ${MAX_TIMER_MS}, found ${found}`,
     )
   }
   checkApproval(name, approval)
@@ -252,7 +251,7 @@ const TOOL_OPTIONS: readonly (keyof Tool | keyof ClientToolDefinition<string, Sc
   'executor',
 ]
 
-const isTimeout = (value: unknown): boolean => typeof value === 'number' && value > 0 && value <= LONGEST_TIMEOUT
+const isTimeout = (value: unknown): boolean => typeof value === 'number' && value > 0 && value <= MAX_TIMER_MS
 
 interface AnyDefinition extends Omit<Tool, 'executor' | 'jsonSchema' | 'client' | 'execute' | 'approval'> {
   readonly jsonSchema?: JsonSchema

@@ -2,6 +2,7 @@
 // that nobody reads is no mistake to it.
 
 import type { Json } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import { checkKeys, describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import { toJson } from '../schema/json.ts'
@@ -9,7 +10,7 @@ import { toJson } from '../schema/json.ts'
 /** Throws where something is no node: `place` names the workflow and the node. */
 export function checkNode(place: string, definition: unknown): void {
   if (typeof definition === 'function' || isAgent(definition)) return
-  if (!isRecord(definition)) {
+  if (!isObject(definition)) {
     fail(place, `expected a function, an agent, or an object with run or agent, found ${describeType(definition)}`)
   }
   const { kind, run, agent, prompt, title, retry, onError } = definition
@@ -31,13 +32,13 @@ export function checkNode(place: string, definition: unknown): void {
 }
 
 function checkRetry(place: string, retry: unknown): void {
-  if (!isRecord(retry)) fail(place, `expected an object with attempts, found ${describeType(retry)}`)
+  if (!isObject(retry)) fail(place, `expected an object with attempts, found ${describeType(retry)}`)
   checkKeys(place, retry, ['attempts', 'backoff', 'when'])
   const { attempts, backoff, when } = retry
   checkWhole(`${place}.attempts`, attempts)
   must(when === undefined || typeof when === 'function', `${place}.when`, 'a function', when)
   if (backoff === undefined) return
-  if (!isRecord(backoff))
+  if (!isObject(backoff))
     fail(`${place}.backoff`, `expected an object with first and longest, found ${describeType(backoff)}`)
   checkKeys(`${place}.backoff`, backoff, ['first', 'longest'])
   for (const [what, ms] of Object.entries(backoff)) {
@@ -48,7 +49,7 @@ function checkRetry(place: string, retry: unknown): void {
 function checkPolicy(place: string, policy: unknown): void {
   if (policy === 'stop') return
   const expected = "expected 'stop', { continue: data } or { route: 'node' }"
-  if (!isRecord(policy)) fail(place, `${expected}, found ${shown(policy)}`)
+  if (!isObject(policy)) fail(place, `${expected}, found ${shown(policy)}`)
   checkKeys(place, policy, ['continue', 'route'])
   if ('continue' in policy === 'route' in policy)
     fail(place, `${expected}, found ${'route' in policy ? 'both' : 'neither'}`)
@@ -75,7 +76,7 @@ export function checkEdge(place: string, definition: unknown): void {
   if (!isFork) must(typeof to === 'string', `${place}: to`, "a node's id, a list of them, or 'end'", to)
   else checkBranches(place, to, options)
   if (options === undefined) return
-  if (!isRecord(options)) fail(place, `expected options that are an object, found ${describeType(options)}`)
+  if (!isObject(options)) fail(place, `expected options that are an object, found ${describeType(options)}`)
   const { when, otherwise, max, join } = options
   if (join !== undefined && !isFork)
     fail(place, `join: only a fork has one: list its branches, as in ['a', ['b', 'c'], { join: 'd' }]`)
@@ -93,7 +94,7 @@ function checkBranches(place: string, heads: readonly unknown[], options: unknow
   for (const head of heads) must(typeof head === 'string', `${place}: to`, "nodes' ids", head)
   if (heads.length < 2) fail(place, 'a fork has two branches or more: write one as an edge to the node itself')
   if (new Set(heads).size < heads.length) fail(place, 'a fork names each of its branches once')
-  if (isRecord(options) && options['join'] !== undefined) return
+  if (isObject(options) && options['join'] !== undefined) return
   fail(place, "a fork says where its branches meet again: add { join: 'node' }")
 }
 
@@ -102,13 +103,9 @@ export function fail(place: string, what: string): never {
   throw new ValidationError(`${place}: ${what}`)
 }
 
-/** Tells an object that is no list. */
-export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
-
 const isText = (value: unknown): boolean => typeof value === 'string' && value.trim() !== ''
 
-const isAgent = (value: unknown): boolean => isRecord(value) && value['kind'] === 'agent'
+const isAgent = (value: unknown): boolean => isObject(value) && value['kind'] === 'agent'
 
 function checkWhole(place: string, value: unknown): void {
   must(Number.isSafeInteger(value) && (value as number) >= 1, place, 'a whole number from 1 on', value)

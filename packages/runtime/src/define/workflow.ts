@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import { checkKeys, checkObject, describeType } from '../error/check-object.ts'
 import type { Jsonified } from '../schema/json.ts'
 import { checkSchema, type InputOf, type JsonSchema, jsonSchemaOf, type Schema } from '../schema/schema.ts'
@@ -10,7 +11,7 @@ import { mermaidOf } from './mermaid.ts'
 import { type Node, type NodeDefinition, nodeOf } from './node.ts'
 import type { AgentOf, CheckedEdges, GivenTo, OutputFrom } from './passing.ts'
 import { checkWiring } from './wiring.ts'
-import { fail, isRecord } from './workflow-checks.ts'
+import { fail } from './workflow-checks.ts'
 
 /** Where a run stands that another version of the workflow began. */
 export interface MigrationPoint {
@@ -137,7 +138,7 @@ export function workflow<
 const NODE_ID = /^[\w-]{1,64}$/
 
 function nodesOf(place: string, given: NodeDefinitions): ReadonlyMap<string, Node> {
-  if (!isRecord(given)) fail(`${place}: nodes`, `expected an object, found ${describeType(given)}`)
+  if (!isObject(given)) fail(`${place}: nodes`, `expected an object, found ${describeType(given)}`)
   const nodes = Object.entries<NodeDefinition>(given)
   if (nodes.length === 0) fail(`${place}: nodes`, 'there are none: a workflow has one or more')
   return new Map(
@@ -173,7 +174,7 @@ function inputOf(place: string, schema: Schema | undefined, jsonSchema: JsonSche
 }
 
 function migrationsOf(name: string, version: string, given: object = {}): ReadonlyMap<string, Migration> {
-  if (!isRecord(given)) fail(`workflow ${name}: migrate`, `expected an object, found ${describeType(given)}`)
+  if (!isObject(given)) fail(`workflow ${name}: migrate`, `expected an object, found ${describeType(given)}`)
   for (const [other, migration] of Object.entries(given)) {
     const here = `workflow ${name}: migrate.${other}`
     checkName('workflow', name, 'migrate', other)

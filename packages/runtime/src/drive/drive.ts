@@ -3,6 +3,7 @@
 import { LogError, type StreamManager, type Ticket, type Timers, type Writer } from '@millrace/log'
 import { type BatchLike, mustStop, stopStatus } from '@millrace/log/internal'
 import type { Chunk, Json } from '@millrace/protocol'
+import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { Signal } from '../async/signal.ts'
 import { unlessAborted } from '../async/unless-aborted.ts'
 import type { Agent } from '../define/agent.ts'
@@ -228,7 +229,7 @@ export class Drive {
 
   #limitTime(definition: Program, left: number): () => void {
     // Timers know no times beyond this; nobody waits for so long in one process.
-    if (left > 2 ** 31 - 1) return () => {}
+    if (left > MAX_TIMER_MS) return () => {}
     return this.#settings.timers.after(Math.max(0, left), () => this.#controller.abort(overtime(definition)), true)
   }
 

@@ -1,4 +1,5 @@
 import { systemTimers, type Timers } from '@millrace/log'
+import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { ValidationError } from '../error/error.ts'
 
 /** Drives the sessions of one store on an engine's behalf. */
@@ -48,7 +49,6 @@ export const LONGEST_REST_MS = 60_000
 /** The most sessions that are asked for at once. */
 const MOST_DUE = 1000
 /** Timers know no longer time. */
-const LONGEST_MS = 2 ** 31 - 1
 
 /** Drives runs in this process; any number of processes on one store share them out by claims. */
 export function inProcessEngine(options: InProcessOptions = {}): Engine {
@@ -61,9 +61,9 @@ export function inProcessEngine(options: InProcessOptions = {}): Engine {
 }
 
 function checkWhole(name: string, value: number, least: number): void {
-  if (Number.isInteger(value) && value >= least && value <= LONGEST_MS) return
+  if (Number.isInteger(value) && value >= least && value <= MAX_TIMER_MS) return
   throw new ValidationError(
-    `engine: ${name}: expected a whole number from ${least} to ${LONGEST_MS}, found ${String(value)}`,
+    `engine: ${name}: expected a whole number from ${least} to ${MAX_TIMER_MS}, found ${String(value)}`,
   )
 }
 

@@ -1,4 +1,5 @@
 import type { VersionNegotiationOptions } from '@modelcontextprotocol/client'
+import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import type { Tool } from '../define/tool.ts'
 import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
@@ -8,7 +9,7 @@ import { endpointOf, type McpServer } from './endpoint.ts'
 import { legalToolNames } from './legal-tool-names.ts'
 import { listTools, type McpSkipped, type McpToolInfo, type ToolList } from './list-tools.ts'
 import type { McpApproval } from './mcp-approval.ts'
-import { connectTimeoutError, MAX_TIMER_MS } from './mcp-error.ts'
+import { connectTimeoutError } from './mcp-error.ts'
 import { mcpTool } from './mcp-tool.ts'
 
 export type McpOptions = McpServer & {

@@ -1,6 +1,7 @@
 // The connection to one server. The next call reopens a lost connection. Every wait has a timeout.
 
 import { Client, SdkHttpError, type Transport, type VersionNegotiationOptions } from '@modelcontextprotocol/client'
+import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { unlessAborted } from '../async/unless-aborted.ts'
 import { ToolError } from '../error/error.ts'
 import type { McpEndpoint } from './endpoint.ts'
@@ -10,7 +11,6 @@ import {
   isSessionGone,
   isTooLarge,
   lostWithOthersError,
-  MAX_TIMER_MS,
   toConnectError,
   toMcpError,
 } from './mcp-error.ts'

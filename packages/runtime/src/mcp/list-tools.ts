@@ -2,9 +2,9 @@
 
 import { setImmediate } from 'node:timers/promises'
 import type { Client } from '@modelcontextprotocol/client'
+import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { ToolError } from '../error/error.ts'
 import type { JsonSchema, Schema } from '../schema/schema.ts'
-import { MAX_TIMER_MS } from './mcp-error.ts'
 import { serverSchema } from './server-schema.ts'
 
 /** The server's hints about a tool. Only as reliable as the server. */

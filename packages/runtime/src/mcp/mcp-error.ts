@@ -8,7 +8,6 @@ import type { ErrorCode } from '../error/error-codes.ts'
 /** Maximum size of one message of a server, and of the whole reply to one request, in bytes. */
 export const MAX_MESSAGE_BYTES = 10 * 1024 * 1024
 /** Maximum delay of a timer, in ms. Used as the SDK's timeout, because callers have their own. */
-export const MAX_TIMER_MS = 2 ** 31 - 1
 /** Internal error code: the stream of a reply ended without the reply. No server uses it. */
 export const STREAM_ENDED = Number.MIN_SAFE_INTEGER
 /** Internal error code: the reply exceeded the size limit. No server uses it. */

@@ -2,13 +2,14 @@
 
 import type { Json } from '@millrace/protocol'
 import type { CallToolResult, Tool as SdkTool } from '@modelcontextprotocol/client'
+import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { type Tool, tool } from '../define/tool.ts'
 import { ToolError } from '../error/error.ts'
 import { type Schema, validate } from '../schema/schema.ts'
 import type { Connection } from './connection.ts'
 import type { ListedTool } from './list-tools.ts'
 import { approvalFor, type McpApproval } from './mcp-approval.ts'
-import { MAX_TIMER_MS, truncateText } from './mcp-error.ts'
+import { truncateText } from './mcp-error.ts'
 import { withProgress } from './with-progress.ts'
 
 /** The field of `_meta` with the idempotency key of a call. */

@@ -1,6 +1,7 @@
 // Reasoning settings. The effort is a standard call option; token budget and visible thoughts are options of each provider.
 
 import type { JSONObject, SharedV4ProviderOptions, SharedV4Warning } from '@ai-sdk/provider'
+import { isObject } from '@millrace/protocol/internal'
 import { describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import type { Model, ModelSettings } from './model.ts'
@@ -204,6 +205,3 @@ function mergeOptions(before: JSONObject, after: JSONObject): JSONObject {
   }
   return all
 }
-
-const isObject = (value: unknown): value is JSONObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

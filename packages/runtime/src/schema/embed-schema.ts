@@ -1,5 +1,6 @@
 // Embeds a JSON Schema in another one. References to its own root are rewritten to the definitions of the outer schema.
 
+import { isObject } from '@millrace/protocol/internal'
 import { SUBSCHEMA_KEYWORDS, SUBSCHEMA_LIST_KEYWORDS, SUBSCHEMA_MAP_KEYWORDS } from './keywords.ts'
 import type { JsonSchema } from './schema.ts'
 
@@ -66,6 +67,3 @@ class ReferenceRewriter {
     return `${this.#name}${keyword === '$defs' ? '_' : '.'}${key}`
   }
 }
-
-const isObject = (value: unknown): value is JsonSchema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

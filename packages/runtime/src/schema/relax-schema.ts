@@ -1,6 +1,7 @@
 // Removes the keywords of a foreign JSON Schema that could block the process: regular expressions, and comparisons whose cost
 // grows with the square of the value. The relaxed schema accepts every value that the original accepts.
 
+import { isObject } from '@millrace/protocol/internal'
 import { ValidationError } from '../error/error.ts'
 import { type Keywords, SUBSCHEMA_KEYWORDS, SUBSCHEMA_LIST_KEYWORDS, SUBSCHEMA_MAP_KEYWORDS } from './keywords.ts'
 import type { JsonSchema } from './schema.ts'
@@ -108,9 +109,6 @@ class SchemaRelaxer {
     return Object.fromEntries(Object.entries(value).map(each))
   }
 }
-
-const isObject = (value: unknown): value is JsonSchema =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const isFlat = (value: unknown): boolean =>
   Array.isArray(value) ? value.every(each => Object(each) !== each) : Object(value) !== value

@@ -1,6 +1,7 @@
 // The difference of two states as RFC 6902 operations. It costs what it looks at: an update is a step's, not a delta's.
 
 import type { Json, JsonObject, Operation } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 
 /** What turns one value into another, in order; nothing where they are equal. */
 export function diff(from: Json, to: Json): Operation[] {
@@ -59,6 +60,3 @@ export function isSame(a: Json, b: Json): boolean {
 }
 
 const escaped = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1')
-
-const isObject = (value: Json): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -1,6 +1,7 @@
 // The open calls of a step: those that can run do, some at a time, while others wait for somebody; who is answered goes on meanwhile.
 
 import type { ToolPart } from '@millrace/protocol'
+import { MAX_TIMER_MS } from '../../async/max-timer-ms.ts'
 import type { Callable } from '../../define/tool.ts'
 import { positionOf } from '../agent-position.ts'
 import type { Halt } from '../executor.ts'
@@ -99,7 +100,7 @@ async function next(
   let cancel: (() => void) | undefined
   if (heard !== undefined) others.push(ticketChanged.after(heard).then(() => true))
   if (Number.isFinite(deadline)) {
-    const left = Math.min(Math.max(deadline - clock(), 1), 2 ** 31 - 1)
+    const left = Math.min(Math.max(deadline - clock(), 1), MAX_TIMER_MS)
     others.push(new Promise(resolve => (cancel = timers.after(left, () => resolve(false), true))))
   }
   try {

@@ -1,6 +1,7 @@
 // An agent as a node of a workflow: it works on a lane of the node, in the workflow's own message, within bounds of its own.
 
 import type { Json } from '@millrace/protocol'
+import { MAX_TIMER_MS } from '../../async/max-timer-ms.ts'
 import type { Agent } from '../../define/agent.ts'
 import { BudgetError, MillraceError } from '../../error/error.ts'
 import { outputFields } from '../output-fields.ts'
@@ -10,7 +11,6 @@ import { messagesOf } from './input.ts'
 import { type ReasonSettings, reason } from './reason.ts'
 
 /** Timers know no times beyond this. */
-const LONGEST_MS = 2 ** 31 - 1
 
 /** Tells an agent something, and gives its output, or what it said last. */
 export async function askAgent(
@@ -74,7 +74,7 @@ async function limitTime(call: HookCall, { name, budget: { time } }: Agent): Pro
   const { session, runId, timers, clock } = call.execution.work
   if (time === Number.POSITIVE_INFINITY) return undefined
   const left = time - (await session.timeOn(runId, call.lane.origin, clock()))
-  if (left > LONGEST_MS) return undefined
+  if (left > MAX_TIMER_MS) return undefined
   const overtime = () => new BudgetError('budget_time', `agent ${name} has taken longer than ${time} ms`)
   if (left <= 0) throw overtime()
   const controller = new AbortController()

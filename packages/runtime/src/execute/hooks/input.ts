@@ -1,6 +1,7 @@
 // What a hook is given to ask a model about, as messages: checked, because it may be anything that node code has put together.
 
 import type { Json, JsonObject, Message, Part, Role } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import { describeType } from '../../error/check-object.ts'
 import { ValidationError } from '../../error/error.ts'
 
@@ -130,9 +131,6 @@ function textAt(part: JsonObject, field: string, where: string): string {
   if (typeof value === 'string') return value
   throw refusal(`${where}.${field}`, 'text', describeType(value))
 }
-
-const isObject = (item: Json | undefined): item is JsonObject =>
-  typeof item === 'object' && item !== null && !Array.isArray(item)
 
 /** A word that is none of those that are known, its beginning. */
 const wordOf = (word: Json | undefined): string =>

@@ -2,6 +2,7 @@
 
 import type { SharedV4Warning } from '@ai-sdk/provider'
 import type { JsonObject, ToolPart, Usage } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import { MillraceError } from '../../error/error.ts'
 import type { Reasoned } from './reason.ts'
 import type { ReasonResult, ToolCallResult } from './reason-options.ts'
@@ -52,9 +53,6 @@ function merged(all: readonly (JsonObject | undefined)[]): JsonObject {
   }
   return metadata
 }
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 function distinct(warnings: readonly SharedV4Warning[]): readonly SharedV4Warning[] {
   return [...new Map(warnings.map(warning => [JSON.stringify(warning), warning])).values()]

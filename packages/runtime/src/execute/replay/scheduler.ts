@@ -1,5 +1,6 @@
 // Schedules the hooks of one execution: which may start, which run or wait, and in which order their callers are answered.
 
+import { MAX_TIMER_MS } from '../../async/max-timer-ms.ts'
 import type { ProgramExecution } from '../program-execution.ts'
 
 /** Why a hook does not continue in this process: it waits for answers until a deadline, or another process continues it. */
@@ -139,7 +140,6 @@ export class HookScheduler {
 const withoutUse = (hookId: string): string => hookId.slice(0, hookId.lastIndexOf('.'))
 
 /** The longest delay of a timer. */
-const MAX_TIMER_MS = 2 ** 31 - 1
 
 /** Resolves when another writer changes the ticket, or at a time of the store's clock. Cancels its timer when the signal aborts. */
 export async function waitForTicketChange(

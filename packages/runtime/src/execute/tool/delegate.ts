@@ -2,6 +2,7 @@
 
 import { type BatchItem, type Lane, LogError } from '@millrace/log'
 import type { Chunk, Json, Message } from '@millrace/protocol'
+import { MAX_TIMER_MS } from '../../async/max-timer-ms.ts'
 import { unlessAborted } from '../../async/unless-aborted.ts'
 import type { Program } from '../../define/program.ts'
 import type { SubAgent } from '../../define/sub-agent.ts'
@@ -23,7 +24,6 @@ import { noteWorkflowWait, subAgentId } from './sub-agent-wait.ts'
 /** So much of a result is told again with the end of the sub-agent; the call has all of it. */
 export const LONGEST_RESULT = 16 * 1024
 /** Timers know no times beyond this. */
-const LONGEST_MS = 2 ** 31 - 1
 
 /** Why what still works for a sub-agent is cut off. */
 const ENDED = new ToolError('the sub-agent is not at work any more')
@@ -211,7 +211,7 @@ async function limitTime(
   controller: AbortController,
 ): Promise<() => void> {
   const left = time === Number.POSITIVE_INFINITY ? time : time - (await session.timeOf(runId, agentId, clock()))
-  if (left > LONGEST_MS) return () => {}
+  if (left > MAX_TIMER_MS) return () => {}
   const overtime = () => new BudgetError('budget_time', `${kind} ${name} has taken longer than ${time} ms`)
   if (left <= 0) throw overtime()
   return timers.after(left, () => controller.abort(overtime()), true)

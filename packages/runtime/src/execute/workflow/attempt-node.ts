@@ -2,10 +2,10 @@
 
 import { LogError } from '@millrace/log'
 import type { Json, Usage } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import { sleep } from '../../async/sleep.ts'
 import { unlessAborted } from '../../async/unless-aborted.ts'
 import type { Node, NodeContext, NodeFailure, NodeResult } from '../../define/node.ts'
-import { isRecord } from '../../define/workflow-checks.ts'
 import { describeType } from '../../error/check-object.ts'
 import { MillraceError, ValidationError } from '../../error/error.ts'
 import { DEFAULT_BACKOFF } from '../../model/backoff.ts'
@@ -138,11 +138,11 @@ function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
 }
 
 function checkUi(ui: unknown, wrong: (what: string, field?: string) => Error): void {
-  if (!isRecord(ui)) throw wrong(`as ui ${describeType(ui)}: expected { message, structured }`)
+  if (!isObject(ui)) throw wrong(`as ui ${describeType(ui)}: expected { message, structured }`)
   const other = Object.keys(ui).find(key => key !== 'message' && key !== 'structured')
   if (other !== undefined) throw wrong('as ui a field that it has not: expected message or structured', other)
   const { structured } = ui
-  if (structured === undefined || (isRecord(structured) && 'data' in structured)) return
+  if (structured === undefined || (isObject(structured) && 'data' in structured)) return
   throw wrong('as ui.structured what has no data: expected { data }')
 }
 

@@ -3,9 +3,10 @@
 import type { BatchItem, Lane, Ticket } from '@millrace/log'
 import { pendingKey } from '@millrace/log/internal'
 import type { Json, ToolPart } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import { branchesOf } from '../../define/wiring.ts'
 import type { Migration, Workflow } from '../../define/workflow.ts'
-import { isRecord, jsonOf } from '../../define/workflow-checks.ts'
+import { jsonOf } from '../../define/workflow-checks.ts'
 import { describeType } from '../../error/check-object.ts'
 import { MillraceError } from '../../error/error.ts'
 import type { ProgramExecution } from '../program-execution.ts'
@@ -108,7 +109,7 @@ function asked(
     throw changed(place, `it threw for node ${at.node}`, cause)
   }
   if (to === undefined) return undefined
-  if (!isRecord(to) || typeof to['node'] !== 'string') {
+  if (!isObject(to) || typeof to['node'] !== 'string') {
     throw changed(place, `it returned ${found(to)} for node ${at.node}: expected { node, input } or nothing`)
   }
   try {
@@ -119,7 +120,7 @@ function asked(
 }
 
 const found = (value: unknown): string =>
-  value instanceof Promise ? 'a promise' : isRecord(value) ? 'an object without a node' : describeType(value)
+  value instanceof Promise ? 'a promise' : isObject(value) ? 'an object without a node' : describeType(value)
 
 const changed = (place: string, what: string, cause?: unknown): MillraceError =>
   new MillraceError('workflow_changed', `${place}: ${what}`, { cause })
@@ -155,7 +156,7 @@ export function settlementOf(
 
 /** The calls that a model call made, where a record is of one. */
 function callsOf(value: Json | undefined): readonly string[] {
-  const ids = isRecord(value) ? value['toolCallIds'] : undefined
+  const ids = isObject(value) ? value['toolCallIds'] : undefined
   return Array.isArray(ids) ? ids.filter(id => typeof id === 'string') : []
 }
 
