@@ -8,7 +8,7 @@ import { LONGEST_RUN_ID } from './api/request.ts'
 import { BLOCKED_AFTER_MS, MAX_TAKEOVERS } from './api/runtime-options.ts'
 import { MAX_TIMER_MS } from './async/max-timer-ms.ts'
 import { MAX_RETRIES, PARALLEL_CALLS } from './define/agent.ts'
-import { LONGEST_WAIT } from './define/approval.ts'
+import { MAX_APPROVAL_TIMEOUT_MS } from './define/approval.ts'
 import { DEFAULT_BUDGET } from './define/budget.ts'
 import { CONCURRENCY, GRACE_MS, POLL_MS } from './drive/engine.ts'
 import {
@@ -53,7 +53,7 @@ test.each([
   ["a client's claim of a tool", MAX_CLAIM.toLocaleString('en')],
   ['the id of a run', `${LONGEST_RUN_ID} characters`],
   ['the longest `timeout`', MAX_TIMER_MS.toLocaleString('en')],
-  ['the longest `approval.timeout`', LONGEST_WAIT.toLocaleString('en')],
+  ['the longest `approval.timeout`', MAX_APPROVAL_TIMEOUT_MS.toLocaleString('en')],
   ['the input of a call', `${MAX_JSON_DEPTH} levels`],
   ["a client's error, the reason of an answer", `${LONGEST_ERROR.toLocaleString('en')} characters`],
   ['an observer', OBSERVER_TIMEOUT_MS.toLocaleString('en')],

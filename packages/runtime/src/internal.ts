@@ -2,5 +2,5 @@
 
 export { checkOptions as checkRuntimeOptions } from './api/runtime-options.ts'
 export type { PieceOptions, RunPiece } from './api/stream.ts'
-export { type UploadInput, uploadIn, uploadUnknown, uploadUrlOf } from './session/upload.ts'
+export { type UploadInput, uploadHashOf, uploadUnknown, uploadUrlOf } from './session/upload.ts'
 export { safeLogger } from './telemetry/logger.ts'

@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { agent } from '../define/agent.ts'
 import { tool } from '../define/tool.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
-import { SNAPSHOT_AFTER } from '../session/snapshots.ts'
+import { SNAPSHOT_MIN_ENTRIES } from '../session/snapshots.ts'
 import { codeOf, testRuntime } from './test-runtime.fixture.ts'
 
 /** What was read through a store. */
@@ -70,10 +70,10 @@ test('what a turn reads does not grow with the turns before it', async () => {
   // Who drives it has the session from the turn before; the few turns whose end makes a snapshot read what came since the last one.
   const isLarge = ({ drove, own }: (typeof turns)[number]) => drove.snapshots > 0 || drove.entries > 4 * own
   const { head = 0 } = (await server.manager.getInfo('s')) ?? {}
-  expect(turns.filter(isLarge).length).toBeLessThanOrEqual(1 + head / SNAPSHOT_AFTER)
+  expect(turns.filter(isLarge).length).toBeLessThanOrEqual(1 + head / SNAPSHOT_MIN_ENTRIES)
   for (const { drove, own } of turns) {
     expect(drove.snapshots).toBeLessThanOrEqual(1)
-    expect(drove.entries).toBeLessThanOrEqual(2 * (SNAPSHOT_AFTER + 4 * own))
+    expect(drove.entries).toBeLessThanOrEqual(2 * (SNAPSHOT_MIN_ENTRIES + 4 * own))
   }
 })
 

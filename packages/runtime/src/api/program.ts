@@ -26,7 +26,7 @@ export function programOf(programs: ReadonlyMap<string, Program>, { agent, workf
   if (typeof given !== 'string') {
     const { kind: found, program } = Object(given) as Partial<Program>
     if (found === kind && program !== undefined) return program
-    throw new ValidationError(`${kind}: expected what ${kind}() gives or a name, found ${describeType(given)}`)
+    throw new ValidationError(`${kind}: expected the result of ${kind}() or a name, found ${describeType(given)}`)
   }
   const own = new Set([...programs.values()].filter(program => program.kind === kind))
   for (const { name, program } of own) if (name === given) return program

@@ -40,7 +40,7 @@ export async function resumption(
   mustBeShown(view, run)
   // Where a workflow stood is told by its entries alone.
   if (program.startsWith('workflow:') && floor >= run.at) {
-    throw new RunError('run_not_resumable', `run ${runId} is trimmed: nobody can go on from it, start another`)
+    throw new RunError('run_not_resumable', `run ${runId} was trimmed and cannot be continued: start another run`)
   }
   const { mode = 'continue' } = options
   if (options.mode !== 'from-checkpoint') mustBeNext(view, ticket, run, options.whenBusy)

@@ -73,8 +73,8 @@ export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Progr
 function checkPrograms(kind: Program['kind'], programs: readonly Program[]): void {
   const names = new Set<string>()
   for (const program of programs) {
-    if (program?.kind !== kind) throw new ValidationError(`${kind}s: expected what ${kind}() gives`)
-    if (names.has(program.name)) throw new ValidationError(`${kind}s: there are two by the name ${program.name}`)
+    if (program?.kind !== kind) throw new ValidationError(`${kind}s: expected the result of ${kind}()`)
+    if (names.has(program.name)) throw new ValidationError(`${kind}s: duplicate name ${program.name}`)
     names.add(program.name)
   }
 }
@@ -108,5 +108,5 @@ function checkObservers(observers: readonly Observer[] = []): void {
 
 function checkWhole(what: string, value: number, least = 0): void {
   if (Number.isSafeInteger(value) && value >= least) return
-  throw new ValidationError(`${what}: expected a whole number from ${least} on, found ${value}`)
+  throw new ValidationError(`${what}: expected a whole number of at least ${least}, found ${value}`)
 }

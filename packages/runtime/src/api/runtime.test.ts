@@ -78,7 +78,7 @@ describe('options that could not work are refused, in words that say which', () 
   const wrong: readonly (readonly [string, object])[] = [
     ['store', { store: undefined }],
     ['store', { store: Promise.resolve(store) }],
-    ['two by the name echo', { agents: [echo, agent({ name: 'echo', version: '2', model: scriptedModel([]) })] }],
+    ['duplicate name echo', { agents: [echo, agent({ name: 'echo', version: '2', model: scriptedModel([]) })] }],
     ['agents', { agents: [{ name: 'no agent' }] }],
     ['maxTakeovers', { maxTakeovers: -1 }],
     ['blockedAfterMs', { blockedAfterMs: Number.NaN }],

@@ -12,7 +12,7 @@ import { RunError } from '../error/error.ts'
 import { DEFAULT_BACKOFF } from '../model/backoff.ts'
 import { isSessionUnknown, sessionUnknown, withLog } from '../session/log-errors.ts'
 import { contextOf } from '../session/run-context.ts'
-import { keepUpload, readUpload, type StoredUpload, type UploadInput } from '../session/upload.ts'
+import { readUpload, type StoredUpload, storeUpload, type UploadInput } from '../session/upload.ts'
 import { consoleLogger, safeLogger } from '../telemetry/logger.ts'
 import { Telemetry } from '../telemetry/telemetry.ts'
 import type { Answer, AnswerOptions } from './answer.ts'
@@ -216,7 +216,7 @@ export class Runtime implements RunHost {
   /** Keeps a file with a session, for as long as the session: a message names it by the url that it is given. */
   upload(sessionId: string, upload: UploadInput): Promise<StoredUpload> {
     checkObject('upload', upload)
-    return withLog(sessionId, () => keepUpload(this.manager, sessionId, upload))
+    return withLog(sessionId, () => storeUpload(this.manager, sessionId, upload))
   }
 
   /** A file that a session keeps; undefined where it keeps none under that hash. */

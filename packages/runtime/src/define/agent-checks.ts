@@ -1,4 +1,4 @@
-// What an agent must be so that it can run: told where it is defined or, of what is computed, where it is used.
+// Validates agent definitions when they are created, and computed options when they are used.
 
 import type { JsonObject } from '@millrace/protocol'
 import { describeType } from '../error/check-object.ts'
@@ -8,7 +8,7 @@ import type { Callable } from './tool.ts'
 
 const NAME = /^[A-Za-z0-9_.-]{1,64}$/
 
-/** Throws where a name, or a part of one, is none. */
+/** @throws {ValidationError} if a name, or a part of one, is not valid. */
 export function checkName(kind: 'agent' | 'workflow', name: unknown, what: string, value: unknown): void {
   if (typeof value === 'string' && NAME.test(value)) return
   throw new ValidationError(
@@ -16,30 +16,30 @@ export function checkName(kind: 'agent' | 'workflow', name: unknown, what: strin
   )
 }
 
-/** What stands where a name should: as it is written, or what it is. */
+/** The found value for an error message: quoted text, or its type. */
 const nameOf = (value: unknown): string => (typeof value === 'string' ? JSON.stringify(value) : describeType(value))
 
-/** A list of tools; throws where it is none. */
-export function listOf<T extends Callable>(name: string, tools: readonly T[]): readonly T[] {
+/** Returns the list of tools. @throws {ValidationError} if it is not an array. */
+export function checkToolList<T extends Callable>(name: string, tools: readonly T[]): readonly T[] {
   if (Array.isArray(tools)) return tools
   throw new ValidationError(`agent ${name}: tools: expected an array, found ${typeof tools}`)
 }
 
 const EXECUTORS = new Set<unknown>(['server', 'client', 'provider', 'agent'])
 
-/** Throws where something is no tool, or two have one name. */
+/** @throws {ValidationError} if an item is not a tool, or two tools have the same name. */
 export function checkTools(name: string, tools: readonly Callable[]): void {
   const names = new Set<string>()
   for (const [index, tool] of tools.entries()) {
     if (!EXECUTORS.has(tool?.executor)) {
-      throw new ValidationError(`agent ${name}: tools.${index}: expected what tool() or providerTool() gives`)
+      throw new ValidationError(`agent ${name}: tools.${index}: expected the result of tool() or providerTool()`)
     }
-    if (names.has(tool.name)) throw new ValidationError(`agent ${name}: tools: there are two by the name ${tool.name}`)
+    if (names.has(tool.name)) throw new ValidationError(`agent ${name}: tools: duplicate name ${tool.name}`)
     names.add(tool.name)
   }
 }
 
-/** Throws where something is given that is no function. */
+/** @throws {ValidationError} if a value is set but not a function. */
 export function checkFunctions(name: string, functions: Readonly<Record<string, unknown>>): void {
   for (const [what, value] of Object.entries(functions)) {
     if (value === undefined || typeof value === 'function') continue
@@ -47,22 +47,24 @@ export function checkFunctions(name: string, functions: Readonly<Record<string, 
   }
 }
 
-/** Throws where a number does not count. */
+/** @throws {ValidationError} if a value is not an integer of at least `least`. */
 export function checkCount(name: string, what: string, value: number, least: number): void {
   if (Number.isSafeInteger(value) && value >= least) return
-  throw new ValidationError(`agent ${name}: ${what}: expected a whole number from ${least} on, found ${value}`)
+  throw new ValidationError(`agent ${name}: ${what}: expected a whole number of at least ${least}, found ${value}`)
 }
 
-/** Throws where a state does not fit its schema at first, as far as the schema can tell at once. */
+/**
+ * @throws {ValidationError} if the initial state does not fit its schema. Asynchronous schemas are not checked here.
+ */
 export function checkState(name: string, state: Schema | undefined, initialState: JsonObject | undefined): void {
   if (state === undefined) return
   checkSchema(state, `agent ${name}: stateSchema`)
   const checked = initialState && validateSync(state, initialState)
   if (!checked || !('problem' in checked)) return
-  throw new ValidationError(`agent ${name}: initialState: it does not fit the state: ${checked.problem}`)
+  throw new ValidationError(`agent ${name}: initialState: it does not fit stateSchema: ${checked.problem}`)
 }
 
-/** Throws where an output could not be told from the words around it: only objects and arrays can. */
+/** @throws {ValidationError} if the output is a primitive: only objects and arrays can be found in surrounding text. */
 export function checkOutput(name: string, schema: Schema, jsonSchema: JsonSchema) {
   const { type } = jsonSchema
   if (type === undefined || type === 'object' || type === 'array') return { schema, jsonSchema }

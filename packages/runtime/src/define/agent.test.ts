@@ -11,11 +11,11 @@ import { providerTool, tool } from './tool.ts'
 const model = scriptedModel([])
 const weather = tool({ name: 'weather', inputSchema: z.object({}), execute: () => 21 })
 
-/** Defines an agent that the compiler would not let through. */
+/** Defines an agent with options that the compiler would reject. */
 const define = (wrong: Record<string, unknown>) => () =>
   agent({ name: 'helper', model, ...wrong } as unknown as AgentDefinition<string, [], undefined, undefined>)
 
-test('an agent has defaults for what is not said, and they are exported', () => {
+test('has defaults, and exports them', () => {
   expect(agent({ name: 'helper', model })).toEqual({
     kind: 'agent',
     name: 'helper',
@@ -36,7 +36,7 @@ test('an agent has defaults for what is not said, and they are exported', () => 
   })
 })
 
-test('bounds that are given take the place of the defaults; Infinity is none', () => {
+test('replaces default limits by the given ones, and accepts Infinity as no limit', () => {
   const { budget } = agent({ name: 'helper', model, maxSteps: 3, budget: { tokens: Number.POSITIVE_INFINITY } })
   expect(budget).toEqual({ steps: 3, tokens: Number.POSITIVE_INFINITY, time: DEFAULT_BUDGET.time })
 })
@@ -46,7 +46,7 @@ const tools = (...all: unknown[]) => ({ tools: all })
 test.each<[string, Record<string, unknown>, RegExp]>([
   ['no name', { name: undefined }, /^agent undefined: name: expected 1 to 64 letters.*, found undefined$/],
   ['a name that is a number', { name: 5n }, /^agent a bigint: name: .*found a bigint$/],
-  ['sub-agents that are names', { subAgents: ['x'] }, /^agent helper: subAgents\.0: expected what agent\(\)/],
+  ['sub-agents that are names', { subAgents: ['x'] }, /^agent helper: subAgents\.0: expected the result of agent\(\)/],
   ['sub-agents that are no list', { subAgents: 'x' }, /^agent helper: subAgents: expected an array$/],
   ['an empty name', { name: '' }, /^agent : name: .*found ""$/],
   ['a name with a space', { name: 'my agent' }, /^agent my agent: name: .*found "my agent"$/],
@@ -54,8 +54,8 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   ['no model', { model: undefined }, /^agent helper: model: expected a model .*found undefined$/],
   ['the name of a model', { model: 'gpt-5' }, /^agent helper: model: .*found a string/],
   ['a model of an old version', { model: { specificationVersion: 'v2', doStream() {} } }, /^agent helper: model: .*v2/],
-  ['two tools of one name', tools(weather, weather), /^agent helper: tools: there are two by the name weather$/],
-  ['a tool that is none', tools(weather, { name: 'x' }), /^agent helper: tools\.1: expected what tool\(\)/],
+  ['two tools of one name', tools(weather, weather), /^agent helper: tools: duplicate name weather$/],
+  ['a tool that is none', tools(weather, { name: 'x' }), /^agent helper: tools\.1: expected the result of tool\(\)/],
   ['a hole in the tools', tools(undefined), /^agent helper: tools\.0: /],
   ['tools that are no list', { tools: { weather } }, /^agent helper: tools: expected an array, found object$/],
   [
@@ -71,10 +71,14 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   [
     'no calls at a time',
     { parallelCalls: 0 },
-    /^agent helper: parallelCalls: expected a whole number from 1 on, found 0$/,
+    /^agent helper: parallelCalls: expected a whole number of at least 1, found 0$/,
   ],
   ['half a call', { parallelCalls: 1.5 }, /^agent helper: parallelCalls: .*found 1.5$/],
-  ['negative retries', { maxRetries: -1 }, /^agent helper: maxRetries: expected a whole number from 0 on, found -1$/],
+  [
+    'negative retries',
+    { maxRetries: -1 },
+    /^agent helper: maxRetries: expected a whole number of at least 0, found -1$/,
+  ],
   ['stopWhen that is a number', { stopWhen: 3 }, /^agent helper: stopWhen: expected a function, found number$/],
   ['trimHistory that is a number', { trimHistory: 3 }, /^agent helper: trimHistory: expected a function/],
   [
@@ -101,14 +105,14 @@ test.each<[string, Record<string, unknown>, RegExp]>([
   [
     'a state that does not fit at first',
     { stateSchema: z.object({ count: z.number() }), initialState: { count: 'one' } },
-    /^agent helper: initialState: it does not fit the state: count: /,
+    /^agent helper: initialState: it does not fit stateSchema: count: /,
   ],
 ])('an agent with %s is refused, and the error names the place', (_, wrong, message) => {
   expect(define(wrong)).toThrow(ValidationError)
   expect(define(wrong)).toThrow(message)
 })
 
-test('an output whose schema cannot say its JSON Schema has one beside it', () => {
+test('accepts a JSON Schema next to an output schema that cannot be converted', () => {
   const jsonSchema = { type: 'object', properties: { n: { type: 'number' } } }
   const { output } = agent({ name: 'helper', model, outputSchema: v.object({ n: v.number() }), jsonSchema })
   expect(output?.jsonSchema).toBe(jsonSchema)

@@ -4,30 +4,41 @@ import { ValidationError } from '../error/error.ts'
 import { asV4, type Model, type ModelSettings } from '../model/model.ts'
 import type { Jsonified } from '../schema/json.ts'
 import { type InputOf, type JsonSchema, jsonSchemaOf, type OutputOf, type Schema } from '../schema/schema.ts'
-import { checkCount, checkFunctions, checkName, checkOutput, checkState, checkTools, listOf } from './agent-checks.ts'
+import {
+  checkCount,
+  checkFunctions,
+  checkName,
+  checkOutput,
+  checkState,
+  checkToolList,
+  checkTools,
+} from './agent-checks.ts'
 import { type Budget, budgetOf } from './budget.ts'
 import type { Program } from './program.ts'
 import { type SubAgent, subAgentOf } from './sub-agent.ts'
 import type { AnyTool, Callable, Tool } from './tool.ts'
 
-/** What an agent's own code is given: where it stands. */
+/** Context of the functions in an agent definition, such as `instructions` and `stopWhen`. */
 export interface AgentContext<State = Json | undefined, Context = Json | undefined> {
   readonly sessionId: string
   readonly runId: string
   readonly agentId: string
   readonly agentType: string
-  /** The step that is about to begin, is at work, or has just ended. */
+  /** The step that starts next, runs, or has just ended. */
   readonly step: number
-  /** What the server's own code gave this run, with what `resolveContext` added. */
+  /** The context that the server passed to this run, with the fields that `resolveContext` added. */
   readonly context: Context
-  /** The session's state: a copy. */
+  /** A copy of the session's state. */
   readonly state: State
-  /** What the client sent with its request: input, and so not to be trusted. */
+  /** The data that the client sent with its request. Untrusted input. */
   readonly data: Json | undefined
   readonly abortSignal: AbortSignal
 }
 
-/** A value, or what computes it from where the agent stands; it is asked afresh in each step, and again where a step goes on after a pause or in another process: tools with open calls are then still among the tools. */
+/**
+ * A value, or a function that computes it. The function is called in each step, and again when a step resumes after a
+ * pause or in another process. Tools with open calls must still be in its result then.
+ */
 export type Computed<T, State = Json | undefined, Context = Json | undefined> =
   | T
   | ((context: AgentContext<State, Context>) => T | PromiseLike<T>)
@@ -37,11 +48,11 @@ export interface FinishedStep<ToolName extends string = string, State = Json | u
   extends AgentContext<State, Context> {
   /** The agent's message so far. */
   readonly message: Message
-  /** The names of the tools called in this step; a model may call by a name that none has. */
+  /** The names of the tools called in this step. A model may call unknown names. */
   readonly toolNames: readonly (ToolName | (string & {}))[]
 }
 
-/** The state that a schema describes: as it is kept, before any transform. */
+/** The state that a schema describes: its input type, before any transform. */
 export type StateOf<S extends Schema | undefined> = S extends Schema ? InputOf<S> | undefined : Json | undefined
 
 export interface AgentDefinition<
@@ -54,33 +65,36 @@ export interface AgentDefinition<
   Subs extends readonly (Program | SubAgent)[] = readonly (Program | SubAgent)[],
 > {
   readonly name: Name
-  /** Of the program; a worker takes only runs of a version that it has. */
+  /** Version of the program. A worker takes only runs of a version that it has. @default '1' */
   readonly version?: string
   readonly model: Computed<Model, State, Context>
   readonly settings?: ModelSettings
   readonly instructions?: Computed<string | undefined, State, Context>
   readonly tools?: Computed<Tools, State, Context>
-  /** Agents and workflows that it may call like tools, each as it is or as `subAgent()` describes it. */
+  /** Agents and workflows that the model may call like tools, either directly or wrapped by `subAgent()`. */
   readonly subAgents?: Subs
-  /** What the run's output must be; then the model answers in JSON. */
+  /** Schema of the run's output. With it the model answers in JSON. */
   readonly outputSchema?: O
-  /** The JSON Schema of the output, for schemas that cannot produce one. */
+  /** JSON Schema of the output, for schemas that cannot be converted. */
   readonly jsonSchema?: JsonSchema
-  /** The schema of the session's state, and what it is at first. */
+  /** Schema of the session's state. */
   readonly stateSchema?: S
+  /** Initial state of a new session. */
   readonly initialState?: S extends Schema ? InputOf<S> : JsonObject
-  /** Ends the run after a step, though the model would go on. */
+  /** Ends the run after a step if it returns true, even if the model would continue. */
   readonly stopWhen?: (step: FinishedStep<Tools[number]['name'], State, Context>) => boolean | PromiseLike<boolean>
+  /** Maximum number of model calls in a run. @default 50 */
   readonly maxSteps?: number
+  /** Limits of tokens and time (ms). @default { tokens: 2_000_000, time: 3_600_000 } */
   readonly budget?: Partial<Omit<Budget, 'steps'>>
-  /** What of a long history the model is sent; all of it, if nothing is said. */
+  /** Selects the messages of a long history to send to the model. @default all messages */
   readonly trimHistory?: (
     messages: readonly Message[],
     context: AgentContext<State, Context>,
   ) => readonly Message[] | PromiseLike<readonly Message[]>
-  /** How many calls of a step run at a time. */
+  /** Maximum number of tool calls of a step that run at the same time. @default 8 */
   readonly parallelCalls?: number
-  /** How often a model call that failed is tried again. */
+  /** Maximum number of retries of a failed model call. @default 3 */
   readonly maxRetries?: number
 }
 
@@ -128,17 +142,17 @@ export interface Agent<
   readonly trimHistory: AgentDefinition<Name, Tools, undefined, undefined>['trimHistory']
   readonly parallelCalls: number
   readonly maxRetries: number
-  /** Never there: what a run of it gives, and what clients see of it, for the compiler. */
+  /** Never set. Carries the output type and the types that clients see. */
   readonly types?: { readonly output: Output; readonly shown: Shown }
 }
 
-/** What clients see of an agent beside its tools: the state, and whom it calls. */
+/** Types that clients see of an agent besides its tools: the state, and the programs that it calls. */
 export interface AgentShown<S extends Schema | undefined, Called> {
   readonly state: S extends Schema ? Jsonified<InputOf<S>> : unknown
   readonly called: Called
 }
 
-/** What a run of an agent gives: the value of its `outputSchema`, or of a finishing tool; else nothing. */
+/** Output type of a run: the value of `outputSchema` or of a finishing tool, else undefined. */
 export type AgentOutput<O extends Schema | undefined, Tools extends readonly AnyTool[] = readonly []> = OrNothing<
   (O extends Schema ? Jsonified<OutputOf<O>> : never) | FinishOutput<Tools[number]>
 >
@@ -151,15 +165,18 @@ type FinishOutput<T> =
 /** The names of an agent's tools. */
 export type ToolNames<A> = A extends Agent<string, infer Tools> ? Tools[number]['name'] : never
 
-/** What `run.result()` of an agent has as its output. */
+/** Type of `output` in `run.result()` of an agent. */
 export type OutputOfAgent<A> = A extends Agent<string, readonly AnyTool[], infer Output> ? Output : unknown
 
-/** How many calls of a step run at a time, if nothing is said. */
+/** Default of `parallelCalls`. */
 export const PARALLEL_CALLS = 8
-/** How often a model call that failed is tried again, if nothing is said. */
+/** Default of `maxRetries`. */
 export const MAX_RETRIES = 3
 
-/** Defines an agent; throws where it could not run. */
+/**
+ * Defines an agent.
+ * @throws {ValidationError} if an option is missing, unknown or invalid.
+ */
 export function agent<
   const Name extends string,
   const Tools extends readonly AnyTool[] = readonly [],
@@ -172,7 +189,7 @@ export function agent<
   definition: AgentDefinition<Name, Tools, O, S, State, Context, Subs>,
 ): Agent<Name, Tools, AgentOutput<O, Tools>, AgentShown<S, Subs[number]>> {
   const { name, version = '1', tools = [], outputSchema } = definition
-  // What the code of an agent sees of state and context is for itself to say.
+  // The types of state and context are known only to the agent's own code.
   const { model, instructions, stateSchema, initialState, stopWhen, trimHistory } = definition as unknown as Agent
   const { parallelCalls = PARALLEL_CALLS, maxRetries = MAX_RETRIES } = definition
   checkName('agent', name, 'name', name)
@@ -180,7 +197,7 @@ export function agent<
   checkKeys(`agent ${name}`, definition, AGENT_OPTIONS)
   if (typeof model !== 'function') asV4(model, `agent ${name}: model`)
   const subAgents = subAgentsOf(name, definition.subAgents)
-  checkTools(name, typeof tools === 'function' ? subAgents : [...listOf(name, tools), ...subAgents])
+  checkTools(name, typeof tools === 'function' ? subAgents : [...checkToolList(name, tools), ...subAgents])
   checkFunctions(name, { stopWhen, trimHistory })
   checkCount(name, 'parallelCalls', parallelCalls, 1)
   checkCount(name, 'maxRetries', maxRetries, 0)
@@ -217,14 +234,14 @@ function subAgentsOf(name: string, given: readonly (Program | SubAgent)[] = []):
   )
 }
 
-/** All that the model of an agent may call in a step, by its name. */
+/** All tools and sub-agents that the model may call in a step, by name. */
 export async function callablesOf(agent: Agent, context: AgentContext): Promise<ReadonlyMap<string, Callable>> {
-  const tools = [...listOf(agent.name, await compute(agent.tools, context)), ...agent.subAgents]
+  const tools = [...checkToolList(agent.name, await compute(agent.tools, context)), ...agent.subAgents]
   checkTools(agent.name, tools)
   return new Map(tools.map(tool => [tool.name, tool]))
 }
 
-/** What something is here and now. */
+/** Evaluates a computed value. */
 export async function compute<T>(computed: Computed<T>, context: AgentContext): Promise<T> {
   return typeof computed === 'function'
     ? (computed as (context: AgentContext) => T | PromiseLike<T>)(context)

@@ -1,4 +1,4 @@
-// What the compiler knows of agents and their runs: checked by tsc, wherever the tests are.
+// Type tests of agents and their runs. Checked by tsc.
 
 import type { Json, Message } from '@millrace/protocol'
 import { type } from 'arktype'
@@ -18,7 +18,7 @@ const answer = tool({ name: 'answer', inputSchema: z.object({}), finish: true, e
 
 declare const runtime: Runtime
 
-test('the names of an agent and of its tools are literals', () => {
+test('infers literal names of an agent and its tools', () => {
   const fixed = agent({
     name: 'fixed',
     model,
@@ -36,7 +36,7 @@ test('the names of an agent and of its tools are literals', () => {
   expectTypeOf<ToolNames<typeof later>>().toEqualTypeOf<'weather' | 'search'>()
 })
 
-test('the result of a run is that of its agent', () => {
+test('infers the result of a run from its agent', () => {
   const ofZod = agent({
     name: 'zod',
     model,
@@ -72,7 +72,7 @@ test('the result of a run is that of its agent', () => {
   expectTypeOf(start.result).returns.resolves.toEqualTypeOf<{ at: string } | undefined>()
 })
 
-test('state is that of its schema, context what the code says it is', () => {
+test('infers the state from its schema and the context from the code', () => {
   agent({
     name: 'stateful',
     model: ({ state }) => {
@@ -105,8 +105,8 @@ test('state is that of its schema, context what the code says it is', () => {
   })
 })
 
-test('an agent that could not run does not compile', () => {
-  // A definition that is wrong throws too: here it is only compiled.
+test('rejects invalid agents at compile time', () => {
+  // Invalid definitions also throw, so this function is only compiled, not called.
   const define = () => {
     // @ts-expect-error no model
     agent({ name: 'none' })

@@ -1,34 +1,38 @@
-// Whether a call waits for a person: asked before the call is in the log, so that nothing can run it meanwhile, and by whoever runs it later.
+// Decides whether a call needs approval: before the call is logged, so that no driver can run it meanwhile, and again
+// by a driver that runs it later.
 
 import type { Json } from '@millrace/protocol'
 import { ValidationError } from '../error/error.ts'
 import type { AgentContext } from './agent.ts'
 
-/** The result of a rule: `false` needs no approval, `true` asks a person, an object decides without asking. */
+/** Result of a rule: `false` needs no approval, `true` asks a person, an object decides without asking. */
 export type ApprovalDecision = boolean | { readonly approved: boolean; readonly reason?: string }
 
-/** What a rule is given beside the input of the call. */
+/** Second argument of an approval rule. */
 export interface ApprovalContext extends AgentContext {
   readonly toolCallId: string
   readonly toolName: string
 }
 
-/** Tells for each call whether it needs approval. One that throws leaves it to a person. */
+/** Decides for each call whether it needs approval. If it throws, a person is asked. */
 export type ApprovalRule<Input = unknown> = (
   input: Input,
   context: ApprovalContext,
 ) => ApprovalDecision | PromiseLike<ApprovalDecision>
 
-/** Whether calls need approval: all of them, or as a rule says; and how long an answer is waited for, in milliseconds, before it counts as a denial. */
+/**
+ * Whether calls need approval: all of them, or by a rule. `timeout`: time to wait for an answer, in ms. After it the
+ * call counts as denied.
+ */
 export type Approval<Input = unknown> =
   | boolean
   | ApprovalRule<Input>
   | { readonly rule?: ApprovalRule<Input>; readonly timeout?: number }
 
-/** Days enough for anybody, and a time that every clock knows. */
-export const LONGEST_WAIT = 366 * 24 * 3_600_000
+/** Longest timeout of an approval, in ms: one year. */
+export const MAX_APPROVAL_TIMEOUT_MS = 366 * 24 * 3_600_000
 
-/** The rule of an approval, and how long an answer is waited for; nothing where none is needed. */
+/** The rule and the timeout of an approval; undefined if no call needs approval. */
 export function approvalOf(
   approval: Approval<never> | undefined,
 ): { readonly rule: ApprovalRule | undefined; readonly timeout: number | undefined } | undefined {
@@ -41,18 +45,21 @@ export function approvalOf(
 /** The id of the request for approval of a call. */
 export const approvalIdOf = (runId: string, toolCallId: string): string => `${runId}::${toolCallId}`
 
-/** Throws where something is no approval. */
+/** @throws {ValidationError} if a value is not a valid approval option. */
 export function checkApproval(name: string, approval: unknown): void {
   if (approval === undefined || typeof approval === 'boolean' || typeof approval === 'function') return
   const { rule, timeout } = Object(approval) as { rule?: unknown; timeout?: unknown }
   if (typeof approval !== 'object' || approval === null || (rule !== undefined && typeof rule !== 'function')) {
     throw new ValidationError(`tool ${name}: approval: expected a boolean, a rule or { rule, timeout }`)
   }
-  if (timeout === undefined || (typeof timeout === 'number' && timeout > 0 && timeout <= LONGEST_WAIT)) return
-  throw new ValidationError(`tool ${name}: approval: timeout: expected milliseconds from above 0 to ${LONGEST_WAIT}`)
+  if (timeout === undefined || (typeof timeout === 'number' && timeout > 0 && timeout <= MAX_APPROVAL_TIMEOUT_MS))
+    return
+  throw new ValidationError(
+    `tool ${name}: approval: timeout: expected milliseconds above 0 and at most ${MAX_APPROVAL_TIMEOUT_MS}`,
+  )
 }
 
-/** What a rule says of a call; `true` where it says nothing that can be understood. */
+/** The decision of a rule; `true` if its result is malformed. */
 export async function approvalDecisionOf(
   rule: ApprovalRule | undefined,
   input: unknown,

@@ -1,4 +1,4 @@
-// What the compiler knows of approvals, client tools and sub-agents: checked by tsc, wherever the tests are. What could never work does not compile, and throws.
+// Type tests of approvals, client tools and sub-agents. Checked by tsc. Definitions that do not compile also throw.
 
 import type { Json } from '@millrace/protocol'
 import { describe, expect, expectTypeOf, test } from 'vitest'
@@ -15,8 +15,8 @@ import { type ClientTool, type Tool, type ToolInput, type ToolOutput, tool } fro
 const model = scriptedModel([])
 const input = z.object({ city: z.string(), days: z.string().transform(Number) })
 
-describe('a tool of a client', () => {
-  test('is one by `client: true`, with the types of its schemas', () => {
+describe('a client tool', () => {
+  test('is defined by `client: true` and has the types of its schemas', () => {
     const open = tool({ name: 'open', inputSchema: input, client: true })
     const typed = tool({
       name: 'typed',
@@ -27,7 +27,7 @@ describe('a tool of a client', () => {
     expectTypeOf(open).toExtend<ClientTool<'open'>>()
     expectTypeOf<ToolInput<typeof open>>().toEqualTypeOf<{ city: string; days: string }>()
     expectTypeOf<ToolOutput<typeof open>>().toEqualTypeOf<Json>()
-    // It is kept as the client gives it.
+    // The output is stored as the client sends it.
     expectTypeOf<ToolOutput<typeof typed>>().toEqualTypeOf<{ at: string }>()
     const own = agent({ name: 'own', model, tools: [open, typed] })
     expectTypeOf<ToolNames<typeof own>>().toEqualTypeOf<'open' | 'typed'>()
@@ -35,14 +35,14 @@ describe('a tool of a client', () => {
     expect([open.executor, typed.executor]).toEqual(['client', 'client'])
   })
 
-  test('has no code, and ends no run', () => {
-    // @ts-expect-error a client runs it, and its server cannot
+  test('has neither execute nor finish', () => {
+    // @ts-expect-error not allowed with client: true, because a client executes the tool
     expect(() => tool({ name: 'x', inputSchema: input, client: true, execute: () => 1 })).toThrow(
-      /execute: a client runs it/,
+      /execute: not allowed with client: true/,
     )
     // @ts-expect-error what a client gives is no output of the run
     expect(() => tool({ name: 'x', inputSchema: input, client: true, finish: true })).toThrow(
-      /finish: a client runs it/,
+      /finish: not allowed with client: true/,
     )
     // @ts-expect-error neither a client nor the server would run it
     expect(() => tool({ name: 'x', inputSchema: input })).toThrow(/execute: expected a function/)
@@ -52,7 +52,7 @@ describe('a tool of a client', () => {
 })
 
 describe('an approval', () => {
-  test('knows the input of its tool, as the code is given it', () => {
+  test('gets the parsed input of its tool', () => {
     const own = tool({
       name: 'own',
       inputSchema: input,
@@ -75,7 +75,7 @@ describe('an approval', () => {
     expect(typeof own.approval).toBe('function')
   })
 
-  test('says what can be understood', () => {
+  test('accepts only valid rules and timeouts', () => {
     const execute = () => 1
     // @ts-expect-error a rule gives a verdict
     tool({ name: 'x', inputSchema: input, approval: () => 'yes', execute })
@@ -92,7 +92,7 @@ describe('an approval', () => {
 })
 
 describe('a sub-agent', () => {
-  test('is an agent, or what subAgent() makes of one', () => {
+  test('is an agent or the result of subAgent()', () => {
     const child = agent({ name: 'child', model })
     const sub = subAgent(child, {
       name: 'expert',
@@ -117,7 +117,7 @@ describe('a sub-agent', () => {
   })
 })
 
-test('an answer is one of its kinds, whole', () => {
+test('an answer has the fields of its kind', () => {
   expectTypeOf<Answer['kind']>().toEqualTypeOf<'approval' | 'tool-result' | 'interrupt'>()
   const answers: Answer[] = [
     { kind: 'approval', id: 'r::c', approved: true },

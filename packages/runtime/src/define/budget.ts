@@ -1,19 +1,24 @@
 import { ValidationError } from '../error/error.ts'
 
-/** How far a run may go. */
+/** Limits of a run. */
 export interface Budget {
-  /** Model calls that were kept. */
+  /** Maximum number of committed model calls. @default 50 */
   readonly steps: number
-  /** Tokens in and out, those of discarded attempts too, as far as providers tell. */
+  /**
+   * Maximum number of input and output tokens, including discarded attempts, as reported by providers. @default
+   * 2_000_000
+   */
   readonly tokens: number
-  /** Milliseconds since the run started, by the store's clock. */
+  /** Maximum time since the run started, in ms, by the store's clock. @default 3_600_000 */
   readonly time: number
 }
 
-/** How far a run may go, if nothing is said. */
 export const DEFAULT_BUDGET: Budget = { steps: 50, tokens: 2_000_000, time: 3_600_000 }
 
-/** A budget, with defaults for what is not said; `Infinity` is no bound. `owner` is whose it is, in words. */
+/**
+ * Adds the defaults to a budget. `Infinity` means no limit. `owner` names the program in error messages.
+ * @throws {ValidationError} if a limit is unknown or not above 0.
+ */
 export function budgetOf(owner: string, given: Partial<Budget>): Budget {
   for (const [what, value] of Object.entries(given)) {
     if (!Object.hasOwn(DEFAULT_BUDGET, what)) {

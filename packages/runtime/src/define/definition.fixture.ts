@@ -1,4 +1,4 @@
-// Parts of definitions, and what is told of definitions that are refused.
+// Parts of workflow definitions, and the error messages of invalid ones.
 
 import { expect } from 'vitest'
 import { ValidationError } from '../error/error.ts'
@@ -6,14 +6,14 @@ import { scriptedModel } from '../model/scripted-model.ts'
 import { agent } from './agent.ts'
 import { workflow } from './workflow.ts'
 
-/** An agent as a node. */
+/** An agent for a node. */
 export const talker = agent({ name: 'talker', model: scriptedModel([]) })
 
 /** A node that does nothing. */
 export const go = () => {}
 
-/** What is told of a definition that the compiler would refuse, or cannot judge. */
-export function told(definition: object): string {
+/** The error message of an invalid workflow definition. */
+export function definitionError(definition: object): string {
   try {
     workflow({ id: 'w', ...definition } as unknown as Parameters<typeof workflow>[0])
   } catch (error) {
@@ -23,6 +23,6 @@ export function told(definition: object): string {
   throw new Error('it was taken')
 }
 
-/** What is told of edges between nodes that do nothing. */
-export const ofEdges = (names: string, ...edges: unknown[]) =>
-  told({ nodes: Object.fromEntries(names.split(' ').map(name => [name, go])), edges })
+/** The error message of a workflow with these edges between nodes that do nothing. */
+export const edgesError = (names: string, ...edges: unknown[]) =>
+  definitionError({ nodes: Object.fromEntries(names.split(' ').map(name => [name, go])), edges })

@@ -1,34 +1,34 @@
 import { checkEdge } from './workflow-checks.ts'
 
-/** When an edge is taken. */
+/** Options of an edge. */
 export interface EdgeOptions {
-  /** The condition that the node returned. */
+  /** The condition that the node must return. */
   readonly when?: string
-  /** Where the node returned no condition, or one that no other edge is for. */
+  /** Takes the edge if the node returned no condition, or one that no other edge has. */
   readonly otherwise?: true
-  /** How often the edge may be taken in one pass through the workflow. */
+  /** Maximum number of times that the edge may be taken in one pass through the workflow. @default no limit */
   readonly max?: number
 }
 
-/** When a fork is taken, and the node where its branches meet again. */
+/** Options of a fork: when it is taken, and the node that joins its branches. */
 export interface ForkEdgeOptions<Name extends string = string> {
   readonly join: Name
   readonly when?: string
   readonly otherwise?: true
 }
 
-/** From where to where a run may go. */
+/** An edge between two nodes, or a fork to several. */
 export type EdgeDefinition<Name extends string = string> =
   | readonly [from: 'start', to: Name]
   | readonly [from: Name, to: Name | 'end', options?: EdgeOptions]
   | readonly [from: Name, to: readonly Name[], options: ForkEdgeOptions<Name>]
 
-/** An edge as it is looked up. */
+/** A normalized edge. */
 export interface Edge {
-  /** Unique in its workflow, and the same whenever it is defined the same. */
+  /** Unique in its workflow and stable: it depends only on the definition. */
   readonly key: string
   readonly from: string
-  /** One target; of a fork, the heads of its branches. */
+  /** One target, or the first nodes of the branches of a fork. */
   readonly to: readonly string[]
   readonly join: string | undefined
   readonly when: string | undefined
@@ -36,9 +36,12 @@ export interface Edge {
   readonly max: number | undefined
 }
 
-/** An edge with all that its definition left unsaid; throws where it is none. `place` names the workflow and the edge. */
-export function edgeOf(place: string, definition: EdgeDefinition): Edge {
-  checkEdge(place, definition)
+/**
+ * Validates an edge and adds the defaults. `path` names the workflow and the edge in error messages.
+ * @throws {ValidationError}
+ */
+export function edgeOf(path: string, definition: EdgeDefinition): Edge {
+  checkEdge(path, definition)
   const [from, target, options = {}] = definition
   const { join, when, otherwise = false, max } = options as EdgeOptions & Partial<ForkEdgeOptions>
   const to = typeof target === 'string' ? [target] : target

@@ -25,36 +25,36 @@ const { graph } = workflow({
   ],
 })
 
-test('a run begins with the node that start leads to', () => {
+test('starts with the target of the edge from start', () => {
   expect(graph.first).toBe('ask')
 })
 
-test('a condition leads along its own edge, with the cap of that edge', () => {
+test('follows the edge of a condition, with its max', () => {
   expect(graph.next('ask', 'clear')).toEqual({ to: 'draft', edge: 'ask->draft?"clear"' })
   expect(graph.next('ask', 'again')).toEqual({ to: 'ask', edge: 'ask->ask?"again"', max: 3 })
 })
 
-test('no condition, or one that has no edge, leads along otherwise', () => {
+test('follows otherwise without a condition, or with an unknown one', () => {
   const otherwise = { to: 'strict', edge: 'ask->strict?*' }
   expect(graph.next('ask', undefined)).toEqual(otherwise)
   expect(graph.next('ask', 'odd')).toEqual(otherwise)
   expect(graph.next('ask', 'toString')).toEqual(otherwise)
 })
 
-test('where there is no otherwise, there is no way', () => {
+test('returns undefined if no edge matches and there is no otherwise', () => {
   expect(graph.next('strict', undefined)).toBeUndefined()
   expect(graph.next('strict', 'no')).toBeUndefined()
   expect(graph.next('strict', 'yes')).toEqual({ to: 'end' })
   expect(graph.next('nobody', undefined)).toBeUndefined()
 })
 
-test('an only edge is taken, whatever the condition', () => {
+test('follows the only edge with any condition', () => {
   expect(graph.next('check', undefined)).toEqual({ to: 'merge', edge: 'check->merge' })
   expect(graph.next('check', 'clear')).toEqual({ to: 'merge', edge: 'check->merge' })
   expect(graph.next('merge', undefined)).toEqual({ to: 'end' })
 })
 
-test('a fork names its branches in their order, and its join', () => {
+test('lists the branches of a fork in order, with its join', () => {
   expect(graph.next('draft', undefined)).toEqual({
     fork: ['check', 'translate'],
     join: 'merge',
@@ -62,7 +62,7 @@ test('a fork names its branches in their order, and its join', () => {
   })
 })
 
-test('the keys of edges are unique, also between the same nodes', () => {
+test('gives edges unique keys, also between the same nodes', () => {
   const { graph: two } = workflow({
     id: 'two',
     nodes: { a: (): { condition?: 'x' | '*' } => ({}), b: () => {} },

@@ -1,14 +1,15 @@
-// Where a run may go: look-ups alone, so that the same node with the same condition always leads to the same place.
+// Routing of a workflow. It only looks up edges, so the same node with the same condition always leads to the same
+// target.
 
 import { createHash } from 'node:crypto'
 import type { Edge } from './edge.ts'
 
-/** Where a run goes after a node. */
+/** The next node or nodes after a node. */
 export type Step =
   | { readonly to: 'end' }
   | {
       readonly to: string
-      /** The edge's key, by which the times it was taken are counted. */
+      /** The key of the edge, to count how often it was taken. */
       readonly edge: string
       readonly max?: number
     }
@@ -16,10 +17,10 @@ export type Step =
 
 /** The edges of a workflow. */
 export class Graph {
-  /** The node that a run begins with. */
+  /** The first node of a run. */
   readonly first: string
   readonly edges: readonly Edge[]
-  /** Tells it from graphs with other edges. */
+  /** Identifies the set of edges. */
   readonly digest: string
   readonly #exits = new Map<string, { when: Map<string, Step>; otherwise: Step | undefined }>()
 
@@ -36,7 +37,7 @@ export class Graph {
     }
   }
 
-  /** Where a run goes after a node that returned this condition, or none; nothing where no edge is for it. */
+  /** The step after a node that returned this condition or none; undefined if no edge matches. */
   next(node: string, condition: string | undefined): Step | undefined {
     const exits = this.#exits.get(node)
     return (condition === undefined ? undefined : exits?.when.get(condition)) ?? exits?.otherwise

@@ -34,7 +34,7 @@ const define = () =>
     ],
   })
 
-test('a workflow prints itself: conditions, caps, forks, joins and the routes of errors', () => {
+test('prints conditions, limits, forks, joins and error routes', () => {
   expect(define().toMermaid()).toBe(`flowchart TD
   start(("start"))
   n1["ask"]
@@ -63,17 +63,17 @@ test('a workflow prints itself: conditions, caps, forks, joins and the routes of
 `)
 })
 
-test('the same definition prints the same diagram', () => {
+test('prints the same diagram for the same definition', () => {
   expect(define().toMermaid()).toBe(define().toMermaid())
 })
 
-// The part of Mermaid's grammar that a diagram may use: a shape or a way a line, every label in quotes and without anything that ends or opens one.
+// The part of Mermaid's grammar that a diagram may use: one shape or link per line, and only quoted and escaped labels.
 const LABEL = `"(?:[\\p{L}\\p{M}\\p{N} _,?!'()/.-]|#\\d+;|<br/>)+"`
 const SHAPE = `(?:\\(\\(${LABEL}\\)\\)|\\(\\[${LABEL}\\]\\)|\\[${LABEL}\\]|\\{\\{${LABEL}\\}\\})`
 const NAME = '(?:start|finish|n\\d+(?:_join)?|fork\\d+)'
 const LINE = new RegExp(`^  ${NAME}(?:${SHAPE}|(?: -->| -\\.->)(?:\\|${LABEL}\\|)? ${NAME}${SHAPE}?)$`, 'u')
 
-/** Throws where a diagram is no flowchart; gives the texts of its labels as a reader sees them. */
+/** Returns the labels of a flowchart as a reader sees them. @throws if a line does not match the grammar. */
 function readLabels(diagram: string): string[] {
   const [head, ...lines] = diagram.trimEnd().split('\n')
   expect(head).toBe('flowchart TD')
@@ -90,11 +90,11 @@ function readLabels(diagram: string): string[] {
   )
 }
 
-test('every line of a diagram is one that the grammar of flowcharts has', () => {
+test('prints only lines that match the flowchart grammar', () => {
   expect(readLabels(define().toMermaid())).toContain('draft<br/>Writing "it"')
 })
 
-test('whatever titles and conditions say, they are labels and nothing more', () => {
+test('escapes any title and condition as a label', () => {
   const text = fc.oneof(
     fc.string({ unit: 'binary' }).filter(said => said.trim() !== ''),
     fc.constantFrom(

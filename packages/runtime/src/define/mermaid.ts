@@ -1,31 +1,31 @@
-// A workflow as a diagram, in the words of Mermaid's flowcharts.
+// Prints a workflow as a Mermaid flowchart.
 
 import type { Edge } from './edge.ts'
 import type { Node } from './node.ts'
 
-/** The diagram of a workflow: agents round, forks and joins as nodes of their own, routes of errors dotted. */
+/** The flowchart of a workflow. Agents are rounded, forks and joins are nodes, error routes are dotted. */
 export function mermaidOf(nodes: ReadonlyMap<string, Node>, edges: readonly Edge[]): string {
-  // An id of ours may be a word of Mermaid's, such as `end`; a number never is.
+  // A node id may be a Mermaid keyword, such as `end`, so nodes are numbered.
   const names = new Map([...nodes.keys()].map((id, index) => [id, `n${index + 1}`]))
   names.set('start', 'start').set('end', 'finish')
   const nameOf = (id: string) => names.get(id) as string
   const joins = new Set(edges.flatMap(({ join }) => (join === undefined ? [] : [join])))
   const shapes = [...nodes.values()].map(node => `${nameOf(node.id)}${shapeOf(node)}`)
-  const meetings = [...joins].flatMap(join => [
+  const joinNodes = [...joins].flatMap(join => [
     `${nameOf(join)}_join{{"join"}}`,
     `${nameOf(join)}_join --> ${nameOf(join)}`,
   ])
-  const ways = edges.flatMap((edge, index) => {
+  const links = edges.flatMap((edge, index) => {
     const targets = edge.to.map(to => (joins.has(to) ? `${nameOf(to)}_join` : nameOf(to)))
-    const way = `${nameOf(edge.from)} -->${labelOf(edge)}`
-    if (edge.join === undefined) return `${way} ${targets[0]}`
+    const link = `${nameOf(edge.from)} -->${labelOf(edge)}`
+    if (edge.join === undefined) return `${link} ${targets[0]}`
     const fork = `fork${index + 1}`
-    return [`${way} ${fork}{{"fork"}}`, ...targets.map(target => `${fork} --> ${target}`)]
+    return [`${link} ${fork}{{"fork"}}`, ...targets.map(target => `${fork} --> ${target}`)]
   })
   const routes = [...nodes.values()].flatMap(({ id, onError }) =>
     onError.mode === 'route' ? [`${nameOf(id)} -.->|"on error"| ${nameOf(onError.to)}`] : [],
   )
-  const lines = ['start(("start"))', ...shapes, 'finish(("end"))', ...meetings, ...ways, ...routes]
+  const lines = ['start(("start"))', ...shapes, 'finish(("end"))', ...joinNodes, ...links, ...routes]
   return ['flowchart TD', ...lines.map(line => `  ${line}`), ''].join('\n')
 }
 
@@ -43,7 +43,7 @@ function labelOf({ when, otherwise, max }: Edge): string {
   return words.length === 0 ? '' : `|"${words.join(', ')}"|`
 }
 
-/** A text as a label may have it: what could mean something to Mermaid is told by its number, and every space is one. */
+/** Escapes a label: special characters become entities, white space becomes single spaces. */
 function escaped(text: string): string {
   return text
     .trim()

@@ -2,31 +2,31 @@ import type { Json, Message, Usage } from '@millrace/protocol'
 import type { Backoff } from '../model/backoff.ts'
 import type { Agent } from './agent.ts'
 import type { VoidReturn } from './tool.ts'
-import { checkNode, jsonOf } from './workflow-checks.ts'
+import { checkNode, jsonOption } from './workflow-checks.ts'
 
-/** What a node's code is given. */
+/** Argument of a node function. */
 export interface NodeContext<Input = unknown, Params = undefined> {
-  /** What the node before returned as `data`; of the first node, what the workflow was given. */
+  /** `data` of the previous node; for the first node, the input of the workflow. */
   readonly input: Input
-  /** What the definition says beside the code. */
+  /** `params` of the node definition. */
   readonly params: Params
   /** The node's id. */
   readonly node: string
-  /** Which execution of a node this is in the run, from 1 on. */
+  /** Number of this node execution in the run, starting at 1. */
   readonly step: number
   readonly sessionId: string
   readonly runId: string
-  /** What the client sent with its request: input, and so not to be trusted. */
+  /** The data that the client sent with its request. Untrusted input. */
   readonly data: Json | undefined
-  /** The conversation up to this run, with the message that asked for it. */
+  /** The conversation up to this run, including the message that started it. */
   readonly messages: readonly Message[]
-  /** What the run has used so far. */
+  /** Tokens that the run has used so far. */
   readonly tokenUsage: Usage
-  /** Aborted when the run stops, or another process has taken over. */
+  /** Aborted when the run stops, or when another process has taken over. */
   readonly abortSignal: AbortSignal
 }
 
-/** An object that a node shows to people beside its words. */
+/** Structured data that a node shows to the user besides its text. */
 export interface StructuredResult {
   readonly data: Json
   readonly dataType?: string
@@ -36,72 +36,72 @@ export interface StructuredResult {
   readonly id?: string
 }
 
-/** What a node shows to people when it has ended. */
+/** Content that a node shows to the user when it ends. */
 export interface NodeUi {
   readonly message?: string | undefined
   readonly structured?: StructuredResult | undefined
 }
 
-/** What a node's code may return; it may also return nothing. */
+/** Result of a node function. It may also return undefined. */
 export interface NodeResult<Data = unknown, Condition extends string = string> {
-  /** What the next node receives; where there is none, it receives what this one did. */
+  /** Input of the next node. @default the input of this node */
   readonly data?: Data | undefined
   readonly ui?: NodeUi | undefined
-  /** Which of its edges the run goes on by. */
+  /** Selects the edge with this `when`. */
   readonly condition?: Condition | undefined
-  /** The id of another workflow that the run goes on with; `data` is what it is given. */
+  /** Id of another workflow with which the run continues. `data` becomes its input. */
   readonly transitionTo?: string | undefined
 }
 
-/** What the node that an error is routed to receives. */
+/** Input of a node that errors are routed to. */
 export interface NodeFailure {
   /** The node that failed. */
   readonly node: string
   readonly code: string
   readonly message: string
-  /** What the node that failed had received. */
+  /** The input of the failed node. */
   readonly input: Json
 }
 
-/** When a node that failed runs again; waiting for a person is no failure. */
+/** Retries of a failed node. Waiting for a person is not a failure. */
 export interface NodeRetry {
-  /** How often it may run, the first time included. */
+  /** Maximum number of attempts, including the first. */
   readonly attempts: number
   readonly backoff?: Partial<Backoff>
-  /** Whether it may run again after this error; after any, if nothing is said. */
+  /** Whether to retry after this error. @default always */
   readonly when?: (error: unknown) => boolean
 }
 
-/** What becomes of the run where a node has failed for good: it fails too, goes on with data in place of the node's, or goes to another node. */
+/** What happens when a node has finally failed: the run fails, continues with other data, or goes to another node. */
 export type ErrorPolicy = 'stop' | { readonly continue: unknown } | { readonly route: '' | (string & {}) }
 
-/** What a condition is taken for: a literal, which the compiler would widen to a text if it were only that. */
+/** Keeps a condition a literal type; the compiler would widen it to `string`. */
 type Literal = '' | (string & {})
 
 type Returned = NodeResult<unknown, Literal> | VoidReturn | undefined
 
-/** A node's code: a plain function. */
+/** The code of a node: a plain function. */
 export type NodeFunction = (context: NodeContext<never, never>) => Returned | PromiseLike<Returned>
 
 export interface NodeOptions {
-  /** What people are told while it runs; the node's id, if nothing is said. */
+  /** Title that users see while the node runs. @default the node's id */
   readonly title?: string
   readonly retry?: NodeRetry
-  /** What becomes of the run where the node fails; it fails too, if nothing is said. */
+  /** What happens when the node fails. @default 'stop' */
   readonly onError?: ErrorPolicy
 }
 
-/** A node that is code with options. */
+/** A node that runs a function. */
 export interface FunctionNodeDefinition extends NodeOptions {
   readonly run: NodeFunction
   readonly params?: unknown
   readonly agent?: undefined
 }
 
-/** A node that is an agent with options. */
+/** A node that runs an agent. */
 export interface AgentNodeDefinition extends NodeOptions {
   readonly agent: Agent
-  /** What the agent is told, made of the input; the same each time it is asked. */
+  /** Builds the agent's message from the input. Must be deterministic. @default the input as text or JSON */
   readonly prompt?: (input: never) => string
   readonly run?: undefined
 }
@@ -115,7 +115,7 @@ interface Common {
   readonly onError: OnError
 }
 
-/** When a node that failed runs again, with all that was not said. */
+/** `NodeRetry` with defaults. */
 interface Retry {
   readonly attempts: number
   readonly backoff: Partial<Backoff>
@@ -127,14 +127,14 @@ type OnError =
   | { readonly mode: 'continue'; readonly data: Json }
   | { readonly mode: 'route'; readonly to: string }
 
-/** A node of code, as the engine runs it. */
+/** A normalized function node. */
 interface FunctionNode extends Common {
   readonly agent?: undefined
   readonly run: (context: NodeContext<unknown, unknown>) => unknown
   readonly params: unknown
 }
 
-/** A node that is an agent, as the engine runs it. */
+/** A normalized agent node. */
 interface AgentNode extends Common {
   readonly run?: undefined
   readonly agent: Agent
@@ -142,19 +142,22 @@ interface AgentNode extends Common {
   readonly params: undefined
 }
 
-/** One station of a workflow. */
+/** A normalized node of a workflow. */
 export type Node = FunctionNode | AgentNode
 
-/** A node with all that its definition left unsaid; throws where it is none. `place` names the workflow and the node. */
-export function nodeOf(place: string, id: string, definition: NodeDefinition): Node {
-  checkNode(place, definition)
+/**
+ * Validates a node and adds the defaults. `path` names the workflow and the node in error messages.
+ * @throws {ValidationError}
+ */
+export function nodeOf(path: string, id: string, definition: NodeDefinition): Node {
+  checkNode(path, definition)
   const { run, agent, prompt, params, ...options } = partsOf(definition)
   const { title = id, retry, onError = 'stop' } = options
   const common: Common = {
     id,
     title,
     retry: retry && { attempts: retry.attempts, backoff: retry.backoff ?? {}, when: retry.when ?? (() => true) },
-    onError: policyOf(place, onError),
+    onError: policyOf(path, onError),
   }
   if (agent === undefined) return { ...common, run: run as FunctionNode['run'], params }
   return { ...common, agent, prompt: (prompt as AgentNode['prompt'] | undefined) ?? textOf, params: undefined }
@@ -172,11 +175,11 @@ function partsOf(definition: NodeDefinition): Parts {
   return 'kind' in definition ? { agent: definition } : definition
 }
 
-function policyOf(place: string, policy: ErrorPolicy): OnError {
+function policyOf(path: string, policy: ErrorPolicy): OnError {
   if (policy === 'stop') return { mode: 'stop' }
   if ('route' in policy) return { mode: 'route', to: policy.route }
-  return { mode: 'continue', data: jsonOf(`${place}: onError.continue`, policy.continue) }
+  return { mode: 'continue', data: jsonOption(`${path}: onError.continue`, policy.continue) }
 }
 
-/** A text as it is; anything else as JSON. */
+/** A string unchanged, any other value as JSON. */
 const textOf = (input: unknown): string => (typeof input === 'string' ? input : (JSON.stringify(input) ?? ''))

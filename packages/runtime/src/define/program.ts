@@ -1,10 +1,10 @@
 import type { Agent } from './agent.ts'
 import type { Workflow } from './workflow.ts'
 
-/** What a run is a run of. */
+/** An agent or a workflow. */
 export type Program = Agent | Workflow
 
-/** The programs by all names that runs have of them: a workflow also goes on with runs of the versions that it migrates. */
+/** Programs by their `name@version`. A workflow is also found by the versions that it migrates. */
 export function programsOf(definitions: readonly Program[]): ReadonlyMap<string, Program> {
   return new Map(definitions.flatMap(definition => namesOf(definition).map(program => [program, definition] as const)))
 }
@@ -15,7 +15,7 @@ function namesOf(definition: Program): readonly string[] {
   return [definition.program, ...older]
 }
 
-/** The workflow of an id, if there is one. */
+/** The workflow with this id, if it exists. */
 export function workflowOf(programs: ReadonlyMap<string, Program>, id: string): Workflow | undefined {
   for (const program of programs.values()) if (program.kind === 'workflow' && program.name === id) return program
   return undefined

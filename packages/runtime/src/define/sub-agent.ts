@@ -1,4 +1,4 @@
-// An agent or a workflow as a tool of another: what the model is told of it, and what the child is told.
+// Makes an agent or a workflow callable by another agent, like a tool.
 
 import { checkKeys, checkObject } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
@@ -11,18 +11,22 @@ import { checkToolName } from './tool.ts'
 import type { Workflow, WorkflowCallInput, WorkflowInput } from './workflow.ts'
 
 export interface SubAgentOptions<I extends Schema, Told = string, Name extends string = string> {
-  /** What the parent calls it; its own name, if nothing is said. */
+  /** Name by which the parent calls it. @default the name of the program */
   readonly name?: Name
-  /** What it is for, for the parent's model. */
+  /** Description for the parent's model. */
   readonly description?: string
-  /** A name for people. */
+  /** Title for users. */
   readonly title?: string
-  /** What the parent says to it; if nothing is said, what the workflow takes, or a prompt. */
+  /** Schema of the call's input. @default the input schema of the workflow, or `{ prompt: string }` */
   readonly inputSchema?: I
-  /** The JSON Schema of the input, for schemas that cannot produce one. */
+  /** JSON Schema of the input, for schemas that cannot be converted. */
   readonly jsonSchema?: JsonSchema
-  /** What the child is told, made of the input; the same each time it is asked. To a workflow that defines its input it is that. */
+  /**
+   * Builds the child's message from the input, or the input of a workflow that has an `inputSchema`. Must be
+   * deterministic.
+   */
   readonly prompt?: (input: OutputOf<I>) => Told
+  /** Whether calls need approval. @default false */
   readonly approval?: Approval<OutputOf<I>>
 }
 
@@ -42,14 +46,14 @@ export interface SubAgent<Name extends string = string, Input = unknown, Called 
   readonly name: Name
   readonly description?: string
   readonly title?: string
-  /** What works for a call. */
+  /** The program that executes a call. */
   readonly program: Program
   readonly inputSchema: Schema
   readonly jsonSchema: JsonSchema
-  /** What the child is told, by the input as the schema has it; as it was called, where nothing is made of it. */
+  /** Builds the child's message from the parsed input. Undefined passes the input on as the model sent it. */
   readonly prompt: ((input: unknown) => unknown) | undefined
   readonly approval?: Approval<never>
-  /** Never there: what a call carries, and what works for it, for the compiler. */
+  /** Never set. Carries the types of a call's input and of the program. */
   readonly types?: { readonly input: Input; readonly called: Called }
 }
 
@@ -60,7 +64,7 @@ const PROMPT: JsonSchema = {
   additionalProperties: false,
 }
 
-/** What a sub-agent is told where nothing else is defined. */
+/** Input schema of a sub-agent without one. */
 const promptSchema: Schema = {
   '~standard': {
     version: 1,
@@ -72,7 +76,11 @@ const promptSchema: Schema = {
   },
 }
 
-/** Makes an agent or a workflow one that another agent may call; throws where no model could. */
+/**
+ * Makes an agent or a workflow callable by another agent.
+ *
+ * @throws {ValidationError} if an option is unknown or invalid.
+ */
 export function subAgent<
   A extends Agent,
   I extends Schema = Schema<{ prompt: string }>,
@@ -90,7 +98,7 @@ export function subAgent(program: Program, options: SubAgentOptions<Schema, unkn
   checkObject('subAgent: options', options)
   const { name = program?.name, description, title, prompt, approval } = options
   if (program?.kind !== 'agent' && program?.kind !== 'workflow') {
-    throw new ValidationError('subAgent: expected what agent() or workflow() gives')
+    throw new ValidationError('subAgent: expected the result of agent() or workflow()')
   }
   checkToolName(name)
   checkKeys(`subAgent ${name}`, options, SUB_AGENT_OPTIONS)
@@ -112,7 +120,7 @@ export function subAgent(program: Program, options: SubAgentOptions<Schema, unkn
           options.jsonSchema ?? (options.inputSchema ? undefined : takes?.jsonSchema),
         )
       : PROMPT,
-    // What a workflow takes it reads from what was said: what its schema makes of that is not what it takes.
+    // A workflow parses its input itself, so it gets the raw input: the schema's output may not fit the schema again.
     prompt: prompt ?? (takes === undefined ? textOf : options.inputSchema && (value => value)),
     ...(description !== undefined && { description }),
     ...(title !== undefined && { title }),
@@ -120,15 +128,18 @@ export function subAgent(program: Program, options: SubAgentOptions<Schema, unkn
   }
 }
 
-/** A sub-agent, as it was given or as `subAgent()` makes it; throws, with the place, where it is none. */
-export function subAgentOf(place: string, given: Program | SubAgent): SubAgent {
+/**
+ * Normalizes a sub-agent. `path` names it in error messages.
+ * @throws {ValidationError} if it is not a program or a sub-agent.
+ */
+export function subAgentOf(path: string, given: Program | SubAgent): SubAgent {
   const { executor, kind } = Object(given) as { executor?: unknown; kind?: unknown }
   if (executor === 'agent') return given as SubAgent
   if (kind === 'agent' || kind === 'workflow') return subAgent(given as Agent)
-  throw new ValidationError(`${place}: expected what agent(), workflow() or subAgent() gives`)
+  throw new ValidationError(`${path}: expected the result of agent(), workflow() or subAgent()`)
 }
 
-/** A prompt as it is; anything else as JSON. */
+/** The prompt, if it is the only field; otherwise the input as JSON. */
 function textOf(input: unknown): string {
   const { prompt, ...rest } = Object(input) as { prompt?: unknown }
   return typeof prompt === 'string' && Object.keys(rest).length === 0 ? prompt : JSON.stringify(input)

@@ -14,7 +14,7 @@ import {
 import { type Approval, checkApproval } from './approval.ts'
 import type { SubAgent } from './sub-agent.ts'
 
-/** What a tool's code is given beside its input. `Data` is what it shows, by name: anything, if nothing is said. */
+/** Second argument of a tool's `execute`. `Data` maps the names of emitted data to their types. */
 export interface ToolContext<State = Json | undefined, Context = Json | undefined, Data = unknown> {
   readonly sessionId: string
   readonly runId: string
@@ -22,37 +22,40 @@ export interface ToolContext<State = Json | undefined, Context = Json | undefine
   readonly agentType: string
   readonly step: number
   readonly toolCallId: string
-  /** The same whenever this call is tried again after it was cut off. */
+  /** Idempotency key of the call. It stays the same when an interrupted call is retried. */
   readonly idempotencyKey: string
-  /** Aborted when the run stops, the call takes too long, or another process has taken over. */
+  /** Aborted when the run stops, the call times out, or another process has taken over. */
   readonly abortSignal: AbortSignal
-  /** What the server's own code gave this run, with what `resolveContext` added. */
+  /** The context that the server passed to this run, with the fields that `resolveContext` added. */
   readonly context: Context
-  /** The state as it is now, with this call's own updates: a copy. */
+  /** A copy of the current state, including the updates of this call. */
   readonly state: State
   /**
-   * Changes the state, with the call's outcome: applied to the state as it then is, or not at all where the call fails. The update is given a copy, and returns
-   * the new state or writes into the copy; it may be asked more than once, and says the same each time.
+   * Updates the state together with the call's outcome; discarded if the call fails. `update` gets a copy, and returns
+   * the new state or changes the copy. It may be called several times, so it must be deterministic.
    */
   updateState(update: (state: State) => State | undefined): void
   /**
-   * Shows an application's data as `data-<name>`, of any name but `provider-content`; under an id, which is this call's own, it replaces what it showed before. Awaiting it waits for room, where much
-   * is shown.
+   * Emits application data as `data-<name>`; any name but `provider-content`. With an `id`, which is scoped to this
+   * call, it replaces the previous data. Awaiting the result applies backpressure.
    */
-  emit<Name extends ShownName<Data>>(
+  emit<Name extends DataName<Data>>(
     name: Name,
-    data: ShownData<Data, Name>,
+    data: DataValue<Data, Name>,
     options?: { readonly id?: string; readonly transient?: boolean },
   ): PromiseLike<void>
 }
 
-/** What a tool's code is given that says what data it shows, by name: clients know it by these types. */
+/** Context of a tool that declares its emitted data, by name. Clients get these types. */
 export type Emits<Data> = ToolContext<Json | undefined, Json | undefined, Data>
 
-type ShownName<Data> = unknown extends Data ? string : keyof Data & string
-type ShownData<Data, Name> = unknown extends Data ? Json : Data[Name & keyof Data]
+type DataName<Data> = unknown extends Data ? string : keyof Data & string
+type DataValue<Data, Name> = unknown extends Data ? Json : Data[Name & keyof Data]
 
-/** What a tool's code may return: the output, or progress after progress and at last the output, which may be the last progress. */
+/**
+ * Return value of `execute`: the output, or a generator that yields progress and returns the output. If it returns
+ * nothing, the last yielded value is the output.
+ */
 export type Execution<Output> =
   | Output
   | PromiseLike<Output>
@@ -61,44 +64,47 @@ export type Execution<Output> =
   | Generator<unknown, Output, void>
   | Generator<Output, void, void>
 
-/** The output of what a tool's code returned. */
+/** The output type of a return value of `execute`. */
 export type Executed<Returned> =
   Returned extends AsyncGenerator<infer Yielded, infer Last, never>
-    ? LastOf<Yielded, Last>
+    ? FinalOutput<Yielded, Last>
     : Returned extends Generator<infer Yielded, infer Last, never>
-      ? LastOf<Yielded, Last>
+      ? FinalOutput<Yielded, Last>
       : Awaited<Returned>
 
-type LastOf<Yielded, Last> = [Last] extends [VoidReturn] ? Yielded : Last
+type FinalOutput<Yielded, Last> = [Last] extends [VoidReturn] ? Yielded : Last
 
-/** The type of a function that returns nothing; `void` itself is no member of a union. */
+/** The return type of a function without a result. `void` itself is not allowed in a union. */
 export type VoidReturn = ReturnType<() => void>
 
-interface Described<Name extends string, I extends Schema> {
+interface ToolBase<Name extends string, I extends Schema> {
   readonly name: Name
-  /** What it does, for the model. */
+  /** Description for the model. */
   readonly description?: string
-  /** A name for people. */
+  /** Title for users. */
   readonly title?: string
   readonly inputSchema: I
-  /** The JSON Schema of the input, for schemas that cannot produce one. */
+  /** JSON Schema of the input, for schemas that cannot be converted. */
   readonly jsonSchema?: JsonSchema
-  /** The longest time that a call may take, in milliseconds; none, if nothing is said. Of a client's tool: how long its result is waited for. */
+  /** Longest duration of a call, in ms. For a client tool: how long to wait for its result. @default no limit */
   readonly timeout?: number
-  /** Whether a person has to approve a call before it runs: of the exact input that is shown, and of no other. */
+  /**
+   * Whether a person has to approve a call before it runs. An approval applies only to the input that was shown.
+   * @default false
+   */
   readonly approval?: Approval<OutputOf<I>>
-  /** Asks providers to keep to the schema, where they can. */
+  /** Asks the provider to enforce the schema, if it can. */
   readonly strict?: boolean
   readonly providerOptions?: Readonly<Record<string, JsonObject>>
 }
 
-interface Served<Name extends string, I extends Schema, Finish extends boolean> extends Described<Name, I> {
+interface ServerToolBase<Name extends string, I extends Schema, Finish extends boolean> extends ToolBase<Name, I> {
   readonly client?: false
-  /** Whether its output is the run's own, which ends with it. */
+  /** Whether the tool's output is the output of the run and ends it. @default false */
   readonly finish?: Finish
 }
 
-/** A tool whose output is checked before anybody sees it. */
+/** A tool whose output is validated before it is used. */
 export interface CheckedToolDefinition<
   Name extends string,
   I extends Schema,
@@ -107,12 +113,12 @@ export interface CheckedToolDefinition<
   State,
   Context,
   Data = unknown,
-> extends Served<Name, I, Finish> {
+> extends ServerToolBase<Name, I, Finish> {
   readonly outputSchema: O
   execute(input: OutputOf<I>, context: ToolContext<State, Context, Data>): Execution<InputOf<O>>
 }
 
-/** A tool whose output is what its code returns. */
+/** A tool whose output is the return value of `execute`. */
 export interface ToolDefinition<
   Name extends string,
   I extends Schema,
@@ -121,68 +127,71 @@ export interface ToolDefinition<
   State,
   Context,
   Data = unknown,
-> extends Served<Name, I, Finish> {
+> extends ServerToolBase<Name, I, Finish> {
   readonly outputSchema?: undefined
   execute(input: OutputOf<I>, context: ToolContext<State, Context, Data>): Returned
 }
 
-/** A tool that a client runs, such as a browser: what it sends as the output is checked against the schema before it counts. */
+/** A tool that a client executes, such as a browser. The output that the client sends is validated. */
 export interface ClientToolDefinition<Name extends string, I extends Schema, O extends Schema | undefined>
-  extends Described<Name, I> {
+  extends ToolBase<Name, I> {
   readonly client: true
   readonly outputSchema?: O
 }
 
-/** Something that a model may call, run by the server. */
+/** A tool that the server executes. */
 export interface Tool<
   Name extends string = string,
   Input = unknown,
   Output = unknown,
   Finish extends boolean = boolean,
   Data = unknown,
-> extends Served<Name, Schema, Finish> {
+> extends ServerToolBase<Name, Schema, Finish> {
   readonly executor: 'server'
   readonly jsonSchema: JsonSchema
   readonly outputSchema?: Schema | undefined
   execute(input: unknown, context: ToolContext): unknown
-  /** Never there: what a call carries and shows, for the compiler. */
+  /** Never set. Carries the types of input, output and emitted data. */
   readonly types?: { readonly input: Input; readonly output: Output; readonly data: Data }
 }
 
-/** Something that a model may call, run by a client. */
+/** A tool that a client executes. */
 export interface ClientTool<Name extends string = string, Input = unknown, Output = unknown>
-  extends Described<Name, Schema> {
+  extends ToolBase<Name, Schema> {
   readonly executor: 'client'
   readonly jsonSchema: JsonSchema
   readonly outputSchema?: Schema | undefined
-  /** Never there: what a call carries, for the compiler. */
+  /** Never set. Carries the types of input and output. */
   readonly types?: { readonly input: Input; readonly output: Output }
 }
 
-/** A tool that the provider runs, such as its own web search. */
+/** A tool that the provider executes, such as its web search. */
 export interface ProviderTool<Name extends string = string> {
   readonly executor: 'provider'
   readonly name: Name
-  /** As the provider names it. */
+  /** The provider's id of the tool. */
   readonly id: `${string}.${string}`
   readonly args: Readonly<Record<string, unknown>>
 }
 
 export type AnyTool = Tool | ClientTool | ProviderTool
 
-/** What a model may call: the tools of an agent, and its sub-agents. */
+/** Anything that a model may call: tools and sub-agents. */
 export type Callable = AnyTool | SubAgent
 
-/** What a call of a tool carries as its input. */
+/** Input type of a tool call. */
 export type ToolInput<T> = T extends { readonly types?: { readonly input: infer Input } } ? Input : unknown
-/** What a call of a tool carries as its output. */
+/** Output type of a tool call. */
 export type ToolOutput<T> = T extends { readonly types?: { readonly output: infer Output } } ? Output : unknown
 
 const NAME = /^[A-Za-z0-9_-]{1,64}$/
 
-// Where a tool is defined in place, the compiler would take what is not said from what any tool may be: hence NoInfer.
+// NoInfer: for a tool that is defined inline, the compiler would infer type parameters from the constraint of the list.
 
-/** Defines a tool that the server runs, or with `client: true` one that a client runs; throws where no model could call it. */
+/**
+ * Defines a tool that the server executes, or with `client: true` one that a client executes.
+ * @throws {ValidationError} if an option is missing, unknown or invalid.
+ */
 export function tool<
   const Name extends string,
   I extends Schema,
@@ -215,7 +224,9 @@ export function tool(definition: AnyDefinition): Tool | ClientTool {
   checkKeys(`tool ${name}`, definition, TOOL_OPTIONS)
   if (client && (execute !== undefined || rest.finish)) {
     const what = execute === undefined ? 'finish' : 'execute'
-    throw new ValidationError(`tool ${name}: ${what}: a client runs it, and its server cannot`)
+    throw new ValidationError(
+      `tool ${name}: ${what}: not allowed with client: true, because a client executes the tool`,
+    )
   }
   if (!client && typeof execute !== 'function') {
     throw new ValidationError(`tool ${name}: execute: expected a function, or client: true`)
@@ -223,7 +234,7 @@ export function tool(definition: AnyDefinition): Tool | ClientTool {
   if (timeout !== undefined && timeout !== Number.POSITIVE_INFINITY && !isTimeout(timeout)) {
     const found = typeof timeout === 'number' ? timeout : describeType(timeout)
     throw new ValidationError(
-      `tool ${name}: timeout: expected milliseconds from above 0 to ${MAX_TIMER_MS}, found ${found}`,
+      `tool ${name}: timeout: expected milliseconds above 0 and at most ${MAX_TIMER_MS}, found ${found}`,
     )
   }
   checkApproval(name, approval)
@@ -247,7 +258,7 @@ const TOOL_OPTIONS: readonly (keyof Tool | keyof ClientToolDefinition<string, Sc
   'strict',
   'finish',
   'providerOptions',
-  // A tool may be defined from another one.
+  // A tool may be defined by spreading another one.
   'executor',
 ]
 
@@ -260,7 +271,10 @@ interface AnyDefinition extends Omit<Tool, 'executor' | 'jsonSchema' | 'client' 
   execute?(input: never, context: never): unknown
 }
 
-/** Defines a tool that the provider runs; throws where no provider could know it. */
+/**
+ * Defines a tool that the provider executes.
+ * @throws {ValidationError} if the name or the id is invalid.
+ */
 export function providerTool<const Name extends string>(definition: {
   readonly name: Name
   readonly id: `${string}.${string}`
@@ -271,12 +285,14 @@ export function providerTool<const Name extends string>(definition: {
   checkToolName(name)
   if (typeof id !== 'string' || !/^[^.]+\../.test(id)) {
     const found = typeof id === 'string' ? JSON.stringify(id) : describeType(id)
-    throw new ValidationError(`tool ${name}: id: expected the provider's own, as in openai.web_search, found ${found}`)
+    throw new ValidationError(
+      `tool ${name}: id: expected the provider's id of the tool, such as openai.web_search, found ${found}`,
+    )
   }
   return { executor: 'provider', args: {}, ...definition }
 }
 
-/** Throws where a name is none that a model could call. */
+/** @throws {ValidationError} if a model could not call a tool with this name. */
 export function checkToolName(name: unknown): void {
   if (typeof name === 'string' && NAME.test(name)) return
   const found = typeof name === 'string' ? JSON.stringify(name) : describeType(name)

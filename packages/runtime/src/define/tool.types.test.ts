@@ -1,4 +1,4 @@
-// What the compiler knows of tools: checked by tsc, wherever the tests are.
+// Type tests of tools. Checked by tsc.
 
 import type { Json } from '@millrace/protocol'
 import { type } from 'arktype'
@@ -18,7 +18,7 @@ import {
 
 const jsonSchema = { type: 'object' }
 
-test('the input of a tool is that of its schema: zod, valibot, arktype', () => {
+test('infers the input from the schema: zod, valibot, arktype', () => {
   const ofZod = tool({
     name: 'zod',
     inputSchema: z.object({ city: z.string(), days: z.string().transform(Number) }),
@@ -53,7 +53,7 @@ test('the input of a tool is that of its schema: zod, valibot, arktype', () => {
   expectTypeOf<ToolOutput<typeof ofArktype>>().toEqualTypeOf<{ city: string }>()
 })
 
-test('the output of a tool is what its code returns, or the last that it yields', () => {
+test('infers the output from the returned or last yielded value', () => {
   const input = z.object({})
   const later = tool({ name: 'later', inputSchema: input, execute: async () => ({ n: 1 }) })
   const both = tool({
@@ -91,7 +91,7 @@ test('the output of a tool is what its code returns, or the last that it yields'
   expectTypeOf<ToolOutput<typeof dated>>().toEqualTypeOf<{ at: string; list: readonly [null, 2] }>()
 })
 
-test('the output of a tool fits its schema, or it does not compile', () => {
+test('rejects an output that does not fit its schema', () => {
   const input = z.object({})
   const kind = z.object({ kind: z.enum(['a', 'b']), n: z.string().transform(Number) })
   const fits = tool({
@@ -116,8 +116,8 @@ test('the output of a tool fits its schema, or it does not compile', () => {
   tool({ name: 'less', inputSchema: input, outputSchema: kind, execute: async () => ({ kind: 'a' as const }) })
 })
 
-test('a tool that could not be called does not compile', () => {
-  // A definition that is wrong throws too: here it is only compiled.
+test('rejects invalid tools at compile time', () => {
+  // Invalid definitions also throw, so this function is only compiled, not called.
   const define = () => {
     // @ts-expect-error no schema
     tool({ name: 'none', execute: () => 1 })
@@ -132,7 +132,7 @@ test('a tool that could not be called does not compile', () => {
   expectTypeOf(providerTool({ name: 'search', id: 'openai.web_search' }).name).toEqualTypeOf<'search'>()
 })
 
-test('state and context are what the code says they are', () => {
+test('takes the types of state and context from the code', () => {
   interface State {
     count: number
   }
@@ -167,7 +167,7 @@ test('state and context are what the code says they are', () => {
   })
 })
 
-test('data is what the code says it shows, and anything where it does not say', () => {
+test('takes the types of emitted data from the code, and allows any without them', () => {
   const logged = ({ emit }: ToolContext, line: string) => emit('line', line)
   const shown = tool({
     name: 'shown',
@@ -206,7 +206,7 @@ test('data is what the code says it shows, and anything where it does not say', 
 
 type DataOf<T> = T extends { readonly types?: { readonly data: infer Data } } ? Data : never
 
-test('what goes through the log is JSON', () => {
+test('converts types to what JSON keeps', () => {
   expectTypeOf<Jsonified<unknown>>().toEqualTypeOf<unknown>()
   expectTypeOf<Jsonified<{ a?: Date; b: string[]; c: null }>>().toEqualTypeOf<{ a?: string; b: string[]; c: null }>()
   expectTypeOf<Jsonified<Json>>().toEqualTypeOf<Json>()

@@ -1,28 +1,20 @@
 import { describe, expect, test } from 'vitest'
-import { go, ofEdges, talker, told } from './definition.fixture.ts'
+import { definitionError, edgesError, go, talker } from './definition.fixture.ts'
 import { workflow } from './workflow.ts'
 
-describe('edges that lead nowhere, or two ways at once, are refused', () => {
+describe('rejects missing, dangling and ambiguous edges', () => {
   const S = ['start', 'a']
   const E = ['a', 'end']
 
   test.each<[string, string, unknown[]]>([
-    ["edge end -> a: nothing comes after 'end': lead it from a node", 'a', [S, ['end', 'a']]],
-    ['edge b -> a: there is no node b: add it to nodes, or take the edge away', 'a', [S, ['b', 'a']]],
-    ['edge a -> b: there is no node b: add it to nodes, or lead the edge elsewhere', 'a', [S, ['a', 'b']]],
-    [
-      'edge a -> toString: there is no node toString: add it to nodes, or lead the edge elsewhere',
-      'a',
-      [S, ['a', 'toString']],
-    ],
-    ["edge a -> start: no edge leads back to 'start': lead it to the first node", 'a', [S, ['a', 'start']]],
-    [
-      "edge a -> end: max: an edge to 'end' is taken once: take max away",
-      'a',
-      [S, ['a', 'end', { when: 'x', max: 1 }]],
-    ],
-    ["edges: there is none from 'start': add ['start', 'node'] for the first node", 'a', [E]],
-    ["edges: there are two from 'start', to a and to b: a run begins with one node", 'a b', [S, ['start', 'b'], E]],
+    ["edge end -> a: an edge cannot start at 'end': start it at a node", 'a', [S, ['end', 'a']]],
+    ['edge b -> a: there is no node b: add it to nodes, or remove the edge', 'a', [S, ['b', 'a']]],
+    ['edge a -> b: there is no node b: add it to nodes, or change the edge', 'a', [S, ['a', 'b']]],
+    ['edge a -> toString: there is no node toString: add it to nodes, or change the edge', 'a', [S, ['a', 'toString']]],
+    ["edge a -> start: an edge cannot lead to 'start': lead it to the first node", 'a', [S, ['a', 'start']]],
+    ["edge a -> end: max: an edge to 'end' is taken once: remove max", 'a', [S, ['a', 'end', { when: 'x', max: 1 }]]],
+    ["edges: no edge starts at 'start': add ['start', 'node'] for the first node", 'a', [E]],
+    ["edges: two edges start at 'start', to a and to b: a run begins with one node", 'a b', [S, ['start', 'b'], E]],
     [
       'edge start -> [a, b]: a run begins with one node: fork after it',
       'a b c',
@@ -30,10 +22,10 @@ describe('edges that lead nowhere, or two ways at once, are refused', () => {
     ],
     ['edge start -> end: a run begins with a node', 'a', [['start', 'end'], E]],
     ["edge start -> a: an edge from 'start' has no options", 'a', [['start', 'a', { otherwise: true }], E]],
-    ["node b: it has no edge on: add ['b', 'end']", 'a b', [S, ['a', 'b']]],
-    ['node b: no run can come to it: lead an edge to it, or take it away', 'a b', [S, E, ['b', 'end']]],
+    ["node b: it has no outgoing edge: add ['b', 'end']", 'a b', [S, ['a', 'b']]],
+    ['node b: it is unreachable: add an edge to it, or remove it', 'a b', [S, E, ['b', 'end']]],
     [
-      "node a: there are two edges without a condition, to b and to end: say when each is taken, or fork, as in ['a', ['b', 'end'], { join: 'node' }]",
+      "node a: there are two edges without a condition, to b and to end: add conditions, or fork, as in ['a', ['b', 'end'], { join: 'node' }]",
       'a b',
       [S, ['a', 'b'], E, ['b', 'end']],
     ],
@@ -43,29 +35,29 @@ describe('edges that lead nowhere, or two ways at once, are refused', () => {
       [S, ['a', 'b', { when: 'x' }], ['a', 'end', { when: 'x' }], ['b', 'end']],
     ],
     [
-      'node a: its edge to end stands beside edges with conditions: add { otherwise: true } to it',
+      'node a: its edge to end has no condition, but other edges have one: add { otherwise: true } to it',
       'a b',
       [S, ['a', 'b', { when: 'x' }], E, ['b', 'end']],
     ],
   ])('%s', (message, names, edges) => {
-    expect(ofEdges(names, ...edges)).toBe(`workflow w: ${message}`)
+    expect(edgesError(names, ...edges)).toBe(`workflow w: ${message}`)
   })
 
-  test('a condition that an agent never returns', () => {
+  test('rejects a condition on an edge of an agent', () => {
     const edges = [S, ['a', 'end', { when: 'x' }]]
-    expect(told({ nodes: { a: talker }, edges })).toBe(
-      'workflow w: node a: an agent returns no condition, and the edge for "x" is never taken: decide in a node after it',
+    expect(definitionError({ nodes: { a: talker }, edges })).toBe(
+      'workflow w: node a: an agent returns no condition, so the edge for "x" is never taken: decide in a node after it',
     )
   })
 
-  test('a node that continues without a condition, where each edge is for one', () => {
+  test('rejects onError.continue on a node whose edges all have conditions', () => {
     const a = { run: go, onError: { continue: 1 } }
-    expect(told({ nodes: { a }, edges: [S, ['a', 'end', { when: 'x' }]] })).toBe(
-      'workflow w: node a: onError: it continues without a condition, and each of its edges is for one: add an edge with { otherwise: true }',
+    expect(definitionError({ nodes: { a }, edges: [S, ['a', 'end', { when: 'x' }]] })).toBe(
+      'workflow w: node a: onError: it continues without a condition, but every edge has one: add an edge with { otherwise: true }',
     )
   })
 
-  test('a node that only an error leads to is reached', () => {
+  test('counts a node as reachable by an error route alone', () => {
     const nodes = { a: { run: go, onError: { route: 'b' } }, b: go } as const
     expect(
       workflow({
@@ -81,7 +73,7 @@ describe('edges that lead nowhere, or two ways at once, are refused', () => {
   })
 })
 
-describe('branches that are not apart are refused', () => {
+describe('rejects branches that are not disjoint', () => {
   const fork = [
     ['start', 'a'],
     ['a', ['b', 'c'], { join: 'd' }],
@@ -104,7 +96,7 @@ describe('branches that are not apart are refused', () => {
       ],
     ],
     [
-      'b is a branch and the join: give the join a node of its own',
+      'b is both a branch and the join: use another node as the join',
       'a b c',
       [
         ['start', 'a'],
@@ -120,9 +112,9 @@ describe('branches that are not apart are refused', () => {
       'a b c d e',
       [...fork, ['b', 'e'], ['c', 'e'], ['e', 'd']],
     ],
-    ['the branch c never comes to the join d: add an edge to it', 'a b c d', [...fork, ['b', 'd'], ['c', 'c']]],
+    ['the branch c never reaches the join d: add an edge to it', 'a b c d', [...fork, ['b', 'd'], ['c', 'c']]],
     [
-      'the join d is also reached from e, which is in none of its branches: give that a node of its own',
+      'the join d is also reached from e, which is in none of its branches: lead that edge to another node',
       'a b c d e',
       [
         ['start', 'a'],
@@ -156,32 +148,32 @@ describe('branches that are not apart are refused', () => {
       ],
     ],
   ])('%s', (message, names, edges) => {
-    expect(ofEdges(names, ...edges)).toBe(`workflow w: edge a -> [b, c]: ${message}`)
+    expect(edgesError(names, ...edges)).toBe(`workflow w: edge a -> [b, c]: ${message}`)
   })
 
   const routed = { run: go, onError: { route: 'e' } }
 
-  test('a route of errors out of a branch', () => {
+  test('rejects an error route out of a branch', () => {
     const nodes = { a: go, b: routed, c: go, d: go, e: go }
-    expect(told({ nodes, edges: [...fork, ...meet, ['e', 'end']] })).toBe(
-      "workflow w: edge a -> [b, c]: the branch b reaches 'end' before the join d, by the route of errors of b, which leads out of the branch: lead it to d",
+    expect(definitionError({ nodes, edges: [...fork, ...meet, ['e', 'end']] })).toBe(
+      "workflow w: edge a -> [b, c]: the branch b reaches 'end' before the join d, by the error route of b, which leaves the branch: lead it to d",
     )
-    expect(told({ nodes: { ...nodes, c: routed }, edges: [...fork, ...meet, ['e', 'd']] })).toMatch(
-      'the branches b and c share the node e, by the route of errors of c',
+    expect(definitionError({ nodes: { ...nodes, c: routed }, edges: [...fork, ...meet, ['e', 'd']] })).toMatch(
+      'the branches b and c share the node e, by the error route of c',
     )
   })
 
-  test('a route of errors into a branch, or to its join', () => {
+  test('rejects an error route into a branch or to its join', () => {
     const edges = [...fork, ...meet]
-    expect(told({ nodes: { a: go, b: go, c: go, d: { run: go, onError: { route: 'b' } } }, edges })).toMatch(
+    expect(definitionError({ nodes: { a: go, b: go, c: go, d: { run: go, onError: { route: 'b' } } }, edges })).toMatch(
       'b, in the branch b, is also reached from d',
     )
-    expect(told({ nodes: { a: go, b: { run: go, onError: { route: 'd' } }, c: go, d: go }, edges })).toMatch(
-      'errors of b are routed to the join d, which takes what the branches give: route them to a node before it',
+    expect(definitionError({ nodes: { a: go, b: { run: go, onError: { route: 'd' } }, c: go, d: go }, edges })).toMatch(
+      'errors of b are routed to the join d, which receives the results of the branches: route them to a node before it',
     )
   })
 
-  test('branches with loops, nodes of their own, routes of their own and forks of their own are taken', () => {
+  test('accepts loops, error routes and forks within a branch', () => {
     const taken = workflow({
       id: 'nested',
       nodes: {
@@ -210,9 +202,9 @@ describe('branches that are not apart are refused', () => {
     expect(taken.graph.next('c', undefined)).toEqual({ fork: ['c1', 'c2'], join: 'met', edge: 'c->c1+c2' })
   })
 
-  test('a branch of a fork in a branch that goes past its own join', () => {
+  test('rejects a nested branch that skips its own join', () => {
     const edges = [...fork, ['b', 'd'], ['c', ['e', 'f'], { join: 'g' }], ['e', 'd'], ['f', 'g'], ['g', 'd']]
-    expect(ofEdges('a b c d e f g', ...edges)).toBe(
+    expect(edgesError('a b c d e f g', ...edges)).toBe(
       "workflow w: edge c -> [e, f]: the branch e reaches 'end' before the join g: lead it to g",
     )
   })

@@ -1,4 +1,4 @@
-// What nodes and edges must be together, so that every run finds its way: told where the workflow is defined.
+// Validates the edges of a workflow against its nodes when the workflow is defined.
 
 import type { Edge } from './edge.ts'
 import type { Node } from './node.ts'
@@ -6,16 +6,19 @@ import { fail } from './workflow-checks.ts'
 
 type Nodes = ReadonlyMap<string, Node>
 
-/** Throws where the edges of a workflow are not what its nodes need; `place` names the workflow. */
-export function checkWiring(place: string, nodes: Nodes, edges: readonly Edge[]): void {
-  for (const edge of edges) checkEnds(place, nodes, edge)
-  checkStart(place, edges)
-  for (const node of nodes.values()) checkNode(place, nodes, edges, node)
-  checkReach(place, nodes, edges)
-  for (const edge of edges) if (edge.join !== undefined) checkFork(place, nodes, edges, edge as Fork)
+/**
+ * `path` names the workflow in error messages.
+ * @throws {ValidationError} if the edges do not fit the nodes.
+ */
+export function checkWiring(path: string, nodes: Nodes, edges: readonly Edge[]): void {
+  for (const edge of edges) checkEnds(path, nodes, edge)
+  checkStart(path, edges)
+  for (const node of nodes.values()) checkNode(path, nodes, edges, node)
+  checkReach(path, nodes, edges)
+  for (const edge of edges) if (edge.join !== undefined) checkFork(path, nodes, edges, edge as Fork)
 }
 
-/** An edge as people write it. */
+/** An edge for an error message. */
 const nameOf = (edge: Edge): string => `edge ${edge.from} -> ${targetsOf(edge)}`
 
 const targetsOf = ({ to, join }: Edge): string => (join === undefined ? to.join() : `[${to.join(', ')}]`)
@@ -24,82 +27,85 @@ interface Fork extends Edge {
   readonly join: string
 }
 
-function checkEnds(place: string, nodes: Nodes, edge: Edge): void {
+function checkEnds(path: string, nodes: Nodes, edge: Edge): void {
   const { from, to, join, max } = edge
-  const here = `${place}: ${nameOf(edge)}`
-  if (from === 'end') fail(here, "nothing comes after 'end': lead it from a node")
-  if (from !== 'start' && !nodes.has(from))
-    fail(here, `there is no node ${from}: add it to nodes, or take the edge away`)
+  const here = `${path}: ${nameOf(edge)}`
+  if (from === 'end') fail(here, "an edge cannot start at 'end': start it at a node")
+  if (from !== 'start' && !nodes.has(from)) fail(here, `there is no node ${from}: add it to nodes, or remove the edge`)
   for (const target of to) {
-    if (target === 'start') fail(here, "no edge leads back to 'start': lead it to the first node")
+    if (target === 'start') fail(here, "an edge cannot lead to 'start': lead it to the first node")
     if (target === 'end' && join === undefined) continue
-    if (!nodes.has(target)) fail(here, `there is no node ${target}: add it to nodes, or lead the edge elsewhere`)
+    if (!nodes.has(target)) fail(here, `there is no node ${target}: add it to nodes, or change the edge`)
   }
-  if (max !== undefined && to[0] === 'end') fail(here, "max: an edge to 'end' is taken once: take max away")
+  if (max !== undefined && to[0] === 'end') fail(here, "max: an edge to 'end' is taken once: remove max")
   if (join === undefined) return
   if (!nodes.has(join)) fail(here, `there is no node ${join} to join at: add it to nodes`)
-  if (to.includes(join)) fail(here, `${join} is a branch and the join: give the join a node of its own`)
+  if (to.includes(join)) fail(here, `${join} is both a branch and the join: use another node as the join`)
 }
 
-function checkStart(place: string, edges: readonly Edge[]): void {
+function checkStart(path: string, edges: readonly Edge[]): void {
   const [first, second] = edges.filter(({ from }) => from === 'start')
-  if (first === undefined) fail(place, `edges: there is none from 'start': add ['start', 'node'] for the first node`)
+  if (first === undefined) fail(path, `edges: no edge starts at 'start': add ['start', 'node'] for the first node`)
   if (second !== undefined) {
     fail(
-      place,
-      `edges: there are two from 'start', to ${targetsOf(first)} and to ${targetsOf(second)}: a run begins with one node`,
+      path,
+      `edges: two edges start at 'start', to ${targetsOf(first)} and to ${targetsOf(second)}: a run begins with one node`,
     )
   }
-  const here = `${place}: ${nameOf(first)}`
+  const here = `${path}: ${nameOf(first)}`
   if (first.join !== undefined) fail(here, 'a run begins with one node: fork after it')
   if (first.to[0] === 'end') fail(here, 'a run begins with a node')
   if (first.when !== undefined || first.otherwise || first.max !== undefined)
     fail(here, "an edge from 'start' has no options")
 }
 
-/** What one node needs: a way on, and no two for the same. */
-function checkNode(place: string, nodes: Nodes, edges: readonly Edge[], { id, agent, onError }: Node): void {
-  const here = `${place}: node ${id}`
+/** Checks one node: it needs an outgoing edge, and at most one per condition. */
+function checkNode(path: string, nodes: Nodes, edges: readonly Edge[], { id, agent, onError }: Node): void {
+  const here = `${path}: node ${id}`
   const own = edges.filter(({ from }) => from === id)
-  const [open, second] = own.filter(({ when }) => when === undefined)
+  const [unconditional, second] = own.filter(({ when }) => when === undefined)
   const conditions = own.flatMap(({ when }) => (when === undefined ? [] : [when]))
-  if (own.length === 0) fail(here, `it has no edge on: add ['${id}', 'end']`)
-  if (open && second) {
+  if (own.length === 0) fail(here, `it has no outgoing edge: add ['${id}', 'end']`)
+  if (unconditional && second) {
     fail(
       here,
-      `there are two edges without a condition, to ${targetsOf(open)} and to ${targetsOf(second)}: say when each is taken, or fork, as in ['${id}', ['${open.to[0]}', '${second.to[0]}'], { join: 'node' }]`,
+      `there are two edges without a condition, to ${targetsOf(unconditional)} and to ${targetsOf(second)}: add conditions, or fork, as in ['${id}', ['${unconditional.to[0]}', '${second.to[0]}'], { join: 'node' }]`,
     )
   }
-  const twice = conditions.find((when, index) => conditions.indexOf(when) < index)
-  if (twice !== undefined) fail(here, `there are two edges for the condition ${JSON.stringify(twice)}: keep one`)
-  if (open && !open.otherwise && conditions.length > 0) {
-    fail(here, `its edge to ${targetsOf(open)} stands beside edges with conditions: add { otherwise: true } to it`)
+  const duplicate = conditions.find((when, index) => conditions.indexOf(when) < index)
+  if (duplicate !== undefined)
+    fail(here, `there are two edges for the condition ${JSON.stringify(duplicate)}: keep one`)
+  if (unconditional && !unconditional.otherwise && conditions.length > 0) {
+    fail(
+      here,
+      `its edge to ${targetsOf(unconditional)} has no condition, but other edges have one: add { otherwise: true } to it`,
+    )
   }
   if (agent && conditions.length > 0) {
     fail(
       here,
-      `an agent returns no condition, and the edge for ${JSON.stringify(conditions[0])} is never taken: decide in a node after it`,
+      `an agent returns no condition, so the edge for ${JSON.stringify(conditions[0])} is never taken: decide in a node after it`,
     )
   }
-  if (onError.mode === 'continue' && open === undefined) {
+  if (onError.mode === 'continue' && unconditional === undefined) {
     fail(
       here,
-      'onError: it continues without a condition, and each of its edges is for one: add an edge with { otherwise: true }',
+      'onError: it continues without a condition, but every edge has one: add an edge with { otherwise: true }',
     )
   }
   if (onError.mode !== 'route') return
   if (!nodes.has(onError.to)) fail(here, `onError: there is no node ${onError.to} to route to: add it to nodes`)
-  if (onError.to === id) fail(here, 'onError: it routes to itself: say how often it runs again by retry')
+  if (onError.to === id) fail(here, 'onError: it routes to itself: use retry instead')
 }
 
-/** From where to where: along an edge, or along the route of an error. */
-interface Way {
+/** A connection of two nodes: an edge, or an error route. */
+interface Link {
   readonly from: string
   readonly to: string
   readonly edge: Edge | undefined
 }
 
-function waysOf(nodes: Nodes, edges: readonly Edge[]): readonly Way[] {
+function linksOf(nodes: Nodes, edges: readonly Edge[]): readonly Link[] {
   const along = edges.flatMap(edge => edge.to.map(to => ({ from: edge.from, to, edge })))
   const routes = [...nodes.values()].flatMap(({ id, onError }) =>
     onError.mode === 'route' ? [{ from: id, to: onError.to, edge: undefined }] : [],
@@ -107,50 +113,50 @@ function waysOf(nodes: Nodes, edges: readonly Edge[]): readonly Way[] {
   return [...along, ...routes]
 }
 
-/** What can be reached, each by the node whose error led out there, if one did; what comes after `until` does not count. */
-function reachOf(ways: readonly Way[], first: string, until?: string): ReadonlyMap<string, string | undefined> {
+/** Reachable nodes, each with the node whose error route led there, if any. Does not go beyond `until`. */
+function reachableFrom(links: readonly Link[], first: string, until?: string): ReadonlyMap<string, string | undefined> {
   const reached = new Map<string, string | undefined>([[first, undefined]])
-  // A map goes on with what is added to it on the way.
+  // Iterating a map includes entries that are added meanwhile.
   for (const [at, failed] of reached) {
-    for (const { from, to, edge } of ways) {
+    for (const { from, to, edge } of links) {
       if (from === at && to !== until && !reached.has(to)) reached.set(to, edge ? failed : at)
     }
   }
   return reached
 }
 
-/** By node: the heads of the branches that it is in, the outermost first. */
+/** For each node, the first nodes of the branches that contain it, outermost first. */
 export function branchesOf(nodes: Nodes, edges: readonly Edge[]): ReadonlyMap<string, readonly string[]> {
-  const ways = waysOf(nodes, edges)
+  const links = linksOf(nodes, edges)
   const forks = edges.filter(({ join }) => join !== undefined)
-  const branches = forks.flatMap(({ to, join }) => to.map(head => ({ head, reach: reachOf(ways, head, join) })))
-  // One that lies in another is the smaller.
+  const branches = forks.flatMap(({ to, join }) => to.map(head => ({ head, reach: reachableFrom(links, head, join) })))
+  // A nested branch is smaller than the branch around it.
   const outermost = branches.sort((a, b) => b.reach.size - a.reach.size)
   const headsOf = (id: string) => outermost.filter(({ reach }) => reach.has(id)).map(({ head }) => head)
   return new Map([...nodes.keys()].map(id => [id, headsOf(id)]))
 }
 
-function checkReach(place: string, nodes: Nodes, edges: readonly Edge[]): void {
-  const reached = reachOf(waysOf(nodes, edges), 'start')
+function checkReach(path: string, nodes: Nodes, edges: readonly Edge[]): void {
+  const reached = reachableFrom(linksOf(nodes, edges), 'start')
   for (const id of nodes.keys()) {
-    if (!reached.has(id)) fail(`${place}: node ${id}`, 'no run can come to it: lead an edge to it, or take it away')
+    if (!reached.has(id)) fail(`${path}: node ${id}`, 'it is unreachable: add an edge to it, or remove it')
   }
 }
 
-/** What a fork needs: branches that are apart, entered by their heads alone and left by the join alone. */
-function checkFork(place: string, nodes: Nodes, edges: readonly Edge[], fork: Fork): void {
+/** Checks a fork: its branches are disjoint, entered only at their first node and left only at the join. */
+function checkFork(path: string, nodes: Nodes, edges: readonly Edge[], fork: Fork): void {
   const { from, to, join } = fork
-  const here = `${place}: ${nameOf(fork)}`
-  const ways = waysOf(nodes, edges)
+  const here = `${path}: ${nameOf(fork)}`
+  const links = linksOf(nodes, edges)
   const ownerOf = new Map<string, string>()
   for (const head of to) {
-    const branch = reachOf(ways, head, join)
+    const branch = reachableFrom(links, head, join)
     for (const [node, failed] of branch) {
       const other = ownerOf.get(node)
       ownerOf.set(node, head)
       const isOut = node === 'end' || node === from
       if (!isOut && other === undefined) continue
-      const out = failed === undefined ? '' : `, by the route of errors of ${failed}, which leads out of the branch`
+      const out = failed === undefined ? '' : `, by the error route of ${failed}, which leaves the branch`
       if (node === 'end')
         fail(here, `the branch ${head} reaches 'end' before the join ${join}${out}: lead it to ${join}`)
       if (isOut)
@@ -161,28 +167,28 @@ function checkFork(place: string, nodes: Nodes, edges: readonly Edge[], fork: Fo
       )
     }
     if (!edges.some(edge => edge.to.includes(join) && edge.join === undefined && branch.has(edge.from))) {
-      fail(here, `the branch ${head} never comes to the join ${join}: add an edge to it`)
+      fail(here, `the branch ${head} never reaches the join ${join}: add an edge to it`)
     }
   }
-  for (const way of ways) {
-    const owner = ownerOf.get(way.to)
-    const isInside = ownerOf.has(way.from)
-    if (way.to === join && way.edge === undefined) {
+  for (const link of links) {
+    const owner = ownerOf.get(link.to)
+    const isInside = ownerOf.has(link.from)
+    if (link.to === join && link.edge === undefined) {
       fail(
         here,
-        `errors of ${way.from} are routed to the join ${join}, which takes what the branches give: route them to a node before it`,
+        `errors of ${link.from} are routed to the join ${join}, which receives the results of the branches: route them to a node before it`,
       )
     }
-    if (way.to === join && !isInside) {
+    if (link.to === join && !isInside) {
       fail(
         here,
-        `the join ${join} is also reached from ${way.from}, which is in none of its branches: give that a node of its own`,
+        `the join ${join} is also reached from ${link.from}, which is in none of its branches: lead that edge to another node`,
       )
     }
-    if (owner === undefined || isInside || way.edge === fork) continue
+    if (owner === undefined || isInside || link.edge === fork) continue
     fail(
       here,
-      `${way.to}, in the branch ${owner}, is also reached from ${way.from}: a branch is entered by its head and left by its join alone`,
+      `${link.to}, in the branch ${owner}, is also reached from ${link.from}: a branch is entered by its head and left by its join alone`,
     )
   }
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { go, ofEdges, talker, told } from './definition.fixture.ts'
+import { definitionError, edgesError, go, talker } from './definition.fixture.ts'
 import { workflow } from './workflow.ts'
 
 const one = [
@@ -7,19 +7,19 @@ const one = [
   ['one', 'end'],
 ]
 
-const ofNode = (node: unknown) => told({ nodes: { one: node }, edges: one })
+const nodeError = (node: unknown) => definitionError({ nodes: { one: node }, edges: one })
 
-describe('what could not run is refused where it is defined', () => {
+describe('rejects invalid definitions', () => {
   test.each<[string, object]>([
     ['workflow an object: id: expected 1 to 64 letters, digits, _, . and -, found an object', { id: {} }],
     ['workflow a b: id: expected 1 to 64 letters, digits, _, . and -, found "a b"', { id: 'a b' }],
     ['workflow w: version: expected 1 to 64 letters, digits, _, . and -, found "1@2"', { version: '1@2' }],
     ['workflow w: nodes: expected an object, found undefined', { nodes: undefined }],
-    ['workflow w: nodes: there are none: a workflow has one or more', { nodes: {} }],
+    ['workflow w: nodes: expected at least one node', { nodes: {} }],
     ['workflow w: node a.b: its id: expected 1 to 64 letters, digits, _ and -', { nodes: { 'a.b': go } }],
-    ["workflow w: node end: its id: 'start' and 'end' are no nodes: choose another", { nodes: { end: go } }],
+    ["workflow w: node end: its id: 'start' and 'end' are reserved: choose another", { nodes: { end: go } }],
     [
-      'workflow w: node constructor: its id: every object has a field by that name: choose another',
+      'workflow w: node constructor: its id: every object inherits a field with this name: choose another',
       { nodes: { constructor: go } },
     ],
     ['workflow w: edges: expected an array, found an object', { edges: {} }],
@@ -27,7 +27,7 @@ describe('what could not run is refused where it is defined', () => {
     ['workflow w: budget: expected steps, tokens and time, found cost', { budget: { cost: 1 } }],
     ['workflow w: migrate: expected an object, found an array', { migrate: [] }],
     ['workflow w: migrate.0: expected a function, found a string', { migrate: { 0: 'draft' } }],
-    ['workflow w: migrate.1: this is version 1 itself: name those that came before it', { migrate: { 1: go } }],
+    ['workflow w: migrate.1: this is version 1 itself: list only earlier versions', { migrate: { 1: go } }],
     ['workflow w: migrate: expected 1 to 64 letters, digits, _, . and -, found "a b"', { migrate: { 'a b': go } }],
     [
       'workflow w: inputSchema: expected a Standard Schema, such as one of zod, valibot or arktype',
@@ -37,12 +37,12 @@ describe('what could not run is refused where it is defined', () => {
       'workflow w: expected id, version, inputSchema, jsonSchema, nodes, edges, maxSteps, budget, migrate, found "input"',
       { input: {} },
     ],
-    ['workflow w: jsonSchema: expected inputSchema beside it', { jsonSchema: { type: 'string' } }],
+    ['workflow w: jsonSchema: requires inputSchema', { jsonSchema: { type: 'string' } }],
   ])('%s', (message, more) => {
-    expect(told({ nodes: { one: go }, edges: one, ...more })).toBe(message)
+    expect(definitionError({ nodes: { one: go }, edges: one, ...more })).toBe(message)
   })
 
-  test('a workflow that is none', () => {
+  test('a definition that is not an object', () => {
     expect(() => workflow(undefined as never)).toThrow('workflow: expected an object, found undefined')
   })
 
@@ -50,21 +50,21 @@ describe('what could not run is refused where it is defined', () => {
     ['expected a function, an agent, or an object with run or agent, found a string', 'go'],
     ['expected run or agent, found both', { run: go, agent: talker }],
     ['run: expected a function, found undefined', {}],
-    ['agent: expected what agent() gives, found an object', { agent: {} }],
+    ['agent: expected the result of agent(), found an object', { agent: {} }],
     ['prompt: expected a function, found "x"', { agent: talker, prompt: 'x' }],
     ['expected agent, prompt, title, retry, onError, found "params"', { agent: talker, params: 1 }],
     ['expected run, params, title, retry, onError, found "onerror"', { run: go, onerror: 'stop' }],
     ['title: expected a text, found ""', { run: go, title: '' }],
     ['retry: expected an object with attempts, found a number', { run: go, retry: 3 }],
-    ['retry.attempts: expected a whole number from 1 on, found 0', { run: go, retry: { attempts: 0 } }],
-    ['retry.attempts: expected a whole number from 1 on, found undefined', { run: go, retry: {} }],
+    ['retry.attempts: expected a whole number of at least 1, found 0', { run: go, retry: { attempts: 0 } }],
+    ['retry.attempts: expected a whole number of at least 1, found undefined', { run: go, retry: {} }],
     ['retry.when: expected a function, found true', { run: go, retry: { attempts: 1, when: true } }],
     [
       'retry.backoff: expected first, longest, found "firstMs"',
       { run: go, retry: { attempts: 1, backoff: { firstMs: 1 } } },
     ],
     [
-      'retry.backoff.longest: expected milliseconds from 0 on, found Infinity',
+      'retry.backoff.longest: expected milliseconds of at least 0, found Infinity',
       { run: go, retry: { attempts: 1, backoff: { longest: Number.POSITIVE_INFINITY } } },
     ],
     ["onError: expected 'stop', { continue: data } or { route: 'node' }, found \"go\"", { run: go, onError: 'go' }],
@@ -74,12 +74,12 @@ describe('what could not run is refused where it is defined', () => {
       { run: go, onError: { route: 'a', continue: 1 } },
     ],
     ["onError.route: expected a node's id, found 1", { run: go, onError: { route: 1 } }],
-    ['onError.continue: expected what JSON can say, found a function', { run: go, onError: { continue: go } }],
-    ['onError.continue: expected what JSON can say', { run: go, onError: { continue: 1n } }],
+    ['onError.continue: expected a JSON value, found a function', { run: go, onError: { continue: go } }],
+    ['onError.continue: expected a JSON value', { run: go, onError: { continue: 1n } }],
     ['onError: there is no node two to route to: add it to nodes', { run: go, onError: { route: 'two' } }],
-    ['onError: it routes to itself: say how often it runs again by retry', { run: go, onError: { route: 'one' } }],
+    ['onError: it routes to itself: use retry instead', { run: go, onError: { route: 'one' } }],
   ])('node one: %s', (message, node) => {
-    expect(ofNode(node)).toBe(`workflow w: node one: ${message}`)
+    expect(nodeError(node)).toBe(`workflow w: node one: ${message}`)
   })
 
   test('a workflow as a node', () => {
@@ -91,7 +91,7 @@ describe('what could not run is refused where it is defined', () => {
         ['go', 'end'],
       ],
     })
-    expect(ofNode(other)).toMatch('node one: a workflow is no node: return its id as transitionTo')
+    expect(nodeError(other)).toMatch('node one: a workflow cannot be a node: return its id as transitionTo')
   })
 
   test.each<[string, unknown]>([
@@ -103,23 +103,23 @@ describe('what could not run is refused where it is defined', () => {
     ['expected options that are an object, found a string', ['one', 'end', 'clear']],
     ['expected when, otherwise, max, found "if"', ['one', 'end', { if: 'clear' }]],
     ['when: expected a condition, found " "', ['one', 'end', { when: ' ' }]],
-    ['otherwise: expected true, or nothing, found false', ['one', 'end', { otherwise: false }]],
+    ['otherwise: expected true or undefined, found false', ['one', 'end', { otherwise: false }]],
+    ['expected when or otherwise, found both', ['one', 'end', { when: 'a', otherwise: true }]],
+    ['max: expected a whole number of at least 1, found 1.5', ['one', 'one', { when: 'a', max: 1.5 }]],
     [
-      'found when beside otherwise: an edge is for one condition, or for what no other fits',
-      ['one', 'end', { when: 'a', otherwise: true }],
-    ],
-    ['max: expected a whole number from 1 on, found 1.5', ['one', 'one', { when: 'a', max: 1.5 }]],
-    [
-      "join: only a fork has one: list its branches, as in ['a', ['b', 'c'], { join: 'd' }]",
+      "join: only a fork has a join: list its branches, as in ['a', ['b', 'c'], { join: 'd' }]",
       ['one', 'one', { join: 'a' }],
     ],
-    ['max: a fork has none: say it of the edge that leads to the fork', ['one', ['a', 'b'], { join: 'one', max: 1 }]],
-    ['a fork has two branches or more: write one as an edge to the node itself', ['one', ['a'], { join: 'one' }]],
-    ['a fork names each of its branches once', ['one', ['a', 'a'], { join: 'one' }]],
-    ["a fork says where its branches meet again: add { join: 'node' }", ['one', ['a', 'b']]],
-    ["a fork says where its branches meet again: add { join: 'node' }", ['one', ['a', 'b'], { when: 'x' }]],
+    [
+      'max: not allowed for a fork: set it on the edge that leads to the fork',
+      ['one', ['a', 'b'], { join: 'one', max: 1 }],
+    ],
+    ['a fork needs at least two branches: use a plain edge for one', ['one', ['a'], { join: 'one' }]],
+    ['a fork lists each branch once', ['one', ['a', 'a'], { join: 'one' }]],
+    ["a fork needs a join: add { join: 'node' }", ['one', ['a', 'b']]],
+    ["a fork needs a join: add { join: 'node' }", ['one', ['a', 'b'], { when: 'x' }]],
     ["join: expected a node's id, found 1", ['one', ['a', 'b'], { join: 1 }]],
   ])('edges.0: %s', (message, edge) => {
-    expect(ofEdges('one', edge)).toBe(`workflow w: edges.0: ${message}`)
+    expect(edgesError('one', edge)).toBe(`workflow w: edges.0: ${message}`)
   })
 })

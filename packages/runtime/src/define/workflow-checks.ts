@@ -1,122 +1,132 @@
 // What the parts of a definition must be, each by itself: told where the workflow is defined. The compiler sees less: of nodes it infers what is there, and a field
-// that nobody reads is no mistake to it.
-
+// Validates nodes and edges of a workflow definition one by one. The compiler does not report unknown fields of nodes,
+// because it infers their types.
 import type { Json } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
 import { checkKeys, describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import { toJson } from '../schema/json.ts'
 
-/** Throws where something is no node: `place` names the workflow and the node. */
-export function checkNode(place: string, definition: unknown): void {
+/**
+ * `path` names the workflow and the node in error messages.
+ * @throws {ValidationError} if the node is not valid.
+ */
+export function checkNode(path: string, definition: unknown): void {
   if (typeof definition === 'function' || isAgent(definition)) return
   if (!isObject(definition)) {
-    fail(place, `expected a function, an agent, or an object with run or agent, found ${describeType(definition)}`)
+    fail(path, `expected a function, an agent, or an object with run or agent, found ${describeType(definition)}`)
   }
   const { kind, run, agent, prompt, title, retry, onError } = definition
   if (kind === 'workflow') {
-    fail(place, 'a workflow is no node: return its id as transitionTo, or make it a tool of an agent')
+    fail(path, 'a workflow cannot be a node: return its id as transitionTo, or make it a sub-agent of an agent')
   }
-  if (run !== undefined && agent !== undefined) fail(place, 'expected run or agent, found both')
+  if (run !== undefined && agent !== undefined) fail(path, 'expected run or agent, found both')
   if (agent === undefined) {
-    checkKeys(place, definition, ['run', 'params', 'title', 'retry', 'onError'])
-    must(typeof run === 'function', `${place}: run`, 'a function', run)
+    checkKeys(path, definition, ['run', 'params', 'title', 'retry', 'onError'])
+    must(typeof run === 'function', `${path}: run`, 'a function', run)
   } else {
-    checkKeys(place, definition, ['agent', 'prompt', 'title', 'retry', 'onError'])
-    must(isAgent(agent), `${place}: agent`, 'what agent() gives', agent)
-    must(prompt === undefined || typeof prompt === 'function', `${place}: prompt`, 'a function', prompt)
+    checkKeys(path, definition, ['agent', 'prompt', 'title', 'retry', 'onError'])
+    must(isAgent(agent), `${path}: agent`, 'the result of agent()', agent)
+    must(prompt === undefined || typeof prompt === 'function', `${path}: prompt`, 'a function', prompt)
   }
-  must(title === undefined || isText(title), `${place}: title`, 'a text', title)
-  if (retry !== undefined) checkRetry(`${place}: retry`, retry)
-  if (onError !== undefined) checkPolicy(`${place}: onError`, onError)
+  must(title === undefined || isText(title), `${path}: title`, 'a text', title)
+  if (retry !== undefined) checkRetry(`${path}: retry`, retry)
+  if (onError !== undefined) checkPolicy(`${path}: onError`, onError)
 }
 
-function checkRetry(place: string, retry: unknown): void {
-  if (!isObject(retry)) fail(place, `expected an object with attempts, found ${describeType(retry)}`)
-  checkKeys(place, retry, ['attempts', 'backoff', 'when'])
+function checkRetry(path: string, retry: unknown): void {
+  if (!isObject(retry)) fail(path, `expected an object with attempts, found ${describeType(retry)}`)
+  checkKeys(path, retry, ['attempts', 'backoff', 'when'])
   const { attempts, backoff, when } = retry
-  checkWhole(`${place}.attempts`, attempts)
-  must(when === undefined || typeof when === 'function', `${place}.when`, 'a function', when)
+  checkWhole(`${path}.attempts`, attempts)
+  must(when === undefined || typeof when === 'function', `${path}.when`, 'a function', when)
   if (backoff === undefined) return
   if (!isObject(backoff))
-    fail(`${place}.backoff`, `expected an object with first and longest, found ${describeType(backoff)}`)
-  checkKeys(`${place}.backoff`, backoff, ['first', 'longest'])
+    fail(`${path}.backoff`, `expected an object with first and longest, found ${describeType(backoff)}`)
+  checkKeys(`${path}.backoff`, backoff, ['first', 'longest'])
   for (const [what, ms] of Object.entries(backoff)) {
-    must(typeof ms === 'number' && ms >= 0 && ms < Infinity, `${place}.backoff.${what}`, 'milliseconds from 0 on', ms)
+    must(
+      typeof ms === 'number' && ms >= 0 && ms < Infinity,
+      `${path}.backoff.${what}`,
+      'milliseconds of at least 0',
+      ms,
+    )
   }
 }
 
-function checkPolicy(place: string, policy: unknown): void {
+function checkPolicy(path: string, policy: unknown): void {
   if (policy === 'stop') return
   const expected = "expected 'stop', { continue: data } or { route: 'node' }"
-  if (!isObject(policy)) fail(place, `${expected}, found ${shown(policy)}`)
-  checkKeys(place, policy, ['continue', 'route'])
+  if (!isObject(policy)) fail(path, `${expected}, found ${describeValue(policy)}`)
+  checkKeys(path, policy, ['continue', 'route'])
   if ('continue' in policy === 'route' in policy)
-    fail(place, `${expected}, found ${'route' in policy ? 'both' : 'neither'}`)
-  if ('route' in policy) must(typeof policy['route'] === 'string', `${place}.route`, "a node's id", policy['route'])
-  else jsonOf(`${place}.continue`, policy['continue'])
+    fail(path, `${expected}, found ${'route' in policy ? 'both' : 'neither'}`)
+  if ('route' in policy) must(typeof policy['route'] === 'string', `${path}.route`, "a node's id", policy['route'])
+  else jsonOption(`${path}.continue`, policy['continue'])
 }
 
-/** A value as JSON has it; throws where it is none. */
-export function jsonOf(place: string, value: unknown): Json {
+/** Converts an option to JSON. @throws {ValidationError} if it is not JSON. */
+export function jsonOption(path: string, value: unknown): Json {
   return toJson(value, cause => {
     const found = cause === undefined ? `, found ${describeType(value)}` : ''
-    return new ValidationError(`${place}: expected what JSON can say${found}`, { cause })
+    return new ValidationError(`${path}: expected a JSON value${found}`, { cause })
   })
 }
 
-/** Throws where something is no edge: `place` names the workflow and the edge. */
-export function checkEdge(place: string, definition: unknown): void {
+/**
+ * `path` names the workflow and the edge in error messages.
+ * @throws {ValidationError} if the edge is not valid.
+ */
+export function checkEdge(path: string, definition: unknown): void {
   if (!Array.isArray(definition) || definition.length < 2 || definition.length > 3) {
-    fail(place, `expected [from, to] or [from, to, options], found ${describeType(definition)}`)
+    fail(path, `expected [from, to] or [from, to, options], found ${describeType(definition)}`)
   }
   const [from, to, options] = definition as readonly unknown[]
-  must(typeof from === 'string', `${place}: from`, "a node's id or 'start'", from)
+  must(typeof from === 'string', `${path}: from`, "a node's id or 'start'", from)
   const isFork = Array.isArray(to)
-  if (!isFork) must(typeof to === 'string', `${place}: to`, "a node's id, a list of them, or 'end'", to)
-  else checkBranches(place, to, options)
+  if (!isFork) must(typeof to === 'string', `${path}: to`, "a node's id, a list of them, or 'end'", to)
+  else checkBranches(path, to, options)
   if (options === undefined) return
-  if (!isObject(options)) fail(place, `expected options that are an object, found ${describeType(options)}`)
+  if (!isObject(options)) fail(path, `expected options that are an object, found ${describeType(options)}`)
   const { when, otherwise, max, join } = options
   if (join !== undefined && !isFork)
-    fail(place, `join: only a fork has one: list its branches, as in ['a', ['b', 'c'], { join: 'd' }]`)
-  if (max !== undefined && isFork) fail(place, 'max: a fork has none: say it of the edge that leads to the fork')
-  checkKeys(place, options, isFork ? ['when', 'otherwise', 'join'] : ['when', 'otherwise', 'max'])
-  must(when === undefined || isText(when), `${place}: when`, 'a condition', when)
-  must(otherwise === undefined || otherwise === true, `${place}: otherwise`, 'true, or nothing', otherwise)
-  must(join === undefined || typeof join === 'string', `${place}: join`, "a node's id", join)
-  if (when !== undefined && otherwise)
-    fail(place, 'found when beside otherwise: an edge is for one condition, or for what no other fits')
-  if (max !== undefined) checkWhole(`${place}: max`, max)
+    fail(path, `join: only a fork has a join: list its branches, as in ['a', ['b', 'c'], { join: 'd' }]`)
+  if (max !== undefined && isFork) fail(path, 'max: not allowed for a fork: set it on the edge that leads to the fork')
+  checkKeys(path, options, isFork ? ['when', 'otherwise', 'join'] : ['when', 'otherwise', 'max'])
+  must(when === undefined || isText(when), `${path}: when`, 'a condition', when)
+  must(otherwise === undefined || otherwise === true, `${path}: otherwise`, 'true or undefined', otherwise)
+  must(join === undefined || typeof join === 'string', `${path}: join`, "a node's id", join)
+  if (when !== undefined && otherwise) fail(path, 'expected when or otherwise, found both')
+  if (max !== undefined) checkWhole(`${path}: max`, max)
 }
 
-function checkBranches(place: string, heads: readonly unknown[], options: unknown): void {
-  for (const head of heads) must(typeof head === 'string', `${place}: to`, "nodes' ids", head)
-  if (heads.length < 2) fail(place, 'a fork has two branches or more: write one as an edge to the node itself')
-  if (new Set(heads).size < heads.length) fail(place, 'a fork names each of its branches once')
+function checkBranches(path: string, heads: readonly unknown[], options: unknown): void {
+  for (const head of heads) must(typeof head === 'string', `${path}: to`, "nodes' ids", head)
+  if (heads.length < 2) fail(path, 'a fork needs at least two branches: use a plain edge for one')
+  if (new Set(heads).size < heads.length) fail(path, 'a fork lists each branch once')
   if (isObject(options) && options['join'] !== undefined) return
-  fail(place, "a fork says where its branches meet again: add { join: 'node' }")
+  fail(path, "a fork needs a join: add { join: 'node' }")
 }
 
-/** Throws a `ValidationError` that names the place. */
-export function fail(place: string, what: string): never {
-  throw new ValidationError(`${place}: ${what}`)
+/** @throws {ValidationError} always, with the path in its message. */
+export function fail(path: string, what: string): never {
+  throw new ValidationError(`${path}: ${what}`)
 }
 
 const isText = (value: unknown): boolean => typeof value === 'string' && value.trim() !== ''
 
 const isAgent = (value: unknown): boolean => isObject(value) && value['kind'] === 'agent'
 
-function checkWhole(place: string, value: unknown): void {
-  must(Number.isSafeInteger(value) && (value as number) >= 1, place, 'a whole number from 1 on', value)
+function checkWhole(path: string, value: unknown): void {
+  must(Number.isSafeInteger(value) && (value as number) >= 1, path, 'a whole number of at least 1', value)
 }
 
-function must(isFine: boolean, place: string, expected: string, found: unknown): void {
-  if (!isFine) fail(place, `expected ${expected}, found ${shown(found)}`)
+function must(isFine: boolean, path: string, expected: string, found: unknown): void {
+  if (!isFine) fail(path, `expected ${expected}, found ${describeValue(found)}`)
 }
 
 /** What stands where something else should: texts and numbers as they are, of anything else what it is. */
-const shown = (value: unknown): string => {
+const describeValue = (value: unknown): string => {
   if (typeof value === 'string') return JSON.stringify(value)
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : describeType(value)
 }

@@ -48,7 +48,7 @@ describe('a workflow', () => {
     expect(made.input?.jsonSchema).toMatchObject({ type: 'object', required: ['tone'] })
   })
 
-  test('has nodes with all that was not said', () => {
+  test('normalizes nodes with defaults', () => {
     const nodes = [...made.nodes.values()]
     expect(nodes.map(({ id, title }) => [id, title])).toEqual([
       ['draft', 'Writing'],
@@ -66,13 +66,13 @@ describe('a workflow', () => {
     expect(apology).toMatchObject({ run: expect.any(Function), params: undefined })
   })
 
-  test('tells an agent a text as it is, and anything else as JSON', () => {
+  test('passes a string to an agent unchanged, and any other value as JSON', () => {
     const talk = made.nodes.get('talk')
     expect(talk?.agent && talk.prompt('Hello')).toBe('Hello')
     expect(talk?.agent && talk.prompt({ a: 1 })).toBe('{"a":1}')
   })
 
-  test('needs little', () => {
+  test('requires only nodes and edges', () => {
     const least = workflow({
       id: 'least',
       nodes: { go },
@@ -85,7 +85,7 @@ describe('a workflow', () => {
     expect(least.migrations.size).toBe(0)
   })
 
-  test('needs no JSON Schema of its input, and takes one that is given', () => {
+  test('accepts an input schema without a JSON Schema, and a given JSON Schema', () => {
     const given = (more: object) =>
       workflow({
         id: 'w',
@@ -101,7 +101,7 @@ describe('a workflow', () => {
     expect(given({ jsonSchema: { type: 'string' } }).input).toMatchObject({ jsonSchema: { type: 'string' } })
   })
 
-  test('keeps what it continues with as JSON', () => {
+  test('stores the data of onError.continue as JSON', () => {
     const one = { run: () => ({ data: { at: new Date() } }), onError: { continue: { at: new Date(0) } } } as const
     const kept = workflow({
       id: 'w',

@@ -6,24 +6,24 @@ import { checkSchema, type InputOf, type JsonSchema, jsonSchemaOf, type Schema }
 import { checkName } from './agent-checks.ts'
 import { type Budget, budgetOf } from './budget.ts'
 import { type Edge, type EdgeDefinition, edgeOf } from './edge.ts'
+import type { AgentOf, CheckedEdges, FirstNodeInput, WorkflowOutputFrom } from './edge-types.ts'
 import { Graph } from './graph.ts'
 import { mermaidOf } from './mermaid.ts'
 import { type Node, type NodeDefinition, nodeOf } from './node.ts'
-import type { AgentOf, CheckedEdges, GivenTo, OutputFrom } from './passing.ts'
 import { checkWiring } from './wiring.ts'
 import { fail } from './workflow-checks.ts'
 
-/** Where a run stands that another version of the workflow began. */
+/** Position of a run that another version of the workflow started. */
 export interface MigrationPoint {
-  /** The node that it is in, or that comes next. */
+  /** The current node, or the next one. */
   readonly node: string
-  /** What that node received. */
+  /** The input of that node. */
   readonly input: Json
   /** The workflow's state. */
   readonly state: JsonObject
 }
 
-/** Where a run goes on that another version began; nothing where it goes on as it stands. */
+/** Maps the position of a run of another version to this version. Undefined keeps the position. */
 export type Migration<Name extends string = string> = (
   at: MigrationPoint,
 ) => { readonly node: Name; readonly input: Json } | undefined
@@ -40,18 +40,19 @@ export interface WorkflowDefinition<
   I extends Schema | undefined,
 > {
   readonly id: Id
-  /** Of the program; a worker takes only runs of a version that it has or can migrate. */
+  /** Version of the program. A worker takes only runs of a version that it has or can migrate. @default '1' */
   readonly version?: string
-  /** What the first node receives; the text of the person's message, if nothing is said. */
+  /** Schema of the first node's input. @default the text of the user's message */
   readonly inputSchema?: I
-  /** The JSON Schema of the input, for schemas that cannot produce one. */
+  /** JSON Schema of the input, for schemas that cannot be converted. */
   readonly jsonSchema?: JsonSchema
   readonly nodes: Nodes
   readonly edges: Edges & NoInfer<CheckedEdges<Nodes, Edges, I>>
-  /** How many executions of nodes a run may take. */
+  /** Maximum number of node executions in a run. @default 50 */
   readonly maxSteps?: number
+  /** Limits of tokens and time (ms). @default { tokens: 2_000_000, time: 3_600_000 } */
   readonly budget?: Partial<Omit<Budget, 'steps'>>
-  /** How runs of other versions go on in this one, by their version. */
+  /** Migrations of runs of other versions, by version. */
   readonly migrate?: Readonly<Record<string, Migration<NoInfer<NameOf<Nodes>>>>>
 }
 
@@ -67,7 +68,7 @@ const WORKFLOW_OPTIONS: readonly (keyof WorkflowDefinition<string, NodeDefinitio
   'migrate',
 ]
 
-/** A program: a graph of nodes. */
+/** A program that is a graph of nodes. */
 export interface Workflow<Id extends string = string, Input = unknown, Output = unknown, Shown = unknown> {
   readonly kind: 'workflow'
   /** Its id. */
@@ -80,30 +81,33 @@ export interface Workflow<Id extends string = string, Input = unknown, Output = 
   readonly graph: Graph
   readonly budget: Budget
   readonly migrations: ReadonlyMap<string, Migration>
-  /** The workflow as a diagram in the words of Mermaid; the same whenever it is defined the same. */
+  /** The workflow as a Mermaid flowchart. Deterministic. */
   toMermaid(): string
-  /** Never there: what a run of it takes and gives, and what clients see of it, for the compiler. */
+  /** Never set. Carries the types of input and output, and the types that clients see. */
   readonly types?: { readonly input: Input; readonly output: Output; readonly shown: Shown }
 }
 
-/** What clients see of a workflow: what a call of it carries, and the agents that are its nodes. */
+/** Types that clients see of a workflow: the input of a call, and the agents among its nodes. */
 export interface WorkflowShown<Nodes, I extends Schema | undefined> {
-  readonly said: I extends Schema ? Jsonified<InputOf<I>> : { readonly prompt: string }
+  readonly callInput: I extends Schema ? Jsonified<InputOf<I>> : { readonly prompt: string }
   readonly called: AgentOf<Nodes[keyof Nodes]>
 }
 
-/** What a call of a workflow carries, where another agent calls it as it is. */
+/** Input of a call when another agent calls the workflow directly. */
 export type WorkflowCallInput<W> = W extends { readonly types?: { readonly shown: { readonly said: infer S } } }
   ? S
   : unknown
 
-/** What a run of a workflow gives: the data of the nodes with an edge to the end, undefined where one has none. */
+/** Output type of a workflow: the data of the nodes with an edge to `end`; undefined for a node without data. */
 export type WorkflowOutput<W> = W extends Workflow<string, unknown, infer Output> ? Output : unknown
 
-/** What the first node of a workflow receives. */
+/** Input type of the first node of a workflow. */
 export type WorkflowInput<W> = W extends Workflow<string, infer Input> ? Input : unknown
 
-/** Defines a workflow; throws where it could not run. */
+/**
+ * Defines a workflow.
+ * @throws {ValidationError} if an option is missing, unknown or invalid, or if nodes and edges do not fit.
+ */
 export function workflow<
   const Id extends string,
   const Nodes extends NodeDefinitions,
@@ -111,25 +115,25 @@ export function workflow<
   I extends Schema | undefined = undefined,
 >(
   definition: WorkflowDefinition<Id, Nodes, Edges, I>,
-): Workflow<Id, GivenTo<I>, OutputFrom<Nodes, Edges>, WorkflowShown<Nodes, I>> {
+): Workflow<Id, FirstNodeInput<I>, WorkflowOutputFrom<Nodes, Edges>, WorkflowShown<Nodes, I>> {
   checkObject('workflow', definition)
   const { id, version = '1', maxSteps } = definition
   checkName('workflow', id, 'id', id)
   checkName('workflow', id, 'version', version)
-  const place = `workflow ${id}`
-  checkKeys(place, definition, WORKFLOW_OPTIONS)
-  const nodes = nodesOf(place, definition.nodes)
-  const edges = edgesOf(place, definition.edges)
-  checkWiring(place, nodes, edges)
+  const path = `workflow ${id}`
+  checkKeys(path, definition, WORKFLOW_OPTIONS)
+  const nodes = nodesOf(path, definition.nodes)
+  const edges = edgesOf(path, definition.edges)
+  checkWiring(path, nodes, edges)
   return {
     kind: 'workflow',
     name: id,
     program: `workflow:${id}@${version}`,
     version,
-    input: inputOf(place, definition.inputSchema, definition.jsonSchema),
+    input: inputOf(path, definition.inputSchema, definition.jsonSchema),
     nodes,
     graph: new Graph(edges),
-    budget: budgetOf(place, { ...definition.budget, ...(maxSteps !== undefined && { steps: maxSteps }) }),
+    budget: budgetOf(path, { ...definition.budget, ...(maxSteps !== undefined && { steps: maxSteps }) }),
     migrations: migrationsOf(id, version, definition.migrate),
     toMermaid: () => mermaidOf(nodes, edges),
   }
@@ -137,38 +141,38 @@ export function workflow<
 
 const NODE_ID = /^[\w-]{1,64}$/
 
-function nodesOf(place: string, given: NodeDefinitions): ReadonlyMap<string, Node> {
-  if (!isObject(given)) fail(`${place}: nodes`, `expected an object, found ${describeType(given)}`)
+function nodesOf(path: string, given: NodeDefinitions): ReadonlyMap<string, Node> {
+  if (!isObject(given)) fail(`${path}: nodes`, `expected an object, found ${describeType(given)}`)
   const nodes = Object.entries<NodeDefinition>(given)
-  if (nodes.length === 0) fail(`${place}: nodes`, 'there are none: a workflow has one or more')
+  if (nodes.length === 0) fail(`${path}: nodes`, 'expected at least one node')
   return new Map(
     nodes.map(([id, definition]) => {
-      const here = `${place}: node ${id}`
+      const here = `${path}: node ${id}`
       if (!NODE_ID.test(id)) fail(here, 'its id: expected 1 to 64 letters, digits, _ and -')
-      if (id === 'start' || id === 'end') fail(here, `its id: 'start' and 'end' are no nodes: choose another`)
-      // Positions and joins are objects whose fields are nodes.
-      if (id in Object.prototype) fail(here, 'its id: every object has a field by that name: choose another')
+      if (id === 'start' || id === 'end') fail(here, `its id: 'start' and 'end' are reserved: choose another`)
+      // Positions and joins are objects with node ids as fields.
+      if (id in Object.prototype) fail(here, 'its id: every object inherits a field with this name: choose another')
       return [id, nodeOf(here, id, definition)]
     }),
   )
 }
 
-function edgesOf(place: string, given: readonly EdgeDefinition[]): readonly Edge[] {
-  if (!Array.isArray(given)) fail(`${place}: edges`, `expected an array, found ${describeType(given)}`)
-  return given.map((definition, index) => edgeOf(`${place}: edges.${index}`, definition))
+function edgesOf(path: string, given: readonly EdgeDefinition[]): readonly Edge[] {
+  if (!Array.isArray(given)) fail(`${path}: edges`, `expected an array, found ${describeType(given)}`)
+  return given.map((definition, index) => edgeOf(`${path}: edges.${index}`, definition))
 }
 
-function inputOf(place: string, schema: Schema | undefined, jsonSchema: JsonSchema | undefined): Workflow['input'] {
-  const here = `${place}: inputSchema`
+function inputOf(path: string, schema: Schema | undefined, jsonSchema: JsonSchema | undefined): Workflow['input'] {
+  const here = `${path}: inputSchema`
   if (schema !== undefined) checkSchema(schema, here)
-  else if (jsonSchema !== undefined) fail(`${place}: jsonSchema`, 'expected inputSchema beside it')
+  else if (jsonSchema !== undefined) fail(`${path}: jsonSchema`, 'requires inputSchema')
   if (schema === undefined || jsonSchema !== undefined) {
     return schema && { schema, jsonSchema: jsonSchemaOf(schema, here, jsonSchema) }
   }
   try {
     return { schema, jsonSchema: jsonSchemaOf(schema, here) }
   } catch {
-    // Only models need it: who makes the workflow a tool is told then.
+    // Only models need the JSON Schema: `subAgent()` reports a missing one.
     return { schema, jsonSchema: undefined }
   }
 }
@@ -178,7 +182,7 @@ function migrationsOf(name: string, version: string, given: object = {}): Readon
   for (const [other, migration] of Object.entries(given)) {
     const here = `workflow ${name}: migrate.${other}`
     checkName('workflow', name, 'migrate', other)
-    if (other === version) fail(here, `this is version ${version} itself: name those that came before it`)
+    if (other === version) fail(here, `this is version ${version} itself: list only earlier versions`)
     if (typeof migration !== 'function') fail(here, `expected a function, found ${describeType(migration)}`)
   }
   return new Map(Object.entries(given as Readonly<Record<string, Migration>>))

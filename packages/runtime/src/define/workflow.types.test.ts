@@ -1,4 +1,4 @@
-// What the compiler knows of workflows: checked by tsc, wherever the tests are.
+// Type tests of workflows. Checked by tsc.
 
 import type { Json } from '@millrace/protocol'
 import { expectTypeOf, test } from 'vitest'
@@ -6,8 +6,8 @@ import { z } from 'zod'
 import { scriptedModel } from '../model/scripted-model.ts'
 import { agent } from './agent.ts'
 import type { EdgeDefinition } from './edge.ts'
+import type { CheckedEdges } from './edge-types.ts'
 import type { NodeContext, NodeFailure, NodeResult } from './node.ts'
-import type { CheckedEdges } from './passing.ts'
 import { type WorkflowInput, type WorkflowOutput, workflow } from './workflow.ts'
 
 const model = scriptedModel([])
@@ -18,7 +18,7 @@ const text = ({ input }: NodeContext<string>) => ({ data: input })
 const count = ({ input }: NodeContext<number>) => ({ data: input })
 const anything = () => {}
 
-test('what a workflow takes and gives: the text of a person, and the data of the nodes that lead to the end', () => {
+test('infers the input from the message text and the output from the nodes before the end', () => {
   const draft = workflow({
     id: 'email-draft',
     nodes: {
@@ -57,11 +57,11 @@ test('what a workflow takes and gives: the text of a person, and the data of the
   })
   expectTypeOf(draft.name).toEqualTypeOf<'email-draft'>()
   expectTypeOf<WorkflowInput<typeof draft>>().toEqualTypeOf<string>()
-  // The log has no data: what it received is nobody's output.
+  // The node `log` has no data, and its input is not an output.
   expectTypeOf<WorkflowOutput<typeof draft>>().toEqualTypeOf<{ all: string } | null | undefined>()
 })
 
-test('an input is what the schema makes of it, as JSON', () => {
+test('infers the input as the JSON of the schema output', () => {
   const dated = workflow({
     id: 'dated',
     inputSchema: z.object({ at: z.string().transform(at => new Date(at)), often: z.number().default(1) }),
@@ -75,7 +75,7 @@ test('an input is what the schema makes of it, as JSON', () => {
   expectTypeOf<WorkflowOutput<typeof dated>>().toEqualTypeOf<(string | number)[]>()
 })
 
-test('a node without data passes its input on, through any number of nodes and loops, and not to the end', () => {
+test('passes the input on through nodes without data and loops, but not to the end', () => {
   const passing = workflow({
     id: 'passing',
     nodes: {
@@ -103,7 +103,7 @@ test('a node without data passes its input on, through any number of nodes and l
   expectTypeOf<WorkflowOutput<typeof maybe>>().toEqualTypeOf<number | undefined>()
 })
 
-test('an agent takes a text, or what its prompt is made of, and gives its output or its words', () => {
+test('an agent takes a string or the argument of its prompt, and returns its output or its text', () => {
   const asking = workflow({
     id: 'asking',
     nodes: {
@@ -121,7 +121,7 @@ test('an agent takes a text, or what its prompt is made of, and gives its output
   expectTypeOf<WorkflowOutput<typeof asking>>().toEqualTypeOf<string>()
 })
 
-test('a condition brings only the data that is returned with it', () => {
+test('a condition selects the data that is returned with it', () => {
   const split = workflow({
     id: 'split',
     nodes: {
@@ -146,7 +146,7 @@ test('a condition brings only the data that is returned with it', () => {
   expectTypeOf<WorkflowOutput<typeof split>>().toEqualTypeOf<string | number | string[]>()
 })
 
-test('where a run may end with another workflow nobody knows its output, and what that one is given passes along no edge', () => {
+test('a possible transition makes the output unknown, and its data passes along no edge', () => {
   const leaving = workflow({
     id: 'leaving',
     nodes: {
@@ -172,7 +172,7 @@ test('where a run may end with another workflow nobody knows its output, and wha
   expectTypeOf<WorkflowOutput<typeof declared>>().toBeUnknown()
 })
 
-test('a condition has an edge, unless it ends the workflow or could be any text', () => {
+test('requires an edge for each condition, except for transitions and conditions of type string', () => {
   const start = ['start', 'one'] as const
   const leaving = () => ({ transitionTo: 'elsewhere', condition: 'gone' }) as const
   const any = (): { condition: string } => ({ condition: 'a' })
@@ -183,14 +183,14 @@ test('a condition has an edge, unless it ends the workflow or could be any text'
   workflow({ id: 'w', nodes: { one: leaving }, edges: [start, ['one', 'end', { when: 'gone' }]] })
   type EdgesOf<E extends readonly EdgeDefinition[]> = CheckedEdges<{ one: typeof two }, E, undefined>
   type Checked = EdgesOf<readonly [readonly ['start', 'one'], readonly ['one', 'end', { readonly when: 'a' }]]>
-  // What the compiler says stands at the edge.
+  // The compiler reports the problem at the edge.
   expectTypeOf<Checked[0]>().toBeUnknown()
   expectTypeOf<
     Checked[1][1]['problem']
-  >().toEqualTypeOf<'one may return the condition b, and no edge is for it: add one with when, or with otherwise'>()
+  >().toEqualTypeOf<'one may return the condition b, but no edge has it: add an edge with when or otherwise'>()
 })
 
-test('a join takes what each branch gives, by its head, through all nodes of the branch', () => {
+test('a join receives the result of each branch by its first node', () => {
   const joined = workflow({
     id: 'joined',
     nodes: {
@@ -216,7 +216,7 @@ test('a join takes what each branch gives, by its head, through all nodes of the
   expectTypeOf<WorkflowOutput<typeof joined>>().toEqualTypeOf<{ left: number[] | string; right: string }>()
 })
 
-test('params, context and a policy to continue are what the code says', () => {
+test('infers params, context and onError.continue from the code', () => {
   workflow({
     id: 'params',
     nodes: {
@@ -240,8 +240,8 @@ test('params, context and a policy to continue are what the code says', () => {
   })
 })
 
-test('nodes and edges that do not fit do not compile', () => {
-  // A definition that is wrong may throw too: here it is only compiled.
+test('rejects nodes and edges that do not fit at compile time', () => {
+  // Invalid definitions may also throw, so this function is only compiled, not called.
   const define = () => {
     const start = ['start', 'one'] as const
     const end = ['one', 'end'] as const
@@ -276,7 +276,7 @@ test('nodes and edges that do not fit do not compile', () => {
     workflow({
       id: 'w',
       nodes: { one: text, a: text, b: text, m: (_: NodeContext<{ a: string; b: number }>) => {} },
-      // @ts-expect-error the join does not take what its branches give
+      // @ts-expect-error the join does not accept the results of its branches
       edges: [start, ['one', ['a', 'b'], { join: 'm' }], ['a', 'm'], ['b', 'm'], ['m', 'end']],
     })
     workflow({
@@ -306,7 +306,7 @@ test('nodes and edges that do not fit do not compile', () => {
     const base = { id: 'w', nodes: { one: text }, edges: [start, end] } as const
     // @ts-expect-error runs go on at a node that is there
     workflow({ ...base, migrate: { '0': () => ({ node: 'two', input: 1 }) } })
-    // The pattern of all of the above, without what is wrong.
+    // The same workflow without a mistake.
     workflow({ ...base, migrate: { '0': () => ({ node: 'one', input: 1 }) } })
   }
   expectTypeOf(define).toBeFunction()

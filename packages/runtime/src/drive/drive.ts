@@ -20,10 +20,10 @@ import { workflowNamed } from '../execute/workflow/migration.ts'
 import { runWorkflow } from '../execute/workflow/run-workflow.ts'
 import type { Backoff } from '../model/backoff.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
-import { lastLineIn, withLine } from '../session/last-line.ts'
+import { lastLineIn, withLastLine } from '../session/last-line.ts'
 import type { Session } from '../session/session.ts'
 import type { Sessions } from '../session/sessions.ts'
-import { SNAPSHOT_EVERY, type Snapshots } from '../session/snapshots.ts'
+import { SNAPSHOT_INTERVAL, type Snapshots } from '../session/snapshots.ts'
 import type { StoreClock } from '../session/store-clock.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { RunTelemetry, Telemetry } from '../telemetry/telemetry.ts'
@@ -206,9 +206,9 @@ export class Drive {
   async #open(): Promise<Session> {
     const { writer, sessions, snapshots, clock } = this.#options
     const onRead = (head: number) => {
-      if (head - this.#kept < SNAPSHOT_EVERY) return
+      if (head - this.#kept < SNAPSHOT_INTERVAL) return
       this.#kept = head
-      snapshots.offer(writer.streamId)
+      snapshots.takeNow(writer.streamId)
     }
     const session = await sessions.open(writer.streamId, { writer, onRead, onClock: clock.update })
     this.#kept = snapshots.noteRead(session.id, session.snapshot, session.head)
@@ -224,7 +224,7 @@ export class Drive {
   /** How long the run may still take, by the store's clock: not counted is when it waited for somebody. */
   async #timeLeft({ budget }: Program, session: Session): Promise<number> {
     if (budget.time === Number.POSITIVE_INFINITY) return budget.time
-    return budget.time - (await session.timeOf(this.#runId, this.#runId, this.#options.clock.now()))
+    return budget.time - (await session.activeTime(this.#runId, this.#runId, this.#options.clock.now()))
   }
 
   #limitTime(definition: Program, left: number): () => void {
@@ -322,7 +322,7 @@ export class Drive {
     let batch: BatchLike | undefined
     const done = await this.#writer.decide(ticket => {
       const said = build(ticket)
-      const lined = said && withLine(said, line, this.#writer.main)
+      const lined = said && withLastLine(said, line, this.#writer.main)
       batch = lined && notices.owed(lined, { clock: clock.now(), program, isDriven: definition !== undefined })
       return batch
     })

@@ -135,7 +135,7 @@ export class Driver implements EngineDriver {
       this.#drives.add(drive)
       const isMore = await drive.run().finally(() => this.#drives.delete(drive))
       const { run } = writer.ticket
-      if (run === null || run.paused) this.#snapshots.offerAt(sessionId, writer.cursor.sequence)
+      if (run === null || run.paused) this.#snapshots.takeAtRest(sessionId, writer.cursor.sequence)
       return isMore
     } finally {
       await writer.close()

@@ -129,5 +129,5 @@ function selectTools({ listed, skipped }: ToolList, include: McpOptions['include
 
 function checkTime(what: string, value: unknown): void {
   if (typeof value === 'number' && value > 0 && value <= MAX_TIMER_MS) return
-  throw new ValidationError(`connectMcp: ${what}: expected milliseconds from above 0 to ${MAX_TIMER_MS}`)
+  throw new ValidationError(`connectMcp: ${what}: expected milliseconds above 0 and at most ${MAX_TIMER_MS}`)
 }

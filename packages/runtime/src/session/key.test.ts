@@ -1,18 +1,18 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
-import { keyOf, pieceOf, shortKeyOf } from './key.ts'
+import { keyOf, partOfKey, shortKeyOf } from './key.ts'
 
 const RUNS = multiplied(500)
 
-test('plain pieces stay readable, and what would join them is escaped', () => {
+test('keeps plain parts readable and escapes separators', () => {
   expect(keyOf('s', 'r-1', 'call_1', 2)).toBe('s/r-1/call_1/2')
   expect(keyOf('a/b', 'c')).toBe('a%2Fb/c')
   expect(keyOf('a', 'b/c')).toBe('a/b%2Fc')
   expect(keyOf('größe 😀')).toBe(encodeURIComponent('größe 😀'))
 })
 
-test('other pieces make another key, in letters that any header takes', () => {
+test('gives different keys for different parts, in characters that headers allow', () => {
   const piece = fc.array(fc.constantFrom('a', '/', '%', '%2F', '%ud800', 'u', '\ud800', '\udc00', 'ß', ''), {
     maxLength: 4,
   })
@@ -24,13 +24,13 @@ test('other pieces make another key, in letters that any header takes', () => {
     fc.property(pieces, pieces, (one, other) => {
       expect(keyOf(...one) === keyOf(...other)).toBe(JSON.stringify(one) === JSON.stringify(other))
       expect(keyOf(...one)).toMatch(/^[\x21-\x7e]*$/)
-      for (const piece of one) expect(pieceOf(keyOf(piece))).toBe(piece)
+      for (const piece of one) expect(partOfKey(keyOf(piece))).toBe(piece)
     }),
     { numRuns: RUNS },
   )
 })
 
-test('a long name is told by its hash, a short one as it is', () => {
+test('hashes a long key and keeps a short one', () => {
   expect(shortKeyOf('tone', 64)).toBe('tone')
   const long = ['é'.repeat(64), 'è'.repeat(64)].map(piece => shortKeyOf(piece, 64))
   expect(long.map(({ length }) => length)).toEqual([64, 64])

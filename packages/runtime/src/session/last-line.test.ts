@@ -15,7 +15,7 @@ describe('the last line', () => {
     ['First.\u2028Second.', 'Second.'],
     [`First.\n${'x'.repeat(300)}`, 'x'.repeat(160)],
     [`${'word '.repeat(1000)}\nLast.`, 'Last.'],
-    // Of one that begins too far back there is as much as was looked at, without what may be half a word.
+    // A line that starts too far back is truncated, without a partial word.
     [`${'word '.repeat(1000)}end`, `…${'word '.repeat(32).slice(0, 159)}`.trimEnd()],
     [`${'語'.repeat(3000)}`, `…${'語'.repeat(159)}`],
     [`${'🙂'.repeat(3000)}x`, `…${'🙂'.repeat(79)}`],
@@ -24,7 +24,7 @@ describe('the last line', () => {
     expect(lastLineOf(said)).toBe(line)
   })
 
-  test('of a message is that of its last part that says something; what is no text says nothing', () => {
+  test('comes from the last text part of a message that is not empty', () => {
     expect(lastLineIn(undefined)).toBeUndefined()
     expect(lastLineIn(text())).toBeUndefined()
     expect(lastLineIn(text('One.', 'Two.', ' \n'))).toBe('Two.')

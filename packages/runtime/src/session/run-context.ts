@@ -2,7 +2,7 @@ import type { StreamManager } from '@millrace/log'
 import type { Json, View } from '@millrace/protocol'
 import { largeValue } from './large-value.ts'
 
-/** What the server's own code gave a run, told from the session; it must not leave the server (law 10). */
+/** The context that the server passed to a run, read from the session. It must not leave the server (law 10). */
 export async function contextOf(
   manager: StreamManager,
   sessionId: string,

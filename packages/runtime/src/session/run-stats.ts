@@ -1,10 +1,11 @@
-// What the entries of a run tell and no view holds: its latest checkpoints, the usage of each agent, and the time that it waited.
+// Statistics of a run that the view does not contain: its latest checkpoints, the usage of each agent, and the time it
+// was paused.
 
 import { type Chunk, type Entry, isGuest, type Usage, type WriterOrigin } from '@millrace/protocol'
 import { keyOf } from './key.ts'
 import { SubAgentTimes } from './sub-agent-times.ts'
 
-/** Where a hook works: an execution is a step of its own. */
+/** Where a hook runs. Each execution of a node is a step. */
 export type HookOrigin = Pick<WriterOrigin, 'agentId' | 'lane' | 'step'>
 
 const hookKey = ({ agentId, lane, step }: HookOrigin): string => keyOf(agentId, lane, step)
@@ -13,24 +14,24 @@ export class RunStats {
   readonly runId: string
   /** The latest checkpoint of a step, by lane and agent. */
   readonly #checkpoints = new Map<string, string>()
-  /** What was used, by agent. */
+  /** Usage by agent. */
   readonly usage = new Map<string, Usage>()
-  /** What was used by those that hooks of nodes let work, and when they began: by agent, lane and execution. */
-  readonly #hooks = new Map<string, { readonly began: number; usage: Usage }>()
-  /** When it paused, and when it went on. */
+  /** Usage and start time of the agents and models that hooks run, by agent, lane and execution. */
+  readonly #hooks = new Map<string, { readonly startedAt: number; usage: Usage }>()
+  /** The pauses of the run. */
   readonly #pauses: { readonly from: number; to: number }[] = []
-  /** The working time of its sub-agents. */
+  /** The active time of its sub-agents. */
   readonly subAgentTimes = new SubAgentTimes()
 
   constructor(runId: string) {
     this.runId = runId
   }
 
-  /** Goes on with the next entries of the log. */
+  /** Adds the next entries of the log. */
   add(entries: readonly Entry[]): void {
     for (const entry of entries) {
       const { chunk, origin, timestamp } = entry
-      // Who answers says what, not always in which run.
+      // The answer of a guest may not name the run.
       if (isGuest(origin) || origin.runId === this.runId) this.subAgentTimes.add(entry)
       if (origin.runId !== this.runId || isGuest(origin)) continue
       if (origin.node !== undefined) this.#addToHook(origin, chunk, timestamp)
@@ -58,26 +59,26 @@ export class RunStats {
     return this.#checkpoints.get(keyOf(lane, agentId))
   }
 
-  /** What was used on the lane of a hook, in one execution of its node. */
-  usageOn(origin: HookOrigin): Usage {
+  /** Usage on the lane of a hook in one execution of its node. */
+  hookUsage(origin: HookOrigin): Usage {
     return this.#hooks.get(hookKey(origin))?.usage ?? {}
   }
 
-  /** For how long a hook has been at work until now: not while the run waited. */
-  timeOn(origin: HookOrigin, now: number): number {
-    const { began = now } = this.#hooks.get(hookKey(origin)) ?? {}
-    return Math.max(0, now - began - this.pausedSince(began, now))
+  /** Active time of a hook until now, in ms, without pauses of the run. */
+  hookActiveTime(origin: HookOrigin, now: number): number {
+    const { startedAt = now } = this.#hooks.get(hookKey(origin)) ?? {}
+    return Math.max(0, now - startedAt - this.pausedBetween(startedAt, now))
   }
 
   #addToHook(origin: HookOrigin, chunk: Chunk, timestamp: number): void {
     const key = hookKey(origin)
-    const known = this.#hooks.get(key) ?? { began: timestamp, usage: {} }
+    const known = this.#hooks.get(key) ?? { startedAt: timestamp, usage: {} }
     if (chunk.type === 'step-finish') known.usage = sum(known.usage, chunk.usage)
     this.#hooks.set(key, known)
   }
 
-  /** For how long it waited from one time to another. */
-  pausedSince(since: number, until: number): number {
+  /** How long the run was paused between two times, in ms. */
+  pausedBetween(since: number, until: number): number {
     return this.#pauses.reduce((all, { from, to }) => all + Math.max(0, Math.min(to, until) - Math.max(from, since)), 0)
   }
 }

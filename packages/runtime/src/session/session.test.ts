@@ -5,7 +5,7 @@ import { Session } from './session.ts'
 
 const LARGE = 'x'.repeat(200)
 
-/** A session with a run whose context and whose call's output are kept as blobs. */
+/** A session with a run whose context and tool output are stored as blobs. */
 async function written() {
   const memory = new Memory()
   const manager = new StreamManager({ store: memoryStore(undefined, memory), blobBytes: 100 })
@@ -21,7 +21,7 @@ async function written() {
   return { memory, manager, writer }
 }
 
-test('a session is read on from where it was, and its large values are in their places', async () => {
+test('continues from its last position and resolves large values', async () => {
   const { manager, writer } = await written()
   const read: number[] = []
   const session = await Session.open(manager, 's', { writer, onRead: head => read.push(head) })
@@ -40,13 +40,13 @@ test('a session is read on from where it was, and its large values are in their 
   const [message] = await session.history()
   expect(message?.parts.find(part => 'toolCallId' in part)).toMatchObject({ output: { text: LARGE } })
   expect(session.message('r', 'r')?.parts.find(part => 'toolCallId' in part)).toMatchObject({ output: null })
-  // Checkpoints of calls are none of the agent's.
+  // Checkpoints of calls do not count as checkpoints of the agent.
   expect(await session.lastCheckpoint('r')).toBe('r/main/1+')
   expect(await session.lastCheckpoint('other')).toBeUndefined()
   await manager.close()
 })
 
-test('which calls a session has is kept up with what is read: nothing is looked through for it', async () => {
+test('tracks its calls incrementally, without searching', async () => {
   const { manager, writer } = await written()
   const session = await Session.open(manager, 's', { writer })
   const asked = async (...ids: string[]) => {
@@ -61,7 +61,7 @@ test('which calls a session has is kept up with what is read: nothing is looked 
   await writer.write({ type: 'tool-input-start', toolCallId: 'd', toolName: 't' }).appended
   await writer.write({ type: 'tool-input-delta', toolCallId: 'd', delta: '{}' }).appended
   expect(await asked('c', 'd')).toEqual(['c', 'd'])
-  // What was taken back is free again, and what comes under its id is there.
+  // A discarded id is free again, and can be used by a new call.
   await writer.main.discard({ reason: 'cut off' })
   expect(await asked('c', 'd')).toEqual(['c'])
   await writer.write({ type: 'tool-input-start', toolCallId: 'd', toolName: 't' }).appended
@@ -71,15 +71,15 @@ test('which calls a session has is kept up with what is read: nothing is looked 
   await manager.close()
 })
 
-test('a large value that is gone is not taken for nothing', async () => {
+test('throws if a large value is missing', async () => {
   const { memory, manager } = await written()
   memory.logs.get('s')?.blobs.clear()
   const session = await Session.open(manager, 's')
-  await expect(session.context('r')).rejects.toThrow('a large value of the session is gone')
+  await expect(session.context('r')).rejects.toThrow('a large value of the session is missing')
   await manager.close()
 })
 
-test('which sub-agents are at work is kept up with what is read: nothing is looked through for it', async () => {
+test('tracks open sub-agents incrementally, without searching', async () => {
   const { manager, writer } = await written()
   const lane = writer.lane({ lane: 'main/c' })
   const who = { agentId: 'child:c', agentType: 'child', toolCallId: 'c' } as const
@@ -99,8 +99,8 @@ test('which sub-agents are at work is kept up with what is read: nothing is look
   const later = await Session.open(manager, 's', { writer })
   expect(await isAtWork(later)).toEqual([true, false, false])
   const { startedAt = 0 } = later.view.agents[0] ?? {}
-  expect(await session.timeOf('r', 'child:c', startedAt + 7)).toBe(7)
-  expect(await later.timeOf('r', 'child:c', startedAt + 7)).toBe(7)
+  expect(await session.activeTime('r', 'child:c', startedAt + 7)).toBe(7)
+  expect(await later.activeTime('r', 'child:c', startedAt + 7)).toBe(7)
   await lane.commit([
     { type: 'subagent-end', ...who, status: 'completed' },
     { type: 'tool-output-available', toolCallId: 'c', output: 'done' },

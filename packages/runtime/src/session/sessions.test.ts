@@ -9,11 +9,11 @@ import { Sessions } from './sessions.ts'
 
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
-/** What happens to a session while it rests. */
+/** Changes to a session while it is cached. */
 const ACTS = ['turn', 'call', 'child', 'hidden', 'discard', 'rewind', 'restored', 'remade'] as const
 
-/** A session to which things happen, each as a run of its own. */
-class Past {
+/** A session that receives changes, each in a run of its own. */
+class ChangingSession {
   readonly store: LogStore = memoryStore(undefined, new Memory())
   readonly manager = new StreamManager({ store: this.store, coalesceMs: 0 })
   #runs = 0
@@ -43,8 +43,8 @@ class Past {
   }
 }
 
-/** All that a session tells. */
-const toldBy = (session: Session) => {
+/** Everything that a session exposes. */
+const snapshotOf = (session: Session) => {
   const { view, head } = session
   const runs = view.runs.map(({ runId }) => runId)
   return plain({
@@ -56,20 +56,20 @@ const toldBy = (session: Session) => {
   })
 }
 
-test('laws 2 and 3: a session that rested tells what one that is opened anew does, whatever happened meanwhile', async () => {
+test('laws 2 and 3: a cached session equals a newly opened one after any change', async () => {
   const acts = fc.array(fc.array(fc.constantFrom(...ACTS), { maxLength: 3 }), { minLength: 2, maxLength: 6 })
   let kept = 0
   let opened = 0
   await fc.assert(
     fc.asyncProperty(acts, async rounds => {
-      const past = new Past()
+      const past = new ChangingSession()
       const sessions = new Sessions(past.manager)
       await past.act('turn')
       let before: Session | undefined
       for (const round of rounds) {
         for (const act of round) await past.act(act)
         const session = await sessions.open('s', {})
-        expect(toldBy(session)).toEqual(toldBy(await Session.open(past.manager, 's')))
+        expect(snapshotOf(session)).toEqual(snapshotOf(await Session.open(past.manager, 's')))
         const isBroken = round.some(act => act === 'rewind' || act === 'restored' || act === 'remade')
         if (before) expect(session === before).toBe(!isBroken)
         if (session === before) kept++
@@ -83,8 +83,8 @@ test('laws 2 and 3: a session that rested tells what one that is opened anew doe
   expect(Math.min(kept, opened)).toBeGreaterThan(10)
 })
 
-test('a session is one drive’s at a time, and what a run reserved in it is free for the next', async () => {
-  const past = new Past()
+test('gives a session to one drive at a time, and clears the reservations of its run', async () => {
+  const past = new ChangingSession()
   await past.act('turn')
   const sessions = new Sessions(past.manager)
   const first = await sessions.open('s', {})
@@ -101,7 +101,7 @@ test('a session is one drive’s at a time, and what a run reserved in it is fre
   expect(heard).toEqual([again.head])
 })
 
-test('a turn after one that was driven here opens no session, and sends the whole conversation', async () => {
+test('reuses the session of the last turn and sends the whole conversation', async () => {
   const stage = new VirtualCluster()
   const seen: number[] = []
   const teller = agent({
@@ -117,7 +117,7 @@ test('a turn after one that was driven here opens no session, and sends the whol
     const run = await runtime.start({ session: 's', runId: `r${n}`, agent: teller, input: `${n}` })
     await stage.ended('s', run.runId)
   }
-  // Another process has a turn in between.
+  // Another process drives a turn in between.
   const other = stage.process(() => [teller], { engine: false })
   await other.runtime.start({ session: 's', runId: 'r4', agent: teller, input: '4' })
   await stage.ended('s', 'r4')

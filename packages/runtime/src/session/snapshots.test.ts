@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Process, VirtualCluster } from '../drive/virtual-processes.fixture.ts'
 import { agent, scriptedModel, tool } from '../index.ts'
-import { SNAPSHOT_AFTER, SNAPSHOT_BYTES, SNAPSHOT_EVERY } from './snapshots.ts'
+import { SNAPSHOT_BYTES_PER_ENTRY, SNAPSHOT_INTERVAL, SNAPSHOT_MIN_ENTRIES } from './snapshots.ts'
 
 const SESSION = 's'
 
@@ -14,7 +14,7 @@ async function started(stage: VirtualCluster, of: string): Promise<void> {
 const snapshots = (stage: VirtualCluster): number[] =>
   (stage.memory.logs.get(SESSION)?.snapshots ?? []).map(({ sequence }) => sequence).sort((a, b) => a - b)
 
-/** Tells as many lines as it is asked for, in one step. */
+/** Writes the requested number of lines in one step. */
 const teller = agent({
   name: 'teller',
   model: scriptedModel(({ options, lastText }) =>
@@ -34,7 +34,7 @@ const teller = agent({
 
 const headOf = async (stage: VirtualCluster): Promise<number> => (await stage.manager.getInfo(SESSION))?.head ?? 0
 
-test('a session gets a snapshot at the end of a run once enough has come since the last, and so its first', async () => {
+test('takes a snapshot at the end of a run once enough entries were added, also the first', async () => {
   const stage = new VirtualCluster()
   const driver = stage.process(() => [teller])
   const ends: number[] = []
@@ -45,11 +45,11 @@ test('a session gets a snapshot at the end of a run once enough has come since t
   }
   await stage.clock.until(driver.runtime.close())
   const wanted: number[] = []
-  for (const end of ends) if (end - (wanted.at(-1) ?? 0) >= SNAPSHOT_AFTER) wanted.push(end)
+  for (const end of ends) if (end - (wanted.at(-1) ?? 0) >= SNAPSHOT_MIN_ENTRIES) wanted.push(end)
   expect(wanted.length).toBeGreaterThan(2)
   expect(wanted.length).toBeLessThan(5)
   expect(snapshots(stage)).toEqual(wanted)
-  // Another process knows of the one that it reads, and takes none before it is time for one.
+  // Another process knows the snapshot that it read, and takes no earlier one.
   const other = stage.process(() => [teller])
   const taken = Promise.withResolvers<void>()
   other.wire.after = ({ method }) => {
@@ -61,17 +61,17 @@ test('a session gets a snapshot at the end of a run once enough has come since t
   }
   await turn('1')
   await turn('1')
-  await turn(`${SNAPSHOT_AFTER}`)
+  await turn(`${SNAPSHOT_MIN_ENTRIES}`)
   await stage.clock.until(taken.promise)
   expect(snapshots(stage)).toEqual([...wanted, await headOf(stage)])
-  // One of the same name is another session.
+  // A new session with the same id.
   await stage.manager.deleteStream(SESSION)
-  await turn(`${SNAPSHOT_AFTER}`)
+  await turn(`${SNAPSHOT_MIN_ENTRIES}`)
   await stage.clock.until(other.runtime.close())
   expect(snapshots(stage)).toEqual([await headOf(stage)])
 })
 
-/** Asks somebody, and then is done. */
+/** Asks for approval, then ends. */
 const asking = agent({
   name: 'asking',
   model: scriptedModel(({ turnAnswers }) =>
@@ -80,10 +80,10 @@ const asking = agent({
   tools: [tool({ name: 'look', inputSchema: z.object({}), client: true })],
 })
 
-test('a run that goes on in a long session does not give it another snapshot for that', async () => {
+test('takes no further snapshot when a run resumes in a long session', async () => {
   const stage = new VirtualCluster()
   const first = stage.process(() => [teller])
-  const long = await first.runtime.start({ session: SESSION, agent: teller, input: `${SNAPSHOT_EVERY}` })
+  const long = await first.runtime.start({ session: SESSION, agent: teller, input: `${SNAPSHOT_INTERVAL}` })
   await stage.ended(SESSION, long.runId)
   await stage.clock.until(first.runtime.close())
   const kept = snapshots(stage)
@@ -97,12 +97,12 @@ test('a run that goes on in a long session does not give it another snapshot for
   expect(snapshots(stage)).toEqual(kept)
 })
 
-test('a session that has grown large gets snapshots as seldom as they are large', async () => {
+test('takes snapshots of a large session less often', async () => {
   const stage = new VirtualCluster()
   const driver = stage.process(() => [teller])
   const ends: number[] = []
   for (let turn = 1; turn <= 30; turn++) {
-    // A number, and much that is none.
+    // A number and filler text.
     const input = `200${' '.repeat(100_000)}`
     const run = await driver.runtime.start({ session: SESSION, agent: teller, input })
     await stage.ended(SESSION, run.runId)
@@ -112,15 +112,16 @@ test('a session that has grown large gets snapshots as seldom as they are large'
   const kept = (stage.memory.logs.get(SESSION)?.snapshots ?? []).toSorted((a, b) => a.sequence - b.sequence)
   let last = { sequence: 0, bytes: 0 }
   for (const { sequence, body } of kept) {
-    const isDue = (end: number) => end - last.sequence >= Math.max(SNAPSHOT_AFTER, last.bytes / SNAPSHOT_BYTES)
+    const isDue = (end: number) =>
+      end - last.sequence >= Math.max(SNAPSHOT_MIN_ENTRIES, last.bytes / SNAPSHOT_BYTES_PER_ENTRY)
     expect(sequence).toBe(ends.find(isDue))
     last = { sequence, bytes: body.length }
   }
   expect(kept.length).toBeGreaterThan(2)
-  expect(kept.length).toBeLessThan((ends.at(-1) ?? 0) / SNAPSHOT_AFTER / 2)
+  expect(kept.length).toBeLessThan((ends.at(-1) ?? 0) / SNAPSHOT_MIN_ENTRIES / 2)
 })
 
-/** Steps of some hundred entries each. */
+/** Steps of a few hundred entries each. */
 const chatty = agent({
   name: 'chatty',
   model: scriptedModel(({ answers }) =>
@@ -131,14 +132,14 @@ const chatty = agent({
       name: 'tell',
       inputSchema: z.object({}),
       execute(_, context) {
-        for (let n = 0; n < SNAPSHOT_EVERY / 2; n++) context.emit('line', n)
+        for (let n = 0; n < SNAPSHOT_INTERVAL / 2; n++) context.emit('line', n)
         return 'told'
       },
     }),
   ],
 })
 
-test('a long run gets snapshots on the way, which bound what whoever takes over has to read', async () => {
+test('takes snapshots during a long run, so that a takeover reads few entries', async () => {
   const stage = new VirtualCluster()
   await started(stage, 'chatty')
   const driver = stage.process(() => [chatty])
@@ -146,12 +147,12 @@ test('a long run gets snapshots on the way, which bound what whoever takes over 
   await stage.clock.until(driver.runtime.close())
   const { head = 0 } = (await stage.manager.getInfo(SESSION)) ?? {}
   const kept = snapshots(stage)
-  expect(head).toBeGreaterThan(2 * SNAPSHOT_EVERY)
+  expect(head).toBeGreaterThan(2 * SNAPSHOT_INTERVAL)
   expect(kept.length).toBeGreaterThanOrEqual(2)
-  expect(head - (kept.at(-1) ?? 0)).toBeLessThan(SNAPSHOT_AFTER)
+  expect(head - (kept.at(-1) ?? 0)).toBeLessThan(SNAPSHOT_MIN_ENTRIES)
 })
 
-test('a snapshot that fails is said to the logger, and neither stops a run nor keeps the next one waiting', async () => {
+test('logs a failed snapshot, and neither the run nor the next snapshot waits', async () => {
   const stage = new VirtualCluster()
   const driver: Process = stage.process(() => [teller])
   const cause = new Error('the disk is full')
@@ -160,26 +161,26 @@ test('a snapshot that fails is said to the logger, and neither stops a run nor k
   }
   for (const runId of ['r1', 'r2']) {
     const whenBusy = 'queue'
-    await driver.runtime.start({ session: SESSION, runId, agent: teller, input: `${SNAPSHOT_AFTER}`, whenBusy })
+    await driver.runtime.start({ session: SESSION, runId, agent: teller, input: `${SNAPSHOT_MIN_ENTRIES}`, whenBusy })
   }
   expect(await stage.ended(SESSION, 'r1')).toBe('completed')
   expect(await stage.ended(SESSION, 'r2')).toBe('completed')
   await stage.clock.until(driver.runtime.close())
   expect(driver.said).toEqual([
-    { level: 'warn', message: 'a session got no snapshot', cause },
-    { level: 'warn', message: 'a session got no snapshot', cause },
+    { level: 'warn', message: 'failed to take a snapshot', cause },
+    { level: 'warn', message: 'failed to take a snapshot', cause },
   ])
   expect(snapshots(stage)).toEqual([])
 })
 
-test('a snapshot that takes long is waited for by nobody but a shutdown', async () => {
+test('only a shutdown waits for a slow snapshot', async () => {
   const stage = new VirtualCluster()
   const driver = stage.process(() => [teller])
   const slow = Promise.withResolvers<void>()
   driver.wire.before = ({ method }) => (method === 'putSnapshot' ? slow.promise : undefined)
   for (const runId of ['r1', 'r2']) {
     const whenBusy = 'queue'
-    await driver.runtime.start({ session: SESSION, runId, agent: teller, input: `${SNAPSHOT_AFTER}`, whenBusy })
+    await driver.runtime.start({ session: SESSION, runId, agent: teller, input: `${SNAPSHOT_MIN_ENTRIES}`, whenBusy })
   }
   expect(await stage.ended(SESSION, 'r2')).toBe('completed')
   let isClosed = false

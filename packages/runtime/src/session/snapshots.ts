@@ -3,60 +3,67 @@ import type { SnapshotRef } from '@millrace/log/internal'
 import { decodeCursor } from '@millrace/protocol'
 import type { Logger } from '../telemetry/logger.ts'
 
-/** After how many more entries the session of a run that goes on gets another snapshot, at the next commit. */
-export const SNAPSHOT_EVERY = 2000
+/** Number of new entries after which a running session gets another snapshot, at the next commit. */
+export const SNAPSHOT_INTERVAL = 2000
 /**
- * How many entries must have come since the last snapshot that this process knows of for the end or pause of a run to give the session another; for its first, since its
- * beginning. A snapshot is as large as the session, and whoever opens the session reads one and what follows it: with one at each end every turn would write all turns
- * before it, and this many entries are read in a moment.
+ * Minimum number of entries since the last known snapshot for a run to take one when it ends or pauses. A snapshot is
+ * as large as the session: one per turn would rewrite all earlier turns, and this many entries are read quickly.
  */
-export const SNAPSHOT_AFTER = 500
+export const SNAPSHOT_MIN_ENTRIES = 500
 /**
- * For how many bytes of the last snapshot there must be one of those entries: so what snapshots write goes with what is said, however long the session is, and what is
- * read after one is small beside it.
+ * Bytes of the last snapshot per entry that must have been added since. So the bytes of snapshots stay proportional to
+ * the log, and the entries after a snapshot stay few compared to it.
  */
-export const SNAPSHOT_BYTES = 1000
-/** Of how many sessions is known how far their snapshots reach; of one that is forgotten whoever reads it next hears. */
-const MOST_KNOWN = 10_000
+export const SNAPSHOT_BYTES_PER_ENTRY = 1000
+/**
+ * Maximum number of sessions whose latest snapshot is remembered. A forgotten one is noted again when the session is
+ * read.
+ */
+const MAX_KNOWN_SNAPSHOTS = 10_000
 
-/** Snapshots of sessions, which bound what has to be read to go on; no run waits for one, and none that fails matters. */
+/**
+ * Takes snapshots, which bound the entries that must be read to open a session. No run waits for a snapshot, and
+ * failures are only logged.
+ */
 export class Snapshots {
   readonly #manager: StreamManager
   readonly #logger: Logger
-  readonly #under = new Map<string, Promise<void>>()
-  /** The latest snapshots that were taken or read here; those of which was heard last at the end. */
-  readonly #kept = new Map<string, SnapshotRef>()
+  readonly #inProgress = new Map<string, Promise<void>>()
+  /** The latest snapshots taken or read here, least recently noted first. */
+  readonly #latest = new Map<string, SnapshotRef>()
 
   constructor(manager: StreamManager, logger: Logger) {
     this.#manager = manager
     this.#logger = logger
   }
 
-  /** Hears of the one from which a session was read that is now at `head`; tells how far the latest reaches. */
+  /** Notes the snapshot from which a session at `head` was read. Returns the sequence of the latest known snapshot. */
   noteRead(sessionId: string, snapshot: SnapshotRef, head: number): number {
-    const known = this.#kept.get(sessionId)
-    // One that reaches further than the session was another's of that name.
+    const known = this.#latest.get(sessionId)
+    // A snapshot beyond the head belongs to a deleted session with the same id.
     if (known && known.sequence >= snapshot.sequence && known.sequence <= head) return known.sequence
-    this.#keep(sessionId, snapshot)
+    this.#remember(sessionId, snapshot)
     return snapshot.sequence
   }
 
-  /** Takes one now, unless one is being taken. */
-  offer(sessionId: string): void {
-    if (!this.#under.has(sessionId)) this.#take(sessionId, () => true)
+  /** Takes a snapshot now, unless one is in progress. */
+  takeNow(sessionId: string): void {
+    if (!this.#inProgress.has(sessionId)) this.#take(sessionId, () => true)
   }
 
-  /** Takes one of a session that rests at `head`, after the one that is being taken, if enough has come since that. */
-  offerAt(sessionId: string, head: number): void {
+  /**
+   * Takes a snapshot of a session that rests at `head`, after the one in progress, if enough entries were added since.
+   */
+  takeAtRest(sessionId: string, head: number): void {
     this.#take(sessionId, () => {
-      const { sequence, bytes } = this.#kept.get(sessionId) ?? { sequence: 0, bytes: 0 }
-      return head - sequence >= Math.max(SNAPSHOT_AFTER, bytes / SNAPSHOT_BYTES)
+      const { sequence, bytes } = this.#latest.get(sessionId) ?? { sequence: 0, bytes: 0 }
+      return head - sequence >= Math.max(SNAPSHOT_MIN_ENTRIES, bytes / SNAPSHOT_BYTES_PER_ENTRY)
     })
   }
 
-  /** Resolves when none of a session is being taken. */
+  /** Resolves when no snapshot of the session is in progress. */
   async settled(sessionId: string): Promise<void> {
-    await this.#under.get(sessionId)
+    await this.#inProgress.get(sessionId)
   }
 
   #take(sessionId: string, isWanted: () => boolean): void {
@@ -64,19 +71,19 @@ export class Snapshots {
       .then(async () => {
         if (!isWanted()) return
         const { cursor, bytes } = await this.#manager.snapshot(sessionId)
-        this.#keep(sessionId, { sequence: decodeCursor(cursor).sequence, bytes })
+        this.#remember(sessionId, { sequence: decodeCursor(cursor).sequence, bytes })
       })
-      .catch(cause => this.#logger.warn('a session got no snapshot', { sessionId, cause }))
+      .catch(cause => this.#logger.warn('failed to take a snapshot', { sessionId, cause }))
       .then(() => {
-        if (this.#under.get(sessionId) === done) this.#under.delete(sessionId)
+        if (this.#inProgress.get(sessionId) === done) this.#inProgress.delete(sessionId)
       })
-    this.#under.set(sessionId, done)
+    this.#inProgress.set(sessionId, done)
   }
 
-  #keep(sessionId: string, snapshot: SnapshotRef): void {
-    this.#kept.delete(sessionId)
-    this.#kept.set(sessionId, snapshot)
-    const [oldest] = this.#kept.keys()
-    if (oldest !== undefined && this.#kept.size > MOST_KNOWN) this.#kept.delete(oldest)
+  #remember(sessionId: string, snapshot: SnapshotRef): void {
+    this.#latest.delete(sessionId)
+    this.#latest.set(sessionId, snapshot)
+    const [oldest] = this.#latest.keys()
+    if (oldest !== undefined && this.#latest.size > MAX_KNOWN_SNAPSHOTS) this.#latest.delete(oldest)
   }
 }

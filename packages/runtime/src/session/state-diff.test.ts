@@ -7,7 +7,7 @@ import { diff } from './state-diff.ts'
 
 const RUNS = multiplied(500)
 
-/** Keys that paths have to escape, that objects inherit, and that look like places in a list. */
+/** Keys that JSON Pointers escape, that objects inherit, and that look like array indexes. */
 const key = fc.oneof(
   fc.constantFrom('a', 'b', '', '/', '~', '~1', '~0/', 'a/b', '__proto__', 'constructor', 'toString', '0', '1', '-'),
   fc.string({ maxLength: 3 }),
@@ -22,7 +22,7 @@ const json = fc.letrec<{ value: Json }>(tie => ({
   ),
 })).value
 
-/** An object of own keys, as `JSON.parse` has it. */
+/** An object with own keys, as `JSON.parse` creates it. */
 function own(entries: readonly (readonly [string, Json])[]): Json {
   const object = {}
   for (const [name, value] of entries) {
@@ -31,7 +31,7 @@ function own(entries: readonly (readonly [string, Json])[]): Json {
   return object
 }
 
-test('a difference turns the one value into the other, and writes into neither', () => {
+test('turns one value into the other and changes neither', () => {
   fc.assert(
     fc.property(json, json, (from, to) => {
       const before = JSON.stringify([from, to])
@@ -44,7 +44,7 @@ test('a difference turns the one value into the other, and writes into neither',
   )
 })
 
-test('values that are equal have no difference, whatever the order of their keys', () => {
+test('is empty for equal values with keys in any order', () => {
   fc.assert(
     fc.property(json, value => {
       expect(diff(value, JSON.parse(JSON.stringify(value)) as Json)).toEqual([])
@@ -54,7 +54,7 @@ test('values that are equal have no difference, whatever the order of their keys
   expect(diff({ a: 1, b: 2 }, { b: 2, a: 1 })).toEqual([])
 })
 
-test('a difference says what changed and no more', () => {
+test('contains only the changes', () => {
   const from = { list: [1, 2, 3, 4], same: { deep: [1] }, gone: 1, 'a/b~c': 1 }
   const to = { list: [1, 9, 2, 3, 4], same: { deep: [1] }, come: { a: 1 }, 'a/b~c': 2 }
   expect(diff(from, to)).toEqual([
@@ -71,13 +71,13 @@ test('a difference says what changed and no more', () => {
   expect(diff({ a: 1 }, [1])).toEqual([{ op: 'replace', path: '', value: [1] }])
 })
 
-test('a difference of lists in lists costs what they hold, however deep they nest', () => {
+test('costs no more than the size of nested lists', () => {
   const nested = (leaf: number, depth: number): Json => (depth === 0 ? leaf : [nested(leaf, depth - 1), { n: depth }])
   const to = nested(2, 200)
   expect(diff(nested(1, 200), to)).toEqual([{ op: 'replace', path: '/0'.repeat(200), value: 2 }])
 })
 
-test('a difference may have more operations than a call takes arguments', () => {
+test('supports more operations than a function call takes arguments', () => {
   const many = (value: number): Json => ({ list: Array.from({ length: 200_000 }, (_, i) => value + i) })
   const operations = diff(many(0), many(1_000_000))
   expect(operations).toHaveLength(200_000)

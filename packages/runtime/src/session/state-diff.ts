@@ -1,16 +1,17 @@
-// The difference of two states as RFC 6902 operations. It costs what it looks at: an update is a step's, not a delta's.
+// The difference of two states as RFC 6902 operations. The cost grows with the state, but it runs once per step, not
+// per delta.
 
 import type { Json, JsonObject, Operation } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
 
-/** What turns one value into another, in order; nothing where they are equal. */
+/** The operations that turn one value into another, in order; empty if they are equal. */
 export function diff(from: Json, to: Json): Operation[] {
   const operations: Operation[] = []
   addDiff(operations, from, to, '')
   return operations
 }
 
-/** All add to one list: there may be more operations than a call takes arguments. */
+/** Appends to one list: there may be more operations than a function call takes arguments. */
 function addDiff(operations: Operation[], from: Json, to: Json, path: string): void {
   if (from === to) return
   if (isObject(from) && isObject(to)) addObjects(operations, from, to, path)

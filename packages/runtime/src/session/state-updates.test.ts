@@ -15,7 +15,7 @@ interface Count {
   count: number
 }
 
-test('updates of parallel calls are each done to the state as it then is: ten times one is ten', async () => {
+test('applies updates of parallel calls to the current state: ten increments give ten', async () => {
   let waiting = 0
   const all = gate()
   const add = tool({
@@ -31,14 +31,14 @@ test('updates of parallel calls are each done to the state as it then is: ten ti
   const counter = caller([add], calls('add', 10), { parallelCalls: 10, initialState: { count: 0 } })
   const { result, view, log } = await play(counter.agent)
   expect(view.state).toEqual({ count: 10 })
-  // Each saw the state at its own start.
+  // Each call saw the state at its start.
   expect(callsOf(result.message).map(({ output }) => output)).toEqual(Array(10).fill(0))
   expect(chunksOf(log, 'state-patch').map(({ patches }) => patches)).toEqual(
     Array.from({ length: 10 }, (_, i) => [{ op: 'replace', path: '/count', value: i + 1 }]),
   )
 })
 
-test('a call sees its own updates at once, nobody else before its outcome, and what it is given is a copy', async () => {
+test('shows a call its own updates, hides them from others until the outcome, and passes copies', async () => {
   const seen: unknown[] = []
   const change = tool({
     name: 'change',
@@ -62,7 +62,7 @@ test('a call sees its own updates at once, nobody else before its outcome, and w
   expect(types.indexOf('state-patch')).toBe(types.lastIndexOf('tool-output-available') + 1)
 })
 
-test('an update may write into what it is given, and return nothing', async () => {
+test('accepts an update that changes its argument and returns nothing', async () => {
   const push = tool({
     name: 'push',
     inputSchema: none,
@@ -81,7 +81,7 @@ test('an update may write into what it is given, and return nothing', async () =
   ])
 })
 
-test('where there is no state yet, an update makes one', async () => {
+test('creates a state if there is none', async () => {
   const set = tool({
     name: 'set',
     inputSchema: none,
@@ -95,7 +95,7 @@ test('where there is no state yet, an update makes one', async () => {
   expect(view.state).toEqual({ made: true })
 })
 
-test('an update that changes nothing writes nothing', async () => {
+test('writes nothing for an update without a change', async () => {
   const same = tool({
     name: 'same',
     inputSchema: none,
@@ -105,7 +105,7 @@ test('an update that changes nothing writes nothing', async () => {
   expect(chunksOf(log, 'state-patch')).toEqual([])
 })
 
-test('the updates of a call that fails are dropped', async () => {
+test('drops the updates of a failed call', async () => {
   const fail = tool({
     name: 'fail',
     inputSchema: none,
@@ -121,7 +121,7 @@ test('the updates of a call that fails are dropped', async () => {
 
 const refused = { state: 'output-error', code: 'tool_state_refused' }
 
-test('a state that its schema refuses is an error for the model, and the run goes on', async () => {
+test('reports a state that does not fit its schema to the model, and the run continues', async () => {
   const grow = tool({
     name: 'grow',
     inputSchema: none,
@@ -140,11 +140,11 @@ test('a state that its schema refuses is an error for the model, and the run goe
   expect([three, four]).toMatchObject([refused, refused])
   expect(resultsIn(heard[1] as never)['c3']).toEqual({
     type: 'error-text',
-    value: expect.stringMatching(/^the state does not fit: count: /),
+    value: expect.stringMatching(/^the state does not fit its schema: count: /),
   })
 })
 
-test('oversized-tool-state-typed: a state that is too large is an error for the model, and the run goes on', async () => {
+test('oversized-tool-state-typed: reports a state that is too large to the model, and the run continues', async () => {
   const fill = tool({
     name: 'fill',
     inputSchema: none,
@@ -201,7 +201,7 @@ test.each<[string, (state: Json | undefined) => unknown]>([
   expect(JSON.stringify(log)).not.toContain('hunter2')
 })
 
-test('a change of more places than a call takes arguments fails its call, not the run', async () => {
+test('a change with more operations than function arguments fails its call, not the run', async () => {
   const turn = tool({
     name: 'turn',
     inputSchema: none,
@@ -220,7 +220,7 @@ test('a change of more places than a call takes arguments fails its call, not th
 test.each([
   ['of ours', () => new RunError('run_busy', 'the shop is busy'), 'run_busy'],
   ['of its own', () => new Error('password=hunter2'), 'tool_state_refused'],
-])('an update that throws an error %s only when it is committed fails its call, not the run', async (_, why, code) => {
+])('an update that throws an error %s at the commit fails its call, not the run', async (_, why, code) => {
   const odd = tool({
     name: 'odd',
     inputSchema: none,
@@ -237,7 +237,7 @@ test.each([
   expect(callsOf(result.message)).toMatchObject([{ state: 'output-error', code }])
 })
 
-test('an update that waits and then fails has been refused: nobody else is told of it', async () => {
+test('a rejected asynchronous update causes no unhandled rejection', async () => {
   const unhandled: unknown[] = []
   const note = (reason: unknown) => unhandled.push(reason)
   const odd = tool({
@@ -259,7 +259,7 @@ test('an update that waits and then fails has been refused: nobody else is told 
   }
 })
 
-test('an update that can be done to the state as it was, but not as it then is, fails its call', async () => {
+test('an update that fails on the state at the commit fails its call', async () => {
   const both = gate()
   let begun = 0
   const take = tool({

@@ -1,24 +1,25 @@
-// What a tool makes of the state: kept as what it does, so that it can be done to the state as it is when the call's outcome is committed.
+// State updates of a tool call. The update functions are kept, so that they can be applied to the current state when
+// the outcome is committed.
 
 import type { Json, Operation } from '@millrace/protocol'
 import { MillraceError, ToolError } from '../error/error.ts'
 import { type Schema, validate } from '../schema/schema.ts'
 import { diff } from './state-diff.ts'
 
-/** Changes a state: returns the new one, or writes into the one it is given. */
+/** Updates a state: returns the new one, or changes its argument. */
 export type StateUpdate = (state: Json | undefined) => Json | undefined
 
 /** The updates of one call, in order. */
 export class StateUpdates {
   readonly #read: () => Json | undefined
   readonly #updates: StateUpdate[] = []
-  /** The state without and with the updates, as it was last asked for. */
+  /** The state without and with the updates, as of the last read. */
   #base: Json | undefined
-  #now: Json | undefined
+  #current: Json | undefined
 
   constructor(read: () => Json | undefined) {
     this.#read = read
-    this.#now = this.#base = read()
+    this.#current = this.#base = read()
   }
 
   get isEmpty(): boolean {
@@ -29,34 +30,36 @@ export class StateUpdates {
   get state(): Json | undefined {
     const base = this.#read()
     if (base !== this.#base) {
-      this.#now = this.#over(base)
+      this.#current = this.#applyTo(base)
       this.#base = base
     }
-    return this.#now
+    return this.#current
   }
 
-  /** Adds one; throws at once where it cannot be done to the state as it is now. */
+  /** Adds an update. @throws {ToolError} if it cannot be applied to the current state. */
   add(update: StateUpdate): void {
-    this.#now = updated(this.state, update)
+    this.#current = applyUpdate(this.state, update)
     this.#updates.push(update)
   }
 
-  /** What they make of the state as it is now; throws, and only what is fit to be the call's outcome, where that cannot be. */
+  /**
+   * The operations of all updates on the current state. @throws {MillraceError} that can be the outcome of the call.
+   */
   async patches(schema: Schema | undefined): Promise<Operation[]> {
     if (this.isEmpty) return []
     try {
       return await this.#patches(schema)
     } catch (error) {
-      throw refusal(error)
+      throw stateError(error)
     }
   }
 
   async #patches(schema: Schema | undefined): Promise<Operation[]> {
     const before = this.#read()
-    const after = this.#over(before)
+    const after = this.#applyTo(before)
     const checked = schema && (await validate(schema, after))
     if (checked && 'problem' in checked) {
-      throw new ToolError(`the state does not fit: ${checked.problem}`, {
+      throw new ToolError(`the state does not fit its schema: ${checked.problem}`, {
         code: 'tool_state_refused',
         cause: checked.cause,
       })
@@ -64,29 +67,29 @@ export class StateUpdates {
     return diff(before ?? null, after ?? null)
   }
 
-  #over(state: Json | undefined): Json | undefined {
-    return this.#updates.reduce(updated, state)
+  #applyTo(state: Json | undefined): Json | undefined {
+    return this.#updates.reduce(applyUpdate, state)
   }
 }
 
-function updated(state: Json | undefined, update: StateUpdate): Json | undefined {
+function applyUpdate(state: Json | undefined, update: StateUpdate): Json | undefined {
   try {
-    const own = structuredClone(state)
-    const next = update(own)
+    const copy = structuredClone(state)
+    const next = update(copy)
     if (isThenable(next)) {
-      // It may fail after it was refused, and nobody else would hear of that.
+      // A later rejection of the promise must not be unhandled.
       next.then(undefined, () => {})
-      throw new TypeError('an update of the state cannot wait: compute first, then update')
+      throw new TypeError('a state update cannot be asynchronous: compute first, then update')
     }
-    const now = next === undefined ? own : next
-    return now === undefined ? undefined : (JSON.parse(JSON.stringify(now)) as Json)
+    const result = next === undefined ? copy : next
+    return result === undefined ? undefined : (JSON.parse(JSON.stringify(result)) as Json)
   } catch (error) {
-    throw refusal(error)
+    throw stateError(error)
   }
 }
 
-/** Why the state was not changed: what an update says itself, or that it could not be. */
-const refusal = (error: unknown): MillraceError =>
+/** The typed error of an update, or a generic one. */
+const stateError = (error: unknown): MillraceError =>
   MillraceError.isInstance(error)
     ? error
     : new ToolError('the state could not be changed', { code: 'tool_state_refused', cause: error })

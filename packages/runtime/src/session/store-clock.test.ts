@@ -7,7 +7,7 @@ import { StoreClock } from './store-clock.ts'
 
 const TIMEOUT = 1500
 
-/** A call that waits for a person until a deadline, beside two that work until they are let go. */
+/** A call that waits for approval until a deadline, and two that run until they are released. */
 function setUp() {
   const [first, second] = [gate(), gate()]
   const input = z.object({})
@@ -28,7 +28,7 @@ function setUp() {
   return { stage, wire, timers, runtime, start, state, first, second }
 }
 
-/** Lets nobody ask the store for ever. */
+/** Fails if the store is called too often. */
 function bounded(wire: ReturnType<typeof setUp>['wire'], most: number): void {
   const until = wire.calls + most
   wire.before = () => {
@@ -36,14 +36,14 @@ function bounded(wire: ReturnType<typeof setUp>['wire'], most: number): void {
   }
 }
 
-test('it is what the store said last, and what has passed since', () => {
+test('returns the last store time plus the local time since', () => {
   let now = 70
   const clock = new StoreClock({ now: () => now, after: () => () => {} }, 1000)
   now += 5
   expect(clock.now()).toBe(1005)
   clock.update(1400)
   expect(clock.now()).toBe(1400)
-  // It does not go back by itself.
+  // It does not go back on its own.
   now -= 10
   expect(clock.now()).toBe(1400)
   clock.update(1300)
@@ -51,7 +51,7 @@ test('it is what the store said last, and what has passed since', () => {
   expect(clock.now()).toBe(1301)
 })
 
-test('who is behind the store’s clock sees at its deadline that it has passed, and does not ask again and again', async () => {
+test('with a local clock behind the store, settles at the deadline without polling', async () => {
   const { stage, wire, timers, start, state, first, second } = setUp()
   const deadline = await start()
   timers.behindMs = 600
@@ -65,12 +65,12 @@ test('who is behind the store’s clock sees at its deadline that it has passed,
   await expectOneEnd(stage, 's', 'r')
 })
 
-test('who is ahead of the store’s clock settles nothing before its deadline, and hears answers until then', async () => {
+test('with a local clock ahead of the store, settles nothing before the deadline and accepts answers until then', async () => {
   const { stage, wire, timers, runtime, start, state, first, second } = setUp()
   const deadline = await start()
   timers.behindMs = -TIMEOUT
   bounded(wire, 60)
-  // Who looks now thinks that the time is over.
+  // By the local clock the deadline has passed.
   first.open()
   await stage.clock.advance(deadline - 200 - stage.clock.now())
   expect(await state()).toBe('approval-requested')

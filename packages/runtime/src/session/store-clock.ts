@@ -1,21 +1,24 @@
 import type { Timers } from '@millrace/log'
 
-/** The store's clock, as far as it is known here: what the store said last, and what has passed here since. Whose own clock stands still or runs fast is put right by each look at the store. */
+/**
+ * Estimates the store's clock: the last time that the store returned, plus the local time since. Each `update` corrects
+ * a local clock that stands still or runs fast.
+ */
 export class StoreClock {
   readonly #timers: Timers
-  #said = 0
-  #saidAt = 0
+  #storeTime = 0
+  #localTime = 0
 
-  constructor(timers: Timers, said: number) {
+  constructor(timers: Timers, storeTime: number) {
     this.#timers = timers
-    this.update(said)
+    this.update(storeTime)
   }
 
-  /** What the store says, just now. */
-  readonly update = (said: number): void => {
-    this.#said = said
-    this.#saidAt = this.#timers.now()
+  /** Sets the store's current time. */
+  readonly update = (storeTime: number): void => {
+    this.#storeTime = storeTime
+    this.#localTime = this.#timers.now()
   }
 
-  readonly now = (): number => this.#said + Math.max(0, this.#timers.now() - this.#saidAt)
+  readonly now = (): number => this.#storeTime + Math.max(0, this.#timers.now() - this.#localTime)
 }

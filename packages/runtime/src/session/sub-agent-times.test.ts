@@ -5,14 +5,14 @@ import { SubAgentTimes } from './sub-agent-times.ts'
 const ROOT = 'r'
 const guest = { guest: 'ann' }
 
-/** What was said at some times, by agents or a guest; the time of `child:c` at the end. */
+/** The active time of `child:c` after these entries. */
 function timeAt(now: number, said: readonly (readonly [at: number, by: string | Origin, chunk: Chunk])[]): number {
   const waits = new SubAgentTimes()
   for (const [timestamp, by, chunk] of said) {
     const origin = typeof by === 'string' ? { runId: ROOT, lane: 'main', agentId: by, agentType: 'a', step: 1 } : by
     waits.add({ sequence: 1, timestamp, origin, chunk } satisfies Entry)
   }
-  return waits.timeOf('child:c', now)
+  return waits.activeTime('child:c', now)
 }
 
 const start = (agentType: string, toolCallId: string): Chunk => {
@@ -37,12 +37,12 @@ const resumed: Chunk = { type: 'run-resumed', mode: 'continue' }
 const child = 'child:c'
 
 describe('a sub-agent', () => {
-  test('is at work from its beginning on', () => {
+  test('is active from its start', () => {
     expect(timeAt(90, [])).toBe(0)
     expect(timeAt(90, [[10, ROOT, start('child', 'c')]])).toBe(80)
   })
 
-  test('is not while all that it has open waits for people or clients', () => {
+  test('is not active while all its open calls wait for people or clients', () => {
     const said = [
       [10, ROOT, start('child', 'c')],
       [20, child, made('k1')],
@@ -57,7 +57,7 @@ describe('a sub-agent', () => {
     expect(timeAt(90, [...said, [50, child, { type: 'step-start' }]])).toBe(50)
   })
 
-  test('that is a workflow is not while its questions wait, and goes on with each hook by itself', () => {
+  test('a workflow is not active while its interrupts wait, and each hook continues on its own', () => {
     const on = (lane: string) => ({ runId: ROOT, lane, agentId: child, agentType: 'a', step: 1, node: 'n' })
     const question = (interruptId: string): Chunk => ({ type: 'interrupt', interruptId, input: { kind: 'text' } })
     const answer = (interruptId: string): Chunk => ({ type: 'interrupt-response', interruptId, response: 'so' })
@@ -70,14 +70,14 @@ describe('a sub-agent', () => {
     expect(timeAt(90, said)).toBe(10)
     expect(timeAt(90, [...said, [50, guest, answer('q1')]])).toBe(10)
     expect(timeAt(90, [...said, [50, guest, answer('q1')], [60, guest, response('k1')]])).toBe(40)
-    // While a model speaks for another of its hooks it is at work, and what these have asked for stays asked.
+    // It is active while a model streams for another hook, and the interrupts stay open.
     const speaks = [...said, [50, on('main/c/z'), { type: 'step-start' }]] as const
     expect(timeAt(90, speaks)).toBe(50)
     expect(timeAt(90, [...speaks, [60, on('main/c/z'), { type: 'step-finish' }]])).toBe(20)
     expect(timeAt(90, [...speaks, [60, on('main/c/z'), { type: 'step-discarded', reason: 'x' }]])).toBe(20)
   })
 
-  test('is while anything of it goes on', () => {
+  test('is active while any of its calls runs', () => {
     const said = [
       [10, ROOT, start('child', 'c')],
       [20, child, made('k1')],
@@ -89,7 +89,7 @@ describe('a sub-agent', () => {
     expect(timeAt(90, [...said, [40, child, output('k2')]])).toBe(30)
   })
 
-  test('waits for a client after the approval, and for nobody after a denial', () => {
+  test('waits for a client after an approval, and does not wait after a denial', () => {
     const said = [
       [10, ROOT, start('child', 'c')],
       [20, child, made('k1', 'client')],
@@ -99,7 +99,7 @@ describe('a sub-agent', () => {
     expect(timeAt(90, [...said, [50, guest, response('k1', false)]])).toBe(50)
   })
 
-  test('waits while those wait that work for it', () => {
+  test('waits while its own sub-agents wait', () => {
     const below = 'below:k1'
     const said = [
       [10, ROOT, start('child', 'c')],
@@ -113,7 +113,7 @@ describe('a sub-agent', () => {
     expect(timeAt(90, [...said, [40, child, end('below', 'k1')]])).toBe(70)
   })
 
-  test('waits with the run, and nothing counts twice', () => {
+  test('waits while the run is paused, and counts no time twice', () => {
     const said = [
       [10, ROOT, start('child', 'c')],
       [20, child, made('k1')],
@@ -121,7 +121,7 @@ describe('a sub-agent', () => {
       [40, ROOT, paused],
     ] as const
     expect(timeAt(90, said)).toBe(10)
-    // Another was answered.
+    // Another interrupt was answered.
     expect(timeAt(90, [...said, [60, ROOT, resumed]])).toBe(10)
     expect(timeAt(90, [...said, [50, guest, response('k1')], [60, ROOT, resumed]])).toBe(40)
     const idle = [

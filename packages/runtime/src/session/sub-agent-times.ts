@@ -1,70 +1,70 @@
-// The working time of a run's sub-agents, from its entries alone. Time in which the run is paused, or in which everything that the sub-agent has open waits
-// for an answer, does not count.
+// Computes the active time of a run's sub-agents from its entries alone. Time in which the run is paused, or in which
+// all open calls of the sub-agent wait for an answer, does not count.
 
 import { type Chunk, type Entry, isGuest, type WriterOrigin } from '@millrace/protocol'
 
-/** A call, or a question of a workflow's. */
+/** A tool call, or an interrupt of a workflow. */
 interface TimedCall {
   readonly agentId: string
   readonly lane: string
   waitsForAnswer: boolean
   waitsForClient: boolean
-  /** Who works for it. */
+  /** The sub-agent that executes it. */
   child: string | undefined
 }
 
 interface TimedAgent {
-  readonly began: number
+  readonly startedAt: number
   readonly parentId: string
-  /** The calls that have no outcome. */
+  /** Calls without an outcome. */
   readonly open: Set<string>
-  /** The lanes on which a model is speaking. */
-  readonly speaking: Set<string>
-  /** For how long it waited before. */
-  waited: number
-  /** Since when it waits, if it does. */
-  since: number | undefined
+  /** Lanes on which a model streams. */
+  readonly streamingLanes: Set<string>
+  /** Time that it waited before, in ms. */
+  waitedMs: number
+  /** When it started to wait; undefined if it does not wait. */
+  waitingSince: number | undefined
 }
 
 export class SubAgentTimes {
   readonly #agents = new Map<string, TimedAgent>()
-  /** The open calls and questions of sub-agents, by their ids. */
+  /** Open calls and interrupts of sub-agents, by id. */
   readonly #calls = new Map<string, TimedCall>()
   #isPaused = false
 
-  /** For how long a sub-agent that has not ended was at work until now. */
-  timeOf(agentId: string, now: number): number {
-    const { began = now, waited = 0, since = now } = this.#agents.get(agentId) ?? {}
+  /** Active time of a sub-agent that has not ended, in ms. */
+  activeTime(agentId: string, now: number): number {
+    const { startedAt: began = now, waitedMs: waited = 0, waitingSince: since = now } = this.#agents.get(agentId) ?? {}
     return Math.max(0, Math.min(since, now) - began - waited)
   }
 
-  /** Goes on with the next entry of the run, or of a guest. */
+  /** Adds the next entry of the run, or of a guest. */
   add({ chunk, origin, timestamp }: Entry): void {
-    if (!isGuest(origin)) this.#say(origin, chunk, timestamp)
+    if (!isGuest(origin)) this.#applyDriverEntry(origin, chunk, timestamp)
     const call = this.#calls.get(idOf(chunk) ?? '')
     if (call === undefined) return
-    this.#settle(call, chunk)
-    this.#look(call.agentId, timestamp)
+    this.#applyAnswer(call, chunk)
+    this.#updateWaiting(call.agentId, timestamp)
   }
 
-  /** What only who drives the run says. */
-  #say({ agentId, lane }: WriterOrigin, chunk: Chunk, at: number): void {
+  /** Applies an entry that only the driver writes. */
+  #applyDriverEntry({ agentId, lane }: WriterOrigin, chunk: Chunk, at: number): void {
     switch (chunk.type) {
       case 'run-paused':
       case 'run-resumed':
         this.#isPaused = chunk.type === 'run-paused'
-        for (const id of this.#agents.keys()) this.#look(id, at)
+        for (const id of this.#agents.keys()) this.#updateWaiting(id, at)
         break
       case 'subagent-start': {
         const call = this.#calls.get(chunk.toolCallId)
         if (call) call.child = chunk.agentId
         this.#agents.set(chunk.agentId, {
-          began: at,
+          startedAt: at,
           parentId: agentId,
           open: new Set(),
-          speaking: new Set(),
-          waited: 0,
-          since: undefined,
+          streamingLanes: new Set(),
+          waitedMs: 0,
+          waitingSince: undefined,
         })
         break
       }
@@ -73,15 +73,15 @@ export class SubAgentTimes {
         this.#agents.delete(chunk.agentId)
         break
       case 'step-start':
-        // Nobody waits for what a step that was discarded has asked for: on its own lane, as hooks of a workflow have steps side by side.
+        // Calls of a discarded step are dropped. Only on its lane, because hooks of a workflow run steps in parallel.
         this.#close(agentId, lane)
-        this.#agents.get(agentId)?.speaking.add(lane)
-        this.#look(agentId, at)
+        this.#agents.get(agentId)?.streamingLanes.add(lane)
+        this.#updateWaiting(agentId, at)
         break
       case 'step-finish':
       case 'step-discarded':
-        this.#agents.get(agentId)?.speaking.delete(lane)
-        this.#look(agentId, at)
+        this.#agents.get(agentId)?.streamingLanes.delete(lane)
+        this.#updateWaiting(agentId, at)
         break
       case 'tool-input-available': {
         const { executor } = chunk
@@ -90,7 +90,7 @@ export class SubAgentTimes {
         break
       }
       case 'interrupt':
-        // What else of its node goes on meanwhile no entry tells.
+        // No entry shows which other hooks of the node continue meanwhile.
         this.#open(chunk.interruptId, agentId, lane, { waitsForAnswer: true })
         break
       case 'tool-approval-request': {
@@ -100,19 +100,19 @@ export class SubAgentTimes {
     }
   }
 
-  #open(id: string, agentId: string, lane: string, waits: Partial<TimedCall>): void {
+  #open(id: string, agentId: string, lane: string, flags: Partial<TimedCall>): void {
     const agent = this.#agents.get(agentId)
     if (agent === undefined) return
     agent.open.add(id)
-    this.#calls.set(id, { agentId, lane, waitsForAnswer: false, waitsForClient: false, child: undefined, ...waits })
+    this.#calls.set(id, { agentId, lane, waitsForAnswer: false, waitsForClient: false, child: undefined, ...flags })
   }
 
-  /** What anybody may say of a call. */
-  #settle(call: TimedCall, chunk: Chunk): void {
+  /** Applies a chunk that a driver or a guest may write about a call. */
+  #applyAnswer(call: TimedCall, chunk: Chunk): void {
     switch (chunk.type) {
       case 'tool-approval-response':
         call.waitsForAnswer = false
-        // What was denied no client runs.
+        // A client does not execute a denied call.
         call.waitsForClient &&= chunk.approved
         break
       case 'tool-output-available':
@@ -134,7 +134,7 @@ export class SubAgentTimes {
     this.#agents.get(agentId)?.open.delete(toolCallId)
   }
 
-  /** Nothing that an agent has open, or has open on a lane, is waited for any more. */
+  /** Drops the open calls of an agent, or those on one lane. */
   #close(agentId: string, lane?: string): void {
     const agent = this.#agents.get(agentId)
     for (const id of agent?.open ?? []) {
@@ -144,30 +144,30 @@ export class SubAgentTimes {
     }
   }
 
-  /** Notes that an agent begins to wait or goes on, and with it whom it works for. */
-  #look(agentId: string, at: number): void {
+  /** Updates whether an agent waits, and then its parent. */
+  #updateWaiting(agentId: string, at: number): void {
     const agent = this.#agents.get(agentId)
-    if (agent === undefined || this.#isWaiting(agent) === (agent.since !== undefined)) return
-    if (agent.since === undefined) agent.since = at
+    if (agent === undefined || this.#isWaiting(agent) === (agent.waitingSince !== undefined)) return
+    if (agent.waitingSince === undefined) agent.waitingSince = at
     else {
-      agent.waited += at - agent.since
-      agent.since = undefined
+      agent.waitedMs += at - agent.waitingSince
+      agent.waitingSince = undefined
     }
-    this.#look(agent.parentId, at)
+    this.#updateWaiting(agent.parentId, at)
   }
 
-  #isWaiting({ open, speaking }: TimedAgent): boolean {
+  #isWaiting({ open, streamingLanes: speaking }: TimedAgent): boolean {
     if (this.#isPaused) return true
-    return speaking.size === 0 && open.size > 0 && [...open].every(id => this.#waits(this.#calls.get(id)))
+    return speaking.size === 0 && open.size > 0 && [...open].every(id => this.#isCallWaiting(this.#calls.get(id)))
   }
 
-  #waits(call: TimedCall | undefined): boolean {
+  #isCallWaiting(call: TimedCall | undefined): boolean {
     if (call?.waitsForAnswer || call?.waitsForClient) return true
-    return call?.child !== undefined && this.#agents.get(call.child)?.since !== undefined
+    return call?.child !== undefined && this.#agents.get(call.child)?.waitingSince !== undefined
   }
 }
 
-/** The call or the question that a chunk is about, if it is about one. */
+/** The id of the call or interrupt that a chunk refers to. */
 function idOf(chunk: Chunk): string | undefined {
   const { toolCallId, interruptId } = chunk as { toolCallId?: string; interruptId?: string }
   return toolCallId ?? interruptId

@@ -22,7 +22,7 @@ afterEach(() => runtime.close())
 
 const PNG = Buffer.from([0x89, 0x50, 0x0a, 0x0a, 0])
 
-test('a file is kept with its session, once, with what it is', async () => {
+test('stores a file once per session, with its description', async () => {
   const { manager } = await make()
   const file = { data: PNG, mediaType: 'image/png', filename: 'a\nb.png' }
   const kept = await runtime.upload('s', file)
@@ -35,24 +35,24 @@ test('a file is kept with its session, once, with what it is', async () => {
   })
   expect(await runtime.upload('s', file)).toEqual(kept)
   expect(await runtime.uploaded('s', kept.hash)).toEqual(file)
-  // The same bytes may be something else to somebody else.
+  // The same bytes with another description are another file.
   const other = await runtime.upload('s', { data: PNG, mediaType: 'text/plain' })
   expect(await runtime.uploaded('s', other.hash)).toEqual({ data: PNG, mediaType: 'text/plain' })
-  // It is no large value of an entry, and of no other session.
+  // It is neither a large value of an entry nor visible in other sessions.
   expect(await manager.blob('s', kept.hash)).toBeUndefined()
   await manager.createStream('t')
   expect(await runtime.uploaded('t', kept.hash)).toBeUndefined()
   expect(await runtime.uploaded('s', `../${kept.hash}`)).toBeUndefined()
 })
 
-test('a session that is not there keeps nothing, and says so', async () => {
+test('rejects an upload to a missing session', async () => {
   await make()
   await expect(runtime.upload('nowhere', { data: PNG, mediaType: 'image/png' })).rejects.toMatchObject({
     code: 'session_unknown',
   })
 })
 
-test('a message that names a file reaches the model as its bytes, in forks too; the log keeps the name alone', async () => {
+test('sends the bytes of a referenced file to the model, also in forks, and logs only its URL', async () => {
   await make()
   const { url } = await runtime.upload('s', { data: PNG, mediaType: 'image/png', filename: 'a.png' })
   const parts = [{ type: 'file', mediaType: 'image/png', url }] as const
@@ -71,7 +71,7 @@ test('a message that names a file reaches the model as its bytes, in forks too; 
   expect(view.messages[0]?.parts).toMatchObject([{ type: 'file', url }])
 })
 
-test('a run whose message names a file that is not there fails, and says which', async () => {
+test('fails a run that refers to a missing file, with its hash in the error', async () => {
   await make()
   const parts = [{ type: 'file', mediaType: 'image/png', url: 'upload:abc' }] as const
   const run = await runtime.start({ agent: helper, session: 's', input: { parts } })

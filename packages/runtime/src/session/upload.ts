@@ -1,4 +1,5 @@
-// Files that people give: bytes beside the log, kept as long as it. A message names one by its url, and the model gets the bytes.
+// Uploaded files. They are stored next to the log and live as long as it. A message refers to a file by URL, and the
+// model gets its bytes.
 
 import { createHash } from 'node:crypto'
 import type { StreamManager } from '@millrace/log'
@@ -16,72 +17,77 @@ export interface UploadInput {
 /** A stored file, with the URL by which a message refers to it. */
 export interface StoredUpload {
   readonly hash: string
-  /** `upload:<hash>`: what a part `{ type: 'file', mediaType, url }` of a message says. */
+  /** `upload:<hash>`, for a part `{ type: 'file', mediaType, url }` of a message. */
   readonly url: string
   readonly bytes: number
   readonly mediaType: string
   readonly filename?: string
 }
 
-/** Beside the blobs of entries, which are called by their hash alone. */
+/** The prefix separates uploads from the blobs of entries, whose key is the hash alone. */
 const keyOf = (hash: string): string => `upload-${hash}`
 
 const SCHEME = 'upload:'
 
-/** The hash that a url names, if it is an upload's; it may be none that anything was ever kept under. */
-export const uploadIn = (url: string): string | undefined =>
+/** The hash in the URL of an upload; undefined for other URLs. The session may not have the file. */
+export const uploadHashOf = (url: string): string | undefined =>
   url.startsWith(SCHEME) ? url.slice(SCHEME.length) : undefined
 
-/** What a message calls a file once a session keeps it. */
+/** The URL of a file after it is uploaded. */
 export function uploadUrlOf(upload: UploadInput): string {
-  const hash = createHash('sha256').update(headOf(upload)).update(upload.data).digest('hex')
+  const hash = createHash('sha256').update(headerOf(upload)).update(upload.data).digest('hex')
   return `${SCHEME}${hash}`
 }
 
-const aboutOf = ({ mediaType, filename }: UploadInput) => ({ mediaType, ...(filename !== undefined && { filename }) })
+const descriptionOf = ({ mediaType, filename }: UploadInput) => ({
+  mediaType,
+  ...(filename !== undefined && { filename }),
+})
 
-/** What a file is stands before it, on a line of its own: one blob cannot be there by half. */
-const headOf = (upload: UploadInput): Buffer => Buffer.from(`${JSON.stringify(aboutOf(upload))}\n`)
+/** The description is stored in the same blob, as the first line, so that both are stored or neither. */
+const headerOf = (upload: UploadInput): Buffer => Buffer.from(`${JSON.stringify(descriptionOf(upload))}\n`)
 
-/** Keeps a file with a session, under the hash of its bytes and of what it is: the same file twice is kept once. */
-export async function keepUpload(
+/** Stores a file in a session, keyed by the hash of its bytes and description: the same file is stored once. */
+export async function storeUpload(
   manager: StreamManager,
   sessionId: string,
   upload: UploadInput,
 ): Promise<StoredUpload> {
   const { data } = upload
-  const kept = Buffer.concat([headOf(upload), data])
-  const hash = createHash('sha256').update(kept).digest('hex')
-  await manager.store.putBlob(sessionId, keyOf(hash), kept)
-  // A log that is not there keeps nothing, and says nothing of it.
+  const blob = Buffer.concat([headerOf(upload), data])
+  const hash = createHash('sha256').update(blob).digest('hex')
+  await manager.store.putBlob(sessionId, keyOf(hash), blob)
+  // Storing a blob of a missing log fails silently.
   if ((await manager.getInfo(sessionId)) === null) throw sessionUnknown(sessionId)
-  return { hash, url: `${SCHEME}${hash}`, bytes: data.byteLength, ...aboutOf(upload) }
+  return { hash, url: `${SCHEME}${hash}`, bytes: data.byteLength, ...descriptionOf(upload) }
 }
 
-/** A file that a session keeps; undefined where it keeps none under that hash. */
+/** Reads a file of a session; undefined if the session has none with that hash. */
 export async function readUpload(
   manager: StreamManager,
   sessionId: string,
   hash: string,
 ): Promise<UploadInput | undefined> {
-  const kept = /^[0-9a-f]{64}$/.test(hash) ? await manager.blob(sessionId, keyOf(hash)) : undefined
-  if (kept === undefined) return undefined
-  const end = kept.indexOf(0x0a)
-  const about = JSON.parse(Buffer.from(kept.subarray(0, end)).toString()) as Omit<UploadInput, 'data'>
-  return { ...about, data: kept.subarray(end + 1) }
+  const blob = /^[0-9a-f]{64}$/.test(hash) ? await manager.blob(sessionId, keyOf(hash)) : undefined
+  if (blob === undefined) return undefined
+  const end = blob.indexOf(0x0a)
+  const description = JSON.parse(Buffer.from(blob.subarray(0, end)).toString()) as Omit<UploadInput, 'data'>
+  return { ...description, data: blob.subarray(end + 1) }
 }
 
-/** There is no such file in the session. */
+/** The error for a file that the session does not have. */
 export const uploadUnknown = (hash: string): MillraceError =>
-  new MillraceError('upload_unknown', `${SCHEME}${hash.slice(0, 64)}: the session keeps no such file: upload it first`)
+  new MillraceError('upload_unknown', `${SCHEME}${hash.slice(0, 64)}: the session has no such file: upload it first`)
 
-/** The messages with the bytes of the files that they name; throws where the session does not keep one of them. */
+/**
+ * Replaces the URLs of uploads in messages by their bytes. @throws {MillraceError} if the session does not have a file.
+ */
 export async function withUploads(
   manager: StreamManager,
   sessionId: string,
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
-  const whole = async (part: Part): Promise<Part> => {
+  const withBytes = async (part: Part): Promise<Part> => {
     const hash = hashOf(part)
     if (hash === undefined) return part
     const upload = await readUpload(manager, sessionId, hash)
@@ -90,14 +96,14 @@ export async function withUploads(
     const url = `data:;base64,${Buffer.from(data).toString('base64')}`
     return { ...(filename !== undefined && { filename }), ...part, url } as Part
   }
-  const isNaming = ({ parts }: Message) => parts.some(part => hashOf(part) !== undefined)
-  if (!messages.some(isNaming)) return messages
+  const hasUpload = ({ parts }: Message) => parts.some(part => hashOf(part) !== undefined)
+  if (!messages.some(hasUpload)) return messages
   return Promise.all(
     messages.map(async message =>
-      isNaming(message) ? { ...message, parts: await Promise.all(message.parts.map(whole)) } : message,
+      hasUpload(message) ? { ...message, parts: await Promise.all(message.parts.map(withBytes)) } : message,
     ),
   )
 }
 
 const hashOf = (part: Part): string | undefined =>
-  part.type === 'file' && 'url' in part ? uploadIn(part.url) : undefined
+  part.type === 'file' && 'url' in part ? uploadHashOf(part.url) : undefined

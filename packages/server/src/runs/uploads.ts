@@ -1,4 +1,4 @@
-import { uploadIn, uploadUnknown } from '@millrace/runtime/internal'
+import { uploadHashOf, uploadUnknown } from '@millrace/runtime/internal'
 import { Refusal } from '../errors/refusal.ts'
 import type { Services } from '../routing/services.ts'
 import type { RunMessage } from './run-input.ts'
@@ -18,7 +18,7 @@ export async function assertUploaded(
   const { attachedBytes } = services.limits
   // What parts are made of is checked where they are appended: here a url may still be anything.
   const urls = input.parts.flatMap(part => (part.type === 'file' && typeof part.url === 'string' ? [part.url] : []))
-  const hashes = new Set(urls.flatMap(url => uploadIn(url) ?? []))
+  const hashes = new Set(urls.flatMap(url => uploadHashOf(url) ?? []))
   let bytes = 0
   for (const hash of hashes) {
     const upload = await services.runtime.uploaded(sessionId, hash)

@@ -28,5 +28,5 @@ async function usageOf({ parent, session, runId, agentId, program, lane }: Progr
   if (parent === undefined) return session.run(runId)?.usage ?? {}
   if (program.budget.tokens === Number.POSITIVE_INFINITY) return {}
   // Whoever works in the message of a workflow is known by its lane alone.
-  return parent.agentId === agentId ? session.usageOn(runId, lane(0).origin) : session.usageOf(runId, agentId)
+  return parent.agentId === agentId ? session.hookUsage(runId, lane(0).origin) : session.usageOf(runId, agentId)
 }

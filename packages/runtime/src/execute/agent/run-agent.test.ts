@@ -154,7 +154,7 @@ test('a call that was cut off is tried again under the same key', async () => {
 })
 
 test.each<[string, unknown, string]>([
-  ['two tools of one name', [named('x'), named('x')], 'agent broken: tools: there are two by the name x'],
+  ['two tools of one name', [named('x'), named('x')], 'agent broken: tools: duplicate name x'],
   ['no tools at all', undefined, 'agent broken: tools: expected an array, found undefined'],
 ])('an agent that computes %s fails, and says why', async (_, tools, message) => {
   const { model } = heardModel([{ text: 'Done.' }])

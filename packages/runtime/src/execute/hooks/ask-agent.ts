@@ -73,7 +73,7 @@ async function giveState({ execution, lane }: HookCall, { name, initialState }: 
 async function limitTime(call: HookCall, { name, budget: { time } }: Agent): Promise<AbortSignal | undefined> {
   const { session, runId, timers, clock } = call.execution.work
   if (time === Number.POSITIVE_INFINITY) return undefined
-  const left = time - (await session.timeOn(runId, call.lane.origin, clock()))
+  const left = time - (await session.hookActiveTime(runId, call.lane.origin, clock()))
   if (left > MAX_TIMER_MS) return undefined
   const overtime = () => new BudgetError('budget_time', `agent ${name} has taken longer than ${time} ms`)
   if (left <= 0) throw overtime()

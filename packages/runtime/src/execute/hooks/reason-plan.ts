@@ -217,7 +217,7 @@ function callablesOf(options: AnyReasonOptions, emit: boolean): Pick<Agent, 'too
   const names = new Set<string>()
   const known = givenOf(options).map((callable): Callable => {
     const { name, executor } = callable
-    if (names.has(name)) throw new ValidationError(`useReason: tools: there are two by the name ${name}`)
+    if (names.has(name)) throw new ValidationError(`useReason: tools: duplicate name ${name}`)
     names.add(name)
     // What it gave would be the answer, which nobody has checked, and of which nobody was asked.
     if (executor === 'server' && callable.finish && (options.outputSchema || options.interrupt)) {
@@ -256,7 +256,7 @@ function callablesOf(options: AnyReasonOptions, emit: boolean): Pick<Agent, 'too
 function givenOf({ tools = [], subAgents = [] }: AnyReasonOptions): readonly Callable[] {
   for (const [index, tool] of tools.entries()) {
     if (tool?.executor !== undefined) continue
-    throw new ValidationError(`useReason: tools.${index}: expected what tool() or providerTool() gives`)
+    throw new ValidationError(`useReason: tools.${index}: expected the result of tool() or providerTool()`)
   }
   return [...tools, ...subAgents.map((one, index) => subAgentOf(`useReason: subAgents.${index}`, one))]
 }

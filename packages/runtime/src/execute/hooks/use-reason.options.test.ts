@@ -281,7 +281,10 @@ test.each<[unknown, string]>([
   [{ model, input: '' }, 'useReason: input: expected something to say'],
   [{ model, input: 'x', system: 7 }, 'useReason: system: expected text, found 7'],
   [{ model, input: 'x', temperature: '1' }, 'useReason: temperature: expected a number, found "1"'],
-  [{ model, input: 'x', maxOutputTokens: 0 }, 'useReason: maxOutputTokens: expected a whole number from 1 on, found 0'],
+  [
+    { model, input: 'x', maxOutputTokens: 0 },
+    'useReason: maxOutputTokens: expected a whole number of at least 1, found 0',
+  ],
   [{ model, input: 'x', stopSequences: 'END' }, 'useReason: stopSequences: expected an array of texts'],
   [{ model, input: 'x', abortSignal: {} }, 'useReason: abortSignal: expected an AbortSignal, found an object'],
   [
@@ -323,7 +326,7 @@ test.each<[unknown, string]>([
   [{ model, input: 'x', interrupt: { modes: 'optional' } }, 'useReason: interrupt.modes: there is no such option'],
   [{ model, input: 'x', interrupt: {} }, 'useReason: interrupt.requestSchema: expected a Standard Schema'],
   [{ model, input: 'x', interrupt: { mode: 'maybe' } }, 'useReason: interrupt.mode: expected required or optional'],
-  [{ model, input: 'x', tools: [{}] }, 'useReason: tools.0: expected what tool()'],
+  [{ model, input: 'x', tools: [{}] }, 'useReason: tools.0: expected the result of tool()'],
   [{ model, input: 'x', toolExecution: { maxSteps: 0 } }, 'useReason: toolExecution.maxSteps: expected a whole number'],
   [{ model, input: 'x', toolExecution: { approval: { none: true } } }, 'there is no tool by the name none'],
   [{ model, input: 'x', maxRetries: -1 }, 'useReason: maxRetries: expected a whole number from 0 on, found -1'],

@@ -296,5 +296,5 @@ test('two tools of one name are refused', async () => {
       tools: [counted('a').own, counted('a').own],
     }).catch((why: unknown) => why),
   )
-  expect(given).toMatchObject({ message: 'useReason: tools: there are two by the name a' })
+  expect(given).toMatchObject({ message: 'useReason: tools: duplicate name a' })
 })

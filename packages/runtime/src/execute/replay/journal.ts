@@ -2,7 +2,7 @@
 
 import type { BatchItem, Lane } from '@millrace/log'
 import type { Chunk, Hook, Json } from '@millrace/protocol'
-import { pieceOf } from '../../session/key.ts'
+import { partOfKey } from '../../session/key.ts'
 import type { Session } from '../../session/session.ts'
 import { checkpointId } from '../program-execution.ts'
 import type { WorkflowPosition } from './position.ts'
@@ -111,7 +111,7 @@ export const commitSuffix = ({ hookId, result: { asked } }: HookRecord): string 
 export async function programAt(session: Session, runId: string): Promise<string | undefined> {
   const id = positionIdOf('')
   const hooks = session.view.internal?.hooks.filter(hook => hook.runId === runId && hook.hookId === id) ?? []
-  const [record] = (await session.wholeHooks(hooks)).map(parseHookRecord)
+  const [record] = (await session.hooksWithLargeValues(hooks)).map(parseHookRecord)
   return (record?.result.value as Partial<WorkflowPosition> | undefined)?.program
 }
 
@@ -135,7 +135,7 @@ export class Journal {
       if (execution.includes(':')) continue
       if (localId === POSITION) position = result.value
       else if (localId.startsWith(STATE_PREFIX)) {
-        this.state.set(pieceOf(localId.slice(STATE_PREFIX.length)), result.value)
+        this.state.set(partOfKey(localId.slice(STATE_PREFIX.length)), result.value)
       } else if (localId === execution) this.#ends.set(execution, result)
       else this.recordsOf(execution).set(hookId, record)
     }

@@ -35,7 +35,7 @@ export async function readResumePoint(session: Session, runId: string): Promise<
   const entries = all.slice(0, count)
   const fold = new Fold()
   fold.apply(entries.filter(isRecord))
-  const hooks = (await session.wholeHooks(fold.view().internal?.hooks ?? [])).map(parseHookRecord)
+  const hooks = (await session.hooksWithLargeValues(fold.view().internal?.hooks ?? [])).map(parseHookRecord)
   const { position } = new Journal(hooks, '')
   // A run that stopped before it had copied everything has no position: continue where it would have.
   if (position === undefined) return readResumePoint(session, resume.runId)

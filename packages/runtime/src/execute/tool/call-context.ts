@@ -7,7 +7,7 @@ import { PROVIDER_CONTENT } from '../../model/model-answer.ts'
 import { keyOf } from '../../session/key.ts'
 import { StateUpdates } from '../../session/state-updates.ts'
 import type { AgentExecution } from '../program-execution.ts'
-import { jsonOf } from './json.ts'
+import { toolJson } from './json.ts'
 
 export interface CallContext {
   readonly context: ToolContext
@@ -68,7 +68,7 @@ export function callContext({ work, step, toolCallId, lane, abortSignal }: CallP
         if (type === PROVIDER_CONTENT) {
           throw new ToolError(`emit: ${name} is what content of providers is called: choose another name`)
         }
-        const json = jsonOf(data, type)
+        const json = toolJson(data, type)
         return writeOrFail(type, () =>
           lane.write({
             type,

@@ -210,7 +210,7 @@ async function limitTime(
   agentId: string,
   controller: AbortController,
 ): Promise<() => void> {
-  const left = time === Number.POSITIVE_INFINITY ? time : time - (await session.timeOf(runId, agentId, clock()))
+  const left = time === Number.POSITIVE_INFINITY ? time : time - (await session.activeTime(runId, agentId, clock()))
   if (left > MAX_TIMER_MS) return () => {}
   const overtime = () => new BudgetError('budget_time', `${kind} ${name} has taken longer than ${time} ms`)
   if (left <= 0) throw overtime()

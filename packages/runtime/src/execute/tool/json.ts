@@ -3,7 +3,7 @@ import { ToolError } from '../../error/error.ts'
 import { toJson } from '../../schema/json.ts'
 
 /** A value as JSON has it; nothing is null. Throws where it is none. */
-export function jsonOf(value: unknown, what: string): Json {
+export function toolJson(value: unknown, what: string): Json {
   if (value === undefined) return null
   return toJson(value, cause => {
     const found = cause === undefined ? ` but a ${typeof value}` : ''

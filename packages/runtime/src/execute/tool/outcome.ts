@@ -12,7 +12,7 @@ import { validate } from '../../schema/schema.ts'
 import type { StateUpdates } from '../../session/state-updates.ts'
 import type { AgentExecution } from '../program-execution.ts'
 import { type CallContext, callContext, writeOrFail } from './call-context.ts'
-import { jsonOf } from './json.ts'
+import { toolJson } from './json.ts'
 
 /** What came of a call, before it is in the log. */
 export interface Outcome {
@@ -105,9 +105,9 @@ async function run(tool: Tool, call: ToolPart, own: CallContext, lane: Lane, tim
   if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
   const value = await lastOf(tool.execute(taken.value, own.context), call, own, lane, timers)
   const what = `what ${name} returned`
-  if (output === undefined) return jsonOf(value, what)
+  if (output === undefined) return toolJson(value, what)
   const checked = await validate(output, value)
-  if (!('problem' in checked)) return jsonOf(checked.value, what)
+  if (!('problem' in checked)) return toolJson(checked.value, what)
   throw new ToolError(`${what} does not fit: ${checked.problem}`, { code: 'tool_output_invalid', cause: checked.cause })
 }
 
@@ -127,7 +127,7 @@ async function lastOf(
     if (!own.isOpen()) return execution.return(undefined)
     last = value
     try {
-      const output = jsonOf(value, `what ${toolName} yielded`)
+      const output = toolJson(value, `what ${toolName} yielded`)
       await writeOrFail(`what ${toolName} yielded`, () =>
         lane.write({ type: 'tool-output-available', toolCallId, output, preliminary: true, executor: 'server' }),
       )

@@ -297,12 +297,12 @@ test('a definition that could not work is refused at once', () => {
   const { agent: child } = scripted('child', [])
   const named = (name: string) => () => subAgent(child, { name })
   expect(named('no spaces')).toThrow(/tool/)
-  expect(() => subAgent(null as never)).toThrow(/expected what agent\(\) or workflow\(\) gives/)
+  expect(() => subAgent(null as never)).toThrow(/expected the result of agent\(\) or workflow\(\)/)
   expect(() => subAgent(child, { prompt: 'x' as never })).toThrow(/prompt: expected a function/)
-  expect(() => agent({ name: 'a', model: child.model, subAgents: [child, child] })).toThrow(/two by the name child/)
+  expect(() => agent({ name: 'a', model: child.model, subAgents: [child, child] })).toThrow(/duplicate name child/)
   const same = tool({ name: 'child', inputSchema: z.object({}), execute: () => 1 })
   expect(() => agent({ name: 'a', model: child.model, tools: [same], subAgents: [child] })).toThrow(
-    /two by the name child/,
+    /duplicate name child/,
   )
   expect(() => agent({ name: 'a', model: child.model, subAgents: [{}] as never })).toThrow(/subAgents.0/)
   expect(() => agent({ name: 'a', model: child.model, subAgents: child as never })).toThrow(

@@ -6,7 +6,7 @@ import type { Json, ToolPart } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
 import { branchesOf } from '../../define/wiring.ts'
 import type { Migration, Workflow } from '../../define/workflow.ts'
-import { jsonOf } from '../../define/workflow-checks.ts'
+import { jsonOption } from '../../define/workflow-checks.ts'
 import { describeType } from '../../error/check-object.ts'
 import { MillraceError } from '../../error/error.ts'
 import type { ProgramExecution } from '../program-execution.ts'
@@ -113,7 +113,7 @@ function asked(
     throw changed(place, `it returned ${found(to)} for node ${at.node}: expected { node, input } or nothing`)
   }
   try {
-    return { node: to['node'], input: jsonOf(`${place}: input`, to['input']) }
+    return { node: to['node'], input: jsonOption(`${place}: input`, to['input']) }
   } catch (cause) {
     throw changed(place, `it returned an input that is no JSON for node ${at.node}`, cause)
   }

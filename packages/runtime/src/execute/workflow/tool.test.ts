@@ -239,7 +239,7 @@ describe('a workflow as a tool', () => {
     expect(subAgent(own, { jsonSchema: { type: 'object' } }).jsonSchema).toEqual({ type: 'object' })
     expect(() => subAgent(single(() => {}, { id: 'a.b' }))).toThrow(/name/)
     expect(() => agent({ name: 'a', model: scriptedModel([]), subAgents: [{} as never] })).toThrow(
-      /subAgents\.0: expected what agent\(\), workflow\(\) or subAgent\(\) gives/,
+      /subAgents\.0: expected the result of agent\(\), workflow\(\) or subAgent\(\)/,
     )
   })
 })
