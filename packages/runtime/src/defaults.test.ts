@@ -22,7 +22,7 @@ import {
 import { REASON_STEPS } from './execute/hooks/reason-plan.ts'
 import { MAX_HOOK_ID_LENGTH } from './execute/replay/replay.ts'
 import { MAX_STATE, MAX_STATE_VALUE } from './execute/replay/state.ts'
-import { LONGEST_RESULT } from './execute/tool/delegate.ts'
+import { MAX_REPEATED_RESULT_LENGTH } from './execute/tool/delegate.ts'
 import { workflow } from './index.ts'
 import { DEFAULT_BACKOFF } from './model/backoff.ts'
 import { FORM_CHECK_TIMEOUT_MS, MAX_FORM_DEPTH, MAX_FORM_LENGTH } from './schema/form-response.ts'
@@ -63,7 +63,7 @@ test.each([
   ['pauses and ends told at a time', `${CONCURRENT_NOTICES}`],
   ['pauses and ends that wait for that', MOST_WAITING.toLocaleString('en')],
   ['pauses and ends that are owed', `${MAX_NOTICES}`],
-  ['its result, told again by `subagent-end`', `${LONGEST_RESULT / 1024} KiB`],
+  ['its result, told again by `subagent-end`', `${MAX_REPEATED_RESULT_LENGTH / 1024} KiB`],
   ['`useReason`: `maxRetries`', `${MAX_RETRIES}`],
   ['the `id` of a hook', `${MAX_HOOK_ID_LENGTH} characters`],
   ['a value of `useNodeState` or `useWorkflowState`', `${MAX_STATE_VALUE / 1024} KiB`],

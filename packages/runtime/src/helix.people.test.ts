@@ -81,7 +81,7 @@ describe('what waits for a person', () => {
 describe('what waits for a client', () => {
   test('an answer after the deadline counts, for as long as the model was told nothing else (Helix 17)', async () => {
     const stage = new VirtualCluster()
-    const { agent: own, heard } = caller([locate], [call('locate', 'c1')])
+    const { agent: own, modelCalls } = caller([locate], [call('locate', 'c1')])
     const owner = stage.process(() => [own])
     await owner.runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
     await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
@@ -91,7 +91,7 @@ describe('what waits for a client', () => {
     await server.runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
     stage.process(() => [own])
     expect(await stage.ended('s', 'r')).toBe('completed')
-    expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'text', value: 'Bern' } })
+    expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'text', value: 'Bern' } })
   })
 
   test('an answer that comes too late is told so, and never dropped in silence (Helix 17)', async () => {

@@ -146,8 +146,8 @@ describe('what goes wrong', () => {
 
   test('the text of an error never reaches anybody but the logger (Helix 20)', async () => {
     const secret = 'sk-very-secret'
-    const heard: unknown[] = []
-    const logger = { ...quiet, error: (_: string, { cause }: { cause?: unknown }) => heard.push(cause) }
+    const modelCalls: unknown[] = []
+    const logger = { ...quiet, error: (_: string, { cause }: { cause?: unknown }) => modelCalls.push(cause) }
     const failing = calling(() => {
       throw new Error(`the key ${secret} was refused`)
     }).own
@@ -170,7 +170,7 @@ describe('what goes wrong', () => {
     }
     expect(statuses).toEqual(['completed', 'failed', 'failed'])
     expect(JSON.stringify(await logOf(runtime, 's'))).not.toContain(secret)
-    expect(heard.map(String).join()).toContain(secret)
+    expect(modelCalls.map(String).join()).toContain(secret)
     const errors = (await logOf(runtime, 's')).flatMap(({ chunk }) => (chunk.type === 'error' ? [chunk] : []))
     expect(errors.map(({ code, category }) => [code, category])).toEqual([
       ['provider_error', 'provider'],

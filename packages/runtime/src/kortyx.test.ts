@@ -97,7 +97,7 @@ describe('approvals', () => {
 
   test('input is checked before anybody is asked, and what nobody knows ends no run (Kortyx 3.7)', async () => {
     const pay = counted('pay', true)
-    const { agent: own, heard } = caller(
+    const { agent: own, modelCalls } = caller(
       [pay.tool],
       [call('pay', 'c1', { n: 'all of it' }), call('no_such_tool', 'c2'), call('pay', 'c3', { n: 3 })],
     )
@@ -106,9 +106,9 @@ describe('approvals', () => {
     await approve(runtime, 'c3')
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(pay.ran).toEqual([3])
-    const told = resultsIn(heard[1] as never)
-    expect(told['c1']).toMatchObject({ type: 'error-text', value: expect.stringContaining('does not fit') })
-    expect(told['c2']).toMatchObject({ type: 'error-text', value: expect.stringContaining('there is no tool') })
+    const results = resultsIn(modelCalls[1] as never)
+    expect(results['c1']).toMatchObject({ type: 'error-text', value: expect.stringContaining('does not fit') })
+    expect(results['c2']).toMatchObject({ type: 'error-text', value: expect.stringContaining('there is no tool') })
   })
 
   test('a tool that waits and an output of the agent go together, and the JSON is no text (Kortyx 3.7)', async () => {
@@ -325,7 +325,7 @@ describe('the context of the server', () => {
         subAgents: [child],
       },
     )
-    const { runtime, run, told } = await begin(own.agent)
+    const { runtime, run, logged } = await begin(own.agent)
     await run.result()
     await approve(runtime, 'c1')
     expect(await run.result()).toMatchObject({ status: 'completed' })
@@ -339,6 +339,6 @@ describe('the context of the server', () => {
     for (const all of [await soundLog(runtime), await soundLog(broken.runtime), own.prompts]) {
       expect(JSON.stringify(all)).not.toContain(SECRET)
     }
-    expect(told.map(({ cause }) => String(cause)).join()).toContain(SECRET)
+    expect(logged.map(({ cause }) => String(cause)).join()).toContain(SECRET)
   })
 })

@@ -9,7 +9,7 @@ import type { Approval } from '../define/approval.ts'
 import type { Program } from '../define/program.ts'
 import type { SubAgent } from '../define/sub-agent.ts'
 import { type AnyTool, tool } from '../define/tool.ts'
-import { keeping, reportsOf, type Told } from '../execute/agent/play.fixture.ts'
+import { type LoggedMessage, recordingLogger, reportsOf } from '../execute/agent/play.fixture.ts'
 import { type ScriptedAnswer, scriptedModel } from '../model/scripted-model.ts'
 import type { Run } from './run.ts'
 import type { Runtime, StartOptions } from './runtime.ts'
@@ -24,7 +24,7 @@ export interface Begun {
   readonly runtime: Runtime
   readonly run: Run
   /** What the logger was told. */
-  readonly told: readonly Told[]
+  readonly logged: readonly LoggedMessage[]
 }
 
 /** Asks for a run of an agent. */
@@ -33,10 +33,10 @@ export async function begin(
   options: Partial<RuntimeOptions> = {},
   start: Partial<StartOptions> = {},
 ): Promise<Begun> {
-  const { logger, told } = keeping()
+  const { logger, logged } = recordingLogger()
   const runtime = testRuntime({ agents: [own], logger, ...options })
   const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', ...start, agent: own })
-  return { runtime, run, told }
+  return { runtime, run, logged }
 }
 
 /** The log of a session, in which nothing breaks the protocol; at its end nothing of an ended run is open. */

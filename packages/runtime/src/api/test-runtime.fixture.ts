@@ -48,7 +48,7 @@ export const echo: Agent<'echo'> = agent({
 }) as Agent<'echo'>
 
 /** An agent that says some words, waits for the gate, and says the others; `heard` is called with what it is sent. */
-export function patient({ opened }: Gate, heard: (prompt: string) => void = () => {}): Agent<'patient'> {
+export function patient({ opened }: Gate, modelCalls: (prompt: string) => void = () => {}): Agent<'patient'> {
   const model: LanguageModelV4 = {
     specificationVersion: 'v4',
     provider: 'test',
@@ -56,7 +56,7 @@ export function patient({ opened }: Gate, heard: (prompt: string) => void = () =
     supportedUrls: {},
     doGenerate: () => Promise.reject(new Error('it only streams')),
     async doStream({ abortSignal, prompt }) {
-      heard(JSON.stringify(prompt))
+      modelCalls(JSON.stringify(prompt))
       const parts = partsOf(opened)
       const stream = new ReadableStream<LanguageModelV4StreamPart>({
         start: controller => abortSignal?.addEventListener('abort', () => controller.error(abortSignal.reason)),

@@ -2,14 +2,14 @@
 
 import type { BatchItem } from '@millrace/log'
 import type { ToolPart } from '@millrace/protocol'
-import type { Need } from '../execute/tool/need.ts'
+import type { CallNeed } from '../execute/tool/call-need.ts'
 import { chunkOf, type Mutant, rewriting } from './run-mutants.fixture.ts'
 
 export interface PeopleMutant extends Mutant {
   /** What has to happen at the right point for it to show; it shows by chance soon enough, if nothing is said. */
   readonly by?: 'answer' | 'death-after'
   /** What a call is said to need. */
-  readonly need?: (need: Need, call: ToolPart) => Need
+  readonly need?: (need: CallNeed, call: ToolPart) => CallNeed
   /** The call that really runs. */
   readonly call?: (call: ToolPart) => ToolPart
   /** Whether a run pauses, whatever was answered. */
@@ -20,7 +20,7 @@ export interface PeopleMutant extends Mutant {
   readonly takes?: 'any kind' | 'any input'
 }
 
-const RUN: Need = { for: 'run' }
+const RUN: CallNeed = { for: 'run' }
 
 export const PEOPLE_MUTANTS: readonly PeopleMutant[] = [
   {

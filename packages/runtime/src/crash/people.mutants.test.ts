@@ -3,8 +3,8 @@ import { afterEach, beforeAll, describe, expect, test, vi } from 'vitest'
 import type * as answer from '../api/answer.ts'
 import type * as pause from '../drive/pause.ts'
 import type * as position from '../execute/agent-position.ts'
+import type * as need from '../execute/tool/call-need.ts'
 import type * as execution from '../execute/tool/execute-call.ts'
-import type * as need from '../execute/tool/need.ts'
 import { Session } from '../session/session.ts'
 import { atEach, FAST, PROMPT, peoplePlanOf } from './fault-plan.fixture.ts'
 import { PEOPLE_MUTANTS, type PeopleMutant } from './people-mutants.fixture.ts'
@@ -31,9 +31,9 @@ vi.mock('../execute/agent-position.ts', async load => {
   }
   return { ...own, positionOf }
 })
-vi.mock('../execute/tool/need.ts', async load => {
+vi.mock('../execute/tool/call-need.ts', async load => {
   const own = await load<typeof need>()
-  const needOf: typeof own.needOf = call => now.mutant?.need?.(own.needOf(call), call) ?? own.needOf(call)
+  const needOf: typeof own.callNeedOf = call => now.mutant?.need?.(own.callNeedOf(call), call) ?? own.callNeedOf(call)
   return { ...own, needOf }
 })
 vi.mock('../execute/tool/execute-call.ts', async load => {

@@ -10,12 +10,12 @@ import type { Agent } from '../define/agent.ts'
 import { type Program, workflowOf } from '../define/program.ts'
 import { BudgetError, MillraceError } from '../error/error.ts'
 import { runAgent } from '../execute/agent/run-agent.ts'
-import type { Ended, Executor } from '../execute/executor.ts'
+import type { ExecutionResult, Executor } from '../execute/executor.ts'
 import { agentOutput } from '../execute/output-stream.ts'
 import { type AgentExecution, checkpointOf, type ProgramExecution } from '../execute/program-execution.ts'
 import { unfinishedObjectEntries } from '../execute/replay/cleanup.ts'
 import { programAt } from '../execute/replay/journal.ts'
-import { completed, failed, failureOf, stopped, subAgentEnds } from '../execute/run-end.ts'
+import { completedEnd, failedEnd, failureOf, stoppedEnd, subAgentEnds } from '../execute/run-end.ts'
 import { workflowNamed } from '../execute/workflow/migration.ts'
 import { runWorkflow } from '../execute/workflow/run-workflow.ts'
 import type { Backoff } from '../model/backoff.ts'
@@ -140,7 +140,7 @@ export class Drive {
           work.then(begun => begun()),
           this.#controller.signal,
         )
-        if (ended.outcome === 'left') return false
+        if (ended.outcome === 'handed-over') return false
         if (ended.outcome === 'done') {
           await this.#complete(ended, session)
           // Of a run that waits nothing is held, and where one fails or is stopped something may still be at work.
@@ -171,7 +171,7 @@ export class Drive {
       isFailed = false
       if (ticket.run?.runId !== this.#runId) return undefined
       if (mustStop(ticket))
-        return [...subAgentEnds(session, this.#writer, stopStatus(ticket)), ...stopped(ticket, checkpointId)]
+        return [...subAgentEnds(session, this.#writer, stopStatus(ticket)), ...stoppedEnd(ticket, checkpointId)]
       if (why === undefined) return undefined
       isFailed = true
       // Said here, because what a writer begins with by itself discards the drafts.
@@ -180,7 +180,7 @@ export class Drive {
         ...unfinishedObjectEntries(session, this.#writer, why.code),
         ...subAgentEnds(session, this.#writer, 'interrupted'),
       ]
-      return [...begins, ...left, ...failed(why, checkpointId)]
+      return [...begins, ...left, ...failedEnd(why, checkpointId)]
     })
     if (isFailed) logger.error('a run failed', { sessionId: session.id, runId: this.#runId, cause: why })
     return done !== undefined
@@ -234,7 +234,7 @@ export class Drive {
   }
 
   /** All that the program needs to begin; gives what works on the run until it is done or cannot go on. */
-  async #prepare(definition: Program, session: Session): Promise<() => Promise<Ended>> {
+  async #prepare(definition: Program, session: Session): Promise<() => Promise<ExecutionResult>> {
     const { timers, logger, backoff, programs } = this.#settings
     const writer = this.#writer
     const runId = this.#runId
@@ -261,7 +261,7 @@ export class Drive {
       telemetry: this.#told.agent,
       ticketChanged: this.#ticketChanged,
       clock: this.#options.clock.now,
-      turn: inTurn(),
+      withCommitLock: inTurn(),
       executor,
       lane: (step, model) =>
         writer.lane({ lane: writer.main.origin.lane, step, ...(model !== undefined && { model }) }),
@@ -334,20 +334,20 @@ export class Drive {
   }
 
   /** Ends the run as completed, or as it was asked to stop if somebody was faster. */
-  async #complete(ended: Extract<Ended, { outcome: 'done' }>, session: Session): Promise<void> {
+  async #complete(ended: Extract<ExecutionResult, { outcome: 'done' }>, session: Session): Promise<void> {
     const { facts, finishReason, line } = ended
     const checkpointId = this.#work?.checkpointId
     // An agent tells its last line itself, so that what it said last need not be read for that.
     if (this.#options.definition?.kind === 'workflow') await this.#refresh(session)
     await this.#decide(ticket => {
       if (ticket.run?.runId !== this.#runId) return undefined
-      const end = mustStop(ticket) ? stopped(ticket, checkpointId) : completed(finishReason, checkpointId)
+      const end = mustStop(ticket) ? stoppedEnd(ticket, checkpointId) : completedEnd(finishReason, checkpointId)
       return [...facts, ...end]
     }, line)
   }
 
   /** Says that the run waits, where it still does; tells false where it can go on. Then nothing of it is held here. */
-  async #pause({ on }: Extract<Ended, { outcome: 'waiting' }>, session: Session): Promise<boolean> {
+  async #pause({ on }: Extract<ExecutionResult, { outcome: 'waiting' }>, session: Session): Promise<boolean> {
     await this.#refresh(session)
     const now = await session.clock()
     let isStopped = false
@@ -378,7 +378,7 @@ export class Drive {
       isFailed = false
       if (ticket.run?.runId !== this.#runId) return undefined
       if (mustStop(ticket))
-        return [...subAgentEnds(session, writer, stopStatus(ticket)), ...stopped(ticket, checkpointId)]
+        return [...subAgentEnds(session, writer, stopStatus(ticket)), ...stoppedEnd(ticket, checkpointId)]
       // Without a failure the stop was taken back, with the request that it made room for: whoever claims the run next goes on with it.
       isFailed = failure !== undefined
       if (failure === undefined) return undefined
@@ -386,7 +386,7 @@ export class Drive {
         ...unfinishedObjectEntries(session, writer, failure.code),
         ...subAgentEnds(session, writer, 'interrupted'),
       ]
-      return [...left, ...failed(failure, checkpointId)]
+      return [...left, ...failedEnd(failure, checkpointId)]
     })
     if (isFailed) logger.error('a run failed', { sessionId: writer.streamId, runId: this.#runId, cause: error })
   }
@@ -396,7 +396,7 @@ const overtime = ({ budget: { time } }: Program): BudgetError =>
   new BudgetError('budget_time', `the run has taken longer than ${time} ms`)
 
 /** Does one thing after the other, whatever becomes of them. */
-function inTurn(): ProgramExecution['turn'] {
+function inTurn(): ProgramExecution['withCommitLock'] {
   let last: Promise<unknown> = Promise.resolve()
   return work => {
     const done = last.then(work)

@@ -333,7 +333,7 @@ test('that nobody can tell what is due is said once, until somebody can again', 
   expect(owner.said.map(({ message }) => message)).toEqual(Array(2).fill('nobody can tell what is due'))
 })
 
-test('law 6: an answer that is larger than the log takes ends the run as failed', async () => {
+test('law 6: an answer that exceeds the size limit of the log ends the run as failed', async () => {
   const stage = new VirtualCluster()
   await asked(stage, 'wordy')
   const wordy = agent({

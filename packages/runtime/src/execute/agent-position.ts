@@ -1,18 +1,18 @@
-// Where an agent stands, told from its message alone: so whoever takes it over goes on at the same place.
+// The position of an agent, computed from its message alone, so that every driver continues at the same point.
 
 import type { Message, ToolPart } from '@millrace/protocol'
 import type { Callable } from '../define/tool.ts'
 
 export interface AgentPosition {
-  /** The steps whose model call was committed. */
+  /** Number of steps whose model call was committed. */
   readonly steps: number
-  /** The calls of the last of them that have no outcome yet: they have to run, or wait for somebody. */
+  /** Calls of the last step without an outcome: they have to run, or wait for an answer. */
   readonly open: readonly ToolPart[]
-  /** All calls of the last of them that somebody else than the provider runs. */
+  /** All calls of the last step that the provider does not execute. */
   readonly calls: readonly ToolPart[]
 }
 
-/** Where the agent of a message stands. */
+/** The position of the agent of a message. */
 export function positionOf(message: Message | undefined): AgentPosition {
   const parts = message?.parts ?? []
   const steps = parts.filter(({ type }) => type === 'step-start').length
@@ -23,12 +23,12 @@ export function positionOf(message: Message | undefined): AgentPosition {
   return { steps, calls, open: calls.filter(isOpen) }
 }
 
-/** Whether a call that was made has no outcome yet. */
+/** Whether a call has complete input and no outcome. */
 function isOpen({ state }: ToolPart): boolean {
   return state !== 'input-streaming' && !state.startsWith('output-')
 }
 
-/** The calls of finishing tools that have done their work. */
+/** Successful calls of finishing tools. */
 export const finishingCalls = (calls: readonly ToolPart[], tools: ReadonlyMap<string, Callable>): readonly ToolPart[] =>
   calls.filter(({ state, toolName }) => {
     const tool = tools.get(toolName)

@@ -4,34 +4,38 @@ import type { Workflow } from '../define/workflow.ts'
 import type { AgentExecution, ProgramExecution } from './program-execution.ts'
 
 /**
- * Runs agents and workflows. Tools call agents, agents call tools, and nodes of workflows call agents: the driver hands one executor down, so that none of
- * these folders imports the folder above it.
+ * Runs agents and workflows. Tools call agents, agents call tools, and nodes of workflows call agents: the driver hands
+ * one executor down, so that none of these folders imports the folder above it.
  */
 export interface Executor {
-  /** Runs an agent from its current position until it ends or cannot continue here. Throws if it fails. */
-  runAgent(work: AgentExecution): Promise<Ended>
-  /** Runs a workflow from its current position until it ends or cannot continue here. Throws if it fails. `input` is for one that a sub-agent call started. */
-  runWorkflow(work: ProgramExecution, workflow: Workflow, input?: Json): Promise<Ended>
+  /** Runs an agent from its current position until it ends or cannot continue here. @throws if it fails. */
+  runAgent(work: AgentExecution): Promise<ExecutionResult>
+  /**
+   * Runs a workflow from its current position until it ends or cannot continue here. `input` is set for a sub-agent
+   * call.
+   * @throws if it fails.
+   */
+  runWorkflow(work: ProgramExecution, workflow: Workflow, input?: Json): Promise<ExecutionResult>
 }
 
-/** Why an agent that is not done does not go on here: another process is to, or somebody has to answer first. */
+/** Why an unfinished program does not continue here: another process takes over, or it waits for an answer. */
 export type Halt =
-  | { readonly outcome: 'left' }
-  /** With the pendings that it waits for, as `kind:id`, and when the first of their deadlines passes. */
+  | { readonly outcome: 'handed-over' }
+  /** With the pendings that it waits for, as `kind:id`, and the earliest of their deadlines. */
   | { readonly outcome: 'waiting'; readonly on: readonly string[]; readonly until: number }
 
-/** How an agent's work ended here. */
-export type Ended =
+/** Result of executing a program in this process. */
+export type ExecutionResult =
   | {
       readonly outcome: 'done'
       readonly facts: readonly BatchItem[]
       readonly finishReason: FinishReason
       readonly steps: number
-      /** What its `output` or a finishing tool gave. */
+      /** The value of `outputSchema` or of a finishing tool. */
       readonly output?: Json
-      /** What it said in its last step. */
+      /** The text of its last step. */
       readonly text: string
-      /** The last line of that, if everybody sees it and it may not be read yet. */
+      /** The last line of that text, if it is public and may not have been read yet. */
       readonly line?: string
     }
   | Halt

@@ -5,7 +5,7 @@ import { outputFields } from './output-fields.ts'
 
 const fields = (schema: z.ZodType) => Object.fromEntries(outputFields(jsonSchemaOf(schema, 'here')))
 
-test('objects are streamed field by field, lists item by item, texts as they grow', () => {
+test('streams objects by field, lists by item and strings by delta', () => {
   const schema = z.object({
     title: z.string(),
     note: z.string().nullable(),
@@ -29,7 +29,7 @@ test('objects are streamed field by field, lists item by item, texts as they gro
   })
 })
 
-test('half of a word that means something is another word: it arrives whole', () => {
+test('sets strings with a fixed set of values or a format whole', () => {
   const schema = z.object({
     kind: z.enum(['a', 'ab']),
     type: z.literal('x'),
@@ -41,7 +41,7 @@ test('half of a word that means something is another word: it arrives whole', ()
   expect(new Set(Object.values(fields(schema)))).toEqual(new Set(['set']))
 })
 
-test('a list that is the whole document is streamed by the places of its items', () => {
+test('streams a list that is the whole document by index', () => {
   expect(fields(z.array(z.string()))).toEqual({ '*': 'text-delta' })
   expect(fields(z.array(z.object({ name: z.string(), tags: z.array(z.string()) })))).toEqual({
     '*.name': 'text-delta',
@@ -49,7 +49,7 @@ test('a list that is the whole document is streamed by the places of its items',
   })
 })
 
-test('what a path cannot name, and what lies too deep, arrives with what is around it', () => {
+test('sends keys without a path and deep values with their parent', () => {
   const schema = z.object({
     'a.b': z.string(),
     '*': z.string(),
@@ -60,7 +60,7 @@ test('what a path cannot name, and what lies too deep, arrives with what is arou
   expect(fields(schema)).toEqual({ 'ok.b.c.d': 'set' })
 })
 
-test('a schema that speaks of itself, or of several, or of nothing, is no trouble', () => {
+test('handles recursive, union and empty schemas', () => {
   const tree = z.object({
     name: z.string(),
     get kids() {

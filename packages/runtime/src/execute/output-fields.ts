@@ -1,29 +1,29 @@
-// The fields of an output that are streamed by themselves, told from its JSON Schema.
+// Determines from the JSON Schema of an output which fields stream separately.
 
 import type { FieldKind } from '@millrace/protocol'
 import type { JsonSchema } from '../schema/schema.ts'
 
-/** How deep into a schema fields are streamed by themselves; what lies deeper arrives with its field. */
-const DEEPEST = 4
+/** Maximum depth of fields that stream separately. Deeper values arrive with their field. */
+const MAX_DEPTH = 4
 
-/** The fields that a schema names, by their dotted paths: objects field by field, lists item by item, texts as they grow. */
-export function* outputFields(given: unknown, path: readonly string[] = []): Generator<[string, FieldKind]> {
-  const schema = plain(given)
+/** The fields of a schema by dotted path: objects by field, lists by item, strings by delta. */
+export function* outputFields(value: unknown, path: readonly string[] = []): Generator<[string, FieldKind]> {
+  const schema = withoutNull(value)
   const { type, properties, items } = schema
-  if (type === 'object' && isSchema(properties) && path.length < DEEPEST) {
+  if (type === 'object' && isSchema(properties) && path.length < MAX_DEPTH) {
     for (const [key, below] of Object.entries(properties)) {
-      // What a path cannot name arrives with the whole.
+      // Keys that a path cannot express arrive with the whole object.
       if (/^$|[.*]/.test(key) || /^\d+$/.test(key)) continue
       yield* outputFields(below, [...path, key])
     }
     return
   }
-  // A list that is the whole document has no name that items could be added to.
+  // A list that is the whole document has no path to append to, so its items are streamed by index.
   if (type === 'array' && path.length === 0) yield* outputFields(items, ['*'])
   else if (path.length > 0) yield [path.join('.'), kindOf(schema)]
 }
 
-/** Half of a word that means something is another word: such texts arrive whole. */
+/** Strings with a fixed set of values or a format are set whole: a prefix of them would be another value. */
 function kindOf({ type, enum: words, const: word, format }: JsonSchema): FieldKind {
   if (type === 'array') return 'append'
   return type === 'string' && words === undefined && word === undefined && format === undefined ? 'text-delta' : 'set'
@@ -31,8 +31,8 @@ function kindOf({ type, enum: words, const: word, format }: JsonSchema): FieldKi
 
 const isSchema = (schema: unknown): schema is JsonSchema => typeof schema === 'object' && schema !== null
 
-/** A schema of something that may also be null, as that of the something: a null is no update. */
-function plain(schema: unknown): JsonSchema {
+/** Removes `null` from a schema: a null is not an update. */
+function withoutNull(schema: unknown): JsonSchema {
   if (!isSchema(schema)) return {}
   const { type, anyOf } = schema
   if (Array.isArray(type)) {
@@ -41,5 +41,5 @@ function plain(schema: unknown): JsonSchema {
   }
   if (!Array.isArray(anyOf)) return schema
   const [first, ...others] = anyOf.filter(one => !isSchema(one) || one['type'] !== 'null')
-  return others.length === 0 ? plain(first) : schema
+  return others.length === 0 ? withoutNull(first) : schema
 }

@@ -1,4 +1,4 @@
-// What whoever is at work in a run works with: a writer and lanes, the session, and the signals that tell it to end.
+// The environment of a program that runs: its session, writer and lanes, and the signals that end it.
 
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { BatchItem, Lane, Timers, Writer } from '@millrace/log'
@@ -20,99 +20,101 @@ import type { Executor } from './executor.ts'
 
 import type { AnswerSink } from './output-stream.ts'
 
-/** An agent or a workflow at work, of the run or for a call in it, or a model for a hook. */
+/** An execution of an agent or a workflow, for a run or for a call in it, or of a model for a hook. */
 export interface ProgramExecution {
   readonly program: Pick<Program, 'name' | 'budget'> & { readonly kind: Program['kind'] | 'hook' }
   readonly session: Session
   readonly writer: Writer
   readonly runId: string
   readonly agentId: string
-  /** Whose call it works for; none, of the root agent of the run. */
+  /** The execution that called it; undefined for the root program of a run. */
   readonly parent: ProgramExecution | undefined
-  /** Aborted when the run is to stop, its time is over, or another process has it. */
+  /** Aborted when the run stops, its time is over, or another process has taken over. */
   readonly signal: AbortSignal
-  /** Aborted when the next commit is to be the last here, because another process is to go on. */
+  /** Aborted when another process is to take over: the next commit is the last one here. */
   readonly handover: AbortSignal
-  /** The latest checkpoint of the agent's lane, once there is one. */
+  /** The latest checkpoint on the agent's lane. */
   checkpointId: string | undefined
   readonly context: Json | undefined
   readonly data: Json | undefined
   readonly timers: Timers
   readonly backoff: Backoff
   readonly logger: Logger
-  /** To whom it is told what the agent does. */
   readonly telemetry: AgentTelemetry
-  /** Rings when somebody else has moved the ticket: an answer may have come. */
+  /** Notified when another process changed the ticket: there may be an answer. */
   readonly ticketChanged: Signal
-  /** The store's clock now. */
+  /** The current time of the store's clock, in ms. */
   clock(): number
-  /** Commits of the run one at a time, so that each state is made of the one before. */
-  turn<T>(commit: () => Promise<T>): Promise<T>
-  /** The lane of the agent, in a step. */
+  /** Serializes the commits of the run, so that each state is based on the previous one. */
+  withCommitLock<T>(commit: () => Promise<T>): Promise<T>
+  /** The agent's lane in a step. */
   lane(step: number, model?: string): Lane
   /** Runs the agents and workflows that this one calls. */
   readonly executor: Executor
-  /** A workflow by its id, if there is one here. */
+  /** The workflow with this id, if this process has it. */
   workflowOf(id: string): Workflow | undefined
 }
 
-/** An agent at work, or a model that a workflow asks: it works as one. */
+/** An execution of an agent, or of a model that a hook calls like an agent. */
 export interface AgentExecution extends ProgramExecution {
   readonly agent: Agent
-  /** What the model is sent: the conversation, or what a sub-agent was told and has said. */
+  /** The messages for the model: the conversation, or the task and the history of a sub-agent. */
   history(): Promise<Message[]>
-  /** What it has said so far: where it stands is told from that. */
+  /** Its message so far, which determines its position. */
   message(): Message | undefined
-  /** What makes a document of the answer to a step, if that is asked for. */
+  /** Creates the sink for the answer of a step, if the agent has an output. */
   output(step: number): AnswerSink | undefined
-  /** What the ids of its parts begin with, where others write into the same message. */
+  /** Prefix of the ids of its parts, if others write to the same message. */
   readonly prefix?: string
-  /** Whether a word of the model is for itself alone: it is in its history, and no reader sees it. */
+  /** Whether a chunk of the model is internal: part of its history, but not visible to readers. */
   isHidden?(chunk: Chunk): boolean
-  /** The format that the model is asked for, where it is not that of the output. */
+  /** Response format of the call, if it differs from that of the output. */
   readonly responseFormat?: LanguageModelV4CallOptions['responseFormat']
-  /** Hears a model call that came to its end; tells what else its commit says, if calls follow. */
-  heard?(spoken: CompletedModelCall): readonly BatchItem[]
-  /** Called once the commit of a model call with calls is in the log. */
-  kept?(): void
+  /** Called with each completed model call. If it has tool calls, the returned items are added to its commit. */
+  onModelCall?(spoken: CompletedModelCall): readonly BatchItem[]
+  /** Called when the commit of a model call with tool calls is in the log. */
+  onCommitted?(): void
 }
 
-/** A model call that came to its end, and is to be committed with these facts. */
+/** A completed model call, to be committed with these facts. */
 export interface CompletedModelCall {
   readonly facts: readonly Chunk[]
-  /** How many calls the model is to be told the outcome of, and those of them that have to run for that. */
+  /** Number of calls whose outcome the model expects. */
   readonly calls: number
-  readonly made: readonly RequestedCall<Callable>[]
-  /** The ids of all calls: also of those that the provider ran, or that could not be made. */
+  readonly requestedCalls: readonly RequestedCall<Callable>[]
+  /** The ids of all calls, including those of the provider and invalid ones. */
   readonly callIds: readonly string[]
   readonly finishReason: FinishReason
   readonly lane: Lane
-  /** The agent's output, where the answer is that. */
+  /** The agent's output, if this answer is the output. */
   readonly output: Json | undefined
   readonly text: string
-  /** The last line of the text; none of what is a document, which is no text to anybody. */
+  /** The last line of the text; undefined for a JSON document. */
   readonly line: string | undefined
-  /** What the provider said of its answer. */
-  readonly about: Pick<ModelAnswer, 'usage' | 'warnings' | 'providerMetadata' | 'raw'> & {
-    /** What each attempt used that was taken back before it. */
+  /** Metadata of the provider's response. */
+  readonly response: Pick<ModelAnswer, 'usage' | 'warnings' | 'providerMetadata' | 'raw'> & {
+    /** Usage of each attempt that was discarded before. */
     readonly discarded: readonly Usage[]
   }
 }
 
-/** The lane of a call of an agent. */
+/** The lane of a tool call. */
 export function callLane(work: AgentExecution, step: number, toolCallId: string): Lane {
   const { origin, isInternal } = work.lane(step)
   return work.writer.lane({ ...origin, lane: `${origin.lane}/${toolCallId}` }, { isInternal })
 }
 
-/** The longest name that a log takes. */
-const LONGEST_NAME = 512
+/** Maximum length of a name in the log, in characters. */
+const MAX_NAME_LENGTH = 512
 
-/** The longest id of a call on a lane: it is in the name of its own lane, of which those below leave half, and in that of its approval. */
-export const longestCallId = ({ origin: { lane, runId } }: Lane): number =>
-  Math.min(Math.floor((LONGEST_NAME - lane.length) / 2) - 1, LONGEST_NAME - approvalIdOf(runId, '').length)
+/**
+ * Maximum length of a call id on a lane, in characters. The id is part of the lane's name, of which half is left for
+ * nested lanes, and of the approval's id.
+ */
+export const maxCallIdLength = ({ origin: { lane, runId } }: Lane): number =>
+  Math.min(Math.floor((MAX_NAME_LENGTH - lane.length) / 2) - 1, MAX_NAME_LENGTH - approvalIdOf(runId, '').length)
 
-/** Where an agent stands, for its own code. */
+/** The context for the agent's own functions. */
 export function contextOf(
   { agent, session, runId, agentId, context, data, signal }: AgentExecution,
   step: number,
@@ -124,7 +126,7 @@ export function contextOf(
     agentType: agent.name,
     step,
     context,
-    // Whoever writes into it writes into a copy.
+    // A copy, because the code may change it.
     get state() {
       return structuredClone(session.state)
     },
@@ -135,21 +137,23 @@ export function contextOf(
   }
 }
 
-/** The name of a checkpoint, which is the same whenever that place is come to: the end of a step, or a place within it. */
+/**
+ * The id of a checkpoint. It is the same whenever the same point is reached: the end of a step, or a point within it.
+ */
 export const checkpointId = (
   { runId, lane }: { runId: string; lane: string },
   step: number,
   closesStep: boolean,
 ): string => `${runId}/${lane}/${step}${closesStep ? '' : '+'}`
 
-/** The end of a commit. */
+/** The checkpoint that ends a commit. */
 export function checkpointOf({ origin }: Lane, closesStep: boolean): Chunk {
   const { step } = origin
   return {
     type: 'checkpoint-created',
     checkpointId: checkpointId(origin, step, closesStep),
     stepCount: step,
-    // The execution of a node is one step, however often a model is called in it.
+    // The execution of a node is one step with any number of model calls.
     closesStep: closesStep && origin.node === undefined,
   }
 }

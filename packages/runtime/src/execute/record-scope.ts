@@ -1,4 +1,4 @@
-// The names of a workflow's records in its run: one that works for a call has names of its own.
+// Scopes the names of a workflow's hook records. A workflow that runs for a call has its own scope.
 
 import type { BatchItem, Lane } from '@millrace/log'
 import { shortKeyOf } from '../session/key.ts'
@@ -9,15 +9,15 @@ interface RecordOwner {
   readonly agentId: string
 }
 
-/** The longest that stands before a name as it is: names of questions have a bound. */
-const LONGEST = 128
+/** Maximum length of an unhashed scope, because names of interrupts are limited. */
+const MAX_SCOPE_LENGTH = 128
 
-/** What stands before the names of all records of a workflow. */
+/** Prefix of the names of all records of a workflow. */
 export function recordScope({ runId, agentId }: RecordOwner): string {
-  return agentId === runId ? '' : `${shortKeyOf(agentId, LONGEST)}:`
+  return agentId === runId ? '' : `${shortKeyOf(agentId, MAX_SCOPE_LENGTH)}:`
 }
 
-/** The ends of all records of a workflow that worked for a call: nobody asks for them any more. */
+/** The ends of all records of a workflow that ran for a call. They are not needed any more. */
 export function recordEnds(session: Session, work: RecordOwner, lane: Lane): BatchItem[] {
   const scope = recordScope(work)
   const own = session.view.internal?.hooks.filter(

@@ -1,4 +1,4 @@
-// How a run ends, as the batch that says so. An end is never refused (law 6), and says no more than what may be shown.
+// The batches that end a run. An end is never refused (law 6), and contains only what may be public.
 
 import { type BatchItem, LogError, type Ticket, type Writer } from '@millrace/log'
 import { stopStatus } from '@millrace/log/internal'
@@ -7,50 +7,50 @@ import { MillraceError } from '../error/error.ts'
 import { excerpt } from '../error/excerpt.ts'
 import type { Session } from '../session/session.ts'
 
-/** The longest reason that an end gives: the smallest entry that a log can be told to take holds it. */
-const LONGEST_REASON = 500
+/** Maximum length of a reason, in characters: it fits the smallest entry size that a log can be configured with. */
+const MAX_REASON_LENGTH = 500
 
-/** The end of a run that came to its own. */
-export const completed = (finishReason: FinishReason, checkpointId?: string): Chunk[] => [
+/** The end of a completed run. */
+export const completedEnd = (finishReason: FinishReason, checkpointId?: string): Chunk[] => [
   { type: 'finish', finishReason },
-  ended('completed', checkpointId),
+  finishedChunk('completed', checkpointId),
 ]
 
-/** The end of a run that was asked to stop. */
-export const stopped = (ticket: Ticket, checkpointId?: string): Chunk[] => [
+/** The end of a stopped run. */
+export const stoppedEnd = (ticket: Ticket, checkpointId?: string): Chunk[] => [
   { type: 'abort' },
-  ended(stopStatus(ticket), checkpointId),
+  finishedChunk(stopStatus(ticket), checkpointId),
 ]
 
-/** The end of a run that failed. */
-export function failed(failure: MillraceError, checkpointId?: string): Chunk[] {
+/** The end of a failed run. */
+export function failedEnd(failure: MillraceError, checkpointId?: string): Chunk[] {
   const { code, category, retryable } = failure
-  const message = excerpt(failure.message, LONGEST_REASON)
+  const message = excerpt(failure.message, MAX_REASON_LENGTH)
   return [
     { type: 'error', message, code, category, retryable, recoverable: false },
     { type: 'finish', finishReason: 'error' },
-    ended('failed', checkpointId, message),
+    finishedChunk('failed', checkpointId, message),
   ]
 }
 
-/** The ends of the sub-agents that are left open where a run ends, or of some of them with all that work for them: who works for nobody stops. */
+/** The ends of the open sub-agents of a run, or of those that match, with their own sub-agents. */
 export function subAgentEnds(
   session: Session,
   writer: Writer,
   status: RunStatus,
-  isMeant: (agent: Agent) => boolean = () => true,
+  matches: (agent: Agent) => boolean = () => true,
 ): BatchItem[] {
   const { runId, lane, agentType: rootType } = writer.main.origin
   const open = session.openAgents(runId)
   const agents = new Map(open.map(agent => [agent.agentId, agent]))
-  const isEnding = (agent: Agent | undefined): boolean =>
-    agent !== undefined && (isMeant(agent) || isEnding(agents.get(agent.parentId)))
-  // Said where it began; in a snapshot from before that was kept there are only agents that call each other.
+  const ends = (agent: Agent | undefined): boolean =>
+    agent !== undefined && (matches(agent) || ends(agents.get(agent.parentId)))
+  // Snapshots of older versions have no lane for an agent: there, only agents call agents.
   const laneOf = (agentId: string): string => {
     const agent = agents.get(agentId)
     return agent?.lane ?? (agent ? `${laneOf(agent.parentId)}/${agent.toolCallId}` : lane)
   }
-  return open.filter(isEnding).map(({ agentId, agentType, toolCallId, parentId }) => ({
+  return open.filter(ends).map(({ agentId, agentType, toolCallId, parentId }) => ({
     chunk: { type: 'subagent-end', agentId, agentType, toolCallId, status },
     lane: writer.lane({
       lane: laneOf(agentId),
@@ -60,7 +60,7 @@ export function subAgentEnds(
   }))
 }
 
-function ended(status: RunStatus, checkpointId?: string, reason?: string): Chunk {
+function finishedChunk(status: RunStatus, checkpointId?: string, reason?: string): Chunk {
   return {
     type: 'run-finished',
     status,
@@ -69,11 +69,11 @@ function ended(status: RunStatus, checkpointId?: string, reason?: string): Chunk
   }
 }
 
-/** What a run may say of why it failed: what nobody meant to be shown stays with the logger. */
+/** The error that a run may show. Details of unexpected errors go only to the logger. */
 export function failureOf(error: unknown): MillraceError {
   if (MillraceError.isInstance(error)) return error
   if (error instanceof LogError) {
-    return new MillraceError('internal_error', `the log refused the run: ${error.code}`, { cause: error })
+    return new MillraceError('internal_error', `the log rejected an entry of the run: ${error.code}`, { cause: error })
   }
   return new MillraceError('agent_failed', 'the agent failed', { cause: error })
 }

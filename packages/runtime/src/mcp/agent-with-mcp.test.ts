@@ -3,13 +3,13 @@
 import { expect, test } from 'vitest'
 import { logOf, testRuntime, until } from '../api/test-runtime.fixture.ts'
 import { agent } from '../define/agent.ts'
-import { caller, callsOf, chunksOf, heardModel, play, resultsIn } from '../execute/agent/play.fixture.ts'
+import { caller, callsOf, chunksOf, play, recordingModel, resultsIn } from '../execute/agent/play.fixture.ts'
 import { brokenServer, call, connect, overHttp, sdkServer } from './mcp-connections.fixture.ts'
 
 test('an agent calls tools of two servers, is told outputs and errors, and others see the progress', async () => {
   const near = await connect({ ...sdkServer, prefix: 'near_' })
   const far = await connect({ url: (await overHttp()).url, prefix: 'far_' })
-  const { agent: asking, heard } = caller(
+  const { agent: asking, modelCalls } = caller(
     [...near.tools, ...far.tools],
     [
       { id: '1', name: 'near_add', input: { a: 1, b: 2 } },
@@ -28,12 +28,12 @@ test('an agent calls tools of two servers, is told outputs and errors, and other
     { state: 'output-error', errorText: expect.stringMatching(/^the input does not fit: .*data\/a must be number/) },
     { state: 'output-available', output: expect.stringContaining('s/r/5') },
   ])
-  expect(resultsIn(heard[1] as never)).toMatchObject({
+  expect(resultsIn(modelCalls[1] as never)).toMatchObject({
     1: { type: 'json', value: { sum: 3 } },
     3: { type: 'error-text', value: 'no such city' },
   })
   // What the model is told of a tool is what the server says.
-  expect(heard[0]?.tools).toContainEqual(
+  expect(modelCalls[0]?.tools).toContainEqual(
     expect.objectContaining({
       name: 'near_add',
       description: 'Adds two numbers',
@@ -83,7 +83,7 @@ test('a call that takes longer than it may is cancelled at the server, and the r
 test('a server that is killed with -9 in the middle of a call: the model is told, and its next call works', async () => {
   const mcp = await connect(sdkServer)
   const pid = Number(await call(mcp, 'pid').output)
-  const { model, heard } = heardModel([
+  const { model, modelCalls } = recordingModel([
     { calls: [{ id: '1', name: 'hold', input: { id: 'x' } }] },
     { calls: [{ id: '2', name: 'add', input: { a: 20, b: 1 } }] },
     { text: 'Done.' },
@@ -99,7 +99,7 @@ test('a server that is killed with -9 in the middle of a call: the model is told
     { state: 'output-error', code: 'mcp_connection_lost' },
     { state: 'output-available', output: { sum: 21 } },
   ])
-  expect(resultsIn(heard[1] as never)).toMatchObject({
+  expect(resultsIn(modelCalls[1] as never)).toMatchObject({
     1: { type: 'error-text', value: expect.stringMatching(/it may have done the call/) },
   })
 })
@@ -150,7 +150,7 @@ test('tools that are named like what every object has are called like others; wh
 
 test('tools may be computed: a run takes those of the last look', async () => {
   const mcp = await connect(sdkServer)
-  const { model } = heardModel([
+  const { model } = recordingModel([
     { calls: [{ id: '1', name: 'grow', input: {} }] },
     { calls: [{ id: '2', name: 'late', input: {} }] },
     { text: 'Done.' },

@@ -2,7 +2,7 @@ import { StreamManager } from '@millrace/log'
 import { afterEach, describe, expect, test, vi } from 'vitest'
 import { knownFirst } from '../crash/run-mutants.fixture.ts'
 import type * as pause from '../drive/pause.ts'
-import type * as need from '../execute/tool/need.ts'
+import type * as need from '../execute/tool/call-need.ts'
 import { race } from './race.fixture.ts'
 import { MUTANTS, type Mutant } from './race-mutants.fixture.ts'
 import { planOf, promptOf } from './race-plan.fixture.ts'
@@ -20,12 +20,12 @@ vi.mock('../drive/pause.ts', async load => {
   }
 })
 
-vi.mock('../execute/tool/need.ts', async load => {
+vi.mock('../execute/tool/call-need.ts', async load => {
   const own = await load<typeof need>()
   return {
     ...own,
-    needOf(...call: Parameters<typeof own.needOf>) {
-      const needed = own.needOf(...call)
+    needOf(...call: Parameters<typeof own.callNeedOf>) {
+      const needed = own.callNeedOf(...call)
       return now.mutant?.need?.(needed, ...call) ?? needed
     },
   }

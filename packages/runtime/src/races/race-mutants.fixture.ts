@@ -3,7 +3,7 @@
 import type { BatchItem, LogStore, Writer } from '@millrace/log'
 import type { BatchLike } from '@millrace/log/internal'
 import type { Chunk, ToolPart } from '@millrace/protocol'
-import type { Need } from '../execute/tool/need.ts'
+import type { CallNeed } from '../execute/tool/call-need.ts'
 
 export interface Mutant {
   readonly name: string
@@ -15,7 +15,7 @@ export interface Mutant {
   readonly writer?: (writer: Writer) => void
   readonly store?: (store: LogStore) => LogStore
   readonly canPause?: () => boolean
-  readonly need?: (need: Need, call: ToolPart) => Need
+  readonly need?: (need: CallNeed, call: ToolPart) => CallNeed
 }
 
 const chunkOf = (said: Chunk | BatchItem): Chunk => ('chunk' in said ? (said.chunk as Chunk) : said)

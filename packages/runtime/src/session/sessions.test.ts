@@ -92,13 +92,13 @@ test('gives a session to one drive at a time, and clears the reservations of its
   expect(first.reserve('c', 'other')).toBe(false)
   expect(await sessions.open('s', {})).not.toBe(first)
   sessions.keep(first)
-  const heard: number[] = []
-  const again = await sessions.open('s', { onRead: head => heard.push(head) })
+  const modelCalls: number[] = []
+  const again = await sessions.open('s', { onRead: head => modelCalls.push(head) })
   expect(again).toBe(first)
   expect(again.reserve('c', 'other')).toBe(true)
   await past.act('turn')
   await again.catchUp()
-  expect(heard).toEqual([again.head])
+  expect(modelCalls).toEqual([again.head])
 })
 
 test('reuses the session of the last turn and sends the whole conversation', async () => {

@@ -131,14 +131,14 @@ test('reports a state that does not fit its schema to the model, and the run con
     },
   })
   const stateSchema = z.object({ count: z.number().max(2) })
-  const { agent: grower, heard } = caller([grow], calls('grow', 4), { stateSchema, initialState: { count: 0 } })
+  const { agent: grower, modelCalls } = caller([grow], calls('grow', 4), { stateSchema, initialState: { count: 0 } })
   const { result, view } = await play(grower)
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   expect(view.state).toEqual({ count: 2 })
   const [one, two, three, four] = callsOf(result.message)
   expect([one, two]).toMatchObject([{ output: 'grown' }, { output: 'grown' }])
   expect([three, four]).toMatchObject([refused, refused])
-  expect(resultsIn(heard[1] as never)['c3']).toEqual({
+  expect(resultsIn(modelCalls[1] as never)['c3']).toEqual({
     type: 'error-text',
     value: expect.stringMatching(/^the state does not fit its schema: count: /),
   })
@@ -167,14 +167,14 @@ test('oversized-tool-state-typed: reports a state that is too large to the model
     { text: 'Done.' },
   ])
   const filler = agent({ name: 'filler', model, tools: [fill, after], initialState: { text: '' } })
-  const { result, view, told } = await play(filler, { log: { maxEntryBytes: 4096 } })
+  const { result, view, logged } = await play(filler, { log: { maxEntryBytes: 4096 } })
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   expect(callsOf(result.message)).toMatchObject([
-    { ...refused, errorText: 'the change of the state is larger than the log takes' },
+    { ...refused, errorText: 'the state change exceeds the size limit of the log' },
     { state: 'output-available', output: { text: '' } },
   ])
   expect(view.state).toEqual({ text: 'small' })
-  expect(told).toMatchObject([{ level: 'error', cause: { code: 'too-large' } }])
+  expect(logged).toMatchObject([{ level: 'error', cause: { code: 'too-large' } }])
 })
 
 test.each<[string, (state: Json | undefined) => unknown]>([
@@ -212,7 +212,7 @@ test('a change with more operations than function arguments fails its call, not 
   const { result, view } = await play(caller([turn], calls('turn', 1), { initialState: { list } }).agent)
   expect(result.status).toBe('completed')
   expect(callsOf(result.message)).toMatchObject([
-    { ...refused, errorText: 'the change of the state is larger than the log takes' },
+    { ...refused, errorText: 'the state change exceeds the size limit of the log' },
   ])
   expect(view.state).toEqual({ list })
 })

@@ -12,8 +12,8 @@ const helper = agent({ name: 'helper', model })
 
 /** All that telemetry is asked for, some of it twice; gives what it told the logger of. */
 function exercise(options: TelemetryOptions): string[] {
-  const told: string[] = []
-  const take: Logger['warn'] = (_, { what }) => void told.push(String(what))
+  const collected: string[] = []
+  const take: Logger['warn'] = (_, { what }) => void collected.push(String(what))
   const telemetry = new Telemetry(options, { warn: take, error: take })
   for (let run = 1; run <= 2; run++) {
     telemetry.asked('r')
@@ -36,7 +36,7 @@ function exercise(options: TelemetryOptions): string[] {
     end({ status: 'paused' })
     driveOf(telemetry, helper, { isTakeover: true }).end({ status: 'failed', code: 'x', ms: 1 })
   }
-  return told
+  return collected
 }
 
 const hostile = (): never => {
@@ -75,9 +75,9 @@ test.each([
   'record',
   'add',
 ])('%s throws: the error is logged once and not rethrown', method => {
-  const told = exercise({ content: true, ...throwing(method) })
-  expect(told).toContain(method)
-  expect(new Set(told).size).toBe(told.length)
+  const collected = exercise({ content: true, ...throwing(method) })
+  expect(collected).toContain(method)
+  expect(new Set(collected).size).toBe(collected.length)
 })
 
 test('ignores a tracer that returns no span', () => {
@@ -100,8 +100,8 @@ test.each<[string, () => unknown]>([
   ['gives what throws when it is looked at', () => new Proxy({}, { ownKeys: hostile })],
 ])('attributes() %s: logs one warning', (_, attributes) => {
   const { tracerProvider } = collector()
-  const told = exercise({ tracerProvider, attributes: attributes as () => Attributes })
-  expect(told).toHaveLength(1)
+  const collected = exercise({ tracerProvider, attributes: attributes as () => Attributes })
+  expect(collected).toHaveLength(1)
 })
 
 test('ignores attributes() that returns no object', () => {

@@ -2,15 +2,15 @@ import { expect, onTestFinished, test, vi } from 'vitest'
 import { consoleLogger, type Logger, safeLogger } from './logger.ts'
 
 test('retries without the cause if a logger throws, and ignores a logger that always throws', () => {
-  const told: unknown[] = []
+  const collected: unknown[] = []
   const picky = (message: string, fields: object) => {
     if ('cause' in fields) throw new Error('I choke')
-    told.push([message, fields])
+    collected.push([message, fields])
   }
   const { warn, error } = safeLogger({ warn: picky, error: picky })
   warn('a', { runId: 'r', cause: 1 })
   error('b', { runId: 'r' })
-  expect(told).toEqual([
+  expect(collected).toEqual([
     ['a', { runId: 'r' }],
     ['b', { runId: 'r' }],
   ])

@@ -22,11 +22,11 @@ interface Told extends Collector {
 }
 
 function watched(agents: readonly Agent[], options: Partial<RuntimeOptions> = {}): Told {
-  const told = collector()
+  const collected = collector()
   const { telemetry, ...rest } = options
-  const runtime = testRuntime({ agents, telemetry: { ...told, ...telemetry }, ...rest })
+  const runtime = testRuntime({ agents, telemetry: { ...collected, ...telemetry }, ...rest })
   return {
-    ...told,
+    ...collected,
     runtime,
     async run(agent, input = 'secret question') {
       const run = await runtime.start({ agent, input, session: 's', runId: 'r' })
@@ -80,9 +80,9 @@ const typesOf = (spans: readonly ReadableSpan[]) =>
   Object.fromEntries(spans.flatMap(({ name, attributes: { 'error.type': type } }) => (type ? [[name, type]] : [])))
 
 test('records each step, failed attempts and failed tools, and no content', async () => {
-  const told = watched([busy()])
-  expect(await told.run(busy())).toMatchObject({ status: 'completed' })
-  const spans = told.spans()
+  const collected = watched([busy()])
+  expect(await collected.run(busy())).toMatchObject({ status: 'completed' })
+  const spans = collected.spans()
   expect(treeOf(spans)).toEqual({
     'invoke_agent busy': {
       'step 1': { 'chat scripted': {}, 'chat scripted (2)': {}, 'execute_tool weather': {}, 'execute_tool broken': {} },
@@ -119,7 +119,7 @@ test('records each step, failed attempts and failed tools, and no content', asyn
     expect(attributes).toMatchObject({ 'gen_ai.conversation.id': 's', 'millrace.run.id': 'r' })
   // Not in any name, attribute, event, link or status.
   expect(textOf(spans)).not.toMatch(/secret/i)
-  const measures = await told.measures()
+  const measures = await collected.measures()
   expect(JSON.stringify(measures)).not.toMatch(/secret/i)
   expect(measures['gen_ai.client.operation.duration']?.points.map(({ count }) => count)).toEqual([1, 2])
   expect(measures['millrace.runs']?.points).toMatchObject([
@@ -130,9 +130,9 @@ test('records each step, failed attempts and failed tools, and no content', asyn
 })
 
 test('records messages and tool data with content: true', async () => {
-  const told = watched([busy()], { telemetry: { content: true } })
-  await told.run(busy())
-  const spans = told.spans()
+  const collected = watched([busy()], { telemetry: { content: true } })
+  await collected.run(busy())
+  const spans = collected.spans()
   const [, first, last] = spans.filter(({ name }) => name === 'chat scripted')
   const json = (span: ReadableSpan | undefined, name: string) => JSON.parse(String(span?.attributes[name]))
   expect(json(first, 'gen_ai.system_instructions')).toEqual([{ type: 'text', content: 'Be secret.' }])
@@ -174,18 +174,18 @@ const payer = agent({
 
 test('starts a new span when a paused run continues, linked to the first, under the span of the answer', async () => {
   followContexts()
-  const told = watched([payer])
-  const app = told.tracerProvider.getTracer('app')
+  const collected = watched([payer])
+  const app = collected.tracerProvider.getTracer('app')
   const within = <T>(name: string, code: () => Promise<T>) =>
     app.startActiveSpan(name, span => code().finally(() => span.end()))
   const run = await within('POST /runs', () =>
-    told.runtime.start({ agent: payer, input: 'go', session: 's', runId: 'r' }),
+    collected.runtime.start({ agent: payer, input: 'go', session: 's', runId: 'r' }),
   )
   expect(await run.result()).toMatchObject({ status: 'paused' })
-  await within('POST /answers', () => told.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true }))
+  await within('POST /answers', () => collected.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true }))
   expect(await run.result()).toMatchObject({ status: 'completed' })
-  await told.runtime.close()
-  const spans = told.spans()
+  await collected.runtime.close()
+  const spans = collected.spans()
   expect(treeOf(spans)).toEqual({
     'POST /runs': { 'invoke_agent payer': { 'step 1': { 'chat scripted': {} } } },
     'POST /answers': {
@@ -200,7 +200,7 @@ test('starts a new span when a paused run continues, linked to the first, under 
     expect(drive?.attributes).toMatchObject({ 'millrace.run.id': 'r', 'gen_ai.conversation.id': 's' })
     expect(drive?.attributes).not.toHaveProperty('millrace.takeover')
   }
-  const measures = await told.measures()
+  const measures = await collected.measures()
   expect(measures['millrace.pauses']?.points).toMatchObject([
     { attributes: { 'gen_ai.agent.name': 'payer' }, count: 1 },
   ])
@@ -225,9 +225,9 @@ test('nests sub-agents under their calls, also waiting and failed ones', async (
       return turnAnswers === 0 ? { calls } : { text: 'Done.' }
     }),
   })
-  const told = watched([parent])
-  expect(await told.run(parent)).toMatchObject({ status: 'paused' })
-  const spans = told.spans()
+  const collected = watched([parent])
+  expect(await collected.run(parent)).toMatchObject({ status: 'paused' })
+  const spans = collected.spans()
   const chat = { 'step 1': { 'chat scripted': {} } }
   expect(treeOf(spans)).toEqual({
     'invoke_agent parent': {
@@ -256,13 +256,13 @@ test('nests sub-agents under their calls, also waiting and failed ones', async (
 
 test('records a stopped run and its interrupted children', async () => {
   const slow = patient(gate())
-  const told = watched([slow])
-  const run = await told.runtime.start({ agent: slow, input: 'go', session: 's', runId: 'r' })
+  const collected = watched([slow])
+  const run = await collected.runtime.start({ agent: slow, input: 'go', session: 's', runId: 'r' })
   await until(run, 'text-delta')
   await run.stop({ mode: 'abort' })
   expect((await run.result()).status).toBe('aborted')
-  await told.runtime.close()
-  const spans = told.spans()
+  await collected.runtime.close()
+  const spans = collected.spans()
   expect(treeOf(spans)).toEqual({ 'invoke_agent patient': { 'step 1': { 'chat patient': {} } } })
   expect(typesOf(spans)).toEqual({ 'chat patient': 'interrupted' })
   expect(spanOf(spans, 'invoke_agent patient')).toMatchObject({
@@ -279,13 +279,13 @@ test('records the error code of a failed run', async () => {
       throw overloaded()
     }),
   })
-  const told = watched([failing])
-  expect((await told.run(failing)).status).toBe('failed')
-  expect(spanOf(told.spans(), 'invoke_agent failing')).toMatchObject({
+  const collected = watched([failing])
+  expect((await collected.run(failing)).status).toBe('failed')
+  expect(spanOf(collected.spans(), 'invoke_agent failing')).toMatchObject({
     status: { code: SpanStatusCode.ERROR },
     attributes: { 'millrace.status': 'failed', 'error.type': 'provider_overloaded' },
   })
-  expect((await told.measures())['millrace.runs']?.points).toMatchObject([
+  expect((await collected.measures())['millrace.runs']?.points).toMatchObject([
     { attributes: { 'millrace.status': 'failed' } },
   ])
 })

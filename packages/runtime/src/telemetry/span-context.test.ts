@@ -30,8 +30,8 @@ function instrumented(answers: readonly ScriptedAnswer[]): ReturnType<typeof scr
 
 test('nests spans of models, tools, agents and sub-agents, and those of their code', async () => {
   followContexts()
-  const told = collector()
-  register(told)
+  const collected = collector()
+  register(collected)
   const fetching = tool({
     name: 'fetching',
     inputSchema: z.object({}),
@@ -67,7 +67,7 @@ test('nests spans of models, tools, agents and sub-agents, and those of their co
   await (await runtime.start({ agent: reader, input: 'go' })).result()
   await runtime.close()
   const asked = { 'chat scripted': { 'POST /v1/messages': {} } }
-  expect(treeOf(told.spans())).toEqual({
+  expect(treeOf(collected.spans())).toEqual({
     'invoke_agent reader': {
       'SELECT context': {},
       SELECT: {},

@@ -27,12 +27,12 @@ import {
 import { errorTypeOf } from './span-error.ts'
 import { Telemetry } from './telemetry.ts'
 
-const watched = (told: Collector, own: Agent, options: Partial<RuntimeOptions> = {}) =>
-  begin(own, { telemetry: told, ...options })
+const watched = (collected: Collector, own: Agent, options: Partial<RuntimeOptions> = {}) =>
+  begin(own, { telemetry: collected, ...options })
 
 /** The calls that were measured: the tool, what it failed with, and how often. */
-async function measuredBy(told: Collector): Promise<[unknown, unknown, number][]> {
-  const { points = [] } = (await told.measures())['gen_ai.execute_tool.duration'] ?? {}
+async function measuredBy(collected: Collector): Promise<[unknown, unknown, number][]> {
+  const { points = [] } = (await collected.measures())['gen_ai.execute_tool.duration'] ?? {}
   return points.map(({ attributes, count }) => [attributes['gen_ai.tool.name'], attributes['error.type'], count])
 }
 
@@ -57,7 +57,7 @@ function family(beside: AnyTool): Agent {
 const chat = { 'chat scripted': {} }
 
 test('records the committed error if the log rejects the output of a tool', async () => {
-  const told = collector()
+  const collected = collector()
   const large = 'large '.repeat(50_000)
   const tools = [
     tool({ name: 'fine', inputSchema: z.object({}), execute: () => 'secret' }),
@@ -79,7 +79,7 @@ test('records the committed error if the log rejects the output of a tool', asyn
     stateSchema: z.object({ n: z.number() }),
     initialState: { n: 1 },
   })
-  const { runtime, run } = await watched(told, own.agent, { log: { maxBlobBytes: 200_000 } })
+  const { runtime, run } = await watched(collected, own.agent, { log: { maxBlobBytes: 200_000 } })
   expect((await run.result()).status).toBe('completed')
   const committed = Object.values(await callsIn(runtime)).map(({ toolName, code }: ToolPart) => [toolName, code])
   await runtime.close()
@@ -89,7 +89,7 @@ test('records the committed error if the log rejects the output of a tool', asyn
     ['state', 'tool_state_refused'],
     ['child', 'tool_output_too_large'],
   ])
-  const spans = told.spans()
+  const spans = collected.spans()
   for (const [name, code] of committed) {
     expect(spanOf(spans, `execute_tool ${name}`)).toMatchObject({
       status: { code: code === undefined ? SpanStatusCode.UNSET : SpanStatusCode.ERROR },
@@ -100,14 +100,14 @@ test('records the committed error if the log rejects the output of a tool', asyn
     'millrace.status': 'failed',
     'error.type': 'tool_output_too_large',
   })
-  expect(await measuredBy(told)).toEqual(expect.arrayContaining(committed.map(of => [...of, 1])))
-  expect(await measuredBy(told)).toHaveLength(committed.length)
+  expect(await measuredBy(collected)).toEqual(expect.arrayContaining(committed.map(of => [...of, 1])))
+  expect(await measuredBy(collected)).toHaveLength(committed.length)
 })
 
 test('measures the time of the tool’s code without its commit', async () => {
-  const told = collector()
+  const collected = collector()
   const look = { toolCallId: 'c1', toolName: 'look', input: {} } as ToolPart
-  const drive = driveOf(new Telemetry(told, quiet), echo)
+  const drive = driveOf(new Telemetry(collected, quiet), echo)
   const before = performance.now()
   const tool = drive.work.toolCall({ call: look, tool: undefined, step: 1 })
   tool.executed()
@@ -116,18 +116,18 @@ test('measures the time of the tool’s code without its commit', async () => {
   while (performance.now() - after < longest + 10);
   tool.settle(gave(1))
   drive.end({ status: 'completed' })
-  const [seconds = 0, nanoseconds = 0] = spanOf(told.spans(), 'execute_tool look').duration
+  const [seconds = 0, nanoseconds = 0] = spanOf(collected.spans(), 'execute_tool look').duration
   // Times of spans are rounded.
   expect(seconds * 1000 + nanoseconds / 1e6).toBeLessThanOrEqual(longest + 1)
-  const [measured] = (await told.measures())['gen_ai.execute_tool.duration']?.points ?? []
+  const [measured] = (await collected.measures())['gen_ai.execute_tool.duration']?.points ?? []
   expect((measured?.sum ?? Number.NaN) * 1000).toBeLessThanOrEqual(longest)
 })
 
 test('starts no second span for a waiting sub-agent, and measures it once when it ends', async () => {
-  const told = collector()
+  const collected = collector()
   const opened = gate()
   const slow = tool({ name: 'slow', inputSchema: z.object({}), execute: () => opened.opened })
-  const { runtime, run } = await watched(told, family(slow))
+  const { runtime, run } = await watched(collected, family(slow))
   // The others wait by now, and are looked at again when this one is done.
   await until(run, 'tool-approval-request')
   opened.open()
@@ -135,7 +135,7 @@ test('starts no second span for a waiting sub-agent, and measures it once when i
   await approve(runtime, 'p1')
   expect(await run.result()).toMatchObject({ status: 'completed' })
   await runtime.close()
-  const spans = told.spans()
+  const spans = collected.spans()
   expect(treeOf(spans)).toEqual({
     'invoke_agent parent': {
       'step 1': {
@@ -166,7 +166,7 @@ test('starts no second span for a waiting sub-agent, and measures it once when i
     .filter(({ name }) => name === 'execute_tool middle' || name === 'execute_tool payer')
     .map(({ attributes }) => attributes['millrace.status'])
   expect(statuses).toEqual(['paused', 'paused', undefined, undefined])
-  expect((await measuredBy(told)).sort()).toEqual([
+  expect((await measuredBy(collected)).sort()).toEqual([
     ['middle', undefined, 1],
     ['pay', undefined, 1],
     ['payer', undefined, 1],
@@ -175,44 +175,44 @@ test('starts no second span for a waiting sub-agent, and measures it once when i
 })
 
 test('starts no span for a sub-agent that keeps waiting', async () => {
-  const told = collector()
+  const collected = collector()
   const other = counted('other', true)
-  const { runtime, run } = await watched(told, family(other.tool))
+  const { runtime, run } = await watched(collected, family(other.tool))
   expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{}, {}] })
   await approve(runtime, 'c2', false)
   let result = await run.result()
   while (result.status === 'paused' && result.pendings.length === 2) result = await run.result()
   expect(result).toMatchObject({ status: 'paused', pendings: [{ id: 'r::p1' }] })
   await runtime.close()
-  const { 'invoke_agent parent (2)': second } = treeOf(told.spans())
+  const { 'invoke_agent parent (2)': second } = treeOf(collected.spans())
   expect(second).toEqual({})
 })
 
 test('starts a span each time a sub-agent continues, and measures it once', async () => {
-  const told = collector()
+  const collected = collector()
   const opened = gate()
   const slow = tool({ name: 'slow', inputSchema: z.object({}), execute: () => opened.opened })
-  const { runtime, run } = await watched(told, family(slow))
+  const { runtime, run } = await watched(collected, family(slow))
   await until(run, 'tool-approval-request')
   await approve(runtime, 'p1')
   await until(run, 'subagent-end')
   opened.open()
   expect(await run.result()).toMatchObject({ status: 'completed' })
   await runtime.close()
-  const spans = told.spans().filter(({ name }) => name === 'execute_tool middle')
+  const spans = collected.spans().filter(({ name }) => name === 'execute_tool middle')
   // It may have been answered before it waited.
   expect(spans.map(({ attributes }) => attributes['millrace.status'])).toEqual([
     ...spans.slice(1).map(() => 'paused'),
     undefined,
   ])
   expect(spans.length).toBeLessThanOrEqual(2)
-  expect(await measuredBy(told)).toContainEqual(['middle', undefined, 1])
+  expect(await measuredBy(collected)).toContainEqual(['middle', undefined, 1])
 })
 
 test('links a continued run to its previous span, under the span of the request', () => {
   followContexts()
-  const told = collector()
-  register(told)
+  const collected = collector()
+  register(collected)
   const telemetry = new Telemetry({}, quiet)
   trace.getTracer('app').startActiveSpan('POST /runs', request => {
     telemetry.asked('r')
@@ -222,7 +222,7 @@ test('links a continued run to its previous span, under the span of the request'
   driveOf(telemetry, echo).end({ status: 'completed' })
   driveOf(telemetry, echo, { runId: 'other' }).end({ status: 'completed' })
   driveOf(telemetry, echo).end({ status: 'completed' })
-  const [request, first, second, other, again] = told.spans()
+  const [request, first, second, other, again] = collected.spans()
   expect(first?.parentSpanContext?.spanId).toBe(request?.spanContext().spanId)
   expect(first?.links).toEqual([])
   expect(second?.parentSpanContext).toBe(undefined)
@@ -232,23 +232,23 @@ test('links a continued run to its previous span, under the span of the request'
 
 test('parents only the answered run, not later runs of the session', async () => {
   followContexts()
-  const told = collector()
+  const collected = collector()
   const store = memoryStore()
   const pay = counted('pay', true)
   const own = scripted('own', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: 'Done.' }], { tools: [pay.tool] })
   // Who drives the run that is answered, and who takes the answer and drives others.
   const driver = testRuntime({ store, agents: [own.agent] })
-  const desk = testRuntime({ store, agents: [echo], telemetry: told })
+  const desk = testRuntime({ store, agents: [echo], telemetry: collected })
   const run = await driver.start({ agent: own.agent, input: 'go', session: 's', runId: 'r' })
   expect(await run.result()).toMatchObject({ status: 'paused' })
-  await told.tracerProvider
+  await collected.tracerProvider
     .getTracer('app')
     .startActiveSpan('POST /answers', span => approve(desk, 'c1').finally(() => span.end()))
   expect(await run.result()).toMatchObject({ status: 'completed' })
   const later = await driver.start({ agent: echo.program, input: 'something else', session: 's' })
   expect(await later.result()).toMatchObject({ status: 'completed' })
   await desk.close()
-  expect(treeOf(told.spans())).toEqual({
+  expect(treeOf(collected.spans())).toEqual({
     'POST /answers': {},
     'invoke_agent echo': { 'step 1': chat },
   })
@@ -257,7 +257,7 @@ test('parents only the answered run, not later runs of the session', async () =>
 test('records a known error code, and _OTHER for any other', async () => {
   for (const code of Object.values(errorCodes)) expect(errorTypeOf(code)).toBe(code)
   for (const code of ['secret', 'tool_secret', '', undefined, 'toString']) expect(errorTypeOf(code)).toBe('_OTHER')
-  const told = collector()
+  const collected = collector()
   const code = 'tool_secret' as ErrorCode
   const careless = tool({
     name: 'careless',
@@ -276,12 +276,12 @@ test('records a known error code, and _OTHER for any other', async () => {
       throw new MillraceError(code, 'secret')
     }),
   }) as Agent
-  const { runtime, run } = await watched(told, own)
+  const { runtime, run } = await watched(collected, own)
   expect(await run.result()).toMatchObject({ status: 'failed' })
   // The log has it as it is.
   expect((await callsIn(runtime))['c1']).toMatchObject({ code })
   await runtime.close()
-  const spans = told.spans()
+  const spans = collected.spans()
   const types = spans.flatMap(({ name, attributes: { 'error.type': type } }) => (type ? [[name, type]] : []))
   expect(types).toEqual([
     ['invoke_agent own', '_OTHER'],
@@ -289,5 +289,5 @@ test('records a known error code, and _OTHER for any other', async () => {
     ['chat scripted', '_OTHER'],
   ])
   expect(textOf(spans)).not.toContain('secret')
-  expect(JSON.stringify(await told.measures())).not.toContain('secret')
+  expect(JSON.stringify(await collected.measures())).not.toContain('secret')
 })

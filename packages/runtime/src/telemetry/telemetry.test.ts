@@ -76,11 +76,11 @@ const use = (work: AgentTelemetry, committed: Chunk, step = 1) =>
   work.toolCall({ call, tool: undefined, step }).settle(committed)
 
 test('records the request, usage and finish reason of a model call', async () => {
-  const told = collector()
-  const drive = driveOf(new Telemetry(told, quiet), helper)
+  const collected = collector()
+  const drive = driveOf(new Telemetry(collected, quiet), helper)
   speak(drive.work)
   drive.end({ status: 'completed', ms: 1500 })
-  const chat = spanOf(told.spans(), 'chat scripted')
+  const chat = spanOf(collected.spans(), 'chat scripted')
   expect(chat.kind).toBe(SpanKind.CLIENT)
   expect(chat.status.code).toBe(SpanStatusCode.UNSET)
   expect(chat.attributes).toEqual({
@@ -111,7 +111,7 @@ test('records the request, usage and finish reason of a model call', async () =>
     'millrace.step': 1,
     'millrace.attempt': 1,
   })
-  expect(spanOf(told.spans(), 'invoke_agent helper').attributes).toEqual({
+  expect(spanOf(collected.spans(), 'invoke_agent helper').attributes).toEqual({
     'gen_ai.operation.name': 'invoke_agent',
     'gen_ai.provider.name': 'millrace',
     'gen_ai.request.model': 'scripted',
@@ -137,15 +137,15 @@ test('records the request, usage and finish reason of a model call', async () =>
 })
 
 test('records metrics with the names, units and buckets of the conventions', async () => {
-  const told = collector()
-  const drive = driveOf(new Telemetry(told, quiet), helper, { isTakeover: true })
+  const collected = collector()
+  const drive = driveOf(new Telemetry(collected, quiet), helper, { isTakeover: true })
   speak(drive.work)
   drive.work.modelCall({ model, options, step: 2, attempt: 1 }).end(new ProviderError('provider_overloaded', 'no'))
   use(drive.work, gave(1), 2)
   use(drive.work, erred('tool_timeout', 'late'), 2)
   drive.end({ status: 'failed', code: 'provider_overloaded', ms: 1500 })
-  driveOf(new Telemetry(told, quiet), helper).end({ status: 'paused' })
-  const measures = await told.measures()
+  driveOf(new Telemetry(collected, quiet), helper).end({ status: 'paused' })
+  const measures = await collected.measures()
   const asked = {
     'gen_ai.operation.name': 'chat',
     'gen_ai.provider.name': 'millrace',
@@ -194,8 +194,8 @@ test('records metrics with the names, units and buckets of the conventions', asy
 })
 
 test('nests steps, calls, tools and agents', () => {
-  const told = collector()
-  const drive = driveOf(new Telemetry(told, quiet), helper)
+  const collected = collector()
+  const drive = driveOf(new Telemetry(collected, quiet), helper)
   speak(drive.work)
   const tool = drive.work.toolCall({ call, tool: look, step: 1 })
   const own = drive.work.agent(child, 'child:c1', tool)
@@ -204,7 +204,7 @@ test('nests steps, calls, tools and agents', () => {
   tool.settle(gave('seen'))
   speak(drive.work, 2)
   drive.end({ status: 'completed' })
-  expect(treeOf(told.spans())).toEqual({
+  expect(treeOf(collected.spans())).toEqual({
     'invoke_agent helper': {
       'step 1': {
         'chat scripted': {},
@@ -213,7 +213,7 @@ test('nests steps, calls, tools and agents', () => {
       'step 2': { 'chat scripted': {} },
     },
   })
-  const spans = told.spans()
+  const spans = collected.spans()
   expect(spanOf(spans, 'execute_tool look')).toMatchObject({
     kind: SpanKind.INTERNAL,
     attributes: {
@@ -235,8 +235,8 @@ test('nests steps, calls, tools and agents', () => {
 })
 
 test('interrupts open children when an agent ends', () => {
-  const told = collector()
-  const drive = driveOf(new Telemetry(told, quiet), helper)
+  const collected = collector()
+  const drive = driveOf(new Telemetry(collected, quiet), helper)
   const tool = drive.work.toolCall({ call, tool: undefined, step: 1 })
   const own = drive.work.agent(child, 'child:c1', tool)
   const spoken = own.modelCall({ model, options, step: 1, attempt: 1 })
@@ -245,7 +245,7 @@ test('interrupts open children when an agent ends', () => {
   spoken.end()
   own.end('completed')
   tool.settle(gave(1))
-  const types = told
+  const types = collected
     .ended()
     .map(({ name, attributes }) => [name, attributes['error.type'], attributes['millrace.status']])
   expect(types).toEqual([
@@ -259,35 +259,35 @@ test('interrupts open children when an agent ends', () => {
 })
 
 test('records the code of a failure, not its message', () => {
-  const told = collector()
-  const drive = driveOf(new Telemetry(told, quiet), helper)
+  const collected = collector()
+  const drive = driveOf(new Telemetry(collected, quiet), helper)
   drive.work.modelCall({ model, options, step: 1, attempt: 1 }).end(new ProviderError('provider_overloaded', 'secret'))
   use(drive.work, erred('tool_execution_failed', 'secret'))
   drive.end({ status: 'failed', code: 'agent_failed' })
-  const types = told.spans().map(({ name, status, attributes }) => [name, status, attributes['error.type']])
+  const types = collected.spans().map(({ name, status, attributes }) => [name, status, attributes['error.type']])
   expect(types).toEqual([
     ['invoke_agent helper', { code: SpanStatusCode.ERROR }, 'agent_failed'],
     ['step 1', { code: SpanStatusCode.UNSET }, undefined],
     ['chat scripted', { code: SpanStatusCode.ERROR }, 'provider_overloaded'],
     ['execute_tool look', { code: SpanStatusCode.ERROR }, 'tool_execution_failed'],
   ])
-  expect(textOf(told.spans())).not.toContain('secret')
+  expect(textOf(collected.spans())).not.toContain('secret')
 })
 
 test('records no content by default', () => {
   for (const content of [false, true]) {
-    const told = collector()
-    const drive = driveOf(new Telemetry({ ...told, content }, quiet), helper)
+    const collected = collector()
+    const drive = driveOf(new Telemetry({ ...collected, content }, quiet), helper)
     speak(drive.work)
     use(drive.work, gave('secret output'))
     use(drive.work, erred('tool_execution_failed', 'secret error'))
     drive.end({ status: 'completed' })
-    const text = textOf(told.spans())
+    const text = textOf(collected.spans())
     if (!content) {
       expect(text).not.toContain('secret')
       continue
     }
-    const spans = told.spans()
+    const spans = collected.spans()
     const chat = spanOf(spans, 'chat scripted').attributes
     expect(JSON.parse(String(chat['gen_ai.system_instructions']))).toEqual([
       { type: 'text', content: 'secret instructions' },
@@ -308,14 +308,17 @@ test('records no content by default', () => {
 })
 
 test('adds the attributes of the application', () => {
-  const told = collector()
-  const telemetry = new Telemetry({ ...told, attributes: about => ({ 'app.about': JSON.stringify(about) }) }, quiet)
+  const collected = collector()
+  const telemetry = new Telemetry(
+    { ...collected, attributes: about => ({ 'app.about': JSON.stringify(about) }) },
+    quiet,
+  )
   const drive = driveOf(telemetry, helper)
   speak(drive.work)
   use(drive.work, gave(1))
   drive.end({ status: 'completed' })
   const whose = { sessionId: 's', runId: 'r', agentId: 'r', agentType: 'helper' }
-  expect(told.spans().map(({ attributes }) => JSON.parse(String(attributes['app.about'])))).toEqual([
+  expect(collected.spans().map(({ attributes }) => JSON.parse(String(attributes['app.about'])))).toEqual([
     { ...whose, operation: 'invoke_agent' },
     { ...whose, operation: 'step', step: 1 },
     { ...whose, operation: 'chat', step: 1, attempt: 1, model: 'scripted' },
@@ -324,13 +327,13 @@ test('adds the attributes of the application', () => {
 })
 
 test('uses a provider from its registration on', async () => {
-  const told = collector()
+  const collected = collector()
   const telemetry = new Telemetry({}, quiet)
   driveOf(telemetry, helper).end({ status: 'completed' })
-  register(told)
+  register(collected)
   driveOf(telemetry, helper).end({ status: 'completed' })
-  expect(told.spans()).toHaveLength(1)
-  expect((await told.measures())['millrace.runs']?.points[0]?.count).toBe(1)
+  expect(collected.spans()).toHaveLength(1)
+  expect((await collected.measures())['millrace.runs']?.points[0]?.count).toBe(1)
 })
 
 test('reads neither content nor attributes without a provider', () => {
@@ -363,13 +366,13 @@ test('reads neither content nor attributes without a provider', () => {
 
 test('sets no attributes on an unsampled span, and passes its context on', () => {
   followContexts()
-  const told = collector()
+  const collected = collector()
   const unsampled = new BasicTracerProvider({ sampler: new AlwaysOffSampler(), spanProcessors: [] })
   const seen: string[] = []
   const telemetry = new Telemetry(
     {
       tracerProvider: unsampled,
-      meterProvider: told.meterProvider,
+      meterProvider: collected.meterProvider,
       content: true,
       attributes: () => ({ a: `${seen.push('x')}` }),
     },

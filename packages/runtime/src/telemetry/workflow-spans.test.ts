@@ -17,7 +17,7 @@ const used = { usage: { input: 3, output: 2 } }
 
 test('nests the spans of a run, its nodes, hooks and their agents', async () => {
   followContexts()
-  const told = collector()
+  const collected = collector()
   const { tool: count } = counted('count')
   const { agent: child } = scripted('child', [{ text: 'ok', ...used }])
   const { agent: writer } = scripted(
@@ -36,7 +36,7 @@ test('nests the spans of a run, its nodes, hooks and their agents', async () => 
   const own = inRow({
     think: async () => {
       const key = await useStep('find', () => {
-        told.tracerProvider.getTracer('own').startSpan('GET').end()
+        collected.tracerProvider.getTracer('own').startSpan('GET').end()
         return 'secret key'
       })
       const { text } = await useReason({ id: 'secret id', model, input: key, subAgents: [inner] })
@@ -44,10 +44,10 @@ test('nests the spans of a run, its nodes, hooks and their agents', async () => 
     },
     write: writer as Agent,
   })
-  const play = await Play.of(own, { options: { telemetry: told } })
+  const play = await Play.of(own, { options: { telemetry: collected } })
   expect(await play.result()).toMatchObject({ status: 'completed', output: 'Written.' })
   await play.runtime.close()
-  const spans = told.spans()
+  const spans = collected.spans()
   expect(treeOf(spans)).toEqual({
     'invoke_workflow own': {
       'node think': {
@@ -101,17 +101,17 @@ test('nests the spans of a run, its nodes, hooks and their agents', async () => 
 })
 
 test('records a waiting hook once as paused, and no span for a replayed hook', async () => {
-  const told = collector()
+  const collected = collector()
   const own = single(async () => {
     await useStep('once', () => 1)
     return { data: await useInterrupt(say('Well?', { id: 'well' })) }
   })
-  const play = await Play.of(own, { options: { telemetry: told } })
+  const play = await Play.of(own, { options: { telemetry: collected } })
   expect(await play.result()).toMatchObject({ status: 'paused' })
   await play.answer('1.node.1/useInterrupt:well.1', 'so')
   expect(await play.result()).toMatchObject({ status: 'completed' })
   await play.runtime.close()
-  const spans = told.spans()
+  const spans = collected.spans()
   expect(treeOf(spans)).toEqual({
     'invoke_workflow own': { 'node node': { useStep: {}, useInterrupt: {} } },
     'invoke_workflow own (2)': { 'node node': { useInterrupt: {} } },
@@ -129,7 +129,7 @@ test('records a waiting hook once as paused, and no span for a replayed hook', a
 
 test('records each failed attempt with its error code, and its message with content: true', async () => {
   for (const content of [false, true]) {
-    const told = collector()
+    const collected = collector()
     let tries = 0
     const own = single({
       run: async () => {
@@ -139,25 +139,25 @@ test('records each failed attempt with its error code, and its message with cont
       },
       retry: { attempts: 2, backoff: { first: 1 } },
     })
-    const play = await Play.of(own, { options: { telemetry: { ...told, content } } })
+    const play = await Play.of(own, { options: { telemetry: { ...collected, content } } })
     expect(await play.result()).toMatchObject({ status: 'completed' })
     await play.runtime.close()
-    const nodes = told.spans().filter(({ name }) => name === 'node node')
+    const nodes = collected.spans().filter(({ name }) => name === 'node node')
     expect(nodes.map(({ attributes }) => [attributes['millrace.attempt'], attributes['error.type']])).toEqual([
       [1, 'workflow_node_failed'],
       [2, undefined],
     ])
-    const steps = told.spans().filter(({ name }) => name === 'useStep')
+    const steps = collected.spans().filter(({ name }) => name === 'useStep')
     expect(steps.map(({ attributes }) => [attributes['error.type'], attributes['millrace.hook.id']])).toEqual([
       ['hook_failed', content ? 'tries' : undefined],
       [undefined, content ? 'tries' : undefined],
     ])
-    expect(textOf(told.spans()).includes('secret')).toBe(content)
+    expect(textOf(collected.spans()).includes('secret')).toBe(content)
   }
 })
 
 test('records branches as siblings', async () => {
-  const told = collector()
+  const collected = collector()
   const node = ({ input }: NodeContext<unknown>) => ({ data: input as never })
   const own = wired({ start1: node, a: node, b: node, join: node }, [
     ['start', 'start1'],
@@ -166,23 +166,23 @@ test('records branches as siblings', async () => {
     ['b', 'join'],
     ['join', 'end'],
   ])
-  const play = await Play.of(own, { options: { telemetry: told } })
+  const play = await Play.of(own, { options: { telemetry: collected } })
   expect(await play.result()).toMatchObject({ status: 'completed' })
   await play.runtime.close()
-  expect(treeOf(told.spans())).toEqual({
+  expect(treeOf(collected.spans())).toEqual({
     'invoke_workflow own': { 'node start1': {}, 'node a': {}, 'node b': {}, 'node join': {} },
   })
 })
 
 test('records a waiting workflow once, however often its parent continues', async () => {
-  const told = collector()
+  const collected = collector()
   const asking = single(async () => ({ data: await useInterrupt(say('Well?')) }), { id: 'asking' })
   const slow = tool({ name: 'slow', inputSchema: z.object({}), approval: true, execute: () => 'ok' })
   const { agent: own } = scripted('parent', [{ calls: [ask('asking', 'c1'), call('slow', 'c2')] }, { text: 'Done.' }], {
     subAgents: [asking],
     tools: [slow],
   })
-  const { runtime, run } = await begin(own, { telemetry: told })
+  const { runtime, run } = await begin(own, { telemetry: collected })
   const { pendings } = await run.result()
   for (const { kind, id } of pendings) {
     if (kind === 'interrupt') await runtime.answer('s', { kind, id, response: 'so' })
@@ -190,6 +190,6 @@ test('records a waiting workflow once, however often its parent continues', asyn
   }
   expect(await runtime.run('s', 'r').result()).toMatchObject({ status: 'completed' })
   await runtime.close()
-  const flows = told.spans().filter(({ name }) => name === 'invoke_workflow asking')
+  const flows = collected.spans().filter(({ name }) => name === 'invoke_workflow asking')
   expect(flows.map(({ attributes }) => attributes['millrace.status'])).toEqual(['paused', 'completed'])
 })

@@ -25,7 +25,7 @@ test('plain requests get plain responses', async () => {
 
 test('options that cannot work are told when they are given', () => {
   expect(() => millrace(undefined as never)).toThrow('expected an object of options')
-  expect(() => millrace({ agents: [echo, echo] })).toThrow('there are two by the name echo')
+  expect(() => millrace({ agents: [echo, echo] })).toThrow('duplicate name echo')
   expect(() => millrace({ basePath: 'mill' })).toThrow('basePath: expected a path such as /millrace')
   expect(() => millrace({ engine: { pollMs: 0 } })).toThrow('engine.pollMs')
 })

@@ -4,15 +4,15 @@ import { agent } from '../../define/agent.ts'
 import { tool } from '../../define/tool.ts'
 import { textOf, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { callsOf, heardModel, play } from './play.fixture.ts'
+import { callsOf, play, recordingModel } from './play.fixture.ts'
 
 const again = tool({ name: 'again', inputSchema: z.object({}), execute: () => 'more' })
-const endless = () => heardModel(({ answers }) => ({ calls: [{ name: 'again', input: {}, id: `c${answers}` }] }))
+const endless = () => recordingModel(({ answers }) => ({ calls: [{ name: 'again', input: {}, id: `c${answers}` }] }))
 
-test('a run takes as many steps as it may, and then fails; what it did stays', async () => {
-  const { model, heard } = endless()
+test('fails a run after its maximum number of steps and keeps its content', async () => {
+  const { model, modelCalls } = endless()
   const { result } = await play(agent({ name: 'endless', model, tools: [again], maxSteps: 3 }))
-  expect(heard).toHaveLength(3)
+  expect(modelCalls).toHaveLength(3)
   expect(result).toMatchObject({
     status: 'failed',
     error: { code: 'budget_steps', category: 'budget', retryable: false },
@@ -21,18 +21,18 @@ test('a run takes as many steps as it may, and then fails; what it did stays', a
   expect(callsOf(result.message).map(({ output }) => output)).toEqual(['more', 'more', 'more'])
 })
 
-test('a run that is done in its last step is done', async () => {
-  const { model } = heardModel([{ calls: [{ name: 'again', input: {} }] }, { text: 'Done.' }])
+test('completes a run that is done in its last step', async () => {
+  const { model } = recordingModel([{ calls: [{ name: 'again', input: {} }] }, { text: 'Done.' }])
   const { result } = await play(agent({ name: 'just', model, tools: [again], maxSteps: 2 }))
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
 })
 
-test('a run uses no more tokens than it may, those of attempts that were taken back too', async () => {
-  const { model, heard } = heardModel(({ options }) => {
+test('limits the tokens of a run, including discarded attempts', async () => {
+  const { model, modelCalls } = recordingModel(({ options }) => {
     const attempt = Number(options.providerOptions?.['millrace']?.['attempt'])
-    const id = `c${heard.length}`
+    const id = `c${modelCalls.length}`
     const usage = { input: 30, output: 10 }
-    // Each step is tried twice; the first answer ends in an error after it said what it used.
+    // Each step is tried twice: the first answer reports its usage and then fails.
     if (attempt > 1) return { calls: [{ name: 'again', input: {}, id }], usage }
     const error = { type: 'error' as const, error: new Error('overloaded') }
     const finish = {
@@ -49,7 +49,7 @@ test('a run uses no more tokens than it may, those of attempts that were taken b
     reason: 'the run has used 160 tokens, and may use 100',
     usage: { inputTokens: 120, outputTokens: 40 },
   })
-  expect(heard).toHaveLength(4)
+  expect(modelCalls).toHaveLength(4)
 })
 
 const tokens = (input: number, output: number) => ({
@@ -57,7 +57,7 @@ const tokens = (input: number, output: number) => ({
   outputTokens: { total: output, text: undefined, reasoning: undefined },
 })
 
-test('a run whose time is over while its model speaks fails, the call is aborted, and the words that were shown stay', async () => {
+test('aborts the model call when the time of a run is over, and keeps the shown text', async () => {
   const stage = new VirtualCluster()
   const signals: (AbortSignal | undefined)[] = []
   const { runtime } = stage.process(timers => [

@@ -1,4 +1,4 @@
-// A step's model call: attempt after attempt, each a draft that is either committed or taken back.
+// The model call of a step. Each attempt is a draft that is committed or discarded.
 
 import type { LanguageModelV4, LanguageModelV4CallOptions, LanguageModelV4Prompt } from '@ai-sdk/provider'
 import type { Lane } from '@millrace/log'
@@ -21,9 +21,13 @@ import { keyOf } from '../../session/key.ts'
 import { lastLineOf } from '../../session/last-line.ts'
 import type { ModelCallTelemetry } from '../../telemetry/model-span.ts'
 import { outputInvalid, problemOf } from '../output-stream.ts'
-import { type AgentExecution, type CompletedModelCall, contextOf, longestCallId } from '../program-execution.ts'
+import { type AgentExecution, type CompletedModelCall, contextOf, maxCallIdLength } from '../program-execution.ts'
 
-/** Calls the model until an answer is whole and fits; undefined where another process is to make the next attempt; throws where it cannot be had. */
+/**
+ * Calls the model until an answer is complete and valid. Returns undefined if another process is to make the next
+ * attempt.
+ * @throws if all attempts fail.
+ */
 export async function callModel(
   work: AgentExecution,
   step: number,
@@ -31,73 +35,75 @@ export async function callModel(
 ): Promise<CompletedModelCall | undefined> {
   const { agent, session, runId, timers, backoff, signal, handover, logger } = work
   const context = contextOf(work, step)
-  const given = await compute(agent.model, context)
-  const model = asV4(given, `agent ${agent.name}: model`)
+  const definedModel = await compute(agent.model, context)
+  const model = asV4(definedModel, `agent ${agent.name}: model`)
   const instructions = await compute(agent.instructions, context)
   const history = await work.history()
-  const kept = agent.trimHistory ? await agent.trimHistory(deepCopy(history), context) : history
-  // Only of what is left: nobody reads a file that the model is not shown.
-  const messages = await session.withUploads(kept)
+  const trimmed = agent.trimHistory ? await agent.trimHistory(deepCopy(history), context) : history
+  // After trimming, so that only files that the model gets are read.
+  const messages = await session.withUploads(trimmed)
   const lane = work.lane(step, modelName(model))
   const corrections: LanguageModelV4Prompt = []
   const discarded: Usage[] = []
   for (let attempt = 1; ; attempt++) {
-    // Between attempts nothing is under way that could be finished.
+    // Between attempts nothing is in flight, so the run can be handed over.
     if (attempt > 1 && handover.aborted) return undefined
-    // What was taken back is free again.
+    // Ids of the discarded attempt are free again.
     if (attempt > 1) await session.refresh()
     const output = work.output(step)
-    const say = (chunk: Chunk) => lane.write(chunk, work.isHidden?.(chunk) ? { internal: true } : undefined)
-    const format = formatOf(work, given)
-    const prompt = promptOf(messages, [instructions, format?.told].filter(Boolean).join('\n\n'))
+    const write = (chunk: Chunk) => lane.write(chunk, work.isHidden?.(chunk) ? { internal: true } : undefined)
+    const format = formatOf(work, definedModel)
+    const prompt = promptOf(messages, [instructions, format?.instructions].filter(Boolean).join('\n\n'))
     const answer = new ModelAnswer({
       step,
       prefix: work.prefix,
       tools,
       isTaken: id => session.hasCall(id),
       reserve: id => session.reserve(id, lane.origin.lane),
-      maxIdLength: longestCallId(lane),
+      maxIdLength: maxCallIdLength(lane),
       rewinds: rewindsOf(session.view),
       write(chunk) {
-        for (const said of output?.before(chunk) ?? []) say(said)
-        return say(chunk)
+        for (const extra of output?.before(chunk) ?? []) write(extra)
+        return write(chunk)
       },
-      fits: said => lane.fits(said),
+      fits: facts => lane.fits(facts),
       sink: output,
     })
-    let isBegun = false
-    let told: ModelCallTelemetry | undefined
+    let isStarted = false
+    let span: ModelCallTelemetry | undefined
     try {
       const options = optionsOf(work, step, attempt, [...prompt, ...corrections], tools, format?.responseFormat)
       const call = work.telemetry.modelCall({ model, options, step, attempt })
-      told = call
-      const begin = () => {
-        isBegun = true
+      span = call
+      const startStep = () => {
+        isStarted = true
         const stepId = work.prefix && { stepId: `${work.prefix}${step}` }
         return lane.write({ type: 'step-start', ...stepId, ...(attempt > 1 && { attempt }) })
       }
-      await call.within(() => readAnswer(work, model, options, answer, call, begin)).finally(() => format?.note(answer))
+      await call
+        .within(() => readAnswer(work, model, options, answer, call, startStep))
+        .finally(() => format?.note(answer))
       const { facts, calls, requestedCalls, text } = answer
       const isOutput = output !== undefined && calls === 0
-      const given = isOutput ? await output.settle(chunk => lane.write(chunk)) : undefined
-      if (!isOutput) for (const said of output?.leave() ?? []) await say(said)
-      // That of a sub-agent is for its parent.
-      const said: Chunk[] = given === undefined || work.parent ? [] : [{ type: 'output', output: given }]
+      const document = isOutput ? await output.endWithDocument(chunk => lane.write(chunk)) : undefined
+      if (!isOutput) for (const extra of output?.endWithCalls() ?? []) await write(extra)
+      // The output of a sub-agent goes to its parent.
+      const outputFact: Chunk[] = document === undefined || work.parent ? [] : [{ type: 'output', output: document }]
       const finishReason = answer.finishReason ?? 'other'
       call.end()
       const { usage, warnings, providerMetadata, raw } = answer
       const about = { usage, warnings, providerMetadata, raw, discarded }
       return {
-        facts: [...facts, ...said, finishOf(answer, lane)],
+        facts: [...facts, ...outputFact, finishOf(answer, lane)],
         calls,
-        made: requestedCalls,
+        requestedCalls: requestedCalls,
         callIds: answer.callIds,
         finishReason,
         lane,
-        output: given,
+        output: document,
         text,
         line: output === undefined ? lastLineOf(answer.lastText) : undefined,
-        about,
+        response: about,
       }
     } catch (error) {
       signal.throwIfAborted()
@@ -105,15 +111,15 @@ export async function callModel(
       const isTooLarge = refusal === 'too-large' && output !== undefined
       if (refusal !== undefined && !isTooLarge) throw error
       const failure = isTooLarge
-        ? outputInvalid('the answer is larger than the log takes', error)
+        ? outputInvalid('the answer exceeds the size limit of the log', error)
         : classifyProviderError(error)
-      // Also for those who know nothing of drafts: nobody takes for done what did not fit.
-      if (isBegun) for (const said of output?.invalidate(failure.code) ?? []) lane.write(said)
-      told?.end(failure)
+      // Readers without drafts also learn that the object is not valid.
+      if (isStarted) for (const extra of output?.invalidate(failure.code) ?? []) lane.write(extra)
+      span?.end(failure)
       logger.warn('a model call failed', { runId, step, attempt, code: failure.code, cause: failure.cause ?? failure })
-      // Where nothing was said there is nothing to take back (law 3): not what opened the message either.
-      if (isBegun) await takeBack(lane, answer, attempt, failure)
-      if (isBegun && answer.usage) discarded.push(answer.usage)
+      // If nothing was written, there is nothing to discard (law 3).
+      if (isStarted) await discardAttempt(lane, answer, attempt, failure)
+      if (isStarted && answer.usage) discarded.push(answer.usage)
       if (!failure.retryable || attempt > agent.maxRetries) throw failure
       if (failure.code === 'output_invalid') corrections.splice(0, corrections.length, ...correctionOf(answer, failure))
       else {
@@ -124,23 +130,23 @@ export async function callModel(
   }
 }
 
-/** How often a session was taken back: the same for whoever drives it, as no rewind takes that back. */
+/** Number of rewinds of a session. It is the same for every driver, because a rewind does not remove requests. */
 const rewindsOf = ({ requests }: View): number =>
   requests.filter(({ cut, status }) => cut !== undefined && status === 'started').length
 
-/** How long an answer that has failed is listened to, for what it used. */
+/** How long to keep reading a failed answer for its usage, in ms. */
 const USAGE_WAIT_MS = 1000
 
-/** Listens to one answer, from the first part to the last. */
+/** Reads one answer to its end. */
 async function readAnswer(
   { writer, signal, timers }: AgentExecution,
   model: LanguageModelV4,
   options: LanguageModelV4CallOptions,
   answer: ModelAnswer,
-  told: ModelCallTelemetry,
-  begin: () => PromiseLike<void>,
+  span: ModelCallTelemetry,
+  startStep: () => PromiseLike<void>,
 ): Promise<void> {
-  // What others must not do meanwhile begins only while the lease surely lasts.
+  // Side effects start only while the lease is valid for sure.
   await writer.sure()
   signal.throwIfAborted()
   const { stream } = await model.doStream(options)
@@ -150,12 +156,12 @@ async function readAnswer(
   if (signal.aborted) cancel()
   let cancelWait: (() => void) | undefined
   try {
-    await begin()
+    await startStep()
     for (;;) {
       const { done, value } = await reader.read()
       signal.throwIfAborted()
       if (done) break
-      told.received(value)
+      span.received(value)
       await answer.take(value)
       await yieldToEventLoop(timers)
       if (answer.failure !== undefined) cancelWait ??= timers.after(USAGE_WAIT_MS, cancel)
@@ -195,10 +201,10 @@ function optionsOf(
   })
   return {
     ...settings,
-    // Some providers write into what they are given; the session and the next attempt are to say the same.
+    // Some providers change their arguments, and retries must send the same prompt.
     prompt: deepCopy(prompt),
     abortSignal: signal,
-    // The same whenever this call is made again, for models that can tell.
+    // Idempotency key of this call, for models that support it.
     providerOptions: {
       ...providerOptions,
       millrace: { key: keyOf(session.id, runId, agentId, `${prefix}${step}`), attempt },
@@ -208,24 +214,24 @@ function optionsOf(
   } as LanguageModelV4CallOptions
 }
 
-/** How the model is asked for the output, if there is one: as it can be, and in the prompt where it cannot. */
-function formatOf({ agent, responseFormat: wanted }: AgentExecution, given: Model) {
-  if (!agent.output) return wanted && { responseFormat: wanted, told: undefined, note: () => {} }
-  const format = jsonFormatOf(given, { schema: agent.output.jsonSchema, name: agent.name })
+/** How to request the output from the model, if there is one: by response format, or else by the prompt. */
+function formatOf({ agent, responseFormat: wanted }: AgentExecution, definedModel: Model) {
+  if (!agent.output) return wanted && { responseFormat: wanted, instructions: undefined, note: () => {} }
+  const format = jsonFormatOf(definedModel, { schema: agent.output.jsonSchema, name: agent.name })
   const responseFormat = wanted ?? format.responseFormat
-  const isSaid = responseFormat?.type === 'json' && responseFormat.schema !== undefined
+  const hasSchema = responseFormat?.type === 'json' && responseFormat.schema !== undefined
   return {
     responseFormat,
-    // Another may want a format that does not say the schema.
-    told: isSaid ? format.instructions : schemaInstructions(agent.output.jsonSchema),
+    // A custom format may not contain the schema.
+    instructions: hasSchema ? format.instructions : schemaInstructions(agent.output.jsonSchema),
     note: ({ warnings, isWhole }: ModelAnswer) =>
-      void learnFromWarnings(given, warnings, responseFormat ? { responseFormat } : {}, isWhole),
+      void learnFromWarnings(definedModel, warnings, responseFormat ? { responseFormat } : {}, isWhole),
   }
 }
 
 function finishOf({ usage, finishReason, warnings, providerMetadata }: ModelAnswer, { isInternal }: Lane): Chunk {
   const about = { type: 'step-finish', ...(usage && { usage }), ...(finishReason && { finishReason }) } as const
-  // Readers see what was used, whatever was said; what a provider says of that may tell it.
+  // Readers see the usage of an internal lane, but the provider's metadata may contain its text.
   if (isInternal) return about
   return {
     ...about,
@@ -234,18 +240,18 @@ function finishOf({ usage, finishReason, warnings, providerMetadata }: ModelAnsw
   }
 }
 
-/** Takes an attempt's words back; what it used stays counted. */
-async function takeBack(lane: Lane, answer: ModelAnswer, attempt: number, failure: MillraceError): Promise<void> {
+/** Discards an attempt. Its usage still counts. */
+async function discardAttempt(lane: Lane, answer: ModelAnswer, attempt: number, failure: MillraceError): Promise<void> {
   const { usage } = answer
-  // In the log before the discard, and the attempt's words with it: what was used counts as discarded only where something is taken back.
+  // Written before the discard, with the text of the attempt: usage counts as discarded only if something is discarded.
   if (usage) await lane.write({ ...finishOf(answer, lane), finishReason: 'error' } as Chunk).appended
   await lane.discard({ reason: failure.code, attempt, ...(usage && { usage }) })
 }
 
-/** What the model is told so that its next answer fits; it is no part of the conversation. */
+/** The messages that ask the model for a valid answer. They are not part of the conversation. */
 function correctionOf({ text }: ModelAnswer, failure: MillraceError): LanguageModelV4Prompt {
-  // Roles take turns, and some providers refuse a message that says nothing.
-  const said = text.trim() === '' ? '(nothing)' : text
+  // Roles alternate, and some providers reject an empty message.
+  const answerText = text.trim() === '' ? '(nothing)' : text
   const asked = `${excerpt(problemOf(failure))}. Answer again, with the whole JSON document and nothing else.`
-  return [{ role: 'assistant', content: [{ type: 'text', text: said }] }, syntheticMessage(asked)]
+  return [{ role: 'assistant', content: [{ type: 'text', text: answerText }] }, syntheticMessage(asked)]
 }

@@ -7,7 +7,7 @@ import { agent } from '../../define/agent.ts'
 import { tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
 import { outputStreamId } from '../../session/session.ts'
-import { callsOf, chunksOf, commitOf, heardModel, play } from './play.fixture.ts'
+import { callsOf, chunksOf, commitOf, play, recordingModel } from './play.fixture.ts'
 
 const recipe = z.object({
   title: z.string(),
@@ -36,10 +36,10 @@ function shownBy(log: readonly Entry[], runId: string): (Json | undefined)[] {
 
 const text = JSON.stringify(soup, null, 1)
 
-test('the output streams as structured data at dotted paths, and is a fact of the last commit', async () => {
-  const { model, heard } = heardModel([{ text }])
+test('streams the output as structured data at dotted paths, and commits it with the last step', async () => {
+  const { model, modelCalls } = recordingModel([{ text }])
   const cook = agent({ name: 'cook', model, outputSchema: recipe })
-  // One append a word: so each is seen by itself.
+  // One append per word, so that each state is visible.
   const { result, log, view } = await play(cook, { log: { coalesceMs: 0 } }, { runId: 'r' })
   expect(result).toMatchObject({ status: 'completed', output: soup, text: '' })
   expect(view.output).toEqual(soup)
@@ -57,7 +57,7 @@ test('the output streams as structured data at dotted paths, and is a fact of th
   expect(said('cook.age')).toMatchObject([{ kind: 'set', value: 7 }])
   expect(updates.at(-1)).toMatchObject({ kind: 'final', data: soup })
   expect(shownBy(log, 'r')[0]).toEqual({ title: 'A' })
-  expect(heard[0]?.responseFormat).toMatchObject({ type: 'json', name: 'cook', schema: { type: 'object' } })
+  expect(modelCalls[0]?.responseFormat).toMatchObject({ type: 'json', name: 'cook', schema: { type: 'object' } })
   // The output, the end of the step and the end of the run are one batch.
   const end = commitOf(log, ({ type }) => type === 'output').map(({ type }) => type)
   expect(end.slice(end.indexOf('output'))).toEqual(['output', 'step-finish', 'checkpoint-created'])
@@ -65,7 +65,7 @@ test('the output streams as structured data at dotted paths, and is a fact of th
   expect(types.slice(-3)).toEqual(['checkpoint-created', 'finish', 'run-finished'])
 })
 
-test('what a schema makes of the answer is the output, as JSON has it', async () => {
+test('stores the parsed output as JSON', async () => {
   const output = z.object({ at: z.string().transform(at => new Date(at)), n: z.number().default(1) })
   const { result } = await play(
     agent({ name: 'a', model: scriptedModel([{ text: '{"at":"2026-01-01"}' }]), outputSchema: output }),
@@ -92,7 +92,7 @@ test.each([
   expect(result).toMatchObject({ status: 'completed', output: soup })
 })
 
-test('an output may be a list: its items arrive one by one, as they grow', async () => {
+test('streams the items of a list one by one', async () => {
   const output = z.array(z.object({ name: z.string(), tags: z.array(z.string()) }))
   const list = [
     { name: 'one two', tags: ['a', 'b'] },
@@ -110,7 +110,7 @@ test('an output may be a list: its items arrive one by one, as they grow', async
   expect(shown).toContainEqual([{ name: 'one two', tags: ['a', 'b'] }, { name: 'three' }])
 })
 
-test('an output of a union, or nested deeper than is streamed, arrives whole', async () => {
+test('sends an output of a union, or a deeply nested one, whole', async () => {
   const deep = z.object({ a: z.object({ b: z.object({ c: z.object({ d: z.object({ e: z.string() }) }) }) }) })
   const output = z.union([deep, z.object({ other: z.string() })])
   const value = { a: { b: { c: { d: { e: 'x y' } } } } }
@@ -121,10 +121,10 @@ test('an output of a union, or nested deeper than is streamed, arrives whole', a
   }
 })
 
-test('an answer that does not fit is taken back and asked for again, with what was wrong', async () => {
+test('discards an invalid answer and asks again with the problem', async () => {
   const bad = JSON.stringify({ ...soup, level: 'odd' })
   const answers = [{ text: bad, usage: { output: 7 } }, { text: 'I will not.' }, { text }]
-  const { model, heard } = heardModel(() => answers[heard.length - 1] ?? {})
+  const { model, modelCalls } = recordingModel(() => answers[modelCalls.length - 1] ?? {})
   const { result, log } = await play(
     agent({ name: 'a', model, outputSchema: recipe, maxRetries: 2 }),
     {},
@@ -135,8 +135,8 @@ test('an answer that does not fit is taken back and asked for again, with what w
     { reason: 'output_invalid', attempt: 1, usage: { outputTokens: 7 } },
     { reason: 'output_invalid', attempt: 2 },
   ])
-  expect(heard).toHaveLength(3)
-  const last = (n: number) => heard[n]?.prompt.slice(-2)
+  expect(modelCalls).toHaveLength(3)
+  const last = (n: number) => modelCalls[n]?.prompt.slice(-2)
   expect(last(1)).toMatchObject([
     { role: 'assistant', content: [{ text: bad }] },
     { role: 'user', content: [{ text: expect.stringMatching(/^the answer does not fit the output: level: .*again/) }] },
@@ -145,16 +145,16 @@ test('an answer that does not fit is taken back and asked for again, with what w
     { role: 'assistant', content: [{ text: 'I will not.' }] },
     { role: 'user', content: [{ text: expect.stringMatching(/^the answer does not fit the output: /) }] },
   ])
-  // The corrections are between the runtime and the model: the conversation is as if they had not been.
+  // The corrections are not part of the conversation.
   expect(result.message?.parts.map(({ type: kind }) => kind)).toEqual(['step-start'])
   expect(JSON.stringify(result.message)).not.toContain('odd')
 })
 
-test('an answer that never fits fails the run, with its own code; what was wrong with it is for the model and the logger', async () => {
-  const { model, heard } = heardModel(() => ({ text: '{"title": 1}' }))
-  const { result, view, told } = await play(agent({ name: 'a', model, outputSchema: recipe, maxRetries: 1 }))
-  expect(heard).toHaveLength(2)
-  expect(told[0]).toMatchObject({
+test('fails the run if no answer is valid, and shows the problem only to the model and the logger', async () => {
+  const { model, modelCalls } = recordingModel(() => ({ text: '{"title": 1}' }))
+  const { result, view, logged } = await play(agent({ name: 'a', model, outputSchema: recipe, maxRetries: 1 }))
+  expect(modelCalls).toHaveLength(2)
+  expect(logged[0]).toMatchObject({
     message: 'a model call failed',
     cause: { message: expect.stringMatching(/^title: /) },
   })
@@ -163,18 +163,18 @@ test('an answer that never fits fails the run, with its own code; what was wrong
   expect(view.structured).toEqual([])
 })
 
-test('an answer that was cut off does not fit', async () => {
-  const { model } = heardModel([{ text: text.slice(0, -5), finishReason: 'length' }, { text }])
+test('rejects a truncated answer', async () => {
+  const { model } = recordingModel([{ text: text.slice(0, -5), finishReason: 'length' }, { text }])
   const { result } = await play(agent({ name: 'a', model, outputSchema: recipe }))
   expect(result).toMatchObject({ status: 'completed', output: soup })
 })
 
-test('what a schema makes of the answer and is no JSON fails the run at once', async () => {
-  const { model, heard } = heardModel(() => ({ text: '{"n":"1"}' }))
+test('fails the run at once if the schema returns a value that is not JSON', async () => {
+  const { model, modelCalls } = recordingModel(() => ({ text: '{"n":"1"}' }))
   const output = z.object({ n: z.string().transform(BigInt) })
   const { result } = await play(agent({ name: 'a', model, outputSchema: output as never }))
   expect(result).toMatchObject({ status: 'failed', error: { code: 'output_invalid' } })
-  expect(heard).toHaveLength(1)
+  expect(modelCalls).toHaveLength(1)
 })
 
 test.each<[string, z.ZodType, (text: string) => Json]>([
@@ -182,7 +182,7 @@ test.each<[string, z.ZodType, (text: string) => Json]>([
   ['a value that arrives whole', z.object({ map: z.record(z.string(), z.string()) }), a => ({ map: { a } })],
   ['an item of a list', z.object({ list: z.array(z.string()) }), a => ({ list: [a] })],
 ])('law 6: an output that no entry holds, because of %s, is asked for again', async (_, output, value) => {
-  const { model, heard } = heardModel([
+  const { model, modelCalls } = recordingModel([
     { text: JSON.stringify(value('x'.repeat(6000))) },
     { text: JSON.stringify(value('short')) },
   ])
@@ -191,14 +191,14 @@ test.each<[string, z.ZodType, (text: string) => Json]>([
   })
   expect(result).toMatchObject({ status: 'completed', output: value('short') })
   expect(chunksOf(log, 'step-discarded')).toMatchObject([{ reason: 'output_invalid' }])
-  expect(JSON.stringify(heard[1]?.prompt.at(-1))).toContain('larger than the log takes')
+  expect(JSON.stringify(modelCalls[1]?.prompt.at(-1))).toContain('exceeds the size limit of the log')
 })
 
 const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
 const call = (id: string) => [{ name: 'look', input: {}, id }]
 
-test('the words beside calls are text before them, in each step; the answer after them is the output', async () => {
-  const { model, heard } = heardModel([
+test('shows text next to calls as text, and the answer after them as output', async () => {
+  const { model, modelCalls } = recordingModel([
     { text: 'Let me look.', calls: call('a') },
     { text: 'And again.', calls: call('b') },
     { text },
@@ -218,7 +218,7 @@ test('the words beside calls are text before them, in each step; the answer afte
     { text: 'Let me look.', state: 'done' },
     { text: 'And again.', state: 'done' },
   ])
-  expect(heard[2]?.prompt.filter(({ role }) => role === 'assistant')).toMatchObject([
+  expect(modelCalls[2]?.prompt.filter(({ role }) => role === 'assistant')).toMatchObject([
     {
       content: [
         { type: 'text', text: 'Let me look.' },
@@ -234,9 +234,9 @@ test('the words beside calls are text before them, in each step; the answer afte
   ])
 })
 
-test('JSON beside calls is not the output: what was shown of it is taken away, and is text', async () => {
+test('withdraws JSON next to calls and shows it as text', async () => {
   const early = JSON.stringify({ ...soup, steps: ['early'] })
-  const { model } = heardModel([{ text: early, calls: call('a') }, { text }])
+  const { model } = recordingModel([{ text: early, calls: call('a') }, { text }])
   const cook = agent({ name: 'a', model, outputSchema: recipe, tools: [look] })
   const { result, log } = await play(cook, { log: { coalesceMs: 0 } }, { runId: 'r' })
   expect(result).toMatchObject({ status: 'completed', output: soup, text: early })
@@ -248,8 +248,8 @@ test('JSON beside calls is not the output: what was shown of it is taken away, a
   expect(shown.slice(gone + 1).every(data => !JSON.stringify(data).includes('early'))).toBe(true)
 })
 
-test('words after a call are text too', async () => {
-  const { model } = heardModel([
+test('shows text after a call as text', async () => {
+  const { model } = recordingModel([
     {
       calls: call('a'),
       parts: [
@@ -266,17 +266,17 @@ test('words after a call are text too', async () => {
   expect(callsOf(result.message)).toHaveLength(1)
 })
 
-test('the next turn knows the output as what the model answered', async () => {
-  const { model, heard } = heardModel(() => ({ text }))
+test("sends the output as the model's answer in the next turn", async () => {
+  const { model, modelCalls } = recordingModel(() => ({ text }))
   const cook = agent({ name: 'cook', model, outputSchema: recipe })
   const { runtime } = await play(cook)
   const second = await (await runtime.start({ agent: cook, session: 's', input: 'Again.' })).result()
   expect(second.output).toEqual(soup)
-  expect(heard[1]?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
-  expect(heard[1]?.prompt[1]).toMatchObject({ content: [{ type: 'text', text: JSON.stringify(soup) }] })
+  expect(modelCalls[1]?.prompt.map(({ role }) => role)).toEqual(['user', 'assistant', 'user'])
+  expect(modelCalls[1]?.prompt[1]).toMatchObject({ content: [{ type: 'text', text: JSON.stringify(soup) }] })
 })
 
-test('a run without an output has none, though the one before it had', async () => {
+test('has no output in a run without one after a run with one', async () => {
   const cook = agent({ name: 'cook', model: scriptedModel(() => ({ text })), outputSchema: recipe })
   const talk = agent({ name: 'talk', model: scriptedModel(() => ({ text: 'Hello.' })) })
   const { runtime } = await play(cook, { agents: [cook, talk] })

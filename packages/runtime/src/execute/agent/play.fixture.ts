@@ -1,4 +1,4 @@
-// An agent's run from its start to its end, with all that can be told of it.
+// Runs an agent from start to end and returns everything about the run.
 
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { type Chunk, type Entry, Fold, type Json, type Message, type ToolPart, type View } from '@millrace/protocol'
@@ -17,47 +17,47 @@ import {
 } from '../../model/scripted-model.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 
-export interface Told {
+export interface LoggedMessage {
   readonly level: 'warn' | 'error'
   readonly message: string
   readonly cause: unknown
 }
 
-export interface Played<Output = unknown> {
+export interface PlayedRun<Output = unknown> {
   readonly runtime: Runtime
   readonly result: RunResult<Output>
   readonly view: Omit<View, 'internal'>
   readonly log: readonly Entry[]
-  /** What the logger was told. */
-  readonly told: readonly Told[]
+  /** Messages that were logged. */
+  readonly logged: readonly LoggedMessage[]
 }
 
-/** A logger that keeps what it is told. */
-export function keeping(): { logger: Logger; told: Told[] } {
-  const told: Told[] = []
-  const take = (level: Told['level']) => (message: string, fields: Readonly<Record<string, unknown>>) => {
-    told.push({ level, message, cause: fields['cause'] })
+/** A logger that records its messages. */
+export function recordingLogger(): { logger: Logger; logged: LoggedMessage[] } {
+  const logged: LoggedMessage[] = []
+  const take = (level: LoggedMessage['level']) => (message: string, fields: Readonly<Record<string, unknown>>) => {
+    logged.push({ level, message, cause: fields['cause'] })
   }
-  return { told, logger: { warn: take('warn'), error: take('error') } }
+  return { logged, logger: { warn: take('warn'), error: take('error') } }
 }
 
-/** Runs an agent to its end. Nothing that it says may break the protocol. */
+/** Runs an agent to its end. Fails if its log violates the protocol. */
 export async function play<A extends Agent>(
   agent: A,
   options: Partial<RuntimeOptions> = {},
   start: Partial<StartOptions> = {},
-): Promise<Played<OutputOfAgent<A>>> {
-  const { logger, told } = keeping()
+): Promise<PlayedRun<OutputOfAgent<A>>> {
+  const { logger, logged } = recordingLogger()
   const runtime = testRuntime({ agents: [agent], logger, ...options })
   const run = await runtime.start({ session: 's', input: 'Go.', ...start, agent })
   const result = await run.result()
   const log = await logOf(runtime, run.sessionId)
   expect(reportsOf(log)).toEqual([])
   const { view } = await runtime.view(run.sessionId)
-  return { runtime, result, view, log, told }
+  return { runtime, result, view, log, logged }
 }
 
-/** What of a log breaks the protocol. */
+/** The protocol violations in a log. */
 export function reportsOf(log: readonly Entry[]): string[] {
   const reports: string[] = []
   new Fold({ onReport: ({ code, entry }) => reports.push(`${entry.sequence} ${entry.chunk.type}: ${code}`) }).apply(log)
@@ -72,7 +72,7 @@ export const chunksOf = <T extends Chunk['type']>(log: readonly Entry[], type: T
 export const callsOf = (message: Message | undefined): ToolPart[] =>
   (message?.parts ?? []).filter((part): part is ToolPart => 'toolCallId' in part)
 
-/** The chunks of the commit, or the end of a run, that an entry stands in: from the commit before it on its lane to its own. */
+/** The chunks of the commit, or of the end of a run, that contains an entry. */
 export function commitOf(log: readonly Entry[], is: (chunk: Chunk) => boolean): Chunk[] {
   const at = log.findIndex(({ chunk }) => is(chunk))
   const isEnd = ({ chunk }: Entry) => chunk.type === 'checkpoint-created' || chunk.type === 'run-finished'
@@ -81,20 +81,20 @@ export function commitOf(log: readonly Entry[], is: (chunk: Chunk) => boolean): 
   return log.slice(from + 1, to + 1).map(({ chunk }) => chunk)
 }
 
-/** A model that answers in turn, and what it was asked with. */
-export function heardModel(
+/** A scripted model that records its calls. */
+export function recordingModel(
   answers: readonly ScriptedAnswer[] | ((prompt: ScriptedPrompt) => ScriptedAnswer),
   options: ScriptedOptions = {},
 ) {
-  const heard: LanguageModelV4CallOptions[] = []
+  const modelCalls: LanguageModelV4CallOptions[] = []
   const model = scriptedModel(prompt => {
-    heard.push(prompt.options)
+    modelCalls.push(prompt.options)
     return typeof answers === 'function' ? answers(prompt) : (answers[prompt.turnAnswers] as ScriptedAnswer)
   }, options)
-  return { model, heard }
+  return { model, modelCalls }
 }
 
-/** What the model was told of calls, by their ids. */
+/** The results of calls that the model got, by call id. */
 export function resultsIn({ prompt }: LanguageModelV4CallOptions): Record<string, unknown> {
   const results: Record<string, unknown> = {}
   for (const message of prompt) {
@@ -104,15 +104,15 @@ export function resultsIn({ prompt }: LanguageModelV4CallOptions): Record<string
   return results
 }
 
-/** An agent that makes these calls at once, and then says that it is done. */
+/** An agent that makes these calls at once and then ends. */
 export function caller(
   tools: readonly AnyTool[],
   calls: readonly { name: string; input?: Json; id?: string }[],
   more = {},
 ) {
-  const { model, heard } = heardModel([
+  const { model, modelCalls } = recordingModel([
     { calls: calls.map(({ name, input = {}, id }) => ({ name, input, ...(id !== undefined && { id }) })) },
     { text: 'Done.' },
   ])
-  return { heard, agent: agent({ name: 'caller', model, tools, ...more }) }
+  return { modelCalls, agent: agent({ name: 'caller', model, tools, ...more }) }
 }

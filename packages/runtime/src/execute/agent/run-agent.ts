@@ -1,26 +1,37 @@
-// An agent at work: a model call, the calls that it made, and again, until there is nothing left to do. Each time it looks where it stands, so that it does
-// not matter who came here.
+// The agent loop: a model call, its tool calls, and again until the agent is done. Each iteration starts from the
+// position in the log, so any driver can continue it.
 
-import type { ToolPart } from '@millrace/protocol'
+import type { ToolPart, Usage } from '@millrace/protocol'
 import { callablesOf } from '../../define/agent.ts'
 import type { Callable } from '../../define/tool.ts'
+import { BudgetError } from '../../error/error.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { type AgentPosition, finishingCalls, positionOf } from '../agent-position.ts'
-import type { Ended } from '../executor.ts'
-import { type AgentExecution, checkpointId, checkpointOf, contextOf } from '../program-execution.ts'
+import type { ExecutionResult } from '../executor.ts'
+import {
+  type AgentExecution,
+  checkpointId,
+  checkpointOf,
+  contextOf,
+  type ProgramExecution,
+} from '../program-execution.ts'
 import { modelCallCommit } from '../tool/approval-requests.ts'
 import { appendUnlessStopped } from '../tool/call-commit.ts'
 import { callModel } from './call-model.ts'
-import { checkBudgets } from './check-budgets.ts'
 import { runCalls } from './run-calls.ts'
 
 type Tools = ReadonlyMap<string, Callable>
 
-/** Works until the agent is done, or cannot go on. What is left to be said comes back, to be said with the end; throws why it cannot be done. */
-export async function runAgent(work: AgentExecution): Promise<Ended> {
+/**
+ * Runs an agent until it is done or cannot continue here. The facts of its last step are returned, to be committed with
+ * the end.
+ *
+ * @throws if it fails.
+ */
+export async function runAgent(work: AgentExecution): Promise<ExecutionResult> {
   const { agent, session } = work
   let own: { readonly step: number; readonly tools: Tools } | undefined
-  // The calls of a step belong to the tools that the model was told of in it, not to those of the next.
+  // The calls of a step use the tools of that step, not those of the next.
   const toolsAt = async (step: number): Promise<Tools> => {
     if (own?.step !== step) own = { step, tools: await callablesOf(agent, contextOf(work, step)) }
     return own.tools
@@ -37,34 +48,34 @@ export async function runAgent(work: AgentExecution): Promise<Ended> {
       continue
     }
     if (steps > 0) {
-      await close(work, position)
+      await closeStep(work, position)
       const ended = await endOf(work, position, await toolsAt(steps))
       if (ended) return ended
     }
-    if (work.handover.aborted) return { outcome: 'left' }
+    if (work.handover.aborted) return { outcome: 'handed-over' }
     await checkBudgets(work, steps)
     const step = steps + 1
-    const spoken = await callModel(work, step, await toolsAt(step))
-    if (spoken === undefined) return { outcome: 'left' }
-    const besides = work.heard?.(spoken)
-    const { facts, calls, made, finishReason, lane, output, text, line } = spoken
+    const modelCall = await callModel(work, step, await toolsAt(step))
+    if (modelCall === undefined) return { outcome: 'handed-over' }
+    const extraItems = work.onModelCall?.(modelCall)
+    const { facts, calls, requestedCalls: made, finishReason, lane, output, text, line } = modelCall
     if (calls === 0) {
       work.checkpointId = checkpointId(lane.origin, step, true)
-      const said = [...facts, checkpointOf(lane, true)].map(chunk => ({ chunk, lane }))
-      const given = { ...(output !== undefined && { output }), ...(line !== undefined && { line }) }
-      return { outcome: 'done', facts: said, finishReason, steps: step, text, ...given }
+      const lastFacts = [...facts, checkpointOf(lane, true)].map(chunk => ({ chunk, lane }))
+      const optional = { ...(output !== undefined && { output }), ...(line !== undefined && { line }) }
+      return { outcome: 'done', facts: lastFacts, finishReason, steps: step, text, ...optional }
     }
-    // What was asked for is asked for by a commit: whoever runs it can be sure that it was.
-    const build = await modelCallCommit(work, lane, facts, made, besides)
+    // Calls run only after they were committed.
+    const build = await modelCallCommit(work, lane, facts, made, extraItems)
     work.signal.throwIfAborted()
     if (typeof build === 'function') await appendUnlessStopped(work, build)
     else await lane.commit(build)
-    work.kept?.()
+    work.onCommitted?.()
   }
 }
 
-/** Closes a step whose last outcome a client gave: all others are closed by the commit of theirs. */
-async function close(work: AgentExecution, { steps, calls }: AgentPosition): Promise<void> {
+/** Closes a step whose last outcome a client wrote. In all other cases the commit of the last outcome closes it. */
+async function closeStep(work: AgentExecution, { steps, calls }: AgentPosition): Promise<void> {
   if (!calls.some(({ executor }) => executor === 'client')) return
   const lane = work.lane(steps)
   const { origin } = lane
@@ -73,8 +84,12 @@ async function close(work: AgentExecution, { steps, calls }: AgentPosition): Pro
   await lane.commit([checkpointOf(lane, true)])
 }
 
-/** The end of an agent that has no calls to run and nothing to say either; undefined where it goes on. */
-async function endOf(work: AgentExecution, position: AgentPosition, tools: Tools): Promise<Ended | undefined> {
+/** The result of an agent that ends without another model call; undefined if it continues. */
+async function endOf(
+  work: AgentExecution,
+  position: AgentPosition,
+  tools: Tools,
+): Promise<ExecutionResult | undefined> {
   const { steps, calls } = position
   const [finishing] = finishingCalls(calls, tools)
   if (finishing === undefined && !(await isStopped(work, position))) return undefined
@@ -85,8 +100,8 @@ async function endOf(work: AgentExecution, position: AgentPosition, tools: Tools
     (part): part is ToolPart => 'toolCallId' in part && part.toolCallId === finishing?.toolCallId,
   )?.output
   const text = last.map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
-  const said = { facts: [], finishReason: 'tool-calls', steps, text } as const
-  return { outcome: 'done', ...said, ...(output !== undefined && { output }) }
+  const fields = { facts: [], finishReason: 'tool-calls', steps, text } as const
+  return { outcome: 'done', ...fields, ...(output !== undefined && { output }) }
 }
 
 async function isStopped(work: AgentExecution, { steps, calls }: AgentPosition): Promise<boolean> {
@@ -95,4 +110,33 @@ async function isStopped(work: AgentExecution, { steps, calls }: AgentPosition):
   if (!agent.stopWhen || !message) return false
   const toolNames = calls.map(({ toolName }) => toolName)
   return agent.stopWhen({ ...contextOf(work, steps), message: deepCopy(message), toolNames })
+}
+
+/** @throws {BudgetError} if the next step would exceed the budget of the agent or of one of its callers. */
+async function checkBudgets(work: AgentExecution, taken: number): Promise<void> {
+  const { steps } = work.agent.budget
+  if (taken >= steps) {
+    throw new BudgetError('budget_steps', `${nameOf(work)} has taken ${taken} steps, and may take ${steps}`)
+  }
+  for (let own: ProgramExecution | undefined = work; own; own = own.parent) {
+    const { tokens } = own.program.budget
+    const { inputTokens = 0, outputTokens = 0 } = await usageOf(own)
+    const used = inputTokens + outputTokens
+    if (used >= tokens) {
+      throw new BudgetError('budget_tokens', `${nameOf(own)} has used ${used} tokens, and may use ${tokens}`)
+    }
+  }
+}
+
+function nameOf({ program: { kind, name }, parent }: ProgramExecution): string {
+  if (parent === undefined) return 'the run'
+  return kind === 'hook' ? name : `${kind} ${name}`
+}
+
+/** Usage of an agent: the root agent with all its sub-agents, or a sub-agent or a hook's agent alone. */
+async function usageOf({ parent, session, runId, agentId, program, lane }: ProgramExecution): Promise<Usage> {
+  if (parent === undefined) return session.run(runId)?.usage ?? {}
+  if (program.budget.tokens === Number.POSITIVE_INFINITY) return {}
+  // An agent in the message of a workflow is identified by its lane only.
+  return parent.agentId === agentId ? session.hookUsage(runId, lane(0).origin) : session.usageOf(runId, agentId)
 }

@@ -98,7 +98,7 @@ describe.each(PLACES)('answers, %s', (_, opening) => {
 
   test('a run whose node is at work can be stopped: what was shown stays, and nothing follows', async () => {
     const working = gate()
-    const told: string[] = []
+    const events: string[] = []
     const own = inRow({
       node: async ({ abortSignal }) => {
         await useStructuredData({ streamId: 'progress', kind: 'set', path: 'done', value: 1 })
@@ -106,17 +106,17 @@ describe.each(PLACES)('answers, %s', (_, opening) => {
         await useStep('long', async ({ abortSignal: own }) => {
           working.open()
           await stopped
-          told.push(String(own.aborted))
+          events.push(String(own.aborted))
         })
       },
-      after: () => void told.push('after'),
+      after: () => void events.push('after'),
     })
     const play = await Play.of(own, { open: await opening() })
     await working.opened
     await play.run.stop({ mode: 'abort' })
     expect(await play.result()).toMatchObject({ status: 'aborted' })
     expect((await play.view()).structured).toMatchObject([{ streamId: 'progress', data: { done: 1 } }])
-    expect(told).not.toContain('after')
+    expect(events).not.toContain('after')
     const log = await play.log()
     expect(log.findIndex(isEndOf('r'))).toBe(log.length - 1)
   })

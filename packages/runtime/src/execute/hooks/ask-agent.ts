@@ -46,7 +46,7 @@ function outputOf({ hookId, execution }: HookCall, { name, output }: Agent): Pic
   return {
     output: {
       schema: output.schema,
-      shown: { streamId, dataType: name, node: at.node },
+      identity: { streamId, dataType: name, node: at.node },
       fields: Object.fromEntries(outputFields(output.jsonSchema)),
     },
   }
@@ -54,7 +54,7 @@ function outputOf({ hookId, execution }: HookCall, { name, output }: Agent): Pic
 
 /** The state that an agent begins with, where the session has none. */
 async function giveState({ execution, lane }: HookCall, { name, initialState }: Agent): Promise<void> {
-  const { session, turn, signal } = execution.work
+  const { session, withCommitLock: turn, signal } = execution.work
   if (initialState === undefined) return
   await turn(async () => {
     await session.refresh()
@@ -63,7 +63,10 @@ async function giveState({ execution, lane }: HookCall, { name, initialState }: 
     if (session.state !== undefined) return
     const batch = [{ type: 'state-snapshot', state: initialState } as const, checkpointOf(lane)]
     if (!lane.fits(batch)) {
-      throw new MillraceError('tool_state_refused', `the initial state of agent ${name} is larger than the log takes`)
+      throw new MillraceError(
+        'tool_state_refused',
+        `the initial state of agent ${name} exceeds the size limit of the log`,
+      )
     }
     await lane.commit(batch)
   })

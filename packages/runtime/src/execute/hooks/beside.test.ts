@@ -150,5 +150,5 @@ test('a hook that nobody waits for and that fails is told to the logger, and tak
   })
   const play = await Play.of(own)
   expect((await play.result()).status).toBe('paused')
-  expect(play.told.map(({ message }) => message)).toContain('a hook failed')
+  expect(play.logged.map(({ message }) => message)).toContain('a hook failed')
 })

@@ -4,7 +4,7 @@ import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
-import { heardModel } from '../agent/play.fixture.ts'
+import { recordingModel } from '../agent/play.fixture.ts'
 import { answered, asking, textIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'
 
@@ -41,11 +41,11 @@ test.each([
   ['an object, thoughts hidden', { outputSchema, reasoning: { includeThoughts: false } }],
   ['an object, nothing shown', { outputSchema, emit: false }],
 ])('of %s: thoughts, files and words beside calls', async (_, options) => {
-  const { model, heard } = heardModel(({ turnAnswers }) => (turnAnswers === 0 ? { parts } : { text: FITTING }))
+  const { model, modelCalls } = recordingModel(({ turnAnswers }) => (turnAnswers === 0 ? { parts } : { text: FITTING }))
   const { log } = await asking(() => useReason({ model, input: 'x', tools: [look], ...options }))
-  const told = heard[1]?.prompt.filter(({ role }) => role !== 'system') ?? []
-  expect(told.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
-  expect(byType(told[1]?.content)).toMatchObject(byType(beside))
+  const messages = modelCalls[1]?.prompt.filter(({ role }) => role !== 'system') ?? []
+  expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
+  expect(byType(messages[1]?.content)).toMatchObject(byType(beside))
   expect(textIn(log)).toBe('outputSchema' in options ? '' : `Let me look.${FITTING}`)
 })
 
@@ -65,7 +65,7 @@ test.each([
     { type: 'text-end', id: 't' },
   ]
   const again = parts.map(part => (part.type === 'tool-call' ? { ...part, toolCallId: 'd' } : part))
-  const { model, heard } = heardModel(({ options: { prompt } }) => {
+  const { model, modelCalls } = recordingModel(({ options: { prompt } }) => {
     const isAnswered = JSON.stringify(prompt).includes('The person answered')
     const results = prompt.filter(({ role }) => role === 'tool').length
     if (isAnswered) return results === 1 ? { parts: again } : { text: FITTING }
@@ -82,8 +82,8 @@ test.each([
   )
   const { log, result } = await answered(paused, 'because')
   expect(result.status).toBe('completed')
-  expect(heard).toHaveLength(4)
-  const [called, looked, wrote, person, calledAgain] = (heard[3]?.prompt ?? [])
+  expect(modelCalls).toHaveLength(4)
+  const [called, looked, wrote, person, calledAgain] = (modelCalls[3]?.prompt ?? [])
     .filter(({ role }) => role !== 'system')
     .slice(1)
   expect(byType(called?.content)).toMatchObject(byType(beside))

@@ -90,7 +90,7 @@ describe('what is no input is refused, with its place', () => {
     [5, 'input: expected text, messages or parts, found a number'],
     [() => 'a', 'input: expected text, messages or parts, found undefined'],
     [{ role: 'user', content: 'a' }, 'input: expected text, messages or parts, found an object'],
-    [[5n], 'input: expected text, messages or parts, found what is no JSON'],
+    [[5n], 'input: expected text, messages or parts, found a value that is not JSON'],
     [[], 'input: expected messages or parts, found an empty array'],
     ['  \n', 'input: expected something to say, found blank text'],
     [[text(' '), text('')], 'input: expected something to say, found blank text'],

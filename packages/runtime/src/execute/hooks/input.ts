@@ -45,7 +45,9 @@ function plainOf(input: unknown): Json | undefined {
   try {
     text = JSON.stringify(input)
   } catch (cause) {
-    throw new ValidationError('useReason: input: expected text, messages or parts, found what is no JSON', { cause })
+    throw new ValidationError('useReason: input: expected text, messages or parts, found a value that is not JSON', {
+      cause,
+    })
   }
   return text === undefined ? undefined : (JSON.parse(text) as Json)
 }

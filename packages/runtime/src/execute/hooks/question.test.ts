@@ -156,7 +156,7 @@ describe('bounds', () => {
     const play = await Play.of(own)
     expect((await play.result()).output).toEqual([
       'hook_result_too_large',
-      'useInterrupt: the question is larger than the log takes: ask less, or show a link',
+      'useInterrupt: the question exceeds the size limit of the log: ask less, or show a link',
     ])
   })
 })

@@ -98,7 +98,7 @@ const FLAG: Expectation = [value => typeof value === 'boolean', 'true or false']
 const OBJECT: Expectation = [value => typeof value === 'object' && !Array.isArray(value), 'an object']
 const wholeFrom = (least: number): Expectation => [
   value => Number.isSafeInteger(value) && value >= least,
-  `a whole number from ${least} on`,
+  `a whole number of at least ${least}`,
 ]
 const oneOf = (...words: readonly string[]): Expectation => [value => words.includes(value), words.join(' or ')]
 

@@ -9,7 +9,7 @@ import type { RuntimeOptions } from '../../api/runtime-options.ts'
 import { logOf, testRuntime } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
 import { type Workflow, workflow } from '../../define/workflow.ts'
-import { keeping, reportsOf, type Told } from '../agent/play.fixture.ts'
+import { type LoggedMessage, recordingLogger, reportsOf } from '../agent/play.fixture.ts'
 
 export const SESSION = 's'
 export const RUN = 'r'
@@ -20,7 +20,7 @@ export interface Asked<T> {
   readonly result: RunResult
   readonly view: Omit<View, 'internal'>
   readonly log: readonly Entry[]
-  readonly told: readonly Told[]
+  readonly logged: readonly LoggedMessage[]
   /** What the node's code came to, each time that it did. */
   readonly came: readonly T[]
   /** The same, as long as it was one thing. */
@@ -54,15 +54,15 @@ export async function asking<T>(
   options: Partial<RuntimeOptions> = {},
 ): Promise<Asked<T>> {
   const { own, came } = nodeOf(code)
-  const { logger, told } = keeping()
+  const { logger, logged } = recordingLogger()
   const store = options.store ?? memoryStore()
   const runtime = testRuntime({ workflows: [own], logger, ...options, store })
   const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', workflow: own })
-  return settled({ runtime, store, told, came }, await run.result())
+  return settled({ runtime, store, logged, came }, await run.result())
 }
 
 async function settled<T>(
-  parts: Pick<Asked<T>, 'runtime' | 'store' | 'told' | 'came'>,
+  parts: Pick<Asked<T>, 'runtime' | 'store' | 'logged' | 'came'>,
   result: RunResult,
 ): Promise<Asked<T>> {
   const { runtime, came } = parts
@@ -85,16 +85,16 @@ async function settled<T>(
 export async function answered<T>(asked: Asked<T>, response: Json, other = asked.runtime): Promise<Asked<T>> {
   const [pending] = asked.view.pendings
   await other.answer(SESSION, { kind: 'interrupt', id: pending?.id ?? '', response })
-  const { store, told, came } = asked
-  return settled({ runtime: other, store, told, came }, await other.run(SESSION, RUN).result())
+  const { store, logged, came } = asked
+  return settled({ runtime: other, store, logged, came }, await other.run(SESSION, RUN).result())
 }
 
 /** Approves a call, or does not, and waits until the run waits or ends again. */
 export async function decided<T>(asked: Asked<T>, toolCallId: string, approved = true): Promise<Asked<T>> {
   const { runtime } = asked
   await runtime.answer(SESSION, { kind: 'approval', id: `${RUN}::${toolCallId}`, approved })
-  const { store, told, came } = asked
-  return settled({ runtime, store, told, came }, await runtime.run(SESSION, RUN).result())
+  const { store, logged, came } = asked
+  return settled({ runtime, store, logged, came }, await runtime.run(SESSION, RUN).result())
 }
 
 /** What readers see. */

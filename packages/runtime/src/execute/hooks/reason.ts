@@ -99,9 +99,9 @@ export async function reason(call: HookCall, settings: ReasonSettings): Promise<
     // The model is told of it all the same.
     isHidden: ({ type }) =>
       (!areThoughtsShown && type.startsWith('reasoning-')) || (isTextHidden && type.startsWith('text-')),
-    heard(spoken) {
+    onModelCall(spoken) {
       last = spoken
-      execution.usage.add(hookId, spoken.about.usage)
+      execution.usage.add(hookId, spoken.response.usage)
       const step = stepOf(spoken)
       if (spoken.calls === 0) return []
       steps.push(step)
@@ -113,7 +113,7 @@ export async function reason(call: HookCall, settings: ReasonSettings): Promise<
       uncommittedRecord = record
       return [hookRecordEntry(record, lane)]
     },
-    kept() {
+    onCommitted() {
       execution.usage.markCommitted(hookId)
       if (uncommittedRecord) execution.replay.add(uncommittedRecord)
     },
@@ -122,7 +122,7 @@ export async function reason(call: HookCall, settings: ReasonSettings): Promise<
   await session.refresh()
   for (;;) {
     const ended = await call.trackWrite(withoutHooks(() => runAgent(work)))
-    if (ended.outcome === 'left') return call.handOver()
+    if (ended.outcome === 'handed-over') return call.handOver()
     if (ended.outcome === 'waiting') {
       await call.park(ended.on, ended.until)
       continue
@@ -139,7 +139,7 @@ export async function reason(call: HookCall, settings: ReasonSettings): Promise<
   }
 }
 
-function stepOf({ text, finishReason, callIds, about }: CompletedModelCall): ReasonStep {
+function stepOf({ text, finishReason, callIds, response: about }: CompletedModelCall): ReasonStep {
   const { usage, warnings, providerMetadata, raw, discarded } = about
   return {
     text,

@@ -170,7 +170,7 @@ async function put(
       throw new MillraceError('interrupt_too_many', what, { cause })
     }
     if (refusal === 'too-large' && !lane.fits(question)) {
-      const what = 'useInterrupt: the question is larger than the log takes: ask less, or show a link'
+      const what = 'useInterrupt: the question exceeds the size limit of the log: ask less, or show a link'
       throw new MillraceError('hook_result_too_large', what, { cause })
     }
     throw cause

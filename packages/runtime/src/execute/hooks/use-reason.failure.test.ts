@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { gate } from '../../api/test-runtime.fixture.ts'
 import { tool } from '../../define/tool.ts'
 import { type ScriptedAnswer, scriptedModel } from '../../model/scripted-model.ts'
-import { heardModel } from '../agent/play.fixture.ts'
+import { recordingModel } from '../agent/play.fixture.ts'
 import { Play, single } from '../workflow/play.fixture.ts'
 import { asking, publicOf, textIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'
@@ -47,7 +47,7 @@ test('cut off while a tool is at work: the tool is told, the node goes on, and t
 })
 
 test('a node that fails after a person was asked does not ask again, and no model is called twice', async () => {
-  const { model, heard } = heardModel(({ lastText }) =>
+  const { model, modelCalls } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered')
       ? { text: '{"subject":"Final"}' }
       : {
@@ -73,7 +73,7 @@ test('a node that fails after a person was asked does not ask again, and no mode
   const { pendings } = await play.result()
   await play.runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'dry' })
   expect(await play.result()).toMatchObject({ status: 'completed', output: { subject: 'Final', said: 'dry' } })
-  expect([tries, heard.length]).toEqual([2, 2])
+  expect([tries, modelCalls.length]).toEqual([2, 2])
   await play.log()
 })
 
@@ -88,7 +88,7 @@ test('a node that is tried again after its model failed asks just that again', a
       return 'seen'
     },
   })
-  const { model, heard } = heardModel(({ options, lastText }): ScriptedAnswer => {
+  const { model, modelCalls } = recordingModel(({ options, lastText }): ScriptedAnswer => {
     if (lastText.includes('The person answered')) {
       return ++failures <= 2 ? { text: 'half', error: reset() } : { text: '{"subject":"Final"}' }
     }
@@ -116,7 +116,7 @@ test('a node that is tried again after its model failed asks just that again', a
   const { pendings } = await play.result()
   await play.runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'dry' })
   expect(await play.result()).toMatchObject({ status: 'completed', output: { subject: 'Final' } })
-  expect([ran, heard.length]).toEqual([['c1'], 5])
+  expect([ran, modelCalls.length]).toEqual([['c1'], 5])
   expect((await play.view()).structured).toMatchObject([{ status: 'done', data: { subject: 'Final' } }])
   await play.log()
 })
@@ -124,7 +124,7 @@ test('a node that is tried again after its model failed asks just that again', a
 test('an attempt that broke off leaves nothing: no words, no thoughts, shown or hidden', async () => {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   let calls = 0
-  const { model, heard } = heardModel(({ options }): ScriptedAnswer => {
+  const { model, modelCalls } = recordingModel(({ options }): ScriptedAnswer => {
     if (options.prompt.some(({ role }) => role === 'tool')) return { text: 'Done.' }
     if (++calls === 1) return { reasoning: 'lost thought', text: 'lost words', error: reset() }
     return { reasoning: 'kept thought', text: 'kept words', calls: [{ name: 'look', input: {}, id: 'c1' }] }
@@ -133,7 +133,7 @@ test('an attempt that broke off leaves nothing: no words, no thoughts, shown or 
     useReason({ model, input: 'x', tools: [look], reasoning: { includeThoughts: false } }),
   )
   expect(given.text).toBe('Done.')
-  const last = JSON.stringify(heard.at(-1)?.prompt)
+  const last = JSON.stringify(modelCalls.at(-1)?.prompt)
   expect(last).toContain('kept thought')
   expect(last).not.toContain('lost')
   expect(JSON.stringify(view.messages)).not.toMatch(/lost|thought/)
@@ -168,7 +168,7 @@ test.each(['中'.repeat(64), '\u{1F600}'.repeat(32), 'a/b:c.1', '__proto__', ' '
 )
 
 test('a format that the caller wants is that of the answer, not of what is asked before', async () => {
-  const { model, heard } = heardModel(({ lastText }) =>
+  const { model, modelCalls } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered')
       ? { text: '{"subject":"Final"}' }
       : {
@@ -189,7 +189,7 @@ test('a format that the caller wants is that of the answer, not of what is asked
   const { pendings } = await play.result()
   await play.runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'dry' })
   await play.result()
-  expect(heard.map(({ responseFormat }) => responseFormat)).toMatchObject([
+  expect(modelCalls.map(({ responseFormat }) => responseFormat)).toMatchObject([
     { schema: { required: ['output', 'interruptRequest'] } },
     { name: 'mine' },
   ])

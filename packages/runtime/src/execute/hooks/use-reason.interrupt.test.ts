@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
 import type { ScriptedAnswer } from '../../model/scripted-model.ts'
 import { formResponseProblem } from '../../schema/form-response.ts'
-import { heardModel } from '../agent/play.fixture.ts'
+import { recordingModel } from '../agent/play.fixture.ts'
 import { answered, asking, structuredIn, textIn } from './reason.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useReason } from './use-reason.ts'
@@ -42,7 +42,9 @@ const second: ScriptedAnswer = {
 const fields = { subject: 'set', body: 'text-delta' } as const
 
 test('the draft is shown while the person is asked, then replaced; both passes are counted', async () => {
-  const { model, heard } = heardModel(({ lastText }) => (lastText.includes('The person answered') ? second : first()))
+  const { model, modelCalls } = recordingModel(({ lastText }) =>
+    lastText.includes('The person answered') ? second : first(),
+  )
   const paused = await asking(async context => {
     const result = await useReason({
       model,
@@ -63,13 +65,13 @@ test('the draft is shown while the person is asked, then replaced; both passes a
   expect(paused.view.pendings).toMatchObject([
     { kind: 'interrupt', interrupt: { schemaId: 'tone', schemaVersion: '1', input: { question: 'Which tone?' } } },
   ])
-  expect(heard[0]?.responseFormat).toMatchObject({
+  expect(modelCalls[0]?.responseFormat).toMatchObject({
     schema: { required: ['output', 'interruptRequest'], properties: { output: { required: ['subject', 'body'] } } },
   })
   const { given, view, log } = await answered(paused, 'dry')
-  expect(heard).toHaveLength(2)
-  expect(JSON.stringify(heard[1]?.prompt)).toMatch(/Dear Ann.*Which tone.*dry/)
-  expect(heard[1]?.responseFormat).toMatchObject({ schema: { required: ['subject', 'body'] } })
+  expect(modelCalls).toHaveLength(2)
+  expect(JSON.stringify(modelCalls[1]?.prompt)).toMatch(/Dear Ann.*Which tone.*dry/)
+  expect(modelCalls[1]?.responseFormat).toMatchObject({ schema: { required: ['subject', 'body'] } })
   expect(given.result).toMatchObject({
     output: { subject: 'Final', body: 'Well, Ann' },
     interruptResponse: 'dry',
@@ -88,7 +90,7 @@ test('the draft is shown while the person is asked, then replaced; both passes a
 })
 
 test('without an object it gives text, and shows none', async () => {
-  const { model } = heardModel(({ lastText }) =>
+  const { model } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered')
       ? { text: 'Well then.' }
       : { text: JSON.stringify({ draftText: 'Perhaps.', interruptRequest: { kind: 'text', question: 'Why?' } }) },
@@ -108,7 +110,7 @@ test('without an object it gives text, and shows none', async () => {
 })
 
 test('optional: the model may go on without asking', async () => {
-  const { model, heard } = heardModel([first({ decision: 'continue', interruptRequest: undefined })])
+  const { model, modelCalls } = recordingModel([first({ decision: 'continue', interruptRequest: undefined })])
   const { given, result, view, log } = await asking(() =>
     useReason({
       model,
@@ -119,7 +121,7 @@ test('optional: the model may go on without asking', async () => {
     }),
   )
   expect(result.status).toBe('completed')
-  expect(heard[0]?.responseFormat).toMatchObject({
+  expect(modelCalls[0]?.responseFormat).toMatchObject({
     schema: {
       required: ['decision', 'output', 'interruptRequest'],
       properties: { interruptRequest: { anyOf: [{ type: 'object' }, { type: 'null' }] } },
@@ -135,7 +137,7 @@ test('optional: the model may go on without asking', async () => {
 })
 
 test('optional: the model may ask', async () => {
-  const { model } = heardModel(({ lastText }) =>
+  const { model } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered') ? second : first({ decision: 'interrupt' }),
   )
   const paused = await asking(() =>
@@ -161,19 +163,19 @@ test.each([
   ['no object', 'required', [], 'expected an object'],
 ] as const)('a first answer with %s is asked for again', async (_what, mode, more, problem) => {
   const wrong = Array.isArray(more) ? { text: '[]' } : first(more)
-  const { model, heard } = heardModel(({ answers }) =>
+  const { model, modelCalls } = recordingModel(({ answers }) =>
     answers === 0 ? wrong : first({ ...(mode === 'optional' && { decision: 'interrupt' }) }),
   )
   const paused = await asking(() =>
     useReason({ model, input: 'x', outputSchema: email, interrupt: { mode, requestSchema: question } }),
   )
   expect(paused.result.status).toBe('paused')
-  expect(heard).toHaveLength(2)
-  expect(JSON.stringify(heard[1]?.prompt)).toContain(problem)
+  expect(modelCalls).toHaveLength(2)
+  expect(JSON.stringify(modelCalls[1]?.prompt)).toContain(problem)
 })
 
 test('an answer that does not fit is asked for again, and the model is called once for it', async () => {
-  const { model, heard } = heardModel(({ lastText }) =>
+  const { model, modelCalls } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered')
       ? second
       : first({ interruptRequest: { kind: 'text', question: 'How many?' } }),
@@ -191,11 +193,11 @@ test('an answer that does not fit is asked for again, and the model is called on
   expect(again.view.pendings).toMatchObject([{ interrupt: { meta: { problem: expect.any(String) } } }])
   const { given } = await answered(again, '12')
   expect(given.interruptResponse).toBe('12')
-  expect(heard).toHaveLength(2)
+  expect(modelCalls).toHaveLength(2)
 })
 
 test('in a loop each pass asks its own question', async () => {
-  const { model, heard } = heardModel(({ options, lastText }) => {
+  const { model, modelCalls } = recordingModel(({ options, lastText }) => {
     const n = /pass (\d)/.exec(JSON.stringify(options.prompt))?.[1]
     if (lastText.includes('The person answered')) return { text: `said ${n}` }
     return { text: JSON.stringify({ draftText: '', interruptRequest: { kind: 'text', question: `q${n}` } }) }
@@ -223,11 +225,11 @@ test('in a loop each pass asks its own question', async () => {
   }
   expect(questions).toEqual(['q1', 'q2', 'q3'])
   expect(asked.given).toEqual([1, 2, 3].map(n => [`said ${n}`, `a${n}`]))
-  expect(heard).toHaveLength(6)
+  expect(modelCalls).toHaveLength(6)
 })
 
 test('a plain call before a question is neither billed nor shown again when the node goes on', async () => {
-  const { model, heard } = heardModel([{ text: 'plain words', usage: { input: 5, output: 2 } }])
+  const { model, modelCalls } = recordingModel([{ text: 'plain words', usage: { input: 5, output: 2 } }])
   const paused = await asking(async () => {
     const { text, usage } = await useReason({ model, input: 'x' })
     const answer = await useInterrupt({ request: { kind: 'text' } })
@@ -235,7 +237,7 @@ test('a plain call before a question is neither billed nor shown again when the 
   })
   const { given, log, view } = await answered(paused, 'go')
   expect(given).toMatchObject({ text: 'plain words', answer: 'go', usage: { inputTokens: 5 } })
-  expect(heard).toHaveLength(1)
+  expect(modelCalls).toHaveLength(1)
   expect(textIn(log)).toBe('plain words')
   expect(view.runs[0]?.usage).toMatchObject({ inputTokens: 5, outputTokens: 2 })
 })
@@ -250,7 +252,7 @@ test('with tools, in both passes: what the first has called the second knows, an
       return `seen ${at}`
     },
   })
-  const { model, heard } = heardModel(({ options, lastText }) => {
+  const { model, modelCalls } = recordingModel(({ options, lastText }) => {
     const results = options.prompt.filter(({ role }) => role === 'tool').length
     if (lastText.includes('The person answered')) {
       return results === 1 ? { calls: [{ name: 'look', input: { at: 'b' }, id: 'c2' }] } : second
@@ -273,12 +275,12 @@ test('with tools, in both passes: what the first has called the second knows, an
   expect(ran).toEqual(['a', 'b'])
   expect(given).toMatchObject({ output: { subject: 'Final' }, interruptResponse: 'dry' })
   expect(given.toolResults.map(({ output }) => output)).toEqual(['seen a', 'seen b'])
-  expect(heard).toHaveLength(4)
-  expect(JSON.stringify(heard[2]?.prompt)).toContain('seen a')
+  expect(modelCalls).toHaveLength(4)
+  expect(JSON.stringify(modelCalls[2]?.prompt)).toContain('seen a')
 })
 
 test('a second pass that fails takes the draft away', async () => {
-  const { model } = heardModel(({ lastText }) =>
+  const { model } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered') ? { text: '{"subject":7}' } : first(),
   )
   const paused = await asking(() =>
@@ -297,7 +299,7 @@ test('a second pass that fails takes the draft away', async () => {
 })
 
 test('emit: false: the question is asked, and nothing else is shown', async () => {
-  const { model } = heardModel(({ lastText }) => (lastText.includes('The person answered') ? second : first()))
+  const { model } = recordingModel(({ lastText }) => (lastText.includes('The person answered') ? second : first()))
   const paused = await asking(() =>
     useReason({
       model,
@@ -328,7 +330,7 @@ test('what providers say of their answers comes together over both passes', asyn
       providerMetadata: { acme: said, [`of-${said['last']}`]: {} },
     },
   ]
-  const { model } = heardModel(({ lastText }) =>
+  const { model } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered')
       ? { ...second, parts: finish({ last: 'second' }) }
       : { ...first(), parts: finish({ last: 'first', id: '1' }) },
@@ -350,9 +352,9 @@ test('a schema that refers to itself and has words of its own keeps its meaning 
     })
     .describe('A family')
   const output = { name: 'a', kids: [{ name: 'b', kids: [] }] }
-  const { model, heard } = heardModel([{ text: JSON.stringify({ output, interruptRequest: request }) }])
+  const { model, modelCalls } = recordingModel([{ text: JSON.stringify({ output, interruptRequest: request }) }])
   await asking(() => useReason({ model, input: 'x', outputSchema: Tree, interrupt: { requestSchema: question } }))
-  const [{ responseFormat }] = heard as unknown as [{ responseFormat: { schema: object } }]
+  const [{ responseFormat }] = modelCalls as unknown as [{ responseFormat: { schema: object } }]
   const { schema } = responseFormat
   expect(formResponseProblem(schema, { output, interruptRequest: request })).toBeUndefined()
   expect(

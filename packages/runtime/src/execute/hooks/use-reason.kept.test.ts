@@ -8,7 +8,7 @@ import type { NodeContext } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
 import type { Schema } from '../../schema/schema.ts'
-import { heardModel } from '../agent/play.fixture.ts'
+import { recordingModel } from '../agent/play.fixture.ts'
 import { Play, single } from '../workflow/play.fixture.ts'
 import { useReason } from './use-reason.ts'
 import { useStep } from './use-step.ts'
@@ -51,20 +51,20 @@ test('law 3: a first pass whose commit did not come is not kept: what the person
   const fails = gate()
   let tries = 0
   let isAnswered = false
-  const { model, heard } = heardModel(({ lastText }) =>
+  const { model, modelCalls } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered')
       ? { text: '{"subject":"Final"}', usage }
       : {
           text: JSON.stringify({
             output: { subject: 'Draft' },
-            interruptRequest: { kind: 'text', question: `Question ${heard.length}` },
+            interruptRequest: { kind: 'text', question: `Question ${modelCalls.length}` },
           }),
           usage,
         },
   )
   const requestSchema = seen(z.object({ kind: z.literal('text'), question: z.string() }), () => {
     // Asked for when the answer is there; before that nobody has answered.
-    if (tries !== 1 || heard.length === 0 || isAnswered) return
+    if (tries !== 1 || modelCalls.length === 0 || isAnswered) return
     isAnswered = true
     hold(over.opened)
     asks.open()
@@ -93,7 +93,7 @@ test('law 3: a first pass whose commit did not come is not kept: what the person
   })
   const play = await Play.of(own, { open: () => store })
   const paused = await play.result()
-  expect([tries, paused.status, heard.length]).toEqual([2, 'paused', 2])
+  expect([tries, paused.status, modelCalls.length]).toEqual([2, 'paused', 2])
   expect(paused.pendings).toMatchObject([{ interrupt: { input: { question: 'Question 2' } } }])
   const hooks = (await play.log()).flatMap(({ chunk }) => (chunk.type === 'hook-completed' ? [chunk.hookId] : []))
   expect(hooks).toContain('1.node.1/useReason:ask.1/first')
@@ -101,8 +101,8 @@ test('law 3: a first pass whose commit did not come is not kept: what the person
   await play.answer('1.node.1/useReason:ask.1', 'yes')
   const { output, usage: used } = await play.result()
   expect(output).toEqual(['yes', 20])
-  expect(heard).toHaveLength(3)
-  expect(JSON.stringify(heard[2]?.prompt)).toMatch(/The person was asked: .*Question 2.*answered: yes/)
+  expect(modelCalls).toHaveLength(3)
+  expect(JSON.stringify(modelCalls[2]?.prompt)).toMatch(/The person was asked: .*Question 2.*answered: yes/)
   expect(inputsOf(used)).toBe(30)
   const discarded = (await play.view()).runs[0]?.discarded
   expect(inputsOf(discarded)).toBe(10)

@@ -7,13 +7,13 @@ import { gate } from '../../api/test-runtime.fixture.ts'
 import { tool } from '../../define/tool.ts'
 import { MillraceError } from '../../error/error.ts'
 import { type ScriptedAnswer, scriptedModel } from '../../model/scripted-model.ts'
-import { heardModel } from '../agent/play.fixture.ts'
+import { recordingModel } from '../agent/play.fixture.ts'
 import { asking, publicOf, structuredIn, textIn } from './reason.fixture.ts'
 import type { AnyReasonOptions } from './reason-plan.ts'
 import { useReason } from './use-reason.ts'
 
 test('the settings of the model reach it as they are', async () => {
-  const { model, heard } = heardModel([{ text: 'Fine.' }])
+  const { model, modelCalls } = recordingModel([{ text: 'Fine.' }])
   const { given } = await asking(() =>
     useReason({
       model,
@@ -28,8 +28,8 @@ test('the settings of the model reach it as they are', async () => {
     }),
   )
   expect(given).toMatchObject({ text: 'Fine.', output: undefined, finishReason: 'stop', toolCalls: [], warnings: [] })
-  expect(heard).toHaveLength(1)
-  expect(heard[0]).toMatchObject({
+  expect(modelCalls).toHaveLength(1)
+  expect(modelCalls[0]).toMatchObject({
     temperature: 0,
     maxOutputTokens: 77,
     stopSequences: ['END'],
@@ -75,15 +75,15 @@ test.each([
     ],
   ],
 ])('input as %s', async (_form, input, prompt) => {
-  const { model, heard } = heardModel([{ text: 'So.' }])
+  const { model, modelCalls } = recordingModel([{ text: 'So.' }])
   await asking(() => useReason({ model, input: input as string }))
-  expect(heard[0]?.prompt).toEqual(prompt)
+  expect(modelCalls[0]?.prompt).toEqual(prompt)
 })
 
 test('a conversation goes in as the node has it', async () => {
-  const { model, heard } = heardModel([{ text: 'So.' }])
+  const { model, modelCalls } = recordingModel([{ text: 'So.' }])
   await asking(({ messages }) => useReason({ model, input: messages }))
-  expect(heard[0]?.prompt).toEqual([{ role: 'user', content: [{ type: 'text', text: 'Go.' }] }])
+  expect(modelCalls[0]?.prompt).toEqual([{ role: 'user', content: [{ type: 'text', text: 'Go.' }] }])
 })
 
 test('a model is asked to stream; with stream: false for a whole answer, which is one delta', async () => {
@@ -155,7 +155,7 @@ test('emit: false: what the provider says of its answer is for the node alone', 
 test('includeThoughts: false hides what is thought, also where it is needed again for the next step', async () => {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   const signed = { type: 'reasoning-end', id: 'r', providerMetadata: { acme: { signature: 'sig' } } } as const
-  const { model, heard } = heardModel([
+  const { model, modelCalls } = recordingModel([
     {
       parts: [
         { type: 'reasoning-start', id: 'r' },
@@ -172,7 +172,7 @@ test('includeThoughts: false hides what is thought, also where it is needed agai
   expect(given.text).toBe('Done.')
   expect(given.warnings).toMatchObject([{ type: 'unsupported', feature: 'reasoning.includeThoughts' }])
   expect(JSON.stringify(publicOf(log))).not.toContain('secret')
-  expect(heard[1]?.prompt[1]).toMatchObject({
+  expect(modelCalls[1]?.prompt[1]).toMatchObject({
     role: 'assistant',
     content: [
       { type: 'reasoning', text: 'secret-thought', providerOptions: { acme: { signature: 'sig' } } },
@@ -224,12 +224,12 @@ test('the caller cuts it off: what was said is taken back, and the node can go o
 })
 
 test('a signal that is aborted before calls nobody', async () => {
-  const { model, heard } = heardModel([{ text: 'x' }])
+  const { model, modelCalls } = recordingModel([{ text: 'x' }])
   const { given } = await asking(() =>
     useReason({ model, input: 'x', abortSignal: AbortSignal.abort() }).catch((why: unknown) => why),
   )
   expect(given).toMatchObject({ code: 'hook_aborted' })
-  expect(heard).toEqual([])
+  expect(modelCalls).toEqual([])
 })
 
 test('maxRetries bounds what is tried again', async () => {
@@ -342,11 +342,13 @@ test('what is shown is what the text of the result says', async () => {
 })
 
 test('the key that a model is called with names the call, and no two have the same', async () => {
-  const { model, heard } = heardModel([{ text: 'a' }])
+  const { model, modelCalls } = recordingModel([{ text: 'a' }])
   await asking(async () => {
     await useReason({ model, input: 'x' })
     await useReason({ model, input: 'x' })
   })
-  const keys = heard.map(({ providerOptions }: LanguageModelV4CallOptions) => providerOptions?.['millrace']?.['key'])
+  const keys = modelCalls.map(
+    ({ providerOptions }: LanguageModelV4CallOptions) => providerOptions?.['millrace']?.['key'],
+  )
   expect(new Set(keys).size).toBe(2)
 })

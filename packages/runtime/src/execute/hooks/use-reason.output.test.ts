@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Model } from '../../model/model.ts'
 import { type ScriptedAnswer, scriptedModel } from '../../model/scripted-model.ts'
-import { heardModel } from '../agent/play.fixture.ts'
+import { recordingModel } from '../agent/play.fixture.ts'
 import { asking, structuredIn, textIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'
 
@@ -13,12 +13,12 @@ const FITTING = '{"subject":"Hi","stars":3}'
 const refused = { type: 'unsupported', feature: 'responseFormat' } as const
 
 test('the object is given, and no text is shown; the format of the answer says the schema', async () => {
-  const { model, heard } = heardModel([{ text: FITTING }])
+  const { model, modelCalls } = recordingModel([{ text: FITTING }])
   const { given, log } = await asking(() => useReason({ model, input: 'x', outputSchema: draft, id: 'draft' }))
   expect(given).toMatchObject({ text: FITTING, output: { subject: 'Hi', stars: 3 } })
   expect(textIn(log)).toBe('')
   expect(structuredIn(log)).toEqual([])
-  expect(heard[0]?.responseFormat).toMatchObject({
+  expect(modelCalls[0]?.responseFormat).toMatchObject({
     type: 'json',
     name: 'draft',
     schema: { required: ['subject', 'stars'] },
@@ -29,19 +29,19 @@ test('the object is given, and no text is shown; the format of the answer says t
 const UNKNOWN = { supportsStructuredOutputs: undefined }
 
 test('the schema is told too until the model has answered without a warning', async () => {
-  const { model, heard } = heardModel([{ text: FITTING }, { text: FITTING }], UNKNOWN)
+  const { model, modelCalls } = recordingModel([{ text: FITTING }, { text: FITTING }], UNKNOWN)
   await asking(async () => {
     await useReason({ model, input: 'x', outputSchema: draft, system: 'Be brief.' })
     return useReason({ model, input: 'x', outputSchema: draft, system: 'Be brief.' })
   })
-  expect(heard.map(({ prompt }) => JSON.stringify(prompt[0]).includes('stars'))).toEqual([true, false])
-  expect(heard[1]?.prompt[0]).toEqual({ role: 'system', content: 'Be brief.' })
+  expect(modelCalls.map(({ prompt }) => JSON.stringify(prompt[0]).includes('stars'))).toEqual([true, false])
+  expect(modelCalls[1]?.prompt[0]).toEqual({ role: 'system', content: 'Be brief.' })
 })
 
 test('a model without such a format, and made anew for each call, needs no second attempt', async () => {
   let count = 0
   const { given } = await asking(async () => {
-    const { model } = heardModel(({ options }) => {
+    const { model } = recordingModel(({ options }) => {
       count++
       const isTold = JSON.stringify(options.prompt).includes('stars')
       return { text: isTold ? FITTING : 'As you wish: 3 stars.', warnings: [refused] }
@@ -54,52 +54,54 @@ test('a model without such a format, and made anew for each call, needs no secon
 
 test('a model without such a format is told the schema each time, and asked for no format that it lacks', async () => {
   const answers = (lacks: boolean): ScriptedAnswer => ({ text: FITTING, ...(lacks && { warnings: [refused] }) })
-  const { model, heard } = heardModel(({ options }) => answers(options.responseFormat !== undefined), UNKNOWN)
+  const { model, modelCalls } = recordingModel(({ options }) => answers(options.responseFormat !== undefined), UNKNOWN)
   const { given } = await asking(async () => {
     for (let i = 0; i < 3; i++) await useReason({ model, input: 'x', outputSchema: draft })
     return useReason({ model, input: 'x', outputSchema: draft })
   })
   expect(given.output).toEqual({ subject: 'Hi', stars: 3 })
-  expect(heard.map(({ responseFormat: format }) => format && ('schema' in format ? 'schema' : format.type))).toEqual([
-    'schema',
-    'json',
-    undefined,
-    undefined,
+  expect(
+    modelCalls.map(({ responseFormat: format }) => format && ('schema' in format ? 'schema' : format.type)),
+  ).toEqual(['schema', 'json', undefined, undefined])
+  expect(modelCalls.map(({ prompt }) => JSON.stringify(prompt[0]).includes('subject'))).toEqual([
+    true,
+    true,
+    true,
+    true,
   ])
-  expect(heard.map(({ prompt }) => JSON.stringify(prompt[0]).includes('subject'))).toEqual([true, true, true, true])
 })
 
 test('what is known of a model is known of it whether it streams or not', async () => {
-  const heard: unknown[] = []
+  const modelCalls: unknown[] = []
   const own = scriptedModel(({ options }) => {
-    heard.push(options.responseFormat)
+    modelCalls.push(options.responseFormat)
     return { text: FITTING }
   })
   const model = { ...own, supportsStructuredOutputs: false } as Model
   await asking(() => useReason({ model, input: 'x', outputSchema: draft, stream: false }))
-  expect(heard).toEqual([{ type: 'json' }])
+  expect(modelCalls).toEqual([{ type: 'json' }])
 })
 
 test('a format that the caller wants is asked for, and the schema told where it does not say one', async () => {
-  const { model, heard } = heardModel([{ text: FITTING }])
+  const { model, modelCalls } = recordingModel([{ text: FITTING }])
   await asking(() => useReason({ model, input: 'x', outputSchema: draft, responseFormat: { type: 'text' } }))
-  expect(heard[0]?.responseFormat).toEqual({ type: 'text' })
-  expect(JSON.stringify(heard[0]?.prompt[0])).toContain('stars')
+  expect(modelCalls[0]?.responseFormat).toEqual({ type: 'text' })
+  expect(JSON.stringify(modelCalls[0]?.prompt[0])).toContain('stars')
   const own = { type: 'json', schema: { type: 'object', title: 'mine' } } as const
   await asking(() => useReason({ model, input: 'x', outputSchema: draft, responseFormat: own }))
-  expect(heard[1]?.responseFormat).toEqual(own)
+  expect(modelCalls[1]?.responseFormat).toEqual(own)
   await asking(() => useReason({ model, input: 'x', outputSchema: draft, responseFormat: own }))
-  expect(heard[2]?.prompt).toHaveLength(1)
+  expect(modelCalls[2]?.prompt).toHaveLength(1)
 })
 
 test('jsonSchema is what the model is told, where the schema cannot say it', async () => {
   const mute = { '~standard': { ...draft['~standard'], jsonSchema: undefined } } as unknown as typeof draft
-  const { model, heard } = heardModel([{ text: FITTING }])
+  const { model, modelCalls } = recordingModel([{ text: FITTING }])
   const { given } = await asking(() =>
     useReason({ model, input: 'x', outputSchema: mute, jsonSchema: { type: 'object', title: 'told' } }),
   )
   expect(given.output).toEqual({ subject: 'Hi', stars: 3 })
-  expect(heard[0]?.responseFormat).toMatchObject({ schema: { title: 'told' } })
+  expect(modelCalls[0]?.responseFormat).toMatchObject({ schema: { title: 'told' } })
 })
 
 test.each([
@@ -120,7 +122,7 @@ test.each([
 })
 
 test('an answer that does not fit is asked for once more, with what is wrong; all of it is counted', async () => {
-  const { model, heard } = heardModel([
+  const { model, modelCalls } = recordingModel([
     { text: '{"subject":"Hi","stars":"three"}', usage: { input: 10, output: 4 } },
     { text: FITTING, usage: { input: 20, output: 5 } },
   ])
@@ -131,12 +133,12 @@ test('an answer that does not fit is asked for once more, with what is wrong; al
   expect(given.result).toMatchObject({ output: { stars: 3 }, usage: { inputTokens: 30, outputTokens: 9 } })
   expect(given.tokens).toMatchObject({ inputTokens: 30, outputTokens: 9 })
   expect(view.runs[0]?.usage).toMatchObject({ inputTokens: 30, outputTokens: 9 })
-  expect(heard).toHaveLength(2)
-  expect(JSON.stringify(heard[1]?.prompt)).toMatch(/three.*stars.*Answer again/)
+  expect(modelCalls).toHaveLength(2)
+  expect(JSON.stringify(modelCalls[1]?.prompt)).toMatch(/three.*stars.*Answer again/)
 })
 
 test('what never fits is not given: the rounds are bounded, and the partial object is taken away', async () => {
-  const { model, heard } = heardModel(() => ({ text: '{"subject":"Hi","stars":"three"}', pieceLength: 4 }))
+  const { model, modelCalls } = recordingModel(() => ({ text: '{"subject":"Hi","stars":"three"}', pieceLength: 4 }))
   const { given, view, log } = await asking(() =>
     useReason({
       model,
@@ -147,7 +149,7 @@ test('what never fits is not given: the rounds are bounded, and the partial obje
     }).catch((error: unknown) => error),
   )
   expect(given).toMatchObject({ code: 'output_invalid' })
-  expect(heard).toHaveLength(3)
+  expect(modelCalls).toHaveLength(3)
   const said = structuredIn(log)
   expect(said.filter(({ type }) => type === 'structured-data-invalidated')).toHaveLength(3)
   expect(said.some(chunk => 'kind' in chunk && chunk.kind === 'final')).toBe(false)

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { heardModel } from '../agent/play.fixture.ts'
+import { recordingModel } from '../agent/play.fixture.ts'
 import { answered, asking, structuredIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'
 
@@ -69,16 +69,16 @@ test.each([
 })
 
 test('a question that the log does not take is asked of the model again', async () => {
-  const { model, heard } = heardModel(() => ({
+  const { model, modelCalls } = recordingModel(() => ({
     text: JSON.stringify({
       draftText: 'd',
-      interruptRequest: { kind: 'text', question: heard.length === 1 ? 'q'.repeat(1_200_000) : 'Short?' },
+      interruptRequest: { kind: 'text', question: modelCalls.length === 1 ? 'q'.repeat(1_200_000) : 'Short?' },
     }),
     usage: { input: 10, output: 5 },
   }))
   const { view, result } = await asking(() => useReason({ model, input: 'x', interrupt: { requestSchema } }))
   expect(view.pendings).toMatchObject([{ interrupt: { input: { question: 'Short?' } } }])
-  expect(JSON.stringify(heard[1]?.prompt.at(-1))).toContain('larger than what a person can be asked')
+  expect(JSON.stringify(modelCalls[1]?.prompt.at(-1))).toContain('larger than what a person can be asked')
   expect(result.usage).toMatchObject({ inputTokens: 20 })
 })
 

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Schema } from '../../schema/schema.ts'
-import { heardModel } from '../agent/play.fixture.ts'
+import { recordingModel } from '../agent/play.fixture.ts'
 import { inRow, Play, publicOf, single } from '../workflow/play.fixture.ts'
 import { useReason } from './use-reason.ts'
 
@@ -25,7 +25,7 @@ test.each(SCHEMAS)(
   'law 10: an answer that never fits is not quoted to readers, though to its model: %s',
   async (_, schema) => {
     for (const emit of [true, false]) {
-      const { model, heard } = heardModel(() => ({ text: '{"a":"x","SECRET":1}' }))
+      const { model, modelCalls } = recordingModel(() => ({ text: '{"a":"x","SECRET":1}' }))
       const options = {
         model,
         input: 'x',
@@ -38,8 +38,8 @@ test.each(SCHEMAS)(
       const { status, error } = await play.result()
       expect({ status, ...error }).toMatchObject({ status: 'failed', code: 'output_invalid', retryable: true })
       expect(JSON.stringify([error, publicOf(await play.log()), await play.view()])).not.toContain('SECRET')
-      expect(JSON.stringify(heard[1]?.prompt.at(-1))).toContain('SECRET')
-      expect(play.told.map(({ cause }) => String((cause as Error).message)).join()).toContain('SECRET')
+      expect(JSON.stringify(modelCalls[1]?.prompt.at(-1))).toContain('SECRET')
+      expect(play.logged.map(({ cause }) => String((cause as Error).message)).join()).toContain('SECRET')
     }
   },
 )

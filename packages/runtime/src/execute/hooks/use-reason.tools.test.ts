@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { gate, testRuntime } from '../../api/test-runtime.fixture.ts'
 import { providerTool, tool } from '../../define/tool.ts'
 import { type ScriptedAnswer, scriptedModel } from '../../model/scripted-model.ts'
-import { heardModel, reportsOf, resultsIn } from '../agent/play.fixture.ts'
+import { recordingModel, reportsOf, resultsIn } from '../agent/play.fixture.ts'
 import { answered, asking, callsIn, decided, nodeOf, publicOf, RUN, SESSION, textIn } from './reason.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useReason } from './use-reason.ts'
@@ -43,7 +43,7 @@ test('calls run side by side, as many as may; all steps come back, with what eac
       return n
     },
   })
-  const { model, heard } = heardModel([
+  const { model, modelCalls } = recordingModel([
     { text: 'Let me see.', calls: [1, 2, 3].map(n => call('wait', n)), usage: { input: 5, output: 1 } },
     { text: 'Done.', usage: { input: 9, output: 2 } },
   ])
@@ -65,7 +65,7 @@ test('calls run side by side, as many as may; all steps come back, with what eac
   })
   expect(given.tokens).toMatchObject({ inputTokens: 14, outputTokens: 3 })
   expect(view.runs[0]?.usage).toMatchObject({ inputTokens: 14, outputTokens: 3 })
-  expect(Object.keys(resultsIn(heard[1] as LanguageModelV4CallOptions))).toEqual(['c1', 'c2', 'c3'])
+  expect(Object.keys(resultsIn(modelCalls[1] as LanguageModelV4CallOptions))).toEqual(['c1', 'c2', 'c3'])
   expect(textIn(log)).toBe('Let me see.Done.')
 })
 
@@ -78,7 +78,7 @@ test('what goes wrong is told to the model: a tool that throws, an input that do
       throw new Error('no luck')
     },
   })
-  const { model, heard } = heardModel([
+  const { model, modelCalls } = recordingModel([
     {
       calls: [
         { name: 'broken', input: {}, id: 'a' },
@@ -98,7 +98,7 @@ test('what goes wrong is told to the model: a tool that throws, an input that do
     ['c', 'string'],
     ['d', 'count 4'],
   ])
-  expect(Object.keys(resultsIn(heard[1] as LanguageModelV4CallOptions)).sort()).toEqual(['a', 'b', 'c', 'd'])
+  expect(Object.keys(resultsIn(modelCalls[1] as LanguageModelV4CallOptions)).sort()).toEqual(['a', 'b', 'c', 'd'])
 })
 
 test('maxSteps bounds the model calls', async () => {
@@ -139,12 +139,12 @@ test('an approval is for exactly what was shown: the model is not asked again, a
 
 test('a denial is told to the model, and the call does not run', async () => {
   const guarded = counted('guarded', { approval: true })
-  const { model, heard } = heardModel([{ calls: [call('guarded', 1)] }, { text: 'Then not.' }])
+  const { model, modelCalls } = recordingModel([{ calls: [call('guarded', 1)] }, { text: 'Then not.' }])
   const paused = await asking(() => useReason({ model, input: 'x', tools: [guarded.own] }))
   const { given } = await decided(paused, 'c1', false)
   expect(guarded.ran).toEqual([])
   expect(given).toMatchObject({ text: 'Then not.', toolResults: [{ toolCallId: 'c1', isDenied: true }] })
-  expect(resultsIn(heard[1] as LanguageModelV4CallOptions)).toMatchObject({ c1: { type: 'execution-denied' } })
+  expect(resultsIn(modelCalls[1] as LanguageModelV4CallOptions)).toMatchObject({ c1: { type: 'execution-denied' } })
 })
 
 test('toolExecution.approval is over what a tool says itself', async () => {
@@ -168,7 +168,7 @@ test('a client runs its tools, also when another process goes on', async () => {
     inputSchema: z.object({ n: z.number() }),
     outputSchema: z.string(),
   })
-  const { model, heard } = heardModel([{ calls: [call('there', 1)] }, { text: 'Thanks.' }])
+  const { model, modelCalls } = recordingModel([{ calls: [call('there', 1)] }, { text: 'Thanks.' }])
   const { own, came } = nodeOf(() => useReason({ model, input: 'x', tools: [there] }))
   const runtime = testRuntime({ workflows: [own] })
   const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', workflow: own })
@@ -178,13 +178,13 @@ test('a client runs its tools, also when another process goes on', async () => {
   await other.answer(SESSION, { kind: 'tool-result', id: 'c1', output: 'from there' })
   expect((await other.run(SESSION, RUN).result()).status).toBe('completed')
   expect(came).toMatchObject([{ text: 'Thanks.', toolResults: [{ output: 'from there' }] }])
-  expect(heard).toHaveLength(2)
+  expect(modelCalls).toHaveLength(2)
 })
 
 test('what the provider runs itself is told with the rest', async () => {
   const search = providerTool({ id: 'acme.search', name: 'search', args: {} })
   const { own, ran } = counted('count')
-  const { model } = heardModel([
+  const { model } = recordingModel([
     {
       calls: [call('count', 1)],
       parts: [
@@ -206,14 +206,14 @@ test('what the provider runs itself is told with the rest', async () => {
 
 test('what was called before a question is not called again after it', async () => {
   const { own, ran } = counted('count')
-  const { model, heard } = heardModel([{ calls: [call('count', 1)] }, { text: 'One.' }])
+  const { model, modelCalls } = recordingModel([{ calls: [call('count', 1)] }, { text: 'One.' }])
   const paused = await asking(async () => {
     const { text, toolResults } = await useReason({ model, input: 'x', tools: [own] })
     return { text, toolResults, answer: await useInterrupt({ request: { kind: 'text' } }) }
   })
   const { given, view } = await answered(paused, 'yes')
   expect(given).toMatchObject({ text: 'One.', answer: 'yes', toolResults: [{ output: 'count 1' }] })
-  expect([ran, heard.length]).toEqual([[1], 2])
+  expect([ran, modelCalls.length]).toEqual([[1], 2])
   expect(callsIn(view)).toHaveLength(1)
 })
 

@@ -73,7 +73,7 @@ function settingsOf(call: HookCall, plan: Plan, pass: number): ReasonSettings {
 }
 
 /** The object that readers see while it comes to be. */
-function shownOf(call: HookCall, { structured, id }: Plan): Pick<OutputSettings, 'fields' | 'shown'> {
+function shownOf(call: HookCall, { structured, id }: Plan): Pick<OutputSettings, 'fields' | 'identity'> {
   if (structured === undefined) return { fields: {} }
   const { dataType = 'generic', schemaId, schemaVersion, fields = {}, stream = true } = structured
   const shown: StructuredIdentity = {
@@ -84,7 +84,7 @@ function shownOf(call: HookCall, { structured, id }: Plan): Pick<OutputSettings,
     ...(id !== undefined && { id }),
     node: call.execution.at.node,
   }
-  return { shown, fields: stream ? fields : {} }
+  return { identity: shown, fields: stream ? fields : {} }
 }
 
 const streamIdOf = ({ hookId, execution }: HookCall): string => hookStreamId(execution.work.runId, hookId)
@@ -130,7 +130,7 @@ async function workWithPerson(
   const done = await reason(call, {
     ...settings,
     messages: [...plan.messages, ...continued(first, words, response)],
-    ...(settings.output && { output: { ...settings.output, replaces } }),
+    ...(settings.output && { output: { ...settings.output, replacementReason: replaces } }),
   })
   return {
     result: { ...resultOf(plan, [{ ...first, output: undefined }, done]), interruptResponse: response },
@@ -154,7 +154,7 @@ function firstPass(call: HookCall, plan: Plan, interrupt: ReasonInterrupt<Schema
     output: {
       ...shownOf(call, plan),
       schema: envelope.schema,
-      at: 'output',
+      field: 'output',
       isFinal: document => !isAsking(document),
     },
   })

@@ -161,7 +161,7 @@ describe('words of errors reach nobody', () => {
     const log = await play.log()
     expect(JSON.stringify([await readable(play), publicOf(log)])).not.toContain(MARK)
     // Who runs the server is told.
-    expect(play.told.map(({ cause }) => String(cause)).join()).toContain(MARK)
+    expect(play.logged.map(({ cause }) => String(cause)).join()).toContain(MARK)
   })
 
   test('of a node whose error is routed: neither the next node nor a reader is told them', async () => {

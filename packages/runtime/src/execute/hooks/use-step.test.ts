@@ -137,8 +137,8 @@ test('a step that was cut off before its commit is done again, under the same ke
 })
 
 test.each<[string, () => Promise<unknown>, string]>([
-  ['a result that is no JSON', () => useStep('a', () => 1n), 'no JSON'],
-  ['a result that is a function', () => useStep('a', () => () => 1), 'no JSON'],
+  ['a result that is no JSON', () => useStep('a', () => 1n), 'not JSON'],
+  ['a result that is a function', () => useStep('a', () => () => 1), 'not JSON'],
   ['a key that is none', () => useStep('', () => 1), 'id'],
   ['a key that is no text', () => useStep(undefined as never, () => 1), 'key'],
   ['code that is none', () => useStep('a', undefined as never), 'code'],

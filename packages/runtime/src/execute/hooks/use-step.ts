@@ -42,6 +42,6 @@ async function stepped<T>(
 /** What a step gave, as JSON has it; nothing stays nothing. */
 function resultOf(key: string, value: unknown): Json | undefined {
   if (value === undefined) return undefined
-  const what = `useStep ${key}: the result is no JSON, and cannot be kept`
+  const what = `useStep ${key}: the result is not JSON and cannot be stored`
   return toJson(value, cause => new ValidationError(what, { cause }))
 }

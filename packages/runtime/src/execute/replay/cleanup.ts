@@ -23,7 +23,7 @@ export async function discardChildLanes(
 ): Promise<void> {
   const { session, writer, runId } = work
   // Waits for writes that were queued before the abort.
-  await work.turn(async () => {})
+  await work.withCommitLock(async () => {})
   await writer.flush()
   await session.refresh()
   const { view } = session
@@ -41,7 +41,7 @@ export async function endOpenCalls(execution: NodeExecution, prefix = '', lane =
   const { session, writer, runId, agentId } = work
   const ids = new Set(replay.resultsUnder(prefix).flatMap(({ value }) => toolCallIdsIn(value)))
   if (ids.size === 0) return
-  await work.turn(async () => {
+  await work.withCommitLock(async () => {
     await session.refresh()
     const openIn = (message: Message | undefined) =>
       (message?.parts ?? []).filter(
@@ -100,7 +100,7 @@ export async function invalidateUnfinishedObjects({ work, at, lane }: NodeExecut
   for (const hookId of unfinishedFirstPasses(session, runId).filter(id => id.startsWith(prefix))) {
     // On the hook's lane, because the node's end commits the lane of the node.
     const hookLane = writer.lane({ ...lane.origin, lane: `${lane.origin.lane}/${hookId.slice(prefix.length)}` })
-    await work.turn(async () => {
+    await work.withCommitLock(async () => {
       signal.throwIfAborted()
       await hookLane.commit([invalidated(hookStreamId(runId, hookId), reason), checkpointOf(hookLane)])
     })

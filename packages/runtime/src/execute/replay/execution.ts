@@ -183,7 +183,7 @@ export class NodeExecution {
     this.#uncommitted.clear()
     const attempt = this.replay.failures + 1
     // Waits for writes that were queued before the abort.
-    await this.work.turn(async () => {})
+    await this.work.withCommitLock(async () => {})
     for (const [hookId, lane] of this.#lanes) await this.usage.discard(hookId, lane, { reason: code, attempt })
     await this.lane.discard({ reason: code, attempt })
   }
@@ -328,7 +328,7 @@ export class NodeExecution {
 
   /** Commits entries and a record together with everything uncommitted, and adds the records to the replay. */
   async #commit(entries: readonly BatchItem[], createRecord: () => HookRecord | undefined): Promise<void> {
-    await this.work.turn(async () => {
+    await this.work.withCommitLock(async () => {
       for (;;) {
         this.work.signal.throwIfAborted()
         this.signal.throwIfAborted()

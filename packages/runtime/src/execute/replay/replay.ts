@@ -160,7 +160,7 @@ type RecordedError = NonNullable<HookResult['error']>
 /** Converts the error of a hook for its caller. Log errors stay as they are, except that the log refused a result as too large. */
 export function toHookError(error: unknown, hook: string): MillraceError | LogError {
   if (logErrorCode(error) === 'too-large') {
-    const what = `what ${hook} gives, or that with what the node read and set before it, is larger than the log takes: return less, or a reference`
+    const what = `what ${hook} gives, or that with what the node read and set before it, exceeds the size limit of the log: return less, or a reference`
     return new MillraceError('hook_result_too_large', what, { cause: error })
   }
   if (error instanceof LogError || MillraceError.isInstance(error)) return error

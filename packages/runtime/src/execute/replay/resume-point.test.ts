@@ -6,7 +6,7 @@ import { codeOf } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext, NodeDefinition } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
 import { isEndOf, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
-import { heardModel, reportsOf, resultsIn } from '../agent/play.fixture.ts'
+import { recordingModel, reportsOf, resultsIn } from '../agent/play.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
@@ -28,7 +28,7 @@ const ofRun = (log: readonly Entry[], runId: string): Entry[] => log.filter(({ o
 describe('a run that resumes an interrupted run', () => {
   test('continues at its position and repeats no committed step, question, text or usage', async () => {
     const done: string[] = []
-    const { model, heard } = heardModel([{ text: 'Dear Ann' }])
+    const { model, modelCalls: received } = recordingModel([{ text: 'Dear Ann' }])
     const own = inRow({
       first: async ({ input }: NodeContext<string>) => {
         const [, set] = useWorkflowState<string[]>('seen')
@@ -78,7 +78,7 @@ describe('a run that resumes an interrupted run', () => {
         own: 1,
       },
     })
-    expect(heard).toHaveLength(1)
+    expect(received).toHaveLength(1)
     expect(done.filter(line => line === 'first')).toHaveLength(1)
     const log = await play.log()
     const fresh = log.slice(old)
@@ -88,8 +88,8 @@ describe('a run that resumes an interrupted run', () => {
     const { view } = await play.runtime.view(SESSION)
     expect(view.structured.map(({ data }) => data)).toEqual([{ input: 'Go.!' }, { items: [1, 2] }])
     // It says itself where it stands, and nobody need read the other.
-    const told = ofRun(fresh, 'r2').filter(({ chunk }) => chunk.type === 'status' || chunk.type === 'session')
-    expect(told.map(({ chunk }) => chunk)).toEqual([
+    const sent = ofRun(fresh, 'r2').filter(({ chunk }) => chunk.type === 'status' || chunk.type === 'session')
+    expect(sent.map(({ chunk }) => chunk)).toEqual([
       { type: 'session', sessionId: SESSION },
       { type: 'status', message: 'second' },
     ])
@@ -97,7 +97,7 @@ describe('a run that resumes an interrupted run', () => {
 
   test('calls the model only for the remaining step, with the outcomes of earlier calls', async () => {
     const ran: number[] = []
-    const { model, heard } = heardModel([
+    const { model, modelCalls: received } = recordingModel([
       { text: 'First.', calls: [{ name: 'look', input: { n: 1 }, id: 'c1' }] },
       { text: 'Then.', calls: [{ name: 'pay', input: { n: 2 }, id: 'c2' }] },
       { text: 'Done.' },
@@ -116,8 +116,8 @@ describe('a run that resumes an interrupted run', () => {
     const run = await play.runtime.resume(SESSION, 'r', { runId: 'r2' })
     const { output, status } = await run.result()
     expect(status).toBe('completed')
-    expect(heard).toHaveLength(3)
-    expect(Object.keys(resultsIn(heard[2] as (typeof heard)[number]))).toEqual(['c1', 'c2'])
+    expect(received).toHaveLength(3)
+    expect(Object.keys(resultsIn(received[2] as (typeof received)[number]))).toEqual(['c1', 'c2'])
     expect(output).toMatchObject({
       text: 'Done.',
       steps: 3,
@@ -157,10 +157,10 @@ describe('a run that resumes an interrupted run', () => {
   })
 
   test('gets the input of the first run; a message sent with the resumption belongs to the conversation', async () => {
-    const heard: Json[] = []
+    const received: Json[] = []
     const own = single(async ({ input, messages }: NodeContext<Json>) => {
       const texts = messages.filter(({ role }) => role === 'user').flatMap(({ parts }) => parts)
-      heard.push([input, texts.map(part => ('text' in part ? part.text : ''))])
+      received.push([input, texts.map(part => ('text' in part ? part.text : ''))])
       return { data: await useInterrupt(say('Well?')) }
     })
     const play = await Play.of(own)
@@ -170,14 +170,14 @@ describe('a run that resumes an interrupted run', () => {
     await play.runtime.resume(SESSION, 'r', { runId: 'r2', mode: 'with-message', input: 'Faster!' })
     await answer(play.runtime, 'r2', 'yes')
     expect((await play.runtime.run(SESSION, 'r2').result()).output).toBe('yes')
-    expect(heard.at(-1)).toEqual(['Go.', ['Go.', 'Faster!']])
+    expect(received.at(-1)).toEqual(['Go.', ['Go.', 'Faster!']])
   })
 
   test('does not see the messages of the resumed runs in its conversation', async () => {
-    const heard: Json[] = []
+    const received: Json[] = []
     const own = single(async ({ messages }: NodeContext) => {
-      heard.push(messages.map(({ role, parts }) => [role, ...parts.map(part => ('text' in part ? part.text : ''))]))
-      await useReason({ model: heardModel([{ text: 'Hello.' }]).model, input: 'Go.' })
+      received.push(messages.map(({ role, parts }) => [role, ...parts.map(part => ('text' in part ? part.text : ''))]))
+      await useReason({ model: recordingModel([{ text: 'Hello.' }]).model, input: 'Go.' })
       return { data: await useInterrupt(say('Well?', { id: `after ${messages.length}` })) }
     })
     const play = await Play.of(own)
@@ -192,7 +192,7 @@ describe('a run that resumes an interrupted run', () => {
     }
     await answer(play.runtime, 'r3', 'yes')
     expect(await play.runtime.run(SESSION, 'r3').result()).toMatchObject({ status: 'completed', output: 'yes' })
-    for (const told of heard) expect(told).toEqual([['user', 'Go.']])
+    for (const sent of received) expect(sent).toEqual([['user', 'Go.']])
   })
 
   test('repeats interrupted work under the same idempotency key and discarded work under a new one', async () => {

@@ -172,7 +172,7 @@ export class UncommittedChanges {
 /** Messages for log errors that the node's own update causes. */
 const REFUSALS: Partial<Record<LogError['code'], string>> = {
   refused: 'another branch shows this object at the same time: give each a streamId of its own',
-  'too-large': 'the update is larger than the log takes: show it in pieces, or a reference',
+  'too-large': 'the update exceeds the size limit of the log: show it in pieces, or a reference',
   'queue-full': 'too many updates wait to be written: await each',
   invalid: 'the update is none that the log takes',
 }

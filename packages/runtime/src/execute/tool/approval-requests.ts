@@ -1,4 +1,4 @@
-// What a step asks of people and clients, as its commit says it: who is asked is asked by the same batch that says what for.
+// The approval requests and client calls of a step. They are part of the commit of its model call.
 
 import type { BatchItem, Lane, Ticket, Writer } from '@millrace/log'
 import { MAX_PENDINGS } from '@millrace/log/internal'
@@ -18,63 +18,68 @@ import { validate } from '../../schema/schema.ts'
 import { type AgentExecution, callLane, checkpointOf, contextOf } from '../program-execution.ts'
 import { fitCalls, type WeighedCall } from './fit-calls.ts'
 
-/** A call, and whether somebody has to approve it. */
+/** A call with the decision whether it needs approval. */
 interface ReviewedCall extends RequestedCall<Callable> {
   readonly verdict: ApprovalDecision
-  /** Until when an answer counts, if somebody is asked. */
+  /** Deadline of the approval, in ms by the store's clock, if a person is asked. */
   readonly deadline: number | undefined
 }
 
-/** Why a call does not come to be asked for. */
+/** The error of a call that cannot be requested. */
 interface RefusedCall {
   readonly errorText: string
   readonly code: ErrorCode
 }
 
-/** Why a call is refused for which a run would wait for too much. */
-export const TOO_MANY: RefusedCall = {
-  errorText: `more than ${MAX_PENDINGS} calls wait for somebody: make fewer at a time`,
+/** The error of a call that exceeds the maximum number of pendings. */
+export const TOO_MANY_PENDINGS: RefusedCall = {
+  errorText: `more than ${MAX_PENDINGS} calls wait for an answer: make fewer calls at a time`,
   code: 'tool_too_many_pendings',
 }
-/** Why a call is refused whose input cannot be shown. */
+/** The error of a call whose input is too large to be shown. */
 export const TOO_LARGE: RefusedCall = {
-  errorText: 'the input is larger than can be shown: say less, or in several calls',
+  errorText: 'the input is too large to be shown: shorten it, or split it into several calls',
   code: 'tool_input_too_large',
 }
 
-/** Asks the rules about all calls of a step; gives what the commit of its model call says: on a ticket, where somebody is asked. */
+/**
+ * Evaluates the approval rules of all calls of a step. Returns the batch of its model call, or a function of the ticket
+ * if a call waits for an answer.
+ */
 export async function modelCallCommit(
   work: AgentExecution,
   lane: Lane,
   facts: readonly Chunk[],
-  made: readonly RequestedCall<Callable>[],
-  besides: readonly BatchItem[] = [],
+  calls: readonly RequestedCall<Callable>[],
+  extraItems: readonly BatchItem[] = [],
 ): Promise<readonly BatchItem[] | ((ticket: Ticket) => readonly BatchItem[])> {
-  const asked = await Promise.all(made.map(call => reviewCall(work, lane.origin.step, call)))
+  const reviewed = await Promise.all(calls.map(call => reviewCall(work, lane.origin.step, call)))
   const now = work.clock()
   const compose = (refused: ReadonlyMap<string, RefusedCall>) =>
-    composed(work, lane, facts, asked, refused, now, besides)
-  if (asked.every(call => pendingsOf(call).most === 0)) return compose(new Map())
-  // The ticket may move again and again: what is large is measured once.
+    composeBatch(work, lane, facts, reviewed, refused, now, extraItems)
+  if (reviewed.every(call => pendingsOf(call).max === 0)) return compose(new Map())
+  // The ticket may change several times, so batches and sizes are cached.
   const builds = new Map<number, readonly BatchItem[]>()
   const weights = new Map<ReviewedCall, number>()
   const build = (open: number): readonly BatchItem[] => {
     const refused = new Map<string, RefusedCall>()
     let room = MAX_PENDINGS - open
-    for (const call of asked) {
-      const { most, left } = pendingsOf(call)
-      if (most > room) refused.set(call.toolCallId, TOO_MANY)
-      else room -= left
+    for (const call of reviewed) {
+      const { max, remaining } = pendingsOf(call)
+      if (max > room) refused.set(call.toolCallId, TOO_MANY_PENDINGS)
+      else room -= remaining
     }
     const all = compose(refused)
     if (lane.fits(all)) return all
-    const wanted = asked.filter(call => pendingsOf(call).most > 0 && !refused.has(call.toolCallId))
+    const wanted = reviewed.filter(call => pendingsOf(call).max > 0 && !refused.has(call.toolCallId))
     for (const call of wanted) if (!weights.has(call)) weights.set(call, weightOf(work, lane, call))
     const weighed = wanted.map(call => ({ toolCallId: call.toolCallId, weight: weights.get(call) as number }))
     const without = (taken: readonly WeighedCall[]) => {
       const ids = new Set(taken.map(({ toolCallId }) => toolCallId))
-      const left = wanted.flatMap(({ toolCallId }) => (ids.has(toolCallId) ? [] : [[toolCallId, TOO_LARGE] as const]))
-      return compose(new Map([...refused, ...left]))
+      const remaining = wanted.flatMap(({ toolCallId }) =>
+        ids.has(toolCallId) ? [] : [[toolCallId, TOO_LARGE] as const],
+      )
+      return compose(new Map([...refused, ...remaining]))
     }
     return without(
       fitCalls(
@@ -84,13 +89,13 @@ export async function modelCallCommit(
     )
   }
   return ({ pendings }) => {
-    const said = builds.get(pendings.length) ?? build(pendings.length)
-    builds.set(pendings.length, said)
-    return said
+    const batch = builds.get(pendings.length) ?? build(pendings.length)
+    builds.set(pendings.length, batch)
+    return batch
   }
 }
 
-/** About how many bytes a call is shown with; infinitely many where they would not fit even alone. */
+/** Approximate size of a call in the batch, in bytes; infinite if it does not fit even alone. */
 function weightOf(work: AgentExecution, lane: Lane, call: ReviewedCall): number {
   const isShown = call.verdict !== false
   if (isShown && !lane.fits([requestOf(work, call)])) return Number.POSITIVE_INFINITY
@@ -98,14 +103,17 @@ function weightOf(work: AgentExecution, lane: Lane, call: ReviewedCall): number 
   return bytes * (Number(isShown) + Number(call.tool.executor === 'client'))
 }
 
-/** Whether nobody has said of a call without approval, as far as this process knows, that it needs none. */
+/** Whether a call without an approval request has not been reviewed by this process. */
 export const isUnreviewed = (
   work: AgentExecution,
   { tool, toolCallId }: Pick<RequestedCall<Callable>, 'tool' | 'toolCallId'>,
 ): boolean =>
   approvalOf(tool.approval as Approval) !== undefined && !allowedCallsOf(work).has(approvalIdOf(work.runId, toolCallId))
 
-/** What is said before a call runs that the log holds already: who has to approve it, or that its rule did or did not; nothing where it may run as it is. */
+/**
+ * Reviews a call that is already in the log. Returns the approval request and, if the rule decided, the response;
+ * undefined if the call may run.
+ */
 export async function lateApprovalRequest(
   work: AgentExecution,
   step: number,
@@ -115,15 +123,15 @@ export async function lateApprovalRequest(
   const taken = approvalOf(tool.approval as Approval)?.rule
     ? await validate(tool.inputSchema, deepCopy(input))
     : { value: input }
-  // What does not fit does not run.
+  // A call with invalid input does not run.
   if ('problem' in taken) return undefined
-  const asked = await reviewCall(work, step, { ...call, parsedInput: taken.value })
-  return asked.verdict === false ? undefined : approvalRequest(work, step, asked)
+  const reviewed = await reviewCall(work, step, { ...call, parsedInput: taken.value })
+  return reviewed.verdict === false ? undefined : approvalRequest(work, step, reviewed)
 }
 
 /**
- * The calls that their rules let pass in this process, by its writers. The log does not tell of those: it holds no word of a call that nobody has to
- * approve, and by whichever code it was made, that which runs it has a say.
+ * The calls that their rules allowed in this process, by writer. The log has no entry for them, so a process with other
+ * code reviews the call again before it runs.
  */
 const allowedByRule = new WeakMap<Writer, Set<string>>()
 
@@ -146,30 +154,30 @@ async function reviewCall(work: AgentExecution, step: number, call: RequestedCal
     })
   } catch (cause) {
     work.signal.throwIfAborted()
-    // Who cannot tell must not let it pass.
-    work.logger.error('a rule for approval failed: a person is asked', { runId: work.runId, toolCallId, cause })
+    // If the rule fails, a person has to decide.
+    work.logger.error('an approval rule failed: a person is asked', { runId: work.runId, toolCallId, cause })
   }
   if (verdict === false) allowedCallsOf(work).add(approvalIdOf(work.runId, toolCallId))
   const { timeout } = approval
   return { ...call, verdict, deadline: timeout === undefined ? undefined : work.clock() + timeout }
 }
 
-/** How many pendings a call opens, and how many of them are left open. */
-function pendingsOf({ tool, verdict }: ReviewedCall): { readonly most: number; readonly left: number } {
+/** The number of pendings that a call opens, and how many of them stay open. */
+function pendingsOf({ tool, verdict }: ReviewedCall): { readonly max: number; readonly remaining: number } {
   const own = Number(tool.executor === 'client')
-  return { most: own + Number(verdict !== false), left: own + Number(verdict === true) }
+  return { max: own + Number(verdict !== false), remaining: own + Number(verdict === true) }
 }
 
-function composed(
+function composeBatch(
   work: AgentExecution,
   lane: Lane,
   facts: readonly Chunk[],
-  asked: readonly ReviewedCall[],
+  reviewed: readonly ReviewedCall[],
   refused: ReadonlyMap<string, RefusedCall>,
   now: number,
-  besides: readonly BatchItem[],
+  extraItems: readonly BatchItem[],
 ): readonly BatchItem[] {
-  const calls = new Map(asked.map(call => [call.toolCallId, call]))
+  const calls = new Map(reviewed.map(call => [call.toolCallId, call]))
   const batch: BatchItem[] = facts.map(chunk => {
     const call = chunk.type === 'tool-input-available' ? calls.get(chunk.toolCallId) : undefined
     if (call === undefined || chunk.type !== 'tool-input-available') return { chunk, lane }
@@ -178,21 +186,24 @@ function composed(
     const { toolCallId, toolName } = chunk
     return { chunk: { type: 'tool-input-error', toolCallId, toolName, errorText: why.errorText }, lane }
   })
-  const tail: BatchItem[] = []
-  for (const call of asked) {
+  const requests: BatchItem[] = []
+  for (const call of reviewed) {
     const { toolCallId, tool, verdict } = call
     const why = refused.get(toolCallId)
     if (why && tool.executor !== 'client') {
       batch.push({ chunk: { type: 'tool-output-error', toolCallId, ...why, executor: 'server' }, lane })
     }
     if (why || verdict === false) continue
-    tail.push(...approvalRequest(work, lane.origin.step, call))
+    requests.push(...approvalRequest(work, lane.origin.step, call))
   }
-  const isOpen = asked.length > refused.size
-  return [...batch, ...besides, { chunk: checkpointOf(lane, !isOpen), lane }, ...tail]
+  const isOpen = reviewed.length > refused.size
+  return [...batch, ...extraItems, { chunk: checkpointOf(lane, !isOpen), lane }, ...requests]
 }
 
-/** A request for approval, with what its rule decided, on the lane of the call: that goes on by itself as soon as it is answered. */
+/**
+ * An approval request with the decision of its rule, on the lane of the call, which continues as soon as it is
+ * answered.
+ */
 function approvalRequest(work: AgentExecution, step: number, call: ReviewedCall): readonly BatchItem[] {
   const { toolCallId, verdict } = call
   const lane = callLane(work, step, toolCallId)
@@ -203,11 +214,11 @@ function approvalRequest(work: AgentExecution, step: number, call: ReviewedCall)
   return [...chunks, checkpointOf(lane, false)].map(chunk => ({ chunk, lane }))
 }
 
-/** Until when the result of a client's tool is waited for: the time that it may take, after the time that its approval may. */
+/** Deadline of a client tool's result: its timeout, added to the deadline of its approval. */
 function clientDeadline({ tool, verdict, deadline }: ReviewedCall, now: number): { deadline?: number } {
   const { timeout } = tool as { timeout?: number }
   if (timeout === undefined || !Number.isFinite(timeout)) return {}
-  // Without a bound on the approval the result would be late before it could be given.
+  // Without a deadline of the approval, the result could be late before it is possible.
   if (verdict === true && deadline === undefined) return {}
   return { deadline: Math.ceil((verdict === true && deadline !== undefined ? deadline : now) + timeout) }
 }

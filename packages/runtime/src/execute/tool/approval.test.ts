@@ -11,7 +11,7 @@ import { caller, chunksOf, commitOf, resultsIn } from '../agent/play.fixture.ts'
 
 const three = (name: string) => [1, 2, 3].map(n => call(name, `c${n}`, { n }))
 
-/** Rules that do not say what is to be done. */
+/** Rules with an unusable result. */
 const UNHELPFUL: Record<string, () => unknown> = {
   throws() {
     throw new Error('sk-secret')
@@ -21,8 +21,8 @@ const UNHELPFUL: Record<string, () => unknown> = {
   'says what nobody understands': () => ({ approved: 'yes' }),
 }
 
-describe('what is asked', () => {
-  test('all calls of a tool that needs approval, in the commit that makes them, with the input that would run', async () => {
+describe('approval requests', () => {
+  test('requests approval in the commit of the calls, with the exact input', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const { agent: own } = caller([pay], three('pay'))
     const { runtime, run } = await begin(own)
@@ -37,7 +37,7 @@ describe('what is asked', () => {
         input: { n },
       })),
     )
-    // Nobody could have seen the calls without the requests: one batch says both, each on the lane of its call.
+    // One batch contains the calls and the requests, each request on the lane of its call.
     const requests = log.filter(({ chunk }) => chunk.type === 'tool-approval-request')
     expect(requests.map(({ origin }) => origin.lane)).toEqual(['main/c1', 'main/c2', 'main/c3'])
     const end = log.findIndex(({ chunk }) => chunk.type === 'step-finish')
@@ -47,7 +47,7 @@ describe('what is asked', () => {
     expect(ran).toEqual([])
   })
 
-  test('a rule tells for each call: false runs, true asks, an object decides; it may take its time', async () => {
+  test('a rule decides for each call: false runs, true asks, an object decides', async () => {
     const rule = async ({ n }: { n: number }, _: ApprovalContext) => {
       await Promise.resolve()
       if (n === 1) return false
@@ -55,14 +55,14 @@ describe('what is asked', () => {
       return { approved: n === 3, reason: `rule ${n}` }
     }
     const { ran, tool: pay } = counted('pay', rule)
-    const { agent: own, heard } = caller([pay], [...three('pay'), call('pay', 'c4', { n: 4 })])
+    const { agent: own, modelCalls } = caller([pay], [...three('pay'), call('pay', 'c4', { n: 4 })])
     const { runtime, run } = await begin(own)
     expect(await run.result()).toMatchObject({
       status: 'paused',
       suspended: { kind: 'suspended_step_partial', toolCallIds: ['c2'], stepId: 'r/main/1' },
       pendings: [{ id: 'r::c2' }],
     })
-    // What needs nobody has run by now, and what was denied by the rule was never asked of a person.
+    // Allowed calls have run, and no person was asked about calls that the rule denied.
     expect(ran).toEqual([1, 3])
     expect(await callsIn(runtime)).toMatchObject({
       c1: { state: 'output-available' },
@@ -86,13 +86,13 @@ describe('what is asked', () => {
       ['c4', true],
       ['c2', false],
     ])
-    expect(resultsIn(heard[1] as never)).toMatchObject({
+    expect(resultsIn(modelCalls[1] as never)).toMatchObject({
       c2: { value: 'pay 2' },
       c4: { type: 'execution-denied', reason: 'rule 4' },
     })
   })
 
-  test('a rule is asked once for each call that a person is asked about, whatever becomes of its run', async () => {
+  test('evaluates a rule once per requested call, even if the run is taken over', async () => {
     const asked: string[] = []
     const memory = new Memory()
     const own = () => {
@@ -115,11 +115,11 @@ describe('what is asked', () => {
   test.each(Object.entries(UNHELPFUL))('a rule that %s leaves it to a person', async (what, rule) => {
     const { ran, tool: pay } = counted('pay', rule as Approval<{ n: number }>)
     const { agent: own } = caller([pay], [call('pay', 'c1', { n: 1 })])
-    const { runtime, run, told } = await begin(own)
+    const { runtime, run, logged } = await begin(own)
     expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ id: 'r::c1' }] })
     const isThrown = what === 'throws' || what === 'rejects'
-    expect(told.map(({ level, message, cause }) => [level, message, String(cause)])).toEqual(
-      isThrown ? [['error', 'a rule for approval failed: a person is asked', 'Error: sk-secret']] : [],
+    expect(logged.map(({ level, message, cause }) => [level, message, String(cause)])).toEqual(
+      isThrown ? [['error', 'an approval rule failed: a person is asked', 'Error: sk-secret']] : [],
     )
     expect(JSON.stringify(await soundLog(runtime))).not.toContain('sk-secret')
     expect(ran).toEqual([])
@@ -128,7 +128,7 @@ describe('what is asked', () => {
     expect(ran).toEqual([1])
   })
 
-  test('a rule is given the input as the schema has it, and where it stands; what it does to them changes nothing', async () => {
+  test('passes copies of the parsed input and of the context to a rule', async () => {
     const seen: unknown[] = []
     const book = tool({
       name: 'book',
@@ -173,12 +173,12 @@ describe('what is asked', () => {
     ])
     await approve(runtime, 'c1', true, { input: { day: '2030-01-02' } })
     await run.result()
-    // What was approved is what ran.
+    // The approved input was executed.
     expect(await callsIn(runtime)).toMatchObject({ c1: { output: '2030-01-02', input: { day: '2030-01-02' } } })
     expect((await runtime.view('s')).view.state).toEqual({ n: 1 })
   })
 
-  test('a call whose input does not fit is asked of nobody', async () => {
+  test('requests no approval of a call with invalid input', async () => {
     const { tool: pay } = counted('pay', true)
     const { agent: own } = caller([pay], [call('pay', 'c1', { n: 'much' })])
     const { runtime, run } = await begin(own)
@@ -187,8 +187,8 @@ describe('what is asked', () => {
   })
 })
 
-describe('what is answered', () => {
-  test('each answered call goes on by itself, while others wait', async () => {
+describe('approval answers', () => {
+  test('continues each answered call while others wait', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const { agent: own } = caller([pay], three('pay'))
     const { runtime, run } = await begin(own)
@@ -205,7 +205,7 @@ describe('what is answered', () => {
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(ran).toEqual([2, 1])
     const log = await soundLog(runtime)
-    // The step is closed once, by the last outcome.
+    // The last outcome closes the step once.
     expect(closedIn(log)).toEqual(['r/main/1', 'r/main/2'])
     expect(chunksOf(log, 'run-paused').map(({ awaits }) => awaits.map(({ id }) => id))).toEqual([
       ['r::c1', 'r::c2', 'r::c3'],
@@ -217,7 +217,7 @@ describe('what is answered', () => {
     )
   })
 
-  test('an answered call runs while a call of the same step is still at work', async () => {
+  test('runs an answered call while another call of the step runs', async () => {
     const held = gate()
     const slow = tool({ name: 'slow', inputSchema: z.object({}), execute: () => held.opened.then(() => 'slowly') })
     const { ran, tool: pay } = counted('pay', true)
@@ -230,18 +230,18 @@ describe('what is answered', () => {
     expect(ran).toEqual([2])
     held.open()
     expect(await run.result()).toMatchObject({ status: 'completed' })
-    // Nothing was waited for without somebody at work.
+    // The run did not pause while a call was running.
     expect(chunksOf(await soundLog(runtime), 'run-paused')).toEqual([])
   })
 
-  test('the model is told of a denial and its reason, and goes on', async () => {
+  test('tells the model about a denial and its reason, and continues', async () => {
     const { ran, tool: pay } = counted('pay', true)
-    const { agent: own, heard } = caller([pay], [call('pay', 'c1', { n: 1 })])
+    const { agent: own, modelCalls } = caller([pay], [call('pay', 'c1', { n: 1 })])
     const { runtime, run } = await begin(own)
     await run.result()
     await approve(runtime, 'c1', false, { reason: 'too much' })
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
-    expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'execution-denied', reason: 'too much' } })
+    expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'execution-denied', reason: 'too much' } })
     expect(ran).toEqual([])
     const log = await soundLog(runtime)
     expect(chunksOf(log, 'tool-output-denied')).toEqual([
@@ -249,7 +249,7 @@ describe('what is answered', () => {
     ])
   })
 
-  test('a finishing tool that was approved ends the run, and one that was denied does not', async () => {
+  test('an approved finishing tool ends the run, a denied one does not', async () => {
     const submit = tool({
       name: 'submit',
       inputSchema: z.object({}),
@@ -268,7 +268,7 @@ describe('what is answered', () => {
     expect(await no.run.result()).toMatchObject({ status: 'completed', output: undefined, text: 'Done.' })
   })
 
-  test('a call that was cut off is asked for first, where its tool needs approval by now', async () => {
+  test('requests approval of an interrupted call whose tool needs approval now', async () => {
     const memory = new Memory()
     const begun = gate()
     const pay = (approval: boolean, execute: () => unknown) =>
@@ -300,8 +300,8 @@ describe('what is answered', () => {
   })
 })
 
-describe('what has no room', () => {
-  test('an input too large to be shown beside the others is refused, and the model is told; others are asked for', async () => {
+describe('limits', () => {
+  test('rejects an input that is too large to be shown, and requests the others', async () => {
     const show = tool({
       name: 'show',
       inputSchema: z.object({ text: z.string() }),
@@ -309,7 +309,7 @@ describe('what has no room', () => {
       execute: () => 'shown',
     })
     const texts = ['x'.repeat(30_000), 'y'.repeat(30_000), 'small']
-    const { agent: own, heard } = caller(
+    const { agent: own, modelCalls } = caller(
       [show],
       texts.map((text, n) => call('show', `c${n}`, { text })),
     )
@@ -321,7 +321,11 @@ describe('what has no room', () => {
     let result = await run.result()
     while (result.status === 'paused') result = await run.result()
     expect(result.status).toBe('completed')
-    expect(resultsIn(heard[1] as never)).toMatchObject({ c0: { value: 'shown' }, c1: { type: 'error-text' }, c2: {} })
+    expect(resultsIn(modelCalls[1] as never)).toMatchObject({
+      c0: { value: 'shown' },
+      c1: { type: 'error-text' },
+      c2: {},
+    })
     expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
   })
 
@@ -329,10 +333,10 @@ describe('what has no room', () => {
     ['shown for approval', { approval: true, execute: () => 'shown' }],
     ['of clients', { client: true }],
     ['of clients, shown for approval', { client: true, approval: true }],
-  ])('of many large inputs %s as many are asked for as have room, at the cost of a few', async (_, kind) => {
+  ])('of many large inputs %s requests as many as fit, at the cost of a few', async (_, kind) => {
     const show = tool({ name: 'show', inputSchema: z.object({ text: z.string() }), ...kind } as never) as AnyTool
     const calls = Array.from({ length: 120 }, (_, n) => call('show', `c${n}`, { text: 'x'.repeat(9000) }))
-    const { agent: own, heard } = caller([show], calls)
+    const { agent: own, modelCalls } = caller([show], calls)
     const store = Object.assign(memoryStore(), { maxBatchBytes: 480_000 })
     const spy = vi.spyOn(JSON, 'stringify')
     const { runtime, run } = await begin(own, { store })
@@ -345,19 +349,19 @@ describe('what has no room', () => {
     expect(taken.length).toBeLessThan(54)
     expect(taken).toEqual(calls.slice(0, taken.length).map(({ id }) => id))
     expect(await callsIn(runtime)).toMatchObject({
-      c119: { state: 'output-error', errorText: expect.stringContaining('larger than can be shown') },
+      c119: { state: 'output-error', errorText: expect.stringContaining('too large to be shown') },
     })
     await run.stop()
     await run.result()
     await (await runtime.resume('s', 'r')).result()
-    expect(Object.keys(resultsIn(heard.at(-1) as never))).toHaveLength(120)
+    expect(Object.keys(resultsIn(modelCalls.at(-1) as never))).toHaveLength(120)
     await soundLog(runtime)
   })
 
-  test('of three hundred calls as many wait as a ticket holds, and the others are told to the model', async () => {
+  test('of 300 calls, requests as many as a ticket holds and rejects the others', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const calls = Array.from({ length: 300 }, (_, n) => call('pay', `c${n}`, { n }))
-    const { agent: own, heard } = caller([pay], calls)
+    const { agent: own, modelCalls } = caller([pay], calls)
     const { runtime, run } = await begin(own)
     const { pendings } = await run.result()
     expect(pendings).toHaveLength(256)
@@ -375,11 +379,11 @@ describe('what has no room', () => {
     await soundLog(runtime)
     const again = await runtime.resume('s', 'r')
     expect(await again.result()).toMatchObject({ status: 'completed' })
-    expect(Object.keys(resultsIn(heard.at(-1) as never))).toHaveLength(300)
+    expect(Object.keys(resultsIn(modelCalls.at(-1) as never))).toHaveLength(300)
   })
 })
 
-test('a definition that could not work is refused at once', () => {
+test('rejects invalid approval options', () => {
   const define = (approval: unknown) => () =>
     tool({ name: 'pay', inputSchema: z.object({}), approval: approval as Approval, execute: () => 1 })
   for (const wrong of [

@@ -1,4 +1,4 @@
-// The commit that settles a call.
+// The commit of a call's outcome.
 
 import { type BatchItem, LogError, type Ticket } from '@millrace/log'
 import { mustStop } from '@millrace/log/internal'
@@ -14,20 +14,20 @@ export interface ToolCallSettings {
   readonly work: AgentExecution
   readonly step: number
   readonly call: ToolPart
-  /** What could be called in the step, by its name. */
+  /** The tools of the step, by name. */
   readonly tools: ReadonlyMap<string, Callable>
 }
 
-/** The ends of the sub-agents at work for a call that cannot be any more, but for its own: the tool was another when they began. */
+/** The ends of sub-agents that run for a call under another tool definition than the current one (`own`). */
 export function replacedSubAgentEnds({ work, call }: ToolCallSettings, own?: string): BatchItem[] {
   const { session, writer, runId, agentId } = work
   const { toolCallId } = call
   if (!session.mayHaveAgentFor(toolCallId) || (own !== undefined && session.hasAgent(runId, own))) return []
-  const isMeant = (agent: Agent) => agent.parentId === agentId && agent.toolCallId === toolCallId
-  return subAgentEnds(session, writer, 'interrupted', isMeant)
+  const matches = (agent: Agent) => agent.parentId === agentId && agent.toolCallId === toolCallId
+  return subAgentEnds(session, writer, 'interrupted', matches)
 }
 
-/** Appends a batch on whatever ticket, unless the run is to stop: then its end says the rest. */
+/** Appends a batch with the current ticket. @throws if the run stops: then the end of the run settles the rest. */
 export async function appendUnlessStopped(
   work: AgentExecution,
   build: (ticket: Ticket) => readonly BatchItem[],
@@ -35,10 +35,10 @@ export async function appendUnlessStopped(
   const done = await work.writer.decide(ticket => (mustStop(ticket) || work.signal.aborted ? undefined : build(ticket)))
   if (done !== undefined) return
   work.signal.throwIfAborted()
-  throw new LogError('refused', 'the run is to stop')
+  throw new LogError('refused', 'the run stops')
 }
 
-/** What the commit of an outcome says, on the session as it is; first that those end who worked for the call. */
+/** The batch of an outcome on the current session, starting with the ends of the call's sub-agents. */
 export function outcomeBatch(
   settings: ToolCallSettings,
   { chunk, output }: Outcome,
@@ -52,10 +52,10 @@ export function outcomeBatch(
   if (patches.length > 0) batch.push({ type: 'state-patch', patches: [...patches] })
   if (output !== undefined && isFinal(settings)) batch.push({ type: 'output', output })
   batch.push(checkpointOf(lane, false))
-  const said: BatchItem[] = [...ends, ...batch.map(own => ({ chunk: own, lane }))]
-  // The last call of a step closes it, on the lane that made the calls.
-  if (isLast(settings)) said.push({ chunk: checkpointOf(main, true), lane: main })
-  return said
+  const items: BatchItem[] = [...ends, ...batch.map(own => ({ chunk: own, lane }))]
+  // The last call of a step closes the step on the agent's lane.
+  if (isLast(settings)) items.push({ chunk: checkpointOf(main, true), lane: main })
+  return items
 }
 
 /** Whether no other call of the step is open. */
@@ -64,26 +64,26 @@ function isLast({ work, call }: ToolCallSettings): boolean {
   return open.every(({ toolCallId }) => toolCallId === call.toolCallId)
 }
 
-/** Whether the output of a call is the run's: of several finishing calls the first that the model made, whichever is done first. */
+/** Whether the output of a call is the run's output: that of the first finishing call in the model's order. */
 function isFinal({ work, call, tools }: ToolCallSettings): boolean {
   const tool = tools.get(call.toolName)
-  // That of a sub-agent, or of a model that a workflow asks, is for whom it works.
+  // The output of a sub-agent or of a hook's model goes to its caller.
   if (tool?.executor !== 'server' || !tool.finish || work.parent) return false
   const { calls } = positionOf(work.message())
-  const place = calls.findIndex(({ toolCallId }) => toolCallId === call.toolCallId)
-  return finishingCalls(calls.slice(0, place), tools).length === 0
+  const index = calls.findIndex(({ toolCallId }) => toolCallId === call.toolCallId)
+  return finishingCalls(calls.slice(0, index), tools).length === 0
 }
 
-/** Why the log did not take an outcome; undefined where that is not about this call. */
+/** The error of an outcome that the log rejected; undefined for other errors. */
 export function outcomeRefusal(error: unknown): ToolError | undefined {
   if (!(error instanceof LogError) || (error.code !== 'too-large' && error.code !== 'invalid')) return undefined
   if (error.message.startsWith('chunk state-patch:')) {
-    return new ToolError('the change of the state is larger than the log takes', {
+    return new ToolError('the state change exceeds the size limit of the log', {
       code: 'tool_state_refused',
       cause: error,
     })
   }
-  return new ToolError('the output is larger than the log takes: return less, or a link', {
+  return new ToolError('the output exceeds the size limit of the log: return less, or a link', {
     code: 'tool_output_too_large',
     cause: error,
   })

@@ -8,7 +8,7 @@ import { caller, callsOf, chunksOf, play, resultsIn } from '../agent/play.fixtur
 
 const none = z.object({})
 
-test('a call runs with its input as the schema has it, and with what it needs to know', async () => {
+test('passes the parsed input and the context to a call', async () => {
   const seen: unknown[] = []
   const look = tool({
     name: 'look',
@@ -19,7 +19,7 @@ test('a call runs with its input as the schema has it, and with what it needs to
       return input.n * input.often
     },
   })
-  const { agent: looker, heard } = caller([look], [{ name: 'look', input: { n: '21' }, id: 'c1' }])
+  const { agent: looker, modelCalls } = caller([look], [{ name: 'look', input: { n: '21' }, id: 'c1' }])
   const { result, view } = await play(looker, {}, { runId: 'r', context: { user: 'ann' } })
   const ids = { sessionId: 's', runId: 'r', agentId: 'r', agentType: 'caller', step: 1, toolCallId: 'c1' }
   expect(seen).toEqual([
@@ -29,13 +29,13 @@ test('a call runs with its input as the schema has it, and with what it needs to
     'function',
     'function',
   ])
-  // What the log keeps is what the model said.
+  // The log has the original input.
   expect(callsOf(result.message)).toMatchObject([{ input: { n: '21' }, output: 42, executor: 'server' }])
-  expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'json', value: 42 } })
+  expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'json', value: 42 } })
   expect(view.state).toBeUndefined()
 })
 
-test('what a tool does after its call has ended is ignored: data, state, and what a generator yields', async () => {
+test('ignores data, state updates and yielded values after the end of a call', async () => {
   const late = gate()
   const over = gate()
   const contexts: ToolContext[] = []
@@ -87,16 +87,16 @@ test('what a tool does after its call has ended is ignored: data, state, and wha
     { calls: [{ name: 'check', input: {} }] },
     { text: 'Done.' },
   ])
-  const { result, view, log, told } = await play(agent({ name: 'a', model, tools: [early, slow, check] }))
+  const { result, view, log, logged } = await play(agent({ name: 'a', model, tools: [early, slow, check] }))
   expect(result.status).toBe('completed')
   expect(returned).toEqual(['slow'])
   expect(view.state).toBeUndefined()
   expect(log.map(({ chunk }) => chunk.type)).not.toContain('data-late')
   expect(chunksOf(log, 'tool-output-available').map(({ output }) => output)).toEqual(['early', 'checked'])
-  expect(told.filter(({ message }) => /after the call had ended/.test(message))).toHaveLength(4)
+  expect(logged.filter(({ message }) => /after the call ended/.test(message))).toHaveLength(4)
 })
 
-test('data that a tool shows stands under ids of its call; what is transient is in no view', async () => {
+test('scopes the ids of emitted data to the call, and keeps transient data out of views', async () => {
   const shows = tool({
     name: 'shows',
     inputSchema: none,
@@ -128,7 +128,7 @@ test('data that a tool shows stands under ids of its call; what is transient is 
   expect(chunksOf(log, 'data-flash')).toEqual(Array(2).fill({ type: 'data-flash', data: 1, transient: true }))
 })
 
-test('ids and keys of one call are never those of another, whatever they are made of', async () => {
+test('gives each call unique ids and keys', async () => {
   const keys: string[] = []
   const shows = tool({
     name: 'shows',
@@ -139,7 +139,7 @@ test('ids and keys of one call are never those of another, whatever they are mad
       return null
     },
   })
-  const { agent: shower, heard } = caller(
+  const { agent: shower, modelCalls } = caller(
     [shows],
     [
       { name: 'shows', id: 'a', input: { id: 'b/x' } },
@@ -153,8 +153,8 @@ test('ids and keys of one call are never those of another, whatever they are mad
     { id: 'a%2Fb/x', data: 'x' },
   ])
   expect(keys).toEqual(['s%2F1/r/a', 's%2F1/r/a%2Fb'])
-  // The model's own key names the session too: runs of two sessions may have one id.
-  expect(heard.map(({ providerOptions }) => providerOptions?.['millrace']?.['key'])).toEqual([
+  // The key of the model call contains the session, because two sessions may use the same run id.
+  expect(modelCalls.map(({ providerOptions }) => providerOptions?.['millrace']?.['key'])).toEqual([
     's%2F1/r/r/1',
     's%2F1/r/r/2',
   ])
@@ -174,17 +174,17 @@ test.each([
   expect(callsOf(result.message)).toMatchObject([{ state: 'output-error' }])
 })
 
-test('data cannot pass for content of a provider: the model is not sent it', async () => {
+test('rejects emitted data with the name of provider content', async () => {
   const forges = tool({
     name: 'forges',
     inputSchema: none,
     execute: (_input, { emit }) => void emit('provider-content', { kind: 'maker.thing' }),
   })
-  const { agent: forger, heard } = caller([forges], [{ name: 'forges' }])
+  const { agent: forger, modelCalls } = caller([forges], [{ name: 'forges' }])
   const { result } = await play(forger)
   expect(result.status).toBe('completed')
   expect(callsOf(result.message)).toMatchObject([
     { state: 'output-error', errorText: expect.stringMatching(/^emit: provider-content is .* choose another name$/) },
   ])
-  expect(JSON.stringify(heard[1]?.prompt)).not.toContain('maker.thing')
+  expect(JSON.stringify(modelCalls[1]?.prompt)).not.toContain('maker.thing')
 })

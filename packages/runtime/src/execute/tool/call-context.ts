@@ -1,4 +1,4 @@
-// What a tool's code is given, for as long as its call lasts.
+// The context of a tool call.
 
 import { type Lane, LogError } from '@millrace/log'
 import type { ToolContext } from '../../define/tool.ts'
@@ -7,17 +7,17 @@ import { PROVIDER_CONTENT } from '../../model/model-answer.ts'
 import { keyOf } from '../../session/key.ts'
 import { StateUpdates } from '../../session/state-updates.ts'
 import type { AgentExecution } from '../program-execution.ts'
-import { toolJson } from './json.ts'
+import { toolJson } from './tool-json.ts'
 
 export interface CallContext {
   readonly context: ToolContext
   readonly updates: StateUpdates
-  /** Whether the call goes on: after it has ended nothing is shown or changed in its name. */
+  /** Whether the call is running. After its end nothing is emitted or changed on its behalf. */
   readonly isOpen: () => boolean
   close(): void
 }
 
-export interface CallPlace {
+export interface CallScope {
   readonly work: AgentExecution
   readonly step: number
   readonly toolCallId: string
@@ -26,15 +26,15 @@ export interface CallPlace {
 }
 
 /** The context of a call. */
-export function callContext({ work, step, toolCallId, lane, abortSignal }: CallPlace): CallContext {
+export function callContext({ work, step, toolCallId, lane, abortSignal }: CallScope): CallContext {
   const { agent, session, runId, agentId, context, logger } = work
   const updates = new StateUpdates(() => session.state)
   let isClosed = false
   const isOpen = () => !isClosed && !abortSignal.aborted
-  /** Code that goes on after its call has ended is a mistake, but one that must not take the process down. */
-  const mayGoOn = (what: string): boolean => {
+  /** Code that continues after its call ended is a mistake, but must not crash the process. */
+  const checkOpen = (what: string): boolean => {
     if (isOpen()) return true
-    logger.warn(`${what} after the call had ended: it was ignored`, { runId, toolCallId })
+    logger.warn(`${what} after the call ended: ignored`, { runId, toolCallId })
     return false
   }
   return {
@@ -50,7 +50,7 @@ export function callContext({ work, step, toolCallId, lane, abortSignal }: CallP
       agentType: agent.name,
       step,
       toolCallId,
-      // Providers may number their calls: only with its session and run is one known from all others.
+      // Ids of calls may repeat, so the key contains session and run.
       idempotencyKey: keyOf(session.id, runId, toolCallId),
       abortSignal,
       context,
@@ -58,15 +58,15 @@ export function callContext({ work, step, toolCallId, lane, abortSignal }: CallP
         return structuredClone(updates.state)
       },
       updateState(update) {
-        if (mayGoOn('updateState')) updates.add(update)
+        if (checkOpen('updateState')) updates.add(update)
       },
       emit(name, data, { id, transient } = {}) {
-        if (!mayGoOn('emit')) return Promise.resolve()
+        if (!checkOpen('emit')) return Promise.resolve()
         if (typeof name !== 'string' || name === '') throw new ToolError('emit: expected a name')
         const type: `data-${string}` = `data-${name}`
-        // The model would be sent it as its own.
+        // It would be sent to the model as its own content.
         if (type === PROVIDER_CONTENT) {
-          throw new ToolError(`emit: ${name} is what content of providers is called: choose another name`)
+          throw new ToolError(`emit: ${name} is reserved for content of providers: choose another name`)
         }
         const json = toolJson(data, type)
         return writeOrFail(type, () =>
@@ -82,13 +82,13 @@ export function callContext({ work, step, toolCallId, lane, abortSignal }: CallP
   }
 }
 
-/** Shows something of a call; what the log does not take is the call's failure, not the run's. */
+/** Writes a chunk of a call. If the log rejects it, the call fails and not the run. */
 export function writeOrFail<T>(what: string, write: () => T): T {
   try {
     return write()
   } catch (error) {
     if (!(error instanceof LogError) || error.code !== 'too-large') throw error
-    throw new ToolError(`${what} is larger than the log takes: show less, or a link`, {
+    throw new ToolError(`${what} exceeds the size limit of the log: send less, or a link`, {
       code: 'tool_output_too_large',
       cause: error,
     })

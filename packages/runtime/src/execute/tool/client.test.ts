@@ -1,4 +1,4 @@
-// Tools that clients run: who may run a call, which result counts, and how a step goes on that waits for several of them.
+// Client tools: claims, results, and steps that wait for several of them.
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -14,15 +14,15 @@ import { caller, chunksOf, resultsIn } from '../agent/play.fixture.ts'
 
 const locate = tool({ name: 'locate', title: 'Where am I?', inputSchema: z.object({ n: z.number() }), client: true })
 
-/** An agent that asks a client for as many places as are named. */
+/** An agent that calls a client tool for each id. */
 const asking = (...ids: string[]) =>
   caller(
     [locate],
     ids.map((id, n) => call('locate', id, { n })),
   )
 
-describe('a call of a client’s tool', () => {
-  test('is asked for by the commit of the model call, on the lane of the agent', async () => {
+describe('a client call', () => {
+  test('is requested by the commit of the model call, on the lane of the agent', async () => {
     const { runtime, run } = await begin(asking('c1', 'c2').agent)
     expect(await run.result()).toMatchObject({
       status: 'paused',
@@ -35,13 +35,13 @@ describe('a call of a client’s tool', () => {
     const log = await soundLog(runtime)
     const asked = log.filter(({ chunk }) => chunk.type === 'tool-input-available')
     expect(asked.map(({ origin }) => origin.lane)).toEqual(['main', 'main'])
-    // Before the commit nobody could know of it: what was not committed may be taken back.
+    // It is not visible before the commit, because a draft may be discarded.
     const finish = log.find(({ chunk }) => chunk.type === 'step-finish')
     expect(asked.map(({ timestamp }) => timestamp)).toEqual(Array(2).fill(finish?.timestamp))
     expect(chunksOf(log, 'run-paused')).toMatchObject([{ awaits: [{ kind: 'client-tool', id: 'c1' }, { id: 'c2' }] }])
   })
 
-  test('is not asked for by an attempt that failed', async () => {
+  test('is not requested by a failed attempt', async () => {
     let attempts = 0
     const overloaded = new ProviderError('provider_overloaded', 'too much', { retryable: true })
     const model = scriptedModel(({ turnAnswers }) => {
@@ -57,7 +57,7 @@ describe('a call of a client’s tool', () => {
     await soundLog(runtime)
   })
 
-  test('is claimed by one for a stated time; whoever is second is told, and whoever claims again goes on', async () => {
+  test('is claimed by one client for a limited time, and can be extended by the same client', async () => {
     const { runtime, run } = await begin(asking('c1').agent)
     await run.result()
     const claim = (by: string | undefined, guest = 'ada', forMs = 1000) =>
@@ -69,14 +69,14 @@ describe('a call of a client’s tool', () => {
     expect(await codeOf(claim('tab 1', 'bob'))).toBe('answer_claimed')
     expect(await codeOf(claim(undefined))).toBe('answer_claimed')
     expect((await claim('tab 1', 'ada', 5000)).until).toBeGreaterThan(until)
-    // A claim decides who may begin, and not whose result counts: the work is done.
+    // A claim decides which client may start. A result counts from any client.
     await runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' }, { guest: 'bob' })
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(await codeOf(claim('tab 1'))).toBe('answer_already_settled')
     expect(chunksOf(await soundLog(runtime), 'tool-claimed')).toHaveLength(2)
   })
 
-  test('cannot be claimed for no time, for ever, or where there is none', async () => {
+  test('rejects a claim with an invalid duration, or of an unknown call', async () => {
     const { tool: pay } = counted('pay', true)
     const { agent: own } = caller([locate, pay], [call('locate', 'c1', { n: 1 }), call('pay', 'c2', { n: 1 })])
     const { runtime, run } = await begin(own)
@@ -88,14 +88,14 @@ describe('a call of a client’s tool', () => {
     expect(await claim('c1', 3_600_001)).toBe('validation_failed')
     expect(await claim('c9', 1)).toBe('answer_unknown')
     expect(await claim('__proto__', 1)).toBe('answer_unknown')
-    // Of the server's it is an approval that is waited for.
+    // A server tool waits for approval, not for a client.
     expect(await claim('c2', 1)).toBe('answer_wrong_kind')
     expect(await codeOf(runtime.claim('nowhere', 'c1', { forMs: 1 }))).toBe('session_unknown')
     expect(await codeOf(runtime.claim('s', 'c1', null as never))).toBe('validation_failed')
     expect(chunksOf(await soundLog(runtime), 'tool-claimed')).toEqual([])
   })
 
-  test('never of the server’s, nor one that has ended: a client settles only what waits for a client', async () => {
+  test('rejects results for server calls and for ended calls', async () => {
     const { tool: pay, ran } = counted('pay')
     const { agent: own } = caller([locate, pay], [call('pay', 'c1', { n: 1 }), call('locate', 'c2', { n: 1 })])
     const { runtime, run } = await begin(own)
@@ -108,19 +108,19 @@ describe('a call of a client’s tool', () => {
   })
 })
 
-describe('a result', () => {
-  test('of several calls in any order: the step goes on after the last, and is closed once', async () => {
+describe('a client result', () => {
+  test('settles calls in any order: the step continues after the last and is closed once', async () => {
     const orders = [
       ['c1', 'c2', 'c3'],
       ['c3', 'c1', 'c2'],
     ]
     for (const order of orders) {
-      const { agent: own, heard } = asking('c1', 'c2', 'c3')
+      const { agent: own, modelCalls } = asking('c1', 'c2', 'c3')
       const { runtime, run } = await begin(own)
       await run.result()
       for (const id of order.slice(0, 2)) {
         await give(runtime, id, id)
-        // The lane of the agent waits for all of its clients: nobody wakes up for nothing.
+        // The lane of the agent waits for all of its clients, so no driver starts early.
         const { ticket } = await runtime.view('s')
         expect(ticket).toMatchObject({ ready: false, run: { paused: true } })
         expect((await run.result()).status).toBe('paused')
@@ -130,14 +130,14 @@ describe('a result', () => {
       const log = await soundLog(runtime)
       expect(closedIn(log)).toEqual(['r/main/1', 'r/main/2'])
       expect(chunksOf(log, 'run-resumed')).toHaveLength(1)
-      expect(Object.keys(resultsIn(heard[1] as never)).sort()).toEqual(['c1', 'c2', 'c3'])
+      expect(Object.keys(resultsIn(modelCalls[1] as never)).sort()).toEqual(['c1', 'c2', 'c3'])
     }
   })
 
-  test('mixed with calls of the server and approvals in one step: each goes on as it can', async () => {
+  test('settles independently of server calls and approvals in the same step', async () => {
     const free = counted('free')
     const asked = counted('asked', true)
-    const { agent: own, heard } = caller(
+    const { agent: own, modelCalls } = caller(
       [free.tool, asked.tool, locate],
       [
         call('free', 'c1', { n: 1 }),
@@ -159,7 +159,7 @@ describe('a result', () => {
     await approve(runtime, 'c2', false)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(asked.ran).toEqual([4])
-    expect(resultsIn(heard[1] as never)).toMatchObject({
+    expect(resultsIn(modelCalls[1] as never)).toMatchObject({
       c1: { value: 'free 1' },
       c2: { type: 'execution-denied' },
       c3: { value: 'three' },
@@ -169,8 +169,8 @@ describe('a result', () => {
     expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
   })
 
-  test('may be that the client failed, with a code of its own or the common one', async () => {
-    const { agent: own, heard } = asking('c1', 'c2', 'c3')
+  test('may be an error, with its own code or the default one', async () => {
+    const { agent: own, modelCalls } = asking('c1', 'c2', 'c3')
     const { runtime, run } = await begin(own)
     await run.result()
     await runtime.answer('s', { kind: 'tool-result', id: 'c1', error: 'no position' })
@@ -182,13 +182,13 @@ describe('a result', () => {
       c2: { state: 'output-error', code: 'aborted' },
       c3: { state: 'output-error', code: 'gps_off' },
     })
-    expect(resultsIn(heard[1] as never)).toMatchObject({ c1: { type: 'error-text', value: 'no position' } })
+    expect(resultsIn(modelCalls[1] as never)).toMatchObject({ c1: { type: 'error-text', value: 'no position' } })
     for (const code of ['client_tool_timeout', 'client_tool_failed', 'aborted', 'interrupted']) {
       expect(CLIENT_TOOL_ERROR_CODES).toContain(code)
     }
   })
 
-  test('is checked against the schema of its tool before it is in the log, also that of a sub-agent’s', async () => {
+  test("is validated against the tool's schema before it is logged, also for a sub-agent", async () => {
     const typed = tool({
       name: 'typed',
       inputSchema: z.object({}),
@@ -213,11 +213,11 @@ describe('a result', () => {
     await give(runtime, 'c1', fits)
     await give(runtime, 'c2', fits)
     expect(await run.result()).toMatchObject({ status: 'completed' })
-    // It is kept as it was given.
+    // It is stored as it was sent.
     expect(await callsIn(runtime)).toMatchObject({ c1: { output: fits }, c2: { output: fits } })
   })
 
-  test('is checked against the schema of the agent that asked, and not of another by the same name', async () => {
+  test('is validated against the schema of the calling agent, not of another with the same name', async () => {
     const asks = (output: z.ZodType<unknown>, id: string) =>
       scripted('child', [{ calls: [call('typed', id)] }, { text: 'ok' }], {
         tools: [tool({ name: 'typed', inputSchema: z.object({}), client: true, outputSchema: output })],
@@ -240,7 +240,7 @@ describe('a result', () => {
     expect(result.status).toBe('completed')
   })
 
-  test('counts once: who repeats it is told where it is, and who says another thing that it is settled', async () => {
+  test('counts once: a repetition returns the first result, a different one is rejected', async () => {
     const { runtime, run } = await begin(asking('c1', 'c2').agent)
     await run.result()
     const first = await give(runtime, 'c1', { city: 'Bern', zip: 1 })
@@ -252,7 +252,7 @@ describe('a result', () => {
     expect(await callsIn(runtime)).toMatchObject({ c1: { output: { city: 'Bern', zip: 1 } } })
   })
 
-  test('of a call that was taken back settles none of a later run, however the model names its calls', async () => {
+  test('of a rewound call settles no call of a later run with the same id', async () => {
     const { agent: own } = asking('c1')
     const { runtime, run } = await begin(own, {}, { messageId: 'm1' })
     await run.result()
@@ -264,25 +264,25 @@ describe('a result', () => {
     const third = await runtime.retry('s')
     expect((await third.result()).pendings.map(({ id }) => id)).toEqual(['c1-r2'])
     await runtime.claim('s', 'c1-r2', { forMs: 60_000 })
-    // Who repeats what was accepted is told so, and of what.
+    // A repeated answer returns the accepted one.
     expect(await give(runtime, 'c1-r1', 'Bern')).toEqual(accepted)
     expect(await codeOf(give(runtime, 'c1-r1', 'Basel'))).toBe('answer_already_settled')
     expect(await callsIn(runtime)).toMatchObject({ 'c1-r2': { state: 'input-available' } })
     await soundLog(runtime)
   })
 
-  test('larger than an entry goes to the blobs, and the model is told all of it', async () => {
-    const { agent: own, heard } = asking('c1')
+  test('larger than an entry is stored as a blob and passed to the model in full', async () => {
+    const { agent: own, modelCalls } = asking('c1')
     const { runtime, run } = await begin(own)
     await run.result()
     await give(runtime, 'c1', 'x'.repeat(200_000))
     expect(await run.result()).toMatchObject({ status: 'completed' })
-    expect(JSON.stringify(resultsIn(heard[1] as never)).length).toBeGreaterThan(200_000)
+    expect(JSON.stringify(resultsIn(modelCalls[1] as never)).length).toBeGreaterThan(200_000)
   })
 })
 
-test('of three hundred calls as many wait as a ticket holds, and the others are told to the model', async () => {
-  const { agent: own, heard } = asking(...Array.from({ length: 300 }, (_, n) => `c${n}`))
+test('of 300 calls, requests as many as a ticket holds and rejects the others', async () => {
+  const { agent: own, modelCalls } = asking(...Array.from({ length: 300 }, (_, n) => `c${n}`))
   const { runtime, run } = await begin(own)
   expect((await run.result()).pendings).toHaveLength(256)
   const { c255, c256 } = await callsIn(runtime)
@@ -292,11 +292,11 @@ test('of three hundred calls as many wait as a ticket holds, and the others are 
   await run.result()
   await soundLog(runtime)
   await (await runtime.resume('s', 'r')).result()
-  expect(Object.keys(resultsIn(heard.at(-1) as never))).toHaveLength(300)
+  expect(Object.keys(resultsIn(modelCalls.at(-1) as never))).toHaveLength(300)
 })
 
-describe('with an approval', () => {
-  test('the result of a client’s tool is refused until the call is approved', async () => {
+describe('approval of client tools', () => {
+  test('rejects a result until the call is approved', async () => {
     const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true, approval: true })
     const { agent: own } = caller([locate], [call('locate', 'c1')])
     const { runtime, run } = await begin(own)
@@ -311,20 +311,20 @@ describe('with an approval', () => {
     expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
   })
 
-  test('a client’s tool that was denied is settled, and no result counts', async () => {
+  test('settles a denied call and rejects its result', async () => {
     const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true, approval: true })
-    const { agent: own, heard } = caller([locate], [call('locate', 'c1')])
+    const { agent: own, modelCalls } = caller([locate], [call('locate', 'c1')])
     const { runtime, run } = await begin(own)
     await run.result()
     await approve(runtime, 'c1', false, { reason: 'private' })
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(await callsIn(runtime)).toMatchObject({ c1: { state: 'output-denied' } })
     expect(await codeOf(give(runtime, 'c1'))).toBe('answer_already_settled')
-    expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'execution-denied', reason: 'private' } })
+    expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'execution-denied', reason: 'private' } })
     expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
   })
 
-  test('a rule may decide about a client’s tool by itself', async () => {
+  test('lets a rule decide without asking', async () => {
     const locate = tool({
       name: 'locate',
       inputSchema: z.object({ n: z.number() }),

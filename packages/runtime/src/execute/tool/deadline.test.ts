@@ -1,4 +1,4 @@
-// Deadlines, by the store's clock, in a time that the tests move: nobody is awake while it passes.
+// Deadlines by the store's clock, with virtual time. No driver runs while time passes.
 
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
@@ -12,7 +12,7 @@ import { callsOf, expectOneEnd, type Process, VirtualCluster } from '../../drive
 import { scriptedModel } from '../../model/scripted-model.ts'
 import { caller, reportsOf, resultsIn } from '../agent/play.fixture.ts'
 
-/** A run that is paused, in a time that stands still. */
+/** A paused run in virtual time. */
 async function paused(own: Agent): Promise<{ stage: VirtualCluster; process: Process; at: number }> {
   const stage = new VirtualCluster()
   const process = stage.process(() => [own])
@@ -28,7 +28,7 @@ const chunksIn = async <T extends Chunk['type']>(
 ): Promise<Extract<Chunk, { type: T }>[]> =>
   (await stage.entries('s')).flatMap(({ chunk }) => (chunk.type === type ? [chunk as Extract<Chunk, { type: T }>] : []))
 
-/** The run came to its end, and nothing in its log breaks the protocol. */
+/** Expects that the run completed and its log is valid. */
 async function completed(stage: VirtualCluster): Promise<void> {
   expect(await stage.ended('s', 'r')).toBe('completed')
   await expectOneEnd(stage, 's', 'r')
@@ -38,16 +38,16 @@ async function completed(stage: VirtualCluster): Promise<void> {
 }
 
 describe('an approval', () => {
-  test('that nobody gave in time is a denial: automatic, with a reason, and the model is told', async () => {
+  test('without an answer in time is denied automatically, with a reason for the model', async () => {
     const { ran, tool: pay } = counted('pay', { timeout: 60_000 })
-    const { agent: own, heard } = caller([pay], [call('pay', 'c1', { n: 1 })])
+    const { agent: own, modelCalls } = caller([pay], [call('pay', 'c1', { n: 1 })])
     const { stage, at } = await paused(own)
     const [request] = await chunksIn(stage, 'tool-approval-request')
     expect(request?.deadline).toBe(at + 60_000)
     await stage.clock.advance(59_000)
     expect(await chunksIn(stage, 'tool-approval-response')).toEqual([])
     await completed(stage)
-    const reason = 'nobody answered in time'
+    const reason = 'the request was not answered in time'
     expect(await chunksIn(stage, 'tool-approval-response')).toEqual([
       {
         type: 'tool-approval-response',
@@ -61,14 +61,14 @@ describe('an approval', () => {
     expect(await chunksIn(stage, 'tool-output-denied')).toEqual([
       { type: 'tool-output-denied', toolCallId: 'c1', reason },
     ])
-    expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'execution-denied', reason } })
+    expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'execution-denied', reason } })
     expect(ran).toEqual([])
   })
 
-  test('is late from its deadline on, though nobody has settled it yet', async () => {
+  test('is late from its deadline, even if it is not settled yet', async () => {
     const { ran, tool: pay } = counted('pay', { timeout: 60_000 })
     const { stage, process } = await paused(caller([pay], [call('pay', 'c1', { n: 1 })]).agent)
-    // Nobody drives: what counts is the time that was said.
+    // No driver runs: the deadline in the log counts.
     process.kill()
     const server = stage.process(() => [], { engine: false })
     await stage.clock.advance(60_000)
@@ -81,7 +81,7 @@ describe('an approval', () => {
     expect(await codeOf(again)).toBe('answer_already_settled')
   })
 
-  test('of one call lapses, and that of another stays', async () => {
+  test('expires for one call and stays open for another', async () => {
     const short = counted('short', { timeout: 1000 })
     const long = counted('long', { timeout: 100_000 })
     const never = counted('never', true)
@@ -90,7 +90,7 @@ describe('an approval', () => {
     await stage.clock.advance(2000)
     expect((await stage.view('s')).pendings.map(({ id }) => id)).toEqual(['r::c1', 'r::c2'])
     await process.runtime.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
-    // An answer in time is not taken back by the deadline.
+    // An answer in time is not reverted by the deadline.
     await stage.clock.advance(200_000)
     expect(long.ran).toEqual([1])
     expect((await stage.view('s')).pendings.map(({ id }) => id)).toEqual(['r::c2'])
@@ -99,7 +99,7 @@ describe('an approval', () => {
     expect([short.ran, long.ran, never.ran]).toEqual([[], [1], [2]])
   })
 
-  test('lapses while another call of the step is at work, and then no answer counts', async () => {
+  test('expires while another call of the step runs, and then rejects answers', async () => {
     const short = counted('short', { timeout: 1000 })
     const stage = new VirtualCluster()
     let done = () => {}
@@ -121,7 +121,7 @@ describe('an approval', () => {
     expect(short.ran).toEqual([])
   })
 
-  test('of a sub-agent’s call lapses too, and its parent goes on', async () => {
+  test('expires for a call of a sub-agent, and its parent continues', async () => {
     const { tool: pay, ran } = counted('pay', { timeout: 1000 })
     const child = scripted('child', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: 'not paid' }], { tools: [pay] })
     const own = scripted('parent', [{ calls: [call('child', 'cc', { prompt: 'pay' })] }, { text: 'Done.' }], {
@@ -139,49 +139,49 @@ describe('an approval', () => {
   })
 })
 
-describe('the result of a client’s tool', () => {
+describe('a client result', () => {
   const locating = (timeout: number, approval?: true | { timeout: number }) =>
     caller(
       [tool({ name: 'locate', inputSchema: z.object({}), client: true, timeout, ...(approval && { approval }) })],
       [call('locate', 'c1')],
     )
 
-  test('that nobody gave in time is an error with its code, and the model is told', async () => {
-    const { agent: own, heard } = locating(5000)
+  test('without a result in time, settles the call with an error code for the model', async () => {
+    const { agent: own, modelCalls } = locating(5000)
     const { stage, at } = await paused(own)
     const [asked] = await chunksIn(stage, 'tool-input-available')
     expect(asked).toMatchObject({ executor: 'client', deadline: at + 5000 })
     await completed(stage)
-    const errorText = 'no client gave a result in time'
+    const errorText = 'no client sent a result in time'
     expect(callsOf(await stage.view('s'), 'r')).toMatchObject([
       { state: 'output-error', errorText, code: 'client_tool_timeout', executor: 'client' },
     ])
-    expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'error-text', value: errorText } })
+    expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'error-text', value: errorText } })
   })
 
-  test('counts after its deadline, for as long as nothing has settled the call', async () => {
-    const { agent: own, heard } = locating(5000)
+  test('is accepted after the deadline until the call is settled', async () => {
+    const { agent: own, modelCalls } = locating(5000)
     const { stage, process } = await paused(own)
     process.kill()
     const server = stage.process(() => [], { engine: false })
     await stage.clock.advance(50_000)
-    // The work is done; but nobody may begin it any more.
+    // The work is done, but no client may claim the call any more.
     expect(await codeOf(server.runtime.claim('s', 'c1', { forMs: 1000 }))).toBe('answer_late')
     await server.runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
     stage.process(() => [own])
     await completed(stage)
-    expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'text', value: 'Bern' } })
+    expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'text', value: 'Bern' } })
     expect(await chunksIn(stage, 'tool-output-error')).toEqual([])
   })
 
-  test('after the deadline was settled is refused as such', async () => {
+  test('is rejected once the deadline is settled', async () => {
     const { stage, process } = await paused(locating(5000).agent)
     await completed(stage)
     const late = process.runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' })
     expect(await codeOf(late)).toBe('answer_already_settled')
   })
 
-  test('has the time that its approval may take before its own', async () => {
+  test('has its timeout after that of its approval', async () => {
     const { stage, process, at } = await paused(locating(5000, { timeout: 60_000 }).agent)
     expect((await chunksIn(stage, 'tool-input-available'))[0]?.deadline).toBe(at + 65_000)
     await stage.clock.advance(50_000)
@@ -192,7 +192,7 @@ describe('the result of a client’s tool', () => {
     expect(await chunksIn(stage, 'tool-output-error')).toEqual([])
   })
 
-  test('a lapsed claim is taken by another, and one that lasts is not', async () => {
+  test('an expired claim can be taken over, a valid one cannot', async () => {
     const { stage, process } = await paused(locating(600_000).agent)
     const { runtime } = process
     const claim = (by: string) => runtime.claim('s', 'c1', { forMs: 10_000, by })
@@ -203,13 +203,13 @@ describe('the result of a client’s tool', () => {
     const { until } = await claim('tab 2')
     expect(until).toBe(stage.clock.now() + 10_000)
     expect(await codeOf(claim('tab 1'))).toBe('answer_claimed')
-    // Who was slow has done the work all the same.
+    // The slow client has done the work anyway.
     await runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' }, { guest: 'tab 1' })
     await completed(stage)
   })
 })
 
-test('a run’s time does not pass while it waits, and does while it works', async () => {
+test('counts the time of a run while it works, not while it waits', async () => {
   const { tool: pay } = counted('pay', true)
   const stage = new VirtualCluster()
   const timers = stage.clock.timers()
@@ -232,7 +232,7 @@ test('a run’s time does not pass while it waits, and does while it works', asy
     await stage.clock.advance(3_600_000)
     await runtime.answer('s', { kind: 'approval', id: `r::${id}`, approved: true })
   }
-  // Three steps of some seconds each: together more than it may take, and the hours of waiting do not count.
+  // Three steps of a few seconds each exceed the limit together; hours of waiting do not count.
   const result = await stage.clock.until(run.result())
   expect(result).toMatchObject({ status: 'failed', error: { code: 'budget_time' } })
   expect(result.text).toContain('one twoone two')

@@ -1,4 +1,4 @@
-// Sub-agents at work: side by side, failing, tried again, beyond their bounds, and stopped with their parents.
+// Execution of sub-agents: in parallel, with failures, retries, limits and stops.
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -24,7 +24,7 @@ import { chunksOf, reportsOf } from '../agent/play.fixture.ts'
 
 const overloaded = () => new ProviderError('provider_overloaded', 'too much', { retryable: true })
 
-/** A parent that calls its children at once, and then says that it is done. */
+/** A parent that calls all children at once and then ends. */
 const parentOf = (children: ReturnType<typeof scripted>['agent'][], more: object = {}) =>
   scripted('parent', [{ calls: children.map(({ name }, n) => ask(name, `c${n}`)) }, { text: 'Done.' }], {
     subAgents: children,
@@ -39,8 +39,8 @@ const endsOf = async (runtime: Parameters<typeof soundLog>[0]) =>
     ]),
   )
 
-describe('side by side', () => {
-  test('children work at the same time, as many as calls may', async () => {
+describe('in parallel', () => {
+  test('runs as many children at the same time as parallelCalls allows', async () => {
     let active = 0
     let most = 0
     const all = gate()
@@ -62,7 +62,7 @@ describe('side by side', () => {
     expect(most).toBe(3)
   })
 
-  test('an answered child goes on while another waits, and its parent when all are done', async () => {
+  test('continues an answered child while another waits, and the parent after all', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const payers = [0, 1].map(
       n =>
@@ -83,7 +83,7 @@ describe('side by side', () => {
     expect(prompts[1]).toContain('payer 1')
   })
 
-  test('a run whose id would be that of a child has both', async () => {
+  test('separates a run from a child whose id equals the run id', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
     const { agent: own } = parentOf([child.agent])
@@ -95,13 +95,13 @@ describe('side by side', () => {
     expect(await endsOf(runtime)).toEqual({ child: 'completed' })
   })
 
-  test('one that fails is told to its parent, and the others go on', async () => {
+  test('reports a failed child to the parent, and the others continue', async () => {
     const broken = scripted('broken', [{ text: 'I will', error: new Error('sk-secret') }], { maxRetries: 0 })
     const fine = scripted('fine', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'fine' }], {
       tools: [counted('pay', true).tool],
     })
     const { agent: own, prompts } = parentOf([broken.agent, fine.agent])
-    const { runtime, run, told } = await begin(own)
+    const { runtime, run, logged } = await begin(own)
     expect(await run.result()).toMatchObject({ status: 'paused', suspended: { children: [{ agentId: 'fine:c1' }] } })
     expect(await callsIn(runtime)).toMatchObject({ c0: { state: 'output-error', code: 'subagent_failed' } })
     await approve(runtime, 'k1')
@@ -113,10 +113,10 @@ describe('side by side', () => {
       ['fine', 'completed'],
     ])
     expect(JSON.stringify(log)).not.toContain('sk-secret')
-    expect(told.map(({ message }) => message)).toContain('a sub-agent failed')
+    expect(logged.map(({ message }) => message)).toContain('a sub-agent failed')
   })
 
-  test('an attempt of one is tried again, and nothing of the others is taken back', async () => {
+  test('retries one child without discarding the others', async () => {
     let attempts = 0
     const held = gate()
     const shaky = agent({
@@ -145,7 +145,7 @@ describe('side by side', () => {
     expect(prompts[1]).not.toContain('wrong words')
   })
 
-  test('children whose providers number their calls alike do not take each other’s', async () => {
+  test('keeps the calls of children with equal provider ids apart', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const children = [0, 1, 2].map(
       n =>
@@ -165,7 +165,7 @@ describe('side by side', () => {
   })
 })
 
-test('however long the ids of providers are, there is room for all that is named after them', async () => {
+test('supports long provider ids in all derived names', async () => {
   const long = (name: string) => name.repeat(250)
   const { ran, tool: pay } = counted('pay', true)
   let own: Agent | undefined
@@ -188,8 +188,8 @@ test('however long the ids of providers are, there is room for all that is named
   expect(await codeOf(longer)).toBe('validation_failed')
 })
 
-describe('bounds', () => {
-  test('of a child are its own: steps and tokens', async () => {
+describe('limits', () => {
+  test('a child has its own limits of steps and tokens', async () => {
     const { tool: count } = counted('count')
     const looping = (name: string, more: object) =>
       agent({
@@ -211,7 +211,7 @@ describe('bounds', () => {
     expect(await callsIn(runtime)).toMatchObject({ c0: { code: 'subagent_failed' }, c1: { code: 'subagent_failed' } })
   })
 
-  test('of the run count what children use', async () => {
+  test('the limits of the run include the usage of children', async () => {
     const thirsty = agent({
       name: 'thirsty',
       tools: [counted('count').tool],
@@ -228,7 +228,7 @@ describe('bounds', () => {
     await soundLog(runtime)
   })
 
-  test('of time: a child beyond its own fails, with all that works for it, and the run goes on', async () => {
+  test('a child that exceeds its time fails with its sub-agents, and the run continues', async () => {
     const world = new VirtualCluster()
     const { tool: pay } = counted('pay', true)
     const hangs = tool({ name: 'hangs', inputSchema: z.object({}), execute: () => new Promise<never>(() => {}) })
@@ -259,7 +259,7 @@ describe('bounds', () => {
     )
   })
 
-  test('of time: what a child waits for somebody does not count', async () => {
+  test('the time of a child excludes waiting for answers', async () => {
     const world = new VirtualCluster()
     const { tool: pay } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'paid' }], {
@@ -277,8 +277,8 @@ describe('bounds', () => {
   })
 })
 
-describe('with their parents', () => {
-  test('a stop ends children at work and those that wait, deepest first, and settles their calls', async () => {
+describe('with the parent', () => {
+  test('a stop ends running and waiting children, deepest first, and settles their calls', async () => {
     const begun = gate()
     const aborted: string[] = []
     const hangs = tool({
@@ -320,7 +320,7 @@ describe('with their parents', () => {
     expect(await codeOf(approve(runtime, 'k3'))).toBe('answer_already_settled')
   })
 
-  test('a run that fails ends its children as interrupted', async () => {
+  test('a failed run ends its children as interrupted', async () => {
     const slow = agent({
       name: 'slow',
       model: scriptedModel([{ calls: [call('pay', 'k1', { n: 1 })] }]),
@@ -331,7 +331,7 @@ describe('with their parents', () => {
       name: 'parent',
       subAgents: [slow],
       tools: () => {
-        // The second drive cannot know what it may call.
+        // The second drive cannot compute the tools.
         if (++asked > 1) throw new Error('no tools today')
         return []
       },
@@ -344,7 +344,7 @@ describe('with their parents', () => {
     expect(await endsOf(runtime)).toEqual({ slow: 'interrupted' })
   })
 
-  test('a run that goes on after a stop does not go on with the children of the old', async () => {
+  test('a run that is resumed after a stop does not continue the old children', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const payer = scripted('payer', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'paid' }], { tools: [pay] })
     const { agent: own, prompts } = parentOf([payer.agent])
@@ -359,7 +359,7 @@ describe('with their parents', () => {
     await soundLog(runtime)
   })
 
-  test('a child’s step is closed once, also where its last call was answered by a client', async () => {
+  test('closes the step of a child once, also if a client settles its last call', async () => {
     const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
     const child = scripted('child', [{ calls: [call('locate', 'k1'), call('locate', 'k2')] }, { text: 'there' }], {
       tools: [locate],

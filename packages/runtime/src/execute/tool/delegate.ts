@@ -1,4 +1,5 @@
-// A call of a sub-agent: another agent or a workflow at work in the same run, on a lane of its own, until its outcome is that of the call.
+// Executes a call of a sub-agent: another agent or a workflow runs in the same run, on a lane of its own. Its result is
+// the outcome of the call.
 
 import { type BatchItem, type Lane, LogError } from '@millrace/log'
 import type { Chunk, Json, Message } from '@millrace/protocol'
@@ -12,32 +13,31 @@ import { deepCopy } from '../../schema/deep-copy.ts'
 import { validate } from '../../schema/schema.ts'
 import type { AgentTelemetry } from '../../telemetry/agent-span.ts'
 import type { ToolCallTelemetry } from '../../telemetry/tool-span.ts'
-import type { Ended, Halt } from '../executor.ts'
+import type { ExecutionResult, Halt } from '../executor.ts'
 import { agentOutput } from '../output-stream.ts'
 import { type AgentExecution, callLane, checkpointOf, type ProgramExecution } from '../program-execution.ts'
 import { recordEnds } from '../record-scope.ts'
 import { failureOf, subAgentEnds } from '../run-end.ts'
 import { appendUnlessStopped, outcomeBatch, outcomeRefusal, type ToolCallSettings } from './call-commit.ts'
-import { failed, type Outcome } from './outcome.ts'
+import { failedOutcome, type Outcome } from './outcome.ts'
 import { noteWorkflowWait, subAgentId } from './sub-agent-wait.ts'
 
-/** So much of a result is told again with the end of the sub-agent; the call has all of it. */
-export const LONGEST_RESULT = 16 * 1024
-/** Timers know no times beyond this. */
+/** Maximum length of a result that is repeated in the end of the sub-agent, in characters of JSON. The call has all of it. */
+export const MAX_REPEATED_RESULT_LENGTH = 16 * 1024
 
-/** Why what still works for a sub-agent is cut off. */
-const ENDED = new ToolError('the sub-agent is not at work any more')
+/** Aborts the remaining work of an ended sub-agent. */
+const ENDED = new ToolError('the sub-agent has ended')
 
-/** What is told of why an agent is not done. */
-const STATUSES = { waiting: 'paused', left: 'left' } as const
+/** Telemetry status of a sub-agent that is not done. */
+const STATUSES = { waiting: 'paused', 'handed-over': 'left' } as const
 
-/** Who is told of a sub-agent's work, and of the call that it works for. */
+/** The spans of a sub-agent and of its call. */
 interface DelegationSpans {
   readonly agent: AgentTelemetry
   readonly call: ToolCallTelemetry
 }
 
-/** Lets a sub-agent work for a call, from wherever it stands, and commits what came of it; tells why there is no outcome yet, if there is none. */
+/** Runs a sub-agent for a call from its current position and commits the outcome. Returns why there is no outcome yet, if so. */
 export async function delegate(
   settings: ToolCallSettings,
   sub: SubAgent,
@@ -49,12 +49,12 @@ export async function delegate(
   work.signal.addEventListener('abort', abort, { once: true })
   const agentId = subAgentId(work.runId, sub.program.name, settings.call.toolCallId)
   const telemetry = work.telemetry.agent(sub.program, agentId, call)
-  const told = { agent: telemetry, call }
+  const spans = { agent: telemetry, call }
   let cancelTime: (() => void) | undefined
   try {
-    // Before anything of it begins.
-    cancelTime = await limitTime(work, sub.program, agentId, controller)
-    const child = await unlessAborted(begin(settings, sub, controller.signal, telemetry), controller.signal)
+    // Before any work starts.
+    cancelTime = await startTimeLimit(work, sub.program, agentId, controller)
+    const child = await unlessAborted(startChild(settings, sub, controller.signal, telemetry), controller.signal)
     const ended = await unlessAborted(
       telemetry.within(() => child.work()),
       controller.signal,
@@ -67,34 +67,34 @@ export async function delegate(
       call.suspend(STATUSES[ended.outcome])
       return ended
     }
-    await finish(settings, child, ended, told)
+    await commitResult(settings, child, ended, spans)
   } catch (error) {
     work.signal.throwIfAborted()
-    // What is wrong with the log is not about this agent.
+    // Errors of the log do not concern this agent.
     if (error instanceof LogError) throw error
-    // Nothing that works for it begins any more.
+    // Prevents its sub-agents from starting new work.
     controller.abort(error)
     const failure = failureOf(error)
     const { toolCallId } = settings.call
     work.logger.warn('a sub-agent failed', { runId: work.runId, toolCallId, code: failure.code, cause: error })
-    await end(settings, sub, [], failure, failureOutcome(settings, failure), told)
+    await commitEnd(settings, sub, [], failure, failureOutcome(settings, failure), spans)
   } finally {
     cancelTime?.()
     work.signal.removeEventListener('abort', abort)
-    // What still works for it works for nobody.
+    // Stops its remaining work.
     controller.abort(ENDED)
   }
   return undefined
 }
 
-/** A sub-agent that has begun: its lane, and its work from wherever it stands. */
+/** A started sub-agent: its lane, and a function that runs it from its current position. */
 interface Child {
   lane(step: number): Lane
-  work(): Promise<Ended>
+  work(): Promise<ExecutionResult>
 }
 
-/** Says that the sub-agent begins, unless that was said before. */
-async function begin(
+/** Starts a sub-agent, or continues a started one. */
+async function startChild(
   settings: ToolCallSettings,
   sub: SubAgent,
   signal: AbortSignal,
@@ -104,11 +104,23 @@ async function begin(
   const { session, writer, runId } = work
   const { program } = sub
   const agentId = subAgentId(runId, program.name, call.toolCallId)
-  const told = await promptFor(sub, call.input)
+  const input = await promptFor(sub, call.input)
   const lane = callLane(work, step, call.toolCallId)
-  if (!session.hasAgent(runId, agentId)) await open(settings, program, lane, signal)
+  if (!session.hasAgent(runId, agentId)) await commitStart(settings, program, lane, signal)
   await session.refresh()
-  const { handover, context, data, timers, backoff, logger, ticketChanged, clock, turn, executor, workflowOf } = work
+  const {
+    handover,
+    context,
+    data,
+    timers,
+    backoff,
+    logger,
+    ticketChanged,
+    clock,
+    withCommitLock: turn,
+    executor,
+    workflowOf,
+  } = work
   const working: ProgramExecution = {
     program,
     session,
@@ -127,7 +139,7 @@ async function begin(
     telemetry,
     ticketChanged,
     clock,
-    turn,
+    withCommitLock: turn,
     executor,
     workflowOf,
     lane: (step, model) =>
@@ -140,8 +152,8 @@ async function begin(
       }),
   }
   if (program.kind === 'workflow')
-    return { lane: working.lane, work: () => executor.runWorkflow(working, program, told) }
-  const task = taskMessage(agentId, told as string, session.head)
+    return { lane: working.lane, work: () => executor.runWorkflow(working, program, input) }
+  const task = taskMessage(agentId, input as string, session.head)
   const own: AgentExecution = {
     ...working,
     agent: program,
@@ -152,7 +164,7 @@ async function begin(
   return { lane: own.lane, work: () => executor.runAgent(own) }
 }
 
-/** What a sub-agent is told. */
+/** The input of the sub-agent. */
 async function promptFor(
   { name, program, inputSchema: schema, prompt }: SubAgent,
   input: Json | undefined,
@@ -160,16 +172,16 @@ async function promptFor(
   const taken = await validate(schema, deepCopy(input))
   if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
   if (prompt === undefined) return deepCopy(input) ?? null
-  const told: unknown = await prompt(taken.value)
+  const built: unknown = await prompt(taken.value)
   const takesText = program.kind === 'agent' || program.input === undefined
-  if (takesText && typeof told !== 'string') {
-    throw new ToolError(`the prompt of ${name} is no text: expected a string, found ${typeof told}`)
+  if (takesText && typeof built !== 'string') {
+    throw new ToolError(`the prompt of ${name}: expected a string, found ${typeof built}`)
   }
-  return told as Json
+  return built as Json
 }
 
-/** Says that a sub-agent begins. */
-async function open(
+/** Commits the start of a sub-agent. */
+async function commitStart(
   { work, call }: ToolCallSettings,
   program: Program,
   lane: Lane,
@@ -179,21 +191,22 @@ async function open(
   const { toolCallId } = call
   const { name: agentType } = program
   const agentId = subAgentId(runId, agentType, toolCallId)
-  await work.turn(async () => {
+  await work.withCommitLock(async () => {
     await session.refresh()
-    // Nobody begins after the end.
+    // An ended run starts no sub-agent.
     signal.throwIfAborted()
     const start: Chunk = { type: 'subagent-start', agentId, agentType, toolCallId, lane: lane.origin.lane }
     const initial = program.kind === 'agent' ? program.initialState : undefined
     const state: Chunk[] =
       initial === undefined || session.state !== undefined ? [] : [{ type: 'state-snapshot', state: initial }]
     const batch = [start, ...state, checkpointOf(lane, false)]
-    if (!lane.fits(batch)) throw new ToolError(`the initial state of agent ${agentType} is larger than the log takes`)
+    if (!lane.fits(batch))
+      throw new ToolError(`the initial state of agent ${agentType} exceeds the size limit of the log`)
     await lane.commit(batch)
   })
 }
 
-/** What a sub-agent was told, as a message; it is in nobody's session but the call says it. */
+/** The task of a sub-agent as a message. It is not in the session, because the call contains it. */
 const taskMessage = (agentId: string, text: string, at: number): Message => ({
   id: `${agentId}::task`,
   role: 'user',
@@ -203,8 +216,8 @@ const taskMessage = (agentId: string, text: string, at: number): Message => ({
   parts: [{ type: 'text', key: 'task', at, id: 'task', text, state: 'done' }],
 })
 
-/** Ends a sub-agent when its time is over; throws where it is. */
-async function limitTime(
+/** Aborts a sub-agent when its time is over. @throws {BudgetError} if it is over already. */
+async function startTimeLimit(
   { session, runId, timers, clock }: AgentExecution,
   { budget: { time }, name, kind }: Program,
   agentId: string,
@@ -217,41 +230,41 @@ async function limitTime(
   return timers.after(left, () => controller.abort(overtime()), true)
 }
 
-async function finish(
+async function commitResult(
   settings: ToolCallSettings,
   child: Child,
-  ended: Extract<Ended, { outcome: 'done' }>,
-  told: DelegationSpans,
+  ended: Extract<ExecutionResult, { outcome: 'done' }>,
+  spans: DelegationSpans,
 ): Promise<void> {
   const { call, tools } = settings
   const { toolCallId } = call
-  // That of a finishing tool may be null.
+  // A finishing tool may return null.
   const output: Json = ended.output === undefined ? ended.text : ended.output
   const chunk: Chunk = { type: 'tool-output-available', toolCallId, output, executor: 'server' }
   const last: BatchItem = { chunk: { type: 'finish', finishReason: ended.finishReason }, lane: child.lane(ended.steps) }
   const sub = tools.get(call.toolName) as SubAgent
   try {
-    await end(settings, sub, [...ended.facts, last], output, { chunk }, told)
+    await commitEnd(settings, sub, [...ended.facts, last], output, { chunk }, spans)
   } catch (error) {
     const refusal = outcomeRefusal(error)
     if (refusal === undefined) throw error
-    await end(settings, sub, [...ended.facts, last], refusal, failed(settings.work, call, refusal), told)
+    await commitEnd(settings, sub, [...ended.facts, last], refusal, failedOutcome(settings.work, call, refusal), spans)
   }
 }
 
 function failureOutcome({ work, call }: ToolCallSettings, failure: MillraceError): Outcome {
-  const told = new ToolError(`${call.toolName} failed: ${excerpt(failure.message)}`, { code: 'subagent_failed' })
-  return failed(work, call, told)
+  const error = new ToolError(`${call.toolName} failed: ${excerpt(failure.message)}`, { code: 'subagent_failed' })
+  return failedOutcome(work, call, error)
 }
 
-/** Ends a sub-agent together with the call that it worked for; what is told of both is what was committed. */
-async function end(
+/** Commits the end of a sub-agent with the outcome of its call, and ends their spans. */
+async function commitEnd(
   settings: ToolCallSettings,
   sub: SubAgent,
   before: readonly BatchItem[],
   result: Json | MillraceError,
   outcome: Outcome,
-  told: DelegationSpans,
+  spans: DelegationSpans,
 ): Promise<void> {
   const { work, step, call } = settings
   const { session, writer, runId } = work
@@ -260,19 +273,19 @@ async function end(
   const agentId = subAgentId(runId, agentType, toolCallId)
   const lane = callLane(work, step, toolCallId)
   const failure = result instanceof Error ? result : undefined
-  const who = { type: 'subagent-end', agentId, agentType, toolCallId } as const
+  const fields = { type: 'subagent-end', agentId, agentType, toolCallId } as const
   const chunk: Chunk =
     result instanceof Error
-      ? { ...who, status: 'failed', reason: excerpt(result.message) }
-      : { ...who, status: 'completed', ...(isShort(result) && { result }) }
-  await work.turn(async () => {
+      ? { ...fields, status: 'failed', reason: excerpt(result.message) }
+      : { ...fields, status: 'completed', ...(isShort(result) && { result }) }
+  await work.withCommitLock(async () => {
     work.signal.throwIfAborted()
     await session.refresh()
-    // One that never began has no end.
+    // A sub-agent that never started has no end.
     const ends: BatchItem[] = session.hasAgent(runId, agentId) ? [{ chunk, lane }] : []
-    // One that is done waited for all of its own.
+    // A completed sub-agent has waited for all of its own.
     const below = failure ? subAgentEnds(session, writer, 'interrupted', agent => agent.parentId === agentId) : []
-    // What the hooks of a workflow gave nobody asks for any more.
+    // The hook results of the workflow are not needed any more.
     const records = sub.program.kind === 'workflow' ? recordEnds(session, { runId, agentId }, lane) : []
     await appendUnlessStopped(work, () => [
       ...before,
@@ -280,8 +293,8 @@ async function end(
       ...outcomeBatch(settings, outcome, [], [...below, ...ends]),
     ])
   })
-  told.agent.end(failure ? 'failed' : 'completed', failure)
-  told.call.settle(outcome.chunk)
+  spans.agent.end(failure ? 'failed' : 'completed', failure)
+  spans.call.settle(outcome.chunk)
 }
 
-const isShort = (result: Json): boolean => JSON.stringify(result).length <= LONGEST_RESULT
+const isShort = (result: Json): boolean => JSON.stringify(result).length <= MAX_REPEATED_RESULT_LENGTH

@@ -8,7 +8,7 @@ import { caller, callsOf, commitOf, play, resultsIn } from '../agent/play.fixtur
 
 const none = z.object({})
 
-test('every call says who executed it, also one that failed before it began', async () => {
+test('records the executor of every call, also of one that failed before it started', async () => {
   const fine = tool({ name: 'fine', inputSchema: none, execute: () => 1 })
   const picky = tool({ name: 'picky', inputSchema: z.object({ n: z.number() }), execute: () => 1 })
   const calls = [{ name: 'fine' }, { name: 'picky', input: { n: 'x' } }, { name: 'unknown' }]
@@ -22,7 +22,7 @@ test('every call says who executed it, also one that failed before it began', as
 
 const small = { log: { maxEntryBytes: 4096, blobBytes: 2048, maxBlobBytes: 8192 } }
 
-test('law 6: an output that is too large is an error for the model, and the run goes on', async () => {
+test('law 6: reports an output that is too large to the model, and the run continues', async () => {
   const tools = [
     tool({ name: 'fits', inputSchema: none, execute: () => 'x'.repeat(8000) }),
     tool({ name: 'large', inputSchema: none, execute: () => 'x'.repeat(9000) }),
@@ -44,7 +44,7 @@ test('law 6: an output that is too large is an error for the model, and the run 
     }),
   ]
   const names = ['fits', 'large', 'yields', 'emits']
-  const { agent: sayer, heard } = caller(
+  const { agent: sayer, modelCalls } = caller(
     tools,
     names.map(name => ({ name, id: name })),
   )
@@ -57,12 +57,12 @@ test('law 6: an output that is too large is an error for the model, and the run 
     { state: 'output-error', code },
     { state: 'output-error', code },
   ])
-  const results = resultsIn(heard[1] as never)
+  const results = resultsIn(modelCalls[1] as never)
   expect(results['fits']).toEqual({ type: 'text', value: 'x'.repeat(8000) })
   expect(results['large']).toMatchObject({ type: 'error-text', value: expect.stringMatching(/larger than the log/) })
 })
 
-test('law 6: the words of an error are cut to what the smallest entry holds', async () => {
+test('law 6: truncates an error text to what the smallest entry holds', async () => {
   const loud = (name: string, text: string) =>
     tool({
       name,
@@ -89,7 +89,7 @@ test('law 6: the words of an error are cut to what the smallest entry holds', as
   for (const text of texts) expect(text).toMatch(/…$/)
 })
 
-test('as many calls run at a time as the agent says, and no more', async () => {
+test('runs at most parallelCalls calls at a time', async () => {
   let now = 0
   let most = 0
   const all = gate()
@@ -110,7 +110,7 @@ test('as many calls run at a time as the agent says, and no more', async () => {
   expect(most).toBe(3)
 })
 
-test('each outcome is a commit of its own, and the last closes the step', async () => {
+test('commits each outcome separately, and the last one closes the step', async () => {
   const order = tool({
     name: 'order',
     inputSchema: z.object({ n: z.number() }),

@@ -1,11 +1,11 @@
-// One call of the server's: progress as words on a lane of its own, the outcome as a commit of its own.
+// Executes one call on the server: progress is written as drafts on a lane of its own, the outcome as a commit.
 
 import type { BatchItem, Lane } from '@millrace/log'
 import { MAX_PENDINGS, mustStop, pendingKey } from '@millrace/log/internal'
 import type { Chunk, Operation } from '@millrace/protocol'
 import type { Halt } from '../executor.ts'
 import { type AgentExecution, callLane, checkpointOf } from '../program-execution.ts'
-import { isUnreviewed, lateApprovalRequest, TOO_LARGE, TOO_MANY } from './approval-requests.ts'
+import { isUnreviewed, lateApprovalRequest, TOO_LARGE, TOO_MANY_PENDINGS } from './approval-requests.ts'
 import {
   appendUnlessStopped,
   outcomeBatch,
@@ -14,10 +14,13 @@ import {
   type ToolCallSettings,
 } from './call-commit.ts'
 import { delegate } from './delegate.ts'
-import { failed, type Outcome, outcomeOf } from './outcome.ts'
+import { failedOutcome, type Outcome, outcomeOf } from './outcome.ts'
 import { subAgentId, subAgentWait } from './sub-agent-wait.ts'
 
-/** Runs a call and commits its outcome. What goes wrong in it is an outcome too; only the end of the run is thrown. Tells why there is no outcome yet, if there is none. */
+/**
+ * Executes a call and commits its outcome. Errors of the call are outcomes. Returns why there is no outcome yet, if so.
+ * @throws only if the run ends or the log fails.
+ */
 export async function executeCall(settings: ToolCallSettings): Promise<Halt | undefined> {
   const { work, step, call, tools } = settings
   const { writer } = work
@@ -26,39 +29,39 @@ export async function executeCall(settings: ToolCallSettings): Promise<Halt | un
     const { toolCallId, input = null } = call
     const late = { toolCallId, tool, input }
     const asking = isUnreviewed(work, late) ? await lateApprovalRequest(work, step, late) : undefined
-    if (asking) return ask(settings, asking)
+    if (asking) return requestApproval(settings, asking)
   }
-  // What others must not do meanwhile begins only while the lease surely lasts.
+  // Side effects start only while the lease is valid for sure.
   await writer.sure()
   work.signal.throwIfAborted()
   const halt = tool?.executor === 'agent' ? subAgentWait(work, tool, call.toolCallId) : undefined
   if (halt) return halt
-  const told = work.telemetry.toolCall({ call, tool, step })
+  const span = work.telemetry.toolCall({ call, tool, step })
   const lane = callLane(work, step, call.toolCallId)
   if (tool?.executor === 'agent') {
-    // Two do not work for one call.
+    // Only one sub-agent may run for a call.
     const others = replacedSubAgentEnds(settings, subAgentId(work.runId, tool.program.name, call.toolCallId))
     if (others.length > 0)
       await appendUnlessStopped(work, () => [...others, { chunk: checkpointOf(lane, false), lane }])
-    return told.within(() => delegate(settings, tool, told))
+    return span.within(() => delegate(settings, tool, span))
   }
   const own = tool?.executor === 'server' ? tool : undefined
-  const outcome = await told.within(() => outcomeOf(work, step, call, own, lane))
-  told.executed()
+  const outcome = await span.within(() => outcomeOf(work, step, call, own, lane))
+  span.executed()
   work.signal.throwIfAborted()
-  told.settle(await work.turn(() => commit(settings, lane, outcome)))
+  span.settle(await work.withCommitLock(() => commit(settings, lane, outcome)))
   return undefined
 }
 
-/** Asks for approval of a call that the log holds already, or says what was decided about it. */
-async function ask(settings: ToolCallSettings, asking: readonly BatchItem[]): Promise<undefined> {
+/** Requests approval of a call that is already in the log, or commits the decision of its rule. */
+async function requestApproval(settings: ToolCallSettings, asking: readonly BatchItem[]): Promise<undefined> {
   const { work, step, call } = settings
   const { toolCallId } = call
-  const refused = callLane(work, step, toolCallId).fits(asking) ? TOO_MANY : TOO_LARGE
-  await work.turn(async () => {
+  const refused = callLane(work, step, toolCallId).fits(asking) ? TOO_MANY_PENDINGS : TOO_LARGE
+  await work.withCommitLock(async () => {
     await work.session.refresh()
     await appendUnlessStopped(work, ({ pendings }) => {
-      if (refused === TOO_MANY && pendings.length < MAX_PENDINGS) return asking
+      if (refused === TOO_MANY_PENDINGS && pendings.length < MAX_PENDINGS) return asking
       return outcomeBatch(
         settings,
         { chunk: { type: 'tool-output-error', toolCallId, ...refused, executor: 'server' } },
@@ -68,33 +71,33 @@ async function ask(settings: ToolCallSettings, asking: readonly BatchItem[]): Pr
   })
 }
 
-/** Settles a call that was denied. */
+/** Commits the outcome of a denied call. */
 export async function denyCall({ work, step, call, tools }: ToolCallSettings): Promise<undefined> {
   const { toolCallId, approval } = call
   const { reason } = approval ?? {}
   const chunk: Chunk = { type: 'tool-output-denied', toolCallId, ...(reason !== undefined && { reason }) }
-  await work.turn(async () => {
+  await work.withCommitLock(async () => {
     await work.session.refresh()
     work.signal.throwIfAborted()
     await commitBatch(work, callLane(work, step, toolCallId), outcomeBatch({ work, step, call, tools }, { chunk }, []))
   })
 }
 
-/** Settles a call that nobody answered in time, unless somebody was faster, or by the store's clock there is time left. */
+/** Settles a call whose deadline has passed, unless it was answered or the store's clock is behind. */
 export async function expireCall(settings: ToolCallSettings, pending: string): Promise<void> {
   const { work, step, call } = settings
   const { writer, session } = work
   const { toolCallId, approval } = call
   const clock = await session.clock()
   const lane = callLane(work, step, toolCallId)
-  await work.turn(async () => {
+  await work.withCommitLock(async () => {
     await session.refresh()
     await writer.decide(ticket => {
       const open = ticket.pendings.find(other => pendingKey(other) === pending)
       const isLate = open !== undefined && (open.deadline ?? clock) <= clock
       if (work.signal.aborted || mustStop(ticket) || !isLate) return undefined
       if (!pending.startsWith('approval:')) {
-        const errorText = 'no client gave a result in time'
+        const errorText = 'no client sent a result in time'
         const code = 'client_tool_timeout'
         return outcomeBatch(
           settings,
@@ -102,30 +105,30 @@ export async function expireCall(settings: ToolCallSettings, pending: string): P
           [],
         )
       }
-      const reason = 'nobody answered in time'
-      const said = { approvalId: approval?.id ?? '', approved: false, isAutomatic: true, reason }
+      const reason = 'the request was not answered in time'
+      const response = { approvalId: approval?.id ?? '', approved: false, isAutomatic: true, reason }
       const denied: Chunk = { type: 'tool-output-denied', toolCallId, reason }
       return [
-        { chunk: { type: 'tool-approval-response', toolCallId, ...said }, lane },
+        { chunk: { type: 'tool-approval-response', toolCallId, ...response }, lane },
         ...outcomeBatch(settings, { chunk: denied }, []),
       ]
     })
   })
 }
 
-/** Commits what became of a call, on whatever ticket: an answer to another that comes meanwhile changes nothing about it. */
+/** Commits a batch. If the ticket changed meanwhile, it commits again: an answer to another call does not affect it. */
 async function commitBatch(work: AgentExecution, lane: Lane, batch: readonly BatchItem[]): Promise<void> {
   while ((await lane.commit(batch)).outcome === 'moved') work.signal.throwIfAborted()
 }
 
-/** Commits an outcome, or that it was refused; tells which. */
+/** Commits an outcome, or the error if it was rejected. Returns the committed chunk. */
 async function commit(settings: ToolCallSettings, lane: Lane, outcome: Outcome): Promise<Chunk> {
   const { work, call } = settings
   const { session, agent } = work
   work.signal.throwIfAborted()
   await session.refresh()
   const refuse = async (error: unknown) => {
-    const refused = failed(work, call, error)
+    const refused = failedOutcome(work, call, error)
     await commitBatch(work, lane, outcomeBatch(settings, refused, []))
     return refused.chunk
   }

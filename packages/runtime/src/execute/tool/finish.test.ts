@@ -5,18 +5,18 @@ import { gate, testRuntime, until } from '../../api/test-runtime.fixture.ts'
 import { agent } from '../../define/agent.ts'
 import { tool } from '../../define/tool.ts'
 import { ToolError } from '../../error/error.ts'
-import { caller, callsOf, chunksOf, heardModel, play } from '../agent/play.fixture.ts'
+import { caller, callsOf, chunksOf, play, recordingModel } from '../agent/play.fixture.ts'
 
 const input = z.object({ n: z.number() })
 const finish = tool({ name: 'finish', inputSchema: input, finish: true, execute: ({ n }) => ({ answer: n }) })
 
-test('a finishing tool ends the run, and its output is the run’s', async () => {
-  const { agent: ending, heard } = caller([finish], [{ name: 'finish', input: { n: 42 } }])
+test('a finishing tool ends the run with its output', async () => {
+  const { agent: ending, modelCalls } = caller([finish], [{ name: 'finish', input: { n: 42 } }])
   const { result, log } = await play(ending)
   expect(result).toMatchObject({ status: 'completed', output: { answer: 42 }, text: '' })
-  expect(heard).toHaveLength(1)
+  expect(modelCalls).toHaveLength(1)
   expect(chunksOf(log, 'finish')).toEqual([{ type: 'finish', finishReason: 'tool-calls' }])
-  // The output is told with the outcome: nobody can see the one without the other.
+  // The output and the outcome are in one commit.
   const types = log.map(({ chunk }) => chunk.type)
   expect(types[types.indexOf('output') - 1]).toBe('tool-output-available')
 })
@@ -45,7 +45,7 @@ test.each([
   },
 )
 
-test('calls beside a finishing one run to their end, and then the run does', async () => {
+test('calls next to a finishing one run to their end before the run ends', async () => {
   const rest = gate()
   const beside = tool({
     name: 'beside',
@@ -68,14 +68,14 @@ test('calls beside a finishing one run to their end, and then the run does', asy
     { name: 'beside', input: { n: 1 } },
     { name: 'first', input: { n: 1 } },
   ]
-  const { agent: ending, heard } = caller([beside, first], calls)
+  const { agent: ending, modelCalls } = caller([beside, first], calls)
   const { result } = await play(ending)
   expect(result).toMatchObject({ status: 'completed', output: 'finished' })
   expect(callsOf(result.message).map(({ output }) => output)).toEqual(['too', 'finished'])
-  expect(heard).toHaveLength(1)
+  expect(modelCalls).toHaveLength(1)
 })
 
-test('a finishing tool that fails ends nothing: the model is told, and goes on', async () => {
+test('a failed finishing tool does not end the run', async () => {
   let count = 0
   const once = tool({
     name: 'once',
@@ -86,7 +86,7 @@ test('a finishing tool that fails ends nothing: the model is told, and goes on',
       return 'now'
     },
   })
-  const { model, heard } = heardModel([
+  const { model, modelCalls } = recordingModel([
     { calls: [{ name: 'once', input: { n: 1 }, id: 'a' }] },
     { calls: [{ name: 'once', input: { n: 'x' }, id: 'b' }] },
     { calls: [{ name: 'once', input: { n: 2 }, id: 'c' }] },
@@ -94,20 +94,20 @@ test('a finishing tool that fails ends nothing: the model is told, and goes on',
   const { result, log } = await play(agent({ name: 'again', model, tools: [once] }))
   expect(result).toMatchObject({ status: 'completed', output: 'now' })
   expect(chunksOf(log, 'output')).toHaveLength(1)
-  expect(heard).toHaveLength(3)
+  expect(modelCalls).toHaveLength(3)
 })
 
-test('a finishing tool that is there in one step only ends the run all the same', async () => {
-  const { model, heard } = heardModel([{ calls: [{ name: 'finish', input: { n: 1 } }] }, { text: 'More.' }])
+test('a finishing tool of one step only ends the run', async () => {
+  const { model, modelCalls } = recordingModel([{ calls: [{ name: 'finish', input: { n: 1 } }] }, { text: 'More.' }])
   const brief = agent({ name: 'brief', model, tools: ({ step }) => (step === 1 ? [finish] : []) })
   const { result } = await play(brief)
   expect(result).toMatchObject({ status: 'completed', output: { answer: 1 } })
-  expect(heard).toHaveLength(1)
+  expect(modelCalls).toHaveLength(1)
 })
 
-test('law 6: an output of a finishing tool that no entry holds is an error for the model', async () => {
+test('law 6: reports an output of a finishing tool that is too large to the model', async () => {
   const large = tool({ name: 'large', inputSchema: input, finish: true, execute: ({ n }) => 'x'.repeat(n) })
-  const { model } = heardModel([
+  const { model } = recordingModel([
     { calls: [{ name: 'large', input: { n: 6000 }, id: 'a' }] },
     { calls: [{ name: 'large', input: { n: 10 }, id: 'b' }] },
   ])

@@ -17,7 +17,7 @@ test.each([
   expect(taken.map(({ toolCallId }) => toolCallId)).toEqual(expected)
 })
 
-test('what is taken has room, nothing is tried twice, and all tries together cost a few times the room', () => {
+test('selects only calls that fit, tests no selection twice, and costs a small multiple of the space', () => {
   const calls = fc.array(fc.integer({ min: 1, max: 100_000 }), { maxLength: 256 })
   fc.assert(
     fc.property(calls, fc.integer({ min: 1, max: 1_000_000 }), (weights, room) => {
@@ -31,7 +31,7 @@ test('what is taken has room, nothing is tried twice, and all tries together cos
       expect(sumOf(taken)).toBeLessThanOrEqual(room)
       expect(new Set(tried).size).toBe(tried.length)
       expect(cost).toBeLessThanOrEqual(16 * room + 100_000)
-      // Nothing lighter than what was left empty was left out, but for the grain of it.
+      // No call smaller than the unused space is left out, within the precision.
       const left = weighed(...weights).filter(({ toolCallId }) => !taken.some(call => call.toolCallId === toolCallId))
       const empty = room - sumOf(taken)
       for (const { weight } of left) expect(weight).toBeGreaterThan(empty - room / 16)

@@ -7,26 +7,26 @@ import { caller, callsOf, chunksOf, play, resultsIn } from '../agent/play.fixtur
 
 const none = z.object({})
 
-test('an input that does not fit is told to the model, and the code never sees it', async () => {
+test('reports an invalid input to the model without running the code', async () => {
   let count = 0
   const picky = tool({
     name: 'picky',
     inputSchema: z.object({ n: z.number() }),
     execute: () => ++count,
   })
-  const { agent: asker, heard } = caller([picky], [{ name: 'picky', input: { n: 'x' }, id: 'c1' }])
+  const { agent: asker, modelCalls } = caller([picky], [{ name: 'picky', input: { n: 'x' }, id: 'c1' }])
   const { result, log } = await play(asker)
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   expect(count).toBe(0)
   expect(chunksOf(log, 'tool-input-error')).toMatchObject([
     { toolCallId: 'c1', toolName: 'picky', errorText: expect.stringMatching(/^the input does not fit: n: /) },
   ])
-  expect(resultsIn(heard[1] as never)).toEqual({
+  expect(resultsIn(modelCalls[1] as never)).toEqual({
     c1: { type: 'error-text', value: expect.stringMatching(/does not fit: n: /) },
   })
 })
 
-test('what a generator yields is progress, and what it returns its output', async () => {
+test('treats yielded values as progress and the returned value as output', async () => {
   const steps = tool({
     name: 'steps',
     inputSchema: none,
@@ -134,11 +134,11 @@ test.each<[string, (onLeft: () => void) => AsyncGenerator | Generator]>([
   const { result } = await play(caller([odd], [{ name: 'odd' }]).agent)
   expect(count).toBe(1)
   expect(callsOf(result.message)).toMatchObject([
-    { code: 'tool_output_invalid', errorText: 'what odd yielded is no JSON' },
+    { code: 'tool_output_invalid', errorText: 'the progress of odd is not JSON' },
   ])
 })
 
-test('a call that takes too long fails, its signal is aborted, and it is not waited for', async () => {
+test('fails a call after its timeout, aborts its signal and does not wait for it', async () => {
   const aborted: unknown[] = []
   const forever = tool({
     name: 'forever',
@@ -149,7 +149,7 @@ test('a call that takes too long fails, its signal is aborted, and it is not wai
       return new Promise(() => {})
     },
   })
-  const { agent: waiting, heard } = caller([forever], [{ name: 'forever', id: 'c1' }])
+  const { agent: waiting, modelCalls } = caller([forever], [{ name: 'forever', id: 'c1' }])
   const { result, log } = await play(waiting)
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
   expect(aborted).toEqual(['tool_timeout'])
@@ -157,16 +157,16 @@ test('a call that takes too long fails, its signal is aborted, and it is not wai
   expect(chunksOf(log, 'tool-output-error')).toEqual([
     { type: 'tool-output-error', toolCallId: 'c1', executor: 'server', errorText, code: 'tool_timeout' },
   ])
-  expect(resultsIn(heard[1] as never)).toEqual({ c1: { type: 'error-text', value: errorText } })
+  expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'error-text', value: errorText } })
 })
 
-test('a timeout of Infinity is none', async () => {
+test('accepts Infinity as no timeout', async () => {
   const calm = tool({ name: 'calm', inputSchema: none, timeout: Number.POSITIVE_INFINITY, execute: async () => 'calm' })
   const { result } = await play(caller([calm], [{ name: 'calm' }]).agent)
   expect(callsOf(result.message)).toMatchObject([{ output: 'calm' }])
 })
 
-test('the words of a ToolError are shown; those of any other error go to the logger alone', async () => {
+test('shows messages of ToolError and only logs those of other errors', async () => {
   const secret = new Error('password=hunter2')
   const tools = [
     tool({
@@ -186,8 +186,8 @@ test('the words of a ToolError are shown; those of any other error go to the log
       },
     }),
   ]
-  const { agent: failing, heard } = caller(tools, [{ name: 'shown' }, { name: 'hidden' }, { name: 'odd' }])
-  const { result, log, told } = await play(failing)
+  const { agent: failing, modelCalls } = caller(tools, [{ name: 'shown' }, { name: 'hidden' }, { name: 'odd' }])
+  const { result, log, logged } = await play(failing)
   expect(result.status).toBe('completed')
   const code = 'tool_execution_failed'
   expect(callsOf(result.message)).toMatchObject([
@@ -195,8 +195,8 @@ test('the words of a ToolError are shown; those of any other error go to the log
     { state: 'output-error', errorText: 'hidden failed', code },
     { state: 'output-error', errorText: 'odd failed', code },
   ])
-  expect(JSON.stringify([log, heard[1]])).not.toContain('hunter2')
-  expect(told.map(({ cause }) => cause)).toEqual([secret, secret, 'a text'])
+  expect(JSON.stringify([log, modelCalls[1]])).not.toContain('hunter2')
+  expect(logged.map(({ cause }) => cause)).toEqual([secret, secret, 'a text'])
 })
 
 const MARK = Symbol.for('millrace.error')
@@ -230,14 +230,14 @@ test.each<[string, unknown]>([
   ])
 })
 
-test('an output is as its schema has it; one that does not fit is no output', async () => {
+test('validates the output against its schema and stores the parsed value', async () => {
   const output = z.object({ n: z.string().transform(Number) })
   const good = tool({ name: 'good', inputSchema: none, outputSchema: output, execute: () => ({ n: '42' }) })
   const bad = tool({ name: 'bad', inputSchema: none, outputSchema: output, execute: () => ({ n: 42 }) as never })
   const { result } = await play(caller([good, bad], [{ name: 'good' }, { name: 'bad' }]).agent)
   expect(callsOf(result.message)).toMatchObject([
     { state: 'output-available', output: { n: 42 } },
-    { state: 'output-error', errorText: expect.stringMatching(/^what bad returned does not fit: n: /) },
+    { state: 'output-error', errorText: expect.stringMatching(/^the result of bad does not fit its schema: n: /) },
   ])
   expect(callsOf(result.message)[1]?.code).toBe('tool_output_invalid')
 })
@@ -262,6 +262,6 @@ test.each<[string, unknown, Json | undefined]>([
   if (output !== undefined) expect(call).toMatchObject({ state: 'output-available', output })
   else {
     expect(call).toMatchObject({ state: 'output-error', code: 'tool_output_invalid' })
-    expect(call?.errorText).toMatch(/^what odd returned is no JSON/)
+    expect(call?.errorText).toMatch(/^the result of odd is not JSON/)
   }
 })

@@ -1,4 +1,4 @@
-// What comes of a call: its code runs, in bounds of time and of what it may say. Whatever goes wrong in it is an outcome, of which the model is told.
+// Runs the code of a call with a timeout. Every error becomes an outcome for the model.
 
 import type { Lane, Timers } from '@millrace/log'
 import type { Chunk, Json, ToolPart } from '@millrace/protocol'
@@ -12,23 +12,25 @@ import { validate } from '../../schema/schema.ts'
 import type { StateUpdates } from '../../session/state-updates.ts'
 import type { AgentExecution } from '../program-execution.ts'
 import { type CallContext, callContext, writeOrFail } from './call-context.ts'
-import { toolJson } from './json.ts'
+import { toolJson } from './tool-json.ts'
 
-/** What came of a call, before it is in the log. */
+/** The outcome of a call before it is committed. */
 export interface Outcome {
   readonly chunk: Chunk
-  /** What the call gave, if it did its work. */
+  /** The output of a successful call. */
   readonly output?: Json
-  /** What it makes of the state; of a call that failed, nothing. */
+  /** State updates of a successful call. */
   readonly updates?: StateUpdates
 }
 
-/** The longest text of an error that the model is told, and in what the smallest entry has room for: such an outcome is never refused. */
-const LONGEST_ERROR = 1000
-const LONGEST_ERROR_BYTES = 3000
-const LONGEST_CODE = 64
+/**
+ * Limits of an error text, in characters and bytes: it fits the smallest entry, so such an outcome is never rejected.
+ */
+const MAX_ERROR_LENGTH = 1000
+const MAX_ERROR_BYTES = 3000
+const MAX_CODE_LENGTH = 64
 
-/** Runs the code of a call; throws only where the run ends meanwhile. */
+/** Runs the code of a call. @throws only if the run ends meanwhile. */
 export async function outcomeOf(
   work: AgentExecution,
   step: number,
@@ -37,7 +39,8 @@ export async function outcomeOf(
   lane: Lane,
 ): Promise<Outcome> {
   const { toolCallId, toolName } = call
-  if (tool === undefined) return failed(work, call, new ToolError(`there is no tool ${toolName} any more`))
+  if (tool === undefined)
+    return failedOutcome(work, call, new ToolError(`the tool ${toolName} does not exist any more`))
   const { signal, timers } = work
   const { timeout = Number.POSITIVE_INFINITY } = tool
   const controller = new AbortController()
@@ -56,7 +59,7 @@ export async function outcomeOf(
     }
   } catch (error) {
     signal.throwIfAborted()
-    return failed(work, call, error)
+    return failedOutcome(work, call, error)
   } finally {
     own.close()
     cancel?.()
@@ -64,55 +67,64 @@ export async function outcomeOf(
   }
 }
 
-/** The outcome of a call that failed. Only what was meant to be shown is: any other error may hold what nobody should see. */
-export function failed(work: AgentExecution, { toolCallId, toolName }: ToolPart, error: unknown): Outcome {
-  const { message, code, cause } = read(error) ?? { ...wordsOf(new ToolError(`${toolName} failed`)), cause: error }
-  if (cause !== undefined) work.logger.error('a call failed', { runId: work.runId, toolCallId, toolName, code, cause })
-  return { chunk: { type: 'tool-output-error', toolCallId, errorText: shortened(message), code, executor: 'server' } }
+/** The outcome of a failed call. Only messages of typed errors are shown: other errors may contain secrets. */
+export function failedOutcome(work: AgentExecution, { toolCallId, toolName }: ToolPart, error: unknown): Outcome {
+  const { message, code, cause } = readError(error) ?? {
+    ...errorFieldsOf(new ToolError(`${toolName} failed`)),
+    cause: error,
+  }
+  if (cause !== undefined)
+    work.logger.error('a tool call failed', { runId: work.runId, toolCallId, toolName, code, cause })
+  return {
+    chunk: { type: 'tool-output-error', toolCallId, errorText: truncateErrorText(message), code, executor: 'server' },
+  }
 }
 
-interface Words {
+interface ErrorFields {
   readonly message: string
   readonly code: ErrorCode
   readonly cause: unknown
 }
 
-const wordsOf = ({ message, code, cause }: MillraceError): Words => ({ message, code, cause })
+const errorFieldsOf = ({ message, code, cause }: MillraceError): ErrorFields => ({ message, code, cause })
 
-/** What an error of ours says; undefined of any other, and of one that only looks like ours. */
-function read(error: unknown): Words | undefined {
+/** The fields of a typed error; undefined for any other, and for a malformed one. */
+function readError(error: unknown): ErrorFields | undefined {
   if (!MillraceError.isInstance(error)) return undefined
   try {
-    const words = wordsOf(error)
+    const words = errorFieldsOf(error)
     const isText = typeof words.message === 'string' && typeof words.code === 'string'
-    return isText && words.code.length <= LONGEST_CODE ? words : undefined
+    return isText && words.code.length <= MAX_CODE_LENGTH ? words : undefined
   } catch {
     return undefined
   }
 }
 
-function shortened(text: string): string {
-  const start = text.slice(0, LONGEST_ERROR)
-  const isWide = Buffer.byteLength(JSON.stringify(start)) > LONGEST_ERROR_BYTES
-  const kept = isWide ? start.slice(0, LONGEST_ERROR / 2) : start
+function truncateErrorText(text: string): string {
+  const start = text.slice(0, MAX_ERROR_LENGTH)
+  const isWide = Buffer.byteLength(JSON.stringify(start)) > MAX_ERROR_BYTES
+  const kept = isWide ? start.slice(0, MAX_ERROR_LENGTH / 2) : start
   return kept === text ? text : `${kept.toWellFormed()}…`
 }
 
 async function run(tool: Tool, call: ToolPart, own: CallContext, lane: Lane, timers: Timers): Promise<Json> {
   const { name, inputSchema: input, outputSchema: output } = tool
-  // Schemas may give what they are given, and code may write into it: the model is told what it said.
+  // Schemas may return their argument and code may change it, so they get a copy.
   const taken = await validate(input, deepCopy(call.input))
   if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
-  const value = await lastOf(tool.execute(taken.value, own.context), call, own, lane, timers)
-  const what = `what ${name} returned`
+  const value = await finalOutputOf(tool.execute(taken.value, own.context), call, own, lane, timers)
+  const what = `the result of ${name}`
   if (output === undefined) return toolJson(value, what)
   const checked = await validate(output, value)
   if (!('problem' in checked)) return toolJson(checked.value, what)
-  throw new ToolError(`${what} does not fit: ${checked.problem}`, { code: 'tool_output_invalid', cause: checked.cause })
+  throw new ToolError(`${what} does not fit its schema: ${checked.problem}`, {
+    code: 'tool_output_invalid',
+    cause: checked.cause,
+  })
 }
 
-/** The output of an execution; what a generator yields before it is progress. */
-async function lastOf(
+/** The output of an execution. Values that a generator yields before are progress. */
+async function finalOutputOf(
   execution: unknown,
   { toolCallId, toolName }: ToolPart,
   own: CallContext,
@@ -127,20 +139,20 @@ async function lastOf(
     if (!own.isOpen()) return execution.return(undefined)
     last = value
     try {
-      const output = toolJson(value, `what ${toolName} yielded`)
-      await writeOrFail(`what ${toolName} yielded`, () =>
+      const output = toolJson(value, `the progress of ${toolName}`)
+      await writeOrFail(`the progress of ${toolName}`, () =>
         lane.write({ type: 'tool-output-available', toolCallId, output, preliminary: true, executor: 'server' }),
       )
     } catch (error) {
-      leave(execution)
+      closeGenerator(execution)
       throw error
     }
     await yieldToEventLoop(timers)
   }
 }
 
-/** Lets a generator put its things in order. Nobody waits for it: it may take for ever, and what it says is of no interest. */
-function leave(execution: AsyncGenerator): void {
+/** Lets a generator run its `finally` blocks, without waiting for it. */
+function closeGenerator(execution: AsyncGenerator): void {
   const left = async () => execution.return(undefined)
   left().catch(() => {})
 }

@@ -1,4 +1,4 @@
-// The time of a sub-agent: what counts, that nothing of it begins when it is over, and what else it bounds.
+// The time limit of sub-agents: what counts, and what happens when it is over.
 
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -14,7 +14,7 @@ const input = z.object({})
 const budget = { time: 5000 }
 const hour = 3_600_000
 
-/** A tool that works until it is let go, and how often it began. */
+/** A tool that runs until it is released, with a counter of its starts. */
 function held(name: string) {
   const { opened, open } = gate()
   const began: string[] = []
@@ -63,7 +63,7 @@ test.each([1, 2])(
   },
 )
 
-test('what a child works while another of its calls waits counts, whoever drives it', async () => {
+test('counts the time in which a child works while another of its calls waits, with any driver', async () => {
   const world = new VirtualCluster()
   const { tool: pay } = counted('pay', true)
   const slow = held('slow')
@@ -85,7 +85,7 @@ test('what a child works while another of its calls waits counts, whoever drives
   expect(await world.ended('s', 'r')).toBe('completed')
 })
 
-test('of a child whose time is over nothing begins', async () => {
+test('starts nothing for a child whose time is over', async () => {
   const world = new VirtualCluster()
   const slow = held('slow')
   const child = scripted('child', [{ calls: [call('slow', 'k1')] }], { tools: [slow.tool], budget: { time: 400 } })
@@ -101,7 +101,7 @@ test('of a child whose time is over nothing begins', async () => {
   await expectOneEnd(world, 's', 'r')
 })
 
-test('a prompt that never comes is cut off with its child’s time, and the run goes on', async () => {
+test("a prompt that never resolves fails with the child's time limit, and the run continues", async () => {
   const world = new VirtualCluster()
   const child = scripted('child', [{ text: 'ok' }], { budget })
   const asked = subAgent(child.agent, { prompt: () => new Promise(() => {}) as never })
@@ -130,7 +130,7 @@ test.each([
   expect(JSON.stringify(await soundLog(runtime))).not.toContain('sk-secret')
 })
 
-test('an initial state larger than the log takes fails its child, not the run', async () => {
+test("an initial state that exceeds the log's limit fails the child, not the run", async () => {
   const { agent: own, prompts } = scripted('parent', [{ calls: [ask('child', 'c0')] }, { text: 'Done.' }], {
     subAgents: [
       agent({
@@ -143,6 +143,6 @@ test('an initial state larger than the log takes fails its child, not the run', 
   })
   const { runtime, run } = await begin(own, { log: { maxEntryBytes: 4096 } })
   expect(await run.result()).toMatchObject({ status: 'completed' })
-  expect(prompts[1]).toContain('the initial state of agent child is larger than the log takes')
+  expect(prompts[1]).toContain('the initial state of agent child exceeds the size limit of the log')
   expect(chunksOf(await soundLog(runtime), 'subagent-start')).toEqual([])
 })

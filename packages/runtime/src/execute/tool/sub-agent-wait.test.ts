@@ -20,7 +20,10 @@ const asked = (id: string, deadline?: number): Call => ({
 const client = (toolCallId: string, deadline: number): Call => ({ toolCallId, executor: 'client', deadline })
 const delegated: Call = { toolCallId: 'below', toolName: 'inner' }
 
-/** What the outer agent waits for at 1000, when it and the inner one have these calls open; of one that has not begun there are none. */
+/**
+ * What the outer agent waits for at time 1000, with these open calls of it and of the inner agent. Undefined: not
+ * started.
+ */
 function waitOf(outerCalls: readonly Call[] | undefined, innerCalls?: readonly Call[]) {
   const calls = new Map([
     [subAgentId('r', 'outer', 'c1'), outerCalls],
@@ -35,7 +38,7 @@ function waitOf(outerCalls: readonly Call[] | undefined, innerCalls?: readonly C
   return subAgentWait({ session, runId: 'r', clock: () => 1000 }, subAgent(outer), 'c1')
 }
 
-test('one of which all that is open waits for somebody tells for whom, and until when', () => {
+test('returns the pendings and the earliest deadline if all open calls wait', () => {
   expect(waitOf([asked('a'), client('b', 3000), asked('c', 2000)])).toEqual({
     outcome: 'waiting',
     on: ['approval:r::a', 'client-tool:b', 'approval:r::c'],
@@ -44,7 +47,7 @@ test('one of which all that is open waits for somebody tells for whom, and until
   expect(waitOf([asked('a')])?.until).toBe(Number.POSITIVE_INFINITY)
 })
 
-test('those that work for it count as well', () => {
+test('includes nested sub-agents', () => {
   const on = ['approval:r::a', 'approval:r::x']
   expect(waitOf([asked('a', 3000), delegated], [asked('x', 2000)])).toMatchObject({ on, until: 2000 })
   expect(waitOf([asked('a', 1500), delegated], [asked('x', 2000)])).toMatchObject({ on, until: 1500 })

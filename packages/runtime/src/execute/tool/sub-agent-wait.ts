@@ -1,5 +1,5 @@
-// What a sub-agent waits for, found without starting it. The parts of its message tell this for an agent. A workflow has to run for it, so its last result is
-// remembered.
+// Determines what a sub-agent waits for without running it. For an agent its message has this information. A workflow
+// would have to run, so its last result is remembered.
 
 import { pendingKey } from '@millrace/log/internal'
 import type { SubAgent } from '../../define/sub-agent.ts'
@@ -8,27 +8,29 @@ import { positionOf } from '../agent-position.ts'
 import type { Halt } from '../executor.ts'
 import type { AgentExecution } from '../program-execution.ts'
 
-import { needOf } from './need.ts'
+import { callNeedOf } from './call-need.ts'
 
 type WaitingHalt = Extract<Halt, { outcome: 'waiting' }>
 
-/** What workflows waited for when they were left, by who works in them. Who has the session anew begins them, and is told again. */
+/**
+ * What workflows waited for when they last ran, by session and agent. A new session object runs them once to find out.
+ */
 const workflowWaits = new WeakMap<Session, Map<string, WaitingHalt>>()
 
-/** Notes what a workflow at work for a call waits for. */
+/** Remembers what the workflow of a call waits for. */
 export function noteWorkflowWait(session: Session, agentId: string, halt: WaitingHalt): void {
   const known = workflowWaits.get(session) ?? new Map<string, WaitingHalt>()
   workflowWaits.set(session, known.set(agentId, halt))
 }
 
-/** The id of the sub-agent that works for a call of a run. */
+/** The id of the sub-agent of a call. */
 export function subAgentId(runId: string, agentType: string, toolCallId: string): string {
   const id = `${agentType}:${toolCallId}`
-  // That of a run is the id of its root agent, and anybody may choose it; no name of an agent begins so.
+  // The root agent's id is the run id, which the caller chooses. No agent name starts with `+`.
   return id === runId ? `+${id}` : id
 }
 
-/** What a sub-agent at work for a call waits for, with all that work for it; undefined where it can go on, or has not begun. */
+/** What the sub-agent of a call and its own sub-agents wait for; undefined if it can continue or has not started. */
 export function subAgentWait(
   work: Pick<AgentExecution, 'session' | 'runId' | 'clock'>,
   sub: SubAgent,
@@ -44,7 +46,7 @@ export function subAgentWait(
   const on: string[] = []
   let until = Number.POSITIVE_INFINITY
   for (const call of open) {
-    const need = needOf(call)
+    const need = callNeedOf(call)
     if (need.for === 'answer') {
       const { pending, deadline = Number.POSITIVE_INFINITY } = need
       if (deadline <= work.clock()) return undefined
@@ -61,7 +63,7 @@ export function subAgentWait(
   return { outcome: 'waiting', on, until }
 }
 
-/** What a workflow waited for when it was left, where all of it is still open. */
+/** What a workflow waited for when it last ran, if all of it is still open. */
 function workflowWait(
   { session, clock }: Pick<AgentExecution, 'session' | 'clock'>,
   agentId: string,

@@ -1,4 +1,4 @@
-// What a sub-agent has in common with its parent: the state, the context, and the session in which it waits.
+// What a sub-agent shares with its parent: the state, the context, and the session in which it waits.
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -8,8 +8,8 @@ import { type ToolContext, tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
 import { chunksOf } from '../agent/play.fixture.ts'
 
-describe('what a sub-agent shares with its parent', () => {
-  test('the session’s state, which it patches in turn', async () => {
+describe('a sub-agent shares with its parent', () => {
+  test("the session's state, with patches in order", async () => {
     const add = tool({
       name: 'add',
       inputSchema: z.object({ who: z.string() }),
@@ -38,7 +38,7 @@ describe('what a sub-agent shares with its parent', () => {
     expect(chunksOf(await soundLog(runtime), 'state-patch')).toHaveLength(7)
   })
 
-  test('a child’s initial state is the session’s, where that has none', async () => {
+  test('its initial state, if the session has none', async () => {
     const child = (n: number) => scripted(`child${n}`, [{ text: 'ok' }], { initialState: { n } }).agent
     const own = scripted(
       'parent',
@@ -53,7 +53,7 @@ describe('what a sub-agent shares with its parent', () => {
     expect((await runtime.view('s')).view.state).toEqual({ n: 1 })
   })
 
-  test('its context and data, and keys that no other call has', async () => {
+  test('context and data, but not idempotency keys', async () => {
     const seen: Partial<ToolContext>[] = []
     const look = tool({
       name: 'look',
@@ -71,7 +71,7 @@ describe('what a sub-agent shares with its parent', () => {
         JSON.stringify({ context, data, agentId, agentType, step }),
       model: scriptedModel(({ key, turnAnswers, options }) => {
         keys.push(key, JSON.stringify(options.prompt[0]?.content))
-        // Providers number their calls: the same ids in each agent.
+        // Providers number their calls, so each agent has the same ids.
         return turnAnswers === 0 ? { calls: [call('look', 'call_1')] } : { text: 'ok' }
       }),
     })
@@ -107,12 +107,12 @@ describe('what a sub-agent shares with its parent', () => {
         JSON.stringify({ context: { tenant: 1 }, data: { page: 2 }, agentId: 'child:c1', agentType: 'child', step: 1 }),
       ).slice(1, -1),
     )
-    // No reader sees the context, though a child had it.
+    // Readers do not see the context, although a child had it.
     const shown = (await soundLog(runtime)).filter(({ internal }) => !internal)
     expect(JSON.stringify(shown)).not.toContain('tenant')
   })
 
-  test('its approvals and client tools surface in the session, three deep', async () => {
+  test('the session for approvals and client tools, three levels deep', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
     const third = scripted(

@@ -1,4 +1,4 @@
-// Agents as tools of others: what the model is told of them, what they are told, and how what they say is known as theirs.
+// Sub-agents: how the model sees them, their input, and the origin of their entries.
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -17,17 +17,17 @@ import {
 import { agent } from '../../define/agent.ts'
 import { subAgent } from '../../define/sub-agent.ts'
 import { tool } from '../../define/tool.ts'
-import { chunksOf, heardModel } from '../agent/play.fixture.ts'
+import { chunksOf, recordingModel } from '../agent/play.fixture.ts'
 
 describe('a sub-agent', () => {
-  test('is a tool of its parent, by its own name or another, with a description and a schema', async () => {
+  test('is a tool of its parent with a name, a description and a schema', async () => {
     const { agent: child } = scripted('child', [{ text: 'ok' }])
     const input = z.object({ topic: z.string() })
     const expert = subAgent(child, { name: 'expert', description: 'Knows it all', title: 'Expert', inputSchema: input })
-    const { model, heard } = heardModel([{ text: 'Done.' }])
+    const { model, modelCalls } = recordingModel([{ text: 'Done.' }])
     const { run } = await begin(agent({ name: 'parent', model, subAgents: [child, expert] }))
     await run.result()
-    expect(heard[0]?.tools).toMatchObject([
+    expect(modelCalls[0]?.tools).toMatchObject([
       {
         type: 'function',
         name: 'child',
@@ -37,7 +37,7 @@ describe('a sub-agent', () => {
     ])
   })
 
-  test('two of one agent under two names are two, each told what its parent says to it', async () => {
+  test('can be used twice under two names, with different inputs', async () => {
     const { agent: child, prompts } = scripted('child', [{ text: 'ok' }])
     const expert = subAgent(child, {
       name: 'expert',
@@ -80,7 +80,7 @@ describe('a sub-agent', () => {
     expect(chunksOf(log, 'subagent-end')).toHaveLength(3)
   })
 
-  test('says everything under its own id, type, lane and step; its model is named', async () => {
+  test('writes with its own id, type, lane and step, and the name of its model', async () => {
     const { tool: count } = counted('count')
     const { agent: grandchild } = scripted('grandchild', [{ text: 'deep' }])
     const { agent: child } = scripted(
@@ -111,9 +111,9 @@ describe('a sub-agent', () => {
       expect([chunk.type, origin.model]).toEqual([chunk.type, 'millrace:scripted'])
       expect(origin.step).toBeGreaterThan(0)
     }
-    // Each counts its own steps, and its checkpoints are named after its lane.
+    // Each agent counts its own steps, and its checkpoints are named after its lane.
     expect(closedIn(log)).toEqual(['r/main/c1/k2/1', 'r/main/c1/1', 'r/main/c1/2', 'r/main/1', 'r/main/2'])
-    // The starts and ends are their parents' words, on the lanes of the calls.
+    // Starts and ends are written by the parents, on the lanes of the calls.
     const borders = log.filter(({ chunk }) => chunk.type.startsWith('subagent-'))
     expect(
       borders.map(({ origin, chunk }) => [chunk.type, origin.agentId, origin.agentType, origin.lane, origin.step]),
@@ -137,7 +137,7 @@ describe('a sub-agent', () => {
     ])
   })
 
-  test('has an own conversation: its parent is told its result only, also in later turns', async () => {
+  test('has its own conversation: the parent gets only its result, also in later turns', async () => {
     const talker = scripted(
       'child',
       [{ text: 'thinking aloud', calls: [call('count', 'k1', { n: 1 })] }, { text: 'the result' }],
@@ -156,14 +156,14 @@ describe('a sub-agent', () => {
     expect(await again.result()).toMatchObject({ status: 'completed' })
     expect(own.prompts[2]).toContain('the result')
     expect(own.prompts.slice(2).join()).not.toContain('thinking aloud')
-    // And a child of a later turn knows nothing of the one before.
+    // A child of a later turn does not know the earlier one.
     expect(talker.prompts[2]).not.toContain('the result')
     await soundLog(runtime)
   })
 })
 
-describe('what a sub-agent gives', () => {
-  test('is null where its finishing tool gave that, whatever it said beside', async () => {
+describe('the result of a sub-agent', () => {
+  test('is null if its finishing tool returned null', async () => {
     const submit = tool({ name: 'submit', inputSchema: z.object({}), finish: true, execute: () => null })
     const child = scripted('child', [{ text: 'words', calls: [call('submit', 'k1')] }], { tools: [submit] })
     const { agent: own } = scripted('parent', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], {
@@ -175,7 +175,7 @@ describe('what a sub-agent gives', () => {
     expect(chunksOf(await soundLog(runtime), 'subagent-end')).toMatchObject([{ status: 'completed', result: null }])
   })
 
-  test('is its text, its output, or what its finishing tool gave; and the run’s output is the parent’s', async () => {
+  test("is its text, its output, or the output of its finishing tool; the run's output is the parent's", async () => {
     const submit = tool({ name: 'submit', inputSchema: z.object({}), finish: true, execute: () => ({ score: 7 }) })
     const speaker = scripted(
       'speaker',
@@ -215,7 +215,7 @@ describe('what a sub-agent gives', () => {
     ])
   })
 
-  test('where it is large is told once, with the call', async () => {
+  test('is in the log once if it is large, with the call', async () => {
     const child = scripted('child', [{ text: `big ${'x'.repeat(100_000)}` }])
     const own = scripted('parent', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child.agent] })
     const { runtime, run } = await begin(own.agent)
@@ -227,7 +227,7 @@ describe('what a sub-agent gives', () => {
   })
 })
 
-test('a sub-agent begins only after its call was approved, and not at all where it was denied', async () => {
+test('starts a sub-agent only after approval, and not after a denial', async () => {
   const { agent: child, prompts } = scripted('child', [{ text: 'child done' }])
   const sub = subAgent(child, {
     inputSchema: z.object({ topic: z.string() }),
@@ -251,7 +251,7 @@ test('a sub-agent begins only after its call was approved, and not at all where 
   expect(await callsIn(runtime)).toMatchObject({ c1: { output: 'child done' }, c2: { state: 'output-denied' } })
 })
 
-test('whatever calls are called, each has its own sub-agent, lane and approval', async () => {
+test('gives each call its own sub-agent, lane and approval, with any call ids', async () => {
   const { ran, tool: pay } = counted('pay', true)
   const ids = ['__proto__', 'constructor', 'a', 'a/b', 'a::b', 'main']
   const child = scripted('child', [{ text: 'ok' }])
@@ -279,8 +279,8 @@ test('whatever calls are called, each has its own sub-agent, lane and approval',
   await soundLog(runtime)
 })
 
-test('an answer of a child that does not fit its output is corrected in its own conversation', async () => {
-  const { model, heard } = heardModel(({ options }) => ({
+test("corrects an invalid output in the child's own conversation", async () => {
+  const { model, modelCalls } = recordingModel(({ options }) => ({
     text: options.prompt.length < 3 ? '{"n":"one"}' : '{"n":1}',
   }))
   const child = agent({ name: 'child', model, outputSchema: z.object({ n: z.number() }) })
@@ -288,12 +288,12 @@ test('an answer of a child that does not fit its output is corrected in its own 
   const { runtime, run } = await begin(own.agent)
   expect(await run.result()).toMatchObject({ status: 'completed', output: undefined })
   expect(await callsIn(runtime)).toMatchObject({ c1: { output: { n: 1 } } })
-  expect(heard).toHaveLength(2)
+  expect(modelCalls).toHaveLength(2)
   expect(own.prompts).toHaveLength(2)
   expect(chunksOf(await soundLog(runtime), 'step-discarded')).toMatchObject([{ reason: 'output_invalid' }])
 })
 
-test('a definition that could not work is refused at once', () => {
+test('rejects invalid definitions', () => {
   const { agent: child } = scripted('child', [])
   const named = (name: string) => () => subAgent(child, { name })
   expect(named('no spaces')).toThrow(/tool/)

@@ -7,7 +7,7 @@ import { type Agent, agent } from '../../define/agent.ts'
 import type { NodeContext } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { chunksOf, heardModel, resultsIn } from '../agent/play.fixture.ts'
+import { chunksOf, recordingModel, resultsIn } from '../agent/play.fixture.ts'
 import { cutEverywhere } from './cut.fixture.ts'
 import { inRow, Play, publicOf, single } from './play.fixture.ts'
 
@@ -40,7 +40,7 @@ describe('an agent as a node', () => {
 
   test('uses its tools, and is told of calls that could not be made', async () => {
     const { tool: count, ran } = counted('count')
-    const { model, heard } = heardModel([
+    const { model, modelCalls } = recordingModel([
       { text: 'I count', calls: [call('count', 'k1', { n: 'x' })] },
       { calls: [call('count', 'k2', { n: 2 }), call('none', 'k3')] },
       { text: 'Two.' },
@@ -48,8 +48,8 @@ describe('an agent as a node', () => {
     const play = await Play.of(single(agent({ name: 'counter', model, tools: [count] }) as Agent))
     expect(await play.result()).toMatchObject({ status: 'completed', output: 'Two.' })
     expect(ran).toEqual([2])
-    expect(Object.keys(resultsIn(heard[1] as never))).toEqual(['k1'])
-    expect(resultsIn(heard[2] as never)).toMatchObject({
+    expect(Object.keys(resultsIn(modelCalls[1] as never))).toEqual(['k1'])
+    expect(resultsIn(modelCalls[2] as never)).toMatchObject({
       k1: { type: 'error-text' },
       k2: { value: 'count 2' },
       k3: { type: 'error-text' },
@@ -58,7 +58,7 @@ describe('an agent as a node', () => {
   })
 
   test('its output is the data of the node, seen while it comes, and no output of the run but at the end', async () => {
-    const { model } = heardModel([
+    const { model } = recordingModel([
       { text: 'Let me see.', calls: [call('count', 'k1', { n: 1 })] },
       { text: '{"title":"Mills","tags":["a","b"]}' },
     ])

@@ -55,7 +55,7 @@ describe('retry', () => {
     }
     const other = await Play.of(single({ run: failing(9).run, retry: { attempts: 9, when: broken } }))
     expect(await other.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_node_failed' } })
-    expect(other.told.map(({ cause }) => String(cause)).join()).toContain('the rule')
+    expect(other.logged.map(({ cause }) => String(cause)).join()).toContain('the rule')
   })
 
   test('it waits longer each time, up to the longest', async () => {

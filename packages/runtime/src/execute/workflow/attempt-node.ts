@@ -130,7 +130,7 @@ function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
     if (text !== undefined && typeof text !== 'string') throw wrong(`as ${what} ${describeType(text)}: expected text`)
   }
   return {
-    ...(data !== undefined && { data: toJson(data, () => wrong('data that is no JSON')) }),
+    ...(data !== undefined && { data: toJson(data, () => wrong('data that is not JSON')) }),
     ...(ui !== undefined && { ui }),
     ...(condition !== undefined && { condition }),
     ...(transitionTo !== undefined && { transitionTo }),
@@ -214,8 +214,8 @@ async function failed(execution: NodeExecution, node: Node, error: unknown, fail
     case 'route': {
       const { code, message } = failure
       const { input = null } = at
-      const told: NodeFailure = { node: node.id, code, message, input }
-      return { outcome: 'routed', to: onError.to, failure: told as unknown as Json }
+      const logged: NodeFailure = { node: node.id, code, message, input }
+      return { outcome: 'routed', to: onError.to, failure: logged as unknown as Json }
     }
   }
 }

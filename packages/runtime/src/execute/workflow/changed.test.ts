@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { testRuntime } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext, NodeDefinition } from '../../define/node.ts'
 import type { Workflow } from '../../define/workflow.ts'
-import { heardModel } from '../agent/play.fixture.ts'
+import { recordingModel } from '../agent/play.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useWorkflowState } from '../hooks/use-state.ts'
@@ -69,12 +69,12 @@ describe('code that is not what it was when the run came there', () => {
 
   test('calls another kind of hook in the place of one without an id', async () => {
     const own: NodeDefinition = async () => ({ data: await useInterrupt(say('Well?')) })
-    const model = heardModel([{ text: 'Hello' }])
+    const model = recordingModel([{ text: 'Hello' }])
     const after: NodeDefinition = async () => ({ data: (await useReason({ model: model.model, input: 'Hi' })).text })
     const { message, code } = await changed(inRow({ node: own }), inRow({ node: after }))
     expect(code).toBe('workflow_changed')
     expect(message).toContain('it calls useReason where it called useInterrupt before')
-    expect(model.heard).toEqual([])
+    expect(model.modelCalls).toEqual([])
   })
 
   test('comes no further by catching that', async () => {

@@ -5,7 +5,7 @@ import type { NodeContext, NodeDefinition } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
 import type { Migration, MigrationPoint, Workflow } from '../../define/workflow.ts'
 import { type Process, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
-import { heardModel, reportsOf } from '../agent/play.fixture.ts'
+import { recordingModel, reportsOf } from '../agent/play.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useWorkflowState } from '../hooks/use-state.ts'
@@ -61,7 +61,7 @@ const ROW = [
 /** Where a process of version 2 finds the run: in node `a`, which waits for two answers and a person's consent. */
 function waiting() {
   const ran: string[] = []
-  const { model } = heardModel([{ calls: [{ name: 'pay', input: { n: 1 }, id: 'call' }] }, { text: 'Paid.' }])
+  const { model } = recordingModel([{ calls: [{ name: 'pay', input: { n: 1 }, id: 'call' }] }, { text: 'Paid.' }])
   const pay = tool({
     name: 'pay',
     inputSchema: z.object({ n: z.number() }),
@@ -319,7 +319,7 @@ describe('a run of another version', () => {
     ['is not there yet', async () => undefined, ROW, 'it returned a promise for node a'],
     ['says a name alone', () => 'b', ROW, 'it returned a string for node a'],
     ['says nothing of a node', () => ({ input: 1 }), ROW, 'it returned an object without a node for node a'],
-    ['says nothing of an input', () => ({ node: 'b' }), ROW, 'it returned an input that is no JSON for node a'],
+    ['says nothing of an input', () => ({ node: 'b' }), ROW, 'it returned an input that is not JSON for node a'],
     ['names no node', () => ({ node: 'z', input: 1 }), ROW, 'it returned the node z, and there is no such node'],
     [
       'lets it stand in a node that is gone',

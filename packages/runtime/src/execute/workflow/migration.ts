@@ -115,7 +115,7 @@ function asked(
   try {
     return { node: to['node'], input: jsonOption(`${place}: input`, to['input']) }
   } catch (cause) {
-    throw changed(place, `it returned an input that is no JSON for node ${at.node}`, cause)
+    throw changed(place, `it returned an input that is not JSON for node ${at.node}`, cause)
   }
 }
 

@@ -40,7 +40,7 @@ describe('what a node returns', () => {
     expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
     expect(error?.message).toContain('node node returned')
     expect(error?.message).not.toContain(field)
-    expect(play.told.map(({ cause }) => String(cause)).join()).toContain(`there is no field ${field}`)
+    expect(play.logged.map(({ cause }) => String(cause)).join()).toContain(`there is no field ${field}`)
   })
 
   test.each([[undefined], [null], [{}], [{ ui: {} }], [{ data: undefined }]])(
@@ -158,7 +158,7 @@ describe('ui', () => {
     expect((await play.view()).structured).toMatchObject([
       { streamId: 'c', dataType: 'count', status: 'done', data: { n: 3 } },
     ])
-    expect(play.told).toEqual([])
+    expect(play.logged).toEqual([])
     await play.log()
   })
 
@@ -171,11 +171,11 @@ describe('ui', () => {
     })
     const warned = await Play.of(single(node(true)))
     expect(await warned.result()).toMatchObject({ status: 'completed', text: 'Hello.Hello.' })
-    expect(warned.told.map(({ message }) => message)).toEqual([expect.stringContaining('shown twice')])
+    expect(warned.logged.map(({ message }) => message)).toEqual([expect.stringContaining('shown twice')])
     for (const other of [node(false), node(true, false)]) {
       const play = await Play.of(single(other))
       await play.result()
-      expect(play.told).toEqual([])
+      expect(play.logged).toEqual([])
     }
   })
 
@@ -187,6 +187,6 @@ describe('ui', () => {
     })
     const play = await Play.of(own)
     expect(await play.result()).toMatchObject({ status: 'completed', text: 'It is 1.', output: { n: 1 } })
-    expect(play.told).toEqual([])
+    expect(play.logged).toEqual([])
   })
 })

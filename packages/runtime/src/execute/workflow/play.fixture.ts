@@ -12,7 +12,7 @@ import { codeOf, sqliteStores, testRuntime } from '../../api/test-runtime.fixtur
 import type { EdgeDefinition } from '../../define/edge.ts'
 import type { NodeDefinition } from '../../define/node.ts'
 import { type Workflow, workflow } from '../../define/workflow.ts'
-import { keeping, type Told } from '../agent/play.fixture.ts'
+import { type LoggedMessage, recordingLogger } from '../agent/play.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r'
@@ -44,21 +44,21 @@ export interface PlayOptions {
 
 /** One run of a workflow, whichever process has it. */
 export class Play {
-  readonly told: Told[]
+  readonly logged: LoggedMessage[]
   runtime: Runtime
   run: Run
   readonly #renew: () => Runtime
 
-  private constructor(runtime: Runtime, run: Run, told: Told[], renew: () => Runtime) {
+  private constructor(runtime: Runtime, run: Run, logged: LoggedMessage[], renew: () => Runtime) {
     this.runtime = runtime
     this.run = run
-    this.told = told
+    this.logged = logged
     this.#renew = renew
   }
 
   /** Starts a workflow. */
   static async of(own: Workflow, { open, workflows = [], options = {}, start = {} }: PlayOptions = {}): Promise<Play> {
-    const { logger, told } = keeping()
+    const { logger, logged } = recordingLogger()
     const store = memoryStore()
     const renew = () =>
       testRuntime({
@@ -70,7 +70,7 @@ export class Play {
     const runtime = renew()
     const asked = { session: SESSION, runId: RUN, input: 'Go.', ...start, workflow: own }
     const run = await runtime.start(asked as StartWorkflowOptions)
-    return new Play(runtime, run, told, renew)
+    return new Play(runtime, run, logged, renew)
   }
 
   /** The result once the run has ended or nothing of it can go on. */

@@ -53,7 +53,7 @@ export class QuiescenceDetector {
       if (this.#lines === 0 || parked.length + this.#left < this.#lines) return
       const all = parked.flatMap(execution => execution.parked)
       const waits = all.filter(one => one !== 'handed-over')
-      if (this.#left > 0 || waits.length < all.length) return this.#halt({ outcome: 'left' }, changes)
+      if (this.#left > 0 || waits.length < all.length) return this.#halt({ outcome: 'handed-over' }, changes)
       const until = Math.min(...waits.map(one => one.until))
       this.#halt({ outcome: 'waiting', on: waits.flatMap(({ on }) => on), until }, changes)
     })

@@ -6,7 +6,7 @@ import type { Node } from '../../define/node.ts'
 import type { Workflow } from '../../define/workflow.ts'
 import { BudgetError, MillraceError, ValidationError } from '../../error/error.ts'
 import { logErrorCode } from '../../error/log-error.ts'
-import type { Ended } from '../executor.ts'
+import type { ExecutionResult } from '../executor.ts'
 import type { ProgramExecution } from '../program-execution.ts'
 import { recordScope } from '../record-scope.ts'
 import { NODE_ENDED, NodeExecution } from '../replay/execution.ts'
@@ -31,7 +31,7 @@ import { migrationOf, mustHaveItsFork, settlementOf, workflowNamed } from './mig
 import { QuiescenceDetector } from './quiescence-detector.ts'
 
 /** Works until the workflow is done, or cannot go on; throws why it cannot be done. One that works for a call is given what it begins with. */
-export function runWorkflow(work: ProgramExecution, workflow: Workflow, given?: Json): Promise<Ended> {
+export function runWorkflow(work: ProgramExecution, workflow: Workflow, given?: Json): Promise<ExecutionResult> {
   return new WorkflowRun(work, workflow, given).run()
 }
 
@@ -65,12 +65,12 @@ class WorkflowRun {
     this.#scope = recordScope(work)
   }
 
-  async run(): Promise<Ended> {
+  async run(): Promise<ExecutionResult> {
     try {
       await this.#begin()
       const ended = await Promise.race([this.#along([]).then(ended => ended ?? never()), this.#quiescence.halted])
       for (const { telemetry } of this.#open) {
-        if (ended.outcome !== 'done') telemetry.end(ended.outcome === 'left' ? 'left' : 'paused')
+        if (ended.outcome !== 'done') telemetry.end(ended.outcome === 'handed-over' ? 'left' : 'paused')
       }
       return ended
     } finally {
@@ -140,7 +140,7 @@ class WorkflowRun {
   }
 
   /** Works along a line until it ends, which is told, or comes to its join. */
-  async #along(path: BranchPath): Promise<Ended | undefined> {
+  async #along(path: BranchPath): Promise<ExecutionResult | undefined> {
     this.#quiescence.begin()
     try {
       for (;;) {
@@ -164,7 +164,7 @@ class WorkflowRun {
   }
 
   /** Runs the execution that is open on a line to its end, however often it is tried; tells where the workflow ends with it. */
-  async #execute(path: BranchPath, at: OpenExecution): Promise<Ended | undefined> {
+  async #execute(path: BranchPath, at: OpenExecution): Promise<ExecutionResult | undefined> {
     const end = this.#journal.endOf(at.execution)
     if (end) return this.#ended(at, this.#laneOf(path, at), end.value)
     const { budget } = this.#workflow
@@ -210,7 +210,7 @@ class WorkflowRun {
     execution: NodeExecution,
     node: Node,
     attempted: NodeAttempt,
-  ): Promise<Ended | undefined> {
+  ): Promise<ExecutionResult | undefined> {
     const { at } = execution
     if (attempted.outcome === 'again') {
       await this.#move(execution, position => positionAfterFailure(position, path))
@@ -250,7 +250,7 @@ class WorkflowRun {
   }
 
   /** The end of the workflow, with what is left to be said of it. */
-  async #ended(at: OpenExecution, lane: Lane, data: Json | undefined): Promise<Ended> {
+  async #ended(at: OpenExecution, lane: Lane, data: Json | undefined): Promise<ExecutionResult> {
     const { parent } = this.#work
     const checkpoint = checkpointOf(lane, true)
     const hookId = `${this.#scope}${at.execution}`
@@ -317,7 +317,7 @@ class WorkflowRun {
     said: readonly BatchItem[] = [],
   ): Promise<void> {
     const { lane, at } = execution
-    await this.#work.turn(async () => {
+    await this.#work.withCommitLock(async () => {
       this.#work.signal.throwIfAborted()
       const before = this.#position
       const after = change(this.#position)
@@ -333,7 +333,7 @@ class WorkflowRun {
       ]
       await lane.commit(entries).catch(error => {
         if (logErrorCode(error) !== 'too-large') throw error
-        const what = `what node ${at.node} returned is larger than the log takes: return less, or a reference`
+        const what = `what node ${at.node} returned exceeds the size limit of the log: return less, or a reference`
         throw new NodeEndError(what, { cause: new MillraceError('hook_result_too_large', what, { cause: error }) })
       })
       prepared.onCommitted()

@@ -5,7 +5,7 @@ import { approve, ask, begin, call, callsIn, counted, saidIn, scripted, soundLog
 import { gate, until } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
 import { subAgent } from '../../define/sub-agent.ts'
-import { chunksOf, heardModel } from '../agent/play.fixture.ts'
+import { chunksOf, recordingModel } from '../agent/play.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useStep } from '../hooks/use-step.ts'
@@ -105,7 +105,7 @@ describe('a workflow as a tool', () => {
   })
 
   test('a stop ends it, with what works for it, on the lanes on which they began', async () => {
-    const { model } = heardModel([{ calls: [ask('inner', 'k1')] as never }, { text: 'ok' }])
+    const { model } = recordingModel([{ calls: [ask('inner', 'k1')] as never }, { text: 'ok' }])
     const inner = single(async () => ({ data: await useInterrupt(say('Well?')) }), { id: 'inner' })
     const outer = single(
       async () => ({ data: (await useReason({ model, input: 'Ask', id: 'asks', subAgents: [inner] })).text }),

@@ -8,7 +8,7 @@ import type { NodeContext } from '../../define/node.ts'
 import { subAgent } from '../../define/sub-agent.ts'
 import { type Workflow, workflow } from '../../define/workflow.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { chunksOf, heardModel } from '../agent/play.fixture.ts'
+import { chunksOf, recordingModel } from '../agent/play.fixture.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { inRow, Play, single } from './play.fixture.ts'
@@ -33,7 +33,7 @@ const trip = workflow({
 
 describe('a workflow as a tool', () => {
   test('is told to the model by its id or another name, with the schema of its input, or a prompt', async () => {
-    const { model, heard } = heardModel([{ text: 'Done.' }])
+    const { model, modelCalls } = recordingModel([{ text: 'Done.' }])
     const other = subAgent(trip, {
       name: 'weekend',
       description: 'Two days in a city',
@@ -42,7 +42,7 @@ describe('a workflow as a tool', () => {
     })
     const { run } = await begin(agent({ name: 'parent', model, subAgents: [trip, parrot, other] }))
     await run.result()
-    expect(heard[0]?.tools).toMatchObject([
+    expect(modelCalls[0]?.tools).toMatchObject([
       { type: 'function', name: 'trip', inputSchema: { properties: { city: {}, days: { type: 'string' } } } },
       { type: 'function', name: 'parrot', inputSchema: { required: ['prompt'] } },
       { type: 'function', name: 'weekend', description: 'Two days in a city', inputSchema: { required: ['city'] } },
@@ -168,7 +168,7 @@ describe('a workflow as a tool', () => {
       },
       { id: 'broken' },
     )
-    const { runtime, run, told } = await begin(caller(broken, [ask('broken', 'c1')]))
+    const { runtime, run, logged } = await begin(caller(broken, [ask('broken', 'c1')]))
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
     const { c1 } = await callsIn(runtime)
     expect(c1).toMatchObject({ state: 'output-error', errorText: 'broken failed: node node failed' })
@@ -176,7 +176,7 @@ describe('a workflow as a tool', () => {
     expect(chunksOf(log, 'tool-output-error')).toMatchObject([{ code: 'subagent_failed' }])
     expect(chunksOf(log, 'subagent-end')).toMatchObject([{ status: 'failed', reason: 'node node failed' }])
     expect(JSON.stringify(log)).not.toContain('secret')
-    expect(told.some(({ message }) => message === 'a sub-agent failed')).toBe(true)
+    expect(logged.some(({ message }) => message === 'a sub-agent failed')).toBe(true)
   })
 
   test('an input that does not fit is refused before it begins, also where only the workflow can tell', async () => {

@@ -1,5 +1,5 @@
-// Any program of calls that need nobody, people, clients or other agents, answered in any order: it comes to its end, everything runs once or not at all, and
-// every model is told one outcome of each of its calls.
+// Property: any program of calls with approvals, client tools and sub-agents, answered in any order, ends. Each call
+// runs at most once, and each model gets one outcome per call.
 
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import fc from 'fast-check'
@@ -27,11 +27,11 @@ const grandchild = steps(plain)
 const child = steps(fc.oneof({ weight: 3, arbitrary: plain }, { weight: 1, arbitrary: childOf(grandchild) }))
 const programs = steps(fc.oneof(plain, childOf(child)))
 
-/** What happened outside of the log. */
+/** Effects outside of the log. */
 class Ledger {
   readonly ran: string[] = []
   readonly rules: string[] = []
-  /** How often each agent's model was called. */
+  /** Number of model calls of each agent. */
   readonly asked = new Map<string, number>()
 }
 
@@ -58,13 +58,13 @@ function toolsOf({ ran, rules }: Ledger) {
   ]
 }
 
-/** The agent that does a program; its place tells it from all others. */
+/** The agent of a program, identified by its path. */
 function agentOf(program: Program, place: string, ledger: Ledger): Agent {
   const subAgents: SubAgent[] = []
   const made = program.map((calls, step) =>
     calls.map((one, index) => {
       const key = `${place}.${step}.${index}`
-      // As some providers number them: the same ids again and again.
+      // Like providers that repeat their ids.
       const id = `call_${index}`
       if (!('program' in one)) return { name: one.kind, input: { key }, id }
       const name = key.replaceAll('.', '_')
@@ -81,7 +81,7 @@ function agentOf(program: Program, place: string, ledger: Ledger): Agent {
   return agent({ name: `agent-${place.replaceAll('.', '-')}`, model, tools: toolsOf(ledger), subAgents })
 }
 
-/** Each call that a model is sent stands with its outcome, and no outcome stands alone. */
+/** Expects every call in the prompt to have an outcome, and every outcome a call. */
 function expectPaired({ prompt }: LanguageModelV4CallOptions): void {
   const parts: { readonly type: string; readonly toolCallId?: string }[] = []
   for (const { content } of prompt) if (typeof content !== 'string') parts.push(...content)
@@ -91,7 +91,7 @@ function expectPaired({ prompt }: LanguageModelV4CallOptions): void {
   expect(idsOf('tool-result').sort()).toEqual(calls.sort())
 }
 
-/** What has to have run, been asked of a rule and been called, where these keys were approved. */
+/** The expected executions, rule evaluations and model calls if these keys are approved. */
 function expected(program: Program, place: string, isApproved: (key: string) => boolean) {
   const all = { ran: [] as string[], rules: [] as string[], asked: new Map([[place, program.length + 1]]) }
   for (const [step, calls] of program.entries()) {
@@ -111,10 +111,10 @@ function expected(program: Program, place: string, isApproved: (key: string) => 
   return all
 }
 
-/** What people and clients do, one after the other. */
+/** Decisions of people and clients, in order. */
 const decisions = fc.infiniteStream(fc.record({ which: fc.nat(99), isFine: fc.boolean(), thenWaits: fc.boolean() }))
 
-test('law 5: everybody is asked once, and goes on when answered; nothing runs that nobody allowed', async () => {
+test('law 5: requests each answer once, continues when answered, and runs nothing that was not allowed', async () => {
   await fc.assert(
     fc.asyncProperty(programs, decisions, async (program, decided) => {
       const ledger = new Ledger()
@@ -135,7 +135,7 @@ test('law 5: everybody is asked once, and goes on when answered; nothing runs th
           await runtime.answer('s', { kind: 'approval', id, approved: isFine, input: part.input ?? null })
         } else if (isFine) await runtime.answer('s', { kind: 'tool-result', id, output: 'given' })
         else await runtime.answer('s', { kind: 'tool-result', id, error: 'not today' })
-        // Or somebody answers the next while the run goes on.
+        // Or the next answer arrives while the run continues.
         if (thenWaits) result = await run.result()
       }
       expect(result).toMatchObject({ status: 'completed', text: 'done 0' })

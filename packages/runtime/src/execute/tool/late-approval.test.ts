@@ -1,4 +1,4 @@
-// Rules about calls that are in the log already: another process made them, perhaps by other code.
+// Approval rules for calls that are already in the log, made by another process and perhaps by other code.
 
 import { Memory, memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
@@ -7,11 +7,11 @@ import { approve, begin, call, callsIn, closedIn, scripted, soundLog } from '../
 import { gate, testRuntime } from '../../api/test-runtime.fixture.ts'
 import type { Approval, ApprovalContext } from '../../define/approval.ts'
 import { tool } from '../../define/tool.ts'
-import { keeping } from '../agent/play.fixture.ts'
+import { recordingLogger } from '../agent/play.fixture.ts'
 
 const three = (name: string) => [1, 2, 3].map(n => call(name, `c${n}`, { n }))
 
-describe('a call that was cut off, whose tool has another rule by now', () => {
+describe('an interrupted call whose tool has another rule now', () => {
   const payer = (approval: Approval<{ n: number }> | undefined, execute: (input: { n: number }) => unknown) =>
     scripted('payer', [{ calls: three('pay') }, { text: 'Done.' }], {
       tools: [
@@ -25,7 +25,7 @@ describe('a call that was cut off, whose tool has another rule by now', () => {
       parallelCalls: 1,
     }).agent
 
-  /** What another process finds after one of these was at work for the first of its calls. */
+  /** The state after another process executed the first of these calls. */
   async function left(approval?: Approval<{ n: number }>) {
     const memory = new Memory()
     const begun = gate()
@@ -84,21 +84,21 @@ describe('a call that was cut off, whose tool has another rule by now', () => {
     expect(closedIn(log)).toEqual(['r/main/1', 'r/main/2'])
   })
 
-  test('runs where the rule decides that it may, and waits for a person where the rule throws', async () => {
+  test('runs if the rule allows it, and waits for a person if the rule throws', async () => {
     const store = await left()
     const ran: number[] = []
     const rule = ({ n }: { n: number }) => {
       if (n === 2) throw new Error('no idea')
       return { approved: true }
     }
-    const heir = testRuntime({ agents: [payer(rule, ({ n }) => ran.push(n))], store, logger: keeping().logger })
+    const heir = testRuntime({ agents: [payer(rule, ({ n }) => ran.push(n))], store, logger: recordingLogger().logger })
     expect((await heir.run('s', 'r').result()).pendings.map(({ id }) => id)).toEqual(['r::c2'])
     expect(ran).toEqual([1, 3])
     expect(await callsIn(heir)).toMatchObject({ c1: { approval: { approved: true, isAutomatic: true } } })
     await soundLog(heir)
   })
 
-  test('is not asked about by the process that asked before it was in the log', async () => {
+  test('is not reviewed again by the process that reviewed it', async () => {
     let count = 0
     const rule = () => {
       count++

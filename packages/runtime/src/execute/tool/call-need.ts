@@ -1,9 +1,9 @@
-// What an open call needs before it has an outcome, told from its part alone.
+// What an open call needs next, by its part alone.
 
 import type { ToolPart } from '@millrace/protocol'
 
-/** Somebody has to answer; or the call can run, or has to be settled as denied. */
-export type Need =
+/** It waits for an answer, can run, or has to be settled as denied. */
+export type CallNeed =
   | {
       readonly for: 'answer'
       readonly pending: string
@@ -14,15 +14,15 @@ export type Need =
   | { readonly for: 'denial' }
 
 /** What a call without an outcome needs next. */
-export function needOf({ state, approval, executor, toolCallId, deadline }: ToolPart): Need {
+export function callNeedOf({ state, approval, executor, toolCallId, deadline }: ToolPart): CallNeed {
   if (state === 'approval-requested' && approval) {
-    return wait('approval', approval.id, approval.deadline)
+    return waitForAnswer('approval', approval.id, approval.deadline)
   }
   if (state === 'approval-responded' && !approval?.approved) return { for: 'denial' }
-  return executor === 'client' ? wait('client-tool', toolCallId, deadline) : { for: 'run' }
+  return executor === 'client' ? waitForAnswer('client-tool', toolCallId, deadline) : { for: 'run' }
 }
 
-const wait = (kind: 'approval' | 'client-tool', id: string, deadline: number | undefined): Need => ({
+const waitForAnswer = (kind: 'approval' | 'client-tool', id: string, deadline: number | undefined): CallNeed => ({
   for: 'answer',
   pending: `${kind}:${id}`,
   kind,

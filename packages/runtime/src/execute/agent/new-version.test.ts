@@ -1,4 +1,4 @@
-// What another version of a program does with the sub-agents that the one before left at work.
+// What a new version of a program does with sub-agents that the old version started.
 
 import { Memory, memoryStore } from '@millrace/log'
 import { expect, test } from 'vitest'
@@ -44,7 +44,7 @@ test.each([
   expect(ran).toEqual([])
 })
 
-test.each([true, false])('a child whose call came to need approval waits for it: %s', async isApproved => {
+test.each([true, false])('a child whose call needs approval in the new version waits for it: %s', async isApproved => {
   const { ran, tool: pay } = counted('pay', true)
   const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
   const own = (approval: boolean) =>
