@@ -329,7 +329,7 @@ test.each<[unknown, string]>([
   [{ model, input: 'x', tools: [{}] }, 'useReason: tools.0: expected the result of tool()'],
   [{ model, input: 'x', toolExecution: { maxSteps: 0 } }, 'useReason: toolExecution.maxSteps: expected a whole number'],
   [{ model, input: 'x', toolExecution: { approval: { none: true } } }, 'there is no tool by the name none'],
-  [{ model, input: 'x', maxRetries: -1 }, 'useReason: maxRetries: expected a whole number from 0 on, found -1'],
+  [{ model, input: 'x', maxRetries: -1 }, 'useReason: maxRetries: expected a whole number of at least 0, found -1'],
   [{ model, input: 'x', reasoning: { maxTokens: 0 } }, 'reasoning.maxTokens: expected an integer of at least 1'],
 ])('what cannot be is refused before a model is asked: %#', async (options, message) => {
   const { given } = await asking(() => useReason(options as AnyReasonOptions).catch((error: Error) => error))

@@ -59,7 +59,10 @@ test('law 6: reports an output that is too large to the model, and the run conti
   ])
   const results = resultsIn(modelCalls[1] as never)
   expect(results['fits']).toEqual({ type: 'text', value: 'x'.repeat(8000) })
-  expect(results['large']).toMatchObject({ type: 'error-text', value: expect.stringMatching(/larger than the log/) })
+  expect(results['large']).toMatchObject({
+    type: 'error-text',
+    value: expect.stringMatching(/exceeds the size limit of the log/),
+  })
 })
 
 test('law 6: truncates an error text to what the smallest entry holds', async () => {
