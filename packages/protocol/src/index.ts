@@ -81,4 +81,4 @@ export * from './fold/view.ts'
 
 export { coalesce } from './entry/coalesce.ts'
 export { type BlobRef, type Entry, type GuestOrigin, isGuest, type Origin, type WriterOrigin } from './entry/entry.ts'
-export { DraftTracker, type LaneDraft, type LaneId } from './lane/draft-tracker.ts'
+export { DraftTracker, type LaneDraft, type LaneEntry, type LaneId } from './lane/draft-tracker.ts'

@@ -1,6 +1,4 @@
-// A session as it was: words as they came, calls, questions and answers, and what was taken back.
-
-import { type Entry, isGuest, isWord } from '@millrace/protocol'
+import { DraftTracker, type Entry, isGuest, isWord, type LaneDraft } from '@millrace/protocol'
 import { escapeControl, oneLine } from '../terminal/escape-control.ts'
 import type { Style, Terminal } from '../terminal/terminal.ts'
 import { chunkSummary, jsonOf, messageText } from './chunk-summary.ts'
@@ -16,15 +14,15 @@ interface BufferedText {
 const MOST = 120
 const MOST_NAME = 40
 
-/** Shows a session on a terminal, entry by entry. */
+/** Shows a session on a terminal, entry by entry: text as it came, calls, questions, answers and discards. */
 export class Transcript {
   readonly #terminal: Terminal
   readonly #screen: Screen
   readonly #tools = new Map<string, string>()
   readonly #buffered = new Map<string, BufferedText>()
-  /** How much of each lane could be taken back. */
-  readonly #drafts = new Map<string, number>()
-  /** Whose words were last, and of which part. */
+  /** The number of characters in each open draft. */
+  readonly #drafts = new DraftTracker<{ characters: number }>(() => ({ characters: 0 }))
+  /** The part that was written to last. */
   #speaking = ''
 
   constructor(terminal: Terminal, screen: Screen = new Screen(terminal)) {
@@ -32,18 +30,21 @@ export class Transcript {
     this.#screen = screen
   }
 
-  async show({ origin, chunk }: Entry): Promise<void> {
-    const own = isGuest(origin) ? SETTLED : `${origin.runId} ${origin.lane}`
+  async show(entry: Entry): Promise<void> {
+    const { origin, chunk } = entry
+    const ended = this.#drafts.apply(entry)
+    const draft = isGuest(origin) ? undefined : this.#drafts.get(origin)
     // A discard takes back words, never facts.
-    const lane = isWord(chunk) ? own : SETTLED
+    const lane = draft && isWord(chunk) ? draft.key : SETTLED
+    if (chunk.type !== 'step-discarded') for (const { key } of ended) await this.#seal(key)
     const name = isGuest(origin) ? origin.guest : origin.agentType
     switch (chunk.type) {
       case 'message':
         return this.#line(lane, `${chunk.role}: ${escapeControl(messageText(chunk.parts))}`, 'bold')
       case 'text-delta':
-        return this.#words(lane, name, chunk.id, chunk.delta)
+        return this.#words(draft, name, chunk.id, chunk.delta)
       case 'reasoning-delta':
-        return this.#words(lane, `${name} (thinks)`, chunk.id, chunk.delta, 'dim')
+        return this.#words(draft, `${name} (thinks)`, chunk.id, chunk.delta, 'dim')
       case 'text-end':
       case 'reasoning-end':
         return this.#ended(lane, chunk.id)
@@ -75,15 +76,9 @@ export class Transcript {
       case 'subagent-start':
         return this.#line(lane, `${name} hands over to ${chunk.agentType}`, 'cyan')
       case 'subagent-end':
-        await this.#flush(own)
         return this.#line(lane, `${chunk.agentType} is ${chunk.status}`, 'cyan')
-      case 'checkpoint-created':
-        await this.#flush(own)
-        this.#screen.seal(own)
-        this.#drafts.delete(own)
-        return undefined
       case 'step-discarded':
-        return this.#discarded(own, chunk.reason)
+        return this.#discarded(ended[0], chunk.reason)
       case 'rewind':
         return this.#line(
           SETTLED,
@@ -101,7 +96,6 @@ export class Transcript {
           'yellow',
         )
       case 'run-finished':
-        await this.#flush()
         return this.#line(SETTLED, `${chunk.status}${chunk.reason === undefined ? '' : `: ${chunk.reason}`}`, 'green')
       case 'source-url':
       case 'source-document':
@@ -134,9 +128,16 @@ export class Transcript {
     await this.#screen.line(lane, line, this.#terminal.paint(style, line))
   }
 
-  async #words(lane: string, name: string, id: string, delta: string, style?: Style): Promise<void> {
+  async #words(
+    draft: LaneDraft<{ characters: number }> | undefined,
+    name: string,
+    id: string,
+    delta: string,
+    style?: Style,
+  ): Promise<void> {
+    const lane = draft?.key ?? SETTLED
     const part = `${lane} ${id}`
-    this.#drafts.set(lane, (this.#drafts.get(lane) ?? 0) + delta.length)
+    if (draft) draft.kept.characters += delta.length
     if (!this.#terminal.isLive) {
       const buffered = this.#buffered.get(part) ?? { lane, name, text: '' }
       buffered.text += delta
@@ -171,14 +172,20 @@ export class Transcript {
     }
   }
 
-  async #discarded(lane: string, reason: string): Promise<void> {
-    // What was not whole is shown too, or nobody would see what is taken back.
+  async #seal(lane: string): Promise<void> {
     await this.#flush(lane)
-    await this.#screen.takeBack(lane)
-    const count = this.#drafts.get(lane) ?? 0
-    this.#drafts.delete(lane)
-    if (this.#speaking.startsWith(lane)) this.#speaking = ''
-    const what = count === 0 ? 'an attempt' : `${count} characters`
+    this.#screen.seal(lane)
+  }
+
+  async #discarded(draft: LaneDraft<{ characters: number }> | undefined, reason: string): Promise<void> {
+    if (draft) {
+      // Text that is still buffered is shown first, so that the reader sees what is taken back.
+      await this.#flush(draft.key)
+      await this.#screen.takeBack(draft.key)
+      if (this.#speaking.startsWith(draft.key)) this.#speaking = ''
+    }
+    const { characters = 0 } = draft?.kept ?? {}
+    const what = characters === 0 ? 'an attempt' : `${characters} characters`
     await this.#line(SETTLED, `${what} taken back (${reason})`, 'red')
   }
 }

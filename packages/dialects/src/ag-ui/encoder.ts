@@ -1,6 +1,16 @@
 import type { Usage } from '@millrace/protocol'
-import { type Chunk, type ChunkOf, type Json, messageIdOf, type Origin, type RunStatus } from '@millrace/protocol'
+import {
+  type Chunk,
+  type ChunkOf,
+  DraftTracker,
+  type Json,
+  type LaneId,
+  messageIdOf,
+  type Origin,
+  type RunStatus,
+} from '@millrace/protocol'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
+import { laneOf } from '../dialect/lane.ts'
 import type { AgUiUsage } from './event.ts'
 import {
   type AgUiEvent,
@@ -16,7 +26,7 @@ import {
 import { annotated, annotatedEnd } from './event-to-chunk.ts'
 import { PendingInterrupts } from './interrupts.ts'
 import { OpenParts } from './open-parts.ts'
-import { AgUiToolCalls, type RunAgent } from './tool-calls.ts'
+import { type AgUiDraft, AgUiToolCalls, type RunAgent } from './tool-calls.ts'
 import { messageOf, Transcript } from './transcript.ts'
 
 export interface AgUiEncoderOptions {
@@ -66,6 +76,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
   #transcript: Transcript | undefined
   #before: AgUiBefore | undefined
   readonly #calls: AgUiToolCalls
+  readonly #drafts = new DraftTracker<AgUiDraft>(({ lane }) => ({ lane, messages: new Map(), calls: new Set() }))
 
   constructor(options: AgUiEncoderOptions = {}) {
     this.#options = options
@@ -84,7 +95,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
   encode({ chunk, origin }: DecodedChunk): readonly AgUiEvent[] {
     this.#runId ??= origin?.runId ?? (chunk.type === 'run-requested' ? chunk.runId : '')
     const speaker = this.#speaker(origin)
-    const lane = origin?.lane ?? ''
+    const lane = laneOf(origin)
     return this.#said(signedByGuest(this.#events(chunk, speaker, lane, origin), origin))
   }
 
@@ -136,7 +147,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     return speaker
   }
 
-  #events(chunk: Chunk, speaker: RunAgent, lane: string, origin: Origin | undefined): readonly AgUiEvent[] {
+  #events(chunk: Chunk, speaker: RunAgent, lane: LaneId, origin: Origin | undefined): readonly AgUiEvent[] {
     if (!chunk.type.endsWith('-delta')) this.#waiting.follow(chunk, speaker.tag.subagentRunId)
     switch (chunk.type) {
       case 'text-delta':
@@ -150,7 +161,7 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
       case 'tool-input-delta':
       case 'tool-input-available':
       case 'tool-input-error':
-        return [...this.#untold(), ...this.#calls.input(chunk, speaker, lane)]
+        return [...this.#untold(), ...this.#calls.input(chunk, speaker, this.#drafts.open(lane).kept)]
       case 'tool-output-available':
         return chunk.preliminary ? [extension(chunk, speaker.tag)] : this.#calls.result(chunk, speaker, origin)
       case 'tool-output-error':
@@ -161,16 +172,15 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
       case 'state-patch':
         return [...this.#untold(), annotated({ type: 'STATE_DELTA', delta: chunk.patches, ...speaker.tag }, chunk)]
       case 'step-start':
-        return this.#step(chunk, speaker, lane, origin)
+        return this.#step(chunk, speaker, lane.lane, origin)
       case 'step-finish':
         if (chunk.usage) this.#used.add(chunk.usage, origin?.guest === undefined ? origin?.model : undefined)
         return [extension(chunk, speaker.tag)]
       case 'checkpoint-created':
-        this.#transcript?.seal(lane)
-        this.#calls.seal(lane)
-        return [extension(chunk, speaker.tag), ...(chunk.closesStep ? this.#open.endStep(lane) : NONE)]
+        this.#drafts.end({ chunk, origin: lane })
+        return [extension(chunk, speaker.tag), ...(chunk.closesStep ? this.#open.endStep(lane.lane) : NONE)]
       case 'step-discarded':
-        return [extension(chunk, speaker.tag), ...this.#discard(lane)]
+        return [extension(chunk, speaker.tag), ...this.#discard(chunk, lane)]
       case 'subagent-start':
         return this.#delegate(chunk, speaker)
       case 'subagent-end':
@@ -201,14 +211,15 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     return annotated({ type: 'CUSTOM', name, value: chunk.data as Json, ...tag }, chunk)
   }
 
-  #words(chunk: Words, speaker: RunAgent, lane: string): readonly AgUiEvent[] {
+  #words(chunk: Words, speaker: RunAgent, lane: LaneId): readonly AgUiEvent[] {
     const { id, type } = chunk
     if (speaker.named?.id !== id) speaker.named = { id, messageId: speaker.prefix + id }
     const { messageId } = speaker.named
     const role = type.startsWith('text') ? 'assistant' : 'reasoning'
     const isOpen = this.#open.isOpen(messageId, role)
+    const draft = this.#drafts.open(lane).kept
     if (isOpen && (type === 'text-delta' || type === 'reasoning-delta')) {
-      this.#transcript?.push(messageId, chunk.delta, lane)
+      this.#transcript?.push(messageId, chunk.delta, draft.messages)
       return [this.#delta(chunk, messageId, speaker)]
     }
     const events: AgUiEvent[] = []
@@ -218,13 +229,13 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     if (!isOpen) {
       events.push(
         ...this.#untold(),
-        ...this.#open.start(messageId, role, lane, speaker.tag, isStart ? stands : derived),
+        ...this.#open.start(messageId, role, lane.lane, speaker.tag, isStart ? stands : derived),
       )
       if (role === 'assistant') speaker.parent = messageId
-      this.#transcript?.open(messageId, role, lane, speaker.tag.subagentRunId)
+      this.#transcript?.open(messageId, role, draft.messages, speaker.tag.subagentRunId)
     }
     if (type === 'text-delta' || type === 'reasoning-delta') {
-      this.#transcript?.push(messageId, chunk.delta, lane)
+      this.#transcript?.push(messageId, chunk.delta, draft.messages)
       events.push(this.#delta(chunk, messageId, speaker))
     } else if (!isStart) events.push(...this.#open.end(messageId, role, stands))
     return events
@@ -249,11 +260,14 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     return this.#open.startStep(event, lane, annotated(event, chunk))
   }
 
-  #discard(lane: string): readonly AgUiEvent[] {
-    const closing = this.#open.endLane(lane)
-    for (const toolCallId of this.#calls.discard(lane)) this.#waiting.drop(toolCallId)
+  #discard(chunk: ChunkOf<'step-discarded'>, lane: LaneId): readonly AgUiEvent[] {
+    const closing = this.#open.endLane(lane.lane)
+    const draft = this.#drafts.end({ chunk, origin: lane })[0]?.kept
+    if (!draft) return closing
+    this.#calls.discard(draft)
+    for (const toolCallId of draft.calls) this.#waiting.drop(toolCallId)
     const reasonings = this.#transcript?.messages().filter(({ role }) => role === 'reasoning') ?? []
-    if (!this.#transcript?.discard(lane) || !this.#isTold) return closing
+    if (!this.#transcript?.discard(draft.messages) || !this.#isTold) return closing
     const messages = this.#transcript.messages()
     // Clients keep the reasonings that they have where they are told of none: so those that are gone are told as empty.
     const isLeft = messages.some(({ role }) => role === 'reasoning')

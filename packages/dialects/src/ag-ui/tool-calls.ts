@@ -3,7 +3,15 @@ import type { ToolResultChunk } from '../dialect/tool-result.ts'
 import { type AgUiEvent, derived, extension } from './event.ts'
 import { annotated, isToldByText, resultText, textOf, UNSETTLED } from './event-to-chunk.ts'
 import type { OpenParts } from './open-parts.ts'
-import type { Transcript } from './transcript.ts'
+import type { Transcript, TranscriptDraft } from './transcript.ts'
+
+/** What a lane wrote since its last commit. */
+export interface AgUiDraft {
+  readonly lane: string
+  readonly messages: TranscriptDraft
+  /** Ids of the calls that it made. */
+  readonly calls: Set<string>
+}
 
 /** One of the agents of a run. */
 export interface RunAgent {
@@ -26,8 +34,6 @@ export class AgUiToolCalls {
   readonly #results: ReadonlySet<string> | undefined
   /** The calls that have no result yet, and those who made them. */
   readonly #unsettled = new Map<string, RunAgent>()
-  /** The calls that each lane made since its last commit. */
-  readonly #drafted = new Map<string, Set<string>>()
   /** Results that people gave since the run waits: who goes on has not been told of them. */
   given: AgUiEvent[] = []
   transcript: Transcript | undefined
@@ -38,13 +44,13 @@ export class AgUiToolCalls {
     this.#results = results
   }
 
-  input(chunk: Inputs, speaker: RunAgent, lane: string): readonly AgUiEvent[] {
+  input(chunk: Inputs, speaker: RunAgent, draft: AgUiDraft): readonly AgUiEvent[] {
     const { toolCallId, type } = chunk
     const { tag } = speaker
     const call = this.#open.call(toolCallId)
     const isNew = call === undefined && !this.#unsettled.has(toolCallId)
     if (type === 'tool-input-start')
-      return [isNew ? annotated(this.#start(chunk, speaker, lane), chunk) : extension(chunk, tag)]
+      return [isNew ? annotated(this.#start(chunk, speaker, draft), chunk) : extension(chunk, tag)]
     if (type === 'tool-input-delta') {
       const { delta } = chunk
       if (!call) return [extension(chunk, tag)]
@@ -53,7 +59,7 @@ export class AgUiToolCalls {
       return [annotated({ type: 'TOOL_CALL_ARGS', toolCallId, delta, ...tag }, chunk)]
     }
     const { toolName = '' } = chunk
-    const events = isNew ? [derived(this.#start({ toolCallId, toolName }, speaker, lane))] : []
+    const events = isNew ? [derived(this.#start({ toolCallId, toolName }, speaker, draft))] : []
     const opened = this.#open.call(toolCallId)
     if (type === 'tool-input-error') return [...events, ...this.result(chunk, speaker, undefined)]
     if (!opened) return [extension(chunk, tag)]
@@ -81,17 +87,9 @@ export class AgUiToolCalls {
     return [...closing, annotated(event, chunk, { output })]
   }
 
-  /** A lane commits: its calls stay. */
-  seal(lane: string): void {
-    this.#drafted.delete(lane)
-  }
-
-  /** Forgets the calls that a lane made since its last commit; tells which. */
-  discard(lane: string): Iterable<string> {
-    const drafted = this.#drafted.get(lane) ?? []
-    this.#drafted.delete(lane)
-    for (const toolCallId of drafted) this.#unsettled.delete(toolCallId)
-    return drafted
+  /** Forgets the calls of a draft that was taken back. */
+  discard({ calls }: AgUiDraft): void {
+    for (const toolCallId of calls) this.#unsettled.delete(toolCallId)
   }
 
   /** The run is over: what has no result has none to come. */
@@ -104,16 +102,14 @@ export class AgUiToolCalls {
   #start(
     { toolCallId, toolName }: { readonly toolCallId: string; readonly toolName: string },
     speaker: RunAgent,
-    lane: string,
+    draft: AgUiDraft,
   ): AgUiEvent {
     speaker.parent ??= `${speaker.prefix}call:${toolCallId}`
     const { parent, tag } = speaker
     this.#unsettled.set(toolCallId, speaker)
-    const drafted = this.#drafted.get(lane)
-    if (drafted) drafted.add(toolCallId)
-    else this.#drafted.set(lane, new Set([toolCallId]))
-    this.transcript?.call(parent, toolCallId, toolName, lane, tag.subagentRunId)
-    return this.#open.startCall({ toolCallId, toolName, parent, lane, tag })
+    draft.calls.add(toolCallId)
+    this.transcript?.call(parent, toolCallId, toolName, draft.messages, tag.subagentRunId)
+    return this.#open.startCall({ toolCallId, toolName, parent, lane: draft.lane, tag })
   }
 
   #result(toolCallId: string, content: string, { prefix, tag }: RunAgent): AgUiEvent {

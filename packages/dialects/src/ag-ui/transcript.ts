@@ -11,20 +11,21 @@ interface TranscriptLine {
   readonly calls: Map<string, { readonly name: string; text: string }>
 }
 
-/** What a draft did to a message: how long its text was before, and which calls it added. */
+/** How to take a draft back from a message: the length of its text before, and the calls that the draft added. */
 interface Undo {
   readonly length: number | undefined
   readonly calls: Set<string>
 }
 
-/** What was said in a run, after what was there before it. */
+/** What a draft changed, by message id. */
+export type TranscriptDraft = Map<string, Undo>
+
+/** The messages of a run, after those before it. */
 export class Transcript {
   readonly #before: readonly AgUiMessage[]
   readonly #lines = new Map<string, TranscriptLine | AgUiMessage>()
   readonly #owners = new Map<string, TranscriptLine>()
   readonly #results = new Map<string, AgUiMessage[]>()
-  /** What each lane said since its last commit, by message. */
-  readonly #drafts = new Map<string, Map<string, Undo>>()
 
   constructor(before: readonly AgUiMessage[]) {
     this.#before = before
@@ -36,23 +37,23 @@ export class Transcript {
   }
 
   /** A message that grows is open now. */
-  open(id: string, role: TranscriptLine['role'], lane: string, subagentRunId?: string): void {
-    this.#line(id, role, lane, subagentRunId).content ??= ''
+  open(id: string, role: TranscriptLine['role'], draft: TranscriptDraft, subagentRunId?: string): void {
+    this.#line(id, role, draft, subagentRunId).content ??= ''
   }
 
-  push(id: string, delta: string, lane: string): void {
+  push(id: string, delta: string, draft: TranscriptDraft): void {
     const line = this.#lines.get(id) as TranscriptLine | undefined
     if (line === undefined) return
-    this.#touch(line, lane)
+    touch(line, draft)
     line.content = `${line.content ?? ''}${delta}`
   }
 
-  call(parent: string, toolCallId: string, name: string, lane: string, subagentRunId?: string): void {
+  call(parent: string, toolCallId: string, name: string, draft: TranscriptDraft, subagentRunId?: string): void {
     if (this.#owners.has(toolCallId)) return
-    const line = this.#line(parent, 'assistant', lane, subagentRunId)
+    const line = this.#line(parent, 'assistant', draft, subagentRunId)
     line.calls.set(toolCallId, { name, text: '' })
     this.#owners.set(toolCallId, line)
-    this.#drafts.get(lane)?.get(parent)?.calls.add(toolCallId)
+    draft.get(parent)?.calls.add(toolCallId)
   }
 
   args(toolCallId: string, delta: string): void {
@@ -67,16 +68,8 @@ export class Transcript {
     else this.#results.set(owner, [message])
   }
 
-  /** A lane commits: what it said stays. */
-  seal(lane: string): void {
-    this.#drafts.delete(lane)
-  }
-
-  /** Takes back what a lane said since its last commit; whether there was anything. */
-  discard(lane: string): boolean {
-    const draft = this.#drafts.get(lane)
-    this.#drafts.delete(lane)
-    if (!draft) return false
+  /** Takes back a draft. Returns whether it changed a message. */
+  discard(draft: TranscriptDraft): boolean {
     for (const [id, { length, calls }] of draft) {
       const line = this.#lines.get(id) as TranscriptLine
       for (const call of calls) {
@@ -86,7 +79,7 @@ export class Transcript {
       line.content = length === undefined ? undefined : line.content?.slice(0, length)
       if (line.content === undefined && line.calls.size === 0) this.#lines.delete(id)
     }
-    return true
+    return draft.size > 0
   }
 
   /** All that there is, oldest first. */
@@ -98,19 +91,17 @@ export class Transcript {
     return [...this.#before, ...said]
   }
 
-  #line(id: string, role: TranscriptLine['role'], lane: string, subagentRunId?: string): TranscriptLine {
+  #line(id: string, role: TranscriptLine['role'], draft: TranscriptDraft, subagentRunId?: string): TranscriptLine {
     const found = this.#lines.get(id) as TranscriptLine | undefined
     const line: TranscriptLine = found ?? { id, role, subagentRunId, content: undefined, calls: new Map() }
     if (!found) this.#lines.set(id, line)
-    this.#touch(line, lane)
+    touch(line, draft)
     return line
   }
+}
 
-  #touch(line: TranscriptLine, lane: string): void {
-    const draft = this.#drafts.get(lane) ?? new Map<string, Undo>()
-    this.#drafts.set(lane, draft)
-    if (!draft.has(line.id)) draft.set(line.id, { length: line.content?.length, calls: new Set() })
-  }
+function touch(line: TranscriptLine, draft: TranscriptDraft): void {
+  if (!draft.has(line.id)) draft.set(line.id, { length: line.content?.length, calls: new Set() })
 }
 
 function shown({ id, role, subagentRunId, content, calls }: TranscriptLine): AgUiMessage {

@@ -1,5 +1,14 @@
-import { type Chunk, isWord, messageIdOf, type Origin } from '@millrace/protocol'
+import {
+  type Chunk,
+  DraftTracker,
+  isWord,
+  type LaneEntry,
+  type LaneId,
+  messageIdOf,
+  type Origin,
+} from '@millrace/protocol'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
+import { laneOf } from '../dialect/lane.ts'
 import { supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
 import { chunkOf, eventOf, type UIMessageChunk } from './chunk.ts'
 import { derived, isAnswer, streamedInput, unanswered, unansweredBy } from './derived.ts'
@@ -38,8 +47,8 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
   readonly #step = new Step()
   /** Under which names something is kept; and what says of those that wait for an answer that there will be none. */
   readonly #names = new Map<string, Chunk | undefined>()
-  /** What lanes have said of the message itself, and not committed: clients cannot take metadata back. */
-  readonly #metadata = new Map<string, UIMessageChunk[]>()
+  /** The metadata that each lane wrote since its last commit. Sent once committed, since clients cannot take metadata back. */
+  readonly #metadata = new DraftTracker<UIMessageChunk[]>(() => [])
   /** Whether nothing was said since somebody went on. */
   #isIdle = false
 
@@ -115,14 +124,12 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
       case 'step-start':
         return this.#stepStart(chunk, lane)
       case 'step-discarded':
-        return [extension({ chunk }), ...this.#discard(lane)]
+        return [extension({ chunk }), ...this.#discard({ chunk, origin: lane })]
       case 'checkpoint-created':
-        this.#step.seal(lane)
-        return [extension({ chunk }), ...this.#kept(lane)]
+        this.#step.seal({ chunk, origin: lane })
+        return [extension({ chunk }), ...this.#kept({ chunk, origin: lane })]
       case 'message-metadata': {
-        const events = this.#metadata.get(lane) ?? []
-        events.push(derived(eventOf(chunk) as UIMessageChunk))
-        this.#metadata.set(lane, events)
+        this.#metadata.open(lane).kept.push(derived(eventOf(chunk) as UIMessageChunk))
         return [extension({ chunk })]
       }
       case 'error':
@@ -145,8 +152,8 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
     }
   }
 
-  #stepStart(chunk: Chunk, lane: string): readonly UIMessageChunk[] {
-    const events = this.#blocks.close(lane).map(derived)
+  #stepStart(chunk: Chunk, lane: LaneId): readonly UIMessageChunk[] {
+    const events = this.#blocks.close(lane.lane).map(derived)
     // A mark would part what others may still take back from what they say next: they cannot take back what lies before it.
     if (this.#isStepAgain || this.#step.isHeldFrom(lane)) {
       this.#isStepAgain = false
@@ -162,7 +169,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
 
   /** What says that all that is open is over, but for calls. */
   #closed(): UIMessageChunk[] {
-    const events = [...this.#metadata.keys()].flatMap(lane => this.#kept(lane))
+    const events = this.#kept()
     events.push(...this.#blocks.close().map(derived))
     if (this.#isStepOpen) events.push(derived({ type: 'finish-step' }))
     this.#isStepOpen = false
@@ -185,11 +192,9 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
     return events
   }
 
-  /** What a lane has said of the message, once it stays. */
-  #kept(lane: string): readonly UIMessageChunk[] {
-    const events = this.#metadata.get(lane) ?? NONE
-    this.#metadata.delete(lane)
-    return events
+  /** The metadata of the drafts that a commit seals, or of all. */
+  #kept(commit?: LaneEntry): UIMessageChunk[] {
+    return this.#metadata.end(commit).flatMap(({ kept }) => kept)
   }
 
   #finish(chunk: Extract<Chunk, { type: 'finish' }>): UIMessageChunk {
@@ -211,7 +216,7 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
     const event = isKnown ? eventOf(chunk) : undefined
     if (event === undefined) return this.#extension(chunk, origin)
     const events = this.#aboutCall(event, chunk) ?? [this.#with(event, chunk)]
-    const first = this.#blocks.take(event, laneOf(origin))
+    const first = this.#blocks.take(event, laneOf(origin).lane)
     if (first) events.unshift(derived(first))
     this.#keep(events, chunk, origin)
     return events
@@ -267,10 +272,10 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
     }
   }
 
-  /** Takes back what a lane said since its last commit: all of the step, and what is left of it again. */
-  #discard(lane: string): UIMessageChunk[] {
-    this.#metadata.delete(lane)
-    const discarded = this.#step.discard(lane)
+  /** Takes back a lane's draft: resets the step, and sends again what is left of it. */
+  #discard(discard: LaneEntry): UIMessageChunk[] {
+    this.#metadata.end(discard)
+    const discarded = this.#step.discard(discard)
     this.#isStepAgain = this.#isStepOpen && this.#step.isEmpty
     if (discarded === undefined) return []
     for (const event of discarded.gone) if (OPENS_CALL.has(event.type)) this.#calls.forget(callOf(event))
@@ -291,8 +296,6 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
 const OPENS_CALL: ReadonlySet<string> = new Set(['tool-input-start', 'tool-input-available', 'tool-input-error'])
 
 const callOf = (event: UIMessageChunk): string => (event as { toolCallId: string }).toolCallId
-
-const laneOf = (origin: Origin | undefined): string => origin?.lane ?? ''
 
 /** Whether a delta says no more than its words. */
 function isBare(chunk: Chunk): boolean {

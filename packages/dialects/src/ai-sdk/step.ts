@@ -1,3 +1,5 @@
+import { DraftTracker, type LaneEntry, type LaneId } from '@millrace/protocol'
+import { isSameLane } from '@millrace/protocol/internal'
 import type { UIMessageChunk } from './chunk.ts'
 
 interface StepEvent {
@@ -10,8 +12,8 @@ interface StepEvent {
  */
 export class Step {
   #said: StepEvent[] = []
-  /** What each lane has said and not committed. */
-  readonly #drafts = new Map<string, StepEvent[]>()
+  /** The events of each lane since its last commit. */
+  readonly #drafts = new DraftTracker<StepEvent[]>(() => [])
   /** The last of each data that lies before this step: what is said under its id here replaces it there. */
   readonly #before = new Map<string, UIMessageChunk>()
 
@@ -23,31 +25,32 @@ export class Step {
     return this.#said.length === 0
   }
 
-  /** Whether another lane than this one may still take something back. */
-  isHeldFrom(lane: string): boolean {
-    return this.#drafts.size > (this.#drafts.has(lane) ? 1 : 0)
+  /** Whether another lane than this one has an open draft. */
+  isHeldFrom(lane: LaneId): boolean {
+    return this.#drafts.drafts.some(draft => !isSameLane(draft.lane, lane))
   }
 
-  /** Takes in what was said, as part of a lane's draft or for good. */
-  add(event: UIMessageChunk, draftOf?: string): void {
+  /** Adds an event, to the draft of a lane or for good. */
+  add(event: UIMessageChunk, lane?: LaneId): void {
     const kept = { event }
     this.#said.push(kept)
-    if (draftOf === undefined) return
-    const draft = this.#drafts.get(draftOf)
-    if (draft) draft.push(kept)
-    else this.#drafts.set(draftOf, [kept])
+    if (lane) this.#drafts.open(lane).kept.push(kept)
   }
 
-  /** What a lane has said stays. */
-  seal(lane: string): void {
-    this.#drafts.delete(lane)
+  /** Seals the draft that a commit ends. */
+  seal(commit: LaneEntry): void {
+    this.#drafts.end(commit)
   }
 
-  /** Takes back a lane's draft: what was in it, and what has to be said again; undefined where it was empty. */
-  discard(lane: string): { readonly gone: readonly UIMessageChunk[]; readonly again: UIMessageChunk[] } | undefined {
-    const draft = this.#drafts.get(lane)
+  /**
+   * Takes back the draft that a discard ends. Returns its events, and those that clients have to be sent again. Returns undefined if
+   * there was no draft.
+   */
+  discard(
+    discard: LaneEntry,
+  ): { readonly gone: readonly UIMessageChunk[]; readonly again: UIMessageChunk[] } | undefined {
+    const draft = this.#drafts.end(discard)[0]?.kept
     if (draft === undefined) return undefined
-    this.#drafts.delete(lane)
     const lost = new Set(draft)
     this.#said = this.#said.filter(kept => !lost.has(kept))
     const gone = draft.map(({ event }) => event)
@@ -63,7 +66,7 @@ export class Step {
       if (key !== undefined) this.#before.set(key, event)
     }
     this.#said = []
-    this.#drafts.clear()
+    this.#drafts.end()
   }
 }
 

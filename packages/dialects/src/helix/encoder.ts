@@ -1,5 +1,7 @@
-import { type Chunk, type ChunkOf, isWord, type Json, type Origin } from '@millrace/protocol'
+import { type Chunk, type ChunkOf, DraftTracker, isWord, type Json, type LaneId } from '@millrace/protocol'
+import { isSameLane, laneKeyOf } from '@millrace/protocol/internal'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
+import { laneOf } from '../dialect/lane.ts'
 import { type Supplement, supplementOf } from '../dialect/supplement.ts'
 import type { BaseChunk, ResyncReason, StreamChunk } from './chunk.ts'
 import type { StreamChunkEvent, StreamEvent } from './event.ts'
@@ -32,7 +34,7 @@ interface HelixCall {
 interface Thought {
   readonly id: string
   readonly base: BaseChunk
-  readonly lane: string
+  readonly lane: LaneId
   readonly pieces: string[]
 }
 
@@ -54,8 +56,8 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   readonly #stepIds = new Map<string, string>()
   /** Of each lane, what a discard goes back to. */
   readonly #commits = new Map<string, ResyncPlace>()
-  /** The lanes that have said something which may be taken back. */
-  readonly #drafts = new Set<string>()
+  /** The lanes that wrote something since their last commits. */
+  readonly #drafts = new DraftTracker<undefined>(() => undefined)
   #start: ResyncPlace = NOWHERE
   #messages = 0
   #isSuperseded = false
@@ -120,7 +122,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     const lane = laneOf(told.origin)
     const { base } = about
     // That a message begins is nothing to take back.
-    if (chunk.type !== 'start' && isWord(chunk)) this.#drafts.add(lane)
+    if (chunk.type !== 'start' && isWord(chunk)) this.#drafts.open(lane)
     if (chunk.type !== 'step-discarded' && chunk.type !== 'executor-superseded') this.#isSuperseded = false
     switch (chunk.type) {
       case 'reasoning-start':
@@ -207,7 +209,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     this.#calls.clear()
     this.#stepIds.clear()
     this.#commits.clear()
-    this.#drafts.clear()
+    this.#drafts.end()
     return events
   }
 
@@ -233,13 +235,18 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   #commit(
     chunk: ChunkOf<'checkpoint-created'>,
     about: About,
-    lane: string,
+    lane: LaneId,
     { sequence = 0 }: DecodedChunk,
   ): readonly StreamChunkEvent[] {
     const { base, runId, stepId } = about
     const { checkpointId, stepCount = base.step, closesStep } = chunk
-    this.#drafts.delete(lane)
-    this.#commits.set(lane, { checkpointId, stepCount, messageCount: this.#messages, fromSequence: sequence })
+    this.#drafts.end({ chunk, origin: lane })
+    this.#commits.set(laneKeyOf(lane), {
+      checkpointId,
+      stepCount,
+      messageCount: this.#messages,
+      fromSequence: sequence,
+    })
     const event = said(chunk, about)
     if (!closesStep) return [event]
     return [event, derived({ type: 'step_committed', runId, stepId, checkpointId, ...base })]
@@ -248,16 +255,16 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   #discard(
     chunk: ChunkOf<'step-discarded'>,
     about: About,
-    lane: string,
+    lane: LaneId,
     { sequence = 0 }: DecodedChunk,
   ): readonly StreamChunkEvent[] {
-    for (const [key, thought] of this.#thoughts) if (thought.lane === lane) this.#thoughts.delete(key)
-    const place = { ...(this.#commits.get(lane) ?? this.#start), ...this.#options.placeOf?.(sequence) }
+    for (const [key, thought] of this.#thoughts) if (isSameLane(thought.lane, lane)) this.#thoughts.delete(key)
+    const place = { ...(this.#commits.get(laneKeyOf(lane)) ?? this.#start), ...this.#options.placeOf?.(sequence) }
     this.#messages = place.messageCount
     const reason = this.#isSuperseded ? 'crash_recovery' : 'retry'
     const event = said(chunk, about)
     // Who has had nothing of it has nothing to read again (law 3).
-    return this.#drafts.delete(lane) ? [event, resync(place, reason, about.base)] : [event]
+    return this.#drafts.end({ chunk, origin: lane }).length > 0 ? [event, resync(place, reason, about.base)] : [event]
   }
 
   #rewind(chunk: ChunkOf<'rewind'>, { base }: About, { sequence = 0 }: DecodedChunk): readonly StreamChunkEvent[] {
@@ -269,8 +276,6 @@ export class HelixEncoder implements Encoder<StreamEvent> {
 
 /** What Helix calls it to put another message in the place of one, and to go back to a checkpoint. */
 const RESYNCS: { readonly [reason: string]: ResyncReason } = { retry: 'retry', edit: 'branch' }
-
-const laneOf = (origin: Origin | undefined): string => origin?.lane ?? ''
 
 const thoughtOf = ({ agentId }: BaseChunk, id: string): string => `${agentId} ${id}`
 

@@ -1,5 +1,4 @@
-// What a lane has said since its last commit, and would have to be taken back: as little of it as that takes.
-
+import { DraftTracker, type LaneEntry, type LaneId } from '@millrace/protocol'
 import type { KortyxChunk, StructuredDataChunk } from './chunk.ts'
 
 type StructuredEvent = StructuredDataChunk | Extract<KortyxChunk, { type: 'structured-data-invalidated' }>
@@ -26,43 +25,41 @@ interface Taken {
 
 const NOTHING: Taken = { texts: [], calls: [], streams: [] }
 
-/** The drafts of all lanes. */
+/** Ids of what lanes wrote since their last commits, as far as a discard needs them. */
 export class Drafts {
-  readonly #lanes = new Map<string, Draft>()
+  readonly #lanes = new DraftTracker<Draft>(() => ({ texts: new Set(), calls: new Set(), streams: new Set() }))
   readonly #streams = new Map<string, Stream>()
 
-  text(lane: string, id: string): void {
-    this.#of(lane).texts.add(id)
+  text(lane: LaneId, id: string): void {
+    this.#lanes.open(lane).kept.texts.add(id)
   }
 
-  call(lane: string, toolCallId: string): void {
-    this.#of(lane).calls.add(toolCallId)
+  call(lane: LaneId, toolCallId: string): void {
+    this.#lanes.open(lane).kept.calls.add(toolCallId)
   }
 
-  structured(lane: string, event: StructuredEvent): void {
+  structured(lane: LaneId, event: StructuredEvent): void {
     const { streamId } = event
     const stream = this.#streams.get(streamId)
     if (stream) stream.events.push(event)
     else this.#streams.set(streamId, { events: [event], sealed: 0 })
-    this.#of(lane).streams.add(streamId)
+    this.#lanes.open(lane).kept.streams.add(streamId)
   }
 
-  /** What a lane said stays. */
-  seal(lane: string): void {
-    for (const streamId of this.#lanes.get(lane)?.streams ?? []) {
+  /** Seals the drafts that a commit ends. */
+  seal(commit: LaneEntry): void {
+    for (const streamId of this.#lanes.end(commit).flatMap(({ kept }) => [...kept.streams])) {
       const stream = this.#streams.get(streamId)
       const last = stream?.events.at(-1)
       if (stream === undefined || last === undefined || isOver(last)) this.#streams.delete(streamId)
       else stream.sealed = stream.events.length
     }
-    this.#lanes.delete(lane)
   }
 
-  /** What a lane said is taken back. */
-  discard(lane: string): Taken {
-    const draft = this.#lanes.get(lane)
+  /** Takes back the draft that a discard ends. */
+  discard(discard: LaneEntry): Taken {
+    const draft = this.#lanes.end(discard)[0]?.kept
     if (!draft) return NOTHING
-    this.#lanes.delete(lane)
     const streams = [...draft.streams].map(streamId => {
       const { events, sealed } = this.#streams.get(streamId) ?? { events: [], sealed: 0 }
       events.length = sealed
@@ -78,14 +75,6 @@ export class Drafts {
       const last = events.at(-1)
       if (last !== undefined && !isOver(last)) yield* events
     }
-  }
-
-  #of(lane: string): Draft {
-    const known = this.#lanes.get(lane)
-    if (known) return known
-    const draft = { texts: new Set<string>(), calls: new Set<string>(), streams: new Set<string>() }
-    this.#lanes.set(lane, draft)
-    return draft
   }
 }
 

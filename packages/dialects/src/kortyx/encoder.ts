@@ -1,5 +1,6 @@
-import type { Chunk, Origin } from '@millrace/protocol'
+import type { Chunk, LaneEntry, LaneId, Origin } from '@millrace/protocol'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
+import { laneOf } from '../dialect/lane.ts'
 import { type Supplement, supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
 import { isToolResult } from '../dialect/tool-result.ts'
 import { chunkOf, type DoneData, EXTENSION, type KortyxChunk, type KortyxExtension, textOf } from './chunk.ts'
@@ -72,13 +73,13 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
       if (isToolResult(chunk)) this.#desk.settled(chunk.toolCallId)
       return [extension({ chunk, origin })]
     }
-    const lane = origin?.lane ?? ''
+    const lane = laneOf(origin)
     switch (chunk.type) {
       case 'step-discarded':
-        return [extension({ chunk }), ...this.#discard(lane)]
+        return [extension({ chunk }), ...this.#discard({ chunk, origin: lane })]
       case 'checkpoint-created':
         this.#checkpointId = chunk.checkpointId
-        this.#drafts.seal(lane)
+        this.#drafts.seal({ chunk, origin: lane })
         return [extension({ chunk })]
       case 'error':
         this.#error = chunk.message
@@ -114,7 +115,7 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
 
   #text(
     chunk: Extract<Chunk, { type: 'text-start' | 'text-delta' | 'text-end' }>,
-    lane: string,
+    lane: LaneId,
     origin: Origin | undefined,
   ): KortyxChunk[] {
     const { type, id } = chunk
@@ -146,7 +147,7 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
   }
 
   /** How Kortyx says a chunk, as well as it can; undefined where it has nothing for it. */
-  #event(chunk: Chunk, lane: string, node: string | undefined): KortyxChunk | undefined {
+  #event(chunk: Chunk, lane: LaneId, node: string | undefined): KortyxChunk | undefined {
     const about = node === undefined ? {} : { node }
     switch (chunk.type) {
       case 'session':
@@ -204,9 +205,9 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
     }
   }
 
-  /** Takes back what a lane said since its last commit, as far as Kortyx can: words that were shown stay, and what comes in their place is another text. */
-  #discard(lane: string): KortyxChunk[] {
-    const { texts, calls, streams } = this.#drafts.discard(lane)
+  /** Takes back a lane's draft as far as Kortyx can: words that were shown stay, and the next attempt begins another text. */
+  #discard(discard: LaneEntry): KortyxChunk[] {
+    const { texts, calls, streams } = this.#drafts.discard(discard)
     const events = this.#closed(texts)
     for (const id of texts) this.#renamed.set(id, `${id}~${++this.#renames}`)
     for (const toolCallId of calls) {

@@ -1,5 +1,6 @@
-import type { Chunk, ChunkOf, Json, Origin } from '@millrace/protocol'
+import { type Chunk, type ChunkOf, DraftTracker, type Json, type LaneEntry, type Origin } from '@millrace/protocol'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
+import { laneOf } from '../dialect/lane.ts'
 import { supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
 import {
   type DoneStreamChunk,
@@ -56,8 +57,8 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
   readonly #refused = new Map<string, string>()
   /** What waits is told at the end of the stream, when it is certain that it does: a client that comes late must not execute again what was answered. */
   readonly #waiting = new TanstackPendings()
-  /** Drafts: the calls that a lane told of since its last commit. */
-  readonly #drafts = new Map<string | undefined, string[]>()
+  /** The calls that each lane made since its last commit. */
+  readonly #drafts = new DraftTracker<string[]>(() => [])
   #thought = ''
   #indices = 0
   /** Whether something was said since the last `done`, or that promised more. */
@@ -140,10 +141,10 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
       case 'step-finish':
         return this.#done(doneOf(chunk), chunk)
       case 'step-discarded':
-        this.#discard(origin?.lane)
+        this.#discard({ chunk, origin: laneOf(origin) })
         return this.#extension(chunk)
       case 'checkpoint-created':
-        this.#drafts.delete(origin?.lane)
+        this.#drafts.end({ chunk, origin: laneOf(origin) })
         return this.#extension(chunk)
       default:
         this.#hear(chunk)
@@ -210,9 +211,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     if (this.#open.size === 0) this.#indices = 0
     const call = { toolName, said: '', isTakenBack: false, index: this.#indices++ }
     this.#calls.set(toolCallId, call)
-    const draft = this.#drafts.get(origin?.lane)
-    if (draft) draft.push(toolCallId)
-    else this.#drafts.set(origin?.lane, [toolCallId])
+    this.#drafts.open(laneOf(origin)).kept.push(toolCallId)
     return call
   }
 
@@ -281,15 +280,14 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     }
   }
 
-  /** What a lane's draft told of calls stays on the screen: clients have no way back. */
-  #discard(lane: string | undefined): void {
-    for (const toolCallId of this.#drafts.get(lane) ?? []) {
+  /** Clients cannot take back calls: those of the discarded draft stay on the screen. */
+  #discard(discard: LaneEntry): void {
+    for (const toolCallId of this.#drafts.end(discard)[0]?.kept ?? []) {
       const call = this.#calls.get(toolCallId)
       if (call) call.isTakenBack = true
       this.#refused.delete(toolCallId)
       this.#waiting.drop(toolCallId)
     }
-    this.#drafts.delete(lane)
   }
 
   #say(event: Bare, chunk: Chunk, ...known: readonly (Chunk | undefined)[]): void {

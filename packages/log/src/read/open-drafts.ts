@@ -1,71 +1,52 @@
-// The drafts of a log: which lanes have words since their last commit. A snapshot carries them, so that whoever takes a run over need not read
-// all of it to know what to take back.
+import { DraftTracker, type Entry, isGuest, isWord, type Usage, type WriterOrigin } from '@millrace/protocol'
 
-import { type Entry, isGuest, isWord, type Usage, type WriterOrigin } from '@millrace/protocol'
-
-/** A lane's words since its last commit. */
+/** A lane's words since its last commit. Snapshots carry it. */
 export interface OpenDraft {
-  /** Who wrote the first word. */
+  /** The origin of its first word. */
   readonly origin: WriterOrigin
-  /** Where that is. */
+  /** The sequence of its first word. */
   readonly from: number
-  /** What its model call used, where that is known already: a draft holds one attempt. */
+  /** Token usage of its model call, once known. A draft holds one attempt. */
   usage?: Usage
 }
 
-/** A name for a lane of a run's agent. */
-export const laneOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringify([runId, lane, agentId])
-
+/**
+ * The open drafts at a position of a log. Snapshots carry them, so that a driver that takes a run over knows what to discard
+ * without reading the whole run.
+ */
 export class OpenDrafts {
-  readonly #drafts = new Map<string, OpenDraft>()
+  readonly #tracker = new DraftTracker<OpenDraft, WriterOrigin>(origin => ({ origin, from: this.#sequence }))
+  #sequence = 0
 
-  /** Goes on from the drafts of a place. */
+  /** Continues from the drafts of a snapshot. */
   constructor(drafts: readonly OpenDraft[] = []) {
-    for (const draft of drafts) this.#drafts.set(laneOf(draft.origin), { ...draft })
+    for (const { origin, from, usage } of drafts) {
+      this.#sequence = from
+      const { kept } = this.#tracker.open(origin)
+      if (usage) kept.usage = usage
+    }
   }
 
-  /** All of them, as a snapshot carries them. */
+  /** All open drafts, in the order in which they opened. */
   get drafts(): OpenDraft[] {
-    return [...this.#drafts.values()]
+    return this.#tracker.drafts.map(({ kept }) => kept)
   }
 
-  /** Those of a run. */
+  /** The open drafts of a run. */
   of(runId: string): OpenDraft[] {
     return this.drafts.filter(({ origin }) => origin.runId === runId)
   }
 
-  /** Takes an entry into account; tells to which draft a word belongs, and which one a discard takes back. */
-  add({ origin, chunk, sequence }: Entry): OpenDraft | undefined {
+  /** Applies an entry. Returns the draft that a word belongs to, or the draft that a discard takes back. */
+  add(entry: Entry): OpenDraft | undefined {
+    const { origin, chunk, sequence } = entry
+    this.#sequence = sequence
+    const [ended] = this.#tracker.apply(entry)
+    if (chunk.type === 'step-discarded') return ended?.kept
     if (isGuest(origin)) return undefined
-    const name = laneOf(origin)
-    let draft = this.#drafts.get(name)
-    if (isWord(chunk)) {
-      draft ??= { origin, from: sequence }
-      this.#drafts.set(name, draft)
-      return draft
-    }
-    switch (chunk.type) {
-      case 'step-discarded':
-        this.#drafts.delete(name)
-        return draft
-      case 'checkpoint-created':
-        this.#drafts.delete(name)
-        break
-      case 'step-finish':
-        if (draft && chunk.usage) draft.usage = chunk.usage
-        break
-      case 'subagent-end':
-        this.#seal(({ runId, agentId }) => runId === origin.runId && agentId === chunk.agentId)
-        break
-      case 'run-finished':
-        this.#seal(({ runId }) => runId === origin.runId)
-        break
-      default:
-    }
+    const draft = this.#tracker.get(origin)?.kept
+    if (isWord(chunk)) return draft
+    if (chunk.type === 'step-finish' && draft && chunk.usage) draft.usage = chunk.usage
     return undefined
-  }
-
-  #seal(isOf: (origin: WriterOrigin) => boolean): void {
-    for (const [name, { origin }] of this.#drafts) if (isOf(origin)) this.#drafts.delete(name)
   }
 }

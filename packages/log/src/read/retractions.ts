@@ -2,7 +2,8 @@
 // told (the guarantee G4 of the Helix pages, here on every store alike).
 
 import { type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
-import { laneOf, type OpenDraft, OpenDrafts } from './open-drafts.ts'
+import { laneKeyOf } from '@millrace/protocol/internal'
+import { type OpenDraft, OpenDrafts } from './open-drafts.ts'
 
 type Range = [first: number, last: number]
 
@@ -88,12 +89,12 @@ export class Retractions {
         this.began(entry)
         break
       case 'checkpoint-created':
-        this.#sealed.add(laneOf(origin))
+        this.#sealed.add(laneKeyOf(origin))
         if (origin.agentId === origin.runId) this.#steps.push({ at: sequence, step: chunk.stepCount ?? origin.step })
         break
       case 'step-discarded':
         this.#discard(draft, origin, sequence)
-        this.#sealed.add(laneOf(origin))
+        this.#sealed.add(laneKeyOf(origin))
         break
       case 'rewind': {
         const { toSequence } = chunk
@@ -133,7 +134,7 @@ export class Retractions {
       for (let sequence = first; sequence <= last; sequence++) this.#words.add(sequence)
     const step = Math.max(0, (draft?.origin ?? origin).step - 1)
     // A draft whose beginning was not told began at or before the place; a discard of nothing takes nothing from anybody.
-    const isWhole = this.#since === 0 || this.#starts.has(origin.runId) || this.#sealed.has(laneOf(origin))
+    const isWhole = this.#since === 0 || this.#starts.has(origin.runId) || this.#sealed.has(laneKeyOf(origin))
     this.#cuts.set(at, { at, from: isWhole ? (words[0]?.[0] ?? at) : this.#since, step, seen })
   }
 

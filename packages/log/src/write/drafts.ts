@@ -2,7 +2,7 @@
 // another lane's write to it.
 
 import { type Chunk, isWord, type WriterOrigin } from '@millrace/protocol'
-import { targetOf } from '@millrace/protocol/internal'
+import { endsDraft, laneKeyOf, targetOf } from '@millrace/protocol/internal'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 
@@ -26,26 +26,10 @@ const names = new WeakMap<WriterOrigin, string>()
 function nameOf(origin: WriterOrigin): string {
   let name = names.get(origin)
   if (name === undefined) {
-    const { runId, lane, agentId } = origin
-    name = JSON.stringify([runId, lane, agentId])
+    name = laneKeyOf(origin)
     names.set(origin, name)
   }
   return name
-}
-
-/** Whether a chunk closes a draft, said on a lane. */
-function closes({ chunk, origin }: NewEntry, { origin: own, name }: Draft): boolean {
-  switch (chunk.type) {
-    case 'checkpoint-created':
-    case 'step-discarded':
-      return name === nameOf(origin as WriterOrigin)
-    case 'subagent-end':
-      return own.runId === origin.runId && own.agentId === chunk.agentId
-    case 'run-finished':
-      return own.runId === origin.runId
-    default:
-      return false
-  }
 }
 
 /** What a chunk writes to that another lane may have a draft on: a word to its part, a fact to its call. */
@@ -86,7 +70,7 @@ export class Drafts {
       if (owner && owner.name !== name) throw foreign(entry.chunk, owner, target as string)
       if (isWord(entry.chunk)) {
         if (target !== undefined) owners.set(target, owner ?? new Draft(origin, name))
-      } else for (const [held, draft] of owners) if (closes(entry, draft)) owners.delete(held)
+      } else for (const [held, draft] of owners) if (endsDraft(entry, draft.origin)) owners.delete(held)
     }
   }
 
@@ -145,7 +129,7 @@ export class Drafts {
       if (target !== undefined) this.#own(draft, target)
       return draft
     }
-    for (const draft of open) if (closes(entry, draft)) this.#close(draft)
+    for (const draft of open) if (endsDraft(entry, draft.origin)) this.#close(draft)
     return undefined
   }
 

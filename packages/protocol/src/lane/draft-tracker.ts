@@ -12,6 +12,33 @@ export const isSameLane = (a: LaneId, b: LaneId): boolean => a.lane === b.lane &
 export const isOfAgent = (of: Partial<LaneId>, runId = of.runId, agentId = of.agentId): boolean =>
   of.runId === runId && of.agentId === agentId
 
+/** Identifies a lane in maps. Unique in a session. */
+export const laneKeyOf = ({ runId, lane, agentId }: LaneId): string => JSON.stringify([runId, lane, agentId])
+
+/** An entry, as far as it matters for drafts. */
+export interface LaneEntry {
+  readonly origin: Origin | LaneId
+  readonly chunk: Chunk
+}
+
+/**
+ * Whether an entry ends the draft of a lane: a `checkpoint-created` or `step-discarded` of the lane itself, the end of its agent, or
+ * the end of its run. A `step-discarded` takes the draft back, all others seal it.
+ */
+export function endsDraft({ origin, chunk }: LaneEntry, lane: LaneId): boolean {
+  const from = origin as LaneId
+  switch (chunk.type) {
+    case 'checkpoint-created':
+    case 'step-discarded':
+      return isSameLane(lane, from)
+    case 'subagent-end':
+      return isOfAgent(lane, from.runId, chunk.agentId)
+    case 'run-finished':
+      return isOfAgent(lane, from.runId)
+  }
+  return false
+}
+
 /** A lane's words since its last commit, and what the tracker's user keeps of them. */
 export interface LaneDraft<Kept, Lane = LaneId> {
   /** Unique in the session. */
@@ -39,28 +66,16 @@ export class DraftTracker<Kept, Lane extends LaneId = LaneId> {
   }
 
   /** Takes the next entry. Returns the drafts that it ended: a `step-discarded` takes them back, all else seals them. */
-  apply({ origin, chunk }: { readonly origin: Origin; readonly chunk: Chunk }): readonly LaneDraft<Kept, Lane>[] {
-    const lane = origin as LaneId as Lane
-    const { runId } = origin as WriterOrigin
-    if (isGuest(origin)) return NONE
-    if (isWord(chunk)) this.open(lane)
-    switch (chunk.type) {
-      case 'checkpoint-created':
-      case 'step-discarded': {
-        const draft = this.get(lane)
-        return this.#end(draft ? [draft] : NONE)
-      }
-      case 'subagent-end':
-        return this.end(runId, chunk.agentId)
-      case 'run-finished':
-        return this.end(runId)
-    }
+  apply(entry: LaneEntry): readonly LaneDraft<Kept, Lane>[] {
+    if (isGuest(entry.origin as Origin)) return NONE
+    if (isWord(entry.chunk)) this.open(entry.origin as Lane)
+    else if (this.#drafts.size > 0) return this.end(entry)
     return NONE
   }
 
   /** The draft of a lane, if one is open. */
   get(lane: Lane): LaneDraft<Kept, Lane> | undefined {
-    if (!this.#last || !isSameLane(this.#last.lane, lane)) this.#last = this.#drafts.get(keyOf(lane))
+    if (!this.#last || !isSameLane(this.#last.lane, lane)) this.#last = this.#drafts.get(laneKeyOf(lane))
     return this.#last
   }
 
@@ -68,7 +83,7 @@ export class DraftTracker<Kept, Lane extends LaneId = LaneId> {
   open(lane: Lane): LaneDraft<Kept, Lane> {
     let draft = this.get(lane)
     if (!draft) {
-      draft = this.#last = { key: keyOf(lane), lane, kept: this.#keep(lane) }
+      draft = this.#last = { key: laneKeyOf(lane), lane, kept: this.#keep(lane) }
       this.#drafts.set(draft.key, draft)
     }
     return draft
@@ -79,12 +94,9 @@ export class DraftTracker<Kept, Lane extends LaneId = LaneId> {
     return [...this.#drafts.values()]
   }
 
-  /** Ends the drafts of a run, of one agent in it, or all, and returns them. */
-  end(runId?: string, agentId?: string): readonly LaneDraft<Kept, Lane>[] {
-    return this.#end(this.drafts.filter(({ lane }) => isOfAgent(lane, runId, agentId)))
-  }
-
-  #end(drafts: readonly LaneDraft<Kept, Lane>[]): readonly LaneDraft<Kept, Lane>[] {
+  /** Ends the drafts that an entry ends, or all, and returns them. */
+  end(entry?: LaneEntry): readonly LaneDraft<Kept, Lane>[] {
+    const drafts = this.drafts.filter(({ lane }) => !entry || endsDraft(entry, lane))
     for (const { key } of drafts) this.#drafts.delete(key)
     this.#last = undefined
     return drafts
@@ -92,5 +104,3 @@ export class DraftTracker<Kept, Lane extends LaneId = LaneId> {
 }
 
 const NONE: readonly never[] = []
-
-const keyOf = ({ runId, lane, agentId }: LaneId): string => JSON.stringify([runId, lane, agentId])
