@@ -1,4 +1,4 @@
-import { type Chunk, type Cursor, type Entry, Fold, type Json, type View, type WriterOrigin } from '@millrace/protocol'
+import type { Chunk, Cursor, Entry, Json, View, WriterOrigin } from '@millrace/protocol'
 import { type CutRequest, discardDrafts, requestCut } from '../compat/cleanup-to-step.ts'
 import {
   type EndStatus,
@@ -9,8 +9,9 @@ import {
   resumeStream,
 } from '../compat/stream-lifecycle.ts'
 import { BatchReader, type ReaderOptions } from '../read/batch-reader.ts'
+import { type EntriesSince, FoldedLog } from '../read/folded-log.ts'
 import { LiveFanout } from '../read/live-fanout.ts'
-import { type EntriesSince, LogHistory, type LogState } from '../read/log-history.ts'
+import { LogHistory } from '../read/log-history.ts'
 import { placeOf, type ReadEntry, type ReadFrom, Reading, shown } from '../read/reading.ts'
 import { canRewindTo } from '../read/rewind-point.ts'
 import { type Retention, trim } from '../retention/trim.ts'
@@ -37,7 +38,7 @@ import {
 } from './manager-options.ts'
 
 export type { CutRequest } from '../compat/cleanup-to-step.ts'
-export type { EntriesSince, SnapshotRef } from '../read/log-history.ts'
+export type { EntriesSince, FoldedLog, SnapshotRef } from '../read/folded-log.ts'
 export type { ReadEntry, ReadFrom } from '../read/reading.ts'
 export type { StreamManagerOptions } from './manager-options.ts'
 
@@ -72,9 +73,6 @@ export interface ListedStream extends Omit<Listed, 'ticket'> {
   /** The last line that was said there, if anything was. */
   readonly line?: string
 }
-
-/** A log at one place, as a fold. */
-export type FoldedLog = Omit<LogState, 'unsealed'>
 
 /** Logs over a store: writers that claim them, guests that are checked, readers that miss nothing. */
 export class StreamManager {
@@ -270,16 +268,22 @@ export class StreamManager {
     return { view: fold.view(), ticket, cursor }
   }
 
-  /** The same as a fold that is the caller's own, to go on with; with how much it holds, about, in bytes, and the snapshot from which it was read. */
+  /** The same as a fold of the caller's own, to continue with. */
   async fold(streamId: string, at?: number): Promise<FoldedLog> {
     checkId(streamId)
     checkWhole('at', at ?? 0)
-    if (at === undefined) {
-      const { view, ticket, cursor, bytes, snapshot } = await this.#past.now(streamId)
-      return { fold: Fold.from(view), ticket, cursor, bytes, snapshot }
-    }
-    const { fold, ticket, cursor, bytes, snapshot } = await this.#past.at(streamId, at)
-    return { fold, ticket, cursor, bytes, snapshot }
+    return at === undefined ? FoldedLog.from(await this.#past.now(streamId)) : this.#past.at(streamId, at)
+  }
+
+  /** The log as it is now, for a driver to continue. Costs what is new since this process last read the log. */
+  async takeFold(streamId: string): Promise<FoldedLog> {
+    checkId(streamId)
+    return this.#past.take(streamId)
+  }
+
+  /** Returns a log that was taken, so that the next reader or driver continues from it. The caller applies nothing to it any more. */
+  giveBackFold(streamId: string, log: FoldedLog): void {
+    this.#past.giveBack(streamId, log)
   }
 
   /** What lies after a place, to the head, for who has folded all before it; undefined where the log does not hold that place, or where it is so much that another fold costs less. */

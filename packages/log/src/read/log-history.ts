@@ -5,7 +5,6 @@ import {
   type Entry,
   encodeCursor,
   FOLD_VERSION,
-  type Fold,
   foldLog,
   isRewind,
   type UnprovenCursor,
@@ -17,50 +16,15 @@ import type { LogStore, Page, StoredBatch } from '../store/log-store.ts'
 import { readHead } from '../store/read-head.ts'
 import type { StoreCall } from '../store/retry.ts'
 import { advance, EMPTY_TICKET, type Ticket, ticketOf } from '../ticket/ticket.ts'
+import { type EntriesSince, FoldedLog, type SharedLogState } from './folded-log.ts'
 import { PAGE } from './live-fanout.ts'
 import { LruCache } from './lru-cache.ts'
 import { type OpenDraft, OpenDrafts } from './open-drafts.ts'
 
-/** A log at one place. */
-export interface LogState {
-  readonly fold: Fold
-  readonly ticket: Ticket
-  readonly cursor: Cursor
-  readonly unsealed: OpenDrafts
-  /** How much was read for it, about, in bytes. */
-  readonly bytes: number
-  readonly snapshot: SnapshotRef
-}
-
-/** The snapshot that a log was read from: its last sequence and its approximate size in bytes. Both are 0 without one. */
-export interface SnapshotRef {
-  readonly sequence: number
-  readonly bytes: number
-}
-
-/** A log as it is now, shared with whoever else asks: nobody writes into it. */
-export interface SharedLogState {
-  readonly view: View
-  readonly ticket: Ticket
-  readonly cursor: Cursor
-  readonly drafts: readonly OpenDraft[]
-  readonly bytes: number
-  readonly snapshot: SnapshotRef
-}
-
-/** A log as it was when somebody last asked, with what it takes to go on from there. */
-interface CachedLogState extends SharedLogState {
-  readonly fold: Fold
-  readonly unsealed: OpenDrafts
-}
-
-/** The entries after a cursor. */
-export interface EntriesSince {
-  readonly entries: readonly Entry[]
-  /** The cursor after the last of them. */
-  readonly cursor: Cursor
-  /** How much that is, about. */
-  readonly bytes: number
+/** A log in the cache. `log` continues from `shared`; it is undefined while a caller has taken it. */
+interface CachedLog {
+  readonly shared: SharedLogState
+  readonly log?: FoldedLog
 }
 
 interface Snapshot {
@@ -78,13 +42,13 @@ const KEPT_SNAPSHOTS = 8
 const MANY_SNAPSHOTS = 1024
 /** How often what is trimmed meanwhile, or what others go on with, is read again. */
 const MOST_TRIES = 8
-/** How much is kept of logs that somebody asked for, as read from the store: what is asked for again costs what is new in it. */
-const MOST_KEPT_BYTES = 16 * 1024 * 1024
+/** Bound of the cache, in bytes as read from the store. */
+const MAX_CACHED_BYTES = 16 * 1024 * 1024
 
 export class LogHistory {
   readonly #store: LogStore
   readonly #ask: StoreCall
-  readonly #warm = new LruCache<CachedLogState>(MOST_KEPT_BYTES)
+  readonly #cache = new LruCache<CachedLog>(MAX_CACHED_BYTES)
 
   constructor(store: LogStore, ask: StoreCall) {
     this.#store = store
@@ -157,63 +121,64 @@ export class LogHistory {
     return { entries, cursor: sequence === at ? after : { sequence, incarnation, epoch }, bytes }
   }
 
-  /** The log as it is now, at the cost of what came since somebody asked here. */
+  /** The log as it is now. Reads only what is new since the last call for this log. */
   async now(streamId: string): Promise<SharedLogState> {
-    return (await this.#recall(streamId)) ?? this.#present(streamId, await this.at(streamId))
+    return (await this.#recall(streamId)) ?? this.#keep(streamId, await this.at(streamId))
   }
 
-  /** The same; undefined where nobody asked lately, or where nobody can go on from what was then. */
+  /** The log as it is now, out of the cache; undefined if it is not cached, or if the cached state is not part of the log any more. */
   async #recall(streamId: string): Promise<SharedLogState | undefined> {
     for (let tries = 1; tries <= MOST_TRIES; tries++) {
-      const warm = this.#warm.get(streamId)
-      if (warm === undefined) return undefined
-      const news = await this.since(streamId, warm.cursor)
-      // Somebody else has gone on with it, and nothing is folded twice.
-      if (this.#warm.get(streamId) !== warm) continue
-      const isMore = news !== undefined && !news.entries.some(({ chunk }) => isRewind(chunk))
-      if (isMore) return this.#goOn(streamId, warm, news)
-      this.#warm.delete(streamId)
+      const cached = this.#cache.get(streamId)
+      if (cached === undefined) return undefined
+      const news = await this.since(streamId, cached.shared.cursor)
+      // Another call has replaced it meanwhile, and no entry is folded twice.
+      if (this.#cache.get(streamId) !== cached) continue
+      if (news?.entries.length === 0) return cached.shared
+      // A fold that throws half way is not used again.
+      this.#cache.delete(streamId)
+      if (news === undefined || news.entries.some(({ chunk }) => isRewind(chunk))) return undefined
+      const log = cached.log ?? FoldedLog.from(cached.shared)
+      log.apply(news)
+      return this.#keep(streamId, log)
     }
     return undefined
   }
 
-  /** Folds what is new in a log. */
-  #goOn(streamId: string, warm: CachedLogState, { entries, cursor, bytes }: EntriesSince): SharedLogState {
-    if (entries.length === 0) return warm
-    const { fold, unsealed, snapshot } = warm
-    // A fold that fails half way is nothing to go on from.
-    this.#warm.delete(streamId)
-    fold.apply(entries)
-    for (const entry of entries) unsealed.add(entry)
-    return this.#present(streamId, {
-      fold,
-      unsealed,
-      ticket: advance(warm.ticket, entries),
-      cursor,
-      bytes: warm.bytes + bytes,
-      snapshot,
-    })
+  #keep(streamId: string, log: FoldedLog): SharedLogState {
+    // Nothing subscribes to changes here.
+    log.fold.takeChanges()
+    const shared = log.share()
+    this.#cache.set(streamId, { shared, log }, log.bytes)
+    return shared
   }
 
-  #present(streamId: string, past: LogState): SharedLogState {
-    // Nobody is told of changes.
-    past.fold.takeChanges()
-    const present = presentOf(past)
-    this.#warm.set(streamId, { ...past, ...present }, past.bytes)
-    return present
+  /** The log as it is now, for the caller to continue. The cache keeps its shared state meanwhile. */
+  async take(streamId: string): Promise<FoldedLog> {
+    const shared = await this.now(streamId)
+    const cached = this.#cache.get(streamId)
+    if (cached?.log === undefined || cached.shared !== shared) return FoldedLog.from(shared)
+    this.#cache.set(streamId, { shared }, shared.bytes)
+    return cached.log
+  }
+
+  /** Returns a log that was taken, once its caller applies nothing to it any more. */
+  giveBack(streamId: string, log: FoldedLog): void {
+    const cached = this.#cache.get(streamId)
+    if (cached === undefined || cached.shared.cursor.sequence <= log.cursor.sequence) this.#keep(streamId, log)
   }
 
   /** Keeps nothing of a log any more. */
   forget(streamId: string): void {
-    this.#warm.delete(streamId)
+    this.#cache.delete(streamId)
   }
 
   /** The log as it stood at a place, which is its head if none is named. */
-  at(streamId: string, sequence?: number): Promise<LogState> {
+  at(streamId: string, sequence?: number): Promise<FoldedLog> {
     return this.steadily(streamId, page => this.#at(streamId, page, sequence))
   }
 
-  async #at(streamId: string, page: Page | undefined, sequence?: number): Promise<LogState> {
+  async #at(streamId: string, page: Page | undefined, sequence?: number): Promise<FoldedLog> {
     if (page === undefined) throw new LogError('absent', `there is no log ${streamId}`)
     const at = sequence ?? page.head
     if (at > page.head) throw new LogError('invalid', `the log ${streamId} has ${page.head} entries, and none at ${at}`)
@@ -245,7 +210,7 @@ export class LogHistory {
         const fold = foldLog(entries, {}, from?.view)
         const cursor = { sequence: at, incarnation: page.incarnation, epoch }
         const snapshot = { sequence: from?.sequence ?? 0, bytes: from?.bytes ?? 0 }
-        return { fold, ticket, cursor, unsealed, bytes, snapshot }
+        return new FoldedLog({ fold, ticket, cursor, drafts: unsealed, bytes, snapshot })
       }
       bound = lowest
     }
@@ -295,7 +260,7 @@ export class LogHistory {
   async keep(streamId: string, sequence?: number): Promise<{ cursor: string; bytes: number }> {
     const { view, ticket, cursor, drafts } = await (sequence === undefined
       ? this.now(streamId)
-      : this.at(streamId, sequence).then(presentOf))
+      : this.at(streamId, sequence).then(log => log.share()))
     const body = JSON.stringify({ view, ticket, drafts })
     const snapshot = { sequence: cursor.sequence, mark: cursor.epoch, version: FOLD_VERSION, body }
     // A cut that waits was admitted because there is a snapshot below it: none goes before it is made.
@@ -334,13 +299,3 @@ export class LogHistory {
     return proof?.truncated === null
   }
 }
-
-const presentOf = ({ fold, ticket, cursor, unsealed, bytes, snapshot }: LogState): SharedLogState => ({
-  view: fold.view(),
-  ticket,
-  cursor,
-  // What is written to a draft later is none of what is now.
-  drafts: unsealed.drafts.map(draft => ({ ...draft })),
-  bytes,
-  snapshot,
-})

@@ -21,8 +21,7 @@ import { runWorkflow } from '../execute/workflow/run-workflow.ts'
 import type { Backoff } from '../model/backoff.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
 import { lastLineIn, withLastLine } from '../session/last-line.ts'
-import type { Session } from '../session/session.ts'
-import type { Sessions } from '../session/sessions.ts'
+import { Session } from '../session/session.ts'
 import { SNAPSHOT_INTERVAL, type Snapshots } from '../session/snapshots.ts'
 import type { StoreClock } from '../session/store-clock.ts'
 import type { Logger } from '../telemetry/logger.ts'
@@ -55,7 +54,6 @@ export interface DriveOptions {
   readonly principal: string | null
   /** None where the run was taken only to be stopped. */
   readonly definition: Program | undefined
-  readonly sessions: Sessions
   readonly snapshots: Snapshots
   readonly clock: StoreClock
   /** Aborted where the run is to be handed over at its next commit. */
@@ -144,7 +142,7 @@ export class Drive {
         if (ended.outcome === 'done') {
           await this.#complete(ended, session)
           // Of a run that waits nothing is held, and where one fails or is stopped something may still be at work.
-          this.#options.sessions.keep(session)
+          session.close()
           return true
         }
         if (await this.#pause(ended, session)) return true
@@ -204,13 +202,17 @@ export class Drive {
   }
 
   async #open(): Promise<Session> {
-    const { writer, sessions, snapshots, clock } = this.#options
+    const { writer, snapshots, clock } = this.#options
     const onRead = (head: number) => {
       if (head - this.#kept < SNAPSHOT_INTERVAL) return
       this.#kept = head
       snapshots.takeNow(writer.streamId)
     }
-    const session = await sessions.open(writer.streamId, { writer, onRead, onClock: clock.update })
+    const session = await Session.open(this.#settings.manager, writer.streamId, {
+      writer,
+      onRead,
+      onClock: clock.update,
+    })
     this.#kept = snapshots.noteRead(session.id, session.snapshot, session.head)
     this.#session = session
     return session

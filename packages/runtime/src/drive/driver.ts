@@ -2,7 +2,6 @@
 
 import { LogError, type StreamInfo, type Ticket } from '@millrace/log'
 import { MOST_DUE, mustStop } from '@millrace/log/internal'
-import { Sessions } from '../session/sessions.ts'
 import { Snapshots } from '../session/snapshots.ts'
 import { StoreClock } from '../session/store-clock.ts'
 import { Drive, type DriveSettings } from './drive.ts'
@@ -20,7 +19,6 @@ const LOST: ReadonlySet<string> = new Set(['fenced', 'regressed', 'unavailable']
 
 export class Driver implements EngineDriver {
   readonly #settings: DriveSettings
-  readonly #sessions: Sessions
   readonly #snapshots: Snapshots
   readonly #handover = new AbortController()
   /** Those under way: one signal for all of them would look through its listeners for each that comes. */
@@ -34,7 +32,6 @@ export class Driver implements EngineDriver {
 
   constructor(settings: DriveSettings) {
     this.#settings = settings
-    this.#sessions = new Sessions(settings.manager)
     this.#snapshots = new Snapshots(settings.manager, settings.logger)
   }
 
@@ -127,7 +124,6 @@ export class Driver implements EngineDriver {
         program,
         principal: info.principal,
         definition,
-        sessions: this.#sessions,
         snapshots: this.#snapshots,
         clock,
         handover: this.#handover.signal,

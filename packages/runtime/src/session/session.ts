@@ -4,7 +4,6 @@ import { LogError, type StreamInfo, type StreamManager, type Writer } from '@mil
 import type { EntriesSince, FoldedLog, SnapshotRef } from '@millrace/log/internal'
 import {
   type Agent,
-  type Cursor,
   type Entry,
   type Fold,
   type Hook,
@@ -44,14 +43,9 @@ export interface SessionOptions {
 
 export class Session {
   readonly id: string
-  /** The snapshot from which it was read. */
-  readonly snapshot: SnapshotRef
   readonly #manager: StreamManager
-  readonly #fold: Fold
+  readonly #log: FoldedLog
   #options: SessionOptions
-  /** Position up to which the log is read. The next entries are proven to follow it (law 2). */
-  #cursor: Cursor
-  #bytes: number
   /** The read in progress. */
   #reading: Promise<unknown> = Promise.resolve()
   #stats: RunStats | undefined
@@ -68,18 +62,10 @@ export class Session {
   /** Ids of calls that agents are about to make, with the agent. They are not in the log yet. */
   readonly #reserved = new Map<string, string>()
 
-  private constructor(
-    manager: StreamManager,
-    id: string,
-    { fold, cursor, bytes, snapshot }: FoldedLog,
-    options: SessionOptions,
-  ) {
+  private constructor(manager: StreamManager, id: string, log: FoldedLog, options: SessionOptions) {
     this.#manager = manager
     this.id = id
-    this.snapshot = snapshot
-    this.#fold = fold
-    this.#cursor = cursor
-    this.#bytes = bytes
+    this.#log = log
     this.#options = options
     for (const { parts } of this.view.messages) for (const part of parts) this.#noteCall(part.key, part)
     this.#hidden = hiddenCallsIn(this.view)
@@ -88,43 +74,32 @@ export class Session {
     }
   }
 
-  /** Opens a session from its latest snapshot. */
+  /** Opens a session for one drive. Reads what is new since this process last read its log. */
   static async open(manager: StreamManager, id: string, options: SessionOptions = {}): Promise<Session> {
-    const log = await manager.fold(id)
-    // Only later changes count.
+    const log = await manager.takeFold(id)
+    // Only changes from here on count.
     log.fold.takeChanges()
     return new Session(manager, id, log, options)
   }
 
-  /** Detaches the session from its run: removes listeners and the data of that run. */
-  release(): void {
+  /** Gives the folded log back, so that the next drive or reader continues from it. Only when nothing uses this session any more. */
+  close(): void {
     this.#options = {}
-    this.#stats = undefined
-    this.#reserved.clear()
+    this.#manager.giveBackFold(this.id, this.#log)
   }
 
-  /**
-   * Reads to the end of the log for another drive. Returns false if the log does not follow on the entries read: then
-   * open a new session.
-   */
-  wake(options: SessionOptions): Promise<boolean> {
-    return this.#serialize(async () => {
-      const added = await this.#manager.since(this.id, this.#cursor)
-      if (added === undefined || added.entries.some(({ chunk }) => chunk.type === 'rewind')) return false
-      this.#apply(added)
-      this.#options = options
-      return true
-    })
+  /** The snapshot from which it was read. */
+  get snapshot(): SnapshotRef {
+    return this.#log.snapshot
+  }
+
+  get #fold(): Fold {
+    return this.#log.fold
   }
 
   /** Sequence of the last entry read. */
   get head(): number {
     return this.#fold.head
-  }
-
-  /** Approximate size in bytes. */
-  get bytes(): number {
-    return this.#bytes
   }
 
   /**
@@ -143,7 +118,7 @@ export class Session {
   #readTo(sequence: number): Promise<void> {
     return this.#serialize(async () => {
       if (sequence <= this.#fold.head) return
-      this.#apply(await this.#manager.upTo(this.id, this.#cursor, sequence))
+      this.#apply(await this.#manager.upTo(this.id, this.#log.cursor, sequence))
       this.#options.onRead?.(this.#fold.head)
     })
   }
@@ -167,10 +142,9 @@ export class Session {
     return info
   }
 
-  #apply({ entries, cursor, bytes }: EntriesSince): void {
-    this.#cursor = cursor
-    this.#bytes += bytes
-    this.#fold.apply(entries)
+  #apply(added: EntriesSince): void {
+    const { entries } = added
+    this.#log.apply(added)
     this.#stats?.add(entries)
     this.#view = undefined
     for (const entry of entries) {
