@@ -106,8 +106,7 @@ test('paused runs are in the log alone: no watch, timer, lease, writer or sessio
     expect(await runtime.status('s8')).toMatchObject({ status: 'paused' })
     await stage.clock.advance(10_000)
     expect({ watches: wire.watches, timers: timers.alarms.length }).toEqual(before)
-    // The one whose run has ended is kept for its next turn, within a bound.
-    expect(await held(writers, sessions)).toEqual([0, 1])
+    expect(await held(writers, sessions)).toEqual([0, 0])
   } finally {
     Session.open = open
   }
