@@ -68,8 +68,8 @@ export class DraftTracker<Kept, Lane extends LaneId = LaneId> {
   /** Takes the next entry. Returns the drafts that it ended: a `step-discarded` takes them back, all else seals them. */
   apply(entry: LaneEntry): readonly LaneDraft<Kept, Lane>[] {
     if (isGuest(entry.origin as Origin)) return NONE
-    if (isWord(entry.chunk)) this.open(entry.origin as Lane)
-    else if (this.#drafts.size > 0) return this.end(entry)
+    if (!isWord(entry.chunk)) return this.end(entry)
+    this.open(entry.origin as Lane)
     return NONE
   }
 
