@@ -2,10 +2,11 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { MarkdownOptions } from 'vitepress'
 import { root } from '../site/pages.ts'
+import { drawSequence, isSequence } from '../site/sequence.ts'
 
 type Markdown = Parameters<NonNullable<MarkdownOptions['config']>>[0]
 
-/** Puts drawings into the page as they are, so that they take its colours, and the name of its file above a block that has one. */
+/** Puts drawings and sequence diagrams into the page as SVG, so that they take its colours, and the file's name above a block that has one. */
 export function drawn(markdown: Markdown): void {
   const { image, fence } = markdown.renderer.rules
   if (image === undefined || fence === undefined) throw new Error('VitePress renders images and fences by rules')
@@ -16,7 +17,11 @@ export function drawn(markdown: Markdown): void {
   }
   markdown.renderer.rules.fence = (...args) => {
     const [tokens, index] = args
-    const [, name] = tokens[index]?.info.trim().split(' ') ?? []
+    const { info = '', content = '' } = tokens[index] ?? {}
+    const [language, name] = info.trim().split(' ')
+    // VitePress compiles a page as a template of Vue, in which `{{` begins an expression.
+    if (language === 'mermaid' && isSequence(content))
+      return `<div class="drawing" v-pre>${drawSequence(content, `sequence-${index}`)}</div>`
     const block = fence(...args)
     return name === undefined ? block : `<div class="named"><span class="name">${name}</span>${block}</div>`
   }
