@@ -13,7 +13,9 @@ import { compileCache } from './compile-cache.ts'
 import { chromium } from './services/chromium.ts'
 
 test('every page of the tree is on the site, in the sidebar', () => {
-  const files = globSync(['docs/*.md', 'docs/{guide,reference}/**/*.md', 'packages/*/README.md', '*.md'], { cwd: root })
+  const files = globSync(['docs/*.md', 'docs/{guide,reference,architecture}/**/*.md', 'packages/*/README.md', '*.md'], {
+    cwd: root,
+  })
   expect(files.filter(file => !pages.some(page => page.file === file))).toEqual([])
   // In a process of its own: VitePress starts a thread when it is imported.
   const script = `import config from './docs/.vitepress/config.ts'; console.log(JSON.stringify(config.themeConfig.sidebar))`
@@ -22,7 +24,7 @@ test('every page of the tree is on the site, in the sidebar', () => {
     encoding: 'utf8',
     env: { ...process.env, ...compileCache },
   })
-  for (const { path } of pages) expect(items).toContain(`"link":"/${path.replace(/^index$/, '')}"`)
+  for (const { path } of pages) expect(items).toContain(`"link":"/${path.replace(/(^|\/)index$/, '$1')}"`)
   expect(new Set(pages.map(({ path }) => path)).size).toBe(pages.length)
 })
 

@@ -16,6 +16,9 @@ const guide = (name: string, title: string, about: string): Page => doc(`guide/$
 const from = (name: string, title: string): Page =>
   guide(`migrate/${name}`, `From ${title}`, `Coming from ${title}: what stays, what changes, code that runs`)
 const reference = (name: string, title: string, about: string): Page => doc(`reference/${name}`, title, about)
+const architecture = (name: string, title: string, about: string): Page => doc(`architecture/${name}`, title, about)
+const decision = (name: string, title: string): Page =>
+  architecture(`decisions/${name}`, `${Number(name.slice(0, 4))}. ${title}`, `A decision and its reasons: ${title}`)
 const readme = (name: string, title: string, about: string): Page =>
   page(`packages/${name}/README.md`, `packages/${name}`, title, about)
 const example = (name: string, title: string, about: string): Page =>
@@ -148,6 +151,28 @@ const all: readonly Group[] = [
     ],
   },
   {
+    title: 'Architecture',
+    optional: true,
+    pages: [
+      architecture('index', 'Architecture', 'Packages, words, where to start for a change'),
+      architecture('token', 'The path of a token', 'From the model to React, with every file on the way'),
+      architecture('answer', 'The path of an answer', 'From a click to the run that goes on, and why one is refused'),
+      architecture('takeover', 'The path of a takeover', 'How another process continues the run of a dead one'),
+      architecture('hook-replay', 'The path of a hook replay', 'How a workflow node starts again from the log'),
+      architecture('foreign-request', 'The path of a foreign request', 'From useChat of the AI SDK to its stream'),
+      architecture('laws', 'Laws', 'The twelve numbered rules, with the tests that prove them'),
+      decision('0001-the-log-is-the-run', 'The log is the run'),
+      decision('0002-tickets-and-leases', 'Tickets, leases and epochs instead of locks'),
+      decision('0003-lanes-and-drafts', 'Lanes and drafts'),
+      decision('0004-cursors-are-proofs', 'Cursors are proofs'),
+      decision('0005-sqlite-is-the-default-store', 'SQLite is the default store'),
+      decision('0006-our-own-sse-reader', 'Our own SSE reader'),
+      decision('0007-dialects-are-encoders', 'Dialects are encoders over one log'),
+      decision('0008-one-executor-handed-down', 'One executor, handed down'),
+      decision('0009-workflow-hooks-by-replay', 'Workflow hooks by replay'),
+    ],
+  },
+  {
     title: 'The project',
     optional: true,
     pages: [
@@ -157,7 +182,7 @@ const all: readonly Group[] = [
         'At a glance',
         'The whole in a dozen lines each, the packages, the commands of a clone',
       ),
-      page('CONTRIBUTING.md', 'contributing', 'Working on it', 'Layout, laws, tests, style'),
+      page('CONTRIBUTING.md', 'contributing', 'Working on it', 'Commands, layout, tests, style'),
     ],
   },
 ]
