@@ -6,9 +6,9 @@
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { Session } from 'node:inspector/promises'
+import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { JSDOM } from 'jsdom'
 
 /** Tokens before the count starts, and tokens that are counted. */
 const WARM_UP = 20
@@ -16,11 +16,15 @@ const COUNTED = 40
 /** Calls that put a function on the path. Timers call a function less often, and a token that shares an append counts once. */
 const ENOUGH = 30
 
+type Dom = new (html: string, options: { url: string }) => { window: Window & typeof globalThis }
+
+// It has no types.
+const { JSDOM } = createRequire(import.meta.url)('jsdom') as { JSDOM: Dom }
 const { window } = new JSDOM('<main></main>', { url: 'http://localhost/' })
 const { document, MutationObserver, HTMLIFrameElement, sessionStorage } = window
 Object.assign(globalThis, { window, document, HTMLIFrameElement, sessionStorage })
 globalThis.requestAnimationFrame ??= callback => Number(setTimeout(callback, 16))
-const page = document.querySelector('main') as unknown as HTMLElement
+const page = document.querySelector('main') as HTMLElement
 
 const inspector = new Session()
 inspector.connect()
@@ -44,7 +48,7 @@ const shown = (text: string): Promise<void> =>
       observer.disconnect()
       resolve()
     })
-    observer.observe(page as never, { subtree: true, childList: true, characterData: true })
+    observer.observe(page, { subtree: true, childList: true, characterData: true })
     if (isShown()) resolve()
   })
 
@@ -78,12 +82,23 @@ async function* parts() {
   yield { type: 'finish', usage, finishReason: { unified: 'stop' } }
 }
 
+const stream = (): ReadableStream => {
+  const iterator = parts()
+  return new ReadableStream({
+    async pull(controller) {
+      const { done, value } = await iterator.next()
+      if (done) controller.close()
+      else controller.enqueue(value)
+    },
+  })
+}
+
 const model = {
   specificationVersion: 'v4',
   provider: 'test',
   modelId: 'lockstep',
   supportedUrls: {},
-  doStream: async () => ({ stream: ReadableStream.from(parts()) }),
+  doStream: async () => ({ stream: stream() }),
 } as unknown as Model
 
 const Line = ({ id }: { id: string }) => {

@@ -25,6 +25,15 @@ describe('the pages on the architecture', () => {
     expect(pages.flatMap(page => pathsIn(textOf(page))).length).toBeGreaterThan(200)
   })
 
+  test('name functions and options that their files have', () => {
+    const named = pages.flatMap(page =>
+      [...textOf(page).matchAll(/`(\w+)` in `([^`]+)`/g)].map(([, name = '', file = '']) => ({ page, name, file })),
+    )
+    const missing = named.filter(({ name, file }) => !new RegExp(`\\b${name}\\b`).test(textOf(file)))
+    expect(missing).toEqual([])
+    expect(named.length).toBeGreaterThan(7)
+  })
+
   test('list as many files on the path of a token as they state', () => {
     const text = textOf(`${FOLDER}/token.md`)
     const [, count] = /A token passes \*\*(\d+)\*\* source files/.exec(text) ?? []
