@@ -1,3 +1,4 @@
+export type { Computed } from '@millrace/dialects/foreign-server'
 export type {
   ConnectionStatus,
   Message,
@@ -58,7 +59,7 @@ export type {
   WhenBusy,
 } from './chat/chat.ts'
 export { type ChatOptions, createChat } from './chat/http-chat.ts'
-export type { ApiOptions, Computed } from './connection/api.ts'
+export type { ApiOptions } from './connection/api.ts'
 export {
   type ChatConnection,
   type ConnectionOptions,
@@ -66,7 +67,7 @@ export {
   type PageConnection,
   type SessionEntry,
 } from './connection/page-connection.ts'
-export { type ChatError, type ErrorSource, RequestError } from './error/request-error.ts'
+export { type ChatError, type ErrorSource, RequestError } from './error/chat-error.ts'
 export { Store, type StoreOptions, type Topic } from './store/store.ts'
 export {
   type StructuredChunk,

@@ -16,7 +16,7 @@ import {
   type WhenBusy,
 } from '../chat/chat.ts'
 import { ObservableState } from '../chat/observable-state.ts'
-import { failureOf, RequestError } from '../error/request-error.ts'
+import { failureOf, RequestError } from '../error/chat-error.ts'
 import { sendingOf } from '../store/local-messages.ts'
 import { Store } from '../store/store.ts'
 import type { ClientTools } from '../types/index.ts'

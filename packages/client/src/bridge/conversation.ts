@@ -1,7 +1,7 @@
 import { newId } from '@millrace/dialects'
 import type { Entry, Message, MessageStatus } from '@millrace/protocol'
 import type { ChatCallbacks } from '../chat/callbacks.ts'
-import type { ChatError } from '../error/request-error.ts'
+import type { ChatError } from '../error/chat-error.ts'
 import type { LocalMessage } from '../store/local-messages.ts'
 import type { Store } from '../store/store.ts'
 import { distinctId, foldedMessagesOf, isShape, toChatMessage, withLast, withOnly } from './chat-message.ts'

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
-import { RequestError } from '../error/request-error.ts'
+import { RequestError } from '../error/chat-error.ts'
 import { chatOver, hello } from './chat.fixture.ts'
 import { createStream, fetchNdjson, fetchServerSentEvents, fromAsyncIterable } from './streams.ts'
 

@@ -2,8 +2,8 @@
 
 import { ProtocolError } from '@millrace/protocol'
 import { LineSplitter } from '@millrace/protocol/internal'
-import { refusalOf } from '../connection/api.ts'
-import { failureOf } from '../error/request-error.ts'
+import { errorOf } from '../connection/api.ts'
+import { failureOf } from '../error/chat-error.ts'
 import type { ChatMessageChunk, ChatStreamEnvelope } from './types.ts'
 
 /** The most characters that one event or line may have, unless it is told otherwise. */
@@ -150,7 +150,7 @@ async function fetchValues<T>(
   const reply = await fetch(url, { cache: 'no-store', ...init, headers }).catch(error => {
     throw init.signal?.aborted ? error : failureOf(error)
   })
-  if (!reply.ok) throw await refusalOf(reply)
+  if (!reply.ok) throw await errorOf(reply)
   const reader = reply.body?.getReader()
   const reading = new Kind(maxLength)
   let failed: { readonly error: unknown } | undefined

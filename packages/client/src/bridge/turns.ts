@@ -4,7 +4,7 @@ import { type ChatCallbacks, type ChatFinish, invokeCallback } from '../chat/cal
 import type { SendResult } from '../chat/chat.ts'
 import type { ObservableState } from '../chat/observable-state.ts'
 import { BACKOFF } from '../connection/api.ts'
-import { type ChatError, type ErrorSource, failureOf } from '../error/request-error.ts'
+import { type ChatError, type ErrorSource, failureOf } from '../error/chat-error.ts'
 import type { Conversation } from './conversation.ts'
 import { type Reply, requireString } from './reply.ts'
 import { ReplyReader, withTimeout } from './reply-reader.ts'

@@ -1,4 +1,4 @@
-import type { ChatError } from '../error/request-error.ts'
+import type { ChatError } from '../error/chat-error.ts'
 import type { ChatDataOf, MessageOf, ToolPartOf } from '../types/index.ts'
 
 /** How a run ended, or how following it did. */

@@ -1,5 +1,5 @@
 import type { ConnectionStatus, Json, MessageChunk } from '@millrace/protocol'
-import type { ChatError } from '../error/request-error.ts'
+import type { ChatError } from '../error/chat-error.ts'
 import type { Store } from '../store/store.ts'
 import type { ClientTools } from '../types/index.ts'
 import type { ChatCallbacks } from './callbacks.ts'

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest'
-import type { ChatError } from '../error/request-error.ts'
+import type { ChatError } from '../error/chat-error.ts'
 import type { ChatData } from '../types/index.ts'
 import type { ChatFinish } from './callbacks.ts'
 import { finished, Mill, shown, until } from './chat-mill.fixture.ts'

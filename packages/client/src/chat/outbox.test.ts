@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createConnection } from '../connection/page-connection.ts'
-import type { ChatError } from '../error/request-error.ts'
+import type { ChatError } from '../error/chat-error.ts'
 import { finished, Mill, shown, until } from './chat-mill.fixture.ts'
 import { HttpChat } from './http-chat.ts'
 

@@ -1,5 +1,5 @@
 import type { Message } from '@millrace/protocol'
-import type { ChatError } from '../error/request-error.ts'
+import type { ChatError } from '../error/chat-error.ts'
 import type { SessionApi } from './session-api.ts'
 
 /** A run that was asked for, until the log has it: enough to ask again, for the same. */

@@ -1,8 +1,8 @@
 import type { Json, ToolPart } from '@millrace/protocol'
 import { RetryDelay, retry } from '@millrace/protocol/retry'
-import { BACKOFF, LATE_MS, sessionPath } from '../connection/api.ts'
+import { BACKOFF, sessionPath, TIMEOUT_MS } from '../connection/api.ts'
 import type { ChatConnection } from '../connection/page-connection.ts'
-import { failureOf } from '../error/request-error.ts'
+import { failureOf } from '../error/chat-error.ts'
 import type { UserPart } from './chat.ts'
 
 /** How often a request is tried that did not get there. */
@@ -49,9 +49,9 @@ export class SessionApi {
     }
     return this.#insist(async () => {
       const path = sessionPath(this.#sessionId, '/uploads')
-      const lateMs = LATE_MS + file.size / SLOWEST
+      const timeoutMs = TIMEOUT_MS + file.size / SLOWEST
       type Uploaded = { url: string; mediaType: string; filename?: string }
-      const reply = await this.#api.read<Uploaded>('POST', path, { body: file, headers }, lateMs)
+      const reply = await this.#api.read<Uploaded>('POST', path, { body: file, headers }, timeoutMs)
       const { url, mediaType, filename } = reply
       return { type: 'file', url, mediaType, ...(filename !== undefined && { filename }) }
     })

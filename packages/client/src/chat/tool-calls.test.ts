@@ -1,6 +1,6 @@
 import type { Json, Pending, ToolPart } from '@millrace/protocol'
 import { expect, test, vi } from 'vitest'
-import { type ChatError, RequestError } from '../error/request-error.ts'
+import { type ChatError, RequestError } from '../error/chat-error.ts'
 import type { ClientToolContext } from '../types/index.ts'
 import { finished, Mill, until } from './chat-mill.fixture.ts'
 import { ToolCalls, type ToolCallsApi } from './tool-calls.ts'

@@ -1,6 +1,6 @@
 import { newId } from '@millrace/dialects'
 import type { Json, Pending, ToolPart } from '@millrace/protocol'
-import { failureOf } from '../error/request-error.ts'
+import { failureOf } from '../error/chat-error.ts'
 import type { ClientToolContext, ClientTools } from '../types/index.ts'
 import { CONFLICT } from './session-api.ts'
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest'
-import { Api, type ApiOptions, refusalOf, sessionPath } from './api.ts'
+import { Api, type ApiOptions, errorOf, sessionPath } from './api.ts'
 
 afterEach(() => {
   vi.useRealTimers()
@@ -94,7 +94,7 @@ describe('replies', () => {
     ['-1', undefined],
     ['Wed, 21 Oct 2026 07:28:00 GMT', undefined],
   ])('Retry-After: %s', async (after, retryAfter) => {
-    const refusal = await refusalOf(new Response('', { status: 503, headers: { 'retry-after': after } }))
+    const refusal = await errorOf(new Response('', { status: 503, headers: { 'retry-after': after } }))
     expect(refusal).toMatchObject({ retryable: true, retryAfter })
   })
 })

@@ -1,53 +1,22 @@
+import { type HttpServerOptions, onAbort, type RawRequest, send, unlessAborted } from '@millrace/dialects/internal'
 import type { Backoff } from '@millrace/protocol/retry'
-import { CLIENT_FAILED, failureOf, RequestError } from '../error/request-error.ts'
+import { CLIENT_FAILED, failureOf, RequestError } from '../error/chat-error.ts'
 
-/** A value, or what gives it, each time it is needed. */
-export type Computed<T> = T | (() => T | Promise<T>)
-
-export interface ApiOptions {
-  /** Where the server is; `/api`, if nothing is said. */
+export interface ApiOptions extends Partial<HttpServerOptions> {
+  /** URL of the Millrace server. @default '/api' */
   readonly api?: string
-  readonly headers?: Computed<HeadersInit>
-  readonly credentials?: Computed<RequestCredentials>
-  /** In place of the global `fetch`. */
-  readonly fetch?: typeof fetch
 }
 
-export interface ApiRequest {
-  readonly body?: BodyInit
-  readonly headers?: Record<string, string>
-  readonly signal?: AbortSignal | undefined
-}
+export type ApiRequest = Pick<RawRequest, 'body' | 'headers' | 'signal'>
 
-/** How requests and connections are retried, if the page does not say. */
+/** Default delays before a request or a connection is retried. */
 export const BACKOFF: Backoff = { first: 250, longest: 10_000 }
-/** How long a reply to a question may take, in milliseconds: a connection that is dead says nothing at all. */
-export const LATE_MS = 20_000
-/** How long a server may ask to be left alone, in milliseconds. */
-const MOST_AFTER_MS = 60_000
-/** A credential that has run out is asked for once more. */
-const UNAUTHORIZED = 401
+/** Time limit of a request, in ms. A dead connection reports no error. */
+export const TIMEOUT_MS = 20_000
+/** Longest `Retry-After` that is obeyed, in ms. */
+const MAX_RETRY_AFTER_MS = 60_000
 
-/** What a value is now. */
-export const computed = async <T>(given: Computed<T>): Promise<T> =>
-  typeof given === 'function' ? (given as () => T | Promise<T>)() : given
-
-/** Calls when a signal is aborted, at once where it is, until the returned function is called. */
-function onAbort(signal: AbortSignal | undefined, run: () => void): () => void {
-  signal?.addEventListener('abort', run)
-  if (signal?.aborted) run()
-  return () => signal?.removeEventListener('abort', run)
-}
-
-/** What comes of it, or why it was aborted, as soon as it is: not all that is given a signal heeds it. */
-function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
-  return new Promise((resolve, reject) => {
-    const leave = onAbort(signal, () => reject(failureOf(signal?.reason)))
-    work.then(resolve, reject).finally(leave)
-  })
-}
-
-/** The server's HTTP API. */
+/** The HTTP API of a Millrace server. */
 export class Api {
   readonly #options: ApiOptions
   readonly #base: string
@@ -57,71 +26,37 @@ export class Api {
     this.#base = (options.api ?? '/api').replace(/\/+$/, '')
   }
 
-  /** The reply to a request; throws a `RequestError` for all that is none or says no. */
-  async request(method: string, path: string, asking: ApiRequest = {}): Promise<Response> {
-    const ask = () => unlessAborted(this.#request(method, path, asking), asking.signal)
-    try {
-      return await ask()
-    } catch (error) {
-      const { status } = failureOf(error)
-      if (status !== UNAUTHORIZED || typeof this.#options.headers !== 'function') throw error
-    }
-    return ask()
+  /**
+   * Sends a request.
+   * @throws a `RequestError` without a successful response.
+   */
+  request(method: string, path: string, request: ApiRequest = {}): Promise<Response> {
+    return send(this.#options, { ...request, method, url: this.#base + path }, errorOf)
   }
 
-  async #request(method: string, path: string, { body, headers, signal }: ApiRequest): Promise<Response> {
-    const { fetch = globalThis.fetch } = this.#options
-    const who = await this.#who(headers)
-    try {
-      const reply = await fetch(this.#base + path, {
-        method,
-        ...who,
-        cache: 'no-store',
-        ...(body !== undefined && { body }),
-        ...(signal && { signal }),
-      })
-      if (reply.ok) return reply
-      throw await refusalOf(reply)
-    } catch (error) {
-      throw failureOf(error)
-    }
-  }
-
-  /** Who asks. What gives that goes to the network itself, as like as not: it may do better the next time. */
-  async #who(more: ApiRequest['headers']): Promise<{ headers: Headers; credentials: RequestCredentials }> {
-    try {
-      const { headers: own = {}, credentials = 'same-origin' } = this.#options
-      const headers = new Headers(await computed(own))
-      for (const name in more) headers.set(name, more[name] as string)
-      return { headers, credentials: await computed(credentials) }
-    } catch (error) {
-      throw failureOf(error, 'headers_failed', true)
-    }
-  }
-
-  /** Asks with a value, and reads the JSON of the reply. */
+  /** Sends a value as JSON, and reads the JSON of the reply. */
   async ask<T>(method: string, path: string, value?: unknown, signal?: AbortSignal): Promise<T> {
     if (value === undefined) return this.read(method, path, { signal })
     return this.read(method, path, { body: jsonOf(value), headers: { 'content-type': 'application/json' }, signal })
   }
 
-  /** Asks, and reads the JSON of the reply, which may take only so long. */
+  /** Sends a request, and reads the JSON of the reply within `timeoutMs`. */
   async read<T>(
     method: string,
     path: string,
-    { signal, headers, ...asking }: ApiRequest,
-    lateMs = LATE_MS,
+    { signal, headers, body }: ApiRequest,
+    timeoutMs = TIMEOUT_MS,
   ): Promise<T> {
-    const over = new AbortController()
-    const timer = setTimeout(() => over.abort(new Error('The server did not answer in time.')), lateMs)
-    const leave = onAbort(signal, () => over.abort(signal?.reason))
+    const controller = new AbortController()
+    const timer = setTimeout(() => controller.abort(new Error('The server did not answer in time.')), timeoutMs)
+    const removeListener = onAbort(signal, () => controller.abort(signal?.reason))
     try {
-      const accepting = { accept: 'application/json', ...headers }
-      const reply = await this.request(method, path, { ...asking, headers: accepting, signal: over.signal })
-      return await unlessAborted(this.#json<T>(reply), over.signal)
+      const request = { body, headers: { accept: 'application/json', ...headers }, signal: controller.signal }
+      const reply = await this.request(method, path, request)
+      return await unlessAborted(this.#json<T>(reply), controller.signal)
     } finally {
       clearTimeout(timer)
-      leave()
+      removeListener()
     }
   }
 
@@ -132,7 +67,7 @@ export class Api {
       if ((error as Error).name !== 'SyntaxError') throw failureOf(error)
       const type = reply.headers.get('content-type') ?? 'something else'
       const message = `Expected JSON from ${this.#base}, got ${type}: is it a Millrace server?`
-      // What says that it is JSON was cut short on its way.
+      // Invalid JSON with a JSON content type was cut off on its way.
       throw new RequestError({ code: 'reply_invalid', message, retryable: type.includes('json') }, reply.status)
     }
   }
@@ -146,20 +81,23 @@ function jsonOf(value: unknown): string {
   }
 }
 
-/** The path of a session, and of what is below it; throws where no path can hold its name. */
+/**
+ * The path of a session, with `below` appended.
+ * @throws a `RequestError` if no path can contain the id.
+ */
 export function sessionPath(sessionId: string, below = ''): string {
-  // A browser takes dots for a way up.
+  // Browsers resolve dot segments.
   if (/^\.{0,2}$|\p{Cs}/u.test(sessionId))
     throw new RequestError({ code: 'request_invalid', message: `No session can be called "${sessionId}".` })
   return `/sessions/${encodeURIComponent(sessionId)}${below}`
 }
 
-/** What a reply refuses with. */
-export async function refusalOf(reply: Response): Promise<RequestError> {
-  const { status } = reply
-  const told = (await reply.json().catch(() => undefined)) as { error?: { code?: unknown } } | undefined
-  const { code, message, retryable } = (told?.error ?? {}) as { code?: string; message?: string; retryable?: boolean }
-  const after = Number(reply.headers.get('retry-after')) * 1000
+/** Reads the refusal of a Millrace server, which says itself whether and when to retry. */
+export async function errorOf(reply: Response): Promise<RequestError> {
+  const { status, headers } = reply
+  const body = (await reply.json().catch(() => undefined)) as { error?: object } | undefined
+  const { code, message, retryable } = (body?.error ?? {}) as { code?: string; message?: string; retryable?: boolean }
+  const retryAfterMs = Number(headers.get('retry-after')) * 1000
   return new RequestError(
     {
       code: typeof code === 'string' ? code : `http_${status}`,
@@ -167,6 +105,6 @@ export async function refusalOf(reply: Response): Promise<RequestError> {
       retryable: retryable ?? (status >= 500 || status === 429),
     },
     status,
-    after > 0 ? Math.min(after, MOST_AFTER_MS) : undefined,
+    retryAfterMs > 0 ? Math.min(retryAfterMs, MAX_RETRY_AFTER_MS) : undefined,
   )
 }

@@ -1,6 +1,6 @@
 import type { Snapshot } from '@millrace/protocol'
 import { beforeEach, expect, test } from 'vitest'
-import { RequestError } from '../error/request-error.ts'
+import { RequestError } from '../error/chat-error.ts'
 import { cursorOf, FakeStreamServer, refusal, type Stream, snapshotAt } from './fake-stream-server.fixture.ts'
 import type { PageConnection, SessionEntry } from './page-connection.ts'
 import { connect, followed } from './recording-follower.fixture.ts'

@@ -1,5 +1,5 @@
 import type { Entry, Snapshot, Subscriber, Subscription } from '@millrace/protocol'
-import { failureOf, RequestError } from '../error/request-error.ts'
+import { failureOf, RequestError } from '../error/chat-error.ts'
 import type { ConnectionOptions, SessionEntry } from './page-connection.ts'
 
 /** What came of a session, and has not been taken yet. */

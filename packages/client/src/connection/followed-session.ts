@@ -10,7 +10,7 @@ import {
   type Subscription,
 } from '@millrace/protocol'
 import { type Backoff, RetryDelay, retry } from '@millrace/protocol/retry'
-import { failureOf, RequestError } from '../error/request-error.ts'
+import { failureOf, RequestError } from '../error/chat-error.ts'
 import { type Api, sessionPath } from './api.ts'
 import type { MultiplexedStream } from './multiplexed-stream.ts'
 

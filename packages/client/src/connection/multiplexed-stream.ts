@@ -1,6 +1,6 @@
 import { type Frame, ProtocolError, SseDecoder } from '@millrace/protocol'
 import { RetryDelay } from '@millrace/protocol/retry'
-import { failureOf, RequestError } from '../error/request-error.ts'
+import { failureOf, RequestError } from '../error/chat-error.ts'
 import type { ConnectionContext, FollowedSession } from './followed-session.ts'
 
 /** More sessions than these need another request. */

@@ -3,7 +3,7 @@ import type { Random } from '../../../../scripts/faults/random.ts'
 import { SessionScript } from '../../../../scripts/faults/sessions/session-script.fixture.ts'
 import type { SendResult } from '../chat/chat.ts'
 import type { HttpChat } from '../chat/http-chat.ts'
-import { RequestError } from '../error/request-error.ts'
+import { RequestError } from '../error/chat-error.ts'
 import { NAMES } from './chat-agents.fixture.ts'
 import type { TabScene } from './tab-scene.fixture.ts'
 

@@ -5,7 +5,7 @@ import { type FaultProxy, proxy } from '../../../../scripts/faults/proxy.ts'
 import { Random } from '../../../../scripts/faults/random.ts'
 import { HttpChat } from '../chat/http-chat.ts'
 import { createConnection, type PageConnection } from '../connection/page-connection.ts'
-import type { RequestError } from '../error/request-error.ts'
+import type { RequestError } from '../error/chat-error.ts'
 import { tampering } from './tamper.fixture.ts'
 import { Watch } from './watch.fixture.ts'
 

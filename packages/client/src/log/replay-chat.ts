@@ -3,7 +3,7 @@ import type { View } from '@millrace/protocol'
 import type { ChatCallbacks } from '../chat/callbacks.ts'
 import type { Chat, ChatState, SendResult } from '../chat/chat.ts'
 import { ObservableState } from '../chat/observable-state.ts'
-import { chatErrorOf, RequestError } from '../error/request-error.ts'
+import { chatErrorOf, RequestError } from '../error/chat-error.ts'
 import { Store } from '../store/store.ts'
 import type { ClientTools } from '../types/index.ts'
 

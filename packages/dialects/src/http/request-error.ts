@@ -18,3 +18,29 @@ export class RequestError extends Error implements Failure {
     this.retryAfter = retryAfter
   }
 }
+
+/** Whether a thrown value is a `Failure`. Errors of other libraries may have a `code`, too, but no `retryable`. */
+const isFailure = (error: unknown): error is Failure & { readonly status?: number } =>
+  typeof (error as Partial<Failure> | null)?.code === 'string' &&
+  typeof (error as Failure).message === 'string' &&
+  (!(error instanceof Error) || 'retryable' in error)
+
+/** The message of any thrown value, such as a `Response` or a plain object. */
+function messageOf(error: unknown): string {
+  const { message, status } = Object(error) as { readonly message?: unknown; readonly status?: unknown }
+  if (typeof message === 'string') return message
+  if (status !== undefined) return `The reply has the status ${status}.`
+  return Object(error) === error ? `It threw an object with the keys ${Object.keys(error as object)}.` : String(error)
+}
+
+/** Turns any thrown value into a `RequestError`. A value without a code of its own gets `code`. */
+export const failureOf = (
+  error: unknown,
+  code = 'network_error',
+  retryable: boolean = code === 'network_error',
+): RequestError =>
+  error instanceof RequestError
+    ? error
+    : isFailure(error)
+      ? new RequestError(error, error.status)
+      : new RequestError({ code, message: messageOf(error), retryable })

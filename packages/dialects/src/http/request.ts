@@ -1,100 +1,144 @@
-// HTTP requests of the dialects: to foreign servers, and of foreign clients to ours.
+// HTTP requests: of the client to a Millrace server, and of the dialects to foreign servers.
 
-import { RequestError } from './request-error.ts'
+import { isObject } from '@millrace/protocol/internal'
+import { failureOf, RequestError } from './request-error.ts'
 
-/** A value, or what gives it, each time it is needed. */
-type Computed<T> = T | (() => T | Promise<T>)
+/** A value, or a function that computes it for each request. */
+export type Computed<T> = T | (() => T | Promise<T>)
 
-/** Where a peer is, and as whom it is asked. */
+/** The address of a server, and the credentials for it. */
 export interface HttpServerOptions {
-  /** Where it is. */
+  /** URL of the server. */
   readonly api: string
   readonly headers?: Computed<HeadersInit> | undefined
+  /** @default 'same-origin' */
   readonly credentials?: Computed<RequestCredentials> | undefined
-  /** In place of the global `fetch`. */
+  /** @default globalThis.fetch */
   readonly fetch?: typeof fetch | undefined
 }
 
-const computed = async <T>(given: Computed<T>): Promise<T> =>
-  typeof given === 'function' ? (given as () => T | Promise<T>)() : given
+/** A request with a body of any type. */
+export interface RawRequest {
+  readonly method: string
+  readonly url: string
+  readonly body?: BodyInit | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
+  readonly signal?: AbortSignal | undefined
+}
 
+/** A request with a JSON body. */
 export interface HttpRequest {
+  /** @default 'POST' */
   readonly method?: 'GET' | 'POST' | undefined
-  /** In place of the peer's own. */
+  /** @default the URL of the server */
   readonly url?: string | undefined
-  /** Said as JSON. */
+  /** Sent as JSON. */
   readonly body?: unknown
   readonly headers?: Record<string, string> | undefined
   readonly signal?: AbortSignal | undefined
 }
 
-/** A credential that has run out is asked for once more. */
 const UNAUTHORIZED = 401
 
-/** The response to a request; throws a `RequestError` for all that is none or says no. */
-export async function request(options: HttpServerOptions, asking: HttpRequest): Promise<Response> {
-  let reply = await respond(options, asking)
-  if (reply.status === UNAUTHORIZED && typeof options.headers === 'function') {
-    reply.body?.cancel().catch(() => {})
-    reply = await respond(options, asking)
-  }
-  if (!reply.ok) throw await refusalOf(reply)
-  return reply
+/** Resolves a `Computed`. */
+export const computed = async <T>(value: Computed<T>): Promise<T> =>
+  typeof value === 'function' ? (value as () => T | Promise<T>)() : value
+
+/** Calls `run` when the signal aborts, or now if it has. Returns a function that removes the listener. */
+export function onAbort(signal: AbortSignal | undefined, run: () => void): () => void {
+  signal?.addEventListener('abort', run)
+  if (signal?.aborted) run()
+  return () => signal?.removeEventListener('abort', run)
 }
 
-/** Who asks. What gives that goes to the network itself, as like as not: it may do better the next time. */
-async function credentialsOf({ headers = {}, credentials = 'same-origin' }: HttpServerOptions) {
-  try {
-    return { headers: new Headers(await computed(headers)), credentials: await computed(credentials) }
-  } catch (error) {
-    throw new RequestError({ code: 'headers_failed', message: messageOf(error), retryable: true })
-  }
+/** Rejects as soon as the signal aborts. Functions of the page, such as `fetch` and `headers`, may ignore their signal. */
+export function unlessAborted<T>(work: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const removeListener = onAbort(signal, () => reject(failureOf(signal?.reason)))
+    work.then(resolve, reject).finally(removeListener)
+  })
 }
 
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-
-async function respond(options: HttpServerOptions, asking: HttpRequest): Promise<Response> {
-  const { fetch = globalThis.fetch, api } = options
-  const { method = 'POST', url = api, body, signal } = asking
-  const { headers, credentials } = await credentialsOf(options)
-  if (body !== undefined) headers.set('content-type', 'application/json')
-  for (const name in asking.headers) headers.set(name, asking.headers[name] as string)
-  try {
-    return await fetch(url, {
-      method,
-      headers,
-      credentials,
-      cache: 'no-store',
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-      ...(signal && { signal }),
-    })
-  } catch (error) {
-    throw new RequestError({ code: 'network_error', message: messageOf(error), retryable: true })
+/**
+ * Sends a request. If the headers are computed, a 401 is retried once: the credential may have expired.
+ * @param errorOf reads the reply of a server that refused.
+ * @throws a `RequestError` without a successful response.
+ */
+export function send(
+  { fetch = globalThis.fetch, headers: own = {}, credentials = 'same-origin' }: Omit<HttpServerOptions, 'api'>,
+  { url, headers: more, ...init }: RawRequest,
+  errorOf: (reply: Response) => Promise<RequestError>,
+): Promise<Response> {
+  const attempt = async (canRetry: boolean): Promise<Response> => {
+    // Functions that compute credentials often use the network, so their errors are retryable, too.
+    let code = 'headers_failed'
+    let reply: Response
+    try {
+      const headers = new Headers(await computed(own))
+      for (const name in more) headers.set(name, more[name] as string)
+      const sent = { ...init, headers, credentials: await computed(credentials), cache: 'no-store' }
+      code = 'network_error'
+      reply = await fetch(url, sent as RequestInit)
+    } catch (error) {
+      throw failureOf(error, code, true)
+    }
+    if (reply.ok) return reply
+    const error = await errorOf(reply)
+    if (canRetry && reply.status === UNAUTHORIZED) return attempt(false)
+    throw error
   }
+  return unlessAborted(attempt(typeof own === 'function'), init.signal)
 }
 
-/** Stops what is under way in a session, by the route that many have for it: `POST {api}/{session}/stop`. */
+/**
+ * Sends a request to a foreign server.
+ * @throws a `RequestError` without a successful response.
+ */
+export const request = (
+  options: HttpServerOptions,
+  { method = 'POST', url = options.api, body, headers, signal }: HttpRequest,
+): Promise<Response> => {
+  const isJson = body !== undefined
+  const sent = isJson
+    ? { body: JSON.stringify(body), headers: { 'content-type': 'application/json', ...headers } }
+    : { headers }
+  return send(options, { method, url, signal, ...sent }, foreignErrorOf)
+}
+
+/** Stops the open run of a session, by the route that many servers have: `POST {api}/{session}/stop`. */
 export async function postStop(options: HttpServerOptions, sessionId: string, signal: AbortSignal): Promise<void> {
   const url = `${options.api.replace(/\/+$/, '')}/${encodeURIComponent(sessionId)}/stop`
   await (await request(options, { url, body: {}, signal })).body?.cancel()
 }
 
-/** So much of what a peer says with a refusal is read for people. */
-const MOST_TOLD = 300
+/** Longest part of a foreign error text that is shown, in characters. */
+const MAX_ERROR_TEXT = 300
 
-async function refusalOf(reply: Response): Promise<RequestError> {
+/**
+ * Reads the refusal of a foreign server: JSON with `code` and `message`, at the top or in `error`, or plain text. Unlike a Millrace server, it does not say
+ * whether a retry may succeed: the status decides.
+ */
+async function foreignErrorOf(reply: Response): Promise<RequestError> {
   const { status } = reply
   const text = await reply.text().catch(() => '')
-  let told: { code?: unknown; message?: unknown; error?: unknown } = {}
+  let body: { readonly [key: string]: unknown }
   try {
-    told = Object(JSON.parse(text))
+    body = Object(JSON.parse(text))
   } catch {
-    told = { message: text.trimStart().startsWith('<') ? undefined : text }
+    body = { message: text.trimStart().startsWith('<') ? undefined : text }
   }
-  const inner = typeof told.error === 'object' && told.error !== null ? (told.error as typeof told) : told
-  const said = inner.message ?? (typeof told.error === 'string' ? told.error : undefined)
-  const message =
-    typeof said === 'string' && said ? said.slice(0, MOST_TOLD) : `The server answered with status ${status}.`
-  const code = typeof inner.code === 'string' ? inner.code : `http_${status}`
-  return new RequestError({ code, message, retryable: status >= 500 || status === 429 }, status)
+  const { error } = body
+  const { code, message: inner } = isObject(error) ? error : body
+  const message = inner ?? error
+  return new RequestError(
+    {
+      code: typeof code === 'string' ? code : `http_${status}`,
+      message:
+        typeof message === 'string' && message
+          ? message.slice(0, MAX_ERROR_TEXT)
+          : `The server answered with status ${status}.`,
+      retryable: status >= 500 || status === 429,
+    },
+    status,
+  )
 }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { chatErrorOf, failureOf, RequestError } from './request-error.ts'
+import { chatErrorOf, failureOf, RequestError } from './chat-error.ts'
 
 describe('an error of a chat', () => {
   test('is what a request was refused with', () => {
