@@ -54,7 +54,7 @@ test.each([
   ['events that are known again', told(constant('bridge/chunk-order.ts', 'EVENTS'))],
   [
     'one event or line of `fetchServerSentEvents`, `fetchNdjson`',
-    `${constant('bridge/streams.ts', 'MAX_LENGTH') / 2 ** 20} Mi characters`,
+    `${constant('../../dialects/src/http/event-reader.ts', 'MAX_EVENT_LENGTH') / 2 ** 20} Mi characters`,
   ],
 ])('the table of defaults says what %s is', (name, value) => {
   expect(page).toContain(`| ${name} | ${value} |`)

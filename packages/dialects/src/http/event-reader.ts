@@ -1,23 +1,23 @@
-// The events of a body, whoever sent it: Server-Sent Events as the standard has them, or lines of JSON.
+// Events of a response body, from any server: Server-Sent Events by the standard, or lines of JSON.
 
 import { ProtocolError } from '@millrace/protocol'
 import { LineSplitter } from '@millrace/protocol/internal'
 
-/** One event: its `data`, as text, and what stood beside it. Of a mark, which says just a place, the data is empty. */
+/** One event. The data of a mark, an event that has only an id, is empty. */
 export interface WireEvent {
-  /** The last id that was said, in this event or before. */
+  /** The last id in the stream: of this event, or of one before it. */
   readonly id?: string
   readonly event?: string
   readonly data: string
 }
 
-/** How events are written: as Server-Sent Events, or one a line. */
+/** How events are written: as Server-Sent Events, or one JSON value per line. */
 export type EventFormat = 'sse' | 'ndjson'
 
-/** The most characters that one event may have, unless it is told otherwise. */
+/** Default bound of one event, in characters. */
 export const MAX_EVENT_LENGTH = 16 * 1024 * 1024
 
-/** Turns the bytes of one body, split anywhere, into events. What is cut off at its end is none. */
+/** Parses the bytes of one body, split anywhere, into events. */
 export class EventReader {
   readonly #lines = new LineSplitter()
   readonly #utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
@@ -28,34 +28,54 @@ export class EventReader {
   #isMarked = false
   #event: string | undefined
   #data: string | undefined
+  #failure: ProtocolError | undefined
 
-  /** `withMarks` gives what has an id and no data, too, which the standard passes over. */
+  /**
+   * @param maxLength Bound of one event, in characters.
+   * @param withMarks Whether to return marks. The standard ignores them.
+   */
   constructor(format: EventFormat = 'sse', maxLength: number = MAX_EVENT_LENGTH, withMarks = false) {
     this.#format = format
     this.#maxLength = maxLength
     this.#withMarks = withMarks
   }
 
-  /** Takes what arrived, and gives the events that it ends; throws a `ProtocolError` for one that is too long. */
+  /**
+   * Takes more of the body, and returns the events that are complete.
+   * @throws a `ProtocolError` for an event that is too long: at once, or in the next call if other events precede it.
+   */
   push(bytes: Uint8Array | string): WireEvent[] {
     const text = typeof bytes === 'string' ? bytes : this.#utf8.decode(bytes, { stream: true })
     const events: WireEvent[] = []
-    for (const line of this.#lines.push(text)) this.#line(line, events)
-    this.#bound(this.#lines.length)
+    if (!this.#failure) {
+      for (const line of this.#lines.push(text)) this.#line(line, events)
+      this.#bound(this.#lines.length)
+    }
+    if (this.#failure && events.length === 0) throw this.#failure
     return events
   }
 
-  /** The body is over: a last line of JSON may lack its end, if it is whole. */
+  /** Ends the body. Returns a last line of JSON that is whole but has no line end. */
   end(): WireEvent[] {
-    const rest = this.#lines.end()
-    if (this.#format === 'sse' || !isJson(rest)) return []
-    return [{ data: rest }]
+    if (this.#failure) throw this.#failure
+    const rest = this.#lines.end() + this.#utf8.decode()
+    if (this.#format === 'sse') {
+      if (rest !== '') this.#field(rest)
+    } else if (isJson(rest)) return [{ data: rest }]
+    else if (rest.trim() !== '') this.#data = rest
+    return []
+  }
+
+  /** Data of the event that the body ended in. Undefined if its last event is complete. Call `end` first. */
+  get incomplete(): string | undefined {
+    return this.#data
   }
 
   #line(line: string, events: WireEvent[]): void {
+    if (this.#failure) return
     this.#bound(line.length)
     if (this.#format === 'ndjson') {
-      if (line.trim() !== '') events.push({ data: line })
+      if (!this.#failure && line.trim() !== '') events.push({ data: line })
     } else if (line === '') this.#dispatch(events)
     else this.#field(line)
   }
@@ -65,7 +85,7 @@ export class EventReader {
     const id = this.#id
     const event = this.#event
     if (data !== undefined) {
-      // Most have nothing beside it.
+      // Most events have only data.
       if (id === undefined && event === undefined) events.push({ data })
       else events.push({ ...(id !== undefined && { id }), ...(event !== undefined && { event }), data })
     } else if (this.#isMarked && this.#withMarks) events.push({ id: id as string, data: '' })
@@ -90,7 +110,7 @@ export class EventReader {
 
   #bound(length: number): void {
     if (length > this.#maxLength)
-      throw new ProtocolError('line-too-long', `event: expected at most ${this.#maxLength} characters`)
+      this.#failure = new ProtocolError('line-too-long', `event: expected at most ${this.#maxLength} characters`)
   }
 }
 
@@ -103,11 +123,11 @@ function isJson(text: string): boolean {
   }
 }
 
-/** How the events of a response are written, by what it says of itself. */
+/** The format that the content type of a response names. */
 export const formatOf = (reply: Response): EventFormat =>
   /ndjson|jsonl|json-?lines/i.test(reply.headers.get('content-type') ?? '') ? 'ndjson' : 'sse'
 
-/** The events of a body, those that came at once together, read only as they are asked for; who leaves the loop lets go of the body. */
+/** Reads the events of a body, on demand. Yields events that arrive together at once. Leaving the loop cancels the body. */
 export async function* readEvents(
   body: ReadableStream<Uint8Array>,
   format: EventFormat = 'sse',
@@ -127,7 +147,10 @@ export async function* readEvents(
   }
 }
 
-/** The JSON that an event holds; undefined for the `[DONE]` of those who say that. */
+/**
+ * The JSON of an event's data. Undefined for `[DONE]`, with which some servers end a stream.
+ * @throws a `ProtocolError` if the data is not JSON.
+ */
 export function jsonEventOf({ data }: WireEvent): unknown {
   if (data === '[DONE]') return undefined
   try {
