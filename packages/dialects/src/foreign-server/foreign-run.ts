@@ -22,7 +22,7 @@ import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
 import type { RequestError } from '../http/request-error.ts'
 import { type ForeignLog, LIVE, type WrittenChunk } from './foreign-log.ts'
 import type { ForeignReply, ForeignRequest, ForeignServer } from './foreign-server.ts'
-import { RunIds, type SessionIds } from './ids.ts'
+import { RunIds, type SessionIds } from './session-ids.ts'
 import { type ReplyListener, ReplyReader } from './reply-reader.ts'
 
 /** What our own side says of a run, and no peer. */

@@ -6,7 +6,7 @@ import { type Chunk, Fold, type View } from '@millrace/protocol'
 import { expect, onTestFinished, test, vi } from 'vitest'
 import { ForeignConnection } from './foreign-connection.ts'
 import type { ForeignReply, ForeignServer } from './foreign-server.ts'
-import { RunIds, SessionIds } from './ids.ts'
+import { RunIds, SessionIds } from './session-ids.ts'
 
 const reply: ForeignReply = {
   status: 'completed',

@@ -15,7 +15,7 @@ import { RequestError } from '../http/request-error.ts'
 import { ForeignLog } from './foreign-log.ts'
 import { ForeignRun } from './foreign-run.ts'
 import type { ForeignServer } from './foreign-server.ts'
-import { SessionIds } from './ids.ts'
+import { SessionIds } from './session-ids.ts'
 import { TurnSnapshots } from './turn-snapshots.ts'
 
 /** What a person says, as a chat sends it. */
