@@ -48,9 +48,9 @@ test.each([
   ],
   [
     'what a peer is asked beside that, a stop or what was said',
-    told(constant(`${SERVER}foreign-session.ts`, 'LATE_MS')),
+    told(constant(`${SERVER}foreign-session.ts`, 'TIMEOUT_MS')),
   ],
-  ['messages that wait for their turn with a peer', told(constant(`${SERVER}foreign-session.ts`, 'MOST_WAITING'))],
+  ['messages that wait for their turn with a peer', told(constant(`${SERVER}foreign-session.ts`, 'MAX_QUEUED'))],
   ['events that are known again', told(constant('bridge/chunk-order.ts', 'EVENTS'))],
   [
     'one event or line of `fetchServerSentEvents`, `fetchNdjson`',

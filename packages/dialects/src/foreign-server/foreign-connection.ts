@@ -3,56 +3,56 @@ import { RequestError } from '../http/request-error.ts'
 import type { ForeignServer } from './foreign-server.ts'
 import { type AnswerBody, type EditBody, ForeignSession, type RunBody } from './foreign-session.ts'
 
-/** What a chat asks with, where it is no JSON. */
+/** A chat's request with a body other than JSON. */
 interface UploadRequest {
-  readonly body?: BodyInit
-  readonly headers?: Record<string, string>
+  readonly body?: BodyInit | undefined
+  readonly headers?: Readonly<Record<string, string>> | undefined
 }
 
 const NOT_FOUND = 404
 
-/** What carries a chat to a peer: a miniature of our own server, in the page. Its sessions last as long as it does. */
+/** Connects a chat to a foreign server, by doing in the page what a Millrace server does. Its sessions live as long as the connection. */
 export class ForeignConnection implements Connection {
-  /** Its sessions are this page's: whoever loads it again names the one that is to be read. */
+  /** Sessions are local to this page: after a reload the page must name the session to read. */
   readonly isOfPage = true
-  readonly #peer: ForeignServer
+  readonly #server: ForeignServer
   readonly #sessions = new Map<string, ForeignSession>()
-  /** What a chat asks its server for. */
+  /** The routes of a Millrace server that a chat uses. */
   readonly api: {
     ask<T>(method: string, path: string, value?: unknown, signal?: AbortSignal): Promise<T>
-    read<T>(method: string, path: string, asking: UploadRequest): Promise<T>
+    read<T>(method: string, path: string, request: UploadRequest): Promise<T>
   }
 
-  constructor(peer: ForeignServer) {
-    this.#peer = peer
+  constructor(server: ForeignServer) {
+    this.#server = server
     this.api = {
       ask: async <T>(method: string, path: string, value?: unknown) => (await this.#ask(method, path, value)) as T,
-      read: async <T>(method: string, path: string, asking: UploadRequest) =>
-        (await this.#take(method, path, asking)) as T,
+      read: async <T>(method: string, path: string, request: UploadRequest) =>
+        (await this.#upload(method, path, request)) as T,
     }
   }
 
-  follow(sessionId: string, follower: Subscriber, after?: string): Subscription {
-    return this.#session(sessionId).follow(follower, after)
+  follow(sessionId: string, subscriber: Subscriber, after?: string): Subscription {
+    return this.#session(sessionId).follow(subscriber, after)
   }
 
-  /** Tries again at once, wherever it waits. */
+  /** Reconnects now wherever it is waiting to. */
   wake(): void {
     for (const session of this.#sessions.values()) session.wake()
   }
 
   #session(sessionId: string): ForeignSession {
-    const session = this.#sessions.get(sessionId) ?? new ForeignSession(sessionId, this.#peer)
+    const session = this.#sessions.get(sessionId) ?? new ForeignSession(sessionId, this.#server)
     this.#sessions.set(sessionId, session)
     return session
   }
 
   async #ask(method: string, path: string, value: unknown): Promise<unknown> {
-    const [sessionId, verb] = placeOf(path)
+    const [sessionId, verb] = routeOf(path)
     const session = this.#session(sessionId)
     switch (`${method} ${verb}`) {
       case 'POST runs':
-        return session.say(value as RunBody)
+        return session.requestRun(value as RunBody)
       case 'POST retry':
         return session.retry(value as { runId: string })
       case 'POST edit':
@@ -62,35 +62,35 @@ export class ForeignConnection implements Connection {
       case 'POST stop':
         return { stopped: await session.stop(value as object) }
       default:
-        throw unknown(method, path)
+        throw notSupported(method, path)
     }
   }
 
-  /** A file goes to the peer in what is said: it is its own address. */
-  async #take(method: string, path: string, { body, headers = {} }: UploadRequest): Promise<unknown> {
-    const [, verb] = placeOf(path)
-    if (method !== 'POST' || verb !== 'uploads' || !(body instanceof Blob)) throw unknown(method, path)
+  /** Turns a file into a data URL, which the next message sends to the server. */
+  async #upload(method: string, path: string, { body, headers = {} }: UploadRequest): Promise<unknown> {
+    const [, verb] = routeOf(path)
+    if (method !== 'POST' || verb !== 'uploads' || !(body instanceof Blob)) throw notSupported(method, path)
     const mediaType = headers['content-type'] ?? 'application/octet-stream'
     const filename = decodeURIComponent(headers['x-filename'] ?? '')
     return { url: await dataUrlOf(body, mediaType), mediaType, ...(filename && { filename }) }
   }
 }
 
-/** The session and the verb of a path. */
-function placeOf(path: string): [sessionId: string, verb: string] {
+function routeOf(path: string): [sessionId: string, verb: string] {
   const [, sessionId = '', verb = ''] = /^\/sessions\/([^/?]+)\/?([^/?]*)/.exec(path) ?? []
   return [decodeURIComponent(sessionId), verb]
 }
 
-const unknown = (method: string, path: string) =>
-  new RequestError({ code: 'not_found', message: `A peer has no ${method} ${path}.` }, NOT_FOUND)
+const notSupported = (method: string, path: string) =>
+  new RequestError({ code: 'not_found', message: `A foreign server has no route ${method} ${path}.` }, NOT_FOUND)
 
-/** How many bytes are written at once: as many as a call takes arguments, and a multiple of 3. */
-const PIECE = 0x6000
+/** Bytes encoded at a time: at most as many as a call takes arguments, and a multiple of 3. */
+const BLOCK_SIZE = 0x6000
 
 async function dataUrlOf(file: Blob, mediaType: string): Promise<string> {
   const bytes = new Uint8Array(await file.arrayBuffer())
   let text = ''
-  for (let i = 0; i < bytes.length; i += PIECE) text += btoa(String.fromCharCode(...bytes.subarray(i, i + PIECE)))
+  for (let i = 0; i < bytes.length; i += BLOCK_SIZE)
+    text += btoa(String.fromCharCode(...bytes.subarray(i, i + BLOCK_SIZE)))
   return `data:${mediaType};base64,${text}`
 }

@@ -12,21 +12,26 @@ import {
 import { RequestError } from '../http/request-error.ts'
 import type { SessionContent } from './turn-snapshots.ts'
 
-/** What is written, and by whom. */
+/** A chunk to append, with its writer. */
 export interface WrittenChunk {
   readonly chunk: Chunk
   readonly origin: Origin
 }
 
+export const LIVE = ['live', 'at hand'] as const
+
+const NOT_FOUND = 404
+
 /**
- * The log of one session with a peer, in memory: its view, and the entries since the last run began. Who has all up to there is given entries; anybody else, a snapshot.
+ * The log of one session with a foreign server, in memory: its view, and the entries since the last run began. A follower that has everything before that run gets
+ * entries, any other a snapshot.
  */
 export class ForeignLog {
   #fold = new Fold()
   #tail: Entry[] = []
   #tailAfter = 0
   #clock = 0
-  readonly #followed = new Set<LogFollower>()
+  readonly #followers = new Set<LogFollower>()
   #status: readonly [ConnectionStatus, string] = LIVE
 
   get head(): number {
@@ -48,110 +53,108 @@ export class ForeignLog {
     )
     this.#fold.apply(entries)
     this.#tail.push(...entries)
-    for (const one of this.#followed) one.soon()
+    for (const follower of this.#followers) follower.schedule()
   }
 
-  /** Lets go of the entries that everybody was given: a run begins. */
+  /** Delivers all entries, and forgets them: a run begins. */
   trim(): void {
-    for (const one of this.#followed) one.pump()
+    for (const follower of this.#followers) follower.deliver()
     this.#tail = []
     this.#tailAfter = this.head
   }
 
-  /** Takes what is shown back to what was earlier; what was asked, answered and used stays. */
-  cut(shown: SessionContent): void {
+  /** Takes the content back to an earlier state. Runs, requests and usage stay. */
+  rewind(content: SessionContent): void {
     const { state, output, ...now } = this.view()
-    this.#fold.adopt(Fold.from({ ...now, ...shown, drafts: [], pendings: [] }))
-    this.#anew()
+    this.#fold.adopt(Fold.from({ ...now, ...content, drafts: [], pendings: [] }))
+    this.#reset()
   }
 
-  /** Puts another view in the place of what there is. */
+  /** Replaces the view. */
   restore(view: View): void {
     this.#fold = Fold.from({ ...view, head: this.head })
-    this.#anew()
+    this.#reset()
   }
 
-  #anew(): void {
+  #reset(): void {
     this.#tail = []
     this.#tailAfter = this.head
-    for (const one of this.#followed) one.lose()
+    for (const follower of this.#followers) follower.invalidate()
   }
 
-  /** Tells how it stands with the peer. */
-  stands(...status: readonly [ConnectionStatus, string]): void {
+  /** Sets the status of the connection to the server. */
+  setStatus(...status: readonly [ConnectionStatus, string]): void {
     this.#status = status
-    for (const one of this.#followed) one.tell()
+    for (const follower of this.#followers) follower.notifyStatus()
   }
 
   get status(): readonly [ConnectionStatus, string] {
     return this.#status
   }
 
-  /** All after a place, or nothing where that is not known any more. */
+  /** The entries after a sequence. Undefined if they were trimmed, or the sequence is not in the log. */
   after(sequence: number): readonly Entry[] | undefined {
     return sequence < this.#tailAfter || sequence > this.head ? undefined : this.#tail.slice(sequence - this.#tailAfter)
   }
 
-  /** Follows it, once it is open. */
-  follow(follower: Subscriber, after: string | undefined, open: () => Promise<void> | undefined): Subscription {
-    const followed = new LogFollower(this, follower, after, open, () => this.#followed.delete(followed))
-    this.#followed.add(followed)
-    followed.wake()
-    return followed
+  /** Follows the log after `open` has read the history. */
+  follow(subscriber: Subscriber, after: string | undefined, open: () => Promise<void> | undefined): Subscription {
+    const follower = new LogFollower(this, subscriber, after, open, () => this.#followers.delete(follower))
+    this.#followers.add(follower)
+    follower.wake()
+    return follower
   }
 
-  /** Has those try again who cannot follow it. */
+  /** Retries now for followers that could not open the session. */
   wake(): void {
-    for (const one of this.#followed) one.wake()
+    for (const follower of this.#followers) follower.wake()
   }
 }
 
-export const LIVE = ['live', 'at hand'] as const
-
-/** Who follows a session: told everything once and in order, a little after it was written. */
+/** Delivers a log to a subscriber, once and in order, in batches by microtask. */
 class LogFollower implements Subscription {
   status: ConnectionStatus = 'connecting'
   reason = 'it is being opened'
   readonly #log: ForeignLog
-  readonly #follower: Subscriber
+  readonly #subscriber: Subscriber
   readonly #open: () => Promise<void> | undefined
-  readonly #leave: () => void
-  /** Up to where it has everything; undefined, where it needs a snapshot. */
-  #at: number | undefined
+  readonly #onClose: () => void
+  /** Last sequence that was delivered. Undefined if the subscriber needs a snapshot. */
+  #position: number | undefined
   #isOpen = false
   #isOpening = false
   #isClosed = false
-  #isSoon = false
-  /** Whether it is at work on what it was given. */
+  #isScheduled = false
+  /** Whether the subscriber still handles the last batch. */
   #isBusy = false
 
   constructor(
     log: ForeignLog,
-    follower: Subscriber,
+    subscriber: Subscriber,
     after: string | undefined,
     open: () => Promise<void> | undefined,
-    leave: () => void,
+    onClose: () => void,
   ) {
     this.#log = log
-    this.#follower = follower
-    this.#at = after === undefined ? undefined : Number(after)
+    this.#subscriber = subscriber
+    this.#position = after === undefined ? undefined : Number(after)
     this.#open = open
-    this.#leave = leave
+    this.#onClose = onClose
   }
 
   get cursor(): string | undefined {
-    return this.#at === undefined ? undefined : String(this.#at)
+    return this.#position === undefined ? undefined : String(this.#position)
   }
 
   refresh(): void {
-    this.lose()
+    this.invalidate()
     this.wake()
   }
 
   wake(): void {
     if (this.#isOpen || this.#isOpening || this.#isClosed) return
     this.#isOpening = true
-    // Whoever follows is told nothing before it knows that it does.
+    // Not before `follow` has returned the subscription.
     queueMicrotask(() => void this.#begin())
   }
 
@@ -160,64 +163,62 @@ class LogFollower implements Subscription {
       await this.#open()
       this.#isOpening = false
       if (this.#isClosed) return
-      if (this.#log.head === 0 && this.#at === undefined)
-        throw new RequestError({ code: 'session_unknown', message: 'Nothing was said in this session yet.' }, NOT_FOUND)
+      if (this.#log.head === 0 && this.#position === undefined)
+        throw new RequestError({ code: 'session_unknown', message: 'This session has no messages yet.' }, NOT_FOUND)
       this.#isOpen = true
-      this.tell()
-      this.pump()
+      this.notifyStatus()
+      this.deliver()
     } catch (error) {
       this.#isOpening = false
       const { code = 'network_error', message, retryable = true } = error as RequestError
-      if (!this.#isClosed) this.#follower.fail?.({ code, message, retryable })
+      if (!this.#isClosed) this.#subscriber.fail?.({ code, message, retryable })
     }
   }
 
   close(): void {
     this.#isClosed = true
-    this.#leave()
+    this.#onClose()
   }
 
-  /** It needs a snapshot. */
-  lose(): void {
-    this.#at = undefined
-    this.soon()
+  /** Delivers a snapshot next. */
+  invalidate(): void {
+    this.#position = undefined
+    this.schedule()
   }
 
-  /** It is told a little later of all that is written until then. */
-  soon(): void {
-    if (this.#isSoon) return
-    this.#isSoon = true
-    queueMicrotask(() => this.pump())
+  /** Delivers in a microtask, together with everything that is appended until then. */
+  schedule(): void {
+    if (this.#isScheduled) return
+    this.#isScheduled = true
+    queueMicrotask(() => this.deliver())
   }
 
-  tell(): void {
+  notifyStatus(): void {
     const [status, reason] = this.#log.status
     if (!this.#isOpen || this.#isClosed || (this.status === status && this.reason === reason)) return
     this.status = status
     this.reason = reason
-    this.#follower.status?.(status, reason)
+    this.#subscriber.status?.(status, reason)
   }
 
-  pump(): void {
-    this.#isSoon = false
+  deliver(): void {
+    this.#isScheduled = false
     if (this.#isClosed || this.#isBusy || !this.#isOpen) return
     const { head } = this.#log
-    if (this.#at === head) return
-    const entries = this.#at === undefined ? undefined : this.#log.after(this.#at)
-    this.#at = head
+    if (this.#position === head) return
+    const entries = this.#position === undefined ? undefined : this.#log.after(this.#position)
+    this.#position = head
     if (!entries) {
-      this.#follower.snapshot({ sequence: head, cursor: String(head), view: this.#log.view() })
+      this.#subscriber.snapshot({ sequence: head, cursor: String(head), view: this.#log.view() })
       return
     }
-    const taken = this.#follower.entries(entries, head)
-    if (!taken) return
+    const handled = this.#subscriber.entries(entries, head)
+    if (!handled) return
     this.#isBusy = true
-    const goOn = () => {
+    const deliverMore = () => {
       this.#isBusy = false
-      this.pump()
+      this.deliver()
     }
-    taken.then(goOn, goOn)
+    handled.then(deliverMore, deliverMore)
   }
 }
-
-const NOT_FOUND = 404

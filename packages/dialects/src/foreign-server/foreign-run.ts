@@ -1,12 +1,9 @@
-// A run of a peer's, as it is written into our log: what the peer says, and around it what our own server would say.
-
 import {
   type Chunk,
   type Entry,
   Fold,
   type Json,
   type Message,
-  type MessageChunk,
   messageIdOf,
   type Part,
   type Pending,
@@ -19,14 +16,15 @@ import {
 } from '@millrace/protocol'
 import type { ClientAnswer } from '../dialect/client-request.ts'
 import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
+import { foreignId } from '../dialect/distinct-id.ts'
 import type { RequestError } from '../http/request-error.ts'
 import { type ForeignLog, LIVE, type WrittenChunk } from './foreign-log.ts'
 import type { ForeignReply, ForeignRequest, ForeignServer } from './foreign-server.ts'
-import { RunIds, type SessionIds } from './session-ids.ts'
 import { type ReplyListener, ReplyReader } from './reply-reader.ts'
+import { RunIds, type SessionIds } from './session-ids.ts'
 
-/** What our own side says of a run, and no peer. */
-const OURS: ReadonlySet<string> = new Set([
+/** Chunk types about the run itself. A Millrace server writes them; here `ForeignRun` does, and the ones in a reply are dropped. */
+const RUN_CHUNKS: ReadonlySet<string> = new Set([
   'run-requested',
   'run-started',
   'run-paused',
@@ -44,51 +42,49 @@ export interface ForeignRunOptions {
   readonly runId: string
   readonly program: string
   readonly data?: Json | undefined
-  /** What was there before, as the peer calls it. */
+  /** The server's own id of the message that the run replaces. */
   readonly replaces?: string | undefined
-  readonly peer: ForeignServer
+  readonly server: ForeignServer
   readonly log: ForeignLog
-  readonly names: SessionIds
-  /** What leaves its replies; one of its own, if nothing is said. */
+  readonly ids: SessionIds
+  /** Aborts the run's requests. @default a new one */
   readonly control?: AbortController | undefined
-  /** Told that it has ended. */
-  readonly ended: () => void
+  readonly onEnd: () => void
 }
 
 const isCall = (part: Part): part is ToolPart => 'toolCallId' in part
 
-/** Tells a call that is open, and of which nobody has said who is to run it. */
-const isNobodys = (part: Part): boolean =>
+/** Whether a part is an open call without an executor. */
+const isUnassigned = (part: Part): boolean =>
   isCall(part) && part.state === 'input-available' && part.executor === undefined
 
-/** Whether nothing is said after the calls that are open. */
-const endsOpen = (parts: readonly Part[]): boolean => parts.slice(parts.findIndex(isNobodys)).every(isCall)
+/** Whether only calls follow the first open one. */
+const endsWithOpenCalls = (parts: readonly Part[]): boolean => parts.slice(parts.findIndex(isUnassigned)).every(isCall)
 
-/** The call that a peer waits for the page to run. */
-const callIn = (awaited: PendingRef): string[] => (awaited.kind === 'client-tool' ? [awaited.toolCallId] : [])
+const clientCallIn = (awaited: PendingRef): string[] => (awaited.kind === 'client-tool' ? [awaited.toolCallId] : [])
 
 const isDenied = (part: Part): part is ToolPart =>
   isCall(part) && part.state === 'approval-responded' && part.approval?.approved === false
 
-/** One open run. */
+/** A run of a foreign server: writes the chunks of its replies into our log, and the chunks around them that a Millrace server would write. */
 export class ForeignRun implements ReplyListener {
   readonly runId: string
-  /** Whether the peer has said anything. */
-  isHeard = false
-  /** Whether it waits for answers. */
+  /** Whether the server knows the run: it sent something. */
+  hasReply = false
+  /** Whether the run waits for answers. */
   isPaused = false
   readonly #options: ForeignRunOptions
   readonly #control: AbortController
-  readonly #names: RunIds
+  readonly #ids: RunIds
   #answers: ClientAnswer[] = []
-  #reading: ReplyReader | undefined
+  #reader: ReplyReader | undefined
   #step = 0
   #checkpoints = 0
-  /** As it was when the peer was last asked. */
+  /** The view at the last request. */
   #before: View | undefined
-  /** What closes the message: it is said last, and only where the run ends. */
+  /** The chunk that closes the message. Written last, and only when the run ends. */
   #closing: Extract<Chunk, { type: 'finish' | 'abort' }> | undefined
-  /** The calls that the peer waits for the page to run, as it calls them; undefined where it named nothing that it waits for. */
+  /** The server's ids of the calls that it waits for the client to run. Undefined if it named none of its pendings. */
   #awaited: ReadonlySet<string> | undefined
   #isOver = false
 
@@ -96,7 +92,7 @@ export class ForeignRun implements ReplyListener {
     this.#options = options
     this.runId = options.runId
     this.#control = options.control ?? new AbortController()
-    this.#names = new RunIds(this.runId, options.names)
+    this.#ids = new RunIds(this.runId, options.ids)
   }
 
   get #origin(): WriterOrigin {
@@ -105,15 +101,14 @@ export class ForeignRun implements ReplyListener {
     return { runId, lane: 'main', agentId: runId, agentType, step: this.#step }
   }
 
-  /** Writes as the run. */
   write(...chunks: readonly Chunk[]): void {
     const origin = this.#origin
     this.#options.log.append(chunks.map(chunk => ({ chunk, origin })))
   }
 
-  /** Asks the peer, or takes a reply that is there, and follows it to its end; nothing is thrown. */
-  async drive(kind: ForeignRequest['kind'], given?: ForeignReply): Promise<void> {
-    const { peer, log, names, sessionId, data, replaces } = this.#options
+  /** Asks the server, or takes `open`, and reads the reply to its end. Never throws: an error fails the run. */
+  async drive(kind: ForeignRequest['kind'], open?: ForeignReply): Promise<void> {
+    const { server, log, ids, sessionId, data, replaces } = this.#options
     const { runId } = this
     const before = log.view()
     this.#before = before
@@ -122,74 +117,70 @@ export class ForeignRun implements ReplyListener {
       sessionId,
       runId,
       kind,
-      messages: names.told(before.messages),
-      answers: this.#answers.splice(0).map(answer => names.answer(answer)),
-      foreignIds: names.messages,
+      messages: ids.foreignMessages(before.messages),
+      answers: this.#answers.splice(0).map(answer => ids.foreignAnswer(answer)),
+      foreignIds: ids.messages,
       replaces: kind === 'continue' ? undefined : replaces,
       state: before.state,
       data,
       signal: this.#control.signal,
     }
-    const reading = new ReplyReader(peer, request, this)
-    this.#reading = reading
+    const reader = new ReplyReader(server, request, this)
+    this.#reader = reader
     try {
-      const status = await reading.run(() => given ?? peer.ask(request))
+      const status = await reader.run(() => open ?? server.ask(request))
       if (status !== undefined) this.settle(status)
     } catch (error) {
       this.#fail(error)
     }
-    log.stands(...LIVE)
+    log.setStatus(...LIVE)
   }
 
-  /** Tries again at once, where it waits for a connection. */
+  /** Reconnects now if it is waiting to. */
   wake(): void {
-    this.#reading?.wake()
+    this.#reader?.wake()
   }
 
-  told(told: readonly DecodedChunk[]): void {
+  received(chunks: readonly DecodedChunk[]): void {
     if (this.#isOver) return
-    this.isHeard = true
-    const { log } = this.#options
+    this.hasReply = true
+    const { log, ids } = this.#options
     let written: WrittenChunk[] = []
     try {
-      for (const one of told) {
-        this.#take(one, written)
-        if (!one.retractsAll) continue
+      for (const decoded of chunks) {
+        this.#take(decoded, written)
+        if (!decoded.retractsAll) continue
         log.append(written)
         written = []
-        this.#unsay()
+        this.#retract()
       }
     } finally {
-      // What came before something that is no chunk is no worse for it.
+      // Chunks before an invalid one are kept.
       if (written.length > 0) log.append(written)
     }
-    const past = told.flatMap(({ isHistory, chunk }) => (isHistory ? [chunk] : []))
-    if (past.length > 0) this.#precede(past)
+    const history = chunks.flatMap(({ isHistory, chunk }) => (isHistory ? [chunk] : []))
+    if (history.length > 0) log.restore(withHistory(log.view(), history, ids, this.runId))
   }
 
-  /** What the reply said so far does not hold. */
-  #unsay(): void {
+  /** Removes the text and calls of the reply so far. */
+  #retract(): void {
     const { log } = this.#options
     this.write(this.#checkpoint())
     if (this.#before) log.restore(withoutNewParts(log.view(), this.runId, this.#before))
   }
 
-  /** The peer tells what was said before the page knew of the session. */
-  #precede(past: readonly Chunk[]): void {
-    const { log, names } = this.#options
-    log.restore(withPastTurns(log.view(), past, names, this.runId))
-  }
-
-  #take({ chunk: said, origin, messageId, isHistory }: DecodedChunk, written: WrittenChunk[]): void {
-    const chunk = validateChunk(said)
+  #take({ chunk: received, origin, messageId, isHistory }: DecodedChunk, written: WrittenChunk[]): void {
+    const chunk = validateChunk(received)
     if (isHistory) return
     const { runId } = this
-    if (messageId !== undefined && !origin) this.#options.names.messages.set(messageIdOf(runId, runId), messageId)
-    if (chunk.type === 'run-paused' && chunk.awaits.length > 0) this.#awaited = new Set(chunk.awaits.flatMap(callIn))
-    // What a person said is in the log before the peer hears it.
-    if (OURS.has(chunk.type) || (chunk.type === 'message' && chunk.role === 'user')) return
+    if (messageId !== undefined && !origin) this.#options.ids.messages.set(messageIdOf(runId, runId), messageId)
+    if (chunk.type === 'run-paused' && chunk.awaits.length > 0) {
+      this.#awaited = new Set(chunk.awaits.flatMap(clientCallIn))
+    }
+    // User messages are in the log before the server gets them.
+    if (RUN_CHUNKS.has(chunk.type) || (chunk.type === 'message' && chunk.role === 'user')) return
     if (origin?.guest !== undefined) {
-      written.push({ chunk: this.#names.own(chunk, runId), origin: { ...origin, runId } })
+      written.push({ chunk: this.#ids.own(chunk, runId), origin: { ...origin, runId } })
       return
     }
     const isRoot = !origin || origin.agentId === origin.runId
@@ -198,54 +189,54 @@ export class ForeignRun implements ReplyListener {
       return
     }
     if (isRoot && chunk.type === 'step-start') {
-      // What a step says may be taken back, and no more than that.
+      // A discard reaches back to the start of the step, and no further.
       written.push({ chunk: this.#checkpoint(), origin: this.#origin })
       this.#step++
     }
     const agentId = isRoot ? runId : origin.agentId
-    const whose = origin ? { ...origin, runId, agentId } : this.#origin
-    written.push({ chunk: this.#names.own(chunk, agentId), origin: whose })
+    const ownOrigin = origin ? { ...origin, runId, agentId } : this.#origin
+    written.push({ chunk: this.#ids.own(chunk, agentId), origin: ownOrigin })
   }
 
-  anew(): void {
+  restarted(): void {
     if (this.#before) this.#options.log.restore(this.#before)
     this.#closing = undefined
   }
 
-  broke(reason: string): void {
-    if (!this.#isOver) this.#options.log.stands('offline', reason)
+  dropped(reason: string): void {
+    if (!this.#isOver) this.#options.log.setStatus('offline', reason)
   }
 
   resumed(): void {
-    this.#options.log.stands(...LIVE)
+    this.#options.log.setStatus(...LIVE)
   }
 
   #checkpoint(): Chunk {
     return { type: 'checkpoint-created', checkpointId: `${this.runId}:${++this.#checkpoints}` }
   }
 
-  /** Takes an answer; when nothing waits any more, the run goes on. */
+  /** Takes an answer. The last one that is needed resumes a paused run. */
   answer(answer: ClientAnswer): void {
     this.#answers.push(answer)
-    if (this.isPaused && this.#options.log.pendings.length === 0) this.#goOn()
+    if (this.isPaused && this.#options.log.pendings.length === 0) this.#continue()
   }
 
-  #goOn(): void {
+  #continue(): void {
     this.isPaused = false
     this.write({ type: 'run-resumed', mode: 'continue' })
     void this.drive('continue')
   }
 
-  /** It was said how the run stands: it ends, waits, or goes on with what was answered meanwhile. */
+  /** Ends or pauses the run, after a reply that ended with `status`. A paused run continues at once if everything is answered. */
   settle(status: EndStatus): void {
     if (this.#isOver) return
     if (status !== 'paused' && status !== 'completed') {
       this.finish(status)
       return
     }
-    // Nobody is asked for what may still be taken back.
+    // Nothing that a pending refers to may be discarded later.
     this.write(this.#checkpoint())
-    this.#handOver(status === 'paused')
+    this.#assignOpenCalls(status === 'paused')
     const { pendings } = this.#options.log
     const isAnswered = status === 'paused' && this.#answers.length > 0
     if (pendings.length === 0 && !isAnswered) {
@@ -255,33 +246,31 @@ export class ForeignRun implements ReplyListener {
     const { metadata } = { metadata: undefined, ...this.#closing }
     this.#closing = undefined
     if (metadata) this.write({ type: 'message-metadata', metadata })
-    this.write({ type: 'run-paused', awaits: pendings.map(awaitedOf) })
+    this.write({ type: 'run-paused', awaits: pendings.map(pendingRefOf) })
     this.isPaused = true
-    if (pendings.length === 0) this.#goOn()
+    if (pendings.length === 0) this.#continue()
   }
 
   /**
-   * Calls that a peer leaves open are the client's to run: those that it names, where it names what it waits for; all, where it says just that it waits; and where it says
-   * that it is done, those that it said nothing after. Only the end tells that: there the view is another.
+   * Makes open calls the client's to run: the calls that the server names, if it names its pendings; all of them, if it only says that it is paused; and after a
+   * completed reply those that end a message. Only the end of a reply decides this, so the view is changed then.
    */
-  #handOver(isSaid: boolean): void {
+  #assignOpenCalls(isPaused: boolean): void {
     const { log } = this.#options
     const view = log.view()
     const messages = view.messages.map(message => {
-      if (message.runId !== this.runId || !message.parts.some(part => this.#isClients(part))) return message
-      if (!isSaid && !endsOpen(message.parts)) return message
+      if (message.runId !== this.runId || !message.parts.some(part => this.#isForClient(part))) return message
+      if (!isPaused && !endsWithOpenCalls(message.parts)) return message
       const parts = message.parts.map(part =>
-        this.#isClients(part) ? ({ ...part, executor: 'client' } as Part) : part,
+        this.#isForClient(part) ? ({ ...part, executor: 'client' } as Part) : part,
       )
       return { ...message, parts }
     })
     if (messages.some((message, i) => message !== view.messages[i])) log.restore({ ...view, messages })
   }
 
-  #isClients(part: Part): boolean {
-    if (!isNobodys(part)) return false
-    const { toolCallId } = part as ToolPart
-    return this.#awaited?.has(this.#options.names.foreign.get(toolCallId) ?? toolCallId) ?? true
+  #isForClient(part: Part): boolean {
+    return isUnassigned(part) && (this.#awaited?.has(foreignId((part as ToolPart).toolCallId)) ?? true)
   }
 
   #fail(error: unknown): void {
@@ -291,20 +280,20 @@ export class ForeignRun implements ReplyListener {
     this.finish('failed')
   }
 
-  /** Stops it, for all who look on; the reply is left. */
+  /** Finishes the run and aborts its requests. Returns the reply that was open. */
   stop(status: RunStatus): ForeignReply | undefined {
-    const reply = this.#reading?.reply
+    const reply = this.#reader?.reply
     this.finish(status)
     return reply
   }
 
-  /** The one end of it. */
+  /** Ends the run, once. */
   finish(status: RunStatus): void {
     if (this.#isOver) return
-    const { log, ended } = this.#options
+    const { log, onEnd } = this.#options
     for (const { runId, parts } of log.view().messages) {
       if (runId !== this.runId) continue
-      // Not all say what became of a call that was denied.
+      // Some servers send no outcome of a denied call.
       for (const { toolCallId } of parts.filter(isDenied)) this.write({ type: 'tool-output-denied', toolCallId })
     }
     if (status === 'completed') this.write(this.#closing ?? { type: 'finish' })
@@ -313,24 +302,23 @@ export class ForeignRun implements ReplyListener {
     this.#isOver = true
     this.isPaused = false
     this.#control.abort()
-    // It is there for as long as its session: what it was asked with is not.
-    this.#reading = this.#before = undefined
-    ended()
+    // The session keeps its runs: drop the view and the request.
+    this.#reader = this.#before = undefined
+    onEnd()
   }
 }
 
-/** What a run says that it waits for. */
-function awaitedOf(pending: Pending): Extract<Chunk, { type: 'run-paused' }>['awaits'][number] {
+function pendingRefOf(pending: Pending): Extract<Chunk, { type: 'run-paused' }>['awaits'][number] {
   const { kind, id } = pending
   if (kind === 'interrupt') return { kind, id }
   const { toolCallId, toolName } = pending.part
   return { kind, id, toolCallId, toolName }
 }
 
-/** A view with what was said before all that it shows: what people said, and after each what the peer answered. It is as old as can be, and over. */
-function withPastTurns(view: View, told: readonly Chunk[], names: SessionIds, mark: string): View {
+/** A view with earlier turns before all others: user messages, each with the chunks of its reply. Every such turn is completed. */
+function withHistory(view: View, history: readonly Chunk[], ids: SessionIds, prefix: string): View {
   const fold = new Fold()
-  let turn: { readonly runId: string; readonly names: RunIds } | undefined
+  let turn: { readonly runId: string; readonly ids: RunIds } | undefined
   let turns = 0
   const write = (runId: string, ...chunks: readonly Chunk[]) =>
     fold.apply(
@@ -342,54 +330,47 @@ function withPastTurns(view: View, told: readonly Chunk[], names: SessionIds, ma
   const end = () => turn && write(turn.runId, { type: 'finish' }, { type: 'run-finished', status: 'completed' })
   const begin = () => {
     end()
-    const runId = `${mark}~past-${++turns}`
+    const runId = `${prefix}~past-${++turns}`
     write(runId, { type: 'run-started', program: '' })
-    turn = { runId, names: new RunIds(runId, names) }
+    turn = { runId, ids: new RunIds(runId, ids) }
     return turn
   }
-  for (const chunk of told) {
-    if (chunk.type === 'message') write(begin().runId, named(chunk, names))
+  for (const chunk of history) {
+    if (chunk.type === 'message') write(begin().runId, ids.userMessage(chunk))
     else {
-      const { runId, names: own } = turn ?? begin()
-      write(runId, own.own(chunk, runId))
+      const { runId, ids: runIds } = turn ?? begin()
+      write(runId, runIds.own(chunk, runId))
     }
   }
   end()
   const { messages, runs } = fold.view()
-  const isThere = new Set(view.messages.map(({ id }) => id))
-  const before = messages.filter(({ id }) => !isThere.has(id)).map(aged)
+  const known = new Set(view.messages.map(({ id }) => id))
+  const earlier = messages.filter(({ id }) => !known.has(id)).map(atStart)
   return {
     ...view,
-    messages: [...before, ...view.messages],
+    messages: [...earlier, ...view.messages],
     runs: [...runs.map(run => ({ ...run, at: 0 })), ...view.runs],
   }
 }
 
-/** Before all else, in the order in which they stand. */
-const aged = (message: Message): Message => ({
+/** A message at position 0. Messages at the same position keep their order. */
+const atStart = (message: Message): Message => ({
   ...message,
   at: 0,
   ...(message.metaAt !== undefined && { metaAt: 0 }),
   parts: message.parts.map(part => ({ ...part, at: 0 })),
 })
 
-/** A person's message under a name that one may have here: what agents' messages have in theirs is in no other. */
-function named(said: MessageChunk, names: SessionIds): MessageChunk {
-  const messageId = said.messageId.replaceAll('::', ':')
-  if (messageId !== said.messageId) names.messages.set(messageId, said.messageId)
-  return { ...said, messageId }
-}
-
-/** A view without the words and calls of a run that were not there at another time. */
+/** A view without the text and calls of a run that are not in an earlier view. */
 function withoutNewParts(view: View, runId: string, before: View): View {
   const id = messageIdOf(runId, runId)
-  const had = new Set(before.messages.find(message => message.id === id)?.parts.map(({ key }) => key))
+  const kept = new Set(before.messages.find(message => message.id === id)?.parts.map(({ key }) => key))
   const messages = view.messages.map(message =>
     message.id === id
-      ? { ...message, parts: message.parts.filter(part => had.has(part.key) || !WORDS.has(part.type)) }
+      ? { ...message, parts: message.parts.filter(part => kept.has(part.key) || !RETRACTABLE.has(part.type)) }
       : message,
   )
   return { ...view, messages }
 }
 
-const WORDS: ReadonlySet<string> = new Set(['text', 'reasoning', 'tool', 'dynamic-tool'])
+const RETRACTABLE: ReadonlySet<string> = new Set(['text', 'reasoning', 'tool', 'dynamic-tool'])

@@ -1,57 +1,57 @@
-// A peer is another system's server, as our client asks it. How it is asked is its dialect's affair; what comes of it is kept by a `PeerConnection`, which looks to a chat
-// like one to a server of our own.
-
 import type { Json, Message } from '@millrace/protocol'
 import type { ClientAnswer } from '../dialect/client-request.ts'
 import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
 
-/** What a peer is asked for. */
+/** A request for a reply. */
 export interface ForeignRequest {
   readonly sessionId: string
   readonly runId: string
-  /** To answer what a person said; to answer it anew; or to go on with a run whose pendings have all been answered. */
+  /** `say` answers a user message, `regenerate` answers it again, `continue` goes on with a paused run whose pendings are all answered. */
   readonly kind: 'say' | 'regenerate' | 'continue'
   /**
-   * All that was said, oldest first, calls under the ids that the peer gave them. The last is the person's message that is to be answered, or, where a run is to go on,
-   * the agent's, with what came of its calls.
+   * The whole transcript, oldest first, with the server's own ids of calls. The last message is the user message to answer. With `continue` it is the agent's
+   * message, with the outcomes of its calls.
    */
   readonly messages: readonly Message[]
-  /** The answers since the peer was last asked, under the ids that the peer gave; only where a run is to go on. */
+  /** The answers since the last request, with the server's own ids. Empty except with `continue`. */
   readonly answers: readonly ClientAnswer[]
-  /** What the peer calls messages that go by another id here, by that id: an agent's, as it named them last; a person's that was put in the place of another, as that one. */
+  /**
+   * The server's own ids of messages, by their ids here: for an agent's message the latest id that the server gave it, for an edited user message the id of the
+   * message that it replaces.
+   */
   readonly foreignIds: ReadonlyMap<string, string>
-  /** Where an answer is asked for anew, or a message was put in the place of another: the id of what was there, as the peer calls it. */
+  /** The server's own id of the reply to regenerate, or of the user message that was edited. */
   readonly replaces?: string | undefined
-  /** The state that is shared, as the view has it. */
+  /** The shared state of the view. */
   readonly state?: Json | undefined
-  /** Goes along with the run. */
+  /** Data of the caller for this run. */
   readonly data?: Json | undefined
-  /** Aborted when nobody wants the reply any more. */
+  /** Aborts when the reply is not needed any more. */
   readonly signal: AbortSignal
 }
 
-/** What a peer says: as many chunks at once as came at once. */
+/** The chunks of one connection. Chunks that arrive together are yielded together. */
 export interface ForeignReply extends AsyncIterable<readonly DecodedChunk[]> {
-  /** How the run stood when the reply ended; undefined where that was not said: then the connection was dropped, which is no end (law 7). */
+  /** How the run stood at the end of the reply. Undefined if the reply did not say: the connection was dropped, which is not an end (law 7). */
   readonly status: EndStatus | undefined
-  /** Whether it begins where the dropped one began, rather than after what that one said; only of what `resume` gives, and known when something was said. */
+  /** Whether a resumed reply repeats the dropped one from its start, rather than continuing after it. Known after the first chunks. */
   readonly isReplay?: boolean | undefined
 }
 
-/** Another system's server. */
+/** Another system's server. Each dialect implements how to ask it; `ForeignConnection` makes it look like a Millrace server to a chat. */
 export interface ForeignServer {
   readonly name: string
-  /** False where a peer that keeps the session itself takes nothing back but its last answer: anything else is refused before it is asked. */
-  readonly canCut?: boolean
-  /** Asks; throws a `RequestError` for a refusal. */
+  /** False if the server keeps the session and can take back only its last reply. Other edits and retries are refused without asking it. @default true */
+  readonly canRewind?: boolean
+  /** @throws a `RequestError` if the server refuses. */
   ask(request: ForeignRequest): Promise<ForeignReply> | ForeignReply
   /**
-   * What a reply that was dropped goes on with; nothing, where there is no more to be had. Without a dropped reply: what is under way in a session that is opened again,
-   * from its beginning. May throw: then it is tried again, a few times. Never begins a run: who cannot tell where it was gives nothing.
+   * Resumes a reply after its connection dropped. Without `dropped`, joins the run that is open in a session, from its start. Undefined if there is nothing
+   * to resume. May throw, and is retried a few times. Must never start a run: without a known position it returns undefined.
    */
   resume?(request: ForeignRequest, dropped?: ForeignReply): Promise<ForeignReply | undefined>
-  /** Stops a run on the other side, too; the reply has been left by then. */
+  /** Stops a run on the server. Its reply was left before. */
   stop?(request: Pick<ForeignRequest, 'sessionId' | 'runId' | 'signal'>, reply?: ForeignReply): Promise<void>
-  /** What was said in a session so far: each user's `message`, and after it the chunks of its answer. Nothing, where the peer knows of no such session. */
+  /** The earlier turns of a session: each user `message`, and after it the chunks of its reply. Undefined if the server does not know the session. */
   history?(request: Pick<ForeignRequest, 'sessionId' | 'signal'>): Promise<readonly DecodedChunk[] | undefined>
 }

@@ -1,9 +1,10 @@
-// What a session with a peer costs (law 11), counted.
+// The cost of a session with a foreign server (law 11), counted.
 
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { type Chunk, Fold, type View } from '@millrace/protocol'
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { foreignId } from '../dialect/distinct-id.ts'
 import { ForeignConnection } from './foreign-connection.ts'
 import type { ForeignReply, ForeignServer } from './foreign-server.ts'
 import { RunIds, SessionIds } from './session-ids.ts'
@@ -17,18 +18,18 @@ const reply: ForeignReply = {
   },
 }
 
-/** Lets go of all that nobody holds. */
+/** Collects all garbage. */
 async function collect(): Promise<void> {
   setFlagsFromString('--expose-gc')
   const gc = runInNewContext('gc') as () => void
-  // What a job held is let go of only after it.
+  // A task's own references are freed only after the task.
   for (let i = 0; i < 3; i++) {
     await new Promise(resolve => setImmediate(resolve))
     gc()
   }
 }
 
-test('law 11: of a session with many turns no view is kept for each', async () => {
+test('law 11: keeps no view per turn in a long session', async () => {
   const views: WeakRef<View>[] = []
   const { view } = Fold.prototype
   onTestFinished(() => {
@@ -39,8 +40,8 @@ test('law 11: of a session with many turns no view is kept for each', async () =
     views.push(new WeakRef(found), new WeakRef(found.messages as unknown as View))
     return found
   }
-  const peer: ForeignServer = { name: 'peer', ask: () => reply }
-  const connection = new ForeignConnection(peer)
+  const server: ForeignServer = { name: 'peer', ask: () => reply }
+  const connection = new ForeignConnection(server)
   const input = { parts: [{ type: 'text', text: 'Hi' }] }
   for (let i = 0; i < 60; i++) {
     await connection.api.ask('POST', '/sessions/s/runs', { runId: `r${i}`, messageId: `m${i}`, input })
@@ -49,33 +50,45 @@ test('law 11: of a session with many turns no view is kept for each', async () =
   expect(views.length).toBeGreaterThan(300)
   await collect()
   expect(views.filter(one => one.deref()).length).toBeLessThan(12)
-  // And all of it is there.
+  // Nothing is lost.
   const shown = new Promise<View>(resolve => {
     connection.follow('s', { snapshot: ({ view }) => resolve(view), entries: () => {} })
   })
   expect((await shown).messages).toHaveLength(120)
 })
 
-test('law 11: to name the texts of a run takes as many steps as there are texts', () => {
+test('law 11: takes constant time to give a text of a run a unique id', () => {
   const looks = vi.spyOn(Set.prototype, 'has')
   onTestFinished(() => looks.mockRestore())
   const looksFor = (count: number): number => {
-    const names = new RunIds('r', new SessionIds())
+    const ids = new RunIds('r', new SessionIds())
     looks.mockClear()
-    const ids = new Set<string>()
+    const given = new Set<string>()
     for (let i = 0; i < count; i++) {
-      ids.add((names.own({ type: 'text-start', id: '0' }, 'r') as { id: string }).id)
-      names.own({ type: 'text-end', id: '0' }, 'r')
+      given.add((ids.own({ type: 'text-start', id: '0' }, 'r') as { id: string }).id)
+      ids.own({ type: 'text-end', id: '0' }, 'r')
     }
     const { length } = looks.mock.calls
-    expect(ids.size).toBe(count)
+    expect(given.size).toBe(count)
     return length
   }
   expect(looksFor(2_000)).toBeLessThan(2.2 * looksFor(1_000))
 })
 
-test('a name that a peer gave itself is not given again', () => {
-  const names = new RunIds('r', new SessionIds())
-  const start = (id: string) => (names.own({ type: 'text-start', id }, 'r') as { id: string }).id
-  expect(['a~2', 'a', 'a', 'a', 'a~2', 'a~3'].map(start)).toEqual(['a~2', 'a', 'a~3', 'a~4', 'a~2~2', 'a~3~2'])
+test('gives texts and calls that share an id distinct ids, from which the server’s own follow', () => {
+  const session = new SessionIds()
+  const ids = new RunIds('r', session)
+  const start = (id: string) => (ids.own({ type: 'text-start', id }, 'r') as { id: string }).id
+  const foreign = ['a~2', 'a', 'a', 'a', 'a~2', 'a~3']
+  const own = foreign.map(start)
+  expect(own.slice(0, 2)).toEqual(['a~2', 'a'])
+  expect(new Set(own).size).toBe(own.length)
+  expect(own.map(foreignId)).toEqual(foreign)
+  const call = (run: RunIds) => run.own({ type: 'tool-input-start', toolCallId: 'c', toolName: 'x' }, 'r')
+  const calls = [call(ids), call(ids), call(new RunIds('s', session))].map(
+    one => (one as { toolCallId: string }).toolCallId,
+  )
+  expect(calls.slice(0, 2)).toEqual(['c', 'c'])
+  expect(calls[2]).not.toBe('c')
+  expect(session.foreignAnswer({ kind: 'tool-result', id: calls[2] as string, output: 1 })).toMatchObject({ id: 'c' })
 })

@@ -18,13 +18,13 @@ import type { ForeignServer } from './foreign-server.ts'
 import { SessionIds } from './session-ids.ts'
 import { TurnSnapshots } from './turn-snapshots.ts'
 
-/** What a person says, as a chat sends it. */
+/** The content of a user message in a request. */
 interface MessageInput {
   readonly parts: MessageChunk['parts']
   readonly metadata?: JsonObject | undefined
 }
 
-/** The bodies of what a chat asks for, as our own server takes them. */
+/** Body of `POST /sessions/:id/runs`, as a Millrace server takes it. */
 export interface RunBody {
   readonly runId: string
   readonly messageId: string
@@ -35,6 +35,7 @@ export interface RunBody {
   readonly data?: Json | undefined
 }
 
+/** Body of `POST /sessions/:id/edit`. */
 export interface EditBody {
   readonly runId: string
   readonly messageId: string
@@ -43,56 +44,59 @@ export interface EditBody {
   readonly data?: Json | undefined
 }
 
+/** Body of `POST /sessions/:id/answers`. */
 export type AnswerBody =
   | ClientAnswer
   | { readonly kind: 'claim'; readonly id: string; readonly client?: string; readonly forMs?: number }
 
-/** A run that was asked for. */
+/** A run that was requested and has not begun. */
 interface RequestedRun {
   readonly runId: string
   readonly program: string
   readonly message?: MessageChunk | undefined
   readonly data?: Json | undefined
-  /** The turn in whose place it comes. */
-  readonly cut?: Turn | undefined
+  /** The turn that it replaces, together with all later ones. */
+  readonly replaces?: Turn | undefined
   readonly kind: 'say' | 'regenerate'
 }
 
-/** A run that began, and what it began with. */
+/** A run that has begun, with its request. */
 interface Turn extends RequestedRun {
   readonly run: ForeignRun
 }
 
-/** Whoever is at the page. */
+/** The user of the page. */
 const GUEST: GuestOrigin = { guest: 'user' }
 const CONFLICT = 409
 const NOT_FOUND = 404
-/** How many messages wait for their turn, at most. */
-const MOST_WAITING = 100
-/** For how long a client takes a call upon itself, if it does not say, in milliseconds. */
+/** Bound of the queue of messages. */
+const MAX_QUEUED = 100
+/** Default duration of a client's claim on a call, in ms. */
 const CLAIM_MS = 60_000
+/** Time limit for a stop and for reading the history, in ms. */
+const TIMEOUT_MS = 20_000
 
-/** A session with a peer: takes what a chat asks for as our own server would, and has the peer do it. */
+/** A session with a foreign server: takes a chat's requests as a Millrace server does, and has the foreign server run them. */
 export class ForeignSession {
   readonly #sessionId: string
-  readonly #peer: ForeignServer
+  readonly #server: ForeignServer
   readonly #log = new ForeignLog()
-  readonly #names = new SessionIds()
-  readonly #past = new TurnSnapshots()
+  readonly #ids = new SessionIds()
+  readonly #snapshots = new TurnSnapshots()
   #turns: Turn[] = []
   #queue: RequestedRun[] = []
   #open: ForeignRun | undefined
-  /** What was said before is read once, when somebody looks. */
+  /** The history is read once, for the first follower. */
   #opening: Promise<void> | undefined
   #isRead = false
 
-  constructor(sessionId: string, peer: ForeignServer) {
+  constructor(sessionId: string, server: ForeignServer) {
     this.#sessionId = sessionId
-    this.#peer = peer
+    this.#server = server
   }
 
-  follow(follower: Subscriber, after: string | undefined): Subscription {
-    return this.#log.follow(follower, after, () => this.#read())
+  follow(subscriber: Subscriber, after: string | undefined): Subscription {
+    return this.#log.follow(subscriber, after, () => this.#read())
   }
 
   wake(): void {
@@ -100,39 +104,42 @@ export class ForeignSession {
     this.#open?.wake()
   }
 
-  /** Asks for a run: it begins, waits, or is refused, by what else there is. */
-  async say(body: RunBody): Promise<void> {
-    // Nothing is said before what was said before it.
+  /** Starts a run, queues it, or refuses it. */
+  async requestRun(body: RunBody): Promise<void> {
+    // The new message comes after the history.
     await this.#opening
     const { runId, messageId, input, agent, workflow, whenBusy = 'queue', data } = body
     if (this.#isKnown(runId)) return
     const isBusy = this.#open !== undefined || this.#queue.length > 0
     if (isBusy && whenBusy === 'reject')
       throw new RequestError({ code: 'run_busy', message: 'A run is open in this session.' }, CONFLICT)
-    if (this.#queue.length === MOST_WAITING)
-      throw new RequestError({ code: 'run_queue_full', message: `${MOST_WAITING} messages wait already.` }, CONFLICT)
-    const program = workflow === undefined ? `agent:${agent ?? this.#peer.name}` : `workflow:${workflow}`
-    // What was said before a session was looked at is not read any more.
+    if (this.#queue.length === MAX_QUEUED)
+      throw new RequestError(
+        { code: 'run_queue_full', message: `${MAX_QUEUED} messages are queued already.` },
+        CONFLICT,
+      )
+    const program = workflow === undefined ? `agent:${agent ?? this.#server.name}` : `workflow:${workflow}`
+    // After the first message, the history is not read any more.
     this.#isRead = true
-    const asked: RequestedRun = { runId, program, message: messageOf(messageId, input), data, kind: 'say' }
-    this.#request(asked, { whenBusy })
-    this.#queue.push(asked)
+    const requested: RequestedRun = { runId, program, message: messageOf(messageId, input), data, kind: 'say' }
+    this.#logRequest(requested, { whenBusy })
+    this.#queue.push(requested)
     if (isBusy && whenBusy === 'interrupt-previous') this.#halt('interrupted').catch(() => {})
     this.#next()
   }
 
-  /** Does a turn again, the last if none is named. */
+  /** Repeats a turn, by default the last one. */
   retry({ of, runId }: { readonly of?: string | undefined; readonly runId: string }): void {
     if (this.#isKnown(runId)) return
     const turn = this.#turns.findLast(one => one.runId === (of ?? one.runId))
-    if (!turn) throw new RequestError({ code: 'run_unknown', message: 'There is no such turn to do again.' }, NOT_FOUND)
-    if (turn !== this.#turns.at(-1)) this.#mustCut()
+    if (!turn) throw new RequestError({ code: 'run_unknown', message: 'There is no such turn to retry.' }, NOT_FOUND)
+    if (turn !== this.#turns.at(-1)) this.#assertCanRewind()
     const { program, message, data, run } = turn
-    // Of a turn that the peer never heard of, nothing can be done again.
-    this.#instead({ runId, program, message, data, cut: turn, kind: run.isHeard ? 'regenerate' : 'say' })
+    // The server cannot regenerate a turn that it never got.
+    this.#replace({ runId, program, message, data, replaces: turn, kind: run.hasReply ? 'regenerate' : 'say' })
   }
 
-  /** Puts another message in the place of one, and of all that came of it. */
+  /** Replaces a user message, and everything after it. */
   edit({ messageId, newMessageId, runId, input, data }: EditBody): void {
     if (this.#isKnown(runId)) return
     const turn = this.#turns.findLast(({ message }) => message?.messageId === messageId)
@@ -140,16 +147,16 @@ export class ForeignSession {
       const message = `No turn has the message ${messageId}.`
       throw new RequestError({ code: 'message_unknown', message }, NOT_FOUND)
     }
-    this.#mustCut()
+    this.#assertCanRewind()
     const { program } = turn
-    // To the peer, it is the same message in other words.
-    this.#names.messages.set(newMessageId, this.#names.messages.get(messageId) ?? messageId)
-    this.#instead({ runId, program, message: messageOf(newMessageId, input), data, cut: turn, kind: 'say' })
+    // To the server, it is the same message with other content.
+    this.#ids.messages.set(newMessageId, this.#ids.messages.get(messageId) ?? messageId)
+    this.#replace({ runId, program, message: messageOf(newMessageId, input), data, replaces: turn, kind: 'say' })
   }
 
-  #mustCut(): void {
-    if (this.#peer.canCut !== false) return
-    const message = 'This server takes back nothing but its last answer.'
+  #assertCanRewind(): void {
+    if (this.#server.canRewind !== false) return
+    const message = 'This server can take back only its last reply.'
     throw new RequestError({ code: 'not_supported', message }, CONFLICT)
   }
 
@@ -157,47 +164,47 @@ export class ForeignSession {
     return [...this.#turns, ...this.#queue].some(one => one.runId === runId)
   }
 
-  /** What cuts goes first, and what is open stops for it. */
-  #instead(asked: RequestedRun): void {
-    this.#request(asked, {})
-    this.#queue.unshift(asked)
+  /** Runs before everything in the queue, and stops the open run. */
+  #replace(requested: RequestedRun): void {
+    this.#logRequest(requested, {})
+    this.#queue.unshift(requested)
     this.#halt('interrupted').catch(() => {})
     this.#next()
   }
 
-  #request({ runId, program, message, data }: RequestedRun, how: Pick<RunBody, 'whenBusy'>): void {
+  #logRequest({ runId, program, message, data }: RequestedRun, options: Pick<RunBody, 'whenBusy'>): void {
     const { type, ...input } = message ?? { type: '' }
     if (!this.#open) this.#log.trim()
-    this.#guest({
+    this.#writeAsGuest({
       type: 'run-requested',
       runId,
       program,
       ...(message && { message: input as Omit<MessageChunk, 'type'> }),
       ...(data !== undefined && { data }),
-      ...how,
+      ...options,
     } as Chunk)
   }
 
-  #guest(chunk: Chunk): void {
+  #writeAsGuest(chunk: Chunk): void {
     this.#log.append([{ chunk, origin: GUEST }])
   }
 
   #next(): void {
     if (this.#open) return
-    const asked = this.#queue.shift()
-    if (!asked) return
-    void this.#begin(asked).drive(asked.kind)
+    const requested = this.#queue.shift()
+    if (!requested) return
+    void this.#begin(requested).drive(requested.kind)
   }
 
-  #begin(asked: RequestedRun, control?: AbortController): ForeignRun {
-    const { runId, program, message, data, cut } = asked
+  #begin(requested: RequestedRun, control?: AbortController): ForeignRun {
+    const { runId, program, message, data, replaces: replacedTurn } = requested
     const log = this.#log
-    const replaces = cut && this.#replaced(cut, asked.kind)
-    if (cut) {
-      this.#turns.length = this.#turns.indexOf(cut)
-      log.cut(this.#past.back(this.#turns.length, log.view()))
+    const replaces = replacedTurn && this.#replacedId(replacedTurn, requested.kind)
+    if (replacedTurn) {
+      this.#turns.length = this.#turns.indexOf(replacedTurn)
+      log.rewind(this.#snapshots.rewind(this.#turns.length, log.view()))
     }
-    this.#past.begin(log.view())
+    this.#snapshots.begin(log.view())
     const run = new ForeignRun({
       sessionId: this.#sessionId,
       runId,
@@ -205,35 +212,35 @@ export class ForeignSession {
       data,
       replaces,
       control,
-      peer: this.#peer,
+      server: this.#server,
       log,
-      names: this.#names,
-      ended: () => {
+      ids: this.#ids,
+      onEnd: () => {
         this.#open = undefined
         if (this.#queue.length > 0) log.trim()
         this.#next()
       },
     })
     this.#open = run
-    this.#turns.push({ ...asked, cut: undefined, run })
+    this.#turns.push({ ...requested, replaces: undefined, run })
     run.write({ type: 'run-started', program }, ...(message ? [message] : []))
     return run
   }
 
-  /** What the peer calls what goes: the answer that is asked for anew, or the message that another takes the place of. */
-  #replaced({ runId, message }: Turn, kind: RequestedRun['kind']): string | undefined {
+  /** The server's own id of the reply to regenerate, or of the user message to replace. */
+  #replacedId({ runId, message }: Turn, kind: RequestedRun['kind']): string | undefined {
     const id = kind === 'say' ? message?.messageId : messageIdOf(runId, runId)
-    const foreign = id && this.#names.messages.get(id)
+    const foreign = id && this.#ids.messages.get(id)
     return kind === 'say' ? (foreign ?? id) : foreign
   }
 
-  /** Stops the open run, if it is that one; tells whether. */
+  /** Stops a run, by default the open one. Returns whether there was one to stop. */
   async stop({ runId, mode }: { readonly runId?: string; readonly mode?: 'interrupt' | 'abort' }): Promise<boolean> {
     const id = runId ?? this.#open?.runId ?? this.#queue[0]?.runId
-    const waiting = this.#queue.findIndex(one => one.runId === id)
-    if (waiting >= 0) {
-      this.#queue.splice(waiting, 1)
-      this.#guest({ type: 'stop-requested', runId: id as string })
+    const index = this.#queue.findIndex(one => one.runId === id)
+    if (index >= 0) {
+      this.#queue.splice(index, 1)
+      this.#writeAsGuest({ type: 'stop-requested', runId: id as string })
       return true
     }
     if (!this.#open || this.#open.runId !== id) return false
@@ -241,43 +248,43 @@ export class ForeignSession {
     return true
   }
 
-  /** Stops the open run, here at once, and there. */
+  /** Stops the open run: here at once, then on the server. */
   async #halt(status: 'aborted' | 'interrupted', mode?: 'interrupt' | 'abort'): Promise<void> {
     const run = this.#open
     if (!run) return
     const { runId } = run
-    this.#guest({ type: 'stop-requested', runId, ...(mode && { mode }) })
+    this.#writeAsGuest({ type: 'stop-requested', runId, ...(mode && { mode }) })
     const reply = run.stop(status)
-    await this.#peer.stop?.({ sessionId: this.#sessionId, runId, signal: AbortSignal.timeout(LATE_MS) }, reply)
+    await this.#server.stop?.({ sessionId: this.#sessionId, runId, signal: AbortSignal.timeout(TIMEOUT_MS) }, reply)
   }
 
-  /** Answers what the open run waits for. */
+  /** Answers a pending of the open run, or claims a call. */
   answer(body: AnswerBody): void {
     const { kind, id } = body
     const wanted = kind === 'approval' || kind === 'interrupt' ? kind : 'client-tool'
     const pending = this.#log.pendings.find(one => one.kind === wanted && one.id === id)
-    if (!pending || !this.#open) throw unknown(id)
+    if (!pending || !this.#open) throw answerUnknown(id)
     if (body.kind === 'claim') {
       this.#claim(pending, body)
       return
     }
-    this.#guest(settling(body, pending))
+    this.#writeAsGuest(answerChunkOf(body, pending))
     this.#open.answer(body)
   }
 
   #claim(pending: Pending, { id, client, forMs = CLAIM_MS }: Extract<AnswerBody, { kind: 'claim' }>): void {
     const { claim } = (pending as Extract<Pending, { kind: 'client-tool' }>).part
     if (claim && claim.by !== client && claim.until > Date.now()) {
-      const message = 'Another has taken this call upon itself.'
+      const message = 'Another client has claimed this call.'
       throw new RequestError({ code: 'answer_claimed', message, retryable: true }, CONFLICT)
     }
     const until = Date.now() + forMs
-    this.#guest({ type: 'tool-claimed', toolCallId: id, until, ...(client !== undefined && { by: client }) })
+    this.#writeAsGuest({ type: 'tool-claimed', toolCallId: id, until, ...(client !== undefined && { by: client }) })
   }
 
-  /** What was said before, and what is under way: read once, when somebody looks at a session that nobody has spoken in here. */
+  /** Reads the history and joins the open run: once, for the first follower of a session without a message from this page. */
   #read(): Promise<void> | undefined {
-    if (this.#isRead || !(this.#peer.history || this.#peer.resume)) return undefined
+    if (this.#isRead || !(this.#server.history || this.#server.resume)) return undefined
     this.#opening ??= this.#restore().finally(() => {
       this.#opening = undefined
     })
@@ -285,69 +292,59 @@ export class ForeignSession {
   }
 
   async #restore(): Promise<void> {
-    const signal = AbortSignal.timeout(LATE_MS)
-    const history = await this.#peer.history?.({ sessionId: this.#sessionId, signal })
+    const signal = AbortSignal.timeout(TIMEOUT_MS)
+    const history = await this.#server.history?.({ sessionId: this.#sessionId, signal })
     if (this.#isRead) return
-    for (const turn of turnsOf(history ?? [])) this.#remember(turn)
+    for (const turn of turnsOf(history ?? [])) this.#restoreTurn(turn)
     this.#isRead = true
     await this.#join()
   }
 
-  /** A turn that is over, as far as is known; a question in it is open until something else is said. */
-  #remember({ message: said, answer }: PastTurn): void {
+  /** Writes a turn of the history. Its run stays open for answers until the next turn begins. */
+  #restoreTurn({ message: userMessage, reply }: PastTurn): void {
     this.#open?.finish('completed')
-    const message = said && this.#named(said)
+    const message = userMessage && this.#ids.userMessage(userMessage)
     const runId = `${message?.messageId ?? 'past'}~${this.#turns.length}`
-    const asked: RequestedRun = { runId, program: `agent:${this.#peer.name}`, message, kind: 'say' }
-    this.#request(asked, {})
-    const run = this.#begin(asked)
-    run.isHeard = true
-    run.told(answer)
+    const requested: RequestedRun = { runId, program: `agent:${this.#server.name}`, message, kind: 'say' }
+    this.#logRequest(requested, {})
+    const run = this.#begin(requested)
+    run.hasReply = true
+    run.received(reply)
   }
 
-  /** A person's message under a name that one may have here: what agents' messages have in theirs is in no other. */
-  #named(said: MessageChunk): MessageChunk {
-    const messageId = said.messageId.replaceAll('::', ':')
-    if (messageId !== said.messageId) this.#names.messages.set(messageId, said.messageId)
-    return { ...said, messageId }
-  }
-
-  /** Goes on with what is under way there. */
+  /** Joins the run that is open on the server, in the place of the last turn of the history. */
   async #join(): Promise<void> {
     const last = this.#turns.at(-1)
-    const past = this.#open
+    const restored = this.#open
     const control = new AbortController()
-    const reply = await this.#peer
+    const reply = await this.#server
       .resume?.({
         sessionId: this.#sessionId,
         runId: last?.runId ?? '',
         kind: 'continue',
-        messages: this.#names.told(this.#log.view().messages),
+        messages: this.#ids.foreignMessages(this.#log.view().messages),
         answers: [],
-        foreignIds: this.#names.messages,
+        foreignIds: this.#ids.messages,
         signal: control.signal,
       })
       .catch(() => undefined)
     if (!reply) {
-      past?.settle('paused')
+      restored?.settle('paused')
       return
     }
     const runId = `${last?.runId ?? 'past'}~`
-    past?.finish('interrupted')
-    const asked: RequestedRun = {
+    restored?.finish('interrupted')
+    const requested: RequestedRun = {
       runId,
-      program: `agent:${this.#peer.name}`,
+      program: `agent:${this.#server.name}`,
       message: last?.message,
-      cut: last,
+      replaces: last,
       kind: 'say',
     }
-    this.#request(asked, {})
-    void this.#begin(asked, control).drive('continue', reply)
+    this.#logRequest(requested, {})
+    void this.#begin(requested, control).drive('continue', reply)
   }
 }
-
-/** How long a peer may take to tell what was said, or to stop, in milliseconds. */
-const LATE_MS = 20_000
 
 const messageOf = (messageId: string, { parts, metadata }: MessageInput): MessageChunk => ({
   type: 'message',
@@ -357,17 +354,22 @@ const messageOf = (messageId: string, { parts, metadata }: MessageInput): Messag
   ...(metadata && { metadata }),
 })
 
-const unknown = (id: string) =>
+const answerUnknown = (id: string) =>
   new RequestError({ code: 'answer_unknown', message: `Nothing waits for an answer to ${id}.` }, NOT_FOUND)
 
-/** The entry that settles what waits. */
-function settling(answer: ClientAnswer, pending: Pending): Chunk {
+/** The chunk that settles a pending. */
+function answerChunkOf(answer: ClientAnswer, pending: Pending): Chunk {
   switch (answer.kind) {
     case 'approval': {
       const { id: approvalId, approved, reason } = answer
       const { toolCallId } = (pending as Extract<Pending, { kind: 'approval' }>).part
-      const why = reason === undefined ? {} : { reason }
-      return { type: 'tool-approval-response', toolCallId, approvalId, approved, ...why }
+      return {
+        type: 'tool-approval-response',
+        toolCallId,
+        approvalId,
+        approved,
+        ...(reason !== undefined && { reason }),
+      }
     }
     case 'interrupt':
       return { type: 'interrupt-response', interruptId: answer.id, response: answer.response }
@@ -377,20 +379,20 @@ function settling(answer: ClientAnswer, pending: Pending): Chunk {
   }
 }
 
+/** A turn of the history. */
 interface PastTurn {
   readonly message?: MessageChunk | undefined
-  readonly answer: readonly DecodedChunk[]
+  readonly reply: readonly DecodedChunk[]
 }
 
-/** What was said before, turn by turn. */
 function turnsOf(history: readonly DecodedChunk[]): PastTurn[] {
-  const turns: (PastTurn & { readonly answer: DecodedChunk[] })[] = []
-  for (const told of history) {
-    const { chunk } = told
-    if (chunk.type === 'message' && chunk.role === 'user') turns.push({ message: chunk, answer: [] })
+  const turns: (PastTurn & { readonly reply: DecodedChunk[] })[] = []
+  for (const decoded of history) {
+    const { chunk } = decoded
+    if (chunk.type === 'message' && chunk.role === 'user') turns.push({ message: chunk, reply: [] })
     else {
-      if (turns.length === 0) turns.push({ answer: [] })
-      turns.at(-1)?.answer.push(told)
+      if (turns.length === 0) turns.push({ reply: [] })
+      turns.at(-1)?.reply.push(decoded)
     }
   }
   return turns

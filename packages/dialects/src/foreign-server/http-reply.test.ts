@@ -11,7 +11,7 @@ const answering =
     return responses.shift() as Response
   }
 
-test('a request has what it needs, and a credential that has run out is asked for once more', async () => {
+test('sends computed headers, and retries once with new ones after a 401', async () => {
   asked.length = 0
   let tokens = 0
   const headers = () => ({ authorization: `token ${++tokens}` })
@@ -31,32 +31,32 @@ test.each([
   [new Response('slowly', { status: 429 }), 'http_429', 'slowly', true],
   [new Response('<html>x', { status: 502 }), 'http_502', 'The server answered with status 502.', true],
   [new Response('null', { status: 404 }), 'http_404', 'The server answered with status 404.', false],
-])('what is refused is typed', async (response, code, message, retryable) => {
+])('turns a refusal into a RequestError', async (response, code, message, retryable) => {
   const { status } = response
   const refused = request({ api: 'http://peer.test', fetch: answering(response) }, { body: {} })
   await expect(refused).rejects.toMatchObject({ code, message, retryable, status })
 })
 
-test('no response, and no headers, may be better the next time', async () => {
+test('reports a failed fetch and failed headers as retryable', async () => {
   const down = request({ api: 'http://peer.test', fetch: () => Promise.reject(new TypeError('fetch failed')) }, {})
   await expect(down).rejects.toMatchObject({ code: 'network_error', message: 'fetch failed', retryable: true })
   const headers = () => Promise.reject(new Error('no token'))
-  const nobody = request({ api: 'http://peer.test', headers, fetch: answering(new Response('')) }, {})
-  await expect(nobody).rejects.toMatchObject({ code: 'headers_failed', message: 'no token', retryable: true })
+  const withoutHeaders = request({ api: 'http://peer.test', headers, fetch: answering(new Response('')) }, {})
+  await expect(withoutHeaders).rejects.toMatchObject({ code: 'headers_failed', message: 'no token', retryable: true })
 })
 
-test('a reply tells what came whole before what is none, and knows its last event', async () => {
+test('yields the chunks before an invalid event, and knows the id of the last event', async () => {
   const decoder: Decoder<{ text: string }> = {
     status: undefined,
     decode: ({ text }) => [{ chunk: { type: 'text-delta', id: 't', delta: text } }],
   }
   const body = 'id: 1\ndata: {"text":"a"}\n\nid: 2\ndata: {"text":"b"}\n\ndata: [DONE]\n\ndata: {no\n\n'
   const reply = new HttpReply(new Response(body, { headers: { 'content-type': 'text/event-stream' } }), decoder)
-  const told: unknown[] = []
+  const received: unknown[] = []
   const read = async () => {
-    for await (const batch of reply) told.push(...batch.map(({ chunk }) => chunk))
+    for await (const batch of reply) received.push(...batch.map(({ chunk }) => chunk))
   }
   await expect(read()).rejects.toMatchObject({ code: 'invalid-json' })
-  expect(told).toMatchObject([{ delta: 'a' }, { delta: 'b' }])
+  expect(received).toMatchObject([{ delta: 'a' }, { delta: 'b' }])
   expect(reply.lastId).toBe('2')
 })

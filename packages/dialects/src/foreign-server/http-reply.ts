@@ -3,17 +3,17 @@ import { type EventFormat, formatOf, jsonEventOf, readEvents, type WireEvent } f
 import type { ForeignReply } from './foreign-server.ts'
 
 export interface HttpReplyOptions<Event> {
-  /** How its events are written; as its content type says, if nothing is said. */
+  /** @default the format that the content type names */
   readonly format?: EventFormat | undefined
-  /** The dialect's event of one on the wire; undefined, where that is none. The JSON of its data, but for `[DONE]`, if nothing is said. */
+  /** Turns an event on the wire into one of the dialect, undefined for none. @default parses the data as JSON, and ignores `[DONE]` */
   readonly eventOf?: ((event: WireEvent) => Event | undefined) | undefined
   readonly isReplay?: boolean | undefined
 }
 
-/** What a response says in a dialect. */
+/** A reply in the body of an HTTP response, decoded by a dialect. */
 export class HttpReply<Event> implements ForeignReply {
   isReplay: boolean
-  /** The id of the last event that was read, where the peer gives ids. */
+  /** The id of the last event, if the server sends ids. */
   lastId: string | undefined
   readonly #response: Response
   #decoder: Decoder<Event>
@@ -30,7 +30,7 @@ export class HttpReply<Event> implements ForeignReply {
     return this.#decoder.status
   }
 
-  /** It turns out to begin where the one before began: nothing that was understood of that one holds. */
+  /** Marks the reply as a replay from the start, to be decoded by a new decoder. */
   restart(decoder: Decoder<Event>): void {
     this.isReplay = true
     this.#decoder = decoder
@@ -41,19 +41,19 @@ export class HttpReply<Event> implements ForeignReply {
     if (!body) return
     const { format = formatOf(this.#response), eventOf = jsonEventOf } = this.#options
     for await (const events of readEvents(body, format)) {
-      const told: DecodedChunk[] = []
+      const chunks: DecodedChunk[] = []
       let failed: { readonly error: unknown } | undefined
       try {
         for (const wire of events) {
           const event = eventOf(wire) as Event | undefined
-          if (event !== undefined) told.push(...this.#decoder.decode(event))
+          if (event !== undefined) chunks.push(...this.#decoder.decode(event))
           if (wire.id !== undefined) this.lastId = wire.id
         }
       } catch (error) {
         failed = { error }
       }
-      // What came whole before an error is no worse for it.
-      if (told.length > 0) yield told
+      // Chunks before an error are delivered first.
+      if (chunks.length > 0) yield chunks
       if (failed) throw failed.error
     }
   }

@@ -1,20 +1,46 @@
 import type { Chunk } from '@millrace/protocol'
 import type { DecodedChunk } from '../dialect/dialect.ts'
 
+/** Compares deltas with a text that was received before. */
+export class RepeatedText {
+  #rest: string
+
+  constructor(text: string) {
+    this.#rest = text
+  }
+
+  /** Whether the deltas have repeated all of the text. */
+  get isRepeated(): boolean {
+    return this.#rest === ''
+  }
+
+  /** Returns the part of a delta that goes beyond the text, '' for none. Undefined if the delta differs from the text. */
+  take(delta: string): string | undefined {
+    const rest = this.#rest
+    if (rest.startsWith(delta)) {
+      this.#rest = rest.slice(delta.length)
+      return ''
+    }
+    if (!delta.startsWith(rest)) return undefined
+    this.#rest = ''
+    return delta.slice(rest.length)
+  }
+}
+
 const isDelta = (chunk: Chunk): chunk is Chunk & { delta: string } =>
   'delta' in chunk && typeof chunk.delta === 'string'
 
-/** All of a chunk but the words of a delta. */
+/** All of a chunk except the text of a delta. */
 const headOf = (chunk: Chunk): string => JSON.stringify(isDelta(chunk) ? { ...chunk, delta: '' } : chunk)
 
-/** What a reply said, with deltas in a row joined: who says it again in other pieces says the same. */
+/** The chunks of a reply so far. Successive deltas are joined, so that it does not matter how a server splits its text. */
 export class ReceivedChunks {
   readonly all: { readonly head: string; text?: string }[] = []
-  /** How much that is: words count as they are long, and anything else as one. */
+  /** Amount received: the length of each text, and 1 for any other chunk. */
   size = 0
 
-  add(told: readonly DecodedChunk[]): void {
-    for (const { chunk } of told) {
+  add(chunks: readonly DecodedChunk[]): void {
+    for (const { chunk } of chunks) {
       const head = headOf(chunk)
       const last = this.all.at(-1)
       this.size += isDelta(chunk) ? chunk.delta.length : 1
@@ -24,60 +50,57 @@ export class ReceivedChunks {
     }
   }
 
-  /** Nothing of it is so any more. */
   clear(): void {
     this.all.length = 0
     this.size = 0
   }
 }
 
-/** Leaves out of a reply what another said before; knows when the two are not the same. */
+/** Removes the chunks from a resumed reply that it repeats from the start of the reply. */
 export class ReplayFilter {
-  readonly #said: ReceivedChunks['all']
-  #at = 0
-  /** How much of the text at that place was said again. */
-  #length = 0
+  readonly #received: ReceivedChunks['all']
+  #index = 0
+  #text: RepeatedText
 
-  constructor(said: ReceivedChunks) {
-    this.#said = said.all.slice()
+  constructor({ all }: ReceivedChunks) {
+    this.#received = all.slice()
+    this.#text = new RepeatedText(all[0]?.text ?? '')
   }
 
-  /** What is news of what is said; undefined where it is not what was said before. */
-  take(told: readonly DecodedChunk[]): readonly DecodedChunk[] | undefined {
+  /** Returns the new chunks. Undefined if the reply differs from the chunks received before. */
+  take(chunks: readonly DecodedChunk[]): readonly DecodedChunk[] | undefined {
     const news: DecodedChunk[] = []
-    for (const one of told) {
-      const left = this.#left(one)
-      if (left === undefined) return undefined
-      if (left) news.push(left)
+    for (const one of chunks) {
+      const rest = this.#withoutRepeat(one)
+      if (rest === undefined) return undefined
+      if (rest) news.push(rest)
     }
     return news
   }
 
-  #left(told: DecodedChunk): DecodedChunk | false | undefined {
-    const { chunk } = told
+  /** A chunk without what it repeats. False if all of it is a repeat, undefined if it differs. */
+  #withoutRepeat(decoded: DecodedChunk): DecodedChunk | false | undefined {
+    const { chunk } = decoded
     const head = headOf(chunk)
-    let known = this.#said[this.#at]
-    // A text that was said again wholly is over where something else comes.
-    if (known?.text !== undefined && known.head !== head && this.#length === known.text.length) known = this.#next()
-    if (!known) return told
+    let known = this.#received[this.#index]
+    // Another chunk ends a text that was repeated to its end.
+    if (known?.text !== undefined && known.head !== head && this.#text.isRepeated) known = this.#next()
+    if (!known) return decoded
     if (known.head !== head) return undefined
     if (known.text === undefined || !isDelta(chunk)) {
       this.#next()
       return false
     }
-    const rest = known.text.slice(this.#length)
-    const { delta } = chunk
-    if (rest.startsWith(delta)) {
-      this.#length += delta.length
-      return false
-    }
-    // Only the last that was said can go on.
-    if (!delta.startsWith(rest) || this.#next()) return undefined
-    return { ...told, chunk: { ...chunk, delta: delta.slice(rest.length) } as Chunk }
+    const delta = this.#text.take(chunk.delta)
+    if (delta === '') return false
+    // Only the last text received can go on.
+    if (delta === undefined || this.#next()) return undefined
+    return { ...decoded, chunk: { ...chunk, delta } as Chunk }
   }
 
   #next(): ReceivedChunks['all'][number] | undefined {
-    this.#length = 0
-    return this.#said[++this.#at]
+    const known = this.#received[++this.#index]
+    this.#text = new RepeatedText(known?.text ?? '')
+    return known
   }
 }

@@ -1,4 +1,4 @@
-// Servers that drop every connection: how often they are asked, and what is shown.
+// Servers that drop every connection: how often the reader reconnects, and what the view shows.
 
 import type { View } from '@millrace/protocol'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
@@ -12,7 +12,7 @@ afterEach(() => void vi.useRealTimers())
 
 type Serve = (request: Request, nth: number) => Response
 
-/** A fetch that goes to a server, and keeps what it was asked. */
+/** A `fetch` that records its requests. */
 function serving(serve: Serve) {
   const asked: string[] = []
   const fetch: typeof globalThis.fetch = async (url, init) => {
@@ -28,8 +28,8 @@ const sse = (...events: readonly (object | string)[]): Response =>
     headers: { 'content-type': 'text/event-stream' },
   })
 
-/** Says something, waits for as long as anybody would, and gives the view. */
-async function said(connection: ForeignConnection, ms = 600_000): Promise<View> {
+/** Sends a message, waits, and returns the view. */
+async function viewAfter(connection: ForeignConnection, ms = 600_000): Promise<View> {
   const input = { parts: [{ type: 'text', text: 'Hi' }] }
   await connection.api.ask('POST', '/sessions/s/runs', { runId: 'r', messageId: 'm', input })
   await vi.advanceTimersByTimeAsync(ms)
@@ -55,37 +55,37 @@ const helixDelta = (delta: string, sequence?: number) => ({
   chunk: { type: 'text_delta', delta, agentId: 'a', agentType: 'a', timestamp: 1 },
 })
 
-test('Helix: what has no place is not asked for again, since that would be another run', async () => {
+test('Helix: does not resume without a sequence, since that would start another run', async () => {
   const { asked, options } = serving(() => sse(helixDelta('x')))
-  expect(endOf(await said(helix(options)))).toEqual({ ...LOST, text: 'x' })
+  expect(endOf(await viewAfter(helix(options)))).toEqual({ ...LOST, text: 'x' })
   expect(asked).toEqual(['POST /api/start'])
 })
 
-test('Helix: nor is what nothing was heard of', async () => {
+test('Helix: does not resume a reply without events', async () => {
   const { asked, options } = serving(() => sse())
-  expect(endOf(await said(helix(options)))).toEqual({ ...LOST, text: '' })
+  expect(endOf(await viewAfter(helix(options)))).toEqual({ ...LOST, text: '' })
   expect(asked).toEqual(['POST /api/start'])
 })
 
-test('Helix: the sequence of an event is a place, too', async () => {
-  const places: (string | null)[] = []
+test('Helix: resumes after the sequence of the last event', async () => {
+  const sequences: (string | null)[] = []
   const { asked, options } = serving(({ headers }, nth) => {
-    places.push(headers.get('x-resume-from-sequence'))
+    sequences.push(headers.get('x-resume-from-sequence'))
     return nth === 1 ? sse(helixDelta('one ', 1)) : sse(helixDelta('two', 2), { type: 'end' })
   })
-  expect(endOf(await said(helix(options)))).toMatchObject({ status: 'completed', text: 'one two' })
+  expect(endOf(await viewAfter(helix(options)))).toMatchObject({ status: 'completed', text: 'one two' })
   expect(asked).toEqual(['POST /api/start', 'GET /api/sse'])
-  expect(places).toEqual([null, '1'])
+  expect(sequences).toEqual([null, '1'])
 })
 
-test('Helix: a server that goes back to the start each time is asked a few times, and its words are shown once', async () => {
+test('Helix: gives up on a server that restarts each time, and shows its text once', async () => {
   const { asked, options } = serving(() => sse(helixDelta('one '), helixDelta('two', 1)))
-  expect(endOf(await said(helix(options)))).toEqual({ ...LOST, text: 'one two' })
+  expect(endOf(await viewAfter(helix(options)))).toEqual({ ...LOST, text: 'one two' })
   expect(asked.length).toBeLessThan(12)
   expect(asked.filter(one => one.startsWith('POST'))).toHaveLength(1)
 })
 
-/** The events of AG-UI up to a text, each with an id. */
+/** AG-UI events up to a text, each with an id. */
 const agUiEvents = (words: string, id: (i: number) => string): string =>
   [
     { type: 'RUN_STARTED', threadId: 't', runId: 'r' },
@@ -95,43 +95,43 @@ const agUiEvents = (words: string, id: (i: number) => string): string =>
     .map((event, i) => `${id(i)}data: ${JSON.stringify(event)}\n\n`)
     .join('')
 
-test('TanStack AI: without ids nothing is asked for again', async () => {
+test('TanStack AI: does not resume without ids', async () => {
   const { asked, options } = serving(() => sse(agUiEvents('x', () => '')))
-  expect(endOf(await said(tanstack(options)))).toEqual({ ...LOST, text: 'x' })
+  expect(endOf(await viewAfter(tanstack(options)))).toEqual({ ...LOST, text: 'x' })
   expect(asked).toHaveLength(1)
 })
 
 test.each([
-  ['the same words under the same ids', () => 'x y', (i: number) => `id: a${i}\n`, 'x y'],
-  ['other words under the same ids', (nth: number) => `try ${nth}`, (i: number) => `id: a${i}\n`, 'try 2'],
-  ['the same words under other ids', () => 'x y', (i: number, nth: number) => `id: ${nth}-${i}\n`, 'x y'],
+  ['the same text and ids', () => 'x y', (i: number) => `id: a${i}\n`, 'x y'],
+  ['another text and the same ids', (nth: number) => `try ${nth}`, (i: number) => `id: a${i}\n`, 'try 2'],
+  ['the same text and other ids', () => 'x y', (i: number, nth: number) => `id: ${nth}-${i}\n`, 'x y'],
 ])(
-  'TanStack AI: a server that begins anew with %s is asked no more than once again, and no text is shown twice',
+  'TanStack AI: reconnects once to a server that restarts with %s, and shows no text twice',
   async (_, words, id, text) => {
     const { asked, options } = serving((_, nth) => sse(agUiEvents(words(nth), i => id(i, nth))))
-    expect(endOf(await said(tanstack(options)))).toEqual({ ...LOST, text })
+    expect(endOf(await viewAfter(tanstack(options)))).toEqual({ ...LOST, text })
     expect(asked).toHaveLength(2)
   },
 )
 
-test('TanStack AI: a server that goes on a little before the place says it once', async () => {
+test('TanStack AI: shows events once that the server repeats before the position', async () => {
   const all = agUiEvents('one two three', i => `id: a${i}\n`).split(/(?<=\n\n)/)
   const end = `id: z\ndata: ${JSON.stringify({ type: 'RUN_FINISHED', threadId: 't', runId: 'r' })}\n\n`
   const { asked, options } = serving((_, nth) => sse(...(nth === 1 ? all.slice(0, 4) : [...all.slice(2), end])))
-  expect(endOf(await said(tanstack(options)))).toMatchObject({ status: 'completed', text: 'one two three' })
+  expect(endOf(await viewAfter(tanstack(options)))).toMatchObject({ status: 'completed', text: 'one two three' })
   expect(asked).toHaveLength(2)
 })
 
-test('the AI SDK: a server that says something else each time is given up', async () => {
+test('AI SDK: gives up on a server that sends another text each time', async () => {
   const { asked, options } = serving((_, nth) =>
     sse({ type: 'start' }, { type: 'text-start', id: '0' }, { type: 'text-delta', id: '0', delta: `try ${nth}` }),
   )
-  expect(endOf(await said(aiSdk({ ...options, resume: true })))).toMatchObject(LOST)
+  expect(endOf(await viewAfter(aiSdk({ ...options, resume: true })))).toMatchObject(LOST)
   expect(asked.filter(one => one.startsWith('POST'))).toHaveLength(1)
   expect(asked.length).toBeLessThan(25)
 })
 
-test('the AI SDK: a server that says one word more each time is asked at intervals', async () => {
+test('AI SDK: reconnects with delays to a server that sends one word more each time', async () => {
   const { asked, options } = serving((_, nth) =>
     sse(
       { type: 'start' },
@@ -139,7 +139,7 @@ test('the AI SDK: a server that says one word more each time is asked at interva
       ...Array.from({ length: nth }, (_, i) => ({ type: 'text-delta', id: '0', delta: `${i} ` })),
     ),
   )
-  const view = await said(aiSdk({ ...options, resume: true }), 10_000)
+  const view = await viewAfter(aiSdk({ ...options, resume: true }), 10_000)
   expect(asked.length).toBeGreaterThan(8)
   expect(asked.length).toBeLessThan(32)
   expect(endOf(view).text).toBe(Array.from({ length: asked.length }, (_, i) => `${i} `).join(''))

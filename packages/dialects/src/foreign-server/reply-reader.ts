@@ -1,130 +1,141 @@
-// One reply, over as many connections as it takes.
-
 import { ProtocolError } from '@millrace/protocol'
-import { RetryDelay } from '@millrace/protocol/retry'
+import { RetryDelay, reconnecting } from '@millrace/protocol/retry'
 import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
 import { RequestError } from '../http/request-error.ts'
 import { RECONNECT } from '../http/resumable-stream.ts'
 import type { ForeignReply, ForeignRequest, ForeignServer } from './foreign-server.ts'
 import { ReceivedChunks, ReplayFilter } from './replay-filter.ts'
 
-/** Who wants to know what comes of it. */
 export interface ReplyListener {
-  /** More was said. */
-  told(told: readonly DecodedChunk[]): void
-  /** All that was said so far was not so: what comes now begins anew. */
-  anew(): void
-  /** It broke off, and is asked for again. */
-  broke(reason: string): void
-  /** There is another connection. */
+  /** New chunks arrived. */
+  received(chunks: readonly DecodedChunk[]): void
+  /** Retracts all chunks of the reply: the next ones start it again. */
+  restarted(): void
+  /** The connection dropped. The reader reconnects if the server can resume. */
+  dropped(reason: string): void
+  /** The reader has reconnected. */
   resumed(): void
 }
 
-/** Reads a reply to its end; one that closes without saying how it ends has broken off (law 7), and is asked for again if the peer can. */
+/**
+ * Reads one reply of a foreign server to its end, over as many connections as it takes. A connection that closes before the reply says how it ends was dropped
+ * (law 7). The client has another `ReplyReader`, for adapters. An adapter numbers its chunks or repeats single texts, and reconnects at once, so the two share
+ * `RetryDelay` and `RepeatedText`, but neither the order of chunks nor the comparison with earlier ones.
+ */
 export class ReplyReader {
-  readonly #peer: ForeignServer
+  readonly #server: ForeignServer
   readonly #request: ForeignRequest
-  readonly #hearing: ReplyListener
-  readonly #said = new ReceivedChunks()
+  readonly #listener: ReplyListener
+  readonly #received = new ReceivedChunks()
   #reply: ForeignReply | undefined
   readonly #delay = new RetryDelay(RECONNECT)
-  /** The most that was ever said: what begins anew brings nothing before it has come as far. */
+  /** Largest amount ever received. A reply that starts again makes progress only beyond it. */
   #furthest = 0
 
-  constructor(peer: ForeignServer, request: ForeignRequest, hearing: ReplyListener) {
-    this.#peer = peer
+  constructor(server: ForeignServer, request: ForeignRequest, listener: ReplyListener) {
+    this.#server = server
     this.#request = request
-    this.#hearing = hearing
+    this.#listener = listener
   }
 
   get reply(): ForeignReply | undefined {
     return this.#reply
   }
 
-  /** Tries again at once, where it waits. */
+  /** Reconnects now if it is waiting to. */
   wake(): void {
     this.#delay.wake()
   }
 
-  /** How it ended; undefined where it was left. Throws where it was refused, or broke off for good. */
+  /**
+   * Returns how the reply ended. Undefined after an abort.
+   * @throws a `RequestError` if the request was refused, or the reply is lost.
+   */
   async run(first: () => Promise<ForeignReply> | ForeignReply): Promise<EndStatus | undefined> {
     const { signal } = this.#request
+    const connect = () => this.#connect(first)
     try {
-      let reply = await first()
-      for (;;) {
-        this.#reply = reply
-        const lost = await this.#read(reply)
-        if (signal.aborted) return undefined
-        if (reply.status !== undefined) return reply.status
-        this.#hearing.broke(lost.message)
-        reply = await this.#resume(reply, lost)
-        this.#hearing.resumed()
-      }
+      const isFinal = () => true
+      const lost = () => LOST
+      for await (const chunks of reconnecting(connect, this.#delay, isFinal, lost, signal))
+        this.#listener.received(chunks)
+      return this.#reply?.status
     } catch (error) {
       if (signal.aborted) return undefined
-      throw error
+      throw error instanceof ProtocolError ? new RequestError({ code: error.code, message: error.message }) : error
     }
   }
 
-  /** Reads one connection until it ends, and tells why it did. */
-  async #read(reply: ForeignReply): Promise<RequestError> {
+  /** Yields the new chunks of one connection. Returns false if it dropped. */
+  async *#connect(
+    first: () => Promise<ForeignReply> | ForeignReply,
+  ): AsyncGenerator<readonly DecodedChunk[], boolean, undefined> {
+    const { signal } = this.#request
+    const before = this.#reply
+    const reply = before ? await this.#resume(before) : await first()
+    if (!reply) return false
+    this.#reply = reply
+    if (before) this.#listener.resumed()
+    try {
+      yield* this.#newChunks(reply)
+    } catch (error) {
+      if (error instanceof ProtocolError) throw error
+    }
+    if (signal.aborted) return false
+    if (reply.status !== undefined) return true
+    this.#listener.dropped(LOST.message)
+    if (!this.#server.resume) throw LOST
+    return false
+  }
+
+  /** Undefined if another attempt may succeed. */
+  async #resume(dropped: ForeignReply): Promise<ForeignReply | undefined> {
+    try {
+      const reply = await this.#server.resume?.(this.#request, dropped)
+      if (reply) return reply
+    } catch (error) {
+      if (!(error instanceof RequestError) || error.retryable) return undefined
+    }
+    // The run failed because the connection dropped. Why it cannot be resumed is secondary.
+    throw LOST
+  }
+
+  async *#newChunks(reply: ForeignReply): AsyncGenerator<readonly DecodedChunk[], void, undefined> {
     const { signal } = this.#request
     let replay: ReplayFilter | undefined
     let isFirst = true
-    let again: DecodedChunk[] = []
-    try {
-      for await (const told of reply) {
-        if (signal.aborted) return LOST
-        let news: readonly DecodedChunk[] | undefined = told
-        if (isFirst && reply.isReplay) replay = new ReplayFilter(this.#said)
-        isFirst = false
-        if (replay) {
-          again.push(...told)
-          news = replay.take(told)
-          if (news === undefined) {
-            this.#hearing.anew()
-            this.#said.clear()
-            news = again
-            replay = undefined
-            again = []
-          } else if (news.length > 0) {
-            // It has come to where the one before was cut off.
-            replay = undefined
-            again = []
-          }
+    let repeated: DecodedChunk[] = []
+    for await (const chunks of reply) {
+      if (signal.aborted) return
+      let news: readonly DecodedChunk[] | undefined = chunks
+      // Known only after the first event.
+      if (isFirst && reply.isReplay) replay = new ReplayFilter(this.#received)
+      isFirst = false
+      if (replay) {
+        repeated.push(...chunks)
+        news = replay.take(chunks)
+        if (news === undefined) {
+          this.#listener.restarted()
+          this.#received.clear()
+          news = repeated
         }
-        if (news.length === 0) continue
-        if (this.#peer.resume) this.#hear(news)
-        this.#hearing.told(news)
+        // The reply differs, or is past the point where the connection dropped.
+        if (news.length > 0) {
+          replay = undefined
+          repeated = []
+        }
       }
-      return LOST
-    } catch (error) {
-      // What is wrong stays wrong.
-      if (error instanceof ProtocolError) throw new RequestError({ code: error.code, message: error.message })
-      return LOST
+      if (news.length === 0) continue
+      if (this.#server.resume) this.#receive(news)
+      yield news
     }
   }
 
-  #hear(news: readonly DecodedChunk[]): void {
-    this.#said.add(news)
-    if (this.#said.size <= this.#furthest) return
-    this.#furthest = this.#said.size
+  #receive(news: readonly DecodedChunk[]): void {
+    this.#received.add(news)
+    if (this.#received.size <= this.#furthest) return
+    this.#furthest = this.#received.size
     this.#delay.progressed()
-  }
-
-  async #resume(dropped: ForeignReply, lost: RequestError): Promise<ForeignReply> {
-    const { signal } = this.#request
-    while (this.#peer.resume && (await this.#delay.wait(0, signal))) {
-      try {
-        const reply = await this.#peer.resume(this.#request, dropped)
-        if (reply === undefined) throw lost
-        return reply
-      } catch (error) {
-        // Why it broke off is what counts, not why it cannot be had now.
-        if (error === lost || (error instanceof RequestError && !error.retryable)) throw lost
-      }
-    }
-    throw lost
   }
 }
 

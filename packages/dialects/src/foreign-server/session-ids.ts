@@ -1,75 +1,73 @@
-// What a peer calls things, and what they are called here. A peer counts its texts from 0 in every step and its calls as it likes; here a part has one name in its message and
-// a call or a question one in its session.
+// Foreign servers reuse ids: some number their texts from 0 in every step and their calls in every run. In a view, a part's id is unique in its message, and the
+// id of a call or an interrupt is unique in its session.
 
-import type { Chunk, Message, Part } from '@millrace/protocol'
+import type { Chunk, Message, MessageChunk, Part } from '@millrace/protocol'
 import type { ClientAnswer } from '../dialect/client-request.ts'
+import { distinctId, foreignId } from '../dialect/distinct-id.ts'
 
-/** What belongs to a session, over all of its runs. */
+/** The ids of a session, over all of its runs. */
 export class SessionIds {
-  /** Calls and questions that are taken, as they are called here. */
+  /** Ids of calls and interrupts that are in use. */
   readonly taken = new Set<string>()
-  /** What the peer calls those that go by another name here. */
-  readonly foreign = new Map<string, string>()
-  /** What the peer calls messages. */
+  /** The foreign ids of messages that have another id here. */
   readonly messages = new Map<string, string>()
 
-  /** Messages as the peer knows them. */
-  told(messages: readonly Message[]): readonly Message[] {
-    if (this.foreign.size === 0) return messages
+  /** A user message with an id that is valid here: only ids of agents' messages contain `::`. */
+  userMessage(message: MessageChunk): MessageChunk {
+    const messageId = message.messageId.replaceAll('::', ':')
+    if (messageId === message.messageId) return message
+    this.messages.set(messageId, message.messageId)
+    return { ...message, messageId }
+  }
+
+  /** Messages with the server's own ids of calls. */
+  foreignMessages(messages: readonly Message[]): readonly Message[] {
     return messages.map(message =>
-      message.parts.some(part => this.#isRenamed(part))
-        ? { ...message, parts: message.parts.map(part => (this.#isRenamed(part) ? this.#told(part) : part)) }
-        : message,
+      message.parts.some(isRenamed) ? { ...message, parts: message.parts.map(foreignPart) } : message,
     )
   }
 
-  #isRenamed(part: Part): boolean {
-    return 'toolCallId' in part && this.foreign.has(part.toolCallId)
-  }
-
-  #told(part: Part): Part {
-    const { toolCallId } = part as { toolCallId: string }
-    return { ...part, toolCallId: this.foreign.get(toolCallId) as string } as Part
-  }
-
-  answer(answer: ClientAnswer): ClientAnswer {
-    return { ...answer, id: this.foreign.get(answer.id) ?? answer.id }
+  /** An answer with the server's own id. */
+  foreignAnswer(answer: ClientAnswer): ClientAnswer {
+    return { ...answer, id: foreignId(answer.id) }
   }
 }
 
-/** What belongs to one run: its chunks under the names that they have here. */
+const isRenamed = (part: Part): boolean => 'toolCallId' in part && part.toolCallId !== foreignId(part.toolCallId)
+
+const foreignPart = (part: Part): Part =>
+  'toolCallId' in part && isRenamed(part) ? { ...part, toolCallId: foreignId(part.toolCallId) } : part
+
+/** The ids of one run: gives its chunks ids that are unique here. */
 export class RunIds {
   readonly #runId: string
-  readonly #names: SessionIds
+  readonly #taken: Set<string>
+  /** Calls and interrupts, by their foreign ids. */
   readonly #calls = new Map<string, string>()
-  /** Texts that are open, under the names that they have here, and all that ever were. */
+  /** Open texts, by their foreign ids, and all that ever were open. */
   readonly #texts = new Map<string, string>()
   readonly #used = new Set<string>()
-  /** The number that comes next for a text of a name that is used. */
-  readonly #next = new Map<string, number>()
 
-  constructor(runId: string, names: SessionIds) {
+  constructor(runId: string, { taken }: SessionIds) {
     this.#runId = runId
-    this.#names = names
+    this.#taken = taken
   }
 
-  /** A chunk of an agent of the run. */
+  /** A chunk of an agent of the run, with unique ids. */
   own(chunk: Chunk, agentId: string): Chunk {
-    if ('toolCallId' in chunk && typeof chunk.toolCallId === 'string') return this.#named(chunk, 'toolCallId')
-    if (chunk.type === 'interrupt' || chunk.type === 'interrupt-response') return this.#named(chunk, 'interruptId')
+    if ('toolCallId' in chunk && typeof chunk.toolCallId === 'string') return this.#call(chunk, 'toolCallId')
+    if (chunk.type === 'interrupt' || chunk.type === 'interrupt-response') return this.#call(chunk, 'interruptId')
     const text = /^(text|reasoning)-(start|delta|end)$/.exec(chunk.type)
     return text ? this.#text(chunk as Chunk & { id: string }, `${agentId} ${text[1]}`, text[2] as string) : chunk
   }
 
-  #named(chunk: Chunk, field: 'toolCallId' | 'interruptId'): Chunk {
+  #call(chunk: Chunk, field: 'toolCallId' | 'interruptId'): Chunk {
     const foreign = (chunk as { [K in typeof field]?: string })[field] as string
-    const { taken, foreign: renamed } = this.#names
     let own = this.#calls.get(foreign)
     if (own === undefined) {
-      own = taken.has(foreign) ? `${foreign}~${this.#runId}` : foreign
+      own = this.#taken.has(foreign) ? distinctId(foreign, this.#runId) : foreign
       this.#calls.set(foreign, own)
-      taken.add(own)
-      if (own !== foreign) renamed.set(own, foreign)
+      this.#taken.add(own)
     }
     return own === foreign ? chunk : { ...chunk, [field]: own }
   }
@@ -78,23 +76,13 @@ export class RunIds {
     const { id } = chunk
     const key = `${kind} ${id}`
     let own = this.#texts.get(key)
-    // A text that has ended does not go on: under the same name it is another.
+    // A text that has ended does not go on: its id now names another text. So does the id of an open text that starts again.
     if (own === undefined || verb === 'start') {
-      own = this.#unused(kind, id)
+      own = this.#used.has(key) ? distinctId(id, this.#used.size) : id
+      this.#used.add(`${kind} ${own}`)
       this.#texts.set(key, own)
     }
     if (verb === 'end') this.#texts.delete(key)
     return own === id ? chunk : ({ ...chunk, id: own } as Chunk)
-  }
-
-  #unused(kind: string, id: string): string {
-    const key = `${kind} ${id}`
-    let own = id
-    let n = this.#next.get(key) ?? 2
-    // The peer itself may have given a name with a number.
-    while (this.#used.has(`${kind} ${own}`)) own = `${id}~${n++}`
-    this.#next.set(key, n)
-    this.#used.add(`${kind} ${own}`)
-    return own
   }
 }

@@ -72,7 +72,7 @@ function eventIn({ data }: WireEvent): StreamEvent {
 
 class HelixServer implements ForeignServer {
   readonly name = 'helix'
-  readonly canCut = false
+  readonly canRewind = false
   readonly #options: HelixOptions
   /** The places of the sessions, as far as they were read. */
   readonly #places = new Map<string, HelixReply>()

@@ -5,7 +5,7 @@ import { EventReader, formatOf, readEvents, type WireEvent } from './event-reade
 
 const runs = multiplied(100)
 
-/** The events of some bytes, cut at these places. */
+/** The events of a body that is split at these positions. */
 function read(bytes: Uint8Array, cuts: readonly number[], format: 'sse' | 'ndjson' = 'sse'): WireEvent[] {
   const reader = new EventReader(format)
   const places = [...cuts.map(cut => cut % (bytes.length + 1)), bytes.length].sort((a, b) => a - b)
@@ -20,7 +20,7 @@ function read(bytes: Uint8Array, cuts: readonly number[], format: 'sse' | 'ndjso
 
 const bytesOf = (text: string) => new TextEncoder().encode(text)
 
-test('events as the standard has them: names, ids that last, several lines, comments, any line ends', () => {
+test('parses Server-Sent Events by the standard: names, lasting ids, several data lines, comments, all line ends', () => {
   const text = '\uFEFF: hi\r\nid: 7\nevent: note\ndata: one\ndata:two\n\nretry: 3\ndata\r\r\ndata: {"é":1}\n\ndata: cut'
   const events = [
     { id: '7', event: 'note', data: 'one\ntwo' },
@@ -36,30 +36,30 @@ test('events as the standard has them: names, ids that last, several lines, comm
   )
 })
 
-test('an id with a NUL is none, and an empty one is one', () => {
+test('ignores an id with NUL, and takes an empty id', () => {
   expect(read(bytesOf('id: a\0b\ndata: 1\n\nid\ndata: 2\n\n'), [])).toEqual([{ data: '1' }, { id: '', data: '2' }])
 })
 
-test('lines: blank ones are nothing, a whole one may lack its end, one that was cut off is nothing', () => {
+test('parses lines of JSON: skips blank ones, takes a last one without a line end, drops a cut one', () => {
   expect(read(bytesOf('{"a":1}\n\n \n{"b":2}'), [3], 'ndjson')).toEqual([{ data: '{"a":1}' }, { data: '{"b":2}' }])
   expect(read(bytesOf('{"a":1}\n{"b":'), [], 'ndjson')).toEqual([{ data: '{"a":1}' }])
 })
 
-test('law 8: an event that is too long is refused, also before it ends', () => {
+test('law 8: rejects an event that is too long, also before it ends', () => {
   for (const text of ['data: 123456789\n', 'data: 1234567890', 'data: 12345\ndata: 6789']) {
     expect(() => new EventReader('sse', 8).push(`${text}\n`), text).toThrow('expected at most 8 characters')
   }
   expect(() => new EventReader('ndjson', 8).push('123456789')).toThrow('expected at most 8 characters')
 })
 
-test('the format is what the response says', () => {
+test('takes the format from the content type', () => {
   const of = (type: string) => formatOf(new Response('', { headers: { 'content-type': type } }))
   expect(of('application/x-ndjson; charset=utf-8')).toBe('ndjson')
   expect(of('application/jsonl')).toBe('ndjson')
   expect(of('text/event-stream')).toBe('sse')
 })
 
-test('who leaves the loop lets go of the body, which is read only as it is asked for', async () => {
+test('reads a body on demand, and cancels it when the loop is left', async () => {
   let pulls = 0
   const cancelled = Promise.withResolvers<void>()
   const body = new ReadableStream<Uint8Array>(
@@ -71,7 +71,7 @@ test('who leaves the loop lets go of the body, which is read only as it is asked
   expect(pulls).toBe(2)
 })
 
-test('a mark is given to who wants it, and is none of the events of the standard', () => {
+test('returns marks only with `withMarks`', () => {
   const text = 'data: a\n\nid: 1\n\n: alive\n\nid: 2\ndata: b\n\nevent: x\n\n'
   expect(new EventReader().push(text)).toEqual([{ data: 'a' }, { id: '2', data: 'b' }])
   expect(new EventReader('sse', undefined, true).push(text)).toEqual([
@@ -79,4 +79,25 @@ test('a mark is given to who wants it, and is none of the events of the standard
     { id: '1', data: '' },
     { id: '2', data: 'b' },
   ])
+})
+
+test('returns the events before one that is too long, and then throws', () => {
+  const reader = new EventReader('sse', 8)
+  expect(reader.push('data: a\n\ndata: 123456789\n\ndata: b\n\n')).toEqual([{ data: 'a' }])
+  expect(() => reader.push('data: c\n\n')).toThrow('expected at most 8 characters')
+  expect(() => reader.end()).toThrow('expected at most 8 characters')
+})
+
+test.each([
+  ['sse', 'data: a\n\ndata: {"b":', '{"b":'],
+  ['sse', 'data: a\n\ndata: b\n', 'b'],
+  ['sse', 'data: a\n\n: comment', undefined],
+  ['ndjson', '1\n{"b":', '{"b":'],
+  ['ndjson', '1\n2', undefined],
+  ['ndjson', '1\n', undefined],
+] as const)('knows the event that a body ended in: %s %j', (format, text, incomplete) => {
+  const reader = new EventReader(format)
+  reader.push(text)
+  reader.end()
+  expect(reader.incomplete).toBe(incomplete)
 })
