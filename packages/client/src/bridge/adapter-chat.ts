@@ -1,4 +1,5 @@
 import { newId } from '@millrace/dialects'
+import { foreignId } from '@millrace/dialects/internal'
 import type { JsonObject, Message } from '@millrace/protocol'
 import type { Backoff } from '@millrace/protocol/retry'
 import type { ChatCallbacks } from '../chat/callbacks.ts'
@@ -20,7 +21,7 @@ import { failureOf, RequestError } from '../error/chat-error.ts'
 import { sendingOf } from '../store/local-messages.ts'
 import { Store } from '../store/store.ts'
 import type { ClientTools } from '../types/index.ts'
-import { adapterId, toChatMessage } from './chat-message.ts'
+import { toChatMessage } from './chat-message.ts'
 import { Conversation } from './conversation.ts'
 import { AT_HAND, type TurnRequest, Turns } from './turns.ts'
 import type { ChatAdapter, ChatAttachment, ChatMessage } from './types.ts'
@@ -283,7 +284,7 @@ export class AdapterChat<Cursor = string> implements Chat {
     }
     const { id, approved, reason } = answer
     this.store.flush()
-    const isIt = (one: string) => one === id || adapterId(one) === id
+    const isIt = (one: string) => one === id || foreignId(one) === id
     const pending = this.store.pendings.findLast(
       one => one.kind === 'approval' && (isIt(one.id) || isIt(one.part.toolCallId)),
     )
@@ -292,7 +293,7 @@ export class AdapterChat<Cursor = string> implements Chat {
     if (!undo) throw new RequestError({ code: 'unknown', message: `Nothing waits for an approval ${id}.` })
     this.#turns.look()
     try {
-      await adapter.addToolApprovalResponse({ id: adapterId(id), approved, ...(reason !== undefined && { reason }) })
+      await adapter.addToolApprovalResponse({ id: foreignId(id), approved, ...(reason !== undefined && { reason }) })
     } catch (error) {
       undo()
       this.#turns.look()

@@ -1,6 +1,7 @@
 // Messages of the view in the shape that adapters know, and the other way round.
 
 import { newId } from '@millrace/dialects'
+import { foreignId } from '@millrace/dialects/internal'
 import { chatPartOf } from '@millrace/dialects/mui'
 import { type Message, messageIdOf, type Part, type Run, type View } from '@millrace/protocol'
 import {
@@ -17,15 +18,6 @@ export interface AuthoredMessage extends Message {
   readonly author?: ChatUser
 }
 
-/** What an id has behind it where the adapter gave the same to two things. */
-const AGAIN = '\u0001'
-
-/** An id that nothing else has, of one that something has. */
-export const distinctId = (id: string, by: string | number): string => `${id}${AGAIN}${by}`
-
-/** An id as the adapter gave it. */
-export const adapterId = (id: string): string => id.split(AGAIN, 1)[0] as string
-
 const messages = new WeakMap<Message, ChatMessage>()
 const shapes = new WeakSet<ChatMessage>()
 const parts = new WeakMap<Part, ChatMessagePart>()
@@ -40,7 +32,7 @@ export function toChatMessage(message: Message): ChatMessage {
     role,
     status,
     parts: message.parts.map(part => {
-      const shape = parts.get(part) ?? chatPartOf(part, adapterId)
+      const shape = parts.get(part) ?? chatPartOf(part, foreignId)
       parts.set(part, shape)
       return shape
     }),

@@ -1,10 +1,11 @@
 import { newId } from '@millrace/dialects'
+import { distinctId } from '@millrace/dialects/internal'
 import type { Entry, Message, MessageStatus } from '@millrace/protocol'
 import type { ChatCallbacks } from '../chat/callbacks.ts'
 import type { ChatError } from '../error/chat-error.ts'
 import type { LocalMessage } from '../store/local-messages.ts'
 import type { Store } from '../store/store.ts'
-import { distinctId, foldedMessagesOf, isShape, toChatMessage, withLast, withOnly } from './chat-message.ts'
+import { foldedMessagesOf, isShape, toChatMessage, withLast, withOnly } from './chat-message.ts'
 import { Reply } from './reply.ts'
 import type { ChatMessage } from './types.ts'
 

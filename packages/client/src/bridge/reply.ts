@@ -1,4 +1,5 @@
 import { newId } from '@millrace/dialects'
+import { distinctId, foreignId } from '@millrace/dialects/internal'
 import {
   type Chunk,
   type Entry,
@@ -11,7 +12,7 @@ import {
 } from '@millrace/protocol'
 import { type ChatCallbacks, invokeCallback } from '../chat/callbacks.ts'
 import type { Store } from '../store/store.ts'
-import { type AuthoredMessage, adapterId, distinctId, withPart } from './chat-message.ts'
+import { type AuthoredMessage, withPart } from './chat-message.ts'
 import { TextParts } from './text-parts.ts'
 import { type ChatDataChunk, type ChatMessageChunk, type ChatUser, jsonOf } from './types.ts'
 
@@ -85,7 +86,7 @@ export class Reply {
     this.#origin = { runId, lane: 'main', agentId: runId, agentType: 'assistant', step: 0 }
     this.#texts = new TextParts(chunk => this.#fold(chunk))
     for (const part of existing?.parts ?? []) {
-      if ('toolCallId' in part) this.#calls.set(adapterId(part.toolCallId), { id: part.toolCallId, state: part.state })
+      if ('toolCallId' in part) this.#calls.set(foreignId(part.toolCallId), { id: part.toolCallId, state: part.state })
       else if ('state' in part) this.#texts.use(part.type, part.id)
     }
     store.rename(this.#own, this.id)
@@ -127,7 +128,7 @@ export class Reply {
     switch (chunk.type) {
       case 'text-delta':
       case 'reasoning-delta':
-        return this.#texts.grow(chunk.type === 'text-delta' ? 'text' : 'reasoning', chunk)
+        return this.#texts.append(chunk.type === 'text-delta' ? 'text' : 'reasoning', chunk)
       case 'text-start':
       case 'reasoning-start':
         this.#texts.start(chunk.type === 'text-start' ? 'text' : 'reasoning', chunk.id)
@@ -257,7 +258,7 @@ export class Reply {
 
   /** A person answers a request for approval; what takes that back again, and nothing else, is returned. */
   answer(toolCallId: string, approved: boolean, reason?: string): (() => void) | undefined {
-    const call = this.#calls.get(adapterId(toolCallId))
+    const call = this.#calls.get(foreignId(toolCallId))
     const part = call && this.#part(call)
     if (!call || part?.state !== 'approval-requested' || !part.approval) return undefined
     const said = { approved, ...(reason !== undefined && { reason }) }

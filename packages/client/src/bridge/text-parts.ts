@@ -1,15 +1,18 @@
+import { distinctId, foreignId, RepeatedText } from '@millrace/dialects/internal'
 import type { Chunk } from '@millrace/protocol'
-import { adapterId, distinctId } from './chat-message.ts'
 
 type TextKind = 'text' | 'reasoning'
 
-/** The text and reasoning parts of one reply, by the ids that the adapter gives them: nothing follows the end of a part under its id. */
+/**
+ * The text and reasoning parts of one reply, by the adapter's ids. An id that comes again after its end names another part. A second start of an open part
+ * continues it: unlike a foreign server's decoder, an adapter may repeat the start when it resumes.
+ */
 export class TextParts {
   readonly #fold: (chunk: Chunk) => void
-  /** The parts that are open, as the fold knows them. */
+  /** Ids of the open parts, by the adapter's ids. */
   readonly #open = { text: new Map<string, string>(), reasoning: new Map<string, string>() }
   readonly #used = new Set<string>()
-  /** What a stream that goes on may tell again, and what it is telling again. */
+  /** Texts that a resumed stream may repeat, and those that it is repeating. */
   readonly #repeatable = new Map<string, string>()
   readonly #replays = new Map<string, TextReplay>()
 
@@ -17,111 +20,100 @@ export class TextParts {
     this.#fold = fold
   }
 
-  /** There is such a part, and it has ended. */
+  /** Registers a part that exists and has ended. */
   use(kind: TextKind, id: string): void {
     this.#used.add(`${kind}:${id}`)
   }
 
-  /** A part gets longer, and opens if need be; false where that was told before. */
-  grow(kind: TextKind, chunk: { readonly type: string; readonly id: string; readonly delta: string }): boolean {
+  /** Appends to a part, and opens it if needed. Returns false if the delta only repeats known text. */
+  append(kind: TextKind, chunk: { readonly type: string; readonly id: string; readonly delta: string }): boolean {
     const replay = this.#replays.size > 0 ? this.#replays.get(`${kind}:${chunk.id}`) : undefined
     if (replay && !replay.isOver) {
       const delta = replay.take(chunk.delta)
-      return delta !== '' && this.grow(kind, { ...chunk, delta })
+      return delta !== '' && this.append(kind, { ...chunk, delta })
     }
     const id = this.#open[kind].get(chunk.id) ?? this.#begin(kind, chunk.id)
     this.#fold((id === chunk.id ? chunk : { ...chunk, id }) as Chunk)
     return chunk.delta !== ''
   }
 
-  /** A part begins: maybe again, in a stream that goes on. */
-  start(kind: TextKind, given: string): void {
-    const key = `${kind}:${given}`
+  /** Starts a part, or a repeat of it in a resumed stream. */
+  start(kind: TextKind, adapterId: string): void {
+    const key = `${kind}:${adapterId}`
     const text = this.#repeatable.get(key)
     this.#repeatable.delete(key)
-    if (text === undefined) this.#begin(kind, given)
+    if (text === undefined) this.#begin(kind, adapterId)
     else this.#replays.set(key, new TextReplay(text))
   }
 
-  /** Opens a part, unless it is open; under an id that had its end, another one. */
-  #begin(kind: TextKind, given: string): string {
+  #begin(kind: TextKind, adapterId: string): string {
     const open = this.#open[kind]
-    const known = open.get(given)
+    const known = open.get(adapterId)
     if (known !== undefined) return known
-    const id = this.#used.has(`${kind}:${given}`) ? distinctId(given, this.#used.size) : given
+    const id = this.#used.has(`${kind}:${adapterId}`) ? distinctId(adapterId, this.#used.size) : adapterId
     this.use(kind, id)
-    open.set(given, id)
+    open.set(adapterId, id)
     this.#fold({ type: `${kind}-start`, id })
     return id
   }
 
-  end(kind: TextKind, given: string): void {
-    const replay = this.#replays.get(`${kind}:${given}`)
-    this.#replays.delete(`${kind}:${given}`)
-    const news = replay?.end() ?? ''
-    if (news !== '') this.grow(kind, { type: `${kind}-delta`, id: given, delta: news })
-    const id = this.#open[kind].get(given)
+  end(kind: TextKind, adapterId: string): void {
+    const replay = this.#replays.get(`${kind}:${adapterId}`)
+    this.#replays.delete(`${kind}:${adapterId}`)
+    const delta = replay?.end() ?? ''
+    if (delta !== '') this.append(kind, { type: `${kind}-delta`, id: adapterId, delta })
+    const id = this.#open[kind].get(adapterId)
     if (id === undefined) return
-    this.#open[kind].delete(given)
+    this.#open[kind].delete(adapterId)
     this.#fold({ type: `${kind}-end`, id })
   }
 
-  /** Ends all that are open. */
   endAll(): void {
     this.#repeatable.clear()
     for (const kind of ['text', 'reasoning'] as const) {
-      for (const given of [...this.#open[kind].keys()]) this.end(kind, given)
+      for (const adapterId of [...this.#open[kind].keys()]) this.end(kind, adapterId)
     }
     this.#replays.clear()
   }
 
-  /** Another stream goes on: one that may begin with what the one before told. */
+  /** Prepares for a resumed stream, which may repeat the parts so far. */
   resume(textOf: (key: string) => string | undefined): void {
     this.#replays.clear()
     for (const key of this.#used) {
-      // Of several under one id the first may come again; nothing tells the others apart.
-      const text = adapterId(key) === key ? textOf(key) : undefined
+      // Of several parts with one id, only the first can be recognised.
+      const text = foreignId(key) === key ? textOf(key) : undefined
       if (text !== undefined && text !== '') this.#repeatable.set(key, text)
     }
   }
 }
 
-/**
- * A text that a stream which goes on may tell again from its beginning: what is there already is left out. Where it says something else
- * than what is there, it was no repeat, and all of it is news.
- */
+/** A part that a resumed stream starts again. Its known text is dropped. If the stream turns out to send another text, all of that is new. */
 class TextReplay {
-  #rest: string
+  readonly #text: RepeatedText
   #repeated = ''
+  #isOver = false
 
   constructor(text: string) {
-    this.#rest = text
+    this.#text = new RepeatedText(text)
   }
 
-  /** Whether it told all that is there. */
+  /** Whether all that follows is new. */
   get isOver(): boolean {
-    return this.#rest === ''
+    return this.#isOver || this.#text.isRepeated
   }
 
-  /** What of it is news. */
+  /** The new text of a delta. */
   take(delta: string): string {
-    const rest = this.#rest
-    if (delta.startsWith(rest)) {
-      this.#rest = ''
-      return delta.slice(rest.length)
-    }
+    const news = this.#text.take(delta)
+    if (news !== undefined && this.#text.isRepeated) return news
     this.#repeated += delta
-    if (rest.startsWith(delta)) {
-      this.#rest = rest.slice(delta.length)
-      return ''
-    }
-    return this.end()
+    return news ?? this.end()
   }
 
-  /** What of it was news after all, since it ends before it told all that is there. */
+  /** The deltas so far, if they are not a full repeat after all. */
   end(): string {
-    const news = this.#rest === '' ? '' : this.#repeated
-    this.#rest = ''
+    const news = this.isOver ? '' : this.#repeated
+    this.#isOver = true
     return news
   }
 }
