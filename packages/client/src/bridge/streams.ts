@@ -1,6 +1,6 @@
 // Streams for authors of adapters: of chunks at hand, of a server's reply, of any iterable.
 
-import { type EventFormat, EventReader } from '@millrace/dialects'
+import { type EventFormat, EventReader, type WireEvent } from '@millrace/dialects'
 import { jsonEventOf } from '@millrace/dialects/internal'
 import { ProtocolError } from '@millrace/protocol'
 import { errorOf } from '../connection/api.ts'
@@ -74,15 +74,24 @@ async function fetchValues<T>(
   const values: unknown[] = []
   let isComplete = false
   let failed: { readonly error: unknown } | undefined
-  const read = async () => {
-    const bytes = (await reader?.read())?.value
-    for (const event of bytes ? events.push(bytes) : events.end()) {
+  const take = (received: readonly WireEvent[]) => {
+    for (const event of received) {
       const value = jsonEventOf(event)
       isComplete = value === undefined
       if (isComplete) return
       values.push(value)
     }
-    if (bytes) return
+  }
+  const read = async () => {
+    const bytes = (await reader?.read())?.value
+    const received: WireEvent[] = []
+    try {
+      if (bytes) events.push(bytes, received)
+      else received.push(...events.end())
+    } finally {
+      take(received)
+    }
+    if (bytes || isComplete) return
     isComplete = true
     // An adapter cannot tell a body that was cut off from a complete one, so this is an error. A dialect's decoder can, and drops the event.
     const { incomplete = DONE } = events

@@ -28,7 +28,6 @@ export class EventReader {
   #isMarked = false
   #event: string | undefined
   #data: string | undefined
-  #failure: ProtocolError | undefined
 
   /**
    * @param maxLength Bound of one event, in characters.
@@ -42,22 +41,18 @@ export class EventReader {
 
   /**
    * Takes more of the body, and returns the events that are complete.
-   * @throws a `ProtocolError` for an event that is too long: at once, or in the next call if other events precede it.
+   * @param events Array to add them to. It has the events before an error, too.
+   * @throws a `ProtocolError` for an event that is too long.
    */
-  push(bytes: Uint8Array | string): WireEvent[] {
+  push(bytes: Uint8Array | string, events: WireEvent[] = []): WireEvent[] {
     const text = typeof bytes === 'string' ? bytes : this.#utf8.decode(bytes, { stream: true })
-    const events: WireEvent[] = []
-    if (!this.#failure) {
-      for (const line of this.#lines.push(text)) this.#line(line, events)
-      this.#bound(this.#lines.length)
-    }
-    if (this.#failure && events.length === 0) throw this.#failure
+    for (const line of this.#lines.push(text)) this.#line(line, events)
+    this.#bound(this.#lines.length)
     return events
   }
 
   /** Ends the body. Returns a last line of JSON that is whole but has no line end. */
   end(): WireEvent[] {
-    if (this.#failure) throw this.#failure
     const rest = this.#lines.end() + this.#utf8.decode()
     if (this.#format === 'sse') {
       if (rest !== '') this.#field(rest)
@@ -72,10 +67,9 @@ export class EventReader {
   }
 
   #line(line: string, events: WireEvent[]): void {
-    if (this.#failure) return
     this.#bound(line.length)
     if (this.#format === 'ndjson') {
-      if (!this.#failure && line.trim() !== '') events.push({ data: line })
+      if (line.trim() !== '') events.push({ data: line })
     } else if (line === '') this.#dispatch(events)
     else this.#field(line)
   }
@@ -110,7 +104,7 @@ export class EventReader {
 
   #bound(length: number): void {
     if (length > this.#maxLength)
-      this.#failure = new ProtocolError('line-too-long', `event: expected at most ${this.#maxLength} characters`)
+      throw new ProtocolError('line-too-long', `event: expected at most ${this.#maxLength} characters`)
   }
 }
 

@@ -1,4 +1,4 @@
-// Streams of our own server, which marks how far it has sent: what a client reads goes on from the last mark on another connection.
+// Streams of a Millrace server in a dialect. The server marks how far it has sent, so that a client resumes after the last mark.
 
 import type { RetryDelay, RetryOptions } from '@millrace/protocol/retry'
 import { EventReader, type WireEvent } from './event-reader.ts'
