@@ -80,9 +80,9 @@ export { type Engine, type EngineDriver, type InProcessOptions, inProcessEngine 
 export type { FinishedRun, Observer, PausedRun } from './drive/notices.ts'
 export * from './error/error.ts'
 export { CLIENT_TOOL_ERROR_CODES, type ErrorCode, errorCodes } from './error/error-codes.ts'
-export type { ReasonInput, ReasonMessage, ReasonPart } from './execute/hooks/input.ts'
 export type { ReasonInterrupt } from './execute/hooks/interrupt-pass.ts'
 export type { ReasonStep } from './execute/hooks/reason.ts'
+export type { ReasonInput, ReasonMessage, ReasonPart } from './execute/hooks/reason-input.ts'
 export type {
   ReasonOptions,
   ReasonResult,

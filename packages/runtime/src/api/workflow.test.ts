@@ -12,7 +12,7 @@ import { Ear } from '../drive/observing.fixture.ts'
 import { useInterrupt } from '../execute/hooks/use-interrupt.ts'
 import { useReason } from '../execute/hooks/use-reason.ts'
 import { useWorkflowState } from '../execute/hooks/use-state.ts'
-import { inRow, Play, publicOf, say, single } from '../execute/workflow/play.fixture.ts'
+import { Play, publicOf, sequence, single, textInterrupt } from '../execute/workflow/play.fixture.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
 import { approve, ask, call, counted, give, scripted, soundLog } from './people.fixture.ts'
 import type { Runtime } from './runtime.ts'
@@ -20,7 +20,7 @@ import type { PauseReason } from './suspension.ts'
 import { codeOf, echo, testRuntime, typesOf } from './test-runtime.fixture.ts'
 
 const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
-const question = (id: string) => useInterrupt(say(`${id}?`, { id }))
+const question = (id: string) => useInterrupt(textInterrupt(`${id}?`, { id }))
 
 /** A model's work that makes calls before it is done. */
 const reason = (id: string, ...calls: ReturnType<typeof call>[]) =>
@@ -92,7 +92,7 @@ describe('a paused run of a workflow tells why', () => {
 
   test('as it stands now, in whichever node', async () => {
     const play = await Play.of(
-      inRow({
+      sequence({
         one: async () => void (await Promise.all([reason('a', call('pay', 'p1', { n: 1 })), question('q')])),
         two: async () => ({ data: (await reason('b', call('locate', 'l1'))).text }),
       }),
@@ -164,7 +164,7 @@ describe('the output of a workflow', () => {
   })
 
   test('is none of a run that failed or was stopped', async () => {
-    const failing = await Play.of(inRow({ one: () => ({ data: 1 }), two: () => Promise.reject(new Error('no')) }))
+    const failing = await Play.of(sequence({ one: () => ({ data: 1 }), two: () => Promise.reject(new Error('no')) }))
     expect(await failing.result()).toMatchObject({
       status: 'failed',
       output: undefined,
@@ -219,7 +219,7 @@ test('what a client gives is checked where its tool is known: that of an agent t
   const anything = tool({ name: 'where', inputSchema: z.object({}), client: true })
   const model = scriptedModel([{ calls: [call('where', 'w3')] }, { text: 'ok' }])
   const play = await Play.of(
-    inRow({
+    sequence({
       parent: { agent: parent.agent } as never,
       code: async () => void (await useReason({ id: 'agent', model, input: 'Go.', tools: [anything] })),
     }),
@@ -268,7 +268,7 @@ describe('what a run of a workflow does', () => {
   })
 
   test('is shown by the line about its node, by the ticket and by the status; nothing private is', async () => {
-    const own = inRow({
+    const own = sequence({
       secret: () => ({ data: { password: 'hush' } }),
       wait: { title: 'Waiting for Ann', run: async () => void (await question('a')) },
     })
@@ -292,7 +292,7 @@ describe('what a run of a workflow does', () => {
 
 describe('a turn of a workflow', () => {
   const greet = () =>
-    inRow({
+    sequence({
       ask: async ({ input }) => {
         const [count, setCount] = useWorkflowState<number>('count', 0)
         setCount(count + 1)

@@ -16,7 +16,7 @@ import { type AgentExecution, checkpointOf, type ProgramExecution } from '../exe
 import { unfinishedObjectEntries } from '../execute/replay/cleanup.ts'
 import { programAt } from '../execute/replay/journal.ts'
 import { completedEnd, failedEnd, failureOf, stoppedEnd, subAgentEnds } from '../execute/run-end.ts'
-import { workflowNamed } from '../execute/workflow/migration.ts'
+import { workflowOfProgram } from '../execute/workflow/migration.ts'
 import { runWorkflow } from '../execute/workflow/run-workflow.ts'
 import type { Backoff } from '../model/backoff.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
@@ -188,7 +188,7 @@ export class Drive {
   async #mustKnow(definition: Program, session: Session): Promise<void> {
     if (definition.kind !== 'workflow') return
     const program = await programAt(session, this.#runId)
-    if (program !== undefined) workflowNamed(program, definition, id => workflowOf(this.#settings.programs, id))
+    if (program !== undefined) workflowOfProgram(program, definition, id => workflowOf(this.#settings.programs, id))
   }
 
   /** Why a run that was driven before cannot go on, if it cannot. */

@@ -32,7 +32,7 @@ test('an agent calls tools of two servers, is told outputs and errors, and other
     1: { type: 'json', value: { sum: 3 } },
     3: { type: 'error-text', value: 'no such city' },
   })
-  // What the model is told of a tool is what the server says.
+  // The model gets the server's description of a tool.
   expect(modelCalls[0]?.tools).toContainEqual(
     expect.objectContaining({
       name: 'near_add',
@@ -128,7 +128,7 @@ test('calls wait for approval as a rule says that knows the tool; none runs befo
   expect(callsOf(message)).toMatchObject([{ output: { sum: 3 } }, { output: 'grown' }, { state: 'output-denied' }])
 })
 
-test('tools that are named like what every object has are called like others; what is too large is an error', async () => {
+test('supports tools named like inherited fields, and reports results that are too large', async () => {
   const mcp = await connect(brokenServer())
   const names = ['__proto__', 'constructor', 'twice', 'huge', 'refuse']
   const { result } = await play(

@@ -8,7 +8,7 @@ const answer = (id: unknown, result: unknown) => say({ jsonrpc: '2.0', id, resul
 const words = (text: string) => ({ content: [{ type: 'text', text }] })
 const anything = { type: 'object' }
 
-/** Takes longer than anybody lives. */
+/** Practically endless. */
 const EVIL = { type: 'string', pattern: '^(a+)+$' }
 
 const TOOLS = [

@@ -70,7 +70,7 @@ describe.each(ways)('over %s', (_, optionsOf) => {
     expect(JSON.parse(meta as string)).toMatchObject({ [IDEMPOTENCY_KEY]: 's/r/c' })
   })
 
-  test('what the tool itself says of its failure is told, and no more than fits', async () => {
+  test("shows the tool's own error message, truncated", async () => {
     expect(await failure(call(mcp, 'fail', { text: 'no such city' }).output)).toMatchObject({
       name: 'ToolError',
       code: 'tool_execution_failed',
@@ -153,7 +153,7 @@ test('only those that are wanted are there, under names of their own', async () 
   expect(harmless.tools.map(({ name }) => name)).toEqual(['add'])
 })
 
-test('tools are those of the last look, until somebody looks again', async () => {
+test('keeps the list of tools until it is refreshed', async () => {
   const mcp = await connect(sdkServer)
   const before = mcp.tools
   expect(before.map(({ name }) => name)).not.toContain('late')

@@ -17,7 +17,7 @@ export interface Wire {
   readonly url: string
   /** The methods that were asked, in order. */
   readonly asked: readonly string[]
-  /** Settles when nobody waits for an answer any more. */
+  /** Resolves when no request is open. */
   idle(): Promise<void>
 }
 

@@ -57,7 +57,7 @@ test.each([
   expect(await call(mcp, 'work').output).toBe('done')
 })
 
-test.each([404, 500])('a server that takes nobody in with status %i is not reached', async status => {
+test.each([404, 500])('reports a server that answers with status %i as unreachable', async status => {
   const server = await wire((_asked, response) => Boolean(response.writeHead(status).end('secret')))
   expect(await failure(connectMcp({ url: server.url }))).toMatchObject({
     code: 'mcp_unreachable',

@@ -35,7 +35,7 @@ test('whatever they are called and in whatever order they come, no two become on
   fc.assert(
     fc.property(fc.uniqueArray(name, { maxLength: 12 }), fc.nat(2), (some, rounds) => {
       let given = some
-      // What others have become is also called so by somebody.
+      // The converted name of another tool.
       for (let round = 0; round < rounds; round++) {
         given = [...new Set([...given, ...[...legalToolNames(given, 'p_').values()].map(each => each.slice(2))])]
       }

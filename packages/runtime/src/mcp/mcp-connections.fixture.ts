@@ -90,9 +90,9 @@ export async function startHttpServer(): Promise<HttpServer> {
 }
 
 export interface Called {
-  /** What it gave; a rejection is what it failed with. */
+  /** Its result, or a rejection with its error. */
   readonly output: Promise<unknown>
-  /** What it yielded before, so far. */
+  /** The values that it has yielded so far. */
   readonly progress: readonly unknown[]
   /** Settles when it has yielded for the first time. */
   readonly begun: Promise<void>

@@ -8,7 +8,7 @@ import { createMcpHandler, McpServer } from '@modelcontextprotocol/server'
 import { serveStdio } from '@modelcontextprotocol/server/stdio'
 import { z } from 'zod'
 
-/** Calls that are held, and what has become of calls: of the process, whoever asks. */
+/** Held calls and the outcomes of calls, for the whole process. */
 const held = new Map<string, () => void>()
 const cancelled = new Set<string>()
 const watchers = new Set<() => void>()

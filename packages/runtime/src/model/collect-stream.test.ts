@@ -33,7 +33,7 @@ const parts: LanguageModelV4StreamPart[] = [
   },
 ]
 
-test('what a generation makes of a whole answer is what the answer was made of', async () => {
+test('restores the result that was converted to a stream', async () => {
   const doGenerate = () => collectStream(streamOf(parts))
   const { stream } = await generateAsStream({ specificationVersion: 'v4', doGenerate } as unknown as LanguageModelV4, {
     prompt: [],
@@ -44,6 +44,6 @@ test('what a generation makes of a whole answer is what the answer was made of',
   expect(again).toEqual(parts)
 })
 
-test('what came to no end is no answer (law 7)', async () => {
+test('rejects a stream without an end (law 7)', async () => {
   await expect(collectStream(streamOf(parts.slice(0, -1)))).rejects.toThrow('the stream ended without a finish part')
 })

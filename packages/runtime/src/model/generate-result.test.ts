@@ -104,7 +104,7 @@ test('the model is asked once, with exactly these options', async () => {
   expect(calls[0]?.abortSignal).toBe(options.abortSignal)
 })
 
-test('where a document is asked for and told apart, it is all of the text', async () => {
+test('replaces all text by the structured output if JSON is requested', async () => {
   const result = {
     ...end,
     content: [
@@ -184,7 +184,7 @@ test('a model of version v3 is asked in its own words, and what it cannot be ask
   expect(calls[0]?.prompt[0]?.content).toEqual([{ type: 'file', mediaType: 'image/png', data: data.url }])
 })
 
-test('what a provider’s package generates and what it streams are one answer', async () => {
+test('gives the same answer as streaming, with the packages of providers', async () => {
   const wholes = [
     {
       provider: anthropicProvider,

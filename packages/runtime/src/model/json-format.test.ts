@@ -65,7 +65,7 @@ test('calls that were asked at once say the same, whenever they end', () => {
   expect(jsonFormatOf(model, request)).not.toHaveProperty('responseFormat')
 })
 
-test('what one model lacks, another may have', () => {
+test('remembers support per model', () => {
   const model = {}
   ask(model, refused)
   expect(jsonFormatOf({}, request).responseFormat).toHaveProperty('schema')
@@ -104,7 +104,7 @@ test('a name is as every provider takes it', () => {
 
 describe('the packages', () => {
   const prompt: LanguageModelV4CallOptions['prompt'] = [{ role: 'user', content: [{ type: 'text', text: 'Where?' }] }]
-  /** Asks a model so often; what the server was sent, and whether each call taught something. */
+  /** Calls a model several times. Returns the requests, and whether each call changed the knowledge about the model. */
   const asked = async (count: number, body: string, modelOf: (url: string) => LanguageModelV4) => {
     const server = await rawServer({ body })
     const model = modelOf(server.url)

@@ -32,5 +32,5 @@ export async function hear(parts: readonly LanguageModelV4StreamPart[], options:
   return { chunks, answer, types: chunks.map(({ type }) => type) }
 }
 
-/** What a provider says with a part. */
+/** Provider metadata of a part. */
 export const signed = (signature: string) => ({ providerMetadata: { maker: { signature } } })

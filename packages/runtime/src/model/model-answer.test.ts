@@ -30,7 +30,7 @@ describe('text and reasoning', () => {
     expect((await hear(parts)).chunks).toEqual(chunks)
   })
 
-  test('what a provider says with a part is kept, wherever in the part it says it', async () => {
+  test('keeps provider metadata of every kind of part', async () => {
     const { chunks } = await hear([
       { type: 'reasoning-start', id: 'r', ...signed('1') },
       { type: 'reasoning-delta', id: 'r', delta: '', ...signed('2') },
@@ -71,7 +71,7 @@ describe('text and reasoning', () => {
     ])
   })
 
-  test('what is still open at the end of the answer ends there', async () => {
+  test('ends open parts at the end of the answer', async () => {
     const { types } = await hear([
       { type: 'text-delta', id: 'a', delta: '1' },
       { type: 'reasoning-start', id: 'a' },
@@ -162,7 +162,7 @@ describe('all else', () => {
     expect((await hear([bare])).answer.usage).toBeUndefined()
   })
 
-  test('what the log does not take and the answer can do without is left out, and said', async () => {
+  test('drops metadata that the log rejects, with a warning', async () => {
     const write = () => Promise.reject(new LogError('too-large', 'no'))
     const { answer } = await hear(
       [
@@ -183,7 +183,7 @@ describe('all else', () => {
     expect(answer.isWhole).toBe(true)
   })
 
-  test('what the provider says of its answer', async () => {
+  test('metadata of the answer', async () => {
     const { chunks } = await hear([
       { type: 'response-metadata' },
       { type: 'response-metadata', id: 'x', modelId: 'm', timestamp: new Date(0) },
@@ -191,7 +191,7 @@ describe('all else', () => {
     expect(chunks).toEqual([{ type: 'message-metadata', metadata: { response: { id: 'x', modelId: 'm' } } }])
   })
 
-  test('raw parts, pings and what nobody knows yet are passed over', async () => {
+  test('ignores raw parts, pings and unknown parts', async () => {
     const { chunks, answer } = await hear([
       { type: 'raw', rawValue: {} },
       { type: 'ping' },
@@ -216,7 +216,7 @@ describe('all else', () => {
 })
 
 describe('the end', () => {
-  test('what was used, with what was read from and written to a cache', async () => {
+  test('reports usage, including cache reads and writes', async () => {
     const usage: LanguageModelV4Usage = {
       inputTokens: { total: 100, noCache: 30, cacheRead: 60, cacheWrite: 10 },
       outputTokens: { total: 20, text: 15, reasoning: 5 },
@@ -235,7 +235,7 @@ describe('the end', () => {
     expect(answer.providerMetadata).toEqual(signed('1').providerMetadata)
   })
 
-  test('what is not told, or makes no sense, is missing', async () => {
+  test('omits missing or invalid usage', async () => {
     expect((await hear([finish('stop', [undefined, 3])])).answer.usage).toEqual({ outputTokens: 3 })
     expect((await hear([finish('stop', [Number.NaN, -1])])).answer.usage).toBeUndefined()
     expect((await hear([finish()])).answer.usage).toBeUndefined()

@@ -59,7 +59,7 @@ export class Stage {
     return this.runtime.start({ agent: this.#agent, input, session })
   }
 
-  /** Runs to the end: what came of it, and what of it is in the log. */
+  /** Runs to the end and returns the result with its log. */
   async run(input?: string): Promise<Outcome> {
     const run = await this.start(input)
     const result = await run.result()

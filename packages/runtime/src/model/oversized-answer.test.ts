@@ -6,7 +6,7 @@ import { chunksOf, finish, partsModel, Stage, words } from './model-run.fixture.
 
 const whole = [...words('It is warm.'), finish('stop', [10, 4])]
 
-describe('law 6: what is too large for the log is no end of the run', () => {
+describe('law 6: content that is too large for the log does not end the run', () => {
   const look = tool({ name: 'look', inputSchema: z.object({ city: z.string() }), execute: ({ city }) => city.length })
 
   test('an input becomes a failure that the model is told', async () => {
@@ -27,7 +27,7 @@ describe('law 6: what is too large for the log is no end of the run', () => {
     expect(chunksOf(entries, 'tool-input-error')).toMatchObject([{ toolCallId: 'a' }])
     expect(chunksOf(entries, 'tool-output-available')).toMatchObject([{ toolCallId: 'b', output: 3 }])
     const [called, told] = model.calls[1]?.prompt.slice(1) ?? []
-    // What the model said is not repeated to it in full length.
+    // The large input is not sent back in full.
     expect(JSON.stringify(called).length).toBeLessThan(2000)
     expect(told?.content).toMatchObject([
       {
@@ -55,7 +55,7 @@ describe('law 6: what is too large for the log is no end of the run', () => {
     await stage.close()
   })
 
-  test('what a provider says with a word is left out, and a warning says so', async () => {
+  test('drops large metadata of a part, with a warning', async () => {
     const providerMetadata = { maker: { signature: 'x'.repeat(10_000) } }
     const start: LanguageModelV4StreamPart = { type: 'reasoning-start', id: 'r', providerMetadata }
     const said: LanguageModelV4StreamPart = { type: 'reasoning-delta', id: 'r', delta: 'So.', providerMetadata }

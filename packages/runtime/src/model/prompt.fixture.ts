@@ -1,6 +1,6 @@
 import type { LanguageModelV4Message, LanguageModelV4Prompt } from '@ai-sdk/provider'
 
-/** What the strictest providers would refuse in a prompt. */
+/** Problems of a prompt that the strictest providers would reject. */
 export function problemsOf(prompt: LanguageModelV4Prompt): string[] {
   const problems: string[] = []
   const seen = new Set<string>()

@@ -104,7 +104,7 @@ test('Helix bug 15: whatever the session holds, each call stands with its one re
       const fold = new Fold()
       fold.apply(entries)
       const { messages } = fold.view()
-      // What a hook leaves of a long history is legal too.
+      // A history trimmed by a hook is valid, too.
       for (const kept of [messages, messages.slice(cut % (messages.length + 1))]) {
         const prompt = promptOf(kept, instructions ?? undefined)
         expect(problemsOf(prompt)).toEqual([])
@@ -116,7 +116,7 @@ test('Helix bug 15: whatever the session holds, each call stands with its one re
   expect(calls).toBeGreaterThan(RUNS / 4)
 })
 
-test('what is checked can fail: a call without a result, a result without a call, blank and empty messages', () => {
+test('detects a call without a result, a result without a call, and blank messages', () => {
   const user = { role: 'user', content: [{ type: 'text', text: 'a' }] } as const
   const called = { type: 'tool-call', toolCallId: 'c', toolName: 't', input: {} } as const
   const result = { type: 'tool-result', toolCallId: 'c', toolName: 't', output: { type: 'text', value: '' } } as const

@@ -49,7 +49,7 @@ describe('roles', () => {
     expect(rolesOf(promptOf([message('user', text('a'))], ' '))).toBe('user')
   })
 
-  test('an answer after which nobody spoke is gone on from; so is nothing at all', () => {
+  test('continues after an answer without a following message, and with an empty history', () => {
     expect(promptOf([])).toMatchObject([GO_ON])
     const half = message('assistant', text('It is'))
     expect(promptOf([message('user', text('a')), half])).toMatchObject([{ role: 'user' }, { role: 'assistant' }, GO_ON])
@@ -67,7 +67,7 @@ describe('roles', () => {
 })
 
 describe('a reply', () => {
-  test('step by step: what was said and called, then what came of it', () => {
+  test('alternates text and calls of each step with their results', () => {
     const prompt = promptOf([
       message('user', text('a')),
       message(
@@ -102,7 +102,7 @@ describe('a reply', () => {
     ])
   })
 
-  test('what a provider ran stands in the reply itself, with what it said of it', () => {
+  test('keeps results of provider tools in the assistant message, with their metadata', () => {
     const providerMetadata = { maker: { item: '1' } }
     const [, reply] = promptOf([
       message('user', text('a')),
@@ -154,7 +154,7 @@ describe('a reply', () => {
     ])
     expect(reply?.content).toMatchObject([{ toolName: 'multi_tool_use', input: { input: '{"ci' } }])
     expect(results?.content).toMatchObject([{ toolName: 'multi_tool_use' }])
-    // A tool whose input is a text has one.
+    // A tool with a text input.
     const noted = message('assistant', call({ input: 'a note' }))
     expect(promptOf([message('user', text('a')), noted])[1]?.content).toMatchObject([{ input: 'a note' }])
   })
@@ -179,7 +179,7 @@ describe('a reply', () => {
   })
 })
 
-describe('what a model said goes back to it', () => {
+describe('sends provider metadata back', () => {
   const signed = (signature: string) => ({ providerMetadata: { maker: { signature } } })
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'x'.repeat(100_000) })
 
@@ -266,7 +266,7 @@ describe('what a model said goes back to it', () => {
         if (prompts.length === 1) throw new Error('broken')
         if (prompts.length === 3) return { stream: streamOf([...words('Done.'), finish()]) }
         const half = { type: 'text-delta', id: '0', delta: 'It is' } as const
-        // Whoever asks for more has taken the half, and waits for ever.
+        // A reader that asks for more has consumed half, and waits forever.
         const pull = () => {
           show()
           return new Promise<void>(() => {})

@@ -17,7 +17,7 @@ describe('the effort', () => {
     expectTypeOf(EFFORTS).toEqualTypeOf<readonly NonNullable<LanguageModelV4CallOptions['reasoning']>[]>()
   })
 
-  test('in a word that nobody knows is left out, and said', () => {
+  test('drops an unknown effort with a warning', () => {
     expect(reasoningOf(modelOf('maker.chat'), { effort: 'heroic' })).toEqual({
       settings: {},
       warnings: [
@@ -64,7 +64,7 @@ describe('a bound and thoughts, in the words of each provider', () => {
     expect(unknown.warnings).toHaveLength(2)
   })
 
-  test('what a provider cannot be told is said, never silent', () => {
+  test('warns about options that a provider does not support', () => {
     expect(reasoningOf(modelOf('maker.chat'), both)).toEqual({
       settings: {},
       warnings: [
@@ -87,7 +87,7 @@ describe('a bound and thoughts, in the words of each provider', () => {
     expect(features('groq.chat', { maxTokens: 1 })).toEqual(['reasoning.maxTokens'])
   })
 
-  test('an effort beside a bound goes to who takes both', () => {
+  test('sends effort and token budget to providers that accept both', () => {
     const asked = { effort: 'low', maxTokens: 2048 }
     expect(reasoningOf(modelOf('anthropic.messages'), asked)).toMatchObject({
       settings: { reasoning: 'low', providerOptions: { anthropic: {} } },

@@ -80,7 +80,7 @@ describe('an array is the answers of one turn', () => {
     expect(await said(user('a'), reply, syntheticMessage('Go on.'), reply, syntheticMessage('It does not fit.'))).toBe(
       'Three.',
     )
-    // Nobody has spoken yet.
+    // There is no message yet.
     expect(await said(...promptOf([]))).toBe('One.')
   })
 
@@ -113,7 +113,7 @@ describe('an array is the answers of one turn', () => {
   })
 })
 
-test('what is used and why it stops are as the script has them', async () => {
+test('reports the usage and the finish reason of the script', async () => {
   const usage = { input: 10, output: 3, cached: 4, reasoning: 1 }
   const parts = await heard(scriptedModel([{ text: 'So.', usage, finishReason: 'length' }]))
   expect(parts.at(-1)).toMatchObject({
@@ -223,7 +223,7 @@ describe('asked for a whole answer', () => {
     }
   })
 
-  test('what is generated is what is streamed', async () => {
+  test('generates the same content as it streams', async () => {
     const model = scriptedModel([answer])
     const whole = { ...model, doStream: (call: LanguageModelV4CallOptions) => generateAsStream(model, call) }
     for (const each of [model, whole]) {
@@ -293,7 +293,7 @@ describe('at a pace', () => {
     await expect(heard(scriptedModel([{ text: 'one' }]), { abortSignal: controller.signal })).rejects.toBe(reason)
   })
 
-  test('nobody who does not read makes it go on', async () => {
+  test('does not produce parts without a reader', async () => {
     const clock = new Clock()
     const timers = clock.timers()
     const { stream } = await scriptedModel([{ text: 'one two' }], { paceMs: 100, timers }).doStream({ prompt: [] })

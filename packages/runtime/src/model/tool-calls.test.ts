@@ -239,7 +239,7 @@ describe('calls', () => {
     expect(answer).toMatchObject({ calls: 3, requestedCalls: { length: 0 } })
   })
 
-  test('an input nested deeper than anybody could follow is told to the model', async () => {
+  test('reports an input that is nested too deep to the model', async () => {
     const tools = new Map<string, AnyTool>([
       ['any', tool({ name: 'any', inputSchema: z.any(), jsonSchema: {}, execute: () => 1 })],
     ])
@@ -255,7 +255,7 @@ describe('calls', () => {
     expect(answer).toMatchObject({ calls: 3, requestedCalls: [{ toolCallId: 'a' }] })
   })
 
-  test('what the log refuses for another reason is thrown', async () => {
+  test('rethrows other errors of the log', async () => {
     const write = () => Promise.reject(new LogError('fenced', 'gone'))
     await expect(hear([call('a', 'look', '{"city":"A"}')], { write })).rejects.toThrow('gone')
   })
@@ -294,7 +294,7 @@ describe('tools that the provider runs', () => {
     expect(answer).toMatchObject({ calls: 0, requestedCalls: { length: 0 } })
   })
 
-  test('a tool that nobody here has, because the provider brought it', async () => {
+  test('accepts an unknown tool of the provider', async () => {
     const { chunks } = await hear([call('c', 'mcp_read', '{}', { ...ran, dynamic: true })])
     expect(chunks).toMatchObject([{ type: 'tool-input-available', executor: 'provider', dynamic: true }])
   })
@@ -315,7 +315,7 @@ describe('tools that the provider runs', () => {
     ])
   })
 
-  test('the result of a call of an earlier answer, and of one that nobody made', async () => {
+  test('accepts the result of a call in an earlier answer, and drops one without a call', async () => {
     const { answer } = await hear([result('old', 1), result('none', 2)], { isTaken: id => id === 'old' })
     expect(answer.facts).toEqual([
       { type: 'tool-output-available', executor: 'provider', toolCallId: 'old', output: 1 },

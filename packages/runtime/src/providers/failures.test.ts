@@ -110,7 +110,7 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
     await server.close()
   })
 
-  test('law 7: a connection cut at any byte: what was shown is taken back, and the text is never doubled', async () => {
+  test('law 7: a connection cut at any byte discards the draft and never duplicates text', async () => {
     const bytes = Buffer.byteLength(whole.body)
     const step = Math.ceil(bytes / multiplied(24))
     const reasons = new Set<string>()
@@ -119,7 +119,7 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
       expect(result, `cut at ${cutAt} of ${bytes}`).toMatchObject({ status: 'completed', text: TEXT })
       expect(discards, `cut at ${cutAt}`).toHaveLength(starts.length - 1)
       for (const reason of discards) reasons.add(reason)
-      // What a reader is shown is a prefix of the answer, until it is taken back.
+      // Readers see a prefix of the answer until it is discarded.
       let shown = ''
       for (const { chunk } of entries) {
         if (chunk.type === 'step-discarded') shown = ''

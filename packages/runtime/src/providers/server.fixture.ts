@@ -53,7 +53,7 @@ export interface Wire {
   readonly error: (status: number, type: string) => Reply
   /** An error in the middle of a stream, after these words. */
   readonly broken: (words: readonly string[], type: string) => string
-  /** What is known to be used once an answer has begun. */
+  /** The usage at the start of an answer. */
   readonly startUsage: Usage
 }
 

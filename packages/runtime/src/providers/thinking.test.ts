@@ -136,7 +136,7 @@ test('a setting that the provider cannot honour is a warning in the log', async 
   await server.close()
 })
 
-test('a call whose arguments are no JSON is told to the model, and the run goes on', async () => {
+test('reports malformed arguments of a call to the model, and the run continues', async () => {
   const chunk = (delta: object, finish_reason: string | null = null) =>
     `data: ${JSON.stringify({ id: 'x', created: 1, model: 'm', choices: [{ index: 0, delta, finish_reason }] })}\n\n`
   const broken = { index: 0, id: 'call_1', type: 'function', function: { name: 'weather', arguments: '{"city": Ulm' } }

@@ -42,7 +42,7 @@ export interface Collector {
   spans(): ReadableSpan[]
   /** The same, by when they ended. */
   ended(): ReadableSpan[]
-  /** What was measured, by its name. */
+  /** Measurements by name. */
   measures(): Promise<Record<string, Measured>>
 }
 
@@ -150,7 +150,7 @@ export function register({ tracerProvider, meterProvider }: Collector): void {
   })
 }
 
-/** What is committed of a call that gave something. */
+/** The committed chunk of a successful call. */
 export const gave = (output: Json): Chunk => ({
   type: 'tool-output-available',
   toolCallId: 'c1',
@@ -158,7 +158,7 @@ export const gave = (output: Json): Chunk => ({
   executor: 'server',
 })
 
-/** What is committed of a call that failed. */
+/** The committed chunk of a failed call. */
 export const erred = (code: string, errorText: string): Chunk => ({
   type: 'tool-output-error',
   toolCallId: 'c1',
@@ -167,7 +167,7 @@ export const erred = (code: string, errorText: string): Chunk => ({
   executor: 'server',
 })
 
-/** A drive of a run of an agent, which ends as it is told. */
+/** A drive of an agent's run with a given end. */
 export function driveOf(
   telemetry: Telemetry,
   agent: Agent,

@@ -162,7 +162,7 @@ test('records messages and tool data with content: true', async () => {
   expect(json(spanOf(spans, 'execute_tool weather'), 'gen_ai.tool.call.result')).toBe(
     'secret: 21 degrees in Secretville',
   )
-  // What a tool throws is for the logger alone.
+  // The error of a tool is only logged.
   expect(textOf(spans)).not.toContain('secret failure')
 })
 
@@ -298,7 +298,7 @@ test('records handing over and takeover in the spans of both drivers', async () 
   const one = testRuntime({ store, agents: [slow], telemetry: first, engine: { pollMs: 10, graceMs: 0 } })
   const run = await one.start({ agent: slow, input: 'go', session: 's', runId: 'r' })
   await until(run, 'text-delta')
-  // No commit is near: what is under way is cut off.
+  // There is no commit soon, so the work in flight is aborted.
   await one.close()
   opened.open()
   const two = testRuntime({ store, agents: [slow], telemetry: second })

@@ -1,4 +1,4 @@
-// What is told of calls and agents is what the log says of them.
+// Spans of calls and agents have the outcome that is in the log.
 
 import { memoryStore } from '@millrace/log'
 import type { ToolPart } from '@millrace/protocol'
@@ -30,7 +30,7 @@ import { Telemetry } from './telemetry.ts'
 const watched = (collected: Collector, own: Agent, options: Partial<RuntimeOptions> = {}) =>
   begin(own, { telemetry: collected, ...options })
 
-/** The calls that were measured: the tool, what it failed with, and how often. */
+/** Measured calls: the tool, its error and the count. */
 async function measuredBy(collected: Collector): Promise<[unknown, unknown, number][]> {
   const { points = [] } = (await collected.measures())['gen_ai.execute_tool.duration'] ?? {}
   return points.map(({ attributes, count }) => [attributes['gen_ai.tool.name'], attributes['error.type'], count])
@@ -236,7 +236,7 @@ test('parents only the answered run, not later runs of the session', async () =>
   const store = memoryStore()
   const pay = counted('pay', true)
   const own = scripted('own', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: 'Done.' }], { tools: [pay.tool] })
-  // Who drives the run that is answered, and who takes the answer and drives others.
+  // One process drives the run. Another accepts the answer and drives other runs.
   const driver = testRuntime({ store, agents: [own.agent] })
   const desk = testRuntime({ store, agents: [echo], telemetry: collected })
   const run = await driver.start({ agent: own.agent, input: 'go', session: 's', runId: 'r' })

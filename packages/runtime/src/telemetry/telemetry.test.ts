@@ -241,7 +241,7 @@ test('interrupts open children when an agent ends', () => {
   const own = drive.work.agent(child, 'child:c1', tool)
   const spoken = own.modelCall({ model, options, step: 1, attempt: 1 })
   drive.end({ status: 'interrupted' })
-  // Whoever is still at it says so too late.
+  // A late end is ignored.
   spoken.end()
   own.end('completed')
   tool.settle(gave(1))

@@ -1,4 +1,4 @@
-// A hostile watcher, in whole runs: their logs are as if nobody had watched.
+// Hostile telemetry providers in whole runs: the logs are the same as without telemetry.
 
 import { trace } from '@opentelemetry/api'
 import { BasicTracerProvider, SimpleSpanProcessor, type SpanProcessor } from '@opentelemetry/sdk-trace-base'
@@ -57,7 +57,7 @@ async function storyOf(telemetry?: TelemetryOptions) {
   return { said: [text, ...log.map(({ chunk, origin }) => JSON.stringify({ chunk, origin }))], warned }
 }
 
-/** A provider all of whose things throw whenever they are used, or are used in that one way. */
+/** A provider whose objects throw on any use, or on one kind of use. */
 function provider<T>(method?: string): T {
   const thing: object = new Proxy(() => thing, {
     get: (_, key) => {
@@ -77,7 +77,7 @@ const tracers = (processor: SpanProcessor) => ({
 })
 const nothing = async () => {}
 
-/** Who watches, and what the logger is told of them. */
+/** The telemetry options, and what is logged with them. */
 const watchers: Record<string, readonly [TelemetryOptions, readonly string[]]> = {
   'everything throws': [{ tracerProvider: provider(), meterProvider: provider() }, ['getTracer', 'getMeter']],
   ...Object.fromEntries(

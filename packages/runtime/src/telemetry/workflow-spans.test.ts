@@ -1,4 +1,4 @@
-// What is told of workflows: a span of the run, of each node, and of each hook that does something.
+// Spans of workflows: one for the run, each node and each hook with work.
 
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -9,7 +9,7 @@ import { tool } from '../define/tool.ts'
 import { useInterrupt } from '../execute/hooks/use-interrupt.ts'
 import { useReason } from '../execute/hooks/use-reason.ts'
 import { useStep } from '../execute/hooks/use-step.ts'
-import { inRow, Play, say, single, wired } from '../execute/workflow/play.fixture.ts'
+import { Play, sequence, single, textInterrupt, wired } from '../execute/workflow/play.fixture.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
 import { collector, followContexts, spanOf, textOf, treeOf } from './collector.fixture.ts'
 
@@ -33,7 +33,7 @@ test('nests the spans of a run, its nodes, hooks and their agents', async () => 
     { calls: [ask('inner', 'c1')], ...used },
     { text: 'Said.', ...used },
   ])
-  const own = inRow({
+  const own = sequence({
     think: async () => {
       const key = await useStep('find', () => {
         collected.tracerProvider.getTracer('own').startSpan('GET').end()
@@ -77,7 +77,7 @@ test('nests the spans of a run, its nodes, hooks and their agents', async () => 
     'gen_ai.workflow.name': 'own',
     'millrace.program': 'workflow:own@1',
     'millrace.status': 'completed',
-    // Its hooks' model calls, and not those of who works for a call.
+    // The model calls of its hooks, without those of sub-agents.
     'gen_ai.usage.input_tokens': 12,
     'gen_ai.usage.output_tokens': 8,
   })
@@ -104,7 +104,7 @@ test('records a waiting hook once as paused, and no span for a replayed hook', a
   const collected = collector()
   const own = single(async () => {
     await useStep('once', () => 1)
-    return { data: await useInterrupt(say('Well?', { id: 'well' })) }
+    return { data: await useInterrupt(textInterrupt('Well?', { id: 'well' })) }
   })
   const play = await Play.of(own, { options: { telemetry: collected } })
   expect(await play.result()).toMatchObject({ status: 'paused' })
@@ -176,7 +176,7 @@ test('records branches as siblings', async () => {
 
 test('records a waiting workflow once, however often its parent continues', async () => {
   const collected = collector()
-  const asking = single(async () => ({ data: await useInterrupt(say('Well?')) }), { id: 'asking' })
+  const asking = single(async () => ({ data: await useInterrupt(textInterrupt('Well?')) }), { id: 'asking' })
   const slow = tool({ name: 'slow', inputSchema: z.object({}), approval: true, execute: () => 'ok' })
   const { agent: own } = scripted('parent', [{ calls: [ask('asking', 'c1'), call('slow', 'c2')] }, { text: 'Done.' }], {
     subAgents: [asking],

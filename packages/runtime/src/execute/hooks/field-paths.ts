@@ -1,8 +1,9 @@
-// The fields of an object as the compiler knows them: dotted paths with `*` for any key or index, and how each may arrive.
+// Types of the fields of an object: dotted paths with `*` for any key or index, and the kinds of updates of each.
 
 import type { FieldKind, Fields } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 
-/** How the fields of a value may arrive, by their paths; any, where the type does not tell. */
+/** The allowed update kinds of fields, by path; any if the type is unknown. */
 export type FieldsOf<T> = unknown extends T ? Fields : { readonly [E in FieldIn<T, '', []> as E[0]]?: E[1] }
 
 type FieldIn<T, Before extends string, Depth extends unknown[]> = T extends readonly (infer Item)[]
@@ -13,7 +14,7 @@ type FieldIn<T, Before extends string, Depth extends unknown[]> = T extends read
       : { [K in keyof T & string]: Field<`${Before}${K | '*'}`, T[K], Depth> }[keyof T & string]
     : never
 
-/** What is deeper than the compiler should follow may be anything. */
+/** Beyond the maximum depth any path is allowed. */
 type Field<Path extends string, T, Depth extends unknown[]> = Depth['length'] extends 5
   ? [Path, FieldKind] | AnyField<`${Path}.`>
   : [Path, KindOf<NonNullable<T>>] | FieldIn<NonNullable<T>, `${Path}.`, [...Depth, unknown]>
@@ -23,3 +24,44 @@ type AnyField<Before extends string> = [`${Before}${string}`, FieldKind]
 type KindOf<T> = unknown extends T
   ? FieldKind
   : 'set' | (T extends string ? 'text-delta' : T extends readonly unknown[] ? 'append' : never)
+
+/** Whether a schema may have a value at a dotted path; true if the schema does not determine it. */
+export function mayHaveField(root: unknown, path: string): boolean {
+  return find(root, path.split('.'), 0)
+
+  function find(schema: unknown, keys: readonly string[], turns: number): boolean {
+    const [key, ...rest] = keys
+    if (key === undefined || !isObject(schema)) return schema !== false
+    const { $ref, type, properties, items, additionalProperties } = schema
+    if ($ref !== undefined) {
+      const target = targetOf($ref)
+      return target === undefined || turns > MAX_REFERENCES || find(target, keys, turns + 1)
+    }
+    const choices = [schema['anyOf'], schema['oneOf'], schema['allOf']].flatMap(some =>
+      Array.isArray(some) ? some : [],
+    )
+    if (choices.length > 0) return choices.some(one => find(one, keys, turns))
+    const types: readonly unknown[] = Array.isArray(type) ? type : [type]
+    if (types.includes(undefined)) return true
+    const isItem = types.includes('array') && (key === '*' || /^\d+$/.test(key))
+    if (isItem && (Array.isArray(items) || find(items, rest, turns))) return true
+    if (!types.includes('object')) return false
+    const named = isObject(properties) ? properties : {}
+    const own = key === '*' ? Object.values(named) : Object.hasOwn(named, key) ? [named[key]] : []
+    if (own.some(one => find(one, rest, turns))) return true
+    if (schema['patternProperties'] !== undefined) return true
+    // With named properties, unmentioned ones are not expected.
+    if (additionalProperties === undefined) return !isObject(properties)
+    return (own.length === 0 || key === '*') && find(additionalProperties, rest, turns)
+  }
+
+  function targetOf(ref: unknown): unknown {
+    if (ref === '#') return root
+    const [, holder = '', name = ''] = /^#\/(\$defs|definitions)\/([^/]+)$/.exec(String(ref)) ?? []
+    const held = isObject(root) ? root[holder] : undefined
+    return isObject(held) ? held[name] : undefined
+  }
+}
+
+/** Maximum depth of references, which may be circular. */
+const MAX_REFERENCES = 16

@@ -1,11 +1,11 @@
-// What a model is told of itself between its answers, whatever readers see of it.
+// The messages that a model gets of its own answers, independent of what readers see.
 
 import type { LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
 import { recordingModel } from '../agent/play.fixture.ts'
-import { answered, asking, textIn } from './reason.fixture.ts'
+import { answerInterrupt, runNode, textIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'
 
 const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
@@ -42,7 +42,7 @@ test.each([
   ['an object, nothing shown', { outputSchema, emit: false }],
 ])('of %s: thoughts, files and words beside calls', async (_, options) => {
   const { model, modelCalls } = recordingModel(({ turnAnswers }) => (turnAnswers === 0 ? { parts } : { text: FITTING }))
-  const { log } = await asking(() => useReason({ model, input: 'x', tools: [look], ...options }))
+  const { log } = await runNode(() => useReason({ model, input: 'x', tools: [look], ...options }))
   const messages = modelCalls[1]?.prompt.filter(({ role }) => role !== 'system') ?? []
   expect(messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
   expect(byType(messages[1]?.content)).toMatchObject(byType(beside))
@@ -71,7 +71,7 @@ test.each([
     if (isAnswered) return results === 1 ? { parts: again } : { text: FITTING }
     return { parts: results === 0 ? parts : drafted }
   })
-  const paused = await asking(() =>
+  const paused = await runNode(() =>
     useReason({
       model,
       input: 'x',
@@ -80,7 +80,7 @@ test.each([
       ...options,
     }),
   )
-  const { log, result } = await answered(paused, 'because')
+  const { log, result } = await answerInterrupt(paused, 'because')
   expect(result.status).toBe('completed')
   expect(modelCalls).toHaveLength(4)
   const [called, looked, wrote, person, calledAgain] = (modelCalls[3]?.prompt ?? [])

@@ -1,69 +1,74 @@
-// What a model at work for a hook has said so far: its part of the workflow's message, with what readers do not see of it.
+// The message so far of a model that runs for a hook: its parts of the workflow's message, including internal ones.
 
 import type { Message, Part } from '@millrace/protocol'
 import type { HookCall } from '../replay/execution.ts'
 import { resumedParts } from '../replay/resume-point.ts'
 
 export interface HookMessageOptions {
-  /** With which the ids of its parts begin. */
+  /** Prefix of the ids of its parts. */
   readonly prefix: string
-  /** The calls that it has made so far. */
+  /** The ids of its calls so far. */
   readonly toolCallIds: () => readonly string[]
-  /** Whether readers see what it says, and whether they see all of it. */
+  /** Whether readers see its parts, and whether they see all of them. */
   readonly isShown: boolean
   readonly isAllShown: boolean
 }
 
-/** Tells what a model has said so far, whenever it is asked; nothing before it has. */
+/** Returns a function that returns the message so far; undefined before the first part. */
 export function hookMessage(
   { execution }: Pick<HookCall, 'execution'>,
   { prefix, toolCallIds, isShown, isAllShown }: HookMessageOptions,
 ): () => Message | undefined {
   const { session, runId, agentId } = execution.work
   const earlier = agentId === runId ? resumedParts(session, runId) : []
-  // What was cut off before does not come again.
-  const kept = stepsOf(earlier.filter(isOf(prefix, toolCallIds())))
-    .filter(isCalling)
+  // Interrupted answers without calls are not repeated.
+  const earlierParts = stepsOf(earlier.filter(isOwnPart(prefix, toolCallIds())))
+    .filter(hasCalls)
     .flat()
   return () => {
     const hidden = isAllShown ? undefined : session.internalMessage(runId, agentId)
     const all = isShown ? session.message(runId, agentId) : hidden
-    if (all === undefined && kept.length === 0) return undefined
-    const unseen = all === hidden ? [] : (hidden?.parts ?? []).filter(({ type }) => HIDDEN.has(type))
-    const said = all?.parts ?? []
-    const parts = unseen.length === 0 ? said : [...said, ...unseen].sort((a, b) => a.at - b.at)
-    return { ...EMPTY_MESSAGE, ...all, runId: '', parts: [...kept, ...parts.filter(isOf(prefix, toolCallIds()))] }
+    if (all === undefined && earlierParts.length === 0) return undefined
+    const hiddenParts = all === hidden ? [] : (hidden?.parts ?? []).filter(({ type }) => HIDDEN.has(type))
+    const publicParts = all?.parts ?? []
+    const parts = hiddenParts.length === 0 ? publicParts : [...publicParts, ...hiddenParts].sort((a, b) => a.at - b.at)
+    return {
+      ...EMPTY_MESSAGE,
+      ...all,
+      runId: '',
+      parts: [...earlierParts, ...parts.filter(isOwnPart(prefix, toolCallIds()))],
+    }
   }
 }
 
-/** What a model has said in a pass that is over, answer by answer, as a model is told of it. */
+/** The steps of a completed pass, as they are sent to a model. */
 export async function hookPassSteps(
   call: Pick<HookCall, 'execution'>,
   settings: Omit<HookMessageOptions, 'isAllShown'>,
 ): Promise<readonly (readonly Part[])[]> {
   const { session } = call.execution.work
   await session.refresh()
-  const said = hookMessage(call, { ...settings, isAllShown: false })()
-  return said ? stepsOf((await session.withLargeValues(said)).parts) : []
+  const publicParts = hookMessage(call, { ...settings, isAllShown: false })()
+  return publicParts ? stepsOf((await session.withLargeValues(publicParts)).parts) : []
 }
 
-/** What may be hidden of a model that is shown: thoughts, and text where the answer is something else. */
+/** Parts that may be internal in a public message: reasoning, and text if the answer is structured. */
 const HIDDEN: ReadonlySet<string> = new Set(['reasoning', 'text'])
 
-/** A message in which nobody has said anything yet. */
+/** A message without parts. */
 const EMPTY_MESSAGE: Message = { id: '', role: 'assistant', status: 'sent', at: 0, createdAt: 0, parts: [] }
 
-/** What was said, answer by answer, each with its mark. */
+/** The parts by step, each with its step-start. */
 function stepsOf(parts: readonly Part[]): readonly (readonly Part[])[] {
   const starts = parts.flatMap(({ type }, index) => (type === 'step-start' ? [index] : []))
   return starts.map((start, nth) => parts.slice(start, starts[nth + 1]))
 }
 
-/** Whether an answer came to calls. */
-const isCalling = (step: readonly Part[]): boolean => step.some(part => 'toolCallId' in part)
+/** Whether a step has tool calls. */
+const hasCalls = (step: readonly Part[]): boolean => step.some(part => 'toolCallId' in part)
 
-/** Tells whether a part of the message was written by a hook. */
-function isOf(prefix: string, toolCallIds: readonly string[]): (part: Part) => boolean {
+/** Returns a predicate for the parts that a hook wrote. */
+function isOwnPart(prefix: string, toolCallIds: readonly string[]): (part: Part) => boolean {
   const ids = new Set(toolCallIds)
   return part => {
     if ('toolCallId' in part) return ids.has(part.toolCallId)

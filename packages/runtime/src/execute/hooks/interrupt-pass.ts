@@ -1,37 +1,39 @@
-// A model that may ask a person: in its first pass it answers with what it would ask, and with what it would say if nobody answered.
+// A model that may ask a person. Its first answer is a document with the request and with the answer it would give
+// without asking.
 
 import type { Json, JsonObject, Message, Part } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import { ValidationError } from '../../error/error.ts'
 import { embedSchema } from '../../schema/embed-schema.ts'
 import { type JsonSchema, jsonSchemaOf, type Schema, validate } from '../../schema/schema.ts'
-import { messagesOf } from './input.ts'
-import type { Reasoned } from './reason.ts'
+import type { ReasonOutcome } from './reason.ts'
+import { messagesOf } from './reason-input.ts'
 import { questionOf } from './use-interrupt.ts'
 
 export interface ReasonInterrupt<R extends Schema | undefined = undefined> {
-  /** Whether the model has to ask, or may go on without; it has to, if nothing is said. */
+  /** Whether the model must ask, or may continue without. @default 'required' */
   readonly mode?: 'required' | 'optional'
-  /** What a request of the model must be: one that `useInterrupt` takes. */
+  /** Schema of the model's request, which must be valid for `useInterrupt`. */
   readonly requestSchema: Schema
-  /** What the person's answer must be. */
+  /** Schema of the person's response. */
   readonly responseSchema?: R
   readonly schemaId?: string
   readonly schemaVersion?: string
 }
 
-/** What the first pass gave, as the log keeps it. */
-export interface FirstPass extends Omit<Reasoned, 'said' | 'output'> {
+/** The result of the first pass, as stored in the log. */
+export interface FirstPass extends Omit<ReasonOutcome, 'entries' | 'output'> {
   readonly document: JsonObject
 }
 
-/** Whether a first answer asks a person. */
-export const isAsking = (document: Json): boolean => {
+/** Whether the first answer asks a person. */
+export const asksPerson = (document: Json): boolean => {
   const { decision = 'interrupt' } = document as { readonly decision?: unknown }
   return decision === 'interrupt'
 }
 
-/** The document of a first pass: what is asked, if the log takes that, and what would be said. */
-export function envelopeOf(
+/** The schema of the first answer: the request, if it fits the log, and the draft. */
+export function firstPassSchema(
   output: { readonly schema: Schema; readonly jsonSchema: JsonSchema } | undefined,
   interrupt: ReasonInterrupt<Schema | undefined>,
   fits: (question: object) => boolean,
@@ -46,16 +48,16 @@ export function envelopeOf(
   const properties = {
     ...(isOptional && { decision }),
     [draftName]: draft.schema,
-    // Providers that hold a model to a schema want every field to be there.
+    // Providers with strict schemas require every field.
     interruptRequest: isOptional ? { anyOf: [asked.schema, { type: 'null' }] } : asked.schema,
   }
   return {
     jsonSchema: {
       type: 'object',
-      // Said here, because the schemas have words of their own.
+      // In the outer description, because the inner schemas have their own.
       description: [
         ...(isOptional ? ['decision: whether a person has to be asked first.'] : []),
-        `${draftName}: the answer as it would be if nobody could be asked.`,
+        `${draftName}: the answer as it would be without asking a person.`,
         `interruptRequest: what the person is asked${isOptional ? ', null if nothing' : ''}.`,
       ].join(' '),
       properties,
@@ -70,14 +72,14 @@ export function envelopeOf(
 type Checked = { readonly value: JsonObject } | { readonly problem: string }
 
 async function check(
-  given: unknown,
+  value: unknown,
   isOptional: boolean,
   output: Schema | undefined,
   interrupt: ReasonInterrupt<Schema | undefined>,
   fits: (question: object) => boolean,
 ): Promise<Checked> {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) return { problem: 'expected an object' }
-  const { decision, interruptRequest, draftText, output: draft } = given as { readonly [name: string]: Json }
+  if (!isObject(value)) return { problem: 'expected an object' }
+  const { decision, interruptRequest, draftText, output: draft } = value as { readonly [name: string]: Json }
   if (isOptional && decision !== 'continue' && decision !== 'interrupt') {
     return { problem: 'decision: expected continue or interrupt' }
   }
@@ -88,7 +90,7 @@ async function check(
   const asked = isAsked ? await requestOf(interruptRequest, interrupt, fits) : { value: undefined }
   if ('problem' in asked) return { problem: `interruptRequest: ${asked.problem}` }
   const drafted = output ? await validate(output, draft) : textOf(draftText)
-  // A draft that is none matters only where it is the answer.
+  // An invalid draft matters only if it is the answer.
   if ('problem' in drafted && !isAsked) return { problem: drafted.problem }
   const known = 'problem' in drafted ? {} : { [output ? 'output' : 'draftText']: drafted.value as Json }
   return {
@@ -100,18 +102,18 @@ async function check(
   }
 }
 
-/** A request as its schema has it, if a person can be asked that. */
+/** Validates a request, and checks that a person can be asked it. */
 async function requestOf(
-  given: Json | undefined,
+  request: Json | undefined,
   { requestSchema, responseSchema }: ReasonInterrupt<Schema | undefined>,
   fits: (question: object) => boolean,
 ): Promise<{ readonly value: Json } | { readonly problem: string }> {
-  const checked = await validate(requestSchema, given)
+  const checked = await validate(requestSchema, request)
   if ('problem' in checked) return checked
   const value = checked.value as Json
   try {
     const question = await questionOf({ request: value as never, responseSchema })
-    return fits(question) ? { value } : { problem: 'it is larger than what a person can be asked: ask less' }
+    return fits(question) ? { value } : { problem: 'it exceeds the size limit of an interrupt: shorten it' }
   } catch (error) {
     if (error instanceof ValidationError) return { problem: error.message }
     throw error
@@ -132,15 +134,15 @@ const schemaOf = (checked: (value: unknown) => Promise<Checked>): Schema => ({
   },
 })
 
-/** What the model is told before its second pass: what it called and said, what was asked, and what the person answered. */
-export function continued(
+/** The messages before the second pass: the calls and text of the first pass, the request, and the response. */
+export function secondPassMessages(
   { document, text, steps, calls }: FirstPass,
-  said: readonly (readonly Part[])[],
+  partsOfSteps: readonly (readonly Part[])[],
   response: Json,
 ): readonly Message[] {
   const asked = JSON.stringify(document['interruptRequest'] ?? null)
   const answered = typeof response === 'string' ? response : JSON.stringify(response)
-  const [draft, told] = messagesOf([
+  const [draft, instruction] = messagesOf([
     { role: 'assistant', content: text },
     {
       role: 'user',
@@ -150,20 +152,20 @@ export function continued(
   const before = steps.flatMap(({ toolCallIds }): readonly Part[] => {
     const own = calls.filter(({ toolCallId }) => toolCallIds.includes(toolCallId))
     if (own.length === 0) return []
-    // Some providers take a call only with the thoughts that led to it.
+    // Some providers require the reasoning before a call.
     return (
-      said.find(step => step.some(part => 'toolCallId' in part && toolCallIds.includes(part.toolCallId))) ?? [
+      partsOfSteps.find(step => step.some(part => 'toolCallId' in part && toolCallIds.includes(part.toolCallId))) ?? [
         STEP,
         ...own,
       ]
     )
   })
-  // Thoughts without the words that came of them are refused too; those are the document, which nobody is shown.
-  const made = said.at(-1)?.some(part => 'toolCallId' in part)
+  // Some providers also reject reasoning without the text after it. That text is the internal document.
+  const made = partsOfSteps.at(-1)?.some(part => 'toolCallId' in part)
     ? []
-    : (said.at(-1)?.filter(({ type }) => type === 'file') ?? [])
-  return [{ ...draft, parts: [...before, STEP, ...made, ...draft.parts] }, told]
+    : (partsOfSteps.at(-1)?.filter(({ type }) => type === 'file') ?? [])
+  return [{ ...draft, parts: [...before, STEP, ...made, ...draft.parts] }, instruction]
 }
 
-/** The begin of what the model said at once. */
+/** The start of a step. */
 const STEP: Part = { type: 'step-start', key: 'step', at: 0 }

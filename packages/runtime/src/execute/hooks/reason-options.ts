@@ -1,4 +1,4 @@
-// What a model is asked in a node, and what comes of it.
+// Options and result of `useReason`.
 
 import type { LanguageModelV4CallOptions, SharedV4Warning } from '@ai-sdk/provider'
 import type { Fields, FinishReason, Json, JsonObject, Usage } from '@millrace/protocol'
@@ -10,26 +10,26 @@ import type { Reasoning } from '../../model/reasoning.ts'
 import type { Jsonified } from '../../schema/json.ts'
 import type { JsonSchema, OutputOf, Schema } from '../../schema/schema.ts'
 import type { FieldsOf } from './field-paths.ts'
-import type { ReasonInput } from './input.ts'
 import type { ReasonInterrupt } from './interrupt-pass.ts'
 import type { ReasonStep } from './reason.ts'
+import type { ReasonInput } from './reason-input.ts'
 
 export interface StructuredOptions<F = Fields> {
-  /** Whether declared fields are shown while they stream; they are, if nothing is said. */
+  /** Whether declared fields are shown while they stream. @default true */
   readonly stream?: boolean
   readonly dataType?: string
   readonly schemaId?: string
   readonly schemaVersion?: string
-  /** The fields that are shown before the whole is there, by dotted path, and how each arrives. */
+  /** The fields to stream before the object is complete, by dotted path, with the kind of update. */
   readonly fields?: F
 }
 
 export interface ToolExecution {
-  /** How many model calls there may be. */
+  /** Maximum number of model calls. @default 8 */
   readonly maxSteps?: number
-  /** Which calls a person has to approve, over what the tools say themselves. */
+  /** Calls that need approval. Overrides the option of the tools. */
   readonly approval?: boolean | { readonly [toolName: string]: boolean }
-  /** How many calls of a step run at a time. */
+  /** Maximum number of calls of a step that run at the same time. @default 8 */
   readonly parallelCalls?: number
 }
 
@@ -41,26 +41,29 @@ export interface ReasonOptions<
   readonly model: Model
   readonly input: ReasonInput
   readonly system?: string
-  /** Cuts the model and its tools off while they are at work, not while they wait for somebody: what they were saying is taken back, and the hook throws `hook_aborted`. */
+  /**
+   * Aborts the model and its tools while they run, but not while they wait for an answer. Discards the current draft,
+   * and the hook throws `hook_aborted`.
+   */
   readonly abortSignal?: AbortSignal
   readonly reasoning?: Reasoning
   readonly responseFormat?: LanguageModelV4CallOptions['responseFormat']
-  /** Whether readers see what the model says; they do, if nothing is said. */
+  /** Whether readers see the answer. @default true */
   readonly emit?: boolean
-  /** Whether the model is asked to stream; it is, if nothing is said. */
+  /** Whether to call the model in streaming mode. @default true */
   readonly stream?: boolean
   readonly id?: string
-  /** What the answer must be; then it is an object, and no text is shown. */
+  /** Schema of the answer. With it the answer is an object, and no text is shown. */
   readonly outputSchema?: O
-  /** The JSON Schema of the output, where `outputSchema` cannot say it by itself. */
+  /** JSON Schema of the output, for schemas that cannot be converted. */
   readonly jsonSchema?: JsonSchema
   readonly structured?: StructuredOptions<O extends Schema ? FieldsOf<OutputOf<O>> : Fields>
   readonly interrupt?: ReasonInterrupt<R>
   readonly tools?: Tools
-  /** Agents and workflows that the model may call like tools, each as it is or as `subAgent()` describes it. */
+  /** Agents and workflows that the model may call like tools, either directly or wrapped by `subAgent()`. */
   readonly subAgents?: readonly (Program | SubAgent)[]
   readonly toolExecution?: ToolExecution
-  /** How often a call that failed, or gave what does not fit, is tried again. */
+  /** Maximum number of retries of a failed or invalid answer. @default 3 */
   readonly maxRetries?: number
 }
 
@@ -74,22 +77,22 @@ export interface ToolCallResult {
 }
 
 export interface ReasonResult<Output = unknown, Response = unknown> {
-  /** What the model said last. */
+  /** The text of the last answer. */
   readonly text: string
   readonly output: Output
-  /** What the provider calls what it said, for who looks for the cause of something. */
+  /** Ids of the provider for its responses, for debugging. */
   readonly raw: JsonObject
-  /** Of all passes together, with what was asked for again. */
+  /** Usage of all passes, including discarded attempts. */
   readonly usage: Usage
   readonly finishReason: FinishReason
   readonly providerMetadata: JsonObject
   readonly warnings: readonly SharedV4Warning[]
-  /** What the person answered, in interrupt mode. */
+  /** The person's response, with `interrupt`. */
   readonly interruptResponse: Response
   readonly toolCalls: readonly Pick<ToolCallResult, 'toolCallId' | 'toolName' | 'input'>[]
   readonly toolResults: readonly ToolCallResult[]
   readonly steps: readonly ReasonStep[]
 }
 
-/** What the log gives back of what a schema describes. */
+/** The output type of a schema, after JSON. */
 export type SchemaOutput<S extends Schema | undefined> = S extends Schema ? Jsonified<OutputOf<S>> : undefined

@@ -1,4 +1,4 @@
-// What a call of a model in a node is to do, with all that was not said: checked, because code may have put it together at run time.
+// Validates the options of `useReason` and adds the defaults, because code may build options at run time.
 
 import type { LanguageModelV4CallOptions, SharedV4Warning } from '@ai-sdk/provider'
 import { FieldWatcher, type Message } from '@millrace/protocol'
@@ -11,17 +11,17 @@ import { nonStreamingModel } from '../../model/generate-result.ts'
 import { asV4, type ModelSettings } from '../../model/model.ts'
 import { reasoningOf } from '../../model/reasoning.ts'
 import { checkSchema, type JsonSchema, jsonSchemaOf, type Schema } from '../../schema/schema.ts'
-import { mayHave } from './field-check.ts'
-import { messagesOf } from './input.ts'
+import { mayHaveField } from './field-paths.ts'
 import type { ReasonInterrupt } from './interrupt-pass.ts'
+import { messagesOf } from './reason-input.ts'
 import type { ReasonOptions, StructuredOptions } from './reason-options.ts'
 
-export interface Plan {
+export interface ReasonPlan {
   readonly id: string | undefined
   readonly agent: Agent
   readonly messages: readonly Message[]
   readonly isShown: boolean
-  readonly areThoughtsShown: boolean
+  readonly isReasoningShown: boolean
   readonly structured: StructuredOptions | undefined
   readonly output: { readonly schema: Schema; readonly jsonSchema: JsonSchema } | undefined
   readonly interrupt: ReasonInterrupt<Schema | undefined> | undefined
@@ -30,14 +30,14 @@ export interface Plan {
   readonly warnings: readonly SharedV4Warning[]
 }
 
-/** Options of which nobody knows the types. */
+/** Options with unknown types. */
 export type AnyReasonOptions = ReasonOptions<Schema | undefined, Schema | undefined>
 
-/** How many model calls there may be, if nothing is said. */
+/** Default of `maxSteps`. */
 export const REASON_STEPS = 8
 
-/** The plan of a call; throws, with the place, where it cannot be made. */
-export function planOf(options: AnyReasonOptions): Plan {
+/** Validates the options. @throws {ValidationError} with the path of an invalid option. */
+export function planOf(options: AnyReasonOptions): ReasonPlan {
   if (typeof options !== 'object' || options === null) {
     throw new ValidationError(`useReason: expected options, found ${describeType(options)}`)
   }
@@ -45,26 +45,26 @@ export function planOf(options: AnyReasonOptions): Plan {
   const { model, input, system, abortSignal, reasoning, responseFormat, emit = true, stream = true } = options
   const { id, structured, interrupt, toolExecution, maxRetries = MAX_RETRIES } = options
   const asked = asV4(model, 'useReason: model')
-  const thought = reasoningOf(asked, reasoning ?? {}, options.providerOptions)
+  const reasoningSettings = reasoningOf(asked, reasoning ?? {}, options.providerOptions)
   const output = outputOf(options)
   checkFields(options, output)
   return {
     id,
     messages: messagesOf(input),
     isShown: emit,
-    areThoughtsShown: reasoning?.includeThoughts !== false,
+    isReasoningShown: reasoning?.includeThoughts !== false,
     structured: emit ? structured : undefined,
     output,
     interrupt,
     responseFormat,
     abortSignal,
-    warnings: thought.warnings,
+    warnings: reasoningSettings.warnings,
     agent: {
       kind: 'agent',
       name: id ?? 'useReason',
       program: '',
       model: stream ? model : nonStreamingModel(model),
-      settings: { ...settingsOf(options), ...thought.settings },
+      settings: { ...settingsOf(options), ...reasoningSettings.settings },
       instructions: system,
       ...callablesOf(options, emit),
       output,
@@ -102,7 +102,7 @@ const wholeFrom = (least: number): Expectation => [
 ]
 const oneOf = (...words: readonly string[]): Expectation => [value => words.includes(value), words.join(' or ')]
 
-/** What stands where, if it is there; what has a check of its own elsewhere is not among it. */
+/** Types of options by path. Options with their own checks are not listed. */
 const EXPECTED: { readonly [path: string]: Expectation } = {
   system: TEXT,
   temperature: [value => Number.isFinite(value), 'a number'],
@@ -140,7 +140,7 @@ const EXPECTED: { readonly [path: string]: Expectation } = {
   maxRetries: wholeFrom(0),
 }
 
-/** The options that have a check of their own elsewhere. */
+/** Options with their own checks. */
 const OTHERS = [
   'id',
   'model',
@@ -156,14 +156,14 @@ const OTHERS = [
 
 const KNOWN: ReadonlySet<string> = new Set([...Object.keys(EXPECTED), ...OTHERS])
 
-/** Throws where there is an option that nobody reads, such as one that is misspelt. */
+/** @throws {ValidationError} if an option is unknown, such as a misspelled one. */
 function checkNames(options: AnyReasonOptions): void {
   const { reasoning, structured, interrupt, toolExecution } = options
-  const below = Object.entries({ reasoning, structured, interrupt, toolExecution }).flatMap(([name, given]) =>
-    Object.keys(given ?? {}).map(key => `${name}.${key}`),
+  const below = Object.entries({ reasoning, structured, interrupt, toolExecution }).flatMap(([name, value]) =>
+    Object.keys(value ?? {}).map(key => `${name}.${key}`),
   )
   const unknown = [...Object.keys(options), ...below].find(path => !KNOWN.has(path))
-  if (unknown !== undefined) throw new ValidationError(`useReason: ${unknown.slice(0, 60)}: there is no such option`)
+  if (unknown !== undefined) throw new ValidationError(`useReason: ${unknown.slice(0, 60)}: unknown option`)
 }
 
 function check(options: AnyReasonOptions): void {
@@ -178,7 +178,7 @@ function check(options: AnyReasonOptions): void {
   checkNames(options)
   const { structured, outputSchema, interrupt } = options
   if (structured && outputSchema === undefined) {
-    throw new ValidationError('useReason: structured: it shows the object that outputSchema describes: give both')
+    throw new ValidationError('useReason: structured: requires outputSchema')
   }
   try {
     new FieldWatcher(structured?.fields ?? {})
@@ -189,19 +189,22 @@ function check(options: AnyReasonOptions): void {
   if (interrupt?.responseSchema) checkSchema(interrupt.responseSchema, 'useReason: interrupt.responseSchema')
 }
 
-/** Throws where a field is declared that the schema has not; what a JSON Schema leaves out that was given beside, the schema may have. */
-function checkFields({ structured, jsonSchema }: AnyReasonOptions, output: Plan['output']): void {
+/**
+ * @throws {ValidationError} if a declared field is not in the schema. A given `jsonSchema` may be incomplete, so it is
+ * not checked.
+ */
+function checkFields({ structured, jsonSchema }: AnyReasonOptions, output: ReasonPlan['output']): void {
   if (output === undefined || jsonSchema !== undefined) return
-  const unknown = Object.keys(structured?.fields ?? {}).find(path => !mayHave(output.jsonSchema, path))
+  const unknown = Object.keys(structured?.fields ?? {}).find(path => !mayHaveField(output.jsonSchema, path))
   if (unknown === undefined) return
   throw new ValidationError(`useReason: structured.fields: outputSchema has no ${unknown.slice(0, 60)}`)
 }
 
-/** The output that is asked for; only objects and arrays can be told from the words around them. */
-function outputOf({ outputSchema, jsonSchema }: AnyReasonOptions): Plan['output'] {
+/** The output. Only objects and arrays can be found in surrounding text. */
+function outputOf({ outputSchema, jsonSchema }: AnyReasonOptions): ReasonPlan['output'] {
   if (outputSchema === undefined) {
     if (jsonSchema === undefined) return undefined
-    throw new ValidationError('useReason: jsonSchema: it describes what outputSchema checks: give both')
+    throw new ValidationError('useReason: jsonSchema: requires outputSchema')
   }
   const known = jsonSchemaOf(outputSchema, 'useReason: outputSchema', jsonSchema)
   const { type = 'object' } = known
@@ -211,41 +214,41 @@ function outputOf({ outputSchema, jsonSchema }: AnyReasonOptions): Plan['output'
   )
 }
 
-/** What the model may call: tools, agents and workflows. */
+/** The tools and sub-agents of the model. */
 function callablesOf(options: AnyReasonOptions, emit: boolean): Pick<Agent, 'tools' | 'subAgents'> {
   const approval = options.toolExecution?.approval
   const names = new Set<string>()
-  const known = givenOf(options).map((callable): Callable => {
+  const known = callableListOf(options).map((callable): Callable => {
     const { name, executor } = callable
     if (names.has(name)) throw new ValidationError(`useReason: tools: duplicate name ${name}`)
     names.add(name)
-    // What it gave would be the answer, which nobody has checked, and of which nobody was asked.
+    // Its output would be the answer without validation and without the interrupt.
     if (executor === 'server' && callable.finish && (options.outputSchema || options.interrupt)) {
       const instead = options.interrupt ? 'interrupt' : 'outputSchema'
       throw new ValidationError(
-        `useReason: tools: ${name} ends the call, which with ${instead} the model itself has to: leave its finish out`,
+        `useReason: tools: ${name} has finish: true, which is not allowed with ${instead}: remove finish`,
       )
     }
     const asks = typeof approval === 'object' ? approval[name] : approval
     if (asks && executor === 'provider') {
       throw new ValidationError(
-        `useReason: toolExecution.approval: the provider runs tool ${name} by itself and asks nobody: leave it out, or give approval by the names of the others`,
+        `useReason: toolExecution.approval: the provider executes tool ${name} without approval: list the other tools by name`,
       )
     }
     const own = asks === undefined || executor === 'provider' ? callable : ({ ...callable, approval: asks } as Callable)
-    // What works for a call may ask somebody too.
+    // Sub-agents may need answers, too.
     const isAsked = executor === 'client' || executor === 'agent' || (own.executor === 'server' && own.approval)
     if (isAsked && !emit) {
       throw new ValidationError(
-        `useReason: emit: false hides what somebody has to answer for tool ${name}: leave it out`,
+        `useReason: emit: false would hide the requests of tool ${name}, which needs an answer: remove emit`,
       )
     }
     return own
   })
   const other = typeof approval === 'object' ? Object.keys(approval).find(name => !names.has(name)) : undefined
-  // Who misspells a name would have it run unasked.
+  // A misspelled name would run without approval.
   if (other !== undefined) {
-    throw new ValidationError(`useReason: toolExecution.approval: there is no tool by the name ${other}`)
+    throw new ValidationError(`useReason: toolExecution.approval: unknown tool ${other}`)
   }
   return {
     tools: known.filter(one => one.executor !== 'agent'),
@@ -253,7 +256,7 @@ function callablesOf(options: AnyReasonOptions, emit: boolean): Pick<Agent, 'too
   }
 }
 
-function givenOf({ tools = [], subAgents = [] }: AnyReasonOptions): readonly Callable[] {
+function callableListOf({ tools = [], subAgents = [] }: AnyReasonOptions): readonly Callable[] {
   for (const [index, tool] of tools.entries()) {
     if (tool?.executor !== undefined) continue
     throw new ValidationError(`useReason: tools.${index}: expected the result of tool() or providerTool()`)

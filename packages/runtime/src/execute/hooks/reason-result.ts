@@ -1,25 +1,25 @@
-// What a call of a model in a node gives, over all its passes.
+// The result of `useReason` over all its passes.
 
 import type { SharedV4Warning } from '@ai-sdk/provider'
 import type { JsonObject, ToolPart, Usage } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
 import { MillraceError } from '../../error/error.ts'
-import type { Reasoned } from './reason.ts'
+import type { ReasonOutcome } from './reason.ts'
 import type { ReasonResult, ToolCallResult } from './reason-options.ts'
-import type { Plan } from './reason-plan.ts'
+import type { ReasonPlan } from './reason-plan.ts'
 
-/** What came of a pass. */
-export type Pass = Pick<Reasoned, 'steps' | 'calls' | 'text' | 'output' | 'finishReason'>
+/** The result of one pass. */
+export type Pass = Pick<ReasonOutcome, 'steps' | 'calls' | 'text' | 'output' | 'finishReason'>
 
-/** What a call gives: what its last pass gave, and what all of them used and were told. */
-export function resultOf(plan: Plan, passes: readonly Pass[]): ReasonResult {
+/** Combines the passes: the last one gives the answer, usage and warnings come from all. */
+export function resultOf(plan: ReasonPlan, passes: readonly Pass[]): ReasonResult {
   const last = passes.at(-1) as Pass
   const steps = passes.flatMap(pass => pass.steps)
   const calls = passes.flatMap(pass => pass.calls)
   if (plan.output && last.output === undefined) {
-    throw new MillraceError('output_invalid', 'the model ended without the object that it was asked for')
+    throw new MillraceError('output_invalid', 'the model ended without an output')
   }
-  const warned = steps.flatMap(({ warnings = [] }) => warnings as unknown as SharedV4Warning[])
+  const stepWarnings = steps.flatMap(({ warnings = [] }) => warnings as unknown as SharedV4Warning[])
   return {
     text: last.text,
     output: last.output,
@@ -27,15 +27,15 @@ export function resultOf(plan: Plan, passes: readonly Pass[]): ReasonResult {
     usage: totalOf(steps.map(({ usage }) => usage)),
     finishReason: last.finishReason,
     providerMetadata: merged(steps.map(({ providerMetadata }) => providerMetadata)),
-    warnings: distinct([...plan.warnings, ...warned]),
+    warnings: distinct([...plan.warnings, ...stepWarnings]),
     interruptResponse: undefined,
-    toolCalls: calls.map(madeOf),
+    toolCalls: calls.map(callOf),
     toolResults: calls.map(outcomeOf),
     steps,
   }
 }
 
-/** What was used, kind by kind. */
+/** Sums usage by field. */
 export function totalOf(usages: readonly (Usage | undefined)[]): Usage {
   const total: { [name: string]: number } = {}
   for (const usage of usages) {
@@ -44,12 +44,12 @@ export function totalOf(usages: readonly (Usage | undefined)[]): Usage {
   return total as Usage
 }
 
-/** What each provider said, the later over the earlier. */
+/** Merges metadata by provider. Later values win. */
 function merged(all: readonly (JsonObject | undefined)[]): JsonObject {
   const metadata: JsonObject = {}
-  for (const [provider, said] of all.flatMap(one => Object.entries(one ?? {}))) {
+  for (const [provider, value] of all.flatMap(one => Object.entries(one ?? {}))) {
     const before = metadata[provider]
-    metadata[provider] = isObject(before) && isObject(said) ? { ...before, ...said } : said
+    metadata[provider] = isObject(before) && isObject(value) ? { ...before, ...value } : value
   }
   return metadata
 }
@@ -58,7 +58,7 @@ function distinct(warnings: readonly SharedV4Warning[]): readonly SharedV4Warnin
   return [...new Map(warnings.map(warning => [JSON.stringify(warning), warning])).values()]
 }
 
-const madeOf = ({ toolCallId, toolName, input }: ToolPart): ReasonResult['toolCalls'][number] => ({
+const callOf = ({ toolCallId, toolName, input }: ToolPart): ReasonResult['toolCalls'][number] => ({
   toolCallId,
   toolName,
   ...(input !== undefined && { input }),
@@ -67,7 +67,7 @@ const madeOf = ({ toolCallId, toolName, input }: ToolPart): ReasonResult['toolCa
 function outcomeOf(call: ToolPart): ToolCallResult {
   const { state, output, errorText, approval } = call
   return {
-    ...madeOf(call),
+    ...callOf(call),
     ...(state === 'output-available' && { output: output ?? null }),
     ...(state === 'output-error' && { error: errorText ?? '' }),
     ...(state === 'output-denied' && { isDenied: true, error: approval?.reason ?? 'the call was denied' }),

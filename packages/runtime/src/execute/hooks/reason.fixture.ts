@@ -1,4 +1,4 @@
-// A node that asks a model, from its start to its end, with all that can be told of it.
+// Runs a workflow with one node that calls a model, and returns everything about the run.
 
 import { type LogStore, memoryStore } from '@millrace/log'
 import type { Entry, Json, ToolPart, View } from '@millrace/protocol'
@@ -14,29 +14,29 @@ import { type LoggedMessage, recordingLogger, reportsOf } from '../agent/play.fi
 export const SESSION = 's'
 export const RUN = 'r'
 
-export interface Asked<T> {
+export interface NodeRun<T> {
   readonly runtime: Runtime
   readonly store: LogStore
   readonly result: RunResult
   readonly view: Omit<View, 'internal'>
   readonly log: readonly Entry[]
   readonly logged: readonly LoggedMessage[]
-  /** What the node's code came to, each time that it did. */
-  readonly came: readonly T[]
-  /** The same, as long as it was one thing. */
-  readonly given: T
+  /** The results of the node's code, one per execution. */
+  readonly returns: readonly T[]
+  /** The result of the only execution. */
+  readonly returned: T
 }
 
-/** A workflow of one node, and what the node's code came to. */
+/** A workflow with one node, and the results of its code. */
 export function nodeOf<T>(code: (context: NodeContext<string>) => Promise<T>, version = '1') {
-  const came: T[] = []
+  const returns: T[] = []
   const own: Workflow = workflow({
     id: 'asking',
     version,
     nodes: {
       node: async (context: NodeContext<string>) => {
-        const given = await code(context)
-        came.push(given)
+        const returned = await code(context)
+        returns.push(returned)
         return { data: 'done' }
       },
     },
@@ -45,27 +45,27 @@ export function nodeOf<T>(code: (context: NodeContext<string>) => Promise<T>, ve
       ['node', 'end'],
     ],
   }) as unknown as Workflow
-  return { own, came }
+  return { own, returns }
 }
 
-/** Runs a node until it waits or ends. Nothing that it says may break the protocol. */
-export async function asking<T>(
+/** Runs a node until it waits or ends. Fails if the log violates the protocol. */
+export async function runNode<T>(
   code: (context: NodeContext<string>) => Promise<T>,
   options: Partial<RuntimeOptions> = {},
-): Promise<Asked<T>> {
-  const { own, came } = nodeOf(code)
+): Promise<NodeRun<T>> {
+  const { own, returns } = nodeOf(code)
   const { logger, logged } = recordingLogger()
   const store = options.store ?? memoryStore()
   const runtime = testRuntime({ workflows: [own], logger, ...options, store })
   const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', workflow: own })
-  return settled({ runtime, store, logged, came }, await run.result())
+  return settled({ runtime, store, logged, returns }, await run.result())
 }
 
 async function settled<T>(
-  parts: Pick<Asked<T>, 'runtime' | 'store' | 'logged' | 'came'>,
+  parts: Pick<NodeRun<T>, 'runtime' | 'store' | 'logged' | 'returns'>,
   result: RunResult,
-): Promise<Asked<T>> {
-  const { runtime, came } = parts
+): Promise<NodeRun<T>> {
+  const { runtime, returns } = parts
   const log = await logOf(runtime, SESSION)
   expect(reportsOf(log)).toEqual([])
   const { view } = await runtime.view(SESSION)
@@ -74,44 +74,48 @@ async function settled<T>(
     result,
     view,
     log,
-    get given() {
-      expect(came).toHaveLength(1)
-      return came[0] as T
+    get returned() {
+      expect(returns).toHaveLength(1)
+      return returns[0] as T
     },
   }
 }
 
-/** Answers the question that a run waits for, and waits until it waits or ends again. */
-export async function answered<T>(asked: Asked<T>, response: Json, other = asked.runtime): Promise<Asked<T>> {
+/** Answers the pending interrupt and waits until the run waits or ends. */
+export async function answerInterrupt<T>(
+  asked: NodeRun<T>,
+  response: Json,
+  other = asked.runtime,
+): Promise<NodeRun<T>> {
   const [pending] = asked.view.pendings
   await other.answer(SESSION, { kind: 'interrupt', id: pending?.id ?? '', response })
-  const { store, logged, came } = asked
-  return settled({ runtime: other, store, logged, came }, await other.run(SESSION, RUN).result())
+  const { store, logged, returns } = asked
+  return settled({ runtime: other, store, logged, returns }, await other.run(SESSION, RUN).result())
 }
 
-/** Approves a call, or does not, and waits until the run waits or ends again. */
-export async function decided<T>(asked: Asked<T>, toolCallId: string, approved = true): Promise<Asked<T>> {
+/** Approves or denies a call and waits until the run waits or ends. */
+export async function decideApproval<T>(asked: NodeRun<T>, toolCallId: string, approved = true): Promise<NodeRun<T>> {
   const { runtime } = asked
   await runtime.answer(SESSION, { kind: 'approval', id: `${RUN}::${toolCallId}`, approved })
-  const { store, logged, came } = asked
-  return settled({ runtime, store, logged, came }, await runtime.run(SESSION, RUN).result())
+  const { store, logged, returns } = asked
+  return settled({ runtime, store, logged, returns }, await runtime.run(SESSION, RUN).result())
 }
 
-/** What readers see. */
+/** Public entries. */
 export const publicOf = (log: readonly Entry[]): readonly Entry[] => log.filter(({ internal }) => !internal)
 
-/** The updates of structured objects, and what was taken away of them. */
+/** Updates and invalidations of structured objects. */
 export const structuredIn = (log: readonly Entry[]) =>
   publicOf(log).flatMap(({ chunk }) =>
     chunk.type === 'structured-data' || chunk.type === 'structured-data-invalidated' ? [chunk] : [],
   )
 
-/** The text that readers see. */
+/** Public text. */
 export const textIn = (log: readonly Entry[]): string =>
   publicOf(log)
     .map(({ chunk }) => (chunk.type === 'text-delta' ? chunk.delta : ''))
     .join('')
 
-/** The calls that readers see. */
+/** Public calls. */
 export const callsIn = ({ messages }: Pick<View, 'messages'>): readonly ToolPart[] =>
   messages.flatMap(({ parts }) => parts.filter((part): part is ToolPart => 'toolCallId' in part))

@@ -1,4 +1,5 @@
-// A model at work for a hook: it works as an agent does, with tools and approvals, on the hook's own lane and in the message of the workflow.
+// Runs a model for a hook. It runs like an agent, with tools and approvals, on the hook's lane and in the workflow's
+// message.
 
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import type { BatchItem } from '@millrace/log'
@@ -12,12 +13,12 @@ import { type HookRecord, hookRecordEntry } from '../replay/journal.ts'
 import { hookMessage } from './hook-message.ts'
 import { totalOf } from './reason-result.ts'
 
-/** One model call of a hook, as the log keeps it. */
+/** One model call of a hook, as stored in the log. */
 export interface ReasonStep {
   readonly text: string
   readonly toolCallIds: readonly string[]
   readonly finishReason: FinishReason
-  /** With that of attempts that were taken back. */
+  /** Including discarded attempts. */
   readonly usage?: Usage
   readonly warnings?: readonly Json[]
   readonly providerMetadata?: JsonObject
@@ -26,84 +27,84 @@ export interface ReasonStep {
 
 export interface ReasonSettings {
   readonly agent: Agent
-  /** What the hook is called, where that is no agent of somebody's. */
+  /** Name of the hook. Undefined for an agent node. */
   readonly hook?: string
   readonly messages: readonly Message[]
-  /** What the answer is a document of, if it is one. */
+  /** The output of the answer, if it is a document. */
   readonly output?: OutputSettings
   readonly responseFormat?: LanguageModelV4CallOptions['responseFormat']
-  /** Whether readers see what it says and calls. */
+  /** Whether readers see its text and calls. */
   readonly isShown: boolean
-  /** Whether they see what it thinks, and what it says as text; they do, if nothing is said. */
-  readonly areThoughtsShown?: boolean
+  /** Whether readers see its reasoning and its text. @default true */
+  readonly isReasoningShown?: boolean
   readonly isTextShown?: boolean
-  /** Whether they see text beside calls where the answer is a document. */
-  readonly areAsidesShown?: boolean
-  /** Which of several rounds of the hook this is. */
+  /** Whether readers see text next to calls if the answer is a document. */
+  readonly isSideTextShown?: boolean
+  /** Number of the pass, starting at 1. */
   readonly pass: number
   readonly abortSignal?: AbortSignal | undefined
 }
 
-/** What came of a model's work, and what its commit is to say. */
-export interface Reasoned {
+/** The result of a model's execution, with the entries for its commit. */
+export interface ReasonOutcome {
   readonly steps: readonly ReasonStep[]
   readonly calls: readonly ToolPart[]
   readonly text: string
   readonly output: Json | undefined
   readonly finishReason: FinishReason
-  readonly said: readonly BatchItem[]
+  readonly entries: readonly BatchItem[]
 }
 
-/** With which the ids of the parts of a pass begin. */
+/** Prefix of the ids of the parts of a pass. */
 export const prefixOf = ({ hookId }: Pick<HookCall, 'hookId'>, pass: number): string => `${hookId}:${pass}:`
 
-/** Lets a model work until it is done, from wherever it stands. */
-export async function reason(call: HookCall, settings: ReasonSettings): Promise<Reasoned> {
+/** Runs a model from its current position until it is done. */
+export async function reason(call: HookCall, settings: ReasonSettings): Promise<ReasonOutcome> {
   const { execution, lane, hookId } = call
-  const { work: flow } = execution
-  const { session, writer } = flow
-  const { agent, isShown, areThoughtsShown = true, isTextShown = true, pass, abortSignal } = settings
+  const { work: workflowExecution } = execution
+  const { session, writer } = workflowExecution
+  const { agent, isShown, isReasoningShown: areThoughtsShown = true, isTextShown = true, pass, abortSignal } = settings
   const prefix = prefixOf(call, pass)
   const hooks = execution.replay.resultsUnder(`${hookId}/${pass}.`)
   const steps = hooks.map(({ value }) => value as unknown as ReasonStep)
   let last: CompletedModelCall | undefined
   let uncommittedRecord: HookRecord | undefined
-  const isTextHidden = settings.output ? !settings.areAsidesShown : !isTextShown
+  const isTextHidden = settings.output ? !settings.isSideTextShown : !isTextShown
   const message = hookMessage(call, {
     prefix,
     toolCallIds: () => steps.flatMap(({ toolCallIds }) => toolCallIds),
     isShown,
     isAllShown: isShown && areThoughtsShown && !isTextHidden,
   })
-  const whole = async (): Promise<Message[]> => {
+  const historyOfHook = async (): Promise<Message[]> => {
     const own = message()
     return own && own.parts.length > 0 ? [await session.withLargeValues(own)] : []
   }
   const work: AgentExecution = {
-    ...flow,
+    ...workflowExecution,
     telemetry: call.telemetry,
     program: settings.hook === undefined ? agent : { ...agent, kind: 'hook', name: settings.hook },
-    parent: flow,
+    parent: workflowExecution,
     agent,
     signal: abortSignal
-      ? AbortSignal.any([call.signal, flow.signal, abortSignal])
-      : AbortSignal.any([call.signal, flow.signal]),
+      ? AbortSignal.any([call.signal, workflowExecution.signal, abortSignal])
+      : AbortSignal.any([call.signal, workflowExecution.signal]),
     checkpointId: undefined,
     prefix,
     ...(settings.responseFormat && { responseFormat: settings.responseFormat }),
     lane: (_step, model) =>
       writer.lane({ ...lane.origin, ...(model !== undefined && { model }) }, { isInternal: !isShown }),
-    history: async () => [...settings.messages, ...(await whole())],
+    history: async () => [...settings.messages, ...(await historyOfHook())],
     message,
     output: step => settings.output && new OutputStream({ ...settings.output, sideTextId: `${prefix}${step}.aside` }),
-    // The model is told of it all the same.
+    // Hidden parts are still sent to the model.
     isHidden: ({ type }) =>
       (!areThoughtsShown && type.startsWith('reasoning-')) || (isTextHidden && type.startsWith('text-')),
-    onModelCall(spoken) {
-      last = spoken
-      execution.usage.add(hookId, spoken.response.usage)
-      const step = stepOf(spoken)
-      if (spoken.calls === 0) return []
+    onModelCall(modelCall) {
+      last = modelCall
+      execution.usage.add(hookId, modelCall.response.usage)
+      const step = stepOf(modelCall)
+      if (modelCall.calls === 0) return []
       steps.push(step)
       const record = {
         hookId: `${hookId}/${pass}.${steps.length}`,
@@ -128,10 +129,10 @@ export async function reason(call: HookCall, settings: ReasonSettings): Promise<
       continue
     }
     if (last && last.calls === 0) steps.push(stepOf(last))
-    const calls = ((await whole())[0]?.parts ?? []).filter((part): part is ToolPart => 'toolCallId' in part)
-    const { facts: said, text, output, finishReason } = ended
+    const calls = ((await historyOfHook())[0]?.parts ?? []).filter((part): part is ToolPart => 'toolCallId' in part)
+    const { facts, text, output, finishReason } = ended
     if (isShown && isTextShown && settings.output === undefined) execution.addText(text)
-    return { steps, calls, text, output, finishReason, said: said.map(hidden) }
+    return { steps, calls, text, output, finishReason, entries: facts.map(hidden) }
   }
 
   function hidden(one: BatchItem): BatchItem {
@@ -139,8 +140,8 @@ export async function reason(call: HookCall, settings: ReasonSettings): Promise<
   }
 }
 
-function stepOf({ text, finishReason, callIds, response: about }: CompletedModelCall): ReasonStep {
-  const { usage, warnings, providerMetadata, raw, discarded } = about
+function stepOf({ text, finishReason, callIds, response: metadata }: CompletedModelCall): ReasonStep {
+  const { usage, warnings, providerMetadata, raw, discarded } = metadata
   return {
     text,
     toolCallIds: callIds,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { chunksOf } from '../agent/play.fixture.ts'
-import { PLACES, Play, say, single, wired } from '../workflow/play.fixture.ts'
+import { Play, STORES, single, textInterrupt, wired } from '../workflow/play.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useNodeState } from './use-state.ts'
 import { useStep } from './use-step.ts'
@@ -13,13 +13,13 @@ const options = [
   { id: 'b', label: 'B' },
 ]
 
-describe.each(PLACES)('several questions of a node, %s', (_, opening) => {
-  test('any number one after the other, each answered in another process', async () => {
+describe.each(STORES)('several interrupts of a node, %s', (_, opening) => {
+  test('asks in sequence, each answered in another process', async () => {
     let starts = 0
     const own = single(async () => {
       starts++
       const answers: string[] = []
-      for (let n = 1; n <= 5; n++) answers.push(await useInterrupt(say(`Number ${n}?`)))
+      for (let n = 1; n <= 5; n++) answers.push(await useInterrupt(textInterrupt(`Number ${n}?`)))
       return { data: answers }
     })
     const play = await Play.of(own, { open: await opening() })
@@ -36,11 +36,11 @@ describe.each(PLACES)('several questions of a node, %s', (_, opening) => {
     expect(chunksOf(log, 'run-finished')).toHaveLength(1)
   })
 
-  test('under one id in a loop: each question is its own', async () => {
+  test('asks separate questions under one id in a loop', async () => {
     const own = single(async () => {
       const answers: string[] = []
       while (answers.at(-1) !== 'done') {
-        answers.push(await useInterrupt(say(`After ${answers.join() || 'nothing'}?`, { id: 'more' })))
+        answers.push(await useInterrupt(textInterrupt(`After ${answers.join() || 'nothing'}?`, { id: 'more' })))
       }
       return { data: answers }
     })
@@ -54,13 +54,13 @@ describe.each(PLACES)('several questions of a node, %s', (_, opening) => {
     expect(questions).toEqual(['After nothing?', 'After one?', 'After one,two?'])
   })
 
-  test('in a node that the run comes to again: no question of the last time is asked', async () => {
+  test('asks again when the run returns to a node', async () => {
     const own = wired(
       {
         node: async () => {
           const [turn, setTurn] = useNodeState(1)
           setTurn(turn + 1)
-          const answer = await useInterrupt(say(`Turn ${turn}?`, { id: 'turn' }))
+          const answer = await useInterrupt(textInterrupt(`Turn ${turn}?`, { id: 'turn' }))
           return { data: answer, condition: answer === 'stop' ? 'stop' : 'again' }
         },
       },
@@ -87,7 +87,7 @@ describe.each(PLACES)('several questions of a node, %s', (_, opening) => {
   ])('at the same time, with ids, answered %s: each gets its own', async (_, order) => {
     const own = single(async () => {
       const all = ['a', 'b', 'c'].map(async name => {
-        const answer = await useInterrupt(say(`${name}?`, { id: name }))
+        const answer = await useInterrupt(textInterrupt(`${name}?`, { id: name }))
         return useStep(`after ${name}`, () => `${name}=${answer}`)
       })
       return { data: await Promise.all(all) }
@@ -104,10 +104,10 @@ describe.each(PLACES)('several questions of a node, %s', (_, opening) => {
     expect(chunksOf(await play.log(), 'interrupt')).toHaveLength(3)
   })
 
-  test('at the same time, answered at once: nothing is lost', async () => {
+  test('keeps concurrent responses to parallel interrupts', async () => {
     const names = ['a', 'b', 'c', 'd']
     const own = single(async () => ({
-      data: await Promise.all(names.map(name => useInterrupt(say(`${name}?`, { id: name })))),
+      data: await Promise.all(names.map(name => useInterrupt(textInterrupt(`${name}?`, { id: name })))),
     }))
     const play = await Play.of(own, { open: await opening() })
     await play.result()
@@ -126,54 +126,56 @@ describe('kinds', () => {
     return play
   }
 
-  test('text: whatever was written, and nothing that is no text', async () => {
+  test('text accepts any string and nothing else', async () => {
     const play = await ask({ kind: 'text' })
     for (const response of [5, null, ['x'], { text: 'x' }]) {
-      expect(await play.refusal(id('q'), response)).toBe('answer_invalid')
+      expect(await play.answerError(id('q'), response)).toBe('answer_invalid')
     }
     await play.answer(id('q'), '')
     expect(await play.result()).toMatchObject({ status: 'completed', output: '' })
   })
 
-  test('choice: the id of one that was offered', async () => {
+  test('choice accepts the id of an option', async () => {
     const play = await ask({ kind: 'choice', question: 'Which?', options })
     for (const response of ['c', 'A', '', ['a'], { id: 'a' }, null]) {
-      expect(await play.refusal(id('q'), response)).toBe('answer_invalid')
+      expect(await play.answerError(id('q'), response)).toBe('answer_invalid')
     }
     await play.answer(id('q'), 'b')
     expect(await play.result()).toMatchObject({ output: 'b' })
   })
 
-  test('multi-choice: a list of those that were offered, none of them twice', async () => {
+  test('multi-choice accepts distinct ids of options', async () => {
     const play = await ask({ kind: 'multi-choice', question: 'Which?', options })
     for (const response of ['a', ['c'], ['a', 'a'], [['a']]]) {
-      expect(await play.refusal(id('q'), response)).toBe('answer_invalid')
+      expect(await play.answerError(id('q'), response)).toBe('answer_invalid')
     }
     await play.answer(id('q'), ['b', 'a'])
     expect(await play.result()).toMatchObject({ output: ['b', 'a'] })
   })
 
-  test('form: an object as its schema has it; who shows it is told the fields', async () => {
+  test('form accepts an object that fits its schema, and publishes the fields', async () => {
     const responseSchema = z.object({ name: z.string().transform(name => name.trim()), age: z.number().int() })
     const play = await ask({ kind: 'form', question: 'Who?' }, { responseSchema })
     const { interrupts } = await play.view()
     expect(interrupts[0]?.input).toMatchObject({ kind: 'form', schema: { properties: { name: { type: 'string' } } } })
     for (const response of [null, 'Ann', { name: 'Ann' }, { name: 'Ann', age: '7' }]) {
-      expect(await play.refusal(id('q'), response)).toBe('answer_invalid')
+      expect(await play.answerError(id('q'), response)).toBe('answer_invalid')
     }
     await play.answer(id('q'), { name: ' Ann ', age: 7 })
     expect(await play.result()).toMatchObject({ output: { name: 'Ann', age: 7 } })
   })
 
-  test('a form may say its schema itself', async () => {
+  test('form accepts a schema in its request', async () => {
     const play = await ask({ kind: 'form', schema: { type: 'object' } })
     await play.answer(id('q'), { any: 1 })
     expect(await play.result()).toMatchObject({ output: { any: 1 } })
   })
 
-  test('an answer that the schema refuses is asked again, with what was wrong, in any process', async () => {
+  test('asks again with the problem after an invalid response, in any process', async () => {
     const own = single(async () => ({
-      data: await useInterrupt(say('Code?', { id: 'q', responseSchema: z.string().min(4), meta: { hint: 'four' } })),
+      data: await useInterrupt(
+        textInterrupt('Code?', { id: 'q', responseSchema: z.string().min(4), meta: { hint: 'four' } }),
+      ),
     }))
     const play = await Play.of(own)
     await play.result()
@@ -193,7 +195,7 @@ describe('kinds', () => {
     ])
   })
 
-  test('what people see of a question is what was meant for them', async () => {
+  test('publishes only the fields of the request that are meant for people', async () => {
     const request = {
       kind: 'choice',
       question: 'Which?',
@@ -211,7 +213,7 @@ describe('kinds', () => {
     expect(JSON.stringify(await play.log())).not.toContain('sk-hidden')
   })
 
-  test('a request that is made at run time is checked by its schema, and shown as that has it', async () => {
+  test('validates a request that is built at run time', async () => {
     const requestSchema = z.object({
       kind: z.literal('text'),
       question: z.string().transform(text => text.trim()),

@@ -1,4 +1,4 @@
-// A question to a person, which the node waits for, in whichever process it will be answered.
+// The hook `useInterrupt`: asks a person and waits for the response, in any process.
 
 import type { BatchItem, Lane, TicketPending } from '@millrace/log'
 import { MAX_PENDINGS, pendingKey } from '@millrace/log/internal'
@@ -20,14 +20,14 @@ import { isSame } from '../../session/state-diff.ts'
 import { currentExecution, type HookCall, type NodeExecution, suppressUnhandled } from '../replay/execution.ts'
 import { checkpointOf, type HookRecord, hookRecordEntry } from '../replay/journal.ts'
 
-/** One answer to choose. */
+/** An option of a choice. */
 export interface InterruptOption {
   readonly id: string
   readonly label: string
   readonly description?: string
 }
 
-/** What a person is asked; a form is described by the schema of its response. */
+/** The request to a person. A form is described by the schema of its response. */
 export type InterruptRequest =
   | { readonly kind: 'text'; readonly question?: string }
   | {
@@ -41,21 +41,21 @@ export type InterruptRequest =
 
 export interface InterruptOptions<R extends InterruptRequest, S extends Schema | undefined = undefined> {
   readonly request: R
-  /** What the request must be; for requests that are made at run time. */
+  /** Schema of the request, for requests that are built at run time. */
   readonly requestSchema?: Schema
-  /** What the response must be; of a form it is also the description of its fields. */
+  /** Schema of the response. For a form it also describes the fields. */
   readonly responseSchema?: S
   readonly schemaId?: string
   readonly schemaVersion?: string
-  /** Tells this question from others of the node; needed where several wait at the same time. */
+  /** Identifies this request in the node. Required if several wait at the same time. */
   readonly id?: string
-  /** What goes along for who shows the question. */
+  /** Additional data for the user interface. */
   readonly meta?: { readonly [name: string]: Json }
-  /** For how long an answer is waited for, in milliseconds; after that the hook throws `interrupt_timeout`. For ever, if nothing is said. */
+  /** Time to wait for a response, in ms. After it the hook throws `interrupt_timeout`. @default no limit */
   readonly timeout?: number
 }
 
-/** What a person answers: text, an option's id, several of them, or a form's object. */
+/** The response: text, the id of an option, several ids, or the object of a form. */
 export type InterruptResponse<R extends InterruptRequest, S extends Schema | undefined> = S extends Schema
   ? Jsonified<OutputOf<S>>
   : R extends { kind: 'multi-choice' }
@@ -64,24 +64,28 @@ export type InterruptResponse<R extends InterruptRequest, S extends Schema | und
       ? Json
       : string
 
-/** Asks a person, and gives the answer: the first that fits. */
+/**
+ * Asks a person and returns the first valid response.
+ * @throws {ValidationError} if an option is invalid.
+ * @throws {MillraceError} `interrupt_timeout`, `interrupt_too_many`, `hook_result_too_large` or `workflow_changed`.
+ */
 export function useInterrupt<const R extends InterruptRequest, S extends Schema | undefined = undefined>(
   options: InterruptOptions<R, S>,
 ): Promise<InterruptResponse<R, S>> {
-  return suppressUnhandled(interrupted(options))
+  return suppressUnhandled(interruptHook(options))
 }
 
-async function interrupted<R extends InterruptRequest, S extends Schema | undefined>(
+async function interruptHook<R extends InterruptRequest, S extends Schema | undefined>(
   options: InterruptOptions<R, S>,
 ): Promise<InterruptResponse<R, S>> {
   const execution = currentExecution('useInterrupt')
   if (typeof options !== 'object' || options === null) {
     throw new ValidationError(`useInterrupt: expected options, found ${describeType(options)}`)
   }
-  let isAskedNow = false
+  let isLive = false
   const live = async (call: HookCall) => {
-    isAskedNow = true
-    return { value: (await answered(call, options)) as unknown as Json }
+    isLive = true
+    return { value: (await askUntilValid(call, options)) as unknown as Json }
   }
   try {
     const { interruptId, response } = (await execution.call(
@@ -89,56 +93,56 @@ async function interrupted<R extends InterruptRequest, S extends Schema | undefi
       options.id,
       live,
     )) as unknown as InterruptAnswer
-    if (!isAskedNow) mustBeTheSame(execution, interruptId, await questionOf(options))
+    if (!isLive) checkUnchanged(execution, interruptId, await questionOf(options))
     return response as InterruptResponse<R, S>
   } catch (error) {
-    // Code that catches it does not go on with what was answered to something else.
+    // Code that catches the error must not continue with the response to another request.
     if (MillraceError.isInstance(error) && error.code === 'workflow_changed')
       execution.failOnRejection(Promise.reject(error))
     throw error
   }
 }
 
-/** The answer to a question, as the log keeps it. */
+/** A response as stored in the log. */
 interface InterruptAnswer {
   readonly interruptId: string
   readonly response: Json
 }
 
-/** Asks until an answer fits, on the lane of a hook. */
+/** Asks on the lane of a hook until a response is valid. */
 export async function ask(
   call: HookCall,
   options: InterruptOptions<InterruptRequest, Schema | undefined>,
-  said: readonly BatchItem[],
+  entries: readonly BatchItem[],
 ): Promise<Json> {
-  return (await answered(call, options, said)).response
+  return (await askUntilValid(call, options, entries)).response
 }
 
-async function answered(
+async function askUntilValid(
   call: HookCall,
   options: InterruptOptions<InterruptRequest, Schema | undefined>,
-  said: readonly BatchItem[] = [],
+  entries: readonly BatchItem[] = [],
 ): Promise<InterruptAnswer> {
   const { work, replay } = call.execution
   const { responseSchema } = options
-  checkAbout(options)
+  checkFields(options)
   const question = await questionOf(options)
   const { asked: before = [], askedAfter = 0 } = call.recorded ?? {}
   await work.session.refresh()
   let asked = before
-  // What nobody answered in time while the node was tried before is asked again.
-  const isOfTryBefore = askedAfter < replay.failures
-  let isOpen = asked.length > 0 && !(isOfTryBefore && isDropped(call.execution, asked.at(-1) as string))
-  if (isOpen) isOpen = await isStillAsked(call, asked.at(-1) as string, question, isOfTryBefore)
+  // A request that timed out in an earlier attempt of the node is repeated.
+  const isFromEarlierAttempt = askedAfter < replay.failures
+  let isOpen = asked.length > 0 && !(isFromEarlierAttempt && isDropped(call.execution, asked.at(-1) as string))
+  if (isOpen) isOpen = await isStillAsked(call, asked.at(-1) as string, question, isFromEarlierAttempt)
   let problem: string | undefined
-  for (let beside = said; ; beside = []) {
+  for (let extraEntries = entries; ; extraEntries = []) {
     if (!isOpen) {
       const chunk = interruptOf(nextId(call), question, options, problem, work.clock())
       asked = [...asked, chunk.interruptId]
-      await put(call, chunk, asked, beside)
+      await commitRequest(call, chunk, asked, extraEntries)
     }
     const interruptId = asked.at(-1) as string
-    const response = await answerTo(call, interruptId)
+    const response = await waitForAnswer(call, interruptId)
     isOpen = false
     if (responseSchema === undefined) return { interruptId, response }
     const checked = await validate(responseSchema, response)
@@ -149,12 +153,12 @@ async function answered(
   }
 }
 
-/** Commits a question; throws where the log has no room for it. */
-async function put(
+/** Commits a request. @throws {MillraceError} if it exceeds a limit of the log. */
+async function commitRequest(
   call: HookCall,
   chunk: InterruptChunk,
   asked: readonly string[],
-  beside: readonly BatchItem[],
+  extraEntries: readonly BatchItem[],
 ): Promise<void> {
   const { lane, execution } = call
   const question = [
@@ -162,7 +166,7 @@ async function put(
     { chunk: checkpointOf(lane), lane },
   ]
   try {
-    await call.commit([...beside, ...question], { asked, askedAfter: execution.replay.failures })
+    await call.commit([...extraEntries, ...question], { asked, askedAfter: execution.replay.failures })
   } catch (cause) {
     const refusal = logErrorCode(cause)
     if (refusal === 'refused' && execution.work.writer.ticket.pendings.length >= MAX_PENDINGS) {
@@ -177,36 +181,36 @@ async function put(
   }
 }
 
-/** Whether a question that was asked is the one that the code asks; that of a try before this one may be another, and is dropped then. */
+/** Whether the open request is the one that the code asks. A different request of an earlier attempt is dropped. */
 async function isStillAsked(
   { execution, lane }: HookCall,
   interruptId: string,
   question: object,
-  isOfTryBefore: boolean,
+  isFromEarlierAttempt: boolean,
 ): Promise<boolean> {
-  if (!isOfTryBefore) mustBeTheSame(execution, interruptId, question)
-  if (!isOther(execution, interruptId, question)) return true
+  if (!isFromEarlierAttempt) checkUnchanged(execution, interruptId, question)
+  if (!isDifferent(execution, interruptId, question)) return true
   await settle(execution, lane, [interruptId], () => true)
   return false
 }
 
-/** Throws where the code asks something else than what a person was shown. */
-function mustBeTheSame(execution: NodeExecution, interruptId: string, question: object): void {
-  if (!isOther(execution, interruptId, question)) return
-  const what = 'useInterrupt asks another question than the one that a person was shown'
+/** @throws {MillraceError} if the code asks something else than the person was shown. */
+function checkUnchanged(execution: NodeExecution, interruptId: string, question: object): void {
+  if (!isDifferent(execution, interruptId, question)) return
+  const what = 'useInterrupt asks another question than the person was shown'
   throw new MillraceError(
     'workflow_changed',
-    `the code of node ${execution.at.node} is not what it was when the run came there: ${what}. Give the workflow another version, and say in migrate how such runs go on`,
+    `the code of node ${execution.at.node} changed while the run was in it: ${what}. Give the workflow a new version, and migrate such runs`,
   )
 }
 
-function isOther({ work }: NodeExecution, interruptId: string, question: object): boolean {
+function isDifferent({ work }: NodeExecution, interruptId: string, question: object): boolean {
   const known = work.session.interrupt(interruptId)
   return known !== undefined && !isSame(known.input as unknown as Json, JSON.parse(JSON.stringify(question)) as Json)
 }
 
-/** Throws where what goes along with a question is not what may. */
-function checkAbout(options: InterruptOptions<InterruptRequest, Schema | undefined>): void {
+/** @throws {ValidationError} if an optional field is invalid. */
+function checkFields(options: InterruptOptions<InterruptRequest, Schema | undefined>): void {
   const { responseSchema, requestSchema, schemaId, schemaVersion, meta, timeout } = options
   const wrong = (what: string, expected: string, found: unknown) =>
     new ValidationError(`useInterrupt: ${what}: expected ${expected}, found ${describeType(found)}`)
@@ -218,10 +222,10 @@ function checkAbout(options: InterruptOptions<InterruptRequest, Schema | undefin
   }
   if (meta !== undefined && !isJsonObject(meta)) throw wrong('meta', 'an object of JSON', meta)
   if (timeout === undefined || timeout === Number.POSITIVE_INFINITY) return
-  if (!(typeof timeout === 'number' && timeout > 0)) throw wrong('timeout', 'milliseconds from 1 on', timeout)
+  if (!(typeof timeout === 'number' && timeout > 0)) throw wrong('timeout', 'milliseconds above 0', timeout)
 }
 
-/** Whether something is an object that is the same once it was in the log. */
+/** Whether a value is an object that JSON does not change. */
 function isJsonObject(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
   try {
@@ -231,14 +235,15 @@ function isJsonObject(value: unknown): boolean {
   }
 }
 
-/** What a person is shown; throws where it is nothing that can be asked. */
+/** The request as a person sees it. @throws {ValidationError} if it is not valid. */
 export async function questionOf({
   request,
   requestSchema,
   responseSchema,
 }: InterruptOptions<InterruptRequest, Schema | undefined>) {
   const checked = requestSchema ? await validate(requestSchema, request) : { value: request }
-  if ('problem' in checked) throw new ValidationError(`useInterrupt: request does not fit: ${checked.problem}`)
+  if ('problem' in checked)
+    throw new ValidationError(`useInterrupt: request does not fit requestSchema: ${checked.problem}`)
   const { kind, question, options, schema } = Object(checked.value) as {
     readonly kind?: unknown
     readonly question?: unknown
@@ -268,27 +273,27 @@ export async function questionOf({
   }
 }
 
-/** The options as people see them: what else they hold stays here. */
+/** The public fields of the options. */
 function optionsOf(options: unknown): Json {
   if (!Array.isArray(options) || options.length === 0) {
-    throw new ValidationError('useInterrupt: request.options: expected at least one')
+    throw new ValidationError('useInterrupt: request.options: expected at least one option')
   }
   const ids = new Set<unknown>()
   return options.map((option: unknown, index) => {
     const { id, label, description } = Object(option) as { id?: unknown; label?: unknown; description?: unknown }
     if (typeof id !== 'string' || typeof label !== 'string' || ids.has(id)) {
-      throw new ValidationError(`useInterrupt: request.options.${index}: expected an id of its own and a label`)
+      throw new ValidationError(`useInterrupt: request.options.${index}: expected a unique id and a label`)
     }
     ids.add(id)
     return { id, label, ...(typeof description === 'string' && { description }) }
   })
 }
 
-/** What goes along with a question. */
-type About = Pick<InterruptOptions<InterruptRequest>, 'schemaId' | 'schemaVersion' | 'meta' | 'timeout'>
+/** Optional fields of a request. */
+type InterruptFields = Pick<InterruptOptions<InterruptRequest>, 'schemaId' | 'schemaVersion' | 'meta' | 'timeout'>
 
-/** Whether the log takes a question, by its size. */
-export function isAskable(call: HookCall, question: object, about: About): boolean {
+/** Whether a request fits the size limit of the log. */
+export function isAskable(call: HookCall, question: object, about: InterruptFields): boolean {
   const { lane, execution } = call
   return lane.fits([interruptOf(nextId(call), question, about, undefined, execution.work.clock()), checkpointOf(lane)])
 }
@@ -296,7 +301,7 @@ export function isAskable(call: HookCall, question: object, about: About): boole
 function interruptOf(
   interruptId: string,
   question: object,
-  { schemaId, schemaVersion, meta, timeout }: About,
+  { schemaId, schemaVersion, meta, timeout }: InterruptFields,
   problem: string | undefined,
   now: number,
 ): InterruptChunk {
@@ -312,7 +317,7 @@ function interruptOf(
   } as InterruptChunk
 }
 
-/** The id of the next question of a hook: one that the run has not asked under yet. */
+/** The id of the next request of a hook: one that the run has not used. */
 function nextId({ hookId, execution }: HookCall): string {
   const { session, runId } = execution.work
   for (let n = 1; ; n++) {
@@ -321,16 +326,19 @@ function nextId({ hookId, execution }: HookCall): string {
   }
 }
 
-/** Whether a question was settled because nobody answered it: a person's answer may be null too. */
+/** Whether a request was settled without a response. A person's response may be null, too. */
 const isDropped = ({ replay }: NodeExecution, interruptId: string): boolean =>
-  replay.resultOf(markOf(interruptId))?.value === interruptId
+  replay.resultOf(unansweredRecordId(interruptId))?.value === interruptId
 
-/** The record of a question that nobody answered: one of its execution, by the name that the question has in its run; one that goes on from it may have the name again. */
-const markOf = (interruptId: string): string =>
+/**
+ * Name of the record of an unanswered request, by the request's name in its run. A run that continues from this one may
+ * use the name again.
+ */
+const unansweredRecordId = (interruptId: string): string =>
   `${interruptId.slice(interruptId.lastIndexOf('::') + '::'.length)}/unanswered`
 
-/** The answer to a question, once there is one. */
-async function answerTo(call: HookCall, interruptId: string): Promise<Json> {
+/** Waits for the response to a request. */
+async function waitForAnswer(call: HookCall, interruptId: string): Promise<Json> {
   const { work } = call.execution
   const { session } = work
   await session.refresh()
@@ -339,21 +347,21 @@ async function answerTo(call: HookCall, interruptId: string): Promise<Json> {
     if (known === undefined) throw new MillraceError('internal_error', `the log holds no question ${interruptId}`)
     if (known.status === 'answered' && !isDropped(call.execution, interruptId)) return known.response ?? null
     const { deadline = Number.POSITIVE_INFINITY } = known
-    if (known.status === 'answered' || (deadline <= work.clock() && (await lapse(call, interruptId)))) {
-      throw new MillraceError('interrupt_timeout', `nobody answered ${interruptId} in time`)
+    if (known.status === 'answered' || (deadline <= work.clock() && (await expire(call, interruptId)))) {
+      throw new MillraceError('interrupt_timeout', `${interruptId} was not answered in time`)
     }
     await call.park([`interrupt:${interruptId}`], deadline)
   }
 }
 
-/** Settles a question that nobody answered in time; false where somebody was faster, or by the store's clock there is time left. */
-async function lapse({ execution, lane, signal }: HookCall, interruptId: string): Promise<boolean> {
+/** Settles a request after its deadline. Returns false if it was answered, or if the store's clock is behind. */
+async function expire({ execution, lane, signal }: HookCall, interruptId: string): Promise<boolean> {
   const clock = await execution.work.session.clock()
   return settle(execution, lane, [interruptId], ({ deadline = clock }) => deadline <= clock && !signal.aborted)
 }
 
-/** Settles the questions of a node that has ended without their answers: nobody is asked what nobody wants to know. */
-export async function dropQuestions(execution: NodeExecution): Promise<void> {
+/** Settles the open requests of an ended node. */
+export async function settleOpenInterrupts(execution: NodeExecution): Promise<void> {
   const { openQuestions: asked } = execution.replay
   if (asked.length > 0) await settle(execution, execution.lane, asked, () => true)
 }
@@ -362,20 +370,20 @@ async function settle(
   { work, replay }: NodeExecution,
   lane: Lane,
   asked: readonly string[],
-  isMeant: (pending: TicketPending) => boolean,
+  matches: (pending: TicketPending) => boolean,
 ): Promise<boolean> {
   const keys = new Set(asked.map(id => `interrupt:${id}`))
-  let marks: readonly HookRecord[] = []
+  let records: readonly HookRecord[] = []
   const done = await work.writer.decide(({ pendings }) => {
-    const open = pendings.filter(pending => keys.has(pendingKey(pending)) && isMeant(pending))
+    const open = pendings.filter(pending => keys.has(pendingKey(pending)) && matches(pending))
     if (open.length === 0 || work.signal.aborted) return undefined
     const responses = open.map(({ id }): BatchItem => {
       return { chunk: { type: 'interrupt-response', interruptId: id, response: null }, lane }
     })
-    marks = open.map(({ id }) => ({ hookId: markOf(id), hook: 'unanswered', result: { value: id } }))
-    return [...responses, ...marks.map(mark => hookRecordEntry(mark, lane)), { chunk: checkpointOf(lane), lane }]
+    records = open.map(({ id }) => ({ hookId: unansweredRecordId(id), hook: 'unanswered', result: { value: id } }))
+    return [...responses, ...records.map(record => hookRecordEntry(record, lane)), { chunk: checkpointOf(lane), lane }]
   })
-  if (done) for (const mark of marks) replay.add(mark)
+  if (done) for (const record of records) replay.add(record)
   await work.session.catchUp()
   return done !== undefined
 }

@@ -1,4 +1,4 @@
-// Models asked in branches at the same time: one message, and yet nothing of theirs is mixed up.
+// Models called in parallel branches: one message, with separate parts.
 
 import type { Json, Pending } from '@millrace/protocol'
 import { expect, test } from 'vitest'
@@ -6,13 +6,13 @@ import { z } from 'zod'
 import type { Answer } from '../../api/answer.ts'
 import { tool } from '../../define/tool.ts'
 import { type ScriptedAnswer, scriptedModel } from '../../model/scripted-model.ts'
-import { cutEverywhere } from '../workflow/cut.fixture.ts'
+import { crashAtEveryAppend } from '../workflow/crash-everywhere.fixture.ts'
 import { wired } from '../workflow/play.fixture.ts'
 import { useReason } from './use-reason.ts'
 
 const note = z.object({ by: z.string(), lines: z.array(z.string()) })
 
-test('in branches, with ids of calls that collide, an approval each, cut off after every append', async () => {
+test('keeps parallel branches apart with colliding call ids and approvals, after a crash at every append', async () => {
   const ran: string[] = []
   const write = tool({
     name: 'write',
@@ -47,11 +47,11 @@ test('in branches, with ids of calls that collide, an approval each, cut off aft
     ['both', 'end'],
   ])
   const answer = ({ id }: Pending): Answer => ({ kind: 'approval', id, approved: true })
-  const { shape, kills } = await cutEverywhere({
+  const { shape, kills } = await crashAtEveryAppend({
     answer,
     start: { workflow: own },
     programs: () => ({ workflows: [own] }),
-    // Which of them speaks first is nobody's to say.
+    // The order of the branches is not determined.
     compared: ({ run, output, structured }) => ({ run, output, structured: new Set(structured) }),
   })
   expect(shape.output).toMatchObject({

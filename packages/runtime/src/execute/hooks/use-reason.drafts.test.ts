@@ -1,4 +1,4 @@
-// Objects that a model has begun to show, where the node or the run ends without what would have come of them.
+// Streaming objects of nodes or runs that end before the object is complete.
 
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -15,7 +15,7 @@ const outputSchema = z.object({ a: z.string() })
 const structured = { fields: { a: 'text-delta' } } as const
 const requestSchema = z.object({ kind: z.literal('text'), question: z.string() })
 
-/** A model that shows a draft, and asks a person. */
+/** A model that streams a draft and asks a person. */
 const asking = () => {
   const text = JSON.stringify({ output: { a: 'draft' }, interruptRequest: { kind: 'text', question: 'Tone?' } })
   return useReason({
@@ -28,14 +28,14 @@ const asking = () => {
   })
 }
 
-/** A step that fails once somebody was asked. */
+/** A step that fails after the interrupt. */
 const failing = ({ opened }: Gate) =>
   useStep('fails', async () => {
     await opened
     throw new Error('no')
   })
 
-/** Starts a workflow, and opens a gate when the draft is in the log. */
+/** Starts a workflow and opens a gate when the draft is in the log. */
 async function played(node: NodeDefinition, asked: Gate): Promise<Play> {
   const play = await Play.of(single(node))
   for await (const { chunk } of play.run.stream()) {
@@ -44,7 +44,7 @@ async function played(node: NodeDefinition, asked: Gate): Promise<Play> {
   return play
 }
 
-/** Why objects were taken away. */
+/** The reasons of invalidations. */
 const reasonsIn = (log: Awaited<ReturnType<Play['log']>>) =>
   structuredIn(log).flatMap(chunk => (chunk.type === 'structured-data-invalidated' ? [chunk.reason] : []))
 
@@ -66,7 +66,7 @@ test.each([
   },
 )
 
-test('a draft is taken away at the end of a node that was tried again and went another way', async () => {
+test('invalidates a draft at the end of a retried node that took another path', async () => {
   const asked = gate()
   let tries = 0
   const run = async () => {
@@ -79,7 +79,7 @@ test('a draft is taken away at the end of a node that was tried again and went a
   expect(reasonsIn(await play.log())).toEqual(['unfinished'])
 })
 
-test('a draft stays where a node that is tried again goes on with it', async () => {
+test('keeps a draft that a retried node continues', async () => {
   const asked = gate()
   let tries = 0
   const run = async () => {
@@ -92,13 +92,13 @@ test('a draft stays where a node that is tried again goes on with it', async () 
   expect([tries, reasonsIn(await play.log())]).toEqual([2, []])
 })
 
-test('an object that another branch is showing is taken away where the run fails', async () => {
+test('invalidates an object of another branch when the run fails', async () => {
   const shown = gate()
   const own = wired(
     {
       begin: async () => ({}),
       shows: async () => {
-        // It takes longer than the other branch does by far.
+        // Takes much longer than the other branch.
         const text = JSON.stringify({ a: 'some words '.repeat(1000) })
         const model = scriptedModel([{ text, pieceLength: 4 }], { paceMs: 20 })
         await useReason({ model, input: 'x', outputSchema, structured })
@@ -125,7 +125,7 @@ test('an object that another branch is showing is taken away where the run fails
   expect(reasonsIn(await play.log())).toEqual(['workflow_node_failed'])
 })
 
-test('a run that is stopped keeps what it has shown', async () => {
+test('keeps shown objects when the run is stopped', async () => {
   const play = await Play.of(
     single(async () => {
       await asking()

@@ -1,4 +1,4 @@
-// What becomes of a call that fails, or of a node that fails after it.
+// Failed calls, and nodes that fail after a call.
 
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -7,14 +7,14 @@ import { tool } from '../../define/tool.ts'
 import { type ScriptedAnswer, scriptedModel } from '../../model/scripted-model.ts'
 import { recordingModel } from '../agent/play.fixture.ts'
 import { Play, single } from '../workflow/play.fixture.ts'
-import { asking, publicOf, textIn } from './reason.fixture.ts'
+import { publicOf, runNode, textIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'
 
 const email = z.object({ subject: z.string() })
 const question = z.object({ kind: z.literal('text'), question: z.string() })
 const reset = () => Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' })
 
-test('cut off while a tool is at work: the tool is told, the node goes on, and the call is settled at the end', async () => {
+test('aborts a running tool, continues the node and settles the call at the end', async () => {
   const begun = gate()
   let isTold = false
   const slow = tool({
@@ -30,7 +30,7 @@ test('cut off while a tool is at work: the tool is told, the node goes on, and t
       })
     },
   })
-  const { given, view, result } = await asking(async () => {
+  const { returned, view, result } = await runNode(async () => {
     const controller = new AbortController()
     void begun.opened.then(() => controller.abort())
     const model = scriptedModel([{ calls: [{ name: 'slow', input: {}, id: 'c1' }] }, { text: 'never' }])
@@ -39,14 +39,14 @@ test('cut off while a tool is at work: the tool is told, the node goes on, and t
     const { text } = await useReason({ model: scriptedModel([{ text: 'after' }]), input: 'x' })
     return { error, text }
   })
-  expect(given).toMatchObject({ error: { code: 'hook_aborted' }, text: 'after' })
+  expect(returned).toMatchObject({ error: { code: 'hook_aborted' }, text: 'after' })
   expect(isTold).toBe(true)
   expect(result.status).toBe('completed')
   const calls = view.messages.flatMap(({ parts }) => parts.filter(part => 'toolCallId' in part))
   expect(calls).toMatchObject([{ toolCallId: 'c1', state: 'output-error' }])
 })
 
-test('a node that fails after a person was asked does not ask again, and no model is called twice', async () => {
+test('neither asks nor calls the model again when a node is retried after an interrupt', async () => {
   const { model, modelCalls } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered')
       ? { text: '{"subject":"Final"}' }
@@ -77,7 +77,7 @@ test('a node that fails after a person was asked does not ask again, and no mode
   await play.log()
 })
 
-test('a node that is tried again after its model failed asks just that again', async () => {
+test('repeats only the failed call when a node is retried', async () => {
   let failures = 0
   const ran: string[] = []
   const look = tool({
@@ -121,7 +121,7 @@ test('a node that is tried again after its model failed asks just that again', a
   await play.log()
 })
 
-test('an attempt that broke off leaves nothing: no words, no thoughts, shown or hidden', async () => {
+test('discards text and reasoning of a failed attempt', async () => {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   let calls = 0
   const { model, modelCalls } = recordingModel(({ options }): ScriptedAnswer => {
@@ -129,20 +129,22 @@ test('an attempt that broke off leaves nothing: no words, no thoughts, shown or 
     if (++calls === 1) return { reasoning: 'lost thought', text: 'lost words', error: reset() }
     return { reasoning: 'kept thought', text: 'kept words', calls: [{ name: 'look', input: {}, id: 'c1' }] }
   })
-  const { given, view } = await asking(() =>
+  const { returned, view } = await runNode(() =>
     useReason({ model, input: 'x', tools: [look], reasoning: { includeThoughts: false } }),
   )
-  expect(given.text).toBe('Done.')
+  expect(returned.text).toBe('Done.')
   const last = JSON.stringify(modelCalls.at(-1)?.prompt)
   expect(last).toContain('kept thought')
   expect(last).not.toContain('lost')
   expect(JSON.stringify(view.messages)).not.toMatch(/lost|thought/)
 })
 
-test('a call that fails for good is caught, and the node says why without it', async () => {
+test('lets the node catch a final failure', async () => {
   const model = scriptedModel(() => ({ text: 'half', error: new Error('no more') }))
-  const { given, log, view } = await asking(() => useReason({ model, input: 'x', maxRetries: 0 }).catch(() => 'caught'))
-  expect(given).toBe('caught')
+  const { returned, log, view } = await runNode(() =>
+    useReason({ model, input: 'x', maxRetries: 0 }).catch(() => 'caught'),
+  )
+  expect(returned).toBe('caught')
   expect(view.messages.at(-1)?.parts.filter(({ type }) => type === 'text')).toEqual([])
   expect(JSON.stringify(publicOf(log).filter(({ chunk }) => chunk.type === 'error'))).toBe('[]')
   expect(textIn(log)).toBe('half')
@@ -152,7 +154,7 @@ test.each(['中'.repeat(64), '\u{1F600}'.repeat(32), 'a/b:c.1', '__proto__', ' '
   'an id may be any text: %j',
   async id => {
     const guarded = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
-    const { given, view } = await asking(() =>
+    const { returned, view } = await runNode(() =>
       useReason({
         id,
         model: scriptedModel([{ calls: [{ name: 'look', input: {} }] }, { text: '{"subject":"S"}' }]),
@@ -162,12 +164,12 @@ test.each(['中'.repeat(64), '\u{1F600}'.repeat(32), 'a/b:c.1', '__proto__', ' '
         structured: { fields: { subject: 'set' } },
       }),
     )
-    expect(given.output).toEqual({ subject: 'S' })
+    expect(returned.output).toEqual({ subject: 'S' })
     expect(view.structured).toMatchObject([{ status: 'done', id }])
   },
 )
 
-test('a format that the caller wants is that of the answer, not of what is asked before', async () => {
+test('applies responseFormat to the answer, not to the first pass', async () => {
   const { model, modelCalls } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered')
       ? { text: '{"subject":"Final"}' }

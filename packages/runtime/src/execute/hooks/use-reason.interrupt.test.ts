@@ -1,4 +1,4 @@
-// A model that asks a person before it goes on.
+// A model that asks a person before it answers.
 
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -6,7 +6,7 @@ import { tool } from '../../define/tool.ts'
 import type { ScriptedAnswer } from '../../model/scripted-model.ts'
 import { formResponseProblem } from '../../schema/form-response.ts'
 import { recordingModel } from '../agent/play.fixture.ts'
-import { answered, asking, structuredIn, textIn } from './reason.fixture.ts'
+import { answerInterrupt, runNode, structuredIn, textIn } from './reason.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useReason } from './use-reason.ts'
 
@@ -41,11 +41,11 @@ const second: ScriptedAnswer = {
 }
 const fields = { subject: 'set', body: 'text-delta' } as const
 
-test('the draft is shown while the person is asked, then replaced; both passes are counted', async () => {
+test('shows the draft while the person is asked, then replaces it, and counts both passes', async () => {
   const { model, modelCalls } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered') ? second : first(),
   )
-  const paused = await asking(async context => {
+  const paused = await runNode(async context => {
     const result = await useReason({
       model,
       input: 'Write to Ann',
@@ -68,18 +68,18 @@ test('the draft is shown while the person is asked, then replaced; both passes a
   expect(modelCalls[0]?.responseFormat).toMatchObject({
     schema: { required: ['output', 'interruptRequest'], properties: { output: { required: ['subject', 'body'] } } },
   })
-  const { given, view, log } = await answered(paused, 'dry')
+  const { returned, view, log } = await answerInterrupt(paused, 'dry')
   expect(modelCalls).toHaveLength(2)
   expect(JSON.stringify(modelCalls[1]?.prompt)).toMatch(/Dear Ann.*Which tone.*dry/)
   expect(modelCalls[1]?.responseFormat).toMatchObject({ schema: { required: ['subject', 'body'] } })
-  expect(given.result).toMatchObject({
+  expect(returned.result).toMatchObject({
     output: { subject: 'Final', body: 'Well, Ann' },
     interruptResponse: 'dry',
     usage: { inputTokens: 30, outputTokens: 10 },
     warnings: [{ message: 'Mind.' }, { message: 'More.' }],
   })
-  expect(given.result.steps).toHaveLength(2)
-  expect(given.tokens).toMatchObject({ inputTokens: 30, outputTokens: 10 })
+  expect(returned.result.steps).toHaveLength(2)
+  expect(returned.tokens).toMatchObject({ inputTokens: 30, outputTokens: 10 })
   expect(view.runs[0]?.usage).toMatchObject({ inputTokens: 30, outputTokens: 10 })
   expect(view.structured).toMatchObject([{ status: 'done', data: { subject: 'Final', body: 'Well, Ann' } }])
   expect(new Set(structuredIn(log).map(({ streamId }) => streamId)).size).toBe(1)
@@ -89,13 +89,13 @@ test('the draft is shown while the person is asked, then replaced; both passes a
   expect(textIn(log)).toBe('')
 })
 
-test('without an object it gives text, and shows none', async () => {
+test('returns text without an output schema and shows none', async () => {
   const { model } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered')
       ? { text: 'Well then.' }
       : { text: JSON.stringify({ draftText: 'Perhaps.', interruptRequest: { kind: 'text', question: 'Why?' } }) },
   )
-  const paused = await asking(() =>
+  const paused = await runNode(() =>
     useReason({
       model,
       input: 'x',
@@ -103,15 +103,15 @@ test('without an object it gives text, and shows none', async () => {
     }),
   )
   expect(textIn(paused.log)).toBe('')
-  const { given, log } = await answered(paused, 'because')
-  expect(given).toMatchObject({ text: 'Well then.', output: undefined, interruptResponse: 'because' })
+  const { returned, log } = await answerInterrupt(paused, 'because')
+  expect(returned).toMatchObject({ text: 'Well then.', output: undefined, interruptResponse: 'because' })
   expect(textIn(log)).toBe('')
   expect(structuredIn(log)).toEqual([])
 })
 
-test('optional: the model may go on without asking', async () => {
+test('optional: continues without asking', async () => {
   const { model, modelCalls } = recordingModel([first({ decision: 'continue', interruptRequest: undefined })])
-  const { given, result, view, log } = await asking(() =>
+  const { returned, result, view, log } = await runNode(() =>
     useReason({
       model,
       input: 'x',
@@ -127,7 +127,7 @@ test('optional: the model may go on without asking', async () => {
       properties: { interruptRequest: { anyOf: [{ type: 'object' }, { type: 'null' }] } },
     },
   })
-  expect(given).toMatchObject({
+  expect(returned).toMatchObject({
     output: { subject: 'Draft', body: 'Dear Ann' },
     text: JSON.stringify({ subject: 'Draft', body: 'Dear Ann' }),
     interruptResponse: undefined,
@@ -136,15 +136,15 @@ test('optional: the model may go on without asking', async () => {
   expect(textIn(log)).toBe('')
 })
 
-test('optional: the model may ask', async () => {
+test('optional: asks', async () => {
   const { model } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered') ? second : first({ decision: 'interrupt' }),
   )
-  const paused = await asking(() =>
+  const paused = await runNode(() =>
     useReason({ model, input: 'x', outputSchema: email, interrupt: { mode: 'optional', requestSchema: question } }),
   )
   expect(paused.result.status).toBe('paused')
-  expect((await answered(paused, 'warm')).given).toMatchObject({
+  expect((await answerInterrupt(paused, 'warm')).returned).toMatchObject({
     output: { subject: 'Final' },
     interruptResponse: 'warm',
   })
@@ -158,7 +158,7 @@ test.each([
     'two options of one id',
     'required',
     { interruptRequest: { ...request, options: [request.options[0], request.options[0]] } },
-    'an id of its own',
+    'a unique id',
   ],
   ['no object', 'required', [], 'expected an object'],
 ] as const)('a first answer with %s is asked for again', async (_what, mode, more, problem) => {
@@ -166,7 +166,7 @@ test.each([
   const { model, modelCalls } = recordingModel(({ answers }) =>
     answers === 0 ? wrong : first({ ...(mode === 'optional' && { decision: 'interrupt' }) }),
   )
-  const paused = await asking(() =>
+  const paused = await runNode(() =>
     useReason({ model, input: 'x', outputSchema: email, interrupt: { mode, requestSchema: question } }),
   )
   expect(paused.result.status).toBe('paused')
@@ -174,13 +174,13 @@ test.each([
   expect(JSON.stringify(modelCalls[1]?.prompt)).toContain(problem)
 })
 
-test('an answer that does not fit is asked for again, and the model is called once for it', async () => {
+test('asks again after an invalid response without calling the model again', async () => {
   const { model, modelCalls } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered')
       ? second
       : first({ interruptRequest: { kind: 'text', question: 'How many?' } }),
   )
-  const paused = await asking(() =>
+  const paused = await runNode(() =>
     useReason({
       model,
       input: 'x',
@@ -188,22 +188,22 @@ test('an answer that does not fit is asked for again, and the model is called on
       interrupt: { requestSchema: z.looseObject({ kind: z.string() }), responseSchema: z.string().regex(/^\d+$/) },
     }),
   )
-  const again = await answered(paused, 'many')
+  const again = await answerInterrupt(paused, 'many')
   expect(again.result.status).toBe('paused')
   expect(again.view.pendings).toMatchObject([{ interrupt: { meta: { problem: expect.any(String) } } }])
-  const { given } = await answered(again, '12')
-  expect(given.interruptResponse).toBe('12')
+  const { returned } = await answerInterrupt(again, '12')
+  expect(returned.interruptResponse).toBe('12')
   expect(modelCalls).toHaveLength(2)
 })
 
-test('in a loop each pass asks its own question', async () => {
+test('asks a separate question in each pass of a loop', async () => {
   const { model, modelCalls } = recordingModel(({ options, lastText }) => {
     const n = /pass (\d)/.exec(JSON.stringify(options.prompt))?.[1]
     if (lastText.includes('The person answered')) return { text: `said ${n}` }
     return { text: JSON.stringify({ draftText: '', interruptRequest: { kind: 'text', question: `q${n}` } }) }
   })
-  let asked = await asking(async () => {
-    const given: unknown[] = []
+  let asked = await runNode(async () => {
+    const returned: unknown[] = []
     for (let n = 1; n <= 3; n++) {
       const { text, interruptResponse } = await useReason({
         id: 'same',
@@ -211,9 +211,9 @@ test('in a loop each pass asks its own question', async () => {
         input: `pass ${n}`,
         interrupt: { requestSchema: z.object({ kind: z.literal('text'), question: z.string() }) },
       })
-      given.push([text, interruptResponse])
+      returned.push([text, interruptResponse])
     }
-    return given
+    return returned
   })
   const questions: unknown[] = []
   for (let n = 1; n <= 3; n++) {
@@ -221,28 +221,28 @@ test('in a loop each pass asks its own question', async () => {
     questions.push(
       pending?.kind === 'interrupt' ? (pending.interrupt.input as { question: string }).question : undefined,
     )
-    asked = await answered(asked, `a${n}`)
+    asked = await answerInterrupt(asked, `a${n}`)
   }
   expect(questions).toEqual(['q1', 'q2', 'q3'])
-  expect(asked.given).toEqual([1, 2, 3].map(n => [`said ${n}`, `a${n}`]))
+  expect(asked.returned).toEqual([1, 2, 3].map(n => [`said ${n}`, `a${n}`]))
   expect(modelCalls).toHaveLength(6)
 })
 
-test('a plain call before a question is neither billed nor shown again when the node goes on', async () => {
+test('neither repeats nor shows again a call before an interrupt on replay', async () => {
   const { model, modelCalls } = recordingModel([{ text: 'plain words', usage: { input: 5, output: 2 } }])
-  const paused = await asking(async () => {
+  const paused = await runNode(async () => {
     const { text, usage } = await useReason({ model, input: 'x' })
     const answer = await useInterrupt({ request: { kind: 'text' } })
     return { text, usage, answer }
   })
-  const { given, log, view } = await answered(paused, 'go')
-  expect(given).toMatchObject({ text: 'plain words', answer: 'go', usage: { inputTokens: 5 } })
+  const { returned, log, view } = await answerInterrupt(paused, 'go')
+  expect(returned).toMatchObject({ text: 'plain words', answer: 'go', usage: { inputTokens: 5 } })
   expect(modelCalls).toHaveLength(1)
   expect(textIn(log)).toBe('plain words')
   expect(view.runs[0]?.usage).toMatchObject({ inputTokens: 5, outputTokens: 2 })
 })
 
-test('with tools, in both passes: what the first has called the second knows, and does not call again', async () => {
+test('with tools in both passes: the second pass knows the calls of the first', async () => {
   const ran: string[] = []
   const look = tool({
     name: 'look',
@@ -259,7 +259,7 @@ test('with tools, in both passes: what the first has called the second knows, an
     }
     return results === 0 ? { calls: [{ name: 'look', input: { at: 'a' }, id: 'c1' }] } : first()
   })
-  const paused = await asking(() =>
+  const paused = await runNode(() =>
     useReason({
       model,
       input: 'x',
@@ -271,19 +271,19 @@ test('with tools, in both passes: what the first has called the second knows, an
   )
   expect(paused.result.status).toBe('paused')
   expect(ran).toEqual(['a'])
-  const { given } = await answered(paused, 'dry')
+  const { returned } = await answerInterrupt(paused, 'dry')
   expect(ran).toEqual(['a', 'b'])
-  expect(given).toMatchObject({ output: { subject: 'Final' }, interruptResponse: 'dry' })
-  expect(given.toolResults.map(({ output }) => output)).toEqual(['seen a', 'seen b'])
+  expect(returned).toMatchObject({ output: { subject: 'Final' }, interruptResponse: 'dry' })
+  expect(returned.toolResults.map(({ output }) => output)).toEqual(['seen a', 'seen b'])
   expect(modelCalls).toHaveLength(4)
   expect(JSON.stringify(modelCalls[2]?.prompt)).toContain('seen a')
 })
 
-test('a second pass that fails takes the draft away', async () => {
+test('withdraws the draft if the second pass fails', async () => {
   const { model } = recordingModel(({ lastText }) =>
     lastText.includes('The person answered') ? { text: '{"subject":7}' } : first(),
   )
-  const paused = await asking(() =>
+  const paused = await runNode(() =>
     useReason({
       model,
       input: 'x',
@@ -293,14 +293,14 @@ test('a second pass that fails takes the draft away', async () => {
       maxRetries: 1,
     }).catch((error: unknown) => error),
   )
-  const { given, view } = await answered(paused, 'dry')
-  expect(given).toMatchObject({ code: 'output_invalid' })
+  const { returned, view } = await answerInterrupt(paused, 'dry')
+  expect(returned).toMatchObject({ code: 'output_invalid' })
   expect(view.structured).toEqual([])
 })
 
-test('emit: false: the question is asked, and nothing else is shown', async () => {
+test('emit: false shows only the interrupt', async () => {
   const { model } = recordingModel(({ lastText }) => (lastText.includes('The person answered') ? second : first()))
-  const paused = await asking(() =>
+  const paused = await runNode(() =>
     useReason({
       model,
       input: 'x',
@@ -310,15 +310,15 @@ test('emit: false: the question is asked, and nothing else is shown', async () =
       interrupt: { requestSchema: question },
     }),
   )
-  const { given, log } = await answered(paused, 'dry')
-  expect(given).toMatchObject({ output: { subject: 'Final' }, interruptResponse: 'dry' })
+  const { returned, log } = await answerInterrupt(paused, 'dry')
+  expect(returned).toMatchObject({ output: { subject: 'Final' }, interruptResponse: 'dry' })
   expect(structuredIn(log)).toEqual([])
   const seen = JSON.stringify(log.filter(({ internal }) => !internal))
   expect(seen).toContain('Which tone?')
   expect(seen).not.toMatch(/Dear Ann|Final/)
 })
 
-test('what providers say of their answers comes together over both passes', async () => {
+test('merges provider metadata of both passes', async () => {
   const finish = (said: Record<string, string>): NonNullable<ScriptedAnswer['parts']> => [
     {
       type: 'finish',
@@ -335,14 +335,14 @@ test('what providers say of their answers comes together over both passes', asyn
       ? { ...second, parts: finish({ last: 'second' }) }
       : { ...first(), parts: finish({ last: 'first', id: '1' }) },
   )
-  const paused = await asking(() =>
+  const paused = await runNode(() =>
     useReason({ model, input: 'x', outputSchema: email, interrupt: { requestSchema: question } }),
   )
-  const { given } = await answered(paused, 'dry')
-  expect(given.providerMetadata).toEqual({ acme: { last: 'second', id: '1' }, 'of-first': {}, 'of-second': {} })
+  const { returned } = await answerInterrupt(paused, 'dry')
+  expect(returned.providerMetadata).toEqual({ acme: { last: 'second', id: '1' }, 'of-first': {}, 'of-second': {} })
 })
 
-test('a schema that refers to itself and has words of its own keeps its meaning in the first pass', async () => {
+test('embeds a recursive schema with descriptions in the first pass', async () => {
   const Tree = z
     .object({
       name: z.string(),
@@ -353,7 +353,7 @@ test('a schema that refers to itself and has words of its own keeps its meaning 
     .describe('A family')
   const output = { name: 'a', kids: [{ name: 'b', kids: [] }] }
   const { model, modelCalls } = recordingModel([{ text: JSON.stringify({ output, interruptRequest: request }) }])
-  await asking(() => useReason({ model, input: 'x', outputSchema: Tree, interrupt: { requestSchema: question } }))
+  await runNode(() => useReason({ model, input: 'x', outputSchema: Tree, interrupt: { requestSchema: question } }))
   const [{ responseFormat }] = modelCalls as unknown as [{ responseFormat: { schema: object } }]
   const { schema } = responseFormat
   expect(formResponseProblem(schema, { output, interruptRequest: request })).toBeUndefined()

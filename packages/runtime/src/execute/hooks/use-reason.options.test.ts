@@ -1,4 +1,4 @@
-// Every option of useReason does what it says.
+// Each option of useReason has its effect.
 
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
@@ -8,13 +8,13 @@ import { tool } from '../../define/tool.ts'
 import { MillraceError } from '../../error/error.ts'
 import { type ScriptedAnswer, scriptedModel } from '../../model/scripted-model.ts'
 import { recordingModel } from '../agent/play.fixture.ts'
-import { asking, publicOf, structuredIn, textIn } from './reason.fixture.ts'
+import { publicOf, runNode, structuredIn, textIn } from './reason.fixture.ts'
 import type { AnyReasonOptions } from './reason-plan.ts'
 import { useReason } from './use-reason.ts'
 
-test('the settings of the model reach it as they are', async () => {
+test('passes settings to the model', async () => {
   const { model, modelCalls } = recordingModel([{ text: 'Fine.' }])
-  const { given } = await asking(() =>
+  const { returned } = await runNode(() =>
     useReason({
       model,
       input: 'How are you?',
@@ -27,7 +27,13 @@ test('the settings of the model reach it as they are', async () => {
       responseFormat: { type: 'json', name: 'mine' },
     }),
   )
-  expect(given).toMatchObject({ text: 'Fine.', output: undefined, finishReason: 'stop', toolCalls: [], warnings: [] })
+  expect(returned).toMatchObject({
+    text: 'Fine.',
+    output: undefined,
+    finishReason: 'stop',
+    toolCalls: [],
+    warnings: [],
+  })
   expect(modelCalls).toHaveLength(1)
   expect(modelCalls[0]).toMatchObject({
     temperature: 0,
@@ -76,28 +82,28 @@ test.each([
   ],
 ])('input as %s', async (_form, input, prompt) => {
   const { model, modelCalls } = recordingModel([{ text: 'So.' }])
-  await asking(() => useReason({ model, input: input as string }))
+  await runNode(() => useReason({ model, input: input as string }))
   expect(modelCalls[0]?.prompt).toEqual(prompt)
 })
 
-test('a conversation goes in as the node has it', async () => {
+test('accepts a conversation as input', async () => {
   const { model, modelCalls } = recordingModel([{ text: 'So.' }])
-  await asking(({ messages }) => useReason({ model, input: messages }))
+  await runNode(({ messages }) => useReason({ model, input: messages }))
   expect(modelCalls[0]?.prompt).toEqual([{ role: 'user', content: [{ type: 'text', text: 'Go.' }] }])
 })
 
-test('a model is asked to stream; with stream: false for a whole answer, which is one delta', async () => {
+test('streams by default, and with stream: false writes one delta', async () => {
   const own = scriptedModel([{ text: 'one two three', usage: { input: 4 } }])
   const refuse = () => Promise.reject(new Error('not asked for'))
-  const streamed = await asking(() => useReason({ model: { ...own, doGenerate: refuse }, input: 'x' }))
+  const streamed = await runNode(() => useReason({ model: { ...own, doGenerate: refuse }, input: 'x' }))
   expect(textIn(streamed.log)).toBe('one two three')
-  const whole = await asking(() => useReason({ model: { ...own, doStream: refuse }, input: 'x', stream: false }))
+  const whole = await runNode(() => useReason({ model: { ...own, doStream: refuse }, input: 'x', stream: false }))
   const deltas = whole.log.flatMap(({ chunk }) => (chunk.type === 'text-delta' ? chunk.delta : []))
   expect(deltas).toEqual(['one two three'])
-  expect(whole.given).toMatchObject({ text: 'one two three', usage: { inputTokens: 4, outputTokens: 3 } })
+  expect(whole.returned).toMatchObject({ text: 'one two three', usage: { inputTokens: 4, outputTokens: 3 } })
 })
 
-test('emit: false leaves nothing of the answer for readers, and yet it counts', async () => {
+test('emit: false hides the answer from readers and counts its usage', async () => {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'secret-seen' })
   const model = scriptedModel([
     {
@@ -108,7 +114,7 @@ test('emit: false leaves nothing of the answer for readers, and yet it counts', 
     },
     { text: '{"a":"secret-end"}', usage: { input: 7, output: 3 } },
   ])
-  const { given, log, view } = await asking(async context => {
+  const { returned, log, view } = await runNode(async context => {
     const result = await useReason({
       model,
       input: 'x',
@@ -119,15 +125,15 @@ test('emit: false leaves nothing of the answer for readers, and yet it counts', 
     })
     return { result, tokens: context.tokenUsage }
   })
-  expect(given.result.output).toEqual({ a: 'secret-end' })
-  expect(given.result.toolResults).toMatchObject([{ toolName: 'look', output: 'secret-seen' }])
+  expect(returned.result.output).toEqual({ a: 'secret-end' })
+  expect(returned.result.toolResults).toMatchObject([{ toolName: 'look', output: 'secret-seen' }])
   expect(JSON.stringify(publicOf(log))).not.toMatch(/secret|look/)
   expect(JSON.stringify(view)).not.toMatch(/secret|look/)
-  expect(given.tokens).toMatchObject({ inputTokens: 12, outputTokens: 5 })
+  expect(returned.tokens).toMatchObject({ inputTokens: 12, outputTokens: 5 })
   expect(view.runs[0]?.usage).toMatchObject({ inputTokens: 12, outputTokens: 5 })
 })
 
-test('emit: false: what the provider says of its answer is for the node alone', async () => {
+test('emit: false keeps provider metadata internal', async () => {
   const usage = {
     inputTokens: { total: 3, noCache: undefined, cacheRead: undefined, cacheWrite: undefined },
     outputTokens: { total: 1, text: undefined, reasoning: undefined },
@@ -144,15 +150,15 @@ test('emit: false: what the provider says of its answer is for the node alone', 
       },
     ],
   }
-  const { given, log } = await asking(() => useReason({ model: scriptedModel([answer]), input: 'x', emit: false }))
-  expect(given).toMatchObject({
+  const { returned, log } = await runNode(() => useReason({ model: scriptedModel([answer]), input: 'x', emit: false }))
+  expect(returned).toMatchObject({
     providerMetadata: { acme: { found: 'secret-source' } },
     warnings: [{ message: 'secret-warning' }],
   })
   expect(JSON.stringify(publicOf(log))).not.toContain('secret')
 })
 
-test('includeThoughts: false hides what is thought, also where it is needed again for the next step', async () => {
+test('includeThoughts: false hides reasoning, also if the next step needs it', async () => {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   const signed = { type: 'reasoning-end', id: 'r', providerMetadata: { acme: { signature: 'sig' } } } as const
   const { model, modelCalls } = recordingModel([
@@ -166,11 +172,11 @@ test('includeThoughts: false hides what is thought, also where it is needed agai
     },
     { reasoning: 'secret-again', text: 'Done.' },
   ])
-  const { given, log } = await asking(() =>
+  const { returned, log } = await runNode(() =>
     useReason({ model, input: 'x', tools: [look], reasoning: { effort: 'low', includeThoughts: false } }),
   )
-  expect(given.text).toBe('Done.')
-  expect(given.warnings).toMatchObject([{ type: 'unsupported', feature: 'reasoning.includeThoughts' }])
+  expect(returned.text).toBe('Done.')
+  expect(returned.warnings).toMatchObject([{ type: 'unsupported', feature: 'reasoning.includeThoughts' }])
   expect(JSON.stringify(publicOf(log))).not.toContain('secret')
   expect(modelCalls[1]?.prompt[1]).toMatchObject({
     role: 'assistant',
@@ -179,11 +185,11 @@ test('includeThoughts: false hides what is thought, also where it is needed agai
       { type: 'tool-call', toolCallId: 'c' },
     ],
   })
-  const shown = await asking(() => useReason({ model: scriptedModel([{ reasoning: 'hm', text: 'So.' }]), input: 'x' }))
+  const shown = await runNode(() => useReason({ model: scriptedModel([{ reasoning: 'hm', text: 'So.' }]), input: 'x' }))
   expect(publicOf(shown.log).map(({ chunk }) => chunk.type)).toContain('reasoning-delta')
 })
 
-test('the caller cuts it off: what was said is taken back, and the node can go on', async () => {
+test('abortSignal discards the draft, and the node can continue', async () => {
   const said = gate()
   const model = scriptedModel(() => ({ text: 'half ' }))
   const stuck: typeof model = {
@@ -205,7 +211,7 @@ test('the caller cuts it off: what was said is taken back, and the node can go o
       }
     },
   }
-  const { given, log, view } = await asking(async () => {
+  const { returned, log, view } = await runNode(async () => {
     const controller = new AbortController()
     void said.opened.then(() => controller.abort())
     const error = await useReason({ model: stuck, input: 'x', abortSignal: controller.signal }).catch(
@@ -214,8 +220,8 @@ test('the caller cuts it off: what was said is taken back, and the node can go o
     const { text } = await useReason({ model: scriptedModel([{ text: 'after' }]), input: 'x' })
     return { error, text }
   })
-  expect(given.error).toBeInstanceOf(MillraceError)
-  expect(given).toMatchObject({ error: { code: 'hook_aborted' }, text: 'after' })
+  expect(returned.error).toBeInstanceOf(MillraceError)
+  expect(returned).toMatchObject({ error: { code: 'hook_aborted' }, text: 'after' })
   expect(
     view.messages.at(-1)?.parts.flatMap(part => (part.type === 'text' && 'text' in part ? part.text : [])),
   ).toEqual(['after'])
@@ -223,27 +229,27 @@ test('the caller cuts it off: what was said is taken back, and the node can go o
   expect(view.drafts).toEqual([])
 })
 
-test('a signal that is aborted before calls nobody', async () => {
+test('an aborted signal makes no call', async () => {
   const { model, modelCalls } = recordingModel([{ text: 'x' }])
-  const { given } = await asking(() =>
+  const { returned } = await runNode(() =>
     useReason({ model, input: 'x', abortSignal: AbortSignal.abort() }).catch((why: unknown) => why),
   )
-  expect(given).toMatchObject({ code: 'hook_aborted' })
+  expect(returned).toMatchObject({ code: 'hook_aborted' })
   expect(modelCalls).toEqual([])
 })
 
-test('maxRetries bounds what is tried again', async () => {
+test('maxRetries limits retries', async () => {
   let calls = 0
   const model = scriptedModel(() => {
     calls++
     return { error: Object.assign(new Error('socket hang up'), { code: 'ECONNRESET' }) }
   })
-  const { result } = await asking(() => useReason({ model, input: 'x', maxRetries: 1 }))
+  const { result } = await runNode(() => useReason({ model, input: 'x', maxRetries: 1 }))
   expect(result.status).toBe('failed')
   expect(calls).toBe(2)
 })
 
-test('calls side by side have ids, parts and ids of calls of their own', async () => {
+test('keeps ids and parts of parallel calls apart', async () => {
   const ran: number[] = []
   const look = tool({
     name: 'look',
@@ -258,17 +264,17 @@ test('calls side by side have ids, parts and ids of calls of their own', async (
       { text: `looking ${n}`, calls: [{ name: 'look', input: { n }, id: 'same' }] },
       { text: `done ${n}` },
     ])
-  const { given, view, log } = await asking(() =>
+  const { returned, view, log } = await runNode(() =>
     Promise.all([1, 2, 3].map(n => useReason({ id: `call-${n}`, model: model(n), input: `${n}`, tools: [look] }))),
   )
-  expect(given.map(({ text }) => text)).toEqual(['done 1', 'done 2', 'done 3'])
-  expect(given.map(({ toolResults }) => toolResults.map(({ output }) => output))).toEqual([
+  expect(returned.map(({ text }) => text)).toEqual(['done 1', 'done 2', 'done 3'])
+  expect(returned.map(({ toolResults }) => toolResults.map(({ output }) => output))).toEqual([
     ['seen 1'],
     ['seen 2'],
     ['seen 3'],
   ])
   expect([...ran].sort()).toEqual([1, 2, 3])
-  expect(new Set(given.flatMap(({ toolCalls }) => toolCalls.map(({ toolCallId }) => toolCallId))).size).toBe(3)
+  expect(new Set(returned.flatMap(({ toolCalls }) => toolCalls.map(({ toolCallId }) => toolCallId))).size).toBe(3)
   const texts = view.messages.at(-1)?.parts.flatMap(part => (part.type === 'text' && 'text' in part ? part.text : []))
   expect(texts?.sort()).toEqual(['done 1', 'done 2', 'done 3', 'looking 1', 'looking 2', 'looking 3'])
   expect(structuredIn(log)).toEqual([])
@@ -278,7 +284,7 @@ const model = scriptedModel([{ text: 'x' }])
 test.each<[unknown, string]>([
   [undefined, 'useReason: expected options, found undefined'],
   [{ input: 'x' }, 'useReason: model: expected a model'],
-  [{ model, input: '' }, 'useReason: input: expected something to say'],
+  [{ model, input: '' }, 'useReason: input: expected text that is not blank'],
   [{ model, input: 'x', system: 7 }, 'useReason: system: expected text, found 7'],
   [{ model, input: 'x', temperature: '1' }, 'useReason: temperature: expected a number, found "1"'],
   [
@@ -293,8 +299,8 @@ test.each<[unknown, string]>([
   ],
   [{ model, input: 'x', emit: 'no' }, 'useReason: emit: expected true or false'],
   [{ model, input: 'x', stream: null }, 'useReason: stream: expected true or false, found null'],
-  [{ model, input: 'x', structured: {} }, 'useReason: structured: it shows the object that outputSchema describes'],
-  [{ model, input: 'x', jsonSchema: {} }, 'useReason: jsonSchema: it describes what outputSchema checks'],
+  [{ model, input: 'x', structured: {} }, 'useReason: structured: requires outputSchema'],
+  [{ model, input: 'x', jsonSchema: {} }, 'useReason: jsonSchema: requires outputSchema'],
   [
     { model, input: 'x', outputSchema: z.string() },
     'useReason: outputSchema: expected a schema of an object or an array',
@@ -316,34 +322,36 @@ test.each<[unknown, string]>([
     { model, input: 'x', outputSchema: z.object({ a: z.string() }), structured: { fields: { bodi: 'set' } } },
     'useReason: structured.fields: outputSchema has no bodi',
   ],
-  [{ model, input: 'x', outputShema: z.object({}) }, 'useReason: outputShema: there is no such option'],
+  [{ model, input: 'x', outputShema: z.object({}) }, 'useReason: outputShema: unknown option'],
   [
     { model, input: 'x', outputSchema: z.object({}), structured: { streem: true } },
-    'useReason: structured.streem: there is no such option',
+    'useReason: structured.streem: unknown option',
   ],
-  [{ model, input: 'x', toolExecution: { maxStep: 2 } }, 'useReason: toolExecution.maxStep: there is no such option'],
-  [{ model, input: 'x', reasoning: { efort: 'low' } }, 'useReason: reasoning.efort: there is no such option'],
-  [{ model, input: 'x', interrupt: { modes: 'optional' } }, 'useReason: interrupt.modes: there is no such option'],
+  [{ model, input: 'x', toolExecution: { maxStep: 2 } }, 'useReason: toolExecution.maxStep: unknown option'],
+  [{ model, input: 'x', reasoning: { efort: 'low' } }, 'useReason: reasoning.efort: unknown option'],
+  [{ model, input: 'x', interrupt: { modes: 'optional' } }, 'useReason: interrupt.modes: unknown option'],
   [{ model, input: 'x', interrupt: {} }, 'useReason: interrupt.requestSchema: expected a Standard Schema'],
   [{ model, input: 'x', interrupt: { mode: 'maybe' } }, 'useReason: interrupt.mode: expected required or optional'],
   [{ model, input: 'x', tools: [{}] }, 'useReason: tools.0: expected the result of tool()'],
   [{ model, input: 'x', toolExecution: { maxSteps: 0 } }, 'useReason: toolExecution.maxSteps: expected a whole number'],
-  [{ model, input: 'x', toolExecution: { approval: { none: true } } }, 'there is no tool by the name none'],
+  [{ model, input: 'x', toolExecution: { approval: { none: true } } }, 'unknown tool none'],
   [{ model, input: 'x', maxRetries: -1 }, 'useReason: maxRetries: expected a whole number of at least 0, found -1'],
   [{ model, input: 'x', reasoning: { maxTokens: 0 } }, 'reasoning.maxTokens: expected an integer of at least 1'],
 ])('what cannot be is refused before a model is asked: %#', async (options, message) => {
-  const { given } = await asking(() => useReason(options as AnyReasonOptions).catch((error: Error) => error))
-  expect(given).toMatchObject({ code: 'validation_failed', message: expect.stringContaining(message) })
+  const { returned } = await runNode(() => useReason(options as AnyReasonOptions).catch((error: Error) => error))
+  expect(returned).toMatchObject({ code: 'validation_failed', message: expect.stringContaining(message) })
 })
 
-test('what is shown is what the text of the result says', async () => {
-  const { given, log } = await asking(() => useReason({ model: scriptedModel([{ text: 'all of it' }]), input: 'x' }))
-  expect(textIn(log)).toBe(given.text)
+test('shows the text of the result', async () => {
+  const { returned, log } = await runNode(() =>
+    useReason({ model: scriptedModel([{ text: 'all of it' }]), input: 'x' }),
+  )
+  expect(textIn(log)).toBe(returned.text)
 })
 
-test('the key that a model is called with names the call, and no two have the same', async () => {
+test('gives each model call a unique key', async () => {
   const { model, modelCalls } = recordingModel([{ text: 'a' }])
-  await asking(async () => {
+  await runNode(async () => {
     await useReason({ model, input: 'x' })
     await useReason({ model, input: 'x' })
   })

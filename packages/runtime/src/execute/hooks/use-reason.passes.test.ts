@@ -1,25 +1,25 @@
-// What the two passes of a model that asks a person say one after the other, and what they refuse.
+// The two passes of a model that asks a person, and what they reject.
 
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
 import { recordingModel } from '../agent/play.fixture.ts'
-import { answered, asking, structuredIn } from './reason.fixture.ts'
+import { answerInterrupt, runNode, structuredIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'
 
 const requestSchema = z.object({ kind: z.literal('text'), question: z.string() })
 const interruptRequest = { kind: 'text', question: 'Go on?' }
 const draft = (output: object) => JSON.stringify({ output, interruptRequest })
 
-test('law 9: a second pass with tools takes the draft away once, also where it shows something beside its calls', async () => {
+test('law 9: a second pass with tools withdraws the draft once', async () => {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   const model = scriptedModel(({ options: { prompt } }) => {
     if (!JSON.stringify(prompt).includes('The person answered')) return { text: draft({ a: 'draft' }) }
     if (prompt.some(({ role }) => role === 'tool')) return { text: '{"a":"final"}' }
     return { text: '{"a":"beside"}', calls: [{ name: 'look', input: {} }] }
   })
-  const paused = await asking(() =>
+  const paused = await runNode(() =>
     useReason({
       model,
       input: 'x',
@@ -29,7 +29,7 @@ test('law 9: a second pass with tools takes the draft away once, also where it s
       interrupt: { requestSchema },
     }),
   )
-  const { log, view } = await answered(paused, 'yes')
+  const { log, view } = await answerInterrupt(paused, 'yes')
   const said = structuredIn(log).map(chunk =>
     chunk.type === 'structured-data' ? ('delta' in chunk ? chunk.delta : chunk.kind) : chunk.reason,
   )
@@ -54,7 +54,7 @@ test.each([
     [['a.t', 'x']],
   ],
 ])('law 9: a draft that %s is shown by updates that fit', async (_how, text, shown) => {
-  const { log, result } = await asking(() =>
+  const { log, result } = await runNode(() =>
     useReason({
       model: scriptedModel([{ text }]),
       input: 'x',
@@ -68,7 +68,7 @@ test.each([
   expect(said).toEqual(shown)
 })
 
-test('a question that the log does not take is asked of the model again', async () => {
+test('asks the model again for a request that does not fit the log', async () => {
   const { model, modelCalls } = recordingModel(() => ({
     text: JSON.stringify({
       draftText: 'd',
@@ -76,25 +76,25 @@ test('a question that the log does not take is asked of the model again', async 
     }),
     usage: { input: 10, output: 5 },
   }))
-  const { view, result } = await asking(() => useReason({ model, input: 'x', interrupt: { requestSchema } }))
+  const { view, result } = await runNode(() => useReason({ model, input: 'x', interrupt: { requestSchema } }))
   expect(view.pendings).toMatchObject([{ interrupt: { input: { question: 'Short?' } } }])
-  expect(JSON.stringify(modelCalls[1]?.prompt.at(-1))).toContain('larger than what a person can be asked')
+  expect(JSON.stringify(modelCalls[1]?.prompt.at(-1))).toContain('exceeds the size limit of an interrupt')
   expect(result.usage).toMatchObject({ inputTokens: 20 })
 })
 
-test('a finishing tool would end the call without its object, or without the person: it is refused there', async () => {
+test('rejects a finishing tool with outputSchema or interrupt', async () => {
   const end = tool({ name: 'end', inputSchema: z.object({}), finish: true, execute: () => ({ decision: 'continue' }) })
   const model = scriptedModel([{ calls: [{ name: 'end', input: {} }] }])
   const options = { model, input: 'x', tools: [end] } as const
-  const { given, result } = await asking(async () => {
+  const { returned, result } = await runNode(async () => {
     const schema = await useReason({ ...options, outputSchema: z.object({ a: z.string() }) }).catch((why: Error) => why)
     const person = await useReason({ ...options, interrupt: { requestSchema } }).catch((why: Error) => why)
     const { toolResults } = await useReason(options)
     return { schema, person, toolResults }
   })
-  expect(given).toMatchObject({
-    schema: { code: 'validation_failed', message: expect.stringMatching(/end ends the call.*outputSchema/) },
-    person: { code: 'validation_failed', message: expect.stringMatching(/end ends the call.*interrupt/) },
+  expect(returned).toMatchObject({
+    schema: { code: 'validation_failed', message: expect.stringMatching(/end has finish: true.*outputSchema/) },
+    person: { code: 'validation_failed', message: expect.stringMatching(/end has finish: true.*interrupt/) },
     toolResults: [{ toolName: 'end', output: { decision: 'continue' } }],
   })
   expect(result.status).toBe('completed')

@@ -1,13 +1,13 @@
-// Law 10 in errors: what no reader was to see of an answer is in no error of its run either.
+// Law 10 in errors: internal content of an answer is not in the errors of its run.
 
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import type { Schema } from '../../schema/schema.ts'
 import { recordingModel } from '../agent/play.fixture.ts'
-import { inRow, Play, publicOf, single } from '../workflow/play.fixture.ts'
+import { Play, publicOf, sequence, single } from '../workflow/play.fixture.ts'
 import { useReason } from './use-reason.ts'
 
-/** A schema whose messages say what they were given. */
+/** A schema whose messages quote their input. */
 const quoting: Schema = {
   '~standard': {
     version: 1,
@@ -44,8 +44,8 @@ test.each(SCHEMAS)(
   },
 )
 
-test('law 10: what a node hands to another workflow is not quoted where it does not fit', async () => {
-  const next = inRow(
+test('law 10: does not quote the data of a transition that does not fit', async () => {
+  const next = sequence(
     { last: () => ({}) },
     { id: 'next', version: '1', inputSchema: quoting, jsonSchema: { type: 'object' } },
   )

@@ -1,4 +1,4 @@
-// useReason through providers' own packages, against a server that speaks their protocols.
+// useReason with the packages of providers, against a server with their protocols.
 
 import type { FixtureResponse } from '@copilotkit/aimock'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
 import { mockServer } from '../../providers/mock.fixture.ts'
 import { PROVIDERS } from '../../providers/providers.fixture.ts'
-import { answered, asking, decided, publicOf, structuredIn, textIn } from './reason.fixture.ts'
+import { answerInterrupt, decideApproval, publicOf, runNode, structuredIn, textIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'
 
 const usage = { prompt_tokens: 20, completion_tokens: 5, input_tokens: 20, output_tokens: 5 }
@@ -21,15 +21,15 @@ describe.each(PROVIDERS)('$name', ({ model: modelAt }) => {
     return { server, model: modelAt(server.url) }
   }
 
-  test('text, whole and as it streams', async () => {
+  test('text, streamed and whole', async () => {
     const { model } = await against({ content: 'It is warm.', usage }, { content: 'It is cold.', usage })
-    const { given, log, view } = await asking(async () => {
+    const { returned, log, view } = await runNode(async () => {
       const streamed = await useReason({ model, input: 'How is it?', system: 'Be brief.', maxOutputTokens: 99 })
       const whole = await useReason({ model, input: 'And there?', stream: false })
       return [streamed, whole]
     })
-    expect(given.map(({ text }) => text)).toEqual(['It is warm.', 'It is cold.'])
-    expect(given[1]).toMatchObject({
+    expect(returned.map(({ text }) => text)).toEqual(['It is warm.', 'It is cold.'])
+    expect(returned[1]).toMatchObject({
       usage: { inputTokens: 20, outputTokens: 5 },
       raw: { response: expect.anything() },
     })
@@ -37,12 +37,12 @@ describe.each(PROVIDERS)('$name', ({ model: modelAt }) => {
     expect(view.runs[0]?.usage).toMatchObject({ inputTokens: 40, outputTokens: 10 })
   })
 
-  test('an object, field by field', async () => {
+  test('an object by field', async () => {
     const { model } = await against({ content: JSON.stringify(FINAL), usage })
-    const { given, log, view } = await asking(() =>
+    const { returned, log, view } = await runNode(() =>
       useReason({ model, input: 'Write.', outputSchema: email, structured: { dataType: 'email', fields } }),
     )
-    expect(given.output).toEqual(FINAL)
+    expect(returned.output).toEqual(FINAL)
     expect(structuredIn(log).map(chunk => ('kind' in chunk ? chunk.kind : ''))).toEqual(
       expect.arrayContaining(['text-delta', 'append', 'final']),
     )
@@ -50,7 +50,7 @@ describe.each(PROVIDERS)('$name', ({ model: modelAt }) => {
     expect(view.structured).toMatchObject([{ status: 'done', data: FINAL }])
   })
 
-  test('tools, an approval, and a person who is asked', async () => {
+  test('tools, an approval and an interrupt', async () => {
     const ran: string[] = []
     const look = tool({
       name: 'look',
@@ -66,7 +66,7 @@ describe.each(PROVIDERS)('$name', ({ model: modelAt }) => {
       { content: JSON.stringify({ output: FINAL, interruptRequest: { kind: 'text', question: 'Tone?' } }) },
       { content: JSON.stringify({ ...FINAL, subject: 'Dear Ann' }) },
     )
-    const waiting = await asking(() =>
+    const waiting = await runNode(() =>
       useReason({
         model,
         input: 'Write.',
@@ -78,27 +78,27 @@ describe.each(PROVIDERS)('$name', ({ model: modelAt }) => {
     )
     const [pending] = waiting.view.pendings
     expect(pending).toMatchObject({ kind: 'approval', part: { input: { at: 'Ulm' } } })
-    const asked = await decided(waiting, pending?.id.split('::')[1] ?? '')
+    const asked = await decideApproval(waiting, pending?.id.split('::')[1] ?? '')
     expect(asked.view.structured).toMatchObject([{ status: 'streaming', data: FINAL }])
-    const { given, view } = await answered(asked, 'warm')
-    expect(given).toMatchObject({ output: { subject: 'Dear Ann' }, interruptResponse: 'warm' })
-    expect(given.toolResults).toMatchObject([{ toolName: 'look', output: 'seen Ulm' }])
+    const { returned, view } = await answerInterrupt(asked, 'warm')
+    expect(returned).toMatchObject({ output: { subject: 'Dear Ann' }, interruptResponse: 'warm' })
+    expect(returned.toolResults).toMatchObject([{ toolName: 'look', output: 'seen Ulm' }])
     expect(ran).toEqual(['Ulm'])
     expect(server.asked).toHaveLength(3)
     expect(JSON.stringify(server.asked[2])).toMatch(/seen Ulm.*Tone\?.*warm/)
     expect(view.structured).toMatchObject([{ status: 'done', data: { subject: 'Dear Ann' } }])
   })
 
-  test('thoughts that are not to be shown are not', async () => {
+  test('hides reasoning', async () => {
     const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
     const { model } = await against(
       { reasoning: 'secret one', toolCalls: [{ name: 'look', arguments: '{}' }] },
       { reasoning: 'secret two', content: 'Done.' },
     )
-    const { given, log } = await asking(() =>
+    const { returned, log } = await runNode(() =>
       useReason({ model, input: 'x', tools: [look], reasoning: { includeThoughts: false } }),
     )
-    expect(given.text).toBe('Done.')
+    expect(returned.text).toBe('Done.')
     expect(JSON.stringify(publicOf(log))).not.toContain('secret')
     expect(JSON.stringify(log)).toContain('secret one')
   })

@@ -1,4 +1,5 @@
-// A model that a node asks, cut off after every append: another process goes on from the log, and what is committed is neither asked nor shown again.
+// useReason with a crash after every append: another process continues from the log, and committed answers are neither
+// requested nor shown again.
 
 import type { Json, Pending } from '@millrace/protocol'
 import { expect, test } from 'vitest'
@@ -8,14 +9,14 @@ import type { NodeContext } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
 import { workflow } from '../../define/workflow.ts'
 import { type ScriptedAnswer, type ScriptedPrompt, scriptedModel } from '../../model/scripted-model.ts'
-import { cutEverywhere } from '../workflow/cut.fixture.ts'
+import { crashAtEveryAppend } from '../workflow/crash-everywhere.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useReason } from './use-reason.ts'
 
 const email = z.object({ subject: z.string(), body: z.string() })
 const fields = { subject: 'set', body: 'text-delta' } as const
 
-/** Who answers: questions with their own words, approvals with yes. */
+/** Responds to interrupts by their question, and approves calls. */
 const answer = (pending: Pending): Answer =>
   pending.kind === 'interrupt'
     ? { kind: 'interrupt', id: pending.id, response: 'dry' }
@@ -23,7 +24,7 @@ const answer = (pending: Pending): Answer =>
       ? { kind: 'approval', id: pending.id, approved: true }
       : { kind: 'tool-result', id: pending.id, output: 'from the client' }
 
-/** Cuts the run of one node everywhere; counts what its model was asked by all processes of one run. */
+/** Crashes the run of one node at every append, and counts the model calls of all its processes. */
 async function cut(
   script: (prompt: ScriptedPrompt) => ScriptedAnswer,
   code: (model: ReturnType<typeof scriptedModel>) => Promise<Json>,
@@ -31,7 +32,7 @@ async function cut(
 ) {
   /** The prompts of each run. */
   const runs: string[][] = []
-  const played = await cutEverywhere({
+  const played = await crashAtEveryAppend({
     answer,
     start: { workflow: 'workflow:own@1' },
     programs() {
@@ -41,7 +42,7 @@ async function cut(
         prompts.push(JSON.stringify(prompt.options.prompt))
         return script(prompt)
       })
-      // What a model can do each process learns for itself; here it is known.
+      // Each process learns the features of a model. Here they are known.
       Object.assign(model, { supportsStructuredOutputs: true })
       const own = workflow({
         id: 'own',
@@ -55,7 +56,7 @@ async function cut(
     },
   })
   const [undisturbed = []] = runs
-  // One kill repeats at most the attempts at what it cut off.
+  // One crash repeats at most the attempts that it interrupted.
   for (const prompts of runs) {
     expect(new Set(prompts)).toEqual(new Set(undisturbed))
     expect(prompts.length).toBeLessThanOrEqual(undisturbed.length + attempts)
@@ -77,7 +78,7 @@ test('text', async () => {
   expect(calls).toBe(2)
 })
 
-test('an object, field by field, with an answer that does not fit at first', async () => {
+test('an object by field, with an invalid first answer', async () => {
   const { shape, kills } = await cut(
     ({ answers }) => ({
       text: answers === 0 ? '{"subject":"Hi","body":7}' : '{"subject":"Hi","body":"Dear Ann, well"}',
@@ -96,7 +97,7 @@ test('an object, field by field, with an answer that does not fit at first', asy
   expect(kills).toBeGreaterThan(5)
 })
 
-test('tools, an approval and a client', async () => {
+test('tools, an approval and a client tool', async () => {
   const ran = new Map<string, number>()
   const count = (n: string) => ran.set(n, (ran.get(n) ?? 0) + 1)
   const free = tool({ name: 'free', inputSchema: z.object({ n: z.string() }), execute: ({ n }) => `free ${n}` })
@@ -144,7 +145,7 @@ test('tools, an approval and a client', async () => {
   expect([...ran.keys()]).toEqual(['b'])
 })
 
-test('a model that asks a person, with tools and a draft', async () => {
+test('an interrupt with tools and a draft', async () => {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   const { shape, kills, calls } = await cut(
     ({ options, lastText }) => {
@@ -174,7 +175,7 @@ test('a model that asks a person, with tools and a draft', async () => {
   expect(kills).toBeGreaterThan(6)
 })
 
-test('what no reader sees, and thoughts that are hidden', async () => {
+test('internal answers and hidden reasoning', async () => {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   const { shape, calls } = await cut(
     ({ options }) =>

@@ -1,4 +1,4 @@
-// The object of a call as readers see it come to be: under one name, field by field, and taken away where nothing comes of it.
+// The object of a call as readers see it: one stream id, field by field, and withdrawn if it fails.
 
 import type { Fields, Json } from '@millrace/protocol'
 import { applyStructuredChunk } from '@millrace/protocol'
@@ -6,13 +6,13 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../../define/tool.ts'
 import { type ScriptedAnswer, scriptedModel } from '../../model/scripted-model.ts'
-import { asking, structuredIn, textIn } from './reason.fixture.ts'
+import { runNode, structuredIn, textIn } from './reason.fixture.ts'
 import { useReason } from './use-reason.ts'
 
-/** What readers see of an object that a model answers with. */
+/** The public updates of an object that a model answers with. */
 async function shown(text: string, fields: Fields, pieceLength = 4) {
   const outputSchema = z.any().refine(value => typeof value === 'object')
-  const asked = await asking(() =>
+  const asked = await runNode(() =>
     useReason({
       model: scriptedModel([{ text, pieceLength }]),
       input: 'x',
@@ -29,8 +29,8 @@ async function shown(text: string, fields: Fields, pieceLength = 4) {
 
 const EMAIL = { subject: 'Hi', body: 'Dear Ann, \u{1F600} well', bullets: ['a', 'b'], hidden: true }
 
-test('the email draft: a subject at once, a body as it grows, bullets one by one, and at last the whole', async () => {
-  const { updates, view, given } = await shown(JSON.stringify(EMAIL), {
+test('email draft: sets the subject, streams the body, appends bullets and ends with the whole', async () => {
+  const { updates, view, returned } = await shown(JSON.stringify(EMAIL), {
     subject: 'set',
     body: 'text-delta',
     bullets: 'append',
@@ -47,14 +47,14 @@ test('the email draft: a subject at once, a body as it grows, bullets one by one
   expect(updates.at(-1)).toMatchObject({ kind: 'final', data: EMAIL })
   expect(updates.slice(0, -1).some(one => JSON.stringify(one).includes('hidden'))).toBe(false)
   expect(view.structured).toMatchObject([{ status: 'done', data: EMAIL }])
-  expect(given.output).toEqual(EMAIL)
+  expect(returned.output).toEqual(EMAIL)
 })
 
 test.each<[string, Fields]>([
   ['without fields', {}],
   ['with stream: false', { subject: 'set' }],
 ])('%s there is one final object', async (what, fields) => {
-  const { log } = await asking(() =>
+  const { log } = await runNode(() =>
     useReason({
       model: scriptedModel([{ text: JSON.stringify(EMAIL) }]),
       input: 'x',
@@ -66,7 +66,7 @@ test.each<[string, Fields]>([
   expect(textIn(log)).toBe('')
 })
 
-test('nested fields, indexes and wildcards come with their own paths, in the order of the document', async () => {
+test('streams nested fields, indexes and wildcards in document order', async () => {
   const document = {
     sections: [
       { title: 'A', body: 'one' },
@@ -106,8 +106,8 @@ test.each<[string, string, Fields]>([
   async (_what, text, fields) => {
     const own = Object.keys(fields).length > 1 && '*.polluted' in fields ? { '*': 'set' as const } : fields
     for (const pieceLength of [1, 5, 1000]) {
-      const { chunks, view, given } = await shown(text, own, pieceLength)
-      expect(given.output).toEqual(JSON.parse(text))
+      const { chunks, view, returned } = await shown(text, own, pieceLength)
+      expect(returned.output).toEqual(JSON.parse(text))
       expect(view.structured).toMatchObject([{ status: 'done' }])
       expect(view.structured[0]?.data).toEqual(JSON.parse(text))
       let state: Parameters<typeof applyStructuredChunk>[0]
@@ -118,12 +118,12 @@ test.each<[string, string, Fields]>([
   },
 )
 
-test('a partial object that does not fit is taken away before the next is shown', async () => {
+test('withdraws an invalid partial object before the next one', async () => {
   const answers: readonly ScriptedAnswer[] = [
     { text: '{"subject":"First","stars":"x"}', pieceLength: 4 },
     { text: '{"subject":"Second","stars":1}', pieceLength: 4 },
   ]
-  const { log, view } = await asking(() =>
+  const { log, view } = await runNode(() =>
     useReason({
       model: scriptedModel(answers),
       input: 'x',
@@ -142,9 +142,9 @@ test('a partial object that does not fit is taken away before the next is shown'
   expect(view.structured).toMatchObject([{ status: 'done', data: { subject: 'Second', stars: 1 } }])
 })
 
-test('with tools: what is said beside a call is no object, and the last answer is', async () => {
+test('with tools: text next to calls is not the object, the last answer is', async () => {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
-  const { log, view, given } = await asking(() =>
+  const { log, view, returned } = await runNode(() =>
     useReason({
       model: scriptedModel([
         { text: '{"subject":"No', calls: [{ name: 'look', input: {} }], pieceLength: 3 },
@@ -156,7 +156,7 @@ test('with tools: what is said beside a call is no object, and the last answer i
       structured: { fields: { subject: 'text-delta' } },
     }),
   )
-  expect(given).toMatchObject({ output: { subject: 'Seen' }, toolResults: [{ output: 'seen' }] })
+  expect(returned).toMatchObject({ output: { subject: 'Seen' }, toolResults: [{ output: 'seen' }] })
   expect(textIn(log)).toBe('')
   const said = structuredIn(log)
   const at = said.findIndex(({ type }) => type === 'structured-data-invalidated')
@@ -164,7 +164,7 @@ test('with tools: what is said beside a call is no object, and the last answer i
   expect(view.structured).toMatchObject([{ status: 'done', data: { subject: 'Seen' } }])
 })
 
-test('calls of one node have objects of their own', async () => {
+test('gives each call of a node its own object', async () => {
   const ask = (id: string) =>
     useReason({
       id,
@@ -173,7 +173,7 @@ test('calls of one node have objects of their own', async () => {
       outputSchema: z.object({ a: z.string() }),
       structured: { fields: { a: 'text-delta' } },
     })
-  const { view } = await asking(async () => {
+  const { view } = await runNode(async () => {
     await Promise.all([ask('one'), ask('two')])
     await ask('one')
   })

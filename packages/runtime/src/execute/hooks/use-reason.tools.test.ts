@@ -1,4 +1,4 @@
-// Tools of a model that a node asks: what runs, what is asked first, and that neither happens twice.
+// Tools of useReason: what runs, what needs approval, and that nothing runs twice.
 
 import type { LanguageModelV4CallOptions } from '@ai-sdk/provider'
 import { expect, test } from 'vitest'
@@ -7,11 +7,21 @@ import { gate, testRuntime } from '../../api/test-runtime.fixture.ts'
 import { providerTool, tool } from '../../define/tool.ts'
 import { type ScriptedAnswer, scriptedModel } from '../../model/scripted-model.ts'
 import { recordingModel, reportsOf, resultsIn } from '../agent/play.fixture.ts'
-import { answered, asking, callsIn, decided, nodeOf, publicOf, RUN, SESSION, textIn } from './reason.fixture.ts'
+import {
+  answerInterrupt,
+  callsIn,
+  decideApproval,
+  nodeOf,
+  publicOf,
+  RUN,
+  runNode,
+  SESSION,
+  textIn,
+} from './reason.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useReason } from './use-reason.ts'
 
-/** A tool that counts its executions, and says what it was given. */
+/** A tool that counts its executions and returns its input. */
 function counted(name: string, more: object = {}) {
   const ran: number[] = []
   const own = tool({
@@ -28,7 +38,7 @@ function counted(name: string, more: object = {}) {
 
 const call = (name: string, n: number, id = `c${n}`) => ({ name, input: { n }, id })
 
-test('calls run side by side, as many as may; all steps come back, with what each used', async () => {
+test('runs calls in parallel up to the limit, and returns all steps with their usage', async () => {
   const both = gate()
   let atWork = 0
   let most = 0
@@ -47,12 +57,12 @@ test('calls run side by side, as many as may; all steps come back, with what eac
     { text: 'Let me see.', calls: [1, 2, 3].map(n => call('wait', n)), usage: { input: 5, output: 1 } },
     { text: 'Done.', usage: { input: 9, output: 2 } },
   ])
-  const { given, log, view } = await asking(async context => {
+  const { returned, log, view } = await runNode(async context => {
     const result = await useReason({ model, input: 'x', tools: [wait], toolExecution: { parallelCalls: 2 } })
     return { result, tokens: context.tokenUsage }
   })
   expect(most).toBe(2)
-  expect(given.result).toMatchObject({
+  expect(returned.result).toMatchObject({
     text: 'Done.',
     finishReason: 'stop',
     usage: { inputTokens: 14, outputTokens: 3 },
@@ -63,13 +73,13 @@ test('calls run side by side, as many as may; all steps come back, with what eac
       { text: 'Done.', toolCallIds: [], finishReason: 'stop', usage: { inputTokens: 9 } },
     ],
   })
-  expect(given.tokens).toMatchObject({ inputTokens: 14, outputTokens: 3 })
+  expect(returned.tokens).toMatchObject({ inputTokens: 14, outputTokens: 3 })
   expect(view.runs[0]?.usage).toMatchObject({ inputTokens: 14, outputTokens: 3 })
   expect(Object.keys(resultsIn(modelCalls[1] as LanguageModelV4CallOptions))).toEqual(['c1', 'c2', 'c3'])
   expect(textIn(log)).toBe('Let me see.Done.')
 })
 
-test('what goes wrong is told to the model: a tool that throws, an input that does not fit, a tool that is none', async () => {
+test('reports failed, invalid and unknown calls to the model', async () => {
   const { own, ran } = counted('count')
   const broken = tool({
     name: 'broken',
@@ -89,10 +99,10 @@ test('what goes wrong is told to the model: a tool that throws, an input that do
     },
     { text: 'I see.' },
   ])
-  const { given } = await asking(() => useReason({ model, input: 'x', tools: [own, broken] }))
+  const { returned } = await runNode(() => useReason({ model, input: 'x', tools: [own, broken] }))
   expect(ran).toEqual([4])
-  expect(given.text).toBe('I see.')
-  expect(given.toolResults.map(({ toolCallId, output, error }) => [toolCallId, output ?? typeof error])).toEqual([
+  expect(returned.text).toBe('I see.')
+  expect(returned.toolResults.map(({ toolCallId, output, error }) => [toolCallId, output ?? typeof error])).toEqual([
     ['a', 'string'],
     ['b', 'string'],
     ['c', 'string'],
@@ -101,27 +111,27 @@ test('what goes wrong is told to the model: a tool that throws, an input that do
   expect(Object.keys(resultsIn(modelCalls[1] as LanguageModelV4CallOptions)).sort()).toEqual(['a', 'b', 'c', 'd'])
 })
 
-test('maxSteps bounds the model calls', async () => {
+test('maxSteps limits the model calls', async () => {
   const { own, ran } = counted('count')
   const model = scriptedModel(({ turnAnswers }) => ({ calls: [call('count', turnAnswers)] }))
-  const { given } = await asking(() =>
+  const { returned } = await runNode(() =>
     useReason({ model, input: 'x', tools: [own], toolExecution: { maxSteps: 2 } }).catch((why: unknown) => why),
   )
-  expect(given).toMatchObject({ code: 'budget_steps', message: 'useReason has taken 2 steps, and may take 2' })
+  expect(returned).toMatchObject({ code: 'budget_steps', message: 'useReason has taken 2 steps, and may take 2' })
   expect(ran).toEqual([0, 1])
 })
 
-test('an approval is for exactly what was shown: the model is not asked again, and no tool runs twice', async () => {
+test('an approval applies to the shown input: neither the model nor the tool runs twice', async () => {
   const free = counted('free')
   const guarded = counted('guarded')
   let answers = 0
-  // Each time it is asked anew it would call for something else.
+  // It would make a different call each time.
   const model = scriptedModel(({ turnAnswers }): ScriptedAnswer => {
     answers++
     if (turnAnswers === 0) return { calls: [call('free', answers, 'c1')] }
     return turnAnswers === 1 ? { calls: [call('guarded', 40 + answers, 'c2')] } : { text: 'Done.' }
   })
-  const paused = await asking(() =>
+  const paused = await runNode(() =>
     useReason({
       model,
       input: 'x',
@@ -132,36 +142,36 @@ test('an approval is for exactly what was shown: the model is not asked again, a
   expect(paused.result.status).toBe('paused')
   expect(paused.view.pendings).toMatchObject([{ kind: 'approval', part: { toolCallId: 'c2', input: { n: 42 } } }])
   expect([free.ran, guarded.ran, answers]).toEqual([[1], [], 2])
-  const { given } = await decided(paused, 'c2')
+  const { returned } = await decideApproval(paused, 'c2')
   expect([free.ran, guarded.ran, answers]).toEqual([[1], [42], 3])
-  expect(given.toolResults.map(({ output }) => output)).toEqual(['free 1', 'guarded 42'])
+  expect(returned.toolResults.map(({ output }) => output)).toEqual(['free 1', 'guarded 42'])
 })
 
-test('a denial is told to the model, and the call does not run', async () => {
+test('reports a denial to the model and does not run the call', async () => {
   const guarded = counted('guarded', { approval: true })
   const { model, modelCalls } = recordingModel([{ calls: [call('guarded', 1)] }, { text: 'Then not.' }])
-  const paused = await asking(() => useReason({ model, input: 'x', tools: [guarded.own] }))
-  const { given } = await decided(paused, 'c1', false)
+  const paused = await runNode(() => useReason({ model, input: 'x', tools: [guarded.own] }))
+  const { returned } = await decideApproval(paused, 'c1', false)
   expect(guarded.ran).toEqual([])
-  expect(given).toMatchObject({ text: 'Then not.', toolResults: [{ toolCallId: 'c1', isDenied: true }] })
+  expect(returned).toMatchObject({ text: 'Then not.', toolResults: [{ toolCallId: 'c1', isDenied: true }] })
   expect(resultsIn(modelCalls[1] as LanguageModelV4CallOptions)).toMatchObject({ c1: { type: 'execution-denied' } })
 })
 
-test('toolExecution.approval is over what a tool says itself', async () => {
+test('toolExecution.approval overrides the option of a tool', async () => {
   const guarded = counted('guarded', { approval: true })
   const model = scriptedModel([{ calls: [call('guarded', 1)] }, { text: 'Done.' }])
-  const { result } = await asking(() =>
+  const { result } = await runNode(() =>
     useReason({ model, input: 'x', tools: [guarded.own], toolExecution: { approval: false } }),
   )
   expect(result.status).toBe('completed')
   const free = counted('guarded')
-  const paused = await asking(() =>
+  const paused = await runNode(() =>
     useReason({ model, input: 'x', tools: [free.own], toolExecution: { approval: true } }),
   )
   expect(paused.result.status).toBe('paused')
 })
 
-test('a client runs its tools, also when another process goes on', async () => {
+test('client tools work across processes', async () => {
   const there = tool({
     name: 'there',
     client: true,
@@ -169,7 +179,7 @@ test('a client runs its tools, also when another process goes on', async () => {
     outputSchema: z.string(),
   })
   const { model, modelCalls } = recordingModel([{ calls: [call('there', 1)] }, { text: 'Thanks.' }])
-  const { own, came } = nodeOf(() => useReason({ model, input: 'x', tools: [there] }))
+  const { own, returns } = nodeOf(() => useReason({ model, input: 'x', tools: [there] }))
   const runtime = testRuntime({ workflows: [own] })
   const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', workflow: own })
   expect((await run.result()).status).toBe('paused')
@@ -177,11 +187,11 @@ test('a client runs its tools, also when another process goes on', async () => {
   const other = testRuntime({ workflows: [own], store: runtime.manager.store })
   await other.answer(SESSION, { kind: 'tool-result', id: 'c1', output: 'from there' })
   expect((await other.run(SESSION, RUN).result()).status).toBe('completed')
-  expect(came).toMatchObject([{ text: 'Thanks.', toolResults: [{ output: 'from there' }] }])
+  expect(returns).toMatchObject([{ text: 'Thanks.', toolResults: [{ output: 'from there' }] }])
   expect(modelCalls).toHaveLength(2)
 })
 
-test('what the provider runs itself is told with the rest', async () => {
+test('includes calls of provider tools in the result', async () => {
   const search = providerTool({ id: 'acme.search', name: 'search', args: {} })
   const { own, ran } = counted('count')
   const { model } = recordingModel([
@@ -194,9 +204,9 @@ test('what the provider runs itself is told with the rest', async () => {
     },
     { text: 'Found.' },
   ])
-  const { given } = await asking(() => useReason({ model, input: 'x', tools: [search, own] }))
+  const { returned } = await runNode(() => useReason({ model, input: 'x', tools: [search, own] }))
   expect(ran).toEqual([1])
-  expect(given.toolResults).toMatchObject(
+  expect(returned.toolResults).toMatchObject(
     expect.arrayContaining([
       expect.objectContaining({ toolCallId: 'p1', output: ['hit'] }),
       expect.objectContaining({ toolCallId: 'c1', output: 'count 1' }),
@@ -204,20 +214,20 @@ test('what the provider runs itself is told with the rest', async () => {
   )
 })
 
-test('what was called before a question is not called again after it', async () => {
+test('does not repeat calls before an interrupt', async () => {
   const { own, ran } = counted('count')
   const { model, modelCalls } = recordingModel([{ calls: [call('count', 1)] }, { text: 'One.' }])
-  const paused = await asking(async () => {
+  const paused = await runNode(async () => {
     const { text, toolResults } = await useReason({ model, input: 'x', tools: [own] })
     return { text, toolResults, answer: await useInterrupt({ request: { kind: 'text' } }) }
   })
-  const { given, view } = await answered(paused, 'yes')
-  expect(given).toMatchObject({ text: 'One.', answer: 'yes', toolResults: [{ output: 'count 1' }] })
+  const { returned, view } = await answerInterrupt(paused, 'yes')
+  expect(returned).toMatchObject({ text: 'One.', answer: 'yes', toolResults: [{ output: 'count 1' }] })
   expect([ran, modelCalls.length]).toEqual([[1], 2])
   expect(callsIn(view)).toHaveLength(1)
 })
 
-test('approvals of calls side by side wait each for itself', async () => {
+test('approvals of parallel calls wait independently', async () => {
   const guarded = counted('guarded', { approval: true })
   const ask = (n: number) =>
     useReason({
@@ -226,27 +236,27 @@ test('approvals of calls side by side wait each for itself', async () => {
       input: `${n}`,
       tools: [guarded.own],
     })
-  const paused = await asking(() => Promise.all([ask(1), ask(2)]))
+  const paused = await runNode(() => Promise.all([ask(1), ask(2)]))
   expect(paused.view.pendings).toHaveLength(2)
-  const half = await decided(paused, 'c2')
+  const half = await decideApproval(paused, 'c2')
   expect(half.result.status).toBe('paused')
   expect(guarded.ran).toEqual([2])
-  const { given } = await decided(half, 'c1')
-  expect(given.map(({ text }) => text)).toEqual(['done 1', 'done 2'])
+  const { returned } = await decideApproval(half, 'c1')
+  expect(returned.map(({ text }) => text)).toEqual(['done 1', 'done 2'])
   expect(guarded.ran).toEqual([2, 1])
 })
 
-test.each(['approval', 'client'])('emit: false is refused where somebody has to see a call: %s', async kind => {
+test.each(['approval', 'client'])('rejects emit: false for a tool that needs an answer: %s', async kind => {
   const own =
     kind === 'client'
       ? tool({ name: 'a', client: true, inputSchema: z.object({}) })
       : counted('a', { approval: true }).own
-  const { given } = await asking(() =>
+  const { returned } = await runNode(() =>
     useReason({ model: scriptedModel([{ text: 'x' }]), input: 'x', emit: false, tools: [own] }).catch(
       (why: unknown) => why,
     ),
   )
-  expect(given).toMatchObject({ code: 'validation_failed', message: expect.stringContaining('emit: false') })
+  expect(returned).toMatchObject({ code: 'validation_failed', message: expect.stringContaining('emit: false') })
 })
 
 test.each([true, false])(
@@ -267,7 +277,7 @@ test.each([true, false])(
       { calls: [call('count', 2, 'c2')] },
       { text: 'k' },
     ])
-    const { view, log } = await asking(() => useReason({ model, input: 'x', emit, tools: [count] }))
+    const { view, log } = await runNode(() => useReason({ model, input: 'x', emit, tools: [count] }))
     expect(seen).toEqual([undefined, { n: 1 }])
     expect(view.state).toEqual({ n: 2 })
     expect(reportsOf(publicOf(log))).toEqual([])
@@ -282,19 +292,19 @@ test.each([true, { search: true }])(
     const model = scriptedModel([{ text: 'x' }])
     const ask = (asks: typeof approval | { search: false }) =>
       useReason({ model, input: 'x', tools: [search], toolExecution: { approval: asks } })
-    const { given } = await asking(() => ask(approval).catch((why: unknown) => why))
-    expect(given).toMatchObject({ code: 'validation_failed', message: expect.stringContaining('tool search') })
-    expect((await asking(() => ask({ search: false }))).given).toMatchObject({ text: 'x' })
+    const { returned } = await runNode(() => ask(approval).catch((why: unknown) => why))
+    expect(returned).toMatchObject({ code: 'validation_failed', message: expect.stringContaining('tool search') })
+    expect((await runNode(() => ask({ search: false }))).returned).toMatchObject({ text: 'x' })
   },
 )
 
-test('two tools of one name are refused', async () => {
-  const { given } = await asking(() =>
+test('rejects two tools with the same name', async () => {
+  const { returned } = await runNode(() =>
     useReason({
       model: scriptedModel([{ text: 'x' }]),
       input: 'x',
       tools: [counted('a').own, counted('a').own],
     }).catch((why: unknown) => why),
   )
-  expect(given).toMatchObject({ message: 'useReason: tools: duplicate name a' })
+  expect(returned).toMatchObject({ message: 'useReason: tools: duplicate name a' })
 })

@@ -1,4 +1,4 @@
-// The model call of a node: it streams, uses tools, gives an object that fits, and may ask a person before it goes on.
+// The hook `useReason`: calls a model in a node, with tools, structured output and optional interrupts.
 
 import { type BatchItem, LogError } from '@millrace/log'
 import type { Json, JsonObject } from '@millrace/protocol'
@@ -11,14 +11,24 @@ import { cleanUpHook } from '../replay/cleanup.ts'
 import { currentExecution, type HookCall, suppressUnhandled } from '../replay/execution.ts'
 import { checkpointOf, firstPassId, hookRecordEntry, hookStreamId } from '../replay/journal.ts'
 import { hookPassSteps } from './hook-message.ts'
-import { continued, envelopeOf, type FirstPass, isAsking, type ReasonInterrupt } from './interrupt-pass.ts'
-import { prefixOf, type Reasoned, type ReasonSettings, reason } from './reason.ts'
+import {
+  asksPerson,
+  type FirstPass,
+  firstPassSchema,
+  type ReasonInterrupt,
+  secondPassMessages,
+} from './interrupt-pass.ts'
+import { prefixOf, type ReasonOutcome, type ReasonSettings, reason } from './reason.ts'
 import type { ReasonOptions, ReasonResult, SchemaOutput } from './reason-options.ts'
-import { type AnyReasonOptions, type Plan, planOf } from './reason-plan.ts'
+import { type AnyReasonOptions, planOf, type ReasonPlan } from './reason-plan.ts'
 import { resultOf } from './reason-result.ts'
 import { ask, isAskable } from './use-interrupt.ts'
 
-/** Asks a model, and gives what it answered: once that is in the log it is neither asked nor shown again. */
+/**
+ * Calls a model and returns its answer. Once the answer is in the log, it is neither requested nor shown again.
+ * @throws {ValidationError} if an option is invalid.
+ * @throws {MillraceError} `hook_aborted` after an abort, or the error of the model.
+ */
 export function useReason<
   O extends Schema | undefined = undefined,
   R extends Schema | undefined = undefined,
@@ -26,54 +36,66 @@ export function useReason<
 >(
   options: ReasonOptions<O, R, Tools>,
 ): Promise<ReasonResult<SchemaOutput<O>, (R extends Schema ? SchemaOutput<R> : Json) | undefined>> {
-  return suppressUnhandled(reasoned(options as unknown as AnyReasonOptions)) as ReturnType<
+  return suppressUnhandled(callModelHook(options as unknown as AnyReasonOptions)) as ReturnType<
     typeof useReason<O, R, Tools>
   >
 }
 
-async function reasoned(options: AnyReasonOptions): Promise<ReasonResult> {
+async function callModelHook(options: AnyReasonOptions): Promise<ReasonResult> {
   const execution = currentExecution('useReason')
   const plan = planOf(options)
   const value = await execution.call('useReason', plan.id, async call => {
     try {
-      const { result, said } = await (plan.interrupt ? workWithPerson(call, plan, plan.interrupt) : work(call, plan))
-      return { value: result as unknown as Json, entries: said }
+      const { result, entries } = await (plan.interrupt
+        ? runWithInterrupt(call, plan, plan.interrupt)
+        : runPass(call, plan))
+      return { value: result as unknown as Json, entries }
     } catch (error) {
-      throw await failed(call, plan, error)
+      throw await cleanUpFailure(call, plan, error)
     }
   })
   return { output: undefined, interruptResponse: undefined, ...(value as object) } as ReasonResult
 }
 
-/** What a hook comes to, and what its commit says beside. */
-interface Worked {
+/** The result of the hook, with the entries for its commit. */
+interface ReasonWork {
   readonly result: ReasonResult
-  readonly said: readonly BatchItem[]
+  readonly entries: readonly BatchItem[]
 }
 
-async function work(call: HookCall, plan: Plan): Promise<Worked> {
+async function runPass(call: HookCall, plan: ReasonPlan): Promise<ReasonWork> {
   const done = await reason(call, settingsOf(call, plan, 1))
-  return { result: resultOf(plan, [done]), said: done.said }
+  return { result: resultOf(plan, [done]), entries: done.entries }
 }
 
-function settingsOf(call: HookCall, plan: Plan, pass: number): ReasonSettings {
-  const { id, agent, messages, isShown, areThoughtsShown, output, interrupt, responseFormat, abortSignal } = plan
+function settingsOf(call: HookCall, plan: ReasonPlan, pass: number): ReasonSettings {
+  const {
+    id,
+    agent,
+    messages,
+    isShown,
+    isReasoningShown: areThoughtsShown,
+    output,
+    interrupt,
+    responseFormat,
+    abortSignal,
+  } = plan
   return {
     agent,
     hook: id === undefined ? 'useReason' : `useReason ${id}`,
     messages,
     isShown,
-    areThoughtsShown,
+    isReasoningShown: areThoughtsShown,
     isTextShown: interrupt === undefined,
     pass,
     abortSignal,
     ...(responseFormat && { responseFormat }),
-    ...(output && { output: { schema: output.schema, ...shownOf(call, plan) } }),
+    ...(output && { output: { schema: output.schema, ...shownObject(call, plan) } }),
   }
 }
 
-/** The object that readers see while it comes to be. */
-function shownOf(call: HookCall, { structured, id }: Plan): Pick<OutputSettings, 'fields' | 'identity'> {
+/** The object that readers see while it streams. */
+function shownObject(call: HookCall, { structured, id }: ReasonPlan): Pick<OutputSettings, 'fields' | 'identity'> {
   if (structured === undefined) return { fields: {} }
   const { dataType = 'generic', schemaId, schemaVersion, fields = {}, stream = true } = structured
   const shown: StructuredIdentity = {
@@ -89,87 +111,93 @@ function shownOf(call: HookCall, { structured, id }: Plan): Pick<OutputSettings,
 
 const streamIdOf = ({ hookId, execution }: HookCall): string => hookStreamId(execution.work.runId, hookId)
 
-/** Whether readers see an object of the call that is not done, as far as the log was read. */
+/** Whether readers see an unfinished object of the call, as far as the log was read. */
 const isShown = (call: HookCall): boolean =>
   call.execution.work.session.structured(streamIdOf(call))?.status === 'streaming'
 
-/** First the model says what it would ask, then a person answers, then the model says the rest. */
-async function workWithPerson(
+/** First pass: the model returns a request. Then a person responds. Second pass: the model answers. */
+async function runWithInterrupt(
   call: HookCall,
-  plan: Plan,
+  plan: ReasonPlan,
   interrupt: ReasonInterrupt<Schema | undefined>,
-): Promise<Worked> {
+): Promise<ReasonWork> {
   const { execution, hookId } = call
   const key = firstPassId(hookId)
   let first = execution.replay.resultsUnder(key)[0]?.value as unknown as FirstPass | undefined
-  let said: Reasoned['said'] = []
+  let requestEntries: ReasonOutcome['entries'] = []
   if (first === undefined) {
-    const { said: words, output: given, ...done } = await firstPass(call, plan, interrupt)
-    const document = given as JsonObject
+    const { entries: firstEntries, output: firstOutput, ...done } = await firstPass(call, plan, interrupt)
+    const document = firstOutput as JsonObject
     first = { ...done, document }
-    if (!isAsking(document)) {
+    if (!asksPerson(document)) {
       const { output, draftText } = document
       const text = typeof draftText === 'string' ? draftText : JSON.stringify(output)
-      return { result: resultOf(plan, [{ ...done, text, output }]), said: words }
+      return { result: resultOf(plan, [{ ...done, text, output }]), entries: firstEntries }
     }
     const record = { hookId: key, hook: 'useReason', result: { value: first as unknown as Json } }
-    said = [...words, hookRecordEntry(record, call.lane)]
+    requestEntries = [...firstEntries, hookRecordEntry(record, call.lane)]
   }
   const { responseSchema } = interrupt
   const request = first.document['interruptRequest'] as never
-  const response = await ask(call, { request, responseSchema, ...aboutOf(interrupt) }, said)
+  const response = await ask(call, { request, responseSchema, ...interruptFields(interrupt) }, requestEntries)
   const toolCallIds = first.steps.flatMap(step => step.toolCallIds)
-  const words = await hookPassSteps(call, {
+  const firstSteps = await hookPassSteps(call, {
     prefix: prefixOf(call, 1),
     toolCallIds: () => toolCallIds,
     isShown: plan.isShown,
   })
   const settings = settingsOf(call, plan, 2)
-  // Only as long as it is there: one of several steps takes it away.
-  const replaces = () => (isShown(call) ? 'continued' : undefined)
+  // Only while the object is shown: a step may have withdrawn it already.
+  const replacementReason = () => (isShown(call) ? 'continued' : undefined)
   const done = await reason(call, {
     ...settings,
-    messages: [...plan.messages, ...continued(first, words, response)],
-    ...(settings.output && { output: { ...settings.output, replacementReason: replaces } }),
+    messages: [...plan.messages, ...secondPassMessages(first, firstSteps, response)],
+    ...(settings.output && { output: { ...settings.output, replacementReason } }),
   })
   return {
     result: { ...resultOf(plan, [{ ...first, output: undefined }, done]), interruptResponse: response },
-    said: done.said,
+    entries: done.entries,
   }
 }
 
-/** What goes along with a question. */
-const aboutOf = ({ schemaId, schemaVersion }: ReasonInterrupt<Schema | undefined>) => ({
+/** Optional fields of an interrupt. */
+const interruptFields = ({ schemaId, schemaVersion }: ReasonInterrupt<Schema | undefined>) => ({
   ...(schemaId !== undefined && { schemaId }),
   ...(schemaVersion !== undefined && { schemaVersion }),
 })
 
-function firstPass(call: HookCall, plan: Plan, interrupt: ReasonInterrupt<Schema | undefined>): Promise<Reasoned> {
-  const envelope = envelopeOf(plan.output, interrupt, question => isAskable(call, question, aboutOf(interrupt)))
-  // A format that was asked for is that of the answer, which this is not yet.
+function firstPass(
+  call: HookCall,
+  plan: ReasonPlan,
+  interrupt: ReasonInterrupt<Schema | undefined>,
+): Promise<ReasonOutcome> {
+  const envelope = firstPassSchema(plan.output, interrupt, question =>
+    isAskable(call, question, interruptFields(interrupt)),
+  )
+  // `responseFormat` applies to the answer, not to the first pass.
   const { responseFormat, ...settings } = settingsOf(call, plan, 1)
   return reason(call, {
     ...settings,
     agent: { ...plan.agent, output: envelope },
     output: {
-      ...shownOf(call, plan),
+      ...shownObject(call, plan),
       schema: envelope.schema,
       field: 'output',
-      isFinal: document => !isAsking(document),
+      isFinal: document => !asksPerson(document),
     },
   })
 }
 
-/** Takes back what a call that failed was saying, and tells why it did, in words that the log can keep. */
-async function failed(call: HookCall, { abortSignal }: Plan, error: unknown): Promise<unknown> {
+/** Discards the draft of a failed call. Returns the error to log. */
+async function cleanUpFailure(call: HookCall, { abortSignal }: ReasonPlan, error: unknown): Promise<unknown> {
   const { execution, lane } = call
   const { work: flow } = execution
-  // What is wrong with the log is not about the call, unless it was too large for it.
-  const isOfLog = error instanceof LogError && logErrorCode(error) !== 'too-large'
-  if (isOfLog || call.signal.aborted || flow.signal.aborted) return error
-  const isCut = abortSignal?.aborted === true && error === abortSignal.reason
-  const failure = isCut
-    ? new MillraceError('hook_aborted', 'useReason was cut off by its abortSignal', { cause: error })
+  // Errors of the log do not concern the call, unless it was too large.
+  const isLogError = error instanceof LogError && logErrorCode(error) !== 'too-large'
+  if (isLogError || call.signal.aborted || flow.signal.aborted) return error
+  const isAborted = abortSignal?.aborted === true && error === abortSignal.reason
+  const failure = isAborted
+    ? new MillraceError('hook_aborted', 'useReason was aborted by its abortSignal', { cause: error })
     : error
   const { code } = MillraceError.isInstance(failure) ? failure : { code: 'hook_failed' }
   await execution.usage.discard(call.hookId, lane, { reason: code, attempt: execution.replay.failures + 1 })

@@ -15,10 +15,10 @@ const email = z.object({
   labels: z.record(z.string(), z.string()),
 })
 
-// None of this runs: it is for the compiler.
+// Only compiled, not run.
 const never = (_: () => unknown): void => {}
 
-test('the output is what the schema describes, as JSON', () => {
+test('infers the output from the schema, as JSON', () => {
   never(async () => {
     const plain = await useReason({ model, input: 'x' })
     expectTypeOf(plain.output).toEqualTypeOf<undefined>()
@@ -30,7 +30,7 @@ test('the output is what the schema describes, as JSON', () => {
   })
 })
 
-test('the response is what its schema describes', () => {
+test('infers the response from its schema', () => {
   never(async () => {
     const requestSchema = z.object({ kind: z.literal('text') })
     const loose = await useReason({ model, input: 'x', interrupt: { requestSchema } })
@@ -41,7 +41,7 @@ test('the response is what its schema describes', () => {
   })
 })
 
-test('fields are paths of the output, and arrive as what they are', () => {
+test('infers field paths and update kinds from the output', () => {
   never(() => {
     const ask = { model, input: 'x', outputSchema: email } as const
     useReason({
@@ -67,12 +67,12 @@ test('fields are paths of the output, and arrive as what they are', () => {
     useReason({ ...ask, structured: { fields: { 'sections.*.rows.*': 'text-delta' } } })
     // @ts-expect-error There is no such field in a section.
     useReason({ ...ask, structured: { fields: { 'sections.*.name': 'set' } } })
-    // What no type tells may be anything.
+    // An unknown type allows any field.
     useReason({ model, input: 'x', outputSchema: z.any(), structured: { fields: { 'a.*.b': 'append' } } })
   })
 })
 
-test('options that are none', () => {
+test('rejects invalid options', () => {
   never(() => {
     // @ts-expect-error A model is needed.
     useReason({ input: 'x' })

@@ -1,4 +1,4 @@
-// What the server's own code knows stays with it: the context, and whatever nodes keep for one another.
+// Server data stays on the server: the context, and the data that nodes keep.
 
 import type { Entry } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
@@ -6,7 +6,7 @@ import { codeOf } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
 import type { Logger } from '../../telemetry/logger.ts'
 import { reportsOf } from '../agent/play.fixture.ts'
-import { inRow, PLACES, Play, publicOf, say, single, wired } from '../workflow/play.fixture.ts'
+import { Play, publicOf, STORES, sequence, single, textInterrupt, wired } from '../workflow/play.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useRuntimeContext } from './use-runtime-context.ts'
 import { useNodeState, useWorkflowState } from './use-state.ts'
@@ -14,7 +14,7 @@ import { useStep } from './use-step.ts'
 
 const MARK = 'sk-marker-5f2e'
 
-/** Everything that anybody outside the server can get of a run. */
+/** Everything that a client can read of a run. */
 async function readable(play: Play): Promise<unknown[]> {
   const stream: Entry[] = []
   for await (const entry of play.run.stream()) stream.push(entry)
@@ -22,8 +22,8 @@ async function readable(play: Play): Promise<unknown[]> {
   return [stream, await play.result(), await play.view(), (await play.runtime.view(fork)).view]
 }
 
-describe.each(PLACES)('%s', (_, opening) => {
-  test('context, results, state and data of nodes are in internal entries alone', async () => {
+describe.each(STORES)('%s', (_, opening) => {
+  test('writes context, results, state and node data only to internal entries', async () => {
     const seen: unknown[] = []
     const own = wired(
       {
@@ -37,12 +37,12 @@ describe.each(PLACES)('%s', (_, opening) => {
           useWorkflowState<string>('secret')
           const kept = await useStep('secret', () => `${MARK} step`)
           await useStep('fails', () => Promise.reject(new Error(`${MARK} failure`))).catch(() => {})
-          const answer = await useInterrupt(say('One?', { id: 'q' }))
+          const answer = await useInterrupt(textInterrupt('One?', { id: 'q' }))
           return { data: { kept, answer, key: context.key, way: `${MARK} data` } }
         },
         fork: ({ input }: NodeContext<object>) => ({ data: { ...input, more: MARK } }),
         a: async ({ input }: NodeContext<object>) => {
-          await useInterrupt(say('In a?', { id: 'q' }))
+          await useInterrupt(textInterrupt('In a?', { id: 'q' }))
           return { data: input }
         },
         b: ({ input }: NodeContext<object>) => ({ data: input }),
@@ -77,7 +77,7 @@ describe.each(PLACES)('%s', (_, opening) => {
     await play.answer('1.a.1/useInterrupt:q.1', 'yes')
     expect(await play.result()).toMatchObject({ status: 'completed', output: 'Done.', text: 'All done.' })
     read.push(await readable(play), said)
-    // The node had started twice before its end; the resumed run has kept its own context.
+    // The node started twice before its end. The resumed run kept its own context.
     expect(seen).toEqual(Array(3).fill(context))
     expect(JSON.stringify(read)).not.toContain(MARK)
     const log = await play.log()
@@ -88,9 +88,9 @@ describe.each(PLACES)('%s', (_, opening) => {
     expect(new Set(kinds)).toEqual(new Set(['run-context', 'hook-completed']))
   })
 
-  test('what somebody sends with an answer or a request is never context', async () => {
+  test('never uses data of an answer or a request as context', async () => {
     const own = single(async ({ data }) => {
-      await useInterrupt(say('One?', { id: 'q' }))
+      await useInterrupt(textInterrupt('One?', { id: 'q' }))
       return { data: [useRuntimeContext(), data ?? null] }
     }, {})
     const play = await Play.of(own, { open: await opening(), start: { context: { role: 'user' } } })
@@ -107,13 +107,13 @@ describe.each(PLACES)('%s', (_, opening) => {
   })
 })
 
-test('what resolveContext adds is there at each drive, and in no log', async () => {
+test('adds the fields of resolveContext at each drive, and logs none', async () => {
   let drives = 0
   const options = { resolveContext: (context: unknown) => ({ ...Object(context), secret: MARK, drive: ++drives }) }
   const seen: unknown[] = []
   const own = single(async () => {
     seen.push(useRuntimeContext())
-    await useInterrupt(say('One?', { id: 'q' }))
+    await useInterrupt(textInterrupt('One?', { id: 'q' }))
   })
   const play = await Play.of(own, { options, start: { context: { tenant: 7 } } })
   await play.result()
@@ -124,8 +124,8 @@ test('what resolveContext adds is there at each drive, and in no log', async () 
   expect(JSON.stringify(await play.log())).not.toContain(MARK)
 })
 
-test('who writes into the context writes into a copy', async () => {
-  const own = inRow({
+test('returns a copy of the context', async () => {
+  const own = sequence({
     first: () => {
       useRuntimeContext<{ list: string[] }>().list.push('mine')
     },
@@ -135,7 +135,7 @@ test('who writes into the context writes into a copy', async () => {
   expect(await play.result()).toMatchObject({ output: ['given'] })
 })
 
-describe('words of errors reach nobody', () => {
+describe('error messages stay internal', () => {
   const thrown = () => {
     throw new Error(`refused for ${MARK}`)
   }
@@ -149,7 +149,7 @@ describe('words of errors reach nobody', () => {
         await useStep('a', thrown).catch(error => {
           failure = error
         })
-        await useInterrupt(say('One?', { id: 'q' }))
+        await useInterrupt(textInterrupt('One?', { id: 'q' }))
         throw failure
       },
     ],
@@ -160,11 +160,11 @@ describe('words of errors reach nobody', () => {
     expect([status, error?.code, error?.message]).toEqual(['failed', 'workflow_node_failed', 'node node failed'])
     const log = await play.log()
     expect(JSON.stringify([await readable(play), publicOf(log)])).not.toContain(MARK)
-    // Who runs the server is told.
+    // The logger gets the error.
     expect(play.logged.map(({ cause }) => String(cause)).join()).toContain(MARK)
   })
 
-  test('of a node whose error is routed: neither the next node nor a reader is told them', async () => {
+  test('of a node with an error route: neither the next node nor readers get it', async () => {
     const own = wired(
       {
         first: { run: thrown, onError: { route: 'instead' } },
@@ -184,10 +184,10 @@ describe('words of errors reach nobody', () => {
     expect(reportsOf(log)).toEqual([])
   })
 
-  test('of refusals: no answer is told what a run knows', async () => {
+  test('of rejected answers: they contain no data of the run', async () => {
     const own = single(async () => {
       useWorkflowState('k', MARK)[1](MARK)
-      await useInterrupt(say('One?', { id: 'q' }))
+      await useInterrupt(textInterrupt('One?', { id: 'q' }))
     })
     const play = await Play.of(own, { start: { context: { key: MARK } } })
     await play.result()

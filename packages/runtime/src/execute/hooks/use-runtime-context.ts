@@ -2,9 +2,13 @@ import { ValidationError } from '../../error/error.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { currentExecution } from '../replay/execution.ts'
 
-/** What the server's own code gave the run, with what `resolveContext` added; no client sees it, and a resumed run keeps its own. */
+/**
+ * The context that the server passed to the run, with the fields that `resolveContext` added. Clients never see it, and
+ * a resumed run keeps its own.
+ * @throws {ValidationError} if the node has ended.
+ */
 export function useRuntimeContext<Context = unknown>(): Context {
   const { work, at, signal } = currentExecution('useRuntimeContext')
-  if (signal.aborted) throw new ValidationError(`useRuntimeContext: node ${at.node} had ended`)
+  if (signal.aborted) throw new ValidationError(`useRuntimeContext: node ${at.node} has ended`)
   return deepCopy(work.context) as Context
 }

@@ -2,12 +2,12 @@ import type { Json } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import type { NodeContext, NodeDefinition } from '../../define/node.ts'
 import { MAX_STATE_VALUE } from '../replay/state.ts'
-import { inRow, PLACES, Play, say, single, wired } from '../workflow/play.fixture.ts'
+import { Play, STORES, sequence, single, textInterrupt, wired } from '../workflow/play.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useNodeState, useWorkflowState } from './use-state.ts'
 import { useStep } from './use-step.ts'
 
-/** Runs to the end, and gives the output. */
+/** Runs to the end and returns the output. */
 async function outputOf(own: ReturnType<typeof single>, options: Parameters<typeof Play.of>[1] = {}) {
   const play = await Play.of(own, options)
   const { status, output, error } = await play.result()
@@ -15,14 +15,14 @@ async function outputOf(own: ReturnType<typeof single>, options: Parameters<type
   return error ? error.code : status === 'completed' ? output : status
 }
 
-/** A node that tells what a key of the state is. */
+/** A node that returns a key of the state. */
 const reads =
   (key: string): NodeDefinition =>
   () => ({ data: { value: useWorkflowState<Json>(key)[0] ?? 'nothing' } })
 
 describe('workflow state', () => {
-  test('what is set is what is there: nothing of the old value is left', async () => {
-    const own = inRow({
+  test('replaces a value completely', async () => {
+    const own = sequence({
       first: () => useWorkflowState<Json>('k')[1]({ x: 1, y: 2, deep: { a: 1 } }),
       second: () => useWorkflowState<Json>('k')[1]({ x: 1, deep: { b: 2 } }),
       third: reads('k'),
@@ -30,9 +30,9 @@ describe('workflow state', () => {
     expect(await outputOf(own)).toEqual({ value: { x: 1, deep: { b: 2 } } })
   })
 
-  test('a key can be taken away, by value and by function', async () => {
+  test('removes a key by value and by function', async () => {
     for (const gone of [undefined, () => undefined]) {
-      const own = inRow({
+      const own = sequence({
         first: () => useWorkflowState<Json>('k')[1]({ x: 1 }),
         second: () => useWorkflowState<Json>('k')[1](gone),
         third: reads('k'),
@@ -41,9 +41,9 @@ describe('workflow state', () => {
     }
   })
 
-  test('null, false, 0 and empty text are values, and no absence', async () => {
+  test("treats null, false, 0 and '' as values", async () => {
     for (const value of [null, false, 0, '', []]) {
-      const own = inRow({
+      const own = sequence({
         first: () => useWorkflowState<Json>('k', 'initial')[1](value),
         second: () => ({ data: { value: useWorkflowState<Json>('k', 'initial')[0] } }),
       })
@@ -51,8 +51,8 @@ describe('workflow state', () => {
     }
   })
 
-  test('keys that objects inherit are keys like others', async () => {
-    const own = inRow({
+  test('supports keys that objects inherit', async () => {
+    const own = sequence({
       first: () => {
         for (const key of ['__proto__', 'constructor', 'toString', 'a/b', 'ä']) useWorkflowState<string>(key)[1](key)
       },
@@ -65,7 +65,7 @@ describe('workflow state', () => {
     expect(await outputOf(own)).toEqual(['__proto__', 'constructor', 'toString', 'a/b', 'ä', 'nothing'])
   })
 
-  test('a value is as it was when it was read; who reads again sees what was set', async () => {
+  test('returns the value at the time of the call', async () => {
     const own = single(() => {
       const [before, set] = useWorkflowState('k', 1)
       set(2)
@@ -76,13 +76,13 @@ describe('workflow state', () => {
     expect(await outputOf(own)).toEqual([1, 20])
   })
 
-  test('who writes into what was read or set changes nothing', async () => {
-    const own = inRow({
+  test('returns and stores copies', async () => {
+    const own = sequence({
       first: () => {
-        const given = { list: [1] }
+        const returned = { list: [1] }
         const [value, set] = useWorkflowState('k', { list: [0] })
-        set(given)
-        given.list.push(2)
+        set(returned)
+        returned.list.push(2)
         value.list.push(9)
         useWorkflowState<{ list: number[] }>('k')[0]?.list.push(3)
       },
@@ -102,12 +102,12 @@ describe('workflow state', () => {
     expect(await outputOf(single(() => useWorkflowState<unknown>('k')[1](() => () => 1)))).toBe('validation_failed')
   })
 
-  test('one value has a size, and all of them together have one', async () => {
+  test('limits the size of one value and of all values', async () => {
     const large = 'x'.repeat(MAX_STATE_VALUE - 2)
-    const fits = inRow({ first: () => useWorkflowState<string>('k')[1](large), second: () => ({ data: 'fits' }) })
+    const fits = sequence({ first: () => useWorkflowState<string>('k')[1](large), second: () => ({ data: 'fits' }) })
     expect(await outputOf(fits)).toBe('fits')
     expect(await outputOf(single(() => useWorkflowState<string>('k')[1](`${large}x`)))).toBe('workflow_state_too_large')
-    const many = inRow({
+    const many = sequence({
       first: () => {
         for (let n = 0; n < 17; n++) useWorkflowState<string>(`k${n}`)[1](large)
       },
@@ -116,7 +116,7 @@ describe('workflow state', () => {
     expect(await outputOf(many)).toBe('workflow_state_too_large')
   })
 
-  test('what is taken away makes room again', async () => {
+  test('frees space when a value is removed', async () => {
     const large = 'x'.repeat(MAX_STATE_VALUE - 100)
     const own = wired(
       {
@@ -135,13 +135,13 @@ describe('workflow state', () => {
     expect(await outputOf(own)).toBe(40)
   })
 
-  test('an update that cannot be made is a failure of its node, which may be tried again or routed', async () => {
+  test('fails the node if an update throws, so that it can be retried or routed', async () => {
     let tries = 0
     const fails = () => {
       if (++tries < 3) throw new Error('not yet')
       return tries
     }
-    const own = inRow({
+    const own = sequence({
       first: { run: () => useWorkflowState<number>('k')[1](fails), retry: { attempts: 3 } },
       second: reads('k'),
     })
@@ -166,13 +166,13 @@ describe('workflow state', () => {
     expect(await outputOf(routed)).toBe('workflow_node_failed')
   })
 
-  test('a key is text of 1 to 64 characters', async () => {
+  test('requires a key of 1 to 64 characters', async () => {
     for (const key of ['', 'x'.repeat(65), 5]) {
       expect(await outputOf(single(() => void useWorkflowState(key as string)))).toBe('validation_failed')
     }
   })
 
-  test('a new run in the same session begins with none', async () => {
+  test('starts empty in a new run of the session', async () => {
     const own = single(() => {
       const [count, set] = useWorkflowState('n', 0)
       const [own, setOwn] = useNodeState(0)
@@ -187,10 +187,10 @@ describe('workflow state', () => {
   })
 })
 
-describe.each(PLACES)('state over pauses, %s', (_, opening) => {
-  test('it is kept over nodes, pauses and processes; what was read before is read the same', async () => {
+describe.each(STORES)('state across pauses, %s', (_, opening) => {
+  test('is kept across nodes, pauses and processes, and replays earlier reads', async () => {
     const seen: unknown[] = []
-    const own = inRow({
+    const own = sequence({
       first: () => useWorkflowState<number>('n')[1](1),
       node: async () => {
         const [before, set] = useWorkflowState<number>('n')
@@ -199,10 +199,10 @@ describe.each(PLACES)('state over pauses, %s', (_, opening) => {
         set((value = 0) => value + 1)
         setOwn(own + 1)
         const [between] = useWorkflowState<number>('n')
-        await useInterrupt(say('One?'))
+        await useInterrupt(textInterrupt('One?'))
         const [after] = useWorkflowState<number>('n')
         set((value = 0) => value * 10)
-        await useInterrupt(say('Two?'))
+        await useInterrupt(textInterrupt('Two?'))
         return { data: [before ?? 0, between ?? 0, after ?? 0, useWorkflowState<number>('n')[0] ?? 0] }
       },
       last: ({ input }: NodeContext<number[]>) => ({ data: [...input, useWorkflowState<number>('n')[0] ?? 0] }),
@@ -214,7 +214,7 @@ describe.each(PLACES)('state over pauses, %s', (_, opening) => {
       await play.answer(`1.node.1/@.${n}`, 'yes')
     }
     expect(await play.result()).toMatchObject({ status: 'completed', output: [1, 2, 2, 20, 20] })
-    // Three starts from the top: the state had changed meanwhile, and what the node had read had not.
+    // Three starts of the node: the state had changed meanwhile, the replayed reads had not.
     expect(seen).toEqual([
       [1, 10],
       [1, 10],
@@ -223,13 +223,13 @@ describe.each(PLACES)('state over pauses, %s', (_, opening) => {
     await play.log()
   })
 
-  test('what code makes of a value that it has read is not what it had read', async () => {
+  test('does not confuse a changed copy with the value that was read', async () => {
     const own = single(async () => {
       const [list] = useWorkflowState<string[]>('list', [])
       const [own] = useNodeState<string[]>(['own'])
       list.push('mine')
       own.pop()
-      await useInterrupt(say('One?'))
+      await useInterrupt(textInterrupt('One?'))
       return { data: [list, own] }
     })
     const play = await Play.of(own, { open: await opening() })
@@ -238,13 +238,13 @@ describe.each(PLACES)('state over pauses, %s', (_, opening) => {
     expect(await play.result()).toMatchObject({ output: [['mine'], []] })
   })
 
-  test('no change is made twice by code that starts again', async () => {
-    const own = inRow({
+  test('applies each update once on replay', async () => {
+    const own = sequence({
       node: async () => {
         const [, add] = useWorkflowState('n', 0)
         add((value = 0) => value + 1)
         for (const n of [1, 2, 3]) {
-          await useInterrupt(say(`${n}?`))
+          await useInterrupt(textInterrupt(`${n}?`))
           add((value = 0) => value + 1)
         }
       },
@@ -270,7 +270,7 @@ describe('node state', () => {
       ['check', 'end', { when: 'done' }],
     ])
 
-  test('it is kept over repeats of the node, whatever other nodes with state were visited', async () => {
+  test('is kept when the node repeats, also after other nodes', async () => {
     const seen: string[] = []
     const counting = (): NodeDefinition => ({
       run: ({ node }: NodeContext) => {
@@ -285,7 +285,7 @@ describe('node state', () => {
     expect(seen).toEqual(['a0', 'b0', 'a1a', 'b1b', 'a2aa', 'b2bb'])
   })
 
-  test('a try that failed leaves nothing behind, but what was committed in it', async () => {
+  test('drops uncommitted changes of a failed attempt', async () => {
     const seen: unknown[] = []
     const own = single({
       retry: { attempts: 3 },
@@ -306,9 +306,9 @@ describe('node state', () => {
     expect(seen).toEqual(Array(3).fill([0, 0, 1, 1]))
   })
 
-  test('it is the node’s own: none of another, and none of the same name in another workflow', async () => {
-    const next = inRow({ node: () => ({ data: { value: useNodeState('fresh')[0] } }) }, { id: 'next' })
-    const own = inRow({
+  test('is separate for each node and workflow', async () => {
+    const next = sequence({ node: () => ({ data: { value: useNodeState('fresh')[0] } }) }, { id: 'next' })
+    const own = sequence({
       first: () => useNodeState('x')[1]('of the first'),
       node: () => {
         const [value, set] = useNodeState('fresh')
@@ -321,7 +321,7 @@ describe('node state', () => {
 })
 
 describe('branches', () => {
-  test('updates by function of branches are all made, one after the other', async () => {
+  test('applies functional updates of all branches in order', async () => {
     const adds: NodeDefinition = async ({ node }: NodeContext) => {
       const [, add] = useWorkflowState('n', 0)
       for (let n = 0; n < 10; n++) {
@@ -341,8 +341,8 @@ describe('branches', () => {
     expect(await outputOf(own)).toEqual({ value: 33 })
   })
 
-  test('changes and reads while a hook beside them is kept are not lost', async () => {
-    const own = inRow({
+  test('keeps changes and reads during the commit of a parallel hook', async () => {
+    const own = sequence({
       node: async () => {
         const [, add] = useWorkflowState('n', 0)
         const line = async (name: string) => {

@@ -1,14 +1,14 @@
-// State of a workflow's run: of one node over its repeats, or of all nodes. What code has read it reads again when it starts again.
+// State of a run of a workflow, for one node or for all nodes. On replay, code reads the same values again.
 
 import type { Json } from '@millrace/protocol'
 import { ValidationError } from '../../error/error.ts'
 import { currentExecution, type NodeExecution } from '../replay/execution.ts'
 import { checkStateValue } from '../replay/state.ts'
 
-/** Sets a value, as it is or made of what it is by then; `undefined` takes it away. */
+/** Sets a value, or updates the current one by a function. `undefined` removes it. */
 export type SetState<T> = (value: T | undefined | ((value: T | undefined) => T | undefined)) => void
 
-/** A value of this node, kept over its repeats in one run; the place among the node's calls tells which. */
+/** State of this node, kept when the node repeats in the same run. Identified by the order of calls in the node. */
 export function useNodeState<T>(initial: T): [value: T, set: SetState<T>]
 export function useNodeState<T>(): [value: T | undefined, set: SetState<T>]
 export function useNodeState<T>(initial?: T): [value: T | undefined, set: SetState<T>] {
@@ -18,7 +18,10 @@ export function useNodeState<T>(initial?: T): [value: T | undefined, set: SetSta
   return stateHook(execution, 'useNodeState', undefined, `node:${execution.workflowIndex}.${node}:${slot}`, initial)
 }
 
-/** A value of the whole run, under a key: other nodes, and workflows that the run goes on with, see it too. */
+/**
+ * State of the whole run, by key. Other nodes and following workflows share it.
+ * @throws {ValidationError} if the key is not 1 to 64 characters.
+ */
 export function useWorkflowState<T>(key: string, initial: T): [value: T, set: SetState<T>]
 export function useWorkflowState<T>(key: string): [value: T | undefined, set: SetState<T>]
 export function useWorkflowState<T>(key: string, initial?: T): [value: T | undefined, set: SetState<T>] {
@@ -43,7 +46,7 @@ function stateHook<T>(
   return [
     value as T | undefined,
     update => {
-      // A function is given what a reader would be.
+      // An update function gets the initial value if there is none.
       const made = (before: Json | undefined) =>
         (update as (value: unknown) => unknown)(before === undefined ? structuredClone(first) : before)
       execution.setState(key, typeof update === 'function' ? made : (update as Json | undefined))

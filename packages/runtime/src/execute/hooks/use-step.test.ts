@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest'
 import { gate } from '../../api/test-runtime.fixture.ts'
 import { LEASE_MS, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
-import { PLACES, Play, say, single, wired } from '../workflow/play.fixture.ts'
+import { Play, STORES, single, textInterrupt, wired } from '../workflow/play.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useStep } from './use-step.ts'
 
-describe.each(PLACES)('steps, %s', (_, opening) => {
-  test('what is committed is not done again, and is given as JSON has it', async () => {
+describe.each(STORES)('steps, %s', (_, opening) => {
+  test('does not run a committed step again, and returns its result as JSON', async () => {
     const done: string[] = []
     const own = single(async () => {
       const at = await useStep('date', () => {
@@ -14,9 +14,9 @@ describe.each(PLACES)('steps, %s', (_, opening) => {
         return { at: new Date(0), nothing: undefined, list: [1] }
       })
       const none = await useStep('nothing', () => void done.push('nothing'))
-      await useInterrupt(say('One?'))
+      await useInterrupt(textInterrupt('One?'))
       const again = await useStep('date', () => void done.push('second'))
-      await useInterrupt(say('Two?'))
+      await useInterrupt(textInterrupt('Two?'))
       return { data: [at, none === undefined, again === undefined] }
     })
     const play = await Play.of(own, { open: await opening() })
@@ -30,13 +30,13 @@ describe.each(PLACES)('steps, %s', (_, opening) => {
     expect(done).toEqual(['date', 'nothing', 'second'])
   })
 
-  test('what is given the first time is what is given again: who writes into it changes nothing', async () => {
+  test('returns the same result on replay, as a copy', async () => {
     const seen: unknown[] = []
     const own = single(async () => {
       const list = await useStep('list', () => [1])
       list.push(2)
       seen.push(list)
-      await useInterrupt(say('One?'))
+      await useInterrupt(textInterrupt('One?'))
     })
     const play = await Play.of(own, { open: await opening() })
     await play.result()
@@ -48,14 +48,14 @@ describe.each(PLACES)('steps, %s', (_, opening) => {
     ])
   })
 
-  test('a failure that the node caught is the same when it starts again', async () => {
+  test('replays a failure that the node caught', async () => {
     let ran = 0
     const own = single(async () => {
       const line = await useStep('fails', () => {
         ran++
         throw new Error('no luck')
       }).catch(error => error.message)
-      await useInterrupt(say('One?'))
+      await useInterrupt(textInterrupt('One?'))
       return { data: line }
     })
     const play = await Play.of(own, { open: await opening() })
@@ -66,7 +66,7 @@ describe.each(PLACES)('steps, %s', (_, opening) => {
     expect(ran).toBe(1)
   })
 
-  test('a try after one that failed keeps what was done, and does again what failed, under the same key', async () => {
+  test('a retry of the node keeps finished steps and repeats the failed one with the same key', async () => {
     const keys: string[] = []
     const own = single({
       retry: { attempts: 3 },
@@ -86,7 +86,7 @@ describe.each(PLACES)('steps, %s', (_, opening) => {
   })
 })
 
-test('every execution, use and key has an idempotency key of its own', async () => {
+test('gives each execution, use and key its own idempotency key', async () => {
   const keys: string[] = []
   const take = ({ idempotencyKey }: { idempotencyKey: string }) => void keys.push(idempotencyKey)
   const own = wired(
@@ -112,7 +112,7 @@ test('every execution, use and key has an idempotency key of its own', async () 
   expect(new Set(keys).size).toBe(12)
 })
 
-test('a step that was cut off before its commit is done again, under the same key', async () => {
+test('repeats an interrupted step with the same key', async () => {
   const keys: string[] = []
   const begun = gate()
   const own = single(async () => {
@@ -141,7 +141,7 @@ test.each<[string, () => Promise<unknown>, string]>([
   ['a result that is a function', () => useStep('a', () => () => 1), 'not JSON'],
   ['a key that is none', () => useStep('', () => 1), 'id'],
   ['a key that is no text', () => useStep(undefined as never, () => 1), 'key'],
-  ['code that is none', () => useStep('a', undefined as never), 'code'],
+  ['code that is none', () => useStep('a', undefined as never), 'function'],
 ])('%s fails in the node', async (_, code, found) => {
   const play = await Play.of(single(async () => void (await code())))
   const { status, error } = await play.result()

@@ -5,22 +5,25 @@ import { type Jsonified, toJson } from '../../schema/json.ts'
 import { keyOf } from '../../session/key.ts'
 import { currentExecution, suppressUnhandled, withoutHooks } from '../replay/execution.ts'
 
-/** What the code of a step is given. */
+/** Argument of the code of a step. */
 export interface StepContext {
-  /** The same whenever this step is done again, for those who can tell: it may be cut off before its result is kept. */
+  /** Stays the same when the step is retried. A step may be interrupted before its result is stored. */
   readonly idempotencyKey: string
   readonly abortSignal: AbortSignal
 }
 
-/** Does something with effects, and keeps what came of it: once that is in the log it is not done again. */
+/**
+ * Runs code with side effects and stores its result. Once the result is in the log, the code is not run again.
+ * @throws {ValidationError} if the result is not JSON.
+ */
 export function useStep<T>(
   key: string,
   code: (context: StepContext) => T | PromiseLike<T>,
 ): Promise<Jsonified<Awaited<T>>> {
-  return suppressUnhandled(stepped(key, code))
+  return suppressUnhandled(stepHook(key, code))
 }
 
-async function stepped<T>(
+async function stepHook<T>(
   key: string,
   code: (context: StepContext) => T | PromiseLike<T>,
 ): Promise<Jsonified<Awaited<T>>> {
@@ -28,9 +31,9 @@ async function stepped<T>(
   const { work } = execution
   if (typeof key !== 'string') throw new ValidationError(`useStep: key: expected text, found ${describeType(key)}`)
   if (typeof code !== 'function')
-    throw new ValidationError(`useStep ${key}: expected code, found ${describeType(code)}`)
+    throw new ValidationError(`useStep ${key}: expected a function, found ${describeType(code)}`)
   const value = await execution.call('useStep', key, async ({ hookId, signal }) => {
-    // What others must not do meanwhile begins only while the lease surely lasts.
+    // Side effects start only while the lease is valid for sure.
     await work.writer.sure()
     const idempotencyKey = keyOf(work.session.id, execution.effectRunId, hookId)
     const result = await withoutHooks(() => code({ idempotencyKey, abortSignal: signal }))
@@ -39,7 +42,7 @@ async function stepped<T>(
   return value as Jsonified<Awaited<T>>
 }
 
-/** What a step gave, as JSON has it; nothing stays nothing. */
+/** The result of a step as JSON. */
 function resultOf(key: string, value: unknown): Json | undefined {
   if (value === undefined) return undefined
   const what = `useStep ${key}: the result is not JSON and cannot be stored`

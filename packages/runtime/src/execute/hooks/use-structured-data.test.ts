@@ -3,13 +3,13 @@ import { z } from 'zod'
 import { gate } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
 import { chunksOf } from '../agent/play.fixture.ts'
-import { inRow, PLACES, Play, say, single, wired } from '../workflow/play.fixture.ts'
+import { Play, STORES, sequence, single, textInterrupt, wired } from '../workflow/play.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useStep } from './use-step.ts'
 import { useStructuredData } from './use-structured-data.ts'
 
 describe('updates', () => {
-  test('set, append, text-delta and final, each once and in order', async () => {
+  test('writes set, append, text-delta and final once and in order', async () => {
     const own = single(async () => {
       const streamId = 'email'
       const about = { streamId, dataType: 'email', schemaId: 'email', schemaVersion: '1', id: 'mine' }
@@ -38,7 +38,7 @@ describe('updates', () => {
     })
   })
 
-  test('objects that are not final show as far as they are', async () => {
+  test('shows unfinished objects', async () => {
     const own = single(async () => {
       await useStructuredData({ streamId: 'o', kind: 'set', path: 'a.b', value: [1] })
       await useStructuredData({ streamId: 'o', kind: 'append', path: 'a.b', items: [2, 3] })
@@ -51,7 +51,7 @@ describe('updates', () => {
     ])
   })
 
-  test('without a kind it is final; without a streamId it is an object of its own', async () => {
+  test('defaults to final and to a new object', async () => {
     const own = single(() => {
       useStructuredData({ data: { n: 1 } })
       useStructuredData({ data: { n: 2 } })
@@ -66,7 +66,7 @@ describe('updates', () => {
     expect(new Set(structured.map(({ streamId }) => streamId)).size).toBe(2)
   })
 
-  test('what a schema makes of a value is what is shown', async () => {
+  test('shows the parsed value of a schema', async () => {
     const text = z.string().transform(value => value.trim())
     const own = single(async () => {
       await useStructuredData({ streamId: 'o', kind: 'set', path: 'a', value: ' x ', valueSchema: text })
@@ -128,7 +128,7 @@ describe('updates', () => {
     await play.log()
   })
 
-  test('a node may go on after an update that did not fit', async () => {
+  test('lets a node continue after an invalid update', async () => {
     const own = single(async () => {
       await useStructuredData({ streamId: 'o', kind: 'set', path: 'a', value: 1 })
       expect(() => useStructuredData({ streamId: 'o', kind: 'append', path: 'a', items: [1] })).toThrow('a')
@@ -139,7 +139,7 @@ describe('updates', () => {
     expect((await play.view()).structured).toMatchObject([{ data: { a: 1, b: 2 } }])
   })
 
-  test('keys that objects inherit are keys like others', async () => {
+  test('supports keys that objects inherit', async () => {
     const own = single(async () => {
       await useStructuredData({ streamId: 'o', kind: 'set', path: '__proto__.x', value: 1 })
       await useStructuredData({ streamId: 'o', kind: 'append', path: 'toString', items: [1] })
@@ -152,8 +152,8 @@ describe('updates', () => {
     expect(({} as { x?: unknown }).x).toBeUndefined()
   })
 
-  test('one node may begin an object and another end it', async () => {
-    const own = inRow({
+  test('lets one node start an object and another end it', async () => {
+    const own = sequence({
       first: () => void useStructuredData({ streamId: 'o', kind: 'text-delta', path: 't', delta: 'a' }),
       second: () => void useStructuredData({ streamId: 'o', kind: 'text-delta', path: 't', delta: 'b' }),
       third: () => void useStructuredData({ streamId: 'o', data: { t: 'ab' } }),
@@ -165,15 +165,15 @@ describe('updates', () => {
   })
 })
 
-describe.each(PLACES)('replay, %s', (_, opening) => {
-  test('nothing is shown twice, and a generated streamId is the same', async () => {
+describe.each(STORES)('replay, %s', (_, opening) => {
+  test('shows nothing twice, with the same generated streamId', async () => {
     const own = single(async () => {
       await useStructuredData({ data: 'before' })
       await useStructuredData({ streamId: 'o', kind: 'text-delta', path: 't', delta: 'a' })
-      await useInterrupt(say('One?'))
+      await useInterrupt(textInterrupt('One?'))
       await useStructuredData({ data: 'between' })
       await useStructuredData({ streamId: 'o', kind: 'text-delta', path: 't', delta: 'b' })
-      await useInterrupt(say('Two?'))
+      await useInterrupt(textInterrupt('Two?'))
       await useStructuredData({ streamId: 'o', kind: 'text-delta', path: 't', delta: 'c' })
       await useStructuredData({ data: 'after' })
     })
@@ -188,7 +188,7 @@ describe.each(PLACES)('replay, %s', (_, opening) => {
     expect((await play.view()).structured.map(({ data }) => data)).toEqual(['before', { t: 'abc' }, 'between', 'after'])
   })
 
-  test('what did not fit, and the node went on without, does not fit again', async () => {
+  test('rejects the same invalid update again on replay', async () => {
     const seen: string[] = []
     const own = single(async () => {
       const set = (value: unknown) => useStructuredData({ streamId: 'o', kind: 'set', path: 'a', value })
@@ -203,7 +203,7 @@ describe.each(PLACES)('replay, %s', (_, opening) => {
       }
       const lines = [tried(() => set(1)), tried(add), tried(() => set([])), tried(add)]
       seen.push(lines.join())
-      await useInterrupt(say('One?'))
+      await useInterrupt(textInterrupt('One?'))
       lines.push(tried(add))
       return { data: lines }
     })
@@ -216,7 +216,7 @@ describe.each(PLACES)('replay, %s', (_, opening) => {
     expect(chunksOf(await play.log(), 'structured-data')).toHaveLength(4)
   })
 
-  test('what a try has shown is taken back, and shown by the next', async () => {
+  test('withdraws the updates of a failed attempt, and shows those of the next', async () => {
     let tries = 0
     const own = single({
       retry: { attempts: 3 },
@@ -235,7 +235,7 @@ describe.each(PLACES)('replay, %s', (_, opening) => {
     await play.log()
   })
 
-  test('also where the session was read while it was shown', async () => {
+  test('also if the session was read meanwhile', async () => {
     const shown = gate()
     const goOn = gate()
     let tries = 0
@@ -252,7 +252,7 @@ describe.each(PLACES)('replay, %s', (_, opening) => {
           },
         },
         b: async () => {
-          await useInterrupt(say('One?', { id: 'q' }))
+          await useInterrupt(textInterrupt('One?', { id: 'q' }))
           goOn.open()
         },
         join: () => {},
@@ -292,7 +292,7 @@ test.each<[string, () => void]>([
   await play.log()
 })
 
-test('two branches cannot write into one object at the same time: who is second fails, by name', async () => {
+test('rejects concurrent updates of one object by two branches', async () => {
   const first = gate()
   const second = gate()
   const own = wired(

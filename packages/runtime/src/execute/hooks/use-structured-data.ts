@@ -5,18 +5,18 @@ import { toJson } from '../../schema/json.ts'
 import { type InputOf, type Schema, validateSync } from '../../schema/schema.ts'
 import { currentExecution, type NodeExecution } from '../replay/execution.ts'
 
-/** What all updates of a structured object may say of it. */
+/** Fields that identify a structured object. */
 export interface StructuredAbout {
-  /** Which object it is; a new one, if nothing is said. */
+  /** Id of the object. @default a new object */
   readonly streamId?: string
-  /** The application's name for objects of its kind. */
+  /** The application's name for this kind of object. @default 'generic' */
   readonly dataType?: string
   readonly schemaId?: string
   readonly schemaVersion?: string
   readonly id?: string
 }
 
-/** One update of a structured object; the whole of it, if no kind is said. */
+/** An update of a structured object. @default kind 'final' */
 export type StructuredUpdate<S extends Schema = Schema> = StructuredAbout &
   (
     | { readonly kind?: 'final'; readonly data: InputOf<S>; readonly dataSchema?: S }
@@ -25,14 +25,20 @@ export type StructuredUpdate<S extends Schema = Schema> = StructuredAbout &
     | { readonly kind: 'text-delta'; readonly path: string; readonly delta: string }
   )
 
-/** Shows an update of a structured object, once; throws at once where it does not fit. Awaiting it waits for room, which code that shows much should. */
+/**
+ * Shows an update of a structured object once. Awaiting the result applies backpressure.
+ * @throws {ValidationError} if the update does not fit.
+ */
 export function useStructuredData<S extends Schema>(update: StructuredUpdate<S>): Promise<void> {
   const written = Promise.resolve(emitStructured(currentExecution('useStructuredData'), update, 'useStructuredData'))
   currentExecution('useStructuredData').failOnRejection(written)
   return written
 }
 
-/** Says an update in an execution; throws where it does not fit, named by what asked for it. */
+/**
+ * Writes an update. `what` names the caller in error messages.
+ * @throws {ValidationError} if it does not fit.
+ */
 export function emitStructured(execution: NodeExecution, update: StructuredUpdate, what: string): PromiseLike<void> {
   if (typeof update !== 'object' || update === null) {
     throw new ValidationError(`${what}: expected an update, found ${describeType(update)}`)
@@ -90,11 +96,11 @@ function changeOf(
   }
 }
 
-/** A value as its schema has it, and as JSON has that. */
-function checked(given: unknown, schema: Schema | undefined, what: string): Json {
-  const taken = schema ? validateSync(schema, given) : { value: given }
-  if (taken === undefined) throw new ValidationError(`${what}: expected a schema that answers at once`)
-  if ('problem' in taken) throw new ValidationError(`${what} does not fit: ${taken.problem}`)
+/** Validates a value and converts it to JSON. */
+function checked(input: unknown, schema: Schema | undefined, what: string): Json {
+  const taken = schema ? validateSync(schema, input) : { value: input }
+  if (taken === undefined) throw new ValidationError(`${what}: expected a synchronous schema`)
+  if ('problem' in taken) throw new ValidationError(`${what} does not fit its schema: ${taken.problem}`)
   const { value } = taken
   return toJson(value, cause => new ValidationError(`${what}: expected JSON, found ${describeType(value)}`, { cause }))
 }

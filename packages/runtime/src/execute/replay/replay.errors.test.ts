@@ -8,7 +8,7 @@ import { scriptedModel } from '../../model/scripted-model.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useStep } from '../hooks/use-step.ts'
-import { Play, say, single } from '../workflow/play.fixture.ts'
+import { Play, single, textInterrupt } from '../workflow/play.fixture.ts'
 import { restoreHookError, serializeHookError } from './replay.ts'
 
 class OwnError extends MillraceError {}
@@ -66,7 +66,7 @@ for (const [name, failing] of Object.entries(FAILING)) {
       const { retryable, name } = caught.at(-1) as MillraceError
       if (retryable) await useStep('again', () => 1)
       if (name !== 'MillraceError') await useStep(name, () => 1)
-      return { data: await useInterrupt(say('Q?')) }
+      return { data: await useInterrupt(textInterrupt('Q?')) }
     })
     const play = await Play.of(own)
     const [id = ''] = await play.asked()

@@ -11,13 +11,13 @@ import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { useStructuredData } from '../hooks/use-structured-data.ts'
-import { inRow, say } from '../workflow/play.fixture.ts'
+import { sequence, textInterrupt } from '../workflow/play.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r'
 const RUNS = multiplied(6)
 
-/** What a node does: hooks one after the other, or side by side. */
+/** The work of a node: hooks in sequence or in parallel. */
 type Doing =
   | { readonly do: 'step' | 'fail' | 'ask' | 'again'; readonly ms: number }
   | { readonly do: 'count' | 'list' | 'own' | 'show' | 'plain' }
@@ -39,12 +39,12 @@ const { doing } = fc.letrec<{ doing: Doing }>(tie => ({
     fc.record({ row: fc.array(tie('doing'), { minLength: 1, maxLength: 3 }) }),
   ),
 }))
-/** Hooks without ids have to be alone. */
+/** Hooks without ids must not run in parallel. */
 const alone = fc.constantFrom<Doing>({ do: 'plain' }, { do: 'own' })
 const parts = fc.array(fc.oneof({ arbitrary: doing, weight: 4 }, alone), { minLength: 1, maxLength: 4 })
 const program = fc.array(parts, { minLength: 1, maxLength: 2 })
 
-/** What one process has: its steps take their own times, and note their effects by the key that they are given. */
+/** The state of one process: its steps take their own time and record their effects by idempotency key. */
 interface Life {
   readonly timers: Ticking
   readonly nth: number
@@ -56,11 +56,11 @@ function workflowOf(nodes: readonly (readonly Doing[])[], life: Life): Workflow 
     `n${index}`,
     async ({ input }: NodeContext<Json>) => ({ data: [input, await row(parts, `p${index}`, life)] }),
   ])
-  // Who was faster comes first; that each is there once does not depend on it.
+  // The order depends on timing; that each is there once does not.
   const last = ({ input }: NodeContext<Json>) => ({
     data: [input, useWorkflowState<string[]>('list', [])[0].toSorted()],
   })
-  return inRow({ ...Object.fromEntries(own), last })
+  return sequence({ ...Object.fromEntries(own), last })
 }
 
 async function row(parts: readonly Doing[], place: string, life: Life): Promise<Json> {
@@ -93,9 +93,9 @@ async function act(part: Doing, place: string, life: Life): Promise<Json> {
       useStructuredData({ kind: 'append', streamId: `${place}.list`, path: 'items', items: [place] })
       return 'shown'
     case 'plain':
-      return useInterrupt(say(place))
+      return useInterrupt(textInterrupt(place))
     case 'ask':
-      return useInterrupt(say(place, { id: place }))
+      return useInterrupt(textInterrupt(place, { id: place }))
     default: {
       const id = part.do === 'again' ? `same ${place.slice(0, place.lastIndexOf('_') + 2)}` : place
       const done = useStep(id, async ({ idempotencyKey }) => {
@@ -113,14 +113,14 @@ interface Played {
   readonly shape: unknown
   readonly effects: readonly string[]
   readonly isCut: boolean
-  /** What was done although the log held it when a process was killed before that. */
+  /** Steps that ran although the log had their result when an earlier process was killed. */
   readonly repeated: readonly string[]
 }
 
-/** How a run is cut off: its process dies, or somebody stops it, and another run goes on. */
+/** How a run is interrupted: its process is killed, or it is stopped and another run resumes it. */
 type How = 'killed' | 'stopped'
 
-/** Plays a program, cut off after its nth append and once more after some of who goes on, with people who answer as soon as they are asked. */
+/** Plays a program that is interrupted after its nth append and again after some more, with immediate answers. */
 async function play(nodes: readonly (readonly Doing[])[], n: number, more: number, how: How): Promise<Played> {
   const stage = new VirtualCluster()
   const effects: string[] = []
@@ -172,7 +172,7 @@ async function play(nodes: readonly (readonly Doing[])[], n: number, more: numbe
   return { shape: shapeOf(await stage.view(SESSION)), effects, isCut, repeated }
 }
 
-/** The key of a step that an entry says is done. */
+/** The key of a step that an entry completes. */
 function doneIn({ chunk }: Entry): string[] {
   if (chunk.type !== 'hook-completed' || chunk.hook !== 'useStep') return []
   const { error } = chunk.result as { readonly error?: unknown }

@@ -12,11 +12,11 @@ import { useReason } from '../hooks/use-reason.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { useStructuredData } from '../hooks/use-structured-data.ts'
-import { inRow, Play, say, single, wired } from '../workflow/play.fixture.ts'
+import { Play, sequence, single, textInterrupt, wired } from '../workflow/play.fixture.ts'
 
 const SESSION = 's'
 
-/** Answers the only question of a run that waits. */
+/** Answers the only interrupt of a waiting run. */
 async function answer(runtime: Runtime, runId: string, response: string): Promise<void> {
   const { pendings } = await runtime.run(SESSION, runId).result()
   expect(pendings).toHaveLength(1)
@@ -29,7 +29,7 @@ describe('a run that resumes an interrupted run', () => {
   test('continues at its position and repeats no committed step, question, text or usage', async () => {
     const done: string[] = []
     const { model, modelCalls: received } = recordingModel([{ text: 'Dear Ann' }])
-    const own = inRow({
+    const own = sequence({
       first: async ({ input }: NodeContext<string>) => {
         const [, set] = useWorkflowState<string[]>('seen')
         set(['first'])
@@ -45,9 +45,9 @@ describe('a run that resumes an interrupted run', () => {
         const { text } = await useReason({ model, input: 'Write' })
         set([...seen, 'second'])
         setOwn(own + 1)
-        const name = await useInterrupt(say('Who?', { id: 'name' }))
+        const name = await useInterrupt(textInterrupt('Who?', { id: 'name' }))
         const key = await useStep('key', ({ idempotencyKey }) => idempotencyKey)
-        const when = await useInterrupt(say('When?', { id: 'when' }))
+        const when = await useInterrupt(textInterrupt('When?', { id: 'when' }))
         useStructuredData({ kind: 'append', streamId: 'list', path: 'items', items: [2] })
         const [state] = useWorkflowState('seen')
         return { data: { input, text, name, when, key, state, own }, ui: { message: 'There' } }
@@ -87,7 +87,7 @@ describe('a run that resumes an interrupted run', () => {
     expect(shown.map(({ chunk }) => chunk)).toMatchObject([{ kind: 'append', items: [2] }])
     const { view } = await play.runtime.view(SESSION)
     expect(view.structured.map(({ data }) => data)).toEqual([{ input: 'Go.!' }, { items: [1, 2] }])
-    // It says itself where it stands, and nobody need read the other.
+    // It records its own position, so that the other run need not be read.
     const sent = ofRun(fresh, 'r2').filter(({ chunk }) => chunk.type === 'status' || chunk.type === 'session')
     expect(sent.map(({ chunk }) => chunk)).toEqual([
       { type: 'session', sessionId: SESSION },
@@ -133,7 +133,7 @@ describe('a run that resumes an interrupted run', () => {
       (id: string): NodeDefinition =>
       async () => {
         await useStep('once', () => void done.push(id))
-        return { data: id === 'b' ? id : await useInterrupt(say(id, { id })) }
+        return { data: id === 'b' ? id : await useInterrupt(textInterrupt(id, { id })) }
       }
     const own = wired(
       { a: () => ({}), b: ask('b'), c: ask('c'), d: ({ input }: NodeContext<Json>) => ({ data: input }) },
@@ -161,7 +161,7 @@ describe('a run that resumes an interrupted run', () => {
     const own = single(async ({ input, messages }: NodeContext<Json>) => {
       const texts = messages.filter(({ role }) => role === 'user').flatMap(({ parts }) => parts)
       received.push([input, texts.map(part => ('text' in part ? part.text : ''))])
-      return { data: await useInterrupt(say('Well?')) }
+      return { data: await useInterrupt(textInterrupt('Well?')) }
     })
     const play = await Play.of(own)
     await play.result()
@@ -178,7 +178,7 @@ describe('a run that resumes an interrupted run', () => {
     const own = single(async ({ messages }: NodeContext) => {
       received.push(messages.map(({ role, parts }) => [role, ...parts.map(part => ('text' in part ? part.text : ''))]))
       await useReason({ model: recordingModel([{ text: 'Hello.' }]).model, input: 'Go.' })
-      return { data: await useInterrupt(say('Well?', { id: `after ${messages.length}` })) }
+      return { data: await useInterrupt(textInterrupt('Well?', { id: `after ${messages.length}` })) }
     })
     const play = await Play.of(own)
     for (const [from, runId] of [
@@ -198,7 +198,7 @@ describe('a run that resumes an interrupted run', () => {
   test('repeats interrupted work under the same idempotency key and discarded work under a new one', async () => {
     const keys: string[] = []
     let isBroken = true
-    const own = inRow({
+    const own = sequence({
       a: async () => ({ data: await useStep('a', ({ idempotencyKey }) => void keys.push(idempotencyKey)) }),
       b: async () => {
         await useStep('b', ({ idempotencyKey }) => {
@@ -221,7 +221,7 @@ describe('a run that resumes an interrupted run', () => {
   })
 })
 
-/** The last of the checkpoints of a run's main lane by each name, in order. */
+/** The last checkpoint of a run's main lane for each id, in order. */
 const checkpointsOf = (log: readonly Entry[], runId: string): string[] => [
   ...new Set(
     ofRun(log, runId).flatMap(({ chunk, origin }) =>
@@ -238,7 +238,7 @@ describe('a run that resumes from a checkpoint', () => {
       await useStep(id, () => void done.push(id))
       return { data: `${input}${id}`, ui: { message: `${id}. ` } }
     }
-  const own = inRow({ a: node('a'), b: node('b'), c: node('c') })
+  const own = sequence({ a: node('a'), b: node('b'), c: node('c') })
 
   test('of a completed run executes the nodes after it', async () => {
     done.length = 0
@@ -275,7 +275,7 @@ describe('a retried turn starts from the beginning', () => {
       set(count + 1)
       seen.push([input, count])
       await useStep('once', () => void seen.push('step'))
-      return { data: await useInterrupt(say('Well?')) }
+      return { data: await useInterrupt(textInterrupt('Well?')) }
     })
     const play = await Play.of(own, { start: { messageId: 'm' } })
     await play.result()
@@ -292,10 +292,10 @@ describe('a retried turn starts from the beginning', () => {
   })
 })
 
-/** Large enough that what a run takes over does not fit into one commit. */
+/** Large enough that the copied records do not fit into one commit. */
 const LARGE = 'x'.repeat(60_000)
 
-/** What one run has said before the next goes on from it: much, in a session whose processes can be killed. */
+/** A run with many records to resume from, in a cluster whose processes can be killed. */
 async function much(count: number) {
   const stage = new VirtualCluster()
   const effects: string[] = []
@@ -307,7 +307,7 @@ async function much(count: number) {
     for (let n = 0; n < count; n++) {
       sizes.push((await useStep(`s${n}`, () => `${effects.push(`s${n}`)}${LARGE}`)).length)
     }
-    return { data: [sizes.length, count0, await useInterrupt(say('Well?', { id: 'well' }))] }
+    return { data: [sizes.length, count0, await useInterrupt(textInterrupt('Well?', { id: 'well' }))] }
   })
   const process = () => stage.process(() => [], { workflows: [own], log: { maxEntryBytes: 100_000 } })
   const desk = stage.process(() => [], { engine: false })
@@ -320,7 +320,7 @@ async function much(count: number) {
   return { stage, process, desk, effects }
 }
 
-/** Answers what a run asks, and gives what came of it. */
+/** Answers the interrupts of a run and returns its result. */
 async function finished({ stage, desk }: Awaited<ReturnType<typeof much>>, runId: string) {
   await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'run-paused' && origin.runId === runId)
   const id = `${runId}::1.node.1/useInterrupt:well.1`
@@ -379,7 +379,7 @@ test('resumes a run that stopped before it had copied its resume point', async (
 })
 
 test('rejects the resumption of a trimmed run', async () => {
-  const play = await Play.of(single(async () => ({ data: await useInterrupt(say('Well?')) })))
+  const play = await Play.of(single(async () => ({ data: await useInterrupt(textInterrupt('Well?')) })))
   await play.result()
   await play.runtime.stop(SESSION, 'r')
   await play.result()

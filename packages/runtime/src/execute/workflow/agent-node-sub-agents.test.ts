@@ -1,4 +1,4 @@
-// Agents as nodes that have sub-agents: what becomes of those when the node is stopped, given up or tried again.
+// Sub-agents of agent nodes when the node is stopped, fails or is retried.
 
 import { describe, expect, test } from 'vitest'
 import { ask, call, counted, saidIn, scripted } from '../../api/people.fixture.ts'
@@ -9,10 +9,10 @@ import { scriptedModel } from '../../model/scripted-model.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useStep } from '../hooks/use-step.ts'
-import { inRow, Play, say, single } from './play.fixture.ts'
+import { Play, sequence, single, textInterrupt } from './play.fixture.ts'
 
 describe('sub-agents of an agent as a node', () => {
-  test('a stop ends them on the lanes on which they began', async () => {
+  test('end on a stop, on their own lanes', async () => {
     const { tool: careful } = counted('careful', true)
     const { agent: grandchild } = scripted(
       'grandchild',
@@ -36,19 +36,19 @@ describe('sub-agents of an agent as a node', () => {
     ])
   })
 
-  test('a node that goes on without them leaves none of them open, and nothing to be answered', async () => {
+  test('are ended by a node that continues without them, and nothing stays pending', async () => {
     const { tool: careful, ran } = counted('careful', true)
     const { agent: child } = scripted('child', [{ calls: [call('careful', 'k1', { n: 1 })] }, { text: 'ok' }], {
       tools: [careful],
     })
-    const asks = single(async () => ({ data: await useInterrupt(say('Well?')) }), { id: 'asks' })
+    const asks = single(async () => ({ data: await useInterrupt(textInterrupt('Well?')) }), { id: 'asks' })
     const model = scriptedModel([
       { calls: [ask('child', 'c1'), ask('asks', 'c2'), call('careful', 'c3', { n: 3 })] },
       { text: 'ok' },
     ])
     const asked = gate()
     const play = await Play.of(
-      inRow({
+      sequence({
         own: {
           run: () =>
             Promise.all([
@@ -60,7 +60,7 @@ describe('sub-agents of an agent as a node', () => {
             ]).then(() => ({})),
           onError: { continue: 'without' },
         },
-        last: async ({ input }: NodeContext<string>) => ({ data: [input, await useInterrupt(say('And?'))] }),
+        last: async ({ input }: NodeContext<string>) => ({ data: [input, await useInterrupt(textInterrupt('And?'))] }),
       }),
     )
     const seen = new Set<string>()
@@ -82,7 +82,7 @@ describe('sub-agents of an agent as a node', () => {
     await play.log()
   })
 
-  test('a node that is tried again goes on with them, and what they were saying is said once', async () => {
+  test('continue when the node is retried, and write nothing twice', async () => {
     const words = gate()
     const child = patient(words) as Agent
     const model = scriptedModel([{ calls: [ask('patient', 'c1')] }, { text: 'ok' }])

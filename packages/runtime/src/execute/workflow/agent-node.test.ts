@@ -1,4 +1,4 @@
-// Agents as nodes: an agent works in a workflow as it would in a run of its own, on a lane of its node.
+// Agents as nodes: an agent runs in a workflow like in its own run, on a lane of its node.
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -8,8 +8,8 @@ import type { NodeContext } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
 import { chunksOf, recordingModel, resultsIn } from '../agent/play.fixture.ts'
-import { cutEverywhere } from './cut.fixture.ts'
-import { inRow, Play, publicOf, single } from './play.fixture.ts'
+import { crashAtEveryAppend } from './crash-everywhere.fixture.ts'
+import { Play, publicOf, sequence, single } from './play.fixture.ts'
 
 const texts = async (play: Play): Promise<string[]> => {
   const { messages } = await play.view()
@@ -19,10 +19,10 @@ const texts = async (play: Play): Promise<string[]> => {
 }
 
 describe('an agent as a node', () => {
-  test('is told what the node receives, and what it says last is its data; its words are in the workflow’s message', async () => {
+  test("gets the input of the node, returns its last text as data and writes to the workflow's message", async () => {
     const { agent: writer, prompts } = scripted('writer', [{ text: 'A poem.' }])
     const play = await Play.of(
-      inRow({
+      sequence({
         plan: () => ({ data: { topic: 'mills' } }),
         write: { agent: writer, prompt: ({ topic }: { topic: string }) => `Write of ${topic}.` },
         read: ({ input }: NodeContext<string>) => ({ data: `Read: ${input}` }),
@@ -38,7 +38,7 @@ describe('an agent as a node', () => {
     ])
   })
 
-  test('uses its tools, and is told of calls that could not be made', async () => {
+  test('executes tools and reports invalid calls to the model', async () => {
     const { tool: count, ran } = counted('count')
     const { model, modelCalls } = recordingModel([
       { text: 'I count', calls: [call('count', 'k1', { n: 'x' })] },
@@ -57,7 +57,7 @@ describe('an agent as a node', () => {
     await play.log()
   })
 
-  test('its output is the data of the node, seen while it comes, and no output of the run but at the end', async () => {
+  test("returns its output as the data of the node, streamed, and as the run's output only at the end", async () => {
     const { model } = recordingModel([
       { text: 'Let me see.', calls: [call('count', 'k1', { n: 1 })] },
       { text: '{"title":"Mills","tags":["a","b"]}' },
@@ -66,7 +66,7 @@ describe('an agent as a node', () => {
     const output = z.object({ title: z.string(), tags: z.array(z.string()) })
     const editor = agent({ name: 'editor', model, outputSchema: output, tools: [count] }) as Agent
     const play = await Play.of(
-      inRow({ edit: editor, last: ({ input }: NodeContext<{ title: string }>) => ({ data: input.title }) }),
+      sequence({ edit: editor, last: ({ input }: NodeContext<{ title: string }>) => ({ data: input.title }) }),
     )
     expect(await play.result()).toMatchObject({ status: 'completed', output: 'Mills' })
     const log = publicOf(await play.log())
@@ -79,17 +79,17 @@ describe('an agent as a node', () => {
     expect(await texts(play)).toEqual(['Let me see.'])
   })
 
-  test('a finishing tool ends it, and not the run; what it gave is the data, null too', async () => {
+  test('ends with a finishing tool, whose output is the data, also null, without ending the run', async () => {
     const finish = tool({ name: 'finish', inputSchema: z.object({}), finish: true, execute: () => null })
     const own = scripted('own', [{ text: 'So', calls: [call('finish', 'k1')] }], { tools: [finish] }).agent
     const play = await Play.of(
-      inRow({ own, last: ({ input }: NodeContext<unknown>) => ({ data: { input } as never }) }),
+      sequence({ own, last: ({ input }: NodeContext<unknown>) => ({ data: { input } as never }) }),
     )
     expect(await play.result()).toMatchObject({ status: 'completed', output: { input: null } })
     expect(chunksOf(await play.log(), 'output')).toEqual([{ type: 'output', output: { input: null } }])
   })
 
-  test('it begins with its state, where the session has none, and its tools change it', async () => {
+  test('sets its initial state if the session has none, and its tools change it', async () => {
     const add = tool({
       name: 'add',
       inputSchema: z.object({ n: z.number() }),
@@ -104,13 +104,13 @@ describe('an agent as a node', () => {
         stateSchema: z.object({ total: z.number() }),
         initialState: { total: 5 },
       }).agent
-    const play = await Play.of(inRow({ first: adder('one', 'k1'), last: adder('two', 'k2') }))
+    const play = await Play.of(sequence({ first: adder('one', 'k1'), last: adder('two', 'k2') }))
     expect(await play.result()).toMatchObject({ status: 'completed' })
     expect((await play.view()).state).toEqual({ total: 9 })
     expect(chunksOf(await play.log(), 'state-snapshot')).toHaveLength(1)
   })
 
-  test('stopWhen and trimHistory are asked with its own message and history alone', async () => {
+  test('calls stopWhen and trimHistory with its own message and history', async () => {
     const seen: unknown[] = []
     const { tool: count } = counted('count')
     const { agent: before } = scripted('before', [{ text: 'Before.' }])
@@ -140,12 +140,12 @@ describe('an agent as a node', () => {
         },
       },
     )
-    const play = await Play.of(inRow({ before, own }))
+    const play = await Play.of(sequence({ before, own }))
     expect(await play.result()).toMatchObject({ status: 'completed', output: 'Two' })
     expect(seen).toEqual([['user'], [1, ['count'], 3], ['user', 'assistant'], [2, ['count'], 6]])
   })
 
-  test('a model call that fails is tried again by the agent, and then the node by its own rule', async () => {
+  test('retries a failed model call by the agent, then the node by its own policy', async () => {
     let calls = 0
     const model = scriptedModel(() => {
       calls++
@@ -158,7 +158,7 @@ describe('an agent as a node', () => {
     await play.log()
   })
 
-  test('an approval inside it pauses the run; denied, the agent is told and goes on', async () => {
+  test('pauses the run for an approval, and continues after a denial', async () => {
     const { tool: careful, ran } = counted('careful', true)
     const own = scripted(
       'own',
@@ -167,7 +167,7 @@ describe('an agent as a node', () => {
         tools: [careful],
       },
     ).agent
-    const play = await Play.of(inRow({ own, last: ({ input }: NodeContext<string>) => ({ data: `${input}!` }) }))
+    const play = await Play.of(sequence({ own, last: ({ input }: NodeContext<string>) => ({ data: `${input}!` }) }))
     expect(await play.result()).toMatchObject({ status: 'paused' })
     await play.restart()
     await approve(play.runtime, 'k1')
@@ -180,9 +180,9 @@ describe('an agent as a node', () => {
   })
 })
 
-describe('an agent as a node, cut off after every append', () => {
-  test('with tools, an approval, a sub-agent, state and an output: it comes to the same', async () => {
-    const { shape, kills } = await cutEverywhere({
+describe('an agent as a node, with a crash after every append', () => {
+  test('with tools, an approval, a sub-agent, state and an output: gives the same result', async () => {
+    const { shape, kills } = await crashAtEveryAppend({
       programs() {
         const { tool: careful } = counted('careful', true)
         const add = tool({
@@ -221,7 +221,7 @@ describe('an agent as a node, cut off after every append', () => {
           data: { own: input.total },
           ui: { message: 'There.' },
         })
-        return { workflows: [inRow({ own, last })] }
+        return { workflows: [sequence({ own, last })] }
       },
       start: { workflow: 'workflow:own@1' },
     })

@@ -9,9 +9,9 @@ import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { useStructuredData } from '../hooks/use-structured-data.ts'
-import { inRow, PLACES, Play, say, single, wired } from './play.fixture.ts'
+import { Play, STORES, sequence, single, textInterrupt, wired } from './play.fixture.ts'
 
-/** Code that fails so often, and how often it ran. */
+/** Code that fails several times, with a count of its executions. */
 function failing(times: number, error: (n: number) => unknown = n => new Error(`${n}`)) {
   const code = { ran: 0, run: () => fail() }
   const fail = () => {
@@ -22,7 +22,7 @@ function failing(times: number, error: (n: number) => unknown = n => new Error(`
 }
 
 describe('retry', () => {
-  test.each([1, 2, 5])('%i attempts are so many runs of the node, the first included', async attempts => {
+  test.each([1, 2, 5])('runs a node %i times with that number of attempts', async attempts => {
     const enough = failing(attempts - 1)
     const play = await Play.of(single({ run: enough.run, retry: { attempts } }))
     expect(await play.result()).toMatchObject({ status: 'completed', output: `after ${attempts}` })
@@ -33,14 +33,14 @@ describe('retry', () => {
     await other.log()
   })
 
-  test('without it a node runs once', async () => {
+  test('runs a node once by default', async () => {
     const once = failing(1)
     const play = await Play.of(single(once.run))
     expect(await play.result()).toMatchObject({ status: 'failed' })
     expect(once.ran).toBe(1)
   })
 
-  test('only after errors that are meant; a rule that throws ends the run as the failure does', async () => {
+  test('retries only errors that `when` accepts, and fails if `when` throws', async () => {
     const code = failing(9, n => new RangeError(`${n}`))
     const asked: unknown[] = []
     const when = (error: unknown) => {
@@ -58,7 +58,7 @@ describe('retry', () => {
     expect(other.logged.map(({ cause }) => String(cause)).join()).toContain('the rule')
   })
 
-  test('it waits longer each time, up to the longest', async () => {
+  test('increases the delay up to the longest', async () => {
     const stage = new VirtualCluster()
     const at: number[] = []
     const run = () => {
@@ -72,7 +72,7 @@ describe('retry', () => {
     expect(at.slice(1).map((time, index) => time - (at[index] as number))).toEqual([100, 200, 300, 300])
   })
 
-  test('failures are counted in the log: another process does not begin again', async () => {
+  test('counts failures in the log, also across processes', async () => {
     const stage = new VirtualCluster()
     let ran = 0
     const cut = gate()
@@ -94,11 +94,11 @@ describe('retry', () => {
     begin()
     await stage.clock.advance(LEASE_MS * 2)
     expect(await stage.ended('s', 'r')).toBe('failed')
-    // The second try was cut off, and did not fail: it was made again, and the third was the last.
+    // The second attempt was interrupted, not failed: it was repeated, and the third was the last.
     expect(ran).toBe(4)
   })
 
-  test('on shutdown nobody waits for the next try, and another process makes it', async () => {
+  test('does not wait for a retry on shutdown, and another process makes it', async () => {
     const stage = new VirtualCluster()
     const code = failing(1)
     const own = single({ run: code.run, retry: { attempts: 2, backoff: { first: 9000 } } })
@@ -115,7 +115,7 @@ describe('retry', () => {
     expect(code.ran).toBe(2)
   })
 
-  test('what a try has said is taken back, unless it was committed', async () => {
+  test('discards the uncommitted content of an attempt', async () => {
     const code = failing(2)
     const own = single({
       retry: { attempts: 3 },
@@ -131,16 +131,16 @@ describe('retry', () => {
     expect(chunksOf(await play.log(), 'step-discarded')).toHaveLength(2)
   })
 
-  describe.each(PLACES)('%s', (_, opening) => {
-    test('waiting for a person is no failure, and nobody is asked twice', async () => {
+  describe.each(STORES)('%s', (_, opening) => {
+    test('waiting for a person is not a failure, and is not repeated', async () => {
       let starts = 0
       let failures = 0
       const own = single({
         retry: { attempts: 2 },
         run: async () => {
           starts++
-          const one = await useInterrupt(say('One?'))
-          const two = await useInterrupt(say('Two?'))
+          const one = await useInterrupt(textInterrupt('One?'))
+          const two = await useInterrupt(textInterrupt('Two?'))
           if (++failures < 2) throw new Error('not yet')
           return { data: [one, two] }
         },
@@ -158,12 +158,12 @@ describe('retry', () => {
       expect(chunksOf(await play.log(), 'interrupt')).toHaveLength(2)
     })
 
-    test('a question that a failure came across is waited for by the next try', async () => {
+    test('a retry waits for the interrupt of the failed attempt', async () => {
       let tries = 0
       const own = single({
         retry: { attempts: 2 },
         run: async () => {
-          const answer = useInterrupt(say('One?', { id: 'q' }))
+          const answer = useInterrupt(textInterrupt('One?', { id: 'q' }))
           await useStep('asked', () => 1)
           if (++tries === 1) throw new Error('not yet')
           return { data: await answer }
@@ -179,24 +179,24 @@ describe('retry', () => {
 })
 
 describe('error policies', () => {
-  test('stop: the run fails, and nothing follows', async () => {
+  test('stop: fails the run', async () => {
     let after = 0
-    const own = inRow({ first: { run: failing(1).run, onError: 'stop' }, second: () => void after++ })
+    const own = sequence({ first: { run: failing(1).run, onError: 'stop' }, second: () => void after++ })
     const play = await Play.of(own)
     expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_node_failed' } })
     expect(after).toBe(0)
     await play.log()
   })
 
-  test('continue: the next node is given what the policy says', async () => {
-    const own = inRow({
+  test('continue: passes the data of the policy to the next node', async () => {
+    const own = sequence({
       first: { run: failing(1).run, onError: { continue: { items: [] } } },
       second: ({ input }: NodeContext) => ({ data: input }),
     })
     expect(await (await Play.of(own)).result()).toMatchObject({ status: 'completed', output: { items: [] } })
   })
 
-  test('route: another node is told what failed, and with what', async () => {
+  test('route: passes the error and the input to another node', async () => {
     const own = wired(
       {
         first: { run: failing(9).run, onError: { route: 'mend' }, retry: { attempts: 2 } },
@@ -224,7 +224,7 @@ describe('error policies', () => {
     ],
   ])('they are for all that goes wrong in a node: %s', async (_, run) => {
     const node = (typeof run === 'function' ? { run } : { agent: run }) as object
-    const own = inRow({ first: { ...node, onError: { continue: 'instead' } } as NodeDefinition })
+    const own = sequence({ first: { ...node, onError: { continue: 'instead' } } as NodeDefinition })
     expect(await (await Play.of(own)).result()).toMatchObject({ status: 'completed', output: 'instead' })
   })
 })

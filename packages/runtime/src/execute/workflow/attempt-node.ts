@@ -1,4 +1,4 @@
-// One try at a node: its code, what it returned, and what becomes of an error.
+// One attempt of a node: runs its code, validates its result and handles its error.
 
 import { LogError } from '@millrace/log'
 import type { Json, Usage } from '@millrace/protocol'
@@ -11,34 +11,37 @@ import { MillraceError, ValidationError } from '../../error/error.ts'
 import { DEFAULT_BACKOFF } from '../../model/backoff.ts'
 import { deepCopy } from '../../schema/deep-copy.ts'
 import { toJson } from '../../schema/json.ts'
-import { askAgent } from '../hooks/ask-agent.ts'
-import { dropQuestions } from '../hooks/use-interrupt.ts'
+import { runAgentNode } from '../hooks/agent-node.ts'
+import { settleOpenInterrupts } from '../hooks/use-interrupt.ts'
 import { emitStructured } from '../hooks/use-structured-data.ts'
 import { discardChildLanes, endOpenCalls, invalidateUnfinishedObjects } from '../replay/cleanup.ts'
 import { type NodeExecution, withoutHooks } from '../replay/execution.ts'
 import { resumedRunIds } from '../replay/resume-point.ts'
 
-/** What became of a try. */
+/** Result of an attempt. */
 export type NodeAttempt =
   | { readonly outcome: 'done'; readonly data?: Json; readonly condition?: string; readonly transitionTo?: string }
-  | { readonly outcome: 'again' }
+  | { readonly outcome: 'retry' }
   | { readonly outcome: 'routed'; readonly to: string; readonly failure: Json }
 
-/** Runs a node once; throws where the run ends with it. Nothing came of it where it was not begun: another process is to go on. */
+/**
+ * Runs a node once. Returns undefined if it did not start because another process takes over.
+ * @throws if the run fails with it.
+ */
 export async function attemptNode(execution: NodeExecution, node: Node): Promise<NodeAttempt | undefined> {
   const { work, at } = execution
-  if ((at.failures ?? 0) > 0) await unlessAborted(pause(execution, node), work.signal)
+  if ((at.failures ?? 0) > 0) await unlessAborted(waitBeforeRetry(execution, node), work.signal)
   if (execution.signal.aborted || work.handover.aborted) return undefined
   try {
     const returned = await unlessAborted(
-      execution.run(() => runOf(node, execution)),
+      execution.run(() => runNode(node, execution)),
       work.signal,
     )
     const result = resultOf(node, returned)
-    await show(execution, result.ui)
-    // What its state would be is the node's own fault, too.
+    await writeUi(execution, result.ui)
+    // A state that cannot be stored is an error of the node.
     execution.prepareFinalCommit()
-    await dropQuestions(execution)
+    await settleOpenInterrupts(execution)
     await endOpenCalls(execution)
     await invalidateUnfinishedObjects(execution, 'unfinished')
     const { data, condition, transitionTo } = result
@@ -50,31 +53,31 @@ export async function attemptNode(execution: NodeExecution, node: Node): Promise
     }
   } catch (error) {
     work.signal.throwIfAborted()
-    // What is wrong with the log is not about the node; and code that is not what it was will not be by being tried again.
+    // Errors of the log do not concern the node, and changed code does not get better by a retry.
     if (error instanceof LogError || isChanged(error)) throw error
-    return failed(execution, node, error, (at.failures ?? 0) + 1)
+    return handleFailure(execution, node, error, (at.failures ?? 0) + 1)
   }
 }
 
 const isChanged = (error: unknown): boolean => MillraceError.isInstance(error) && error.code === 'workflow_changed'
 
-/** Waits before a node is tried again, as long as somebody here would begin it. */
-async function pause({ work, at, signal }: NodeExecution, { retry }: Node): Promise<void> {
+/** Waits before a retry, as long as this process would start it. */
+async function waitBeforeRetry({ work, at, signal }: NodeExecution, { retry }: Node): Promise<void> {
   const { failures = 1 } = at
   const backoff = { ...DEFAULT_BACKOFF, ...work.backoff, ...retry?.backoff }
   const ms = Math.min(backoff.first * 2 ** (failures - 1), backoff.longest)
   await sleep(work.timers, ms, AbortSignal.any([signal, work.handover])).catch(() => {})
 }
 
-async function runOf(node: Node, execution: NodeExecution): Promise<unknown> {
+async function runNode(node: Node, execution: NodeExecution): Promise<unknown> {
   const { at } = execution
   if (node.agent === undefined) return node.run(contextOf(node, execution))
-  const { output, text } = await askAgent(execution, node.agent, node.prompt(deepCopy(at.input)))
-  // That of a finishing tool may be null.
+  const { output, text } = await runAgentNode(execution, node.agent, node.prompt(deepCopy(at.input)))
+  // A finishing tool may return null.
   return { data: output === undefined ? text : output }
 }
 
-/** What the code of a node is given. */
+/** The context of a node function. */
 function contextOf({ id, params }: Node, execution: NodeExecution): NodeContext<unknown, unknown> {
   const { work, at } = execution
   const { session, runId } = work
@@ -88,12 +91,12 @@ function contextOf({ id, params }: Node, execution: NodeExecution): NodeContext<
     get data() {
       return deepCopy(work.data)
     },
-    // What it goes on from is the same work, whose words come and go as its own do.
+    // Without the messages of resumed runs, which belong to the same execution.
     get messages() {
       const own: readonly (string | undefined)[] = [...resumedRunIds(session, runId), runId]
       return deepCopy(session.view.messages.filter(({ parent, runId }) => parent === undefined && !own.includes(runId)))
     },
-    // Code that decides by it decides the same when it starts again.
+    // Recorded, so that a replay decides the same.
     get tokenUsage() {
       return execution.callSync('tokenUsage', undefined, () => session.run(runId)?.usage ?? {}) as Usage
     },
@@ -101,28 +104,25 @@ function contextOf({ id, params }: Node, execution: NodeExecution): NodeContext<
   }
 }
 
-/** The fields of what a node may return. */
+/** The fields of a node's result. */
 const FIELDS = ['data', 'ui', 'condition', 'transitionTo']
 
-/** What a node returned; throws where it is nothing that a node may return. */
+/** Validates a node's result. @throws {ValidationError} if it is malformed. */
 function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
   if (returned === undefined || returned === null) return {}
-  // What it returned is private, its fields too: those are for the logger.
+  // The result is private, including its keys: these go only to the logger.
   const wrong = (what: string, field?: string) => {
     const cause = field === undefined ? undefined : new Error(`there is no field ${field}`)
     return new ValidationError(`node ${id} returned ${what}`, { cause })
   }
   if (typeof returned !== 'object' || Array.isArray(returned)) {
     throw wrong(
-      `${describeType(returned)}: expected { data, ui, condition, transitionTo }, of which data is for the next node`,
+      `${describeType(returned)}: expected { data, ui, condition, transitionTo }: data is the input of the next node`,
     )
   }
   const other = Object.keys(returned).find(key => !FIELDS.includes(key))
   if (other !== undefined) {
-    throw wrong(
-      'a field that no node may: expected data, ui, condition or transitionTo; for the next node, in data',
-      other,
-    )
+    throw wrong('an unknown field: expected data, ui, condition or transitionTo', other)
   }
   const { data, ui, condition, transitionTo } = returned as NodeResult
   if (ui !== undefined) checkUi(ui, wrong)
@@ -140,19 +140,19 @@ function resultOf({ id }: Node, returned: unknown): NodeResult<Json> {
 function checkUi(ui: unknown, wrong: (what: string, field?: string) => Error): void {
   if (!isObject(ui)) throw wrong(`as ui ${describeType(ui)}: expected { message, structured }`)
   const other = Object.keys(ui).find(key => key !== 'message' && key !== 'structured')
-  if (other !== undefined) throw wrong('as ui a field that it has not: expected message or structured', other)
+  if (other !== undefined) throw wrong('as ui an unknown field: expected message or structured', other)
   const { structured } = ui
   if (structured === undefined || (isObject(structured) && 'data' in structured)) return
-  throw wrong('as ui.structured what has no data: expected { data }')
+  throw wrong('as ui.structured a value without data: expected { data }')
 }
 
-/** Says what a node shows at its end. */
-async function show(execution: NodeExecution, ui: NodeResult['ui']): Promise<void> {
+/** Writes the content that a node shows at its end. */
+async function writeUi(execution: NodeExecution, ui: NodeResult['ui']): Promise<void> {
   const { work, at } = execution
   const { message = '', structured } = ui ?? {}
   if (message.trim() !== '') {
     if (execution.hasText(message) && process.env['NODE_ENV'] !== 'production') {
-      work.logger.warn('a text is shown twice: useReason has streamed what ui.message says again', {
+      work.logger.warn('a text is shown twice: useReason has already streamed the text of ui.message', {
         runId: work.runId,
         node: at.node,
       })
@@ -165,14 +165,14 @@ async function show(execution: NodeExecution, ui: NodeResult['ui']): Promise<voi
   if (structured !== undefined) await emitStructured(execution, { ...structured, kind: 'final' }, 'ui.structured')
 }
 
-/** Whether the words of an error may be shown: not those of what code of a step threw, which the log has kept. */
-const isForPeople = (error: unknown): error is MillraceError =>
+/** Whether the message of an error is public. Errors thrown by the code of a hook are not. */
+const isPublicError = (error: unknown): error is MillraceError =>
   MillraceError.isInstance(error) && error.code !== 'hook_failed'
 
-/** Whether a node may run again after an error; not where its rule cannot tell. */
-function isMeant({ work, at }: NodeExecution, { when }: NonNullable<Node['retry']>, error: unknown): boolean {
+/** Whether to retry a node after an error; false if `when` throws. */
+function shouldRetry({ work, at }: NodeExecution, { when }: NonNullable<Node['retry']>, error: unknown): boolean {
   try {
-    // What code threw in a hook is what it is asked about.
+    // `when` gets the error that the code threw in a hook.
     const isHooks = MillraceError.isInstance(error) && error.code === 'hook_failed' && error.cause !== undefined
     return withoutHooks(() => when(isHooks ? error.cause : error))
   } catch (cause) {
@@ -181,19 +181,28 @@ function isMeant({ work, at }: NodeExecution, { when }: NonNullable<Node['retry'
   }
 }
 
-/** What is wrong with how a node ended, told when that is to be committed. */
+/** The end of a node cannot be committed. */
 export class NodeEndError extends Error {}
 
-/** What becomes of a node whose end could not be committed: it would end the same if it were tried again. */
-export function failedAtEnd(execution: NodeExecution, node: Node, { cause }: NodeEndError): Promise<NodeAttempt> {
-  return failed(execution, { ...node, retry: undefined }, cause, (execution.at.failures ?? 0) + 1)
+/** Handles a node whose end could not be committed, without a retry: it would fail again. */
+export function handleFailureAtEnd(
+  execution: NodeExecution,
+  node: Node,
+  { cause }: NodeEndError,
+): Promise<NodeAttempt> {
+  return handleFailure(execution, { ...node, retry: undefined }, cause, (execution.at.failures ?? 0) + 1)
 }
 
-/** What becomes of a node that failed. */
-async function failed(execution: NodeExecution, node: Node, error: unknown, failures: number): Promise<NodeAttempt> {
+/** Handles a failed attempt: retry, continue, route or stop. */
+async function handleFailure(
+  execution: NodeExecution,
+  node: Node,
+  error: unknown,
+  failures: number,
+): Promise<NodeAttempt> {
   const { work, at } = execution
   const { retry, onError } = node
-  const failure = isForPeople(error)
+  const failure = isPublicError(error)
     ? error
     : new MillraceError('workflow_node_failed', `node ${node.id} failed`, { cause: error })
   const { runId, logger } = work
@@ -201,11 +210,11 @@ async function failed(execution: NodeExecution, node: Node, error: unknown, fail
   execution.telemetry.end('failed', failure)
   await execution.discard(failure)
   await discardChildLanes(execution, failure.code)
-  // What was shown and taken back is not there for the next try.
+  // Discarded content must not be visible to the next attempt.
   await work.session.refresh()
-  if (retry && failures < retry.attempts && isMeant(execution, retry, error)) return { outcome: 'again' }
+  if (retry && failures < retry.attempts && shouldRetry(execution, retry, error)) return { outcome: 'retry' }
   if (onError.mode === 'stop') throw failure
-  await dropQuestions(execution)
+  await settleOpenInterrupts(execution)
   await endOpenCalls(execution)
   await invalidateUnfinishedObjects(execution, failure.code)
   switch (onError.mode) {

@@ -1,4 +1,4 @@
-// Branches of a workflow: side by side, each on a lane of its own, until their join.
+// Branches of a workflow: in parallel, each on its own lane, until their join.
 
 import { describe, expect, test } from 'vitest'
 import { gate } from '../../api/test-runtime.fixture.ts'
@@ -8,12 +8,12 @@ import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { useStructuredData } from '../hooks/use-structured-data.ts'
-import { PLACES, Play, say, wired } from './play.fixture.ts'
+import { Play, STORES, textInterrupt, wired } from './play.fixture.ts'
 
 const pass: NodeFunction = () => {}
 const gathers: NodeFunction = ({ input }: NodeContext) => ({ data: input })
 
-/** A fork of branches of one node each. */
+/** A fork with branches of one node each. */
 const forked = (
   branches: Readonly<Record<string, NodeDefinition>>,
   join: NodeDefinition = gathers,
@@ -31,7 +31,7 @@ const forked = (
   )
 
 describe('data', () => {
-  test('the join is given what each branch brings, by its head', async () => {
+  test('passes the result of each branch to the join, by its first node', async () => {
     const own = forked({
       a: ({ input }: NodeContext) => ({ data: `a of ${input}` }),
       b: () => ({ data: { n: 2 } }),
@@ -43,7 +43,7 @@ describe('data', () => {
     await play.log()
   })
 
-  test('branches work at the same time', async () => {
+  test('runs branches in parallel', async () => {
     const [first, second] = [gate(), gate()]
     const own = forked({
       a: async () => {
@@ -58,7 +58,7 @@ describe('data', () => {
     expect(await (await Play.of(own)).result()).toMatchObject({ status: 'completed' })
   })
 
-  test('branches of several nodes, with ways and loops of their own', async () => {
+  test('runs branches with several nodes, conditions and loops', async () => {
     const own = wired(
       {
         fork: pass,
@@ -85,7 +85,7 @@ describe('data', () => {
     expect(await (await Play.of(own)).result()).toMatchObject({ output: { a: 4, b: 'short' } })
   })
 
-  test('forks in branches', async () => {
+  test('supports nested forks', async () => {
     const own = wired(
       {
         fork: pass,
@@ -112,7 +112,7 @@ describe('data', () => {
     await play.log()
   })
 
-  test('a fork that the run comes to again begins again', async () => {
+  test('restarts a fork that the run enters again', async () => {
     const own = wired(
       {
         fork: pass,
@@ -136,13 +136,13 @@ describe('data', () => {
     const play = await Play.of(own)
     expect(await play.result()).toMatchObject({ status: 'completed', output: { a: 3, b: 'b' } })
     const lanes = new Set((await play.log()).flatMap(({ origin }) => ('lane' in origin ? [origin.lane] : [])))
-    // Two branches, three times: a lane each.
+    // Two branches, three times: one lane each.
     expect([...lanes].filter(lane => lane?.includes('fork.'))).toHaveLength(6)
   })
 })
 
-describe.each(PLACES)('failures, %s', (_, opening) => {
-  test('one branch is tried again while the other goes on: both bring their data, and nothing is done twice', async () => {
+describe.each(STORES)('failures, %s', (_, opening) => {
+  test('retries one branch while the other continues, without repeating work', async () => {
     const done: string[] = []
     let tries = 0
     const own = forked({
@@ -157,7 +157,7 @@ describe.each(PLACES)('failures, %s', (_, opening) => {
       },
       b: async () => {
         useStructuredData({ streamId: 'b', kind: 'append', path: 'l', items: [1] })
-        const answer = await useInterrupt(say('In b?', { id: 'q' }))
+        const answer = await useInterrupt(textInterrupt('In b?', { id: 'q' }))
         useStructuredData({ streamId: 'b', kind: 'append', path: 'l', items: [2] })
         await useStep('b', () => void done.push('b'))
         return { data: `b with ${answer}` }
@@ -174,7 +174,7 @@ describe.each(PLACES)('failures, %s', (_, opening) => {
     await play.log()
   })
 
-  test('one that fails for good ends the run, whatever the others wait for', async () => {
+  test('fails the run if one branch finally fails, even if others wait', async () => {
     const asked = gate()
     let after = 0
     const own = forked(
@@ -184,7 +184,7 @@ describe.each(PLACES)('failures, %s', (_, opening) => {
           throw new Error('no')
         },
         b: async () => {
-          const question = useInterrupt(say('In b?', { id: 'q' }))
+          const question = useInterrupt(textInterrupt('In b?', { id: 'q' }))
           await useStep('asked', () => asked.open())
           await question
           after++
@@ -194,13 +194,13 @@ describe.each(PLACES)('failures, %s', (_, opening) => {
     )
     const play = await Play.of(own, { open: await opening() })
     expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'workflow_node_failed' } })
-    expect(await play.refusal('1.b.1/useInterrupt:q.1', 'yes')).toBe('answer_already_settled')
+    expect(await play.answerError('1.b.1/useInterrupt:q.1', 'yes')).toBe('answer_already_settled')
     expect(after).toBe(0)
     expect((await play.view()).pendings).toEqual([])
     await play.log()
   })
 
-  test('one that fails may go on, or be routed within its branch', async () => {
+  test('continues or routes a failed branch within the branch', async () => {
     const fails = () => {
       throw new Error('no')
     }
@@ -226,15 +226,15 @@ describe.each(PLACES)('failures, %s', (_, opening) => {
   })
 })
 
-describe.each(PLACES)('waiting, %s', (_, opening) => {
-  test('a branch goes on when its own answer is there, whatever the others wait for', async () => {
+describe.each(STORES)('waiting, %s', (_, opening) => {
+  test('continues a branch when it is answered while others wait', async () => {
     const seen: string[] = []
     const asks =
       (name: string): NodeFunction =>
       async () => {
-        const one = await useInterrupt(say(`${name} one?`, { id: 'q' }))
+        const one = await useInterrupt(textInterrupt(`${name} one?`, { id: 'q' }))
         await useStep('note', () => void seen.push(`${name} ${one}`))
-        const two = await useInterrupt(say(`${name} two?`, { id: 'q' }))
+        const two = await useInterrupt(textInterrupt(`${name} two?`, { id: 'q' }))
         return { data: `${one} ${two}` }
       }
     const own = forked({ a: asks('a'), b: asks('b'), c: () => ({ data: 'c' }) })
@@ -254,7 +254,7 @@ describe.each(PLACES)('waiting, %s', (_, opening) => {
     expect(chunksOf(await play.log(), 'interrupt')).toHaveLength(4)
   })
 
-  test('also while another is at work: nothing waits for that', async () => {
+  test('continues a branch while another runs', async () => {
     const [working, goOn] = [gate(), gate()]
     const own = forked({
       a: async () => {
@@ -265,8 +265,8 @@ describe.each(PLACES)('waiting, %s', (_, opening) => {
         return { data: 'a' }
       },
       b: async () => {
-        const answer = await useInterrupt(say('In b?', { id: 'q' }))
-        // The other is let go on only once this has its answer.
+        const answer = await useInterrupt(textInterrupt('In b?', { id: 'q' }))
+        // The other branch continues only after this one is answered.
         goOn.open()
         return { data: answer }
       },
@@ -279,10 +279,10 @@ describe.each(PLACES)('waiting, %s', (_, opening) => {
     expect(chunksOf(await play.log(), 'run-paused')).toEqual([])
   })
 
-  test('forks in branches, all of which wait, each answered in another process', async () => {
+  test('answers nested waiting branches in different processes', async () => {
     const asks =
       (name: string): NodeFunction =>
-      async () => ({ data: await useInterrupt(say(`${name}?`, { id: 'q' })) })
+      async () => ({ data: await useInterrupt(textInterrupt(`${name}?`, { id: 'q' })) })
     const own = wired(
       { fork: pass, a: pass, a1: asks('a1'), a2: asks('a2'), aJoin: gathers, b: asks('b'), join: gathers },
       [
@@ -308,21 +308,21 @@ describe.each(PLACES)('waiting, %s', (_, opening) => {
     await play.log()
   })
 
-  test('the state of other branches is seen once it is committed, and read the same again', async () => {
+  test('shows committed state of other branches, and replays earlier reads', async () => {
     const seen: unknown[] = []
     const own = forked({
       a: async () => {
         const [before] = useWorkflowState('n', 0)
-        await useInterrupt(say('In a?', { id: 'q' }))
+        await useInterrupt(textInterrupt('In a?', { id: 'q' }))
         const [after] = useWorkflowState('n', 0)
         seen.push([before, after])
-        await useInterrupt(say('Again?', { id: 'q' }))
+        await useInterrupt(textInterrupt('Again?', { id: 'q' }))
       },
       b: async () => {
-        await useInterrupt(say('In b?', { id: 'q' }))
+        await useInterrupt(textInterrupt('In b?', { id: 'q' }))
         useWorkflowState('n', 0)[1](7)
         await useStep('commits', () => 1)
-        await useInterrupt(say('Again?', { id: 'q' }))
+        await useInterrupt(textInterrupt('Again?', { id: 'q' }))
         useWorkflowState('n', 0)[1](8)
       },
     })
@@ -341,7 +341,7 @@ describe.each(PLACES)('waiting, %s', (_, opening) => {
     expect(new Set(seen.map(pair => JSON.stringify(pair)))).toEqual(new Set(['[0,7]']))
   })
 
-  test('a stop reaches all branches', async () => {
+  test('stops all branches', async () => {
     const [working, over] = [gate(), gate()]
     const own = forked({
       a: async () => {
@@ -351,7 +351,7 @@ describe.each(PLACES)('waiting, %s', (_, opening) => {
           await over.opened
         })
       },
-      b: async () => void (await useInterrupt(say('In b?', { id: 'q' }))),
+      b: async () => void (await useInterrupt(textInterrupt('In b?', { id: 'q' }))),
     })
     const play = await Play.of(own, { open: await opening() })
     await working.opened

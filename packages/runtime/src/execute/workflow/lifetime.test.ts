@@ -1,4 +1,4 @@
-// How long what a workflow keeps is kept, and what of a session its nodes see.
+// How long records of a workflow are kept, and what its nodes see of a session.
 
 import { describe, expect, test } from 'vitest'
 import { logOf, until } from '../../api/test-runtime.fixture.ts'
@@ -9,21 +9,21 @@ import { useReason } from '../hooks/use-reason.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { useStructuredData } from '../hooks/use-structured-data.ts'
-import { inRow, PLACES, Play, say, single, wired } from './play.fixture.ts'
+import { Play, STORES, sequence, single, textInterrupt, wired } from './play.fixture.ts'
 
-/** What the log holds of hooks for those who would start a node again. */
+/** The hook records in the log that a replay would use. */
 const hooksIn = async ({ runtime }: Play, session = 's') =>
   (await runtime.manager.view(session)).view.internal?.hooks ?? []
 
-describe.each(PLACES)('records, %s', (_, opening) => {
-  test('of a run that waits are those that its open nodes need; of one that has ended there are none', async () => {
-    const own = inRow({
+describe.each(STORES)('records, %s', (_, opening) => {
+  test('keeps the records of open nodes while a run waits, and none after its end', async () => {
+    const own = sequence({
       first: async () => {
         for (let n = 0; n < 20; n++) await useStep(`step ${n}`, () => n)
       },
       second: async () => {
         await useStep('one', () => 1)
-        await useInterrupt(say('Well?', { id: 'q' }))
+        await useInterrupt(textInterrupt('Well?', { id: 'q' }))
       },
     })
     const play = await Play.of(own, { open: await opening() })
@@ -36,10 +36,10 @@ describe.each(PLACES)('records, %s', (_, opening) => {
     expect(await hooksIn(play)).toEqual([])
   })
 
-  test.each(['interrupt', 'abort'] as const)('of a run that was stopped there are none: %s', async mode => {
+  test.each(['interrupt', 'abort'] as const)('keeps no records of a stopped run: %s', async mode => {
     const own = single(async () => {
       await useStep('one', () => 1)
-      await useInterrupt(say('Well?', { id: 'q' }))
+      await useInterrupt(textInterrupt('Well?', { id: 'q' }))
     })
     const play = await Play.of(own, { open: await opening() })
     await play.result()
@@ -49,7 +49,7 @@ describe.each(PLACES)('records, %s', (_, opening) => {
   })
 })
 
-test('a long run keeps no more than a short one', async () => {
+test('keeps no more records in a long run than in a short one', async () => {
   const counts: number[] = []
   const looping = (times: number) =>
     wired(
@@ -61,7 +61,7 @@ test('a long run keeps no more than a short one', async () => {
           await useStep('two', () => n)
           return { condition: n < times ? 'more' : 'ask' }
         },
-        ask: async () => void (await useInterrupt(say('Well?', { id: 'q' }))),
+        ask: async () => void (await useInterrupt(textInterrupt('Well?', { id: 'q' }))),
       },
       [
         ['start', 'work'],
@@ -81,7 +81,7 @@ test('a long run keeps no more than a short one', async () => {
 })
 
 describe('the conversation', () => {
-  test('is what was said up to the run, with what asked for it, each message once, however many runs there were', async () => {
+  test('contains each message up to the run once, after any number of runs', async () => {
     const own = single(({ input, messages }: NodeContext<string>) => ({
       ui: { message: `You said ${input}` },
       data: messages.map(
@@ -100,11 +100,11 @@ describe('the conversation', () => {
     expect(messages).toHaveLength(6)
   })
 
-  test('does not grow while a run starts its nodes again', async () => {
+  test('does not grow while a run restarts its nodes', async () => {
     const seen: number[] = []
     const own = single(async ({ messages }: NodeContext) => {
       seen.push(messages.length)
-      for (const n of [1, 2]) await useInterrupt(say(`${n}?`))
+      for (const n of [1, 2]) await useInterrupt(textInterrupt(`${n}?`))
     })
     const play = await Play.of(own)
     for (const n of [1, 2]) {
@@ -115,15 +115,15 @@ describe('the conversation', () => {
     expect(seen).toEqual([1, 1, 1])
   })
 
-  test('what a run has used is told to its nodes, and the same again', async () => {
+  test('shows the usage of the run to its nodes, and replays it', async () => {
     const model = scriptedModel(() => ({ text: 'Hello.', usage: { input: 3, output: 2 } }))
     const seen: unknown[] = []
-    const own = inRow({
+    const own = sequence({
       first: async () => void (await useReason({ model, input: 'Go.' })),
       second: async ({ tokenUsage }: NodeContext) => {
         seen.push(tokenUsage)
         await useReason({ model, input: 'Go.' })
-        await useInterrupt(say('Well?', { id: 'q' }))
+        await useInterrupt(textInterrupt('Well?', { id: 'q' }))
       },
     })
     const play = await Play.of(own)
@@ -138,7 +138,7 @@ describe('the conversation', () => {
 })
 
 describe('sessions', () => {
-  test('who names none gets one of their own', async () => {
+  test('creates a session for a run without one', async () => {
     const own = single(() => {
       const [n, set] = useWorkflowState('n', 0)
       set(n + 1)
@@ -150,13 +150,13 @@ describe('sessions', () => {
     expect(await Promise.all(runs.map(async run => (await run.result()).output))).toEqual([0, 0, 0])
   })
 
-  test('a fork shows what the session did, and its question is nobody’s any more', async () => {
-    const own = inRow({
+  test('a fork of a session shows its content, and its interrupt cannot be answered', async () => {
+    const own = sequence({
       first: async () => {
         await useStructuredData({ streamId: 'o', kind: 'set', path: 'a', value: 1 })
         return { ui: { message: 'First.' } }
       },
-      second: async () => void (await useInterrupt(say('Well?', { id: 'q' }))),
+      second: async () => void (await useInterrupt(textInterrupt('Well?', { id: 'q' }))),
     })
     const play = await Play.of(own)
     await play.result()
@@ -173,9 +173,9 @@ describe('sessions', () => {
     expect((await logOf(play.runtime, 'f')).some(({ chunk }) => chunk.type === 'interrupt-response')).toBe(false)
   })
 
-  test('a turn that is done again leaves nothing of the first behind', async () => {
+  test('a retried turn leaves nothing of the first behind', async () => {
     let runs = 0
-    const own = inRow({
+    const own = sequence({
       first: () => {
         const [n, set] = useWorkflowState('n', 0)
         set(n + 1)
@@ -192,13 +192,13 @@ describe('sessions', () => {
     expect(messages).toHaveLength(2)
   })
 
-  test('who comes back reads all that was said, each once', async () => {
+  test('a returning reader gets each entry once', async () => {
     const own = single(async () => {
       for (const n of [1, 2, 3]) {
         await useStructuredData({ streamId: 'o', kind: 'append', path: 'l', items: [n] })
         await useStep(`${n}`, () => n)
       }
-      await useInterrupt(say('Well?', { id: 'q' }))
+      await useInterrupt(textInterrupt('Well?', { id: 'q' }))
       return { ui: { message: 'Done.' } }
     })
     const play = await Play.of(own)

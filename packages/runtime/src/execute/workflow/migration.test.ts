@@ -10,12 +10,12 @@ import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
-import { say, wired } from './play.fixture.ts'
+import { textInterrupt, wired } from './play.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r'
 
-/** One run that a process of version 1 has left waiting. */
+/** A waiting run that a process of version 1 left. */
 class Old {
   readonly stage = new VirtualCluster()
   readonly desk = this.stage.process(() => [], { engine: false, blockedAfterMs: 2000 })
@@ -40,7 +40,7 @@ class Old {
     return this.stage.seen(SESSION, ({ chunk, sequence }) => chunk.type === type && sequence > after)
   }
 
-  /** What came of the run, in a log in which nothing breaks the protocol. */
+  /** The result of the run. Fails if the log violates the protocol. */
   async ended(): Promise<{ view: View; log: readonly Entry[] }> {
     await this.stage.ended(SESSION, RUN)
     const log = await this.stage.entries(SESSION)
@@ -52,13 +52,13 @@ class Old {
 const V2 = { version: '2' }
 const question =
   (id: string): NodeDefinition =>
-  async () => ({ data: await useInterrupt(say(`${id}?`, { id })) })
+  async () => ({ data: await useInterrupt(textInterrupt(`${id}?`, { id })) })
 const ROW = [
   ['start', 'a'],
   ['a', 'b'],
   ['b', 'end'],
 ]
-/** Where a process of version 2 finds the run: in node `a`, which waits for two answers and a person's consent. */
+/** A run in node `a` that waits for two responses and an approval. */
 function waiting() {
   const ran: string[] = []
   const { model } = recordingModel([{ calls: [{ name: 'pay', input: { n: 1 }, id: 'call' }] }, { text: 'Paid.' }])
@@ -75,8 +75,8 @@ function waiting() {
         set('a')
         await useStep('old', () => void ran.push('old'))
         const names = await Promise.all([
-          useInterrupt(say('One?', { id: 'one' })),
-          useInterrupt(say('Two?', { id: 'two' })),
+          useInterrupt(textInterrupt('One?', { id: 'one' })),
+          useInterrupt(textInterrupt('Two?', { id: 'two' })),
           useReason({ id: 'ask', model, input, tools: [pay] }).then(({ text }) => text),
         ])
         return { data: names.join() }
@@ -89,7 +89,7 @@ function waiting() {
 }
 
 describe('a run of another version', () => {
-  test('goes on where its migration says, waits for nothing that it has left, and begins that once', async () => {
+  test('continues where its migration says, settles what it no longer waits for, and starts the new node once', async () => {
     for (let n = 1, isKilled = true; isKilled; n++) {
       isKilled = false
       const old = new Old()
@@ -102,7 +102,7 @@ describe('a run of another version', () => {
           confirm: async ({ input }: NodeContext<{ was: string }>) => {
             await useStep('new', () => void ran.push('new'))
             const [seen] = useWorkflowState<string>('seen')
-            return { data: { ...input, seen, sure: await useInterrupt(say('Sure?', { id: 'sure' })) } }
+            return { data: { ...input, seen, sure: await useInterrupt(textInterrupt('Sure?', { id: 'sure' })) } }
           },
           b: ({ input }: NodeContext<unknown>) => ({ data: input }),
         },
@@ -135,7 +135,7 @@ describe('a run of another version', () => {
       await old.seen('run-paused', before)
       const paused = await old.stage.view(SESSION)
       expect(paused.pendings.map(({ id }) => id)).toEqual(['r::1.confirm.1/useInterrupt:sure.1'])
-      // Its ticket stays what it was: workers of either version may have it.
+      // Its ticket stays the same: workers of either version may drive it.
       expect((await old.stage.manager.getInfo(SESSION))?.ticket.run?.program).toBe('workflow:own@1')
       await old.answer('1.confirm.1/useInterrupt:sure.1')
       const { view, log } = await old.ended()
@@ -147,7 +147,7 @@ describe('a run of another version', () => {
       expect(calls).toMatchObject([{ state: 'output-error', code: 'interrupted' }])
       const settled = log.filter(({ chunk }) => chunk.type === 'interrupt-response').map(({ chunk }) => chunk)
       expect(settled).toMatchObject([{ response: 'yes' }, { response: null }, { response: 'yes' }])
-      // Each commit stands once, whoever said it.
+      // Each commit is in the log once.
       const statuses = log.flatMap(({ chunk }) => (chunk.type === 'status' ? [chunk.message] : []))
       expect(statuses).toEqual(['a', 'confirm', 'b'])
       if (isKilled) expect(n).toBeLessThan(40)
@@ -155,7 +155,7 @@ describe('a run of another version', () => {
     }
   })
 
-  test('goes on as it stands where its migration says nothing', async () => {
+  test('keeps its position if its migration returns undefined', async () => {
     const old = new Old()
     await old.wait(wired({ a: question('a'), b: ({ input }: NodeContext<string>) => ({ data: input }) }, ROW))
     const b: NodeDefinition = ({ input }: NodeContext<string>) => ({ data: `new ${input}` })
@@ -166,7 +166,7 @@ describe('a run of another version', () => {
     expect(log.filter(({ chunk }) => chunk.type === 'interrupt')).toHaveLength(1)
   })
 
-  test('takes each branch where it belongs, and one that goes to the join has come there', async () => {
+  test('migrates each branch, and one that moves to the join has reached it', async () => {
     const fork = [
       ['start', 'a'],
       ['a', ['b', 'c'], { join: 'd' }],
@@ -215,7 +215,7 @@ describe('a run of another version', () => {
       'a run in branches to a row',
       {},
       ['a', 'b', 'c', 'd', 'e', 'end'].map((to, at) => [['start', 'a', 'b', 'c', 'd', 'e'][at], to]),
-      'the run stands in the branches b, c, and there is no such fork any more',
+      'the run is in the branches b, c, and their fork does not exist any more',
     ],
   ])('ends where its migration takes %s, before any node runs', async (_, to, edges, problem) => {
     const fork = [
@@ -242,7 +242,7 @@ describe('a run of another version', () => {
     expect(ran).toEqual([])
   })
 
-  test('goes on in a node of its branch that is new, and not on a line of its own in one of a branch', async () => {
+  test('accepts a new node of its branch, and rejects a node of another branch', async () => {
     const fork = [
       ['start', 'a'],
       ['a', ['b', 'c'], { join: 'd' }],
@@ -273,7 +273,7 @@ describe('a run of another version', () => {
     expect(error).toMatchObject({ code: 'workflow_changed', message: expect.stringContaining('which is in a branch') })
   })
 
-  test('after a transition is migrated by the workflow that it stands in', async () => {
+  test('is migrated by the current workflow after a transition', async () => {
     const go = wired({ a: () => ({ transitionTo: 'other', data: 'x' }) }, [
       ['start', 'a'],
       ['a', 'end'],
@@ -320,7 +320,7 @@ describe('a run of another version', () => {
     ['says a name alone', () => 'b', ROW, 'it returned a string for node a'],
     ['says nothing of a node', () => ({ input: 1 }), ROW, 'it returned an object without a node for node a'],
     ['says nothing of an input', () => ({ node: 'b' }), ROW, 'it returned an input that is not JSON for node a'],
-    ['names no node', () => ({ node: 'z', input: 1 }), ROW, 'it returned the node z, and there is no such node'],
+    ['names no node', () => ({ node: 'z', input: 1 }), ROW, 'it returned the node z, which does not exist'],
     [
       'lets it stand in a node that is gone',
       () => undefined,
@@ -328,7 +328,7 @@ describe('a run of another version', () => {
         ['start', 'b'],
         ['b', 'end'],
       ],
-      'it lets the run stand in node a, and there is no such node',
+      'it keeps the run in node a, which does not exist',
     ],
   ])('ends where its migration %s', async (_, migrate, edges, problem) => {
     const old = new Old()
@@ -344,7 +344,7 @@ describe('a run of another version', () => {
     expect(error?.message).not.toContain('secret')
   })
 
-  test('shows as blocked where nobody migrates it, stays answerable, and goes on when its version comes back', async () => {
+  test('is blocked without a migration, accepts answers, and continues when its version is back', async () => {
     const old = new Old()
     const own = wired({ a: question('a'), b: ({ input }: NodeContext<string>) => ({ data: input }) }, ROW)
     await old.wait(own)
@@ -360,7 +360,7 @@ describe('a run of another version', () => {
     expect((await old.ended()).view.output).toBe('yes')
   })
 
-  test('is stopped by any process where nobody migrates it', async () => {
+  test('can be stopped by any process without a migration', async () => {
     const old = new Old()
     await old.wait(wired({ a: question('a'), b: () => ({}) }, ROW))
     old.process(wired({ a: question('a'), b: () => ({}) }, ROW, V2))
@@ -369,7 +369,7 @@ describe('a run of another version', () => {
     expect((await old.ended()).view.pendings).toEqual([])
   })
 
-  test('is left alone by the version that it was migrated from', async () => {
+  test('is not driven by the version that it was migrated from', async () => {
     const old = new Old()
     const b: NodeDefinition = ({ input }: NodeContext<string>) => ({ data: input })
     const own = wired({ a: question('a'), b }, ROW)

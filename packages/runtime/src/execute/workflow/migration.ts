@@ -1,4 +1,4 @@
-// How a run goes on that another version of its workflow began: where the functions of this version say, decided once, before any node runs.
+// Migrates a run of another version of its workflow. It is decided once, before any node runs.
 
 import type { BatchItem, Lane, Ticket } from '@millrace/log'
 import { pendingKey } from '@millrace/log/internal'
@@ -21,11 +21,11 @@ import {
 } from '../replay/position.ts'
 import { subAgentEnds } from '../run-end.ts'
 
-/** The version that a program names. */
+/** The version in a program name. */
 const versionOf = (program: string): string => program.slice(program.lastIndexOf('@') + 1)
 
-/** The workflow that a program names, or one that goes on with runs of it; throws where there is none here. */
-export function workflowNamed(
+/** The workflow of a program name, or one that migrates its runs. @throws {MillraceError} if this process has none. */
+export function workflowOfProgram(
   program: string,
   own: Workflow,
   workflowOf: (id: string) => Workflow | undefined,
@@ -33,28 +33,31 @@ export function workflowNamed(
   const id = program.slice(program.indexOf(':') + 1, program.lastIndexOf('@'))
   const found = id === own.name ? own : workflowOf(id)
   if (found && (found.program === program || found.migrations.has(versionOf(program)))) return found
-  throw new MillraceError('program_unknown', `the run stands in ${program}, and nobody here has that`)
+  throw new MillraceError('program_unknown', `the run is in ${program}, which this process does not have`)
 }
 
-/** Throws where a run stands in a fork, and the edges of its version are not what they were when it came there: its branches may not be what they were. */
-export function mustHaveItsFork({ line, program, edges }: WorkflowPosition, workflow: Workflow): void {
+/**
+ * @throws {MillraceError} if a run is in a fork and the edges of its version have changed since, because its branches
+ * may differ.
+ */
+export function checkForkUnchanged({ line, program, edges }: WorkflowPosition, workflow: Workflow): void {
   if (!isFork(line) || program !== workflow.program || edges === workflow.graph.digest) return
-  const what = 'the run stands in branches, and the edges are not what they were when it came there'
-  throw changed(`workflow ${workflow.name}`, `${what}: give the workflow another version`)
+  const what = 'the run is in a fork, and the edges have changed since it entered the fork'
+  throw changedError(`workflow ${workflow.name}`, `${what}: give the workflow a new version`)
 }
 
-/** A run in its new version, and the executions of the old one that do not go on. */
-export interface Migrated {
+/** A migrated position, and the executions of the old version that end. */
+export interface MigratedPosition {
   readonly position: WorkflowPosition
   readonly replaced: readonly OpenExecution[]
 }
 
-/** Asks a workflow where a run of another version goes on, for each execution that is open; throws where it cannot. */
-export function migrationOf(workflow: Workflow, position: WorkflowPosition, { state }: Journal): Migrated {
+/** Migrates every open execution of a run. @throws {MillraceError} if a migration is not possible. */
+export function migratePosition(workflow: Workflow, position: WorkflowPosition, { state }: Journal): MigratedPosition {
   const { name, program, nodes, graph } = workflow
   const version = versionOf(position.program)
   const migrate = workflow.migrations.get(version) as Migration
-  const place = `workflow ${name}: migrate.${version}`
+  const label = `workflow ${name}: migrate.${version}`
   const replaced: OpenExecution[] = []
   const branches = branchesOf(nodes, graph.edges)
   const isIn = (node: string, path: BranchPath) => branches.get(node)?.join('/') === path.join('/')
@@ -64,30 +67,37 @@ export function migrationOf(workflow: Workflow, position: WorkflowPosition, { st
     if (line === undefined) return
     if (isFork(line)) {
       if (!nodes.has(line.join)) {
-        throw changed(place, `the branches of the run meet in ${line.join}, and there is no such node any more`)
+        throw changedError(label, `the branches of the run join in ${line.join}, which does not exist any more`)
       }
       const heads = Object.keys(line.branches)
       const fork = graph.edges.find(({ join, to }) => join === line.join && to.length === heads.length)
       if (!heads.every(head => fork?.to.includes(head) && isIn(head, [...path, head]))) {
-        throw changed(place, `the run stands in the branches ${heads.join(', ')}, and there is no such fork any more`)
+        throw changedError(
+          label,
+          `the run is in the branches ${heads.join(', ')}, and their fork does not exist any more`,
+        )
       }
       for (const head of Object.keys(line.branches)) visit([...path, head])
       return
     }
-    const to = asked(place, migrate, { node: line.node, input: line.input ?? null, state: state.under('workflow:') })
+    const to = callMigration(label, migrate, {
+      node: line.node,
+      input: line.input ?? null,
+      state: state.under('workflow:'),
+    })
     const node = to?.node ?? line.node
     if (!nodes.has(node)) {
-      const what = to ? `it returned the node ${node}` : `it lets the run stand in node ${node}`
-      throw changed(place, `${what}, and there is no such node`)
+      const what = to ? `it returned the node ${node}` : `it keeps the run in node ${node}`
+      throw changedError(label, `${what}, which does not exist`)
     }
     const above = branchAt(now, path.slice(0, -1))
     const isJoin = to !== undefined && path.length > 0 && above && isFork(above) && above.join === node
     if (!isJoin && !isIn(node, path)) {
-      const what = to ? `it returned the node ${node} for node ${line.node}` : `it lets the run stand in node ${node}`
+      const what = to ? `it returned the node ${node} for node ${line.node}` : `it keeps the run in node ${node}`
       const head = path.at(-1)
       const where =
-        head === undefined ? 'which is in a branch, and the run is in none' : `which is not in the branch ${head}`
-      throw changed(place, `${what}, ${where}`)
+        head === undefined ? 'which is in a branch, but the run is in none' : `which is not in the branch ${head}`
+      throw changedError(label, `${what}, ${where}`)
     }
     if (to === undefined) return
     replaced.push(line)
@@ -97,8 +107,8 @@ export function migrationOf(workflow: Workflow, position: WorkflowPosition, { st
   return { position: now, replaced }
 }
 
-function asked(
-  place: string,
+function callMigration(
+  label: string,
   migrate: Migration,
   at: Parameters<Migration>[0],
 ): { readonly node: string; readonly input: Json } | undefined {
@@ -106,26 +116,29 @@ function asked(
   try {
     to = migrate(structuredClone(at))
   } catch (cause) {
-    throw changed(place, `it threw for node ${at.node}`, cause)
+    throw changedError(label, `it threw for node ${at.node}`, cause)
   }
   if (to === undefined) return undefined
   if (!isObject(to) || typeof to['node'] !== 'string') {
-    throw changed(place, `it returned ${found(to)} for node ${at.node}: expected { node, input } or nothing`)
+    throw changedError(
+      label,
+      `it returned ${describeResult(to)} for node ${at.node}: expected { node, input } or undefined`,
+    )
   }
   try {
-    return { node: to['node'], input: jsonOption(`${place}: input`, to['input']) }
+    return { node: to['node'], input: jsonOption(`${label}: input`, to['input']) }
   } catch (cause) {
-    throw changed(place, `it returned an input that is not JSON for node ${at.node}`, cause)
+    throw changedError(label, `it returned an input that is not JSON for node ${at.node}`, cause)
   }
 }
 
-const found = (value: unknown): string =>
+const describeResult = (value: unknown): string =>
   value instanceof Promise ? 'a promise' : isObject(value) ? 'an object without a node' : describeType(value)
 
-const changed = (place: string, what: string, cause?: unknown): MillraceError =>
-  new MillraceError('workflow_changed', `${place}: ${what}`, { cause })
+const changedError = (label: string, what: string, cause?: unknown): MillraceError =>
+  new MillraceError('workflow_changed', `${label}: ${what}`, { cause })
 
-/** Settles what executions wait for that do not go on, so that the run does not wait for it: what is open on the ticket, and calls that are not done. */
+/** The batch that settles the interrupts and open calls of executions that end. */
 export function settlementOf(
   { session, writer, runId, agentId }: ProgramExecution,
   records: readonly HookRecord[],
@@ -145,7 +158,7 @@ export function settlementOf(
     (message?.parts ?? [])
       .filter((part): part is ToolPart => 'toolCallId' in part && calls.has(part.toolCallId) && isOpen(part))
       .map(({ toolCallId }): BatchItem => {
-        const errorText = 'The workflow goes on elsewhere since this call was made.'
+        const errorText = 'The workflow was migrated after this call was made.'
         const chunk = { type: 'tool-output-error', toolCallId, errorText, code: 'interrupted' } as const
         return { chunk, lane, internal: message === hidden }
       }),
@@ -154,7 +167,7 @@ export function settlementOf(
   return [...responses, ...children, ...outcomes]
 }
 
-/** The calls that a model call made, where a record is of one. */
+/** The ids of the calls of a model call, if the record is one. */
 function callsOf(value: Json | undefined): readonly string[] {
   const ids = isObject(value) ? value['toolCallIds'] : undefined
   return Array.isArray(ids) ? ids.filter(id => typeof id === 'string') : []

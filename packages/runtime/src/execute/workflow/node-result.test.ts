@@ -6,9 +6,9 @@ import { scriptedModel } from '../../model/scripted-model.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useWorkflowState } from '../hooks/use-state.ts'
-import { inRow, Play, publicOf, say, single, wired } from './play.fixture.ts'
+import { Play, publicOf, sequence, single, textInterrupt, wired } from './play.fixture.ts'
 
-describe('what a node returns', () => {
+describe('the result of a node', () => {
   test.each<[string, unknown, string]>([
     ['text', 'done', 'data'],
     ['a list', [1], 'data'],
@@ -46,14 +46,17 @@ describe('what a node returns', () => {
   test.each([[undefined], [null], [{}], [{ ui: {} }], [{ data: undefined }]])(
     '%o is nothing: the next node is given what this one was',
     async returned => {
-      const own = inRow({ first: () => returned as never, second: ({ input }: NodeContext) => ({ data: { input } }) })
+      const own = sequence({
+        first: () => returned as never,
+        second: ({ input }: NodeContext) => ({ data: { input } }),
+      })
       expect(await (await Play.of(own)).result()).toMatchObject({ status: 'completed', output: { input: 'Go.' } })
     },
   )
 
-  test('data is as JSON has it, and a copy', async () => {
+  test('stores data as a JSON copy', async () => {
     const shared = { at: new Date(0), list: [1], nothing: undefined }
-    const own = inRow({
+    const own = sequence({
       first: () => ({ data: shared }),
       second: ({ input }: NodeContext<typeof shared>) => {
         input.list.push(2)
@@ -65,13 +68,13 @@ describe('what a node returns', () => {
     expect((await (await Play.of(own)).result()).output).toEqual(output)
   })
 
-  test('an output that the log does not take is the fault of its node, and says so', async () => {
+  test('fails the node if the output exceeds the limit of the log', async () => {
     const play = await Play.of(single(() => ({ data: 'x'.repeat(2_000_000) })))
     const { status, error } = await play.result()
     expect([status, error?.code]).toEqual(['failed', 'validation_failed'])
     expect(error?.message).toContain('node node')
     // Between nodes it may be large.
-    const own = inRow({
+    const own = sequence({
       first: () => ({ data: 'x'.repeat(2_000_000) }),
       second: ({ input }: NodeContext<string>) => ({ data: input.length }),
     })
@@ -79,7 +82,7 @@ describe('what a node returns', () => {
   })
 })
 
-describe('an end that cannot be committed is a failure of its node', () => {
+describe('an end that cannot be committed fails its node', () => {
   const huge = 'x'.repeat(17_000_000)
   const next: NodeDefinition = ({ input }: NodeContext<unknown>) => ({ data: input })
   test.each<[what: string, last: boolean]>([
@@ -94,12 +97,12 @@ describe('an end that cannot be committed is a failure of its node', () => {
         return { data: huge, ui: { message: 'There.' } }
       }
       const node = { run, retry: { attempts: 3 }, onError: { continue: 'small' } }
-      const play = await Play.of(last ? single(node) : inRow({ node, next }))
+      const play = await Play.of(last ? single(node) : sequence({ node, next }))
       expect(await play.result()).toMatchObject({ status: 'completed', output: 'small', text: '' })
       expect(ran).toBe(1)
       await play.log()
       const stopped = { run, retry: { attempts: 3 } }
-      const other = await Play.of(last ? single(stopped) : inRow({ node: stopped, next }))
+      const other = await Play.of(last ? single(stopped) : sequence({ node: stopped, next }))
       const code = last ? 'validation_failed' : 'hook_result_too_large'
       expect(await other.result()).toMatchObject({ status: 'failed', error: { code } })
     },
@@ -129,8 +132,8 @@ describe('an end that cannot be committed is a failure of its node', () => {
   })
 })
 
-test('law 10: a last node without data gives the run no output, whatever it had received', async () => {
-  const own = inRow({
+test('law 10: a last node without data gives no output, even if it had input', async () => {
+  const own = sequence({
     first: () => ({ data: { card: '4242' } }),
     last: () => ({ ui: { message: 'Paid.' } }),
   })
@@ -140,10 +143,10 @@ test('law 10: a last node without data gives the run no output, whatever it had 
 })
 
 describe('ui', () => {
-  test('a message is said once, after what the node has said, and blanks are none', async () => {
-    const own = inRow({
+  test('writes a message once, after the other text of the node, and ignores a blank one', async () => {
+    const own = sequence({
       first: async () => {
-        await useInterrupt(say('One?'))
+        await useInterrupt(textInterrupt('One?'))
         return { ui: { message: 'First.' } }
       },
       second: () => ({ ui: { message: '  \n' } }),
@@ -162,7 +165,7 @@ describe('ui', () => {
     await play.log()
   })
 
-  test('who says what a model has streamed is warned, and only then', async () => {
+  test('warns if ui.message repeats streamed text', async () => {
     const node = (emit: boolean, isSame = true): NodeDefinition => ({
       run: async () => {
         const { text } = await useReason({ model: scriptedModel([{ text: 'Hello.' }]), input: 'Go.', emit })
@@ -179,7 +182,7 @@ describe('ui', () => {
     }
   })
 
-  test('what an output is checked by says nothing of what a node may show', async () => {
+  test('allows ui independent of the output schema', async () => {
     const model = scriptedModel([{ text: '{"n":1}' }])
     const own = single(async () => {
       const { output } = await useReason({ model, input: 'Go.', outputSchema: z.object({ n: z.number() }) })

@@ -1,4 +1,4 @@
-// Runs of workflows as a test plays them: on stores in memory and in a file, with answers, restarts and the log at the end.
+// Plays runs of workflows in tests: with stores in memory and on disk, answers, restarts and the log at the end.
 
 import { type LogStore, memoryStore } from '@millrace/log'
 import type { Entry, Json, View } from '@millrace/protocol'
@@ -17,8 +17,8 @@ import { type LoggedMessage, recordingLogger } from '../agent/play.fixture.ts'
 const SESSION = 's'
 const RUN = 'r'
 
-/** Where runs are played: the name, and what gives one more handle of the store. */
-export const PLACES: readonly (readonly [name: string, open: () => Promise<() => LogStore>])[] = [
+/** Stores to play on: the name, and a function that opens another handle. */
+export const STORES: readonly (readonly [name: string, open: () => Promise<() => LogStore>])[] = [
   [
     'in memory',
     async () => {
@@ -42,7 +42,7 @@ export interface PlayOptions {
   readonly start?: Partial<StartWorkflowOptions>
 }
 
-/** One run of a workflow, whichever process has it. */
+/** One run of a workflow across processes. */
 export class Play {
   readonly logged: LoggedMessage[]
   runtime: Runtime
@@ -68,40 +68,40 @@ export class Play {
         ...options,
       } as Partial<RuntimeOptions>)
     const runtime = renew()
-    const asked = { session: SESSION, runId: RUN, input: 'Go.', ...start, workflow: own }
-    const run = await runtime.start(asked as StartWorkflowOptions)
+    const pendingIds = { session: SESSION, runId: RUN, input: 'Go.', ...start, workflow: own }
+    const run = await runtime.start(pendingIds as StartWorkflowOptions)
     return new Play(runtime, run, logged, renew)
   }
 
-  /** The result once the run has ended or nothing of it can go on. */
+  /** The result when the run ended or cannot continue. */
   result(): Promise<RunResult> {
     return this.run.result()
   }
 
-  /** The questions that wait, by the ends of their ids. */
+  /** Pending interrupts, by the ends of their ids. */
   async asked(): Promise<string[]> {
     const { pendings } = await this.result()
     return pendings.map(({ id }) => id.slice(`${RUN}::`.length)).sort()
   }
 
-  /** Answers a question by the end of its id, as in `1.node.1/useInterrupt:id.1`. */
+  /** Answers an interrupt by the end of its id, as in `1.node.1/useInterrupt:id.1`. */
   answer(id: string, response: Json, runtime = this.runtime): Promise<Answered> {
     return runtime.answer(SESSION, { kind: 'interrupt', id: `${RUN}::${id}`, response })
   }
 
-  /** The code with which an answer is refused. */
-  refusal(id: string, response: Json): Promise<string> {
+  /** The error code of a rejected answer. */
+  answerError(id: string, response: Json): Promise<string> {
     return codeOf(this.answer(id, response))
   }
 
-  /** Another process goes on: it has the log, and nothing else. */
+  /** Continues in another process, which has only the log. */
   async restart(): Promise<void> {
     await this.runtime.close()
     this.runtime = this.#renew()
     this.run = this.runtime.run(SESSION, RUN)
   }
 
-  /** The log, in which nothing breaks the protocol. */
+  /** The log. Fails if it violates the protocol. */
   log(): Promise<Entry[]> {
     return soundLog(this.runtime, SESSION)
   }
@@ -111,23 +111,24 @@ export class Play {
   }
 }
 
-/** A workflow of nodes in a row. */
-export function inRow(nodes: Readonly<Record<string, NodeDefinition>>, more: object = {}): Workflow {
+/** A workflow with nodes in sequence. */
+export function sequence(nodes: Readonly<Record<string, NodeDefinition>>, more: object = {}): Workflow {
   const names = Object.keys(nodes)
   return wired(nodes, [['start', names[0]], ...names.map((name, index) => [name, names[index + 1] ?? 'end'])], more)
 }
 
-/** A workflow whose edges no compiler looks at. */
+/** A workflow without compile-time checks of its edges. */
 export function wired(nodes: Readonly<Record<string, NodeDefinition>>, edges: unknown, more: object = {}): Workflow {
   const definition = { id: 'own', ...more, nodes, edges: edges as readonly EdgeDefinition[] }
   return workflow(definition as never) as Workflow
 }
 
-/** A workflow of one node. */
-export const single = (node: NodeDefinition, more: object = {}): Workflow => inRow({ node }, more)
+/** A workflow with one node. */
+export const single = (node: NodeDefinition, more: object = {}): Workflow => sequence({ node }, more)
 
-/** Entries as readers are given them. */
+/** Public entries. */
 export const publicOf = (log: readonly Entry[]): Entry[] => log.filter(({ internal }) => !internal)
 
-/** A question for text. */
-export const say = (question: string, more: object = {}) => ({ request: { kind: 'text', question }, ...more }) as const
+/** An interrupt for text. */
+export const textInterrupt = (question: string, more: object = {}) =>
+  ({ request: { kind: 'text', question }, ...more }) as const

@@ -1,4 +1,4 @@
-// Which way a run goes: conditions, loops and transitions to other workflows.
+// Routing of a run: conditions, loops and transitions to other workflows.
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -7,7 +7,7 @@ import type { NodeContext, NodeFunction } from '../../define/node.ts'
 import { chunksOf } from '../agent/play.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
-import { inRow, PLACES, Play, say, single, wired } from './play.fixture.ts'
+import { Play, STORES, sequence, single, textInterrupt, wired } from './play.fixture.ts'
 
 const pass: NodeFunction = () => {}
 const tells =
@@ -57,7 +57,7 @@ describe('conditions', () => {
     },
   )
 
-  test('a condition is of its own node: none that came before it counts', async () => {
+  test('uses only the condition of the current node', async () => {
     const own = wired(
       {
         first: () => ({ condition: 'special' }),
@@ -96,21 +96,21 @@ describe('loops', () => {
       more,
     )
 
-  test('an edge is taken as often as it may be, and no more', async () => {
+  test('takes an edge at most max times', async () => {
     expect(await (await Play.of(looping(4, 3))).result()).toMatchObject({ status: 'completed', output: 4 })
     const { status, error } = await (await Play.of(looping(5, 3))).result()
     expect([status, error?.code]).toEqual(['failed', 'workflow_loop'])
     expect(error?.message).toContain('work')
   })
 
-  test('a run comes to as many nodes as it may, and no more', async () => {
+  test('executes at most maxSteps nodes', async () => {
     expect(await (await Play.of(looping(10, undefined, { maxSteps: 10 }))).result()).toMatchObject({ output: 10 })
     const over = await Play.of(looping(11, undefined, { maxSteps: 10 }))
     expect(await over.result()).toMatchObject({ status: 'failed', error: { code: 'budget_steps' } })
     await over.log()
   })
 
-  test('also where workflows lead to one another', async () => {
+  test('counts steps across transitions', async () => {
     const ping = single(() => ({ transitionTo: 'pong' }), { id: 'ping', maxSteps: 20 })
     const pong = single(() => ({ transitionTo: 'ping' }), { id: 'pong', maxSteps: 20 })
     const play = await Play.of(ping, { workflows: [pong] })
@@ -118,10 +118,10 @@ describe('loops', () => {
     expect(chunksOf(await play.log(), 'transition')).toHaveLength(20)
   })
 
-  test('the cap is kept over pauses and processes', async () => {
+  test('keeps the limit across pauses and processes', async () => {
     const own = wired(
       {
-        work: async () => ({ condition: await useInterrupt(say('More?', { id: 'q' })) }),
+        work: async () => ({ condition: await useInterrupt(textInterrupt('More?', { id: 'q' })) }),
       },
       [
         ['start', 'work'],
@@ -139,15 +139,15 @@ describe('loops', () => {
   })
 })
 
-describe.each(PLACES)('transitions, %s', (_, opening) => {
+describe.each(STORES)('transitions, %s', (_, opening) => {
   const next = single(({ input, step }: NodeContext) => ({ data: { input, step } }), {
     id: 'next',
     inputSchema: z.object({ n: z.number(), note: z.string().default('none') }),
   })
 
-  test('the payload is what the other workflow is given, as its input has it; the first ends with it', async () => {
+  test('passes the payload to the other workflow, parsed by its schema, and ends the first', async () => {
     let after = 0
-    const own = inRow({
+    const own = sequence({
       first: () => ({ data: { n: 1 }, transitionTo: 'next' }),
       second: () => void after++,
     })
@@ -158,12 +158,12 @@ describe.each(PLACES)('transitions, %s', (_, opening) => {
     })
     expect(after).toBe(0)
     const log = await play.log()
-    // What it carries is private: readers are told where the run goes.
+    // The payload is private. Readers see only the target.
     expect(chunksOf(log, 'transition')).toEqual([{ type: 'transition', transitionTo: 'next' }])
     expect(chunksOf(log, 'run-finished')).toHaveLength(1)
   })
 
-  test.each([[{ n: 'one' }], [{}], ['text'], [null]])('a payload that does not fit is refused: %o', async data => {
+  test.each([[{ n: 'one' }], [{}], ['text'], [null]])('rejects a payload that does not fit: %o', async data => {
     const own = single(() => ({ data, transitionTo: 'next' }))
     const play = await Play.of(own, { open: await opening(), workflows: [next] })
     const { status, error } = await play.result()
@@ -172,9 +172,9 @@ describe.each(PLACES)('transitions, %s', (_, opening) => {
     await play.log()
   })
 
-  test('after a pause, in another process', async () => {
+  test('works after a pause, in another process', async () => {
     const own = single(async () => {
-      const answer = await useInterrupt(say('How many?', { id: 'q' }))
+      const answer = await useInterrupt(textInterrupt('How many?', { id: 'q' }))
       return { data: { n: Number(answer) }, transitionTo: 'next' }
     })
     const play = await Play.of(own, { open: await opening(), workflows: [next] })
@@ -184,11 +184,11 @@ describe.each(PLACES)('transitions, %s', (_, opening) => {
     expect(await play.result()).toMatchObject({ status: 'completed', output: { input: { n: 7 } } })
   })
 
-  test('a pause in the workflow that the run has gone on with; its names are its own', async () => {
-    const asking = inRow(
+  test('supports a pause in the second workflow with names of its own', async () => {
+    const asking = sequence(
       {
         node: async ({ input }: NodeContext<string>) => {
-          const answer = await useInterrupt(say('Second?', { id: 'q' }))
+          const answer = await useInterrupt(textInterrupt('Second?', { id: 'q' }))
           return { data: `${input} ${answer} ${useWorkflowState<string>('k')[0]}` }
         },
       },
@@ -196,7 +196,7 @@ describe.each(PLACES)('transitions, %s', (_, opening) => {
     )
     const own = single(async () => {
       useWorkflowState<string>('k')[1]('kept')
-      return { data: await useInterrupt(say('First?', { id: 'q' })), transitionTo: 'asking' }
+      return { data: await useInterrupt(textInterrupt('First?', { id: 'q' })), transitionTo: 'asking' }
     })
     const play = await Play.of(own, { open: await opening(), workflows: [asking] })
     await play.result()
@@ -208,7 +208,7 @@ describe.each(PLACES)('transitions, %s', (_, opening) => {
     await play.log()
   })
 
-  test('an unknown workflow is an error, and none is taken in its place', async () => {
+  test('rejects an unknown workflow', async () => {
     let ran = 0
     const other = single(() => void ran++, { id: 'general-chat' })
     const own = single(() => ({ transitionTo: 'nowhere' }))
@@ -223,7 +223,7 @@ describe.each(PLACES)('transitions, %s', (_, opening) => {
   })
 })
 
-test('a node in a branch cannot go on with another workflow', async () => {
+test('rejects a transition in a branch', async () => {
   const next = single(pass, { id: 'next' })
   const own = wired({ fork: pass, a: () => ({ transitionTo: 'next' }), b: pass, join: pass }, [
     ['start', 'fork'],
@@ -239,8 +239,8 @@ test('a node in a branch cannot go on with another workflow', async () => {
   expect(chunksOf(await play.log(), 'transition')).toEqual([])
 })
 
-describe('what a workflow is given', () => {
-  test('the text of the request; with an input, its data', async () => {
+describe('the input of a workflow', () => {
+  test('is the text of the request, or its data with an inputSchema', async () => {
     const text = single(({ input }: NodeContext) => ({ data: { input } }))
     expect((await (await Play.of(text)).result()).output).toEqual({ input: 'Go.' })
     const typed = single(({ input }: NodeContext) => ({ data: { input } }), {
@@ -250,13 +250,13 @@ describe('what a workflow is given', () => {
     expect((await play.result()).output).toEqual({ input: { n: 1, at: '1970-01-01T00:00:00.000Z' } })
   })
 
-  test('data beside the text of a workflow without input is there for its nodes, and is not their input', async () => {
+  test('data next to text is available to nodes, but is not their input', async () => {
     const own = single(({ input, data }: NodeContext) => ({ data: { input, data } }))
     const play = await Play.of(own, { start: { data: { n: 1 } } })
     expect((await play.result()).output).toEqual({ input: 'Go.', data: { n: 1 } })
   })
 
-  test('what does not fit is refused before any node runs', async () => {
+  test('is rejected before any node runs if it does not fit', async () => {
     let ran = 0
     const typed = single(() => void ran++, { inputSchema: z.object({ n: z.number() }) })
     for (const start of [{ data: { n: 'x' } }, {}]) {
@@ -267,9 +267,9 @@ describe('what a workflow is given', () => {
   })
 })
 
-test('session, status and transition are said at their moments', async () => {
+test('writes session, status and transition at the right time', async () => {
   const next = single({ run: tells('end'), title: 'The end' }, { id: 'next' })
-  const own = inRow({
+  const own = sequence({
     first: { run: pass, title: 'Getting ready' },
     second: () => ({ data: 'x', transitionTo: 'next' }),
   })

@@ -11,7 +11,7 @@ import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
 import { useStructuredData } from '../hooks/use-structured-data.ts'
 
-test('a workflow asks, waits, and goes on from the log', async () => {
+test('asks, waits and continues from the log', async () => {
   const done: string[] = []
   const model = scriptedModel([
     { text: '{"subject":"Hi","body":"Dear Ann, well","bullets":["a","b"]}', pieceLength: 4 },

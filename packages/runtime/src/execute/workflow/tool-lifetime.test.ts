@@ -1,4 +1,4 @@
-// Workflows as tools from their call to their end: odd ids, another workflow to go on with, a shutdown, and what is kept.
+// Workflows as tools from call to end: long ids, transitions, shutdown and stored records.
 
 import { memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
@@ -11,12 +11,12 @@ import { chunksOf } from '../agent/play.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
-import { inRow, say, single, wired } from './play.fixture.ts'
+import { sequence, single, textInterrupt, wired } from './play.fixture.ts'
 import { caller } from './tool.fixture.ts'
 
-describe('a workflow as a tool, wherever it is called', () => {
-  test('ids of calls may be as long and as odd as a log takes', async () => {
-    const asking = single(async () => ({ data: await useInterrupt(say('Well?', { id: 'i'.repeat(64) })) }), {
+describe('a workflow as a tool', () => {
+  test('supports long and unusual call ids', async () => {
+    const asking = single(async () => ({ data: await useInterrupt(textInterrupt('Well?', { id: 'i'.repeat(64) })) }), {
       id: 'asking',
     })
     const id = ' /:é%'.repeat(50)
@@ -29,9 +29,9 @@ describe('a workflow as a tool, wherever it is called', () => {
     expect(outputs).toEqual(['so'])
   })
 
-  test('it may go on with another workflow, and ask in several branches', async () => {
+  test('may transition to another workflow and ask in several branches', async () => {
     const other = single(({ input }: NodeContext<string>) => ({ data: `other ${input}` }), { id: 'other' })
-    const asks = (question: string) => async () => ({ data: await useInterrupt(say(question)) })
+    const asks = (question: string) => async () => ({ data: await useInterrupt(textInterrupt(question)) })
     const forks = wired(
       {
         first: () => ({}),
@@ -62,12 +62,12 @@ describe('a workflow as a tool, wherever it is called', () => {
     await soundLog(runtime)
   })
 
-  test('on shutdown it stops at its next commit, and another process goes on from there', async () => {
+  test('stops at its next commit on shutdown, and another process continues', async () => {
     const store = memoryStore()
     const held = gate()
     const began = gate()
     const done: string[] = []
-    const walks = inRow(
+    const walks = sequence(
       {
         first: async () => {
           await useStep('first', async () => {
@@ -94,7 +94,7 @@ describe('a workflow as a tool, wherever it is called', () => {
     expect(chunksOf(log, 'step-discarded')).toEqual([])
   })
 
-  test('what its hooks gave is not kept when it has ended', async () => {
+  test('keeps no hook results after its end', async () => {
     const large = single(
       async () => {
         const [, setState] = useWorkflowState('large', '')

@@ -1,4 +1,4 @@
-// Workflows as tools that wait for a person: for an answer, an approval, or until a stop.
+// Workflows as tools that wait for a person: for a response, an approval, or until a stop.
 
 import { describe, expect, test } from 'vitest'
 import { approve, ask, begin, call, callsIn, counted, saidIn, scripted, soundLog } from '../../api/people.fixture.ts'
@@ -9,17 +9,17 @@ import { chunksOf, recordingModel } from '../agent/play.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useStep } from '../hooks/use-step.ts'
-import { inRow, say, single } from './play.fixture.ts'
-import { caller, parrot } from './tool.fixture.ts'
+import { sequence, single, textInterrupt } from './play.fixture.ts'
+import { caller, echoWorkflow } from './tool.fixture.ts'
 
 describe('a workflow as a tool', () => {
-  test('its questions pause the whole run, and another process goes on with the answer', async () => {
+  test('pauses the whole run for an interrupt, and another process continues', async () => {
     const done: string[] = []
-    const asking = inRow(
+    const asking = sequence(
       {
         first: async () => {
           await useStep('once', () => void done.push('step'))
-          const tone = await useInterrupt(say('Which tone?', { id: 'tone' }))
+          const tone = await useInterrupt(textInterrupt('Which tone?', { id: 'tone' }))
           return { data: tone }
         },
         last: ({ input }: NodeContext<string>) => ({ data: `In ${input}.` }),
@@ -46,8 +46,8 @@ describe('a workflow as a tool', () => {
     await soundLog(runtime)
   })
 
-  test('approval of the call itself is asked before it begins', async () => {
-    const careful = subAgent(parrot, { name: 'careful', approval: ({ prompt }) => prompt.startsWith('do') })
+  test('requests approval of the call before it starts', async () => {
+    const careful = subAgent(echoWorkflow, { name: 'careful', approval: ({ prompt }) => prompt.startsWith('do') })
     const own = caller(careful, [ask('careful', 'c1'), ask('careful', 'c2', 'be')])
     const { runtime, run } = await begin(own)
     expect(await run.result()).toMatchObject({ status: 'paused' })
@@ -57,12 +57,12 @@ describe('a workflow as a tool', () => {
     expect((await callsIn(runtime))['c1']?.output).toBe('do c1!')
   })
 
-  test('while it waits its siblings go on, and looking at it again starts none of its code', async () => {
+  test('lets siblings continue while it waits, without running its code again', async () => {
     let starts = 0
     const asking = single(
       async () => {
         starts++
-        return { data: await useInterrupt(say('Well?')) }
+        return { data: await useInterrupt(textInterrupt('Well?')) }
       },
       { id: 'asking' },
     )
@@ -104,9 +104,9 @@ describe('a workflow as a tool', () => {
     await soundLog(runtime)
   })
 
-  test('a stop ends it, with what works for it, on the lanes on which they began', async () => {
+  test('ends on a stop with its sub-agents, on their own lanes', async () => {
     const { model } = recordingModel([{ calls: [ask('inner', 'k1')] as never }, { text: 'ok' }])
-    const inner = single(async () => ({ data: await useInterrupt(say('Well?')) }), { id: 'inner' })
+    const inner = single(async () => ({ data: await useInterrupt(textInterrupt('Well?')) }), { id: 'inner' })
     const outer = single(
       async () => ({ data: (await useReason({ model, input: 'Ask', id: 'asks', subAgents: [inner] })).text }),
       { id: 'outer' },

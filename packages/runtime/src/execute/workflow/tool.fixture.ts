@@ -1,12 +1,12 @@
-// Workflows as tools: one that is called, and an agent that calls them.
+// Workflows as tools: a workflow, and an agent that calls workflows.
 
 import { scripted } from '../../api/people.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
 import type { subAgent } from '../../define/sub-agent.ts'
 import { type Workflow, workflow } from '../../define/workflow.ts'
 
-/** A workflow that says what it was told. */
-export const parrot = workflow({
+/** A workflow that returns its input. */
+export const echoWorkflow = workflow({
   id: 'parrot',
   nodes: { say: ({ input }: NodeContext<string>) => ({ data: `${input}!` }) },
   edges: [
@@ -15,6 +15,6 @@ export const parrot = workflow({
   ],
 })
 
-/** An agent that makes one call, and says that it is done. */
+/** An agent that makes one call and then ends. */
 export const caller = (of: Workflow | ReturnType<typeof subAgent>, calls: readonly object[], more = {}) =>
   scripted('parent', [{ calls: calls as never }, { text: 'Done.' }], { subAgents: [of as never], ...more }).agent

@@ -1,4 +1,4 @@
-// Workflows as tools: an agent, or a model that a workflow asks, calls one, and it works for the call in the same run.
+// Workflows as tools of an agent or of a model in a workflow: they run for the call in the same run.
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -11,8 +11,8 @@ import { scriptedModel } from '../../model/scripted-model.ts'
 import { chunksOf, recordingModel } from '../agent/play.fixture.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useNodeState, useWorkflowState } from '../hooks/use-state.ts'
-import { inRow, Play, single } from './play.fixture.ts'
-import { caller, parrot } from './tool.fixture.ts'
+import { Play, sequence, single } from './play.fixture.ts'
+import { caller, echoWorkflow } from './tool.fixture.ts'
 
 const trip = workflow({
   id: 'trip',
@@ -32,7 +32,7 @@ const trip = workflow({
 })
 
 describe('a workflow as a tool', () => {
-  test('is told to the model by its id or another name, with the schema of its input, or a prompt', async () => {
+  test('is presented to the model with its name and the schema of its input, or a prompt', async () => {
     const { model, modelCalls } = recordingModel([{ text: 'Done.' }])
     const other = subAgent(trip, {
       name: 'weekend',
@@ -40,7 +40,7 @@ describe('a workflow as a tool', () => {
       inputSchema: z.object({ city: z.string() }),
       prompt: ({ city }) => ({ city, days: '2' }),
     })
-    const { run } = await begin(agent({ name: 'parent', model, subAgents: [trip, parrot, other] }))
+    const { run } = await begin(agent({ name: 'parent', model, subAgents: [trip, echoWorkflow, other] }))
     await run.result()
     expect(modelCalls[0]?.tools).toMatchObject([
       { type: 'function', name: 'trip', inputSchema: { properties: { city: {}, days: { type: 'string' } } } },
@@ -49,7 +49,7 @@ describe('a workflow as a tool', () => {
     ])
   })
 
-  test('works for the call in the same run: its own id, lane, message and steps; its output is that of the call', async () => {
+  test("runs in the same run with its own id, lane, message and steps, and its output is the call's output", async () => {
     const own = scripted(
       'parent',
       [
@@ -65,7 +65,7 @@ describe('a workflow as a tool', () => {
       {
         subAgents: [
           trip as Workflow,
-          parrot,
+          echoWorkflow,
           subAgent(trip, {
             name: 'weekend',
             inputSchema: z.object({ city: z.string() }),
@@ -103,18 +103,18 @@ describe('a workflow as a tool', () => {
       ['main/c1', 'plan', 1],
       ['main/c1', 'book', 2],
     ])
-    // It names no session again, and its output is not the run's.
+    // It writes no session chunk, and its output is not the run's.
     expect(chunksOf(log, 'session')).toEqual([])
     expect(chunksOf(log, 'output')).toEqual([])
   })
 
-  test('where its last node has no data, the call is told its words, or nothing', async () => {
+  test('returns its text, or null, if its last node has no data', async () => {
     const secret = () => ({ data: 'secret' })
-    const says = inRow(
+    const says = sequence(
       { secret, first: () => ({ ui: { message: 'One. ' } }), last: () => ({ ui: { message: 'Two.' } }) },
       { id: 'says' },
     )
-    const silent = inRow({ secret, last: () => {} }, { id: 'silent' })
+    const silent = sequence({ secret, last: () => {} }, { id: 'silent' })
     const calls = [ask('says', 'c1', 'Go.'), ask('silent', 'c2', 'Go.')]
     const { runtime, run } = await begin(caller(says, calls, { subAgents: [says, silent] }))
     await run.result()
@@ -122,7 +122,7 @@ describe('a workflow as a tool', () => {
     expect([c1?.output, c2?.output]).toEqual(['One. Two.', null])
   })
 
-  test('state is its own: what another call of it has set, or the workflow that calls it, it does not see', async () => {
+  test('has its own state, separate from other calls and from its caller', async () => {
     const counter = single(
       () => {
         const [count, setCount] = useWorkflowState('count', 0)
@@ -135,7 +135,7 @@ describe('a workflow as a tool', () => {
     )
     const model = scriptedModel([{ calls: [ask('counter', 'k1'), ask('counter', 'k2')] as never }, { text: 'Done.' }])
     const play = await Play.of(
-      inRow({
+      sequence({
         first: async () => {
           const [, setCount] = useWorkflowState('count', 0)
           setCount(7)
@@ -161,7 +161,7 @@ describe('a workflow as a tool', () => {
     await play.log()
   })
 
-  test('what it fails with is the outcome of the call, and the agent goes on', async () => {
+  test('reports a failure as the outcome of the call, and the agent continues', async () => {
     const broken = single(
       () => {
         throw new Error('secret')
@@ -179,7 +179,7 @@ describe('a workflow as a tool', () => {
     expect(logged.some(({ message }) => message === 'a sub-agent failed')).toBe(true)
   })
 
-  test('an input that does not fit is refused before it begins, also where only the workflow can tell', async () => {
+  test('rejects an invalid input before it starts, also if only the workflow validates it', async () => {
     const loose = subAgent(trip, { name: 'loose', inputSchema: z.object({ city: z.string() }) })
     const own = scripted(
       'parent',
@@ -195,7 +195,7 @@ describe('a workflow as a tool', () => {
     expect(chunksOf(log, 'subagent-start').map(({ toolCallId }) => toolCallId)).toEqual(['c2'])
   })
 
-  test('its budgets are its own: steps, tokens and time, and those of whom it works for', async () => {
+  test('has its own limits of steps, tokens and time, and those of its callers', async () => {
     const loop = workflow({
       id: 'loop',
       maxSteps: 3,
@@ -232,7 +232,7 @@ describe('a workflow as a tool', () => {
     expect(c2?.errorText).toMatch(/workflow greedy has used 20 tokens/)
   })
 
-  test('one that no model could be told of is refused where it is made', () => {
+  test('throws when it is defined if it cannot be presented to a model', () => {
     const odd = { '~standard': { version: 1, vendor: 'own', validate: (value: unknown) => ({ value }) } } as const
     const own = single(() => {}, { id: 'own', inputSchema: odd })
     expect(() => subAgent(own)).toThrow(/tool own: inputSchema/)

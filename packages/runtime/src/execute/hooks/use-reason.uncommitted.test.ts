@@ -1,4 +1,4 @@
-// What a try of a node came to and no commit holds: it is not there for the next try, and yet it counts.
+// Results of an attempt of a node that are not committed: the next attempt does not see them, but their usage counts.
 
 import { type LogStore, memoryStore } from '@millrace/log'
 import { expect, test } from 'vitest'
@@ -16,7 +16,7 @@ import { useStep } from './use-step.ts'
 const usage = { input: 10, output: 5 }
 const inputsOf = ({ inputTokens }: { readonly inputTokens?: number } = {}): number => inputTokens ?? 0
 
-/** A schema that tells when somebody looks at it. */
+/** A schema that calls back when it is used. */
 function seen(schema: z.ZodType, look: () => void): Schema {
   return {
     get '~standard'() {
@@ -26,13 +26,13 @@ function seen(schema: z.ZodType, look: () => void): Schema {
   } as Schema
 }
 
-/** A store whose appends can be held up. */
+/** A store whose appends can be held. */
 function holding() {
   const inner = memoryStore()
   let held: Promise<void> | undefined
-  const append: LogStore['append'] = async (...given) => {
+  const append: LogStore['append'] = async (...returned) => {
     await held
-    return inner.append(...given)
+    return inner.append(...returned)
   }
   const store = new Proxy(inner, {
     get(target, name) {
@@ -44,7 +44,7 @@ function holding() {
   return { store, hold: (until: Promise<void>) => (held = until) }
 }
 
-test('law 3: a first pass whose commit did not come is not kept: what the person is asked is in the log, and is what they answer', async () => {
+test('law 3: does not reuse a first pass whose commit failed: the person answers the logged request', async () => {
   const { store, hold } = holding()
   const asks = gate()
   const over = gate()
@@ -63,13 +63,13 @@ test('law 3: a first pass whose commit did not come is not kept: what the person
         },
   )
   const requestSchema = seen(z.object({ kind: z.literal('text'), question: z.string() }), () => {
-    // Asked for when the answer is there; before that nobody has answered.
+    // Evaluated when the response is there.
     if (tries !== 1 || modelCalls.length === 0 || isAnswered) return
     isAnswered = true
     hold(over.opened)
     asks.open()
   })
-  // Looked at again when the question is asked: then the first pass is over.
+  // Evaluated when the interrupt is requested, after the first pass.
   const responseSchema = seen(z.string(), () => isAnswered && fails.open())
   const own = single({
     retry: { attempts: 2 },
@@ -84,7 +84,7 @@ test('law 3: a first pass whose commit did not come is not kept: what the person
           outputSchema: z.object({ subject: z.string() }),
           interrupt: { requestSchema, responseSchema },
         }),
-        // Its commit is under way when the question is to be asked, which so has to wait.
+        // Its commit is in flight when the interrupt is requested, so the interrupt waits.
         useStep('slow', () => (isFirst ? asks.opened : undefined)),
         isFirst && fails.opened.then(() => Promise.reject(new Error('the node fails'))),
       ])
@@ -109,7 +109,7 @@ test('law 3: a first pass whose commit did not come is not kept: what the person
   await play.log()
 })
 
-test('a model call whose commit did not come is no step of the result', async () => {
+test('does not count a model call whose commit failed as a step', async () => {
   const controller = new AbortController()
   let tries = 0
   const own = single({
@@ -119,7 +119,7 @@ test('a model call whose commit did not come is no step of the result', async ()
       const look = tool({
         name: 'look',
         inputSchema: z.object({}),
-        // Asked just before the commit.
+        // Called just before the commit.
         approval: () => {
           if (tries === 1) controller.abort()
           return false

@@ -8,12 +8,12 @@ import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
-import { inRow, say, wired } from './play.fixture.ts'
+import { sequence, textInterrupt, wired } from './play.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r'
 
-/** Lets a run wait in one process, and go on with other code of the same version in another. */
+/** Pauses a run in one process and continues it with other code of the same version in another. */
 async function changed(before: Workflow, after: Workflow) {
   const store = memoryStore()
   const first = testRuntime({ store, workflows: [before] })
@@ -28,16 +28,16 @@ async function changed(before: Workflow, after: Workflow) {
 }
 
 const done: string[] = []
-/** A hook, by a letter: `a` to `c` and `z` are steps by their ids, `s` reads state, `q` asks, `@` asks without an id. */
+/** A hook by letter: `a` to `c` and `z` are steps by id, `s` reads state, `q` asks, `@` asks without an id. */
 const hooks: Readonly<Record<string, () => unknown>> = {
   ...Object.fromEntries([...'abcz'].map(id => [id, () => useStep(id, () => void done.push(id))])),
   s: () => useWorkflowState('s'),
-  q: () => useInterrupt(say('Well?', { id: 'q' })),
-  p: () => useInterrupt(say('Well?', { id: 'p' })),
-  '@': () => useInterrupt(say('Well?')),
+  q: () => useInterrupt(textInterrupt('Well?', { id: 'q' })),
+  p: () => useInterrupt(textInterrupt('Well?', { id: 'p' })),
+  '@': () => useInterrupt(textInterrupt('Well?')),
 }
 
-/** A node that calls hooks one after the other. */
+/** A node that calls hooks in sequence. */
 const row =
   (letters: string): NodeDefinition =>
   async () => {
@@ -45,7 +45,7 @@ const row =
     return { data: letters }
   }
 
-describe('code that is not what it was when the run came there', () => {
+describe('code that changed while the run was in the node', () => {
   test.each<[what: string, before: string, after: string, problem: string]>([
     ['calls a hook more before others', 'abq', 'zabq', 'it calls 1.node.1/useStep:z.1 before 1.node.1/useStep:a.1'],
     ['calls a hook more between others', 'abq', 'azbq', 'it calls 1.node.1/useStep:z.1 before 1.node.1/useStep:b.1'],
@@ -59,25 +59,25 @@ describe('code that is not what it was when the run came there', () => {
     ['asks no more, and does something', 'aq', 'az', 'it calls 1.node.1/useStep:z.1 before 1.node.1/useInterrupt:q.1'],
   ])('%s', async (_, before, after, problem) => {
     done.length = 0
-    const { message, ...other } = await changed(inRow({ node: row(before) }), inRow({ node: row(after) }))
+    const { message, ...other } = await changed(sequence({ node: row(before) }), sequence({ node: row(after) }))
     expect(other).toEqual({ status: 'failed', code: 'workflow_changed', output: undefined })
     expect(message).toContain(problem)
     expect(message).toContain('node node')
-    // Nothing of what it does new is done.
+    // No new work is done.
     expect(done).toEqual([...before].filter(letter => /[a-c]/.test(letter)))
   })
 
-  test('calls another kind of hook in the place of one without an id', async () => {
-    const own: NodeDefinition = async () => ({ data: await useInterrupt(say('Well?')) })
+  test('fails for another kind of hook without an id', async () => {
+    const own: NodeDefinition = async () => ({ data: await useInterrupt(textInterrupt('Well?')) })
     const model = recordingModel([{ text: 'Hello' }])
     const after: NodeDefinition = async () => ({ data: (await useReason({ model: model.model, input: 'Hi' })).text })
-    const { message, code } = await changed(inRow({ node: own }), inRow({ node: after }))
+    const { message, code } = await changed(sequence({ node: own }), sequence({ node: after }))
     expect(code).toBe('workflow_changed')
     expect(message).toContain('it calls useReason where it called useInterrupt before')
     expect(model.modelCalls).toEqual([])
   })
 
-  test('comes no further by catching that', async () => {
+  test('fails even if the node catches the error', async () => {
     done.length = 0
     const node: NodeDefinition = async () => {
       await Promise.resolve(hooks['z']?.()).catch(() => {})
@@ -85,14 +85,17 @@ describe('code that is not what it was when the run came there', () => {
       await Promise.resolve(hooks['q']?.()).catch(() => {})
       return { data: 'done' }
     }
-    const { code, output } = await changed(inRow({ node: row('aq') }), inRow({ node }))
+    const { code, output } = await changed(sequence({ node: row('aq') }), sequence({ node }))
     expect({ code, output }).toEqual({ code: 'workflow_changed', output: undefined })
     expect(done).toEqual(['a'])
   })
 
-  test('has the node no more that the run is in', async () => {
-    const gone = await changed(inRow({ node: row('q') }), inRow({ other: row('q') }))
-    expect(gone).toMatchObject({ code: 'workflow_changed', message: expect.stringContaining('no node node any more') })
+  test('fails if the node was removed', async () => {
+    const gone = await changed(sequence({ node: row('q') }), sequence({ other: row('q') }))
+    expect(gone).toMatchObject({
+      code: 'workflow_changed',
+      message: expect.stringContaining('does not have the node node any more'),
+    })
   })
 
   const fork = (heads: string[], join: string) => [
@@ -121,11 +124,11 @@ describe('code that is not what it was when the run came there', () => {
     const before = wired({ ...inFork, d: row('') }, fork(['b', 'c'], 'd'))
     const { code, message } = await changed(before, wired(nodes, edges))
     expect(code).toBe('workflow_changed')
-    expect(message).toContain('the edges are not what they were')
+    expect(message).toContain('the edges have changed since')
     expect(done).toEqual([])
   })
 
-  test('has other edges since before the run came to its branches: those are what they were', async () => {
+  test('continues if the edges had changed before the run entered the fork', async () => {
     const store = memoryStore()
     const nodes = { a: row('q'), b: row('q'), c: row(''), d: row('') }
     const own = wired(nodes, fork(['b', 'c'], 'd'))
@@ -141,8 +144,10 @@ describe('code that is not what it was when the run came there', () => {
     expect(await runtime.run(SESSION, RUN).result()).toMatchObject({ status: 'completed' })
   })
 
-  test('has the edge no more that the run would go on by', async () => {
-    const node: NodeDefinition = async () => ({ condition: String(await useInterrupt(say('Well?', { id: 'q' }))) })
+  test('fails if the edge of the run was removed', async () => {
+    const node: NodeDefinition = async () => ({
+      condition: String(await useInterrupt(textInterrupt('Well?', { id: 'q' }))),
+    })
     const edges = (when: string) => [
       ['start', 'node'],
       ['node', 'end', { when: 'no' }],
@@ -153,14 +158,17 @@ describe('code that is not what it was when the run came there', () => {
     const { code, message } = await changed(wired(nodes, edges('yes')), wired(nodes, edges('perhaps')))
     expect(code).toBe('workflow_changed')
     expect(message).toContain('the condition yes')
-    // Where it never was there, the node is to blame.
+    // If the edge never existed, the node is to blame.
     const never = await changed(wired(nodes, edges('perhaps')), wired(nodes, edges('perhaps')))
     expect(never.code).toBe('workflow_no_way')
   })
 
-  test('is fine where only what comes later is another', async () => {
+  test('continues if only later code changed', async () => {
     done.length = 0
-    const { status, output } = await changed(inRow({ node: row('abq'), last: row('') }), inRow({ node: row('abqz') }))
+    const { status, output } = await changed(
+      sequence({ node: row('abq'), last: row('') }),
+      sequence({ node: row('abqz') }),
+    )
     expect({ status, output }).toEqual({ status: 'completed', output: 'abqz' })
     expect(done).toEqual(['a', 'b', 'z'])
   })

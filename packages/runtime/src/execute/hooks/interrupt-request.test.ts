@@ -1,4 +1,4 @@
-// An answer is to the question that a person was shown, and may be null; and there is a bound to what is asked.
+// A response belongs to the request that the person saw, and may be null. Requests have limits.
 
 import { memoryStore } from '@millrace/log'
 import { MAX_PENDINGS } from '@millrace/log/internal'
@@ -7,7 +7,7 @@ import { z } from 'zod'
 import { testRuntime, until } from '../../api/test-runtime.fixture.ts'
 import type { Workflow } from '../../define/workflow.ts'
 import { chunksOf } from '../agent/play.fixture.ts'
-import { Play, say, single } from '../workflow/play.fixture.ts'
+import { Play, single, textInterrupt } from '../workflow/play.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useStep } from './use-step.ts'
 
@@ -18,11 +18,11 @@ const erase = { request: { kind: 'choice', question: 'Erase it?', options: optio
 const asks = (options: object, isThenWaiting = false): Workflow =>
   single(async () => {
     const answer = await useInterrupt({ id: 'q', ...options } as never)
-    if (isThenWaiting) await useInterrupt(say('And then?', { id: 'then' }))
+    if (isThenWaiting) await useInterrupt(textInterrupt('And then?', { id: 'then' }))
     return { data: answer }
   })
 
-/** Lets code ask, and other code of the same version go on: with the answer to come, or with one that was given before. */
+/** Runs code that asks, then other code of the same version, before or after the response. */
 async function changed(before: object, after: object, isAnswered: boolean, response: unknown = 'yes') {
   const store = memoryStore()
   const own = asks(before, isAnswered)
@@ -45,7 +45,7 @@ describe.each([
   test.each<[what: string, before: object, after: object, response: unknown]>([
     ['another text', keep, erase, 'yes'],
     ['other options', keep, { request: { ...keep.request, options: optionsOf('yes', 'erase') } }, 'yes'],
-    ['another kind', keep, say('Keep it?'), 'yes'],
+    ['another kind', keep, textInterrupt('Keep it?'), 'yes'],
     [
       'another form',
       { request: { kind: 'form' }, responseSchema: z.object({ a: z.string() }) },
@@ -55,17 +55,17 @@ describe.each([
   ])('is not answered to other code: %s', async (_, before, after, response) => {
     const { message, ...end } = await changed(before, after, isAnswered, response)
     expect(end).toEqual({ status: 'failed', code: 'workflow_changed', output: undefined })
-    expect(message).toContain('useInterrupt asks another question than the one that a person was shown')
+    expect(message).toContain('useInterrupt asks another question than the person was shown')
   })
 
-  test('is the same, though its options hold more for the code, and what goes along has changed', async () => {
+  test('stays the same with other data in options and meta', async () => {
     const more = { request: { ...keep.request, options: optionsOf('yes', 'no').map(one => ({ ...one, own: 1 })) } }
     const end = await changed(keep, { ...more, meta: { page: 2 }, timeout: 60_000 }, isAnswered)
     expect(end).toMatchObject({ status: 'completed', output: 'yes' })
   })
 })
 
-test('code that catches it does not go on with the answer to another question', async () => {
+test('does not continue with the response to another question, even if the error is caught', async () => {
   const store = memoryStore()
   const play = await Play.of(asks(keep), { open: () => store })
   await play.result()
@@ -78,13 +78,13 @@ test('code that catches it does not go on with the answer to another question', 
   expect(await next.run('s', 'r').result()).toMatchObject({ status: 'failed', error: { code: 'workflow_changed' } })
 })
 
-test('a try that asks something else than the one before drops that question, and asks its own', async () => {
+test('drops a different request of an earlier attempt and asks its own', async () => {
   let tries = 0
   const own = single({
     retry: { attempts: 2, backoff: { first: 1 } },
     run: async () => {
       const nth = ++tries
-      const asking = useInterrupt(say(nth === 1 ? 'Before?' : 'After?', { id: 'q' }))
+      const asking = useInterrupt(textInterrupt(nth === 1 ? 'Before?' : 'After?', { id: 'q' }))
       const failing = useStep('fail', async () => {
         if (nth > 1) return
         await until(play.run, 'interrupt')
@@ -104,10 +104,10 @@ test('a try that asks something else than the one before drops that question, an
   ])
 })
 
-describe('null', () => {
+describe('null responses', () => {
   const nullable = { request: { kind: 'form' }, responseSchema: z.object({ a: z.string() }).nullable() }
 
-  test('is an answer where the form takes it, now and when it comes from the log', async () => {
+  test('are accepted if the form allows null, live and on replay', async () => {
     const play = await Play.of(asks({ ...nullable, timeout: 60_000 }, true))
     expect(await play.asked()).toEqual([Q])
     await play.answer(Q, null)
@@ -118,22 +118,22 @@ describe('null', () => {
     expect(chunksOf(await play.log(), 'interrupt')).toHaveLength(2)
   })
 
-  test('is no answer where the form does not take it', async () => {
+  test('are rejected if the form does not allow null', async () => {
     const play = await Play.of(asks({ request: { kind: 'form' }, responseSchema: z.object({ a: z.string() }) }))
     await play.result()
-    expect(await play.refusal(Q, null)).toBe('answer_invalid')
+    expect(await play.answerError(Q, null)).toBe('answer_invalid')
     expect(await play.asked()).toEqual([Q])
   })
 })
 
-describe('bounds', () => {
+describe('limits', () => {
   const codeIn = (error: unknown) => (error as { code: string }).code
   const all = (count: number) => Array.from({ length: count }, (_, n) => `q${n}`)
 
-  test('more questions at a time than a run may wait for: the one too many throws in its node, and the others wait', async () => {
+  test('throws for the request that exceeds the maximum, and the others wait', async () => {
     const caught: string[] = []
     const asking = async (id: string) => {
-      await useInterrupt(say('Well?', { id })).catch((error: Error) => void caught.push(error.message))
+      await useInterrupt(textInterrupt('Well?', { id })).catch((error: Error) => void caught.push(error.message))
     }
     const own = single(async () => void (await Promise.all(all(MAX_PENDINGS + 1).map(asking))))
     const play = await Play.of(own)
@@ -141,16 +141,18 @@ describe('bounds', () => {
     expect(caught).toEqual(['useInterrupt: a run may wait for 256 answers at most: ask fewer at a time'])
   })
 
-  test('it fails the node by a code of its own', async () => {
+  test('fails the node with its own code', async () => {
     const asking = all(MAX_PENDINGS + 1)
-    const own = single(async () => void (await Promise.all(asking.map(id => useInterrupt(say('Well?', { id }))))))
+    const own = single(
+      async () => void (await Promise.all(asking.map(id => useInterrupt(textInterrupt('Well?', { id }))))),
+    )
     const play = await Play.of(own)
     expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'interrupt_too_many' }, pendings: [] })
   })
 
-  test('a question that is too large is called so', async () => {
+  test('reports a request that is too large', async () => {
     const own = single(async () => {
-      const long = await useInterrupt(say('x'.repeat(2_000_000))).catch(error => error)
+      const long = await useInterrupt(textInterrupt('x'.repeat(2_000_000))).catch(error => error)
       return { data: [codeIn(long), (long as Error).message] }
     })
     const play = await Play.of(own)

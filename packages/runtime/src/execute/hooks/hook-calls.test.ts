@@ -1,4 +1,4 @@
-// Where hooks may be called, and how they are told apart.
+// Where hooks may be called, and how they are identified.
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -7,7 +7,7 @@ import { gate } from '../../api/test-runtime.fixture.ts'
 import { tool } from '../../define/tool.ts'
 import { settled } from '../../drive/clock.fixture.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
-import { inRow, Play, say, single } from '../workflow/play.fixture.ts'
+import { Play, sequence, single, textInterrupt } from '../workflow/play.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useReason } from './use-reason.ts'
 import { useRuntimeContext } from './use-runtime-context.ts'
@@ -16,7 +16,7 @@ import { useStep } from './use-step.ts'
 import { useStructuredData } from './use-structured-data.ts'
 
 const HOOKS: readonly (readonly [string, () => unknown])[] = [
-  ['useInterrupt', () => useInterrupt(say('One?'))],
+  ['useInterrupt', () => useInterrupt(textInterrupt('One?'))],
   ['useStep', () => useStep('a', () => 1)],
   ['useNodeState', () => useNodeState(1)],
   ['useWorkflowState', () => useWorkflowState('k', 1)],
@@ -24,7 +24,7 @@ const HOOKS: readonly (readonly [string, () => unknown])[] = [
   ['useRuntimeContext', () => useRuntimeContext()],
 ]
 
-/** What a hook throws, at once or later. */
+/** The error message of a hook, thrown or rejected. */
 const thrownBy = async (code: () => unknown): Promise<string> => {
   try {
     await code()
@@ -35,11 +35,11 @@ const thrownBy = async (code: () => unknown): Promise<string> => {
 }
 
 describe.each(HOOKS)('%s', (name, hook) => {
-  test('outside a node it is refused, by name', async () => {
+  test('is rejected outside of a node', async () => {
     expect(await thrownBy(hook)).toMatch(new RegExp(`^${name}: expected to be called while a node runs`))
   })
 
-  test('in a step, in a tool, and in a rule of a node it is refused', async () => {
+  test('is rejected inside a step, a tool and an approval rule', async () => {
     const seen: string[] = []
     const look = tool({
       name: 'look',
@@ -67,10 +67,10 @@ describe.each(HOOKS)('%s', (name, hook) => {
     for (const message of seen) expect(message).toMatch(new RegExp(`^${name}: expected to be called while a node runs`))
   })
 
-  test('what is left of a node that has ended gets nothing by it, and changes nothing', async () => {
+  test('is rejected after its node has ended, and changes nothing', async () => {
     const ended = gate()
     const left = Promise.withResolvers<string>()
-    const own = inRow({
+    const own = sequence({
       node: () => {
         const late = async () => {
           await ended.opened
@@ -90,16 +90,16 @@ describe.each(HOOKS)('%s', (name, hook) => {
     })
     const play = await Play.of(own)
     const { status, output } = await play.result()
-    expect([status, output]).toEqual(['completed', expect.stringMatching(/no answer came|had ended/)])
+    expect([status, output]).toEqual(['completed', expect.stringMatching(/no answer came|ha[ds] ended/)])
     expect((await play.view()).structured).toEqual([])
     await play.log()
   })
 })
 
-describe('side by side', () => {
-  test('hooks without ids are refused while another is under way', async () => {
+describe('parallel hooks', () => {
+  test('are rejected without ids', async () => {
     const own = single(async () => {
-      await Promise.all([useInterrupt(say('One?')), useInterrupt(say('Two?'))])
+      await Promise.all([useInterrupt(textInterrupt('One?')), useInterrupt(textInterrupt('Two?'))])
     })
     const play = await Play.of(own)
     const { status, error } = await play.result()
@@ -112,7 +112,7 @@ describe('side by side', () => {
     [{}, { id: 'b' }],
   ])('also where only one of them has an id: %o and %o', async (first, second) => {
     const own = single(async () => {
-      await Promise.all([useInterrupt(say('One?', first)), useInterrupt(say('Two?', second))])
+      await Promise.all([useInterrupt(textInterrupt('One?', first)), useInterrupt(textInterrupt('Two?', second))])
     })
     expect(await (await Play.of(own)).result()).toMatchObject({
       status: 'failed',
@@ -120,11 +120,11 @@ describe('side by side', () => {
     })
   })
 
-  test('one after the other they need none, and different hooks are told apart', async () => {
+  test('need no ids one after the other, and different hooks are told apart', async () => {
     const own = single(async () => {
-      const one = await useInterrupt(say('One?'))
+      const one = await useInterrupt(textInterrupt('One?'))
       const step = await useStep('x', () => 'step')
-      const two = await useInterrupt(say('Two?', { id: 'x' }))
+      const two = await useInterrupt(textInterrupt('Two?', { id: 'x' }))
       return { data: [one, step, two] }
     })
     const play = await Play.of(own)
@@ -135,13 +135,13 @@ describe('side by side', () => {
     expect(await play.result()).toMatchObject({ output: ['1', 'step', '2'] })
   })
 
-  test('a node that ends while a hook is under way fails: every hook is awaited', async () => {
+  test('fails a node that ends before a hook', async () => {
     const done = gate()
     const step = single(() => {
       void useStep('slow', () => done.opened)
     })
     const question = single(() => {
-      void useInterrupt(say('One?'))
+      void useInterrupt(textInterrupt('One?'))
     })
     for (const own of [step, question]) {
       const play = await Play.of(own)
@@ -153,7 +153,7 @@ describe('side by side', () => {
     done.open()
   })
 
-  test('nodes of runs side by side have each their own', async () => {
+  test('are separate in nodes of parallel runs', async () => {
     const own = single(async ({ runId }) => {
       const [before, set] = useWorkflowState('k', 'none')
       set(runId)

@@ -1,4 +1,4 @@
-// What a call that has failed leaves to others: nothing, whatever its node does after it.
+// A failed call leaves nothing behind, whatever its node does next.
 
 import { expect, test } from 'vitest'
 import { z } from 'zod'
@@ -6,7 +6,7 @@ import { gate } from '../../api/test-runtime.fixture.ts'
 import { tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
 import { reportsOf } from '../agent/play.fixture.ts'
-import { inRow, Play, publicOf, say, single } from '../workflow/play.fixture.ts'
+import { Play, publicOf, sequence, single, textInterrupt } from '../workflow/play.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useReason } from './use-reason.ts'
 
@@ -21,9 +21,12 @@ const slow = tool({
     return new Promise((_resolve, reject) => abortSignal.addEventListener('abort', () => reject(abortSignal.reason)))
   },
 })
-const asker = inRow({ ask: async () => ({ data: await useInterrupt(say('Which?')) }) }, { id: 'asker', version: '1' })
+const asker = sequence(
+  { ask: async () => ({ data: await useInterrupt(textInterrupt('Which?')) }) },
+  { id: 'asker', version: '1' },
+)
 
-test('cut off by its node: nobody is asked any more, nothing is at work for it, and what was shown of that is taken back', async () => {
+test('after an abort: settles requests, stops sub-agents and withdraws what was shown', async () => {
   const controller = new AbortController()
   const calls = ['danger', 'where', 'slow', 'asker'].map(name => ({
     name,
@@ -40,7 +43,7 @@ test('cut off by its node: nobody is asked any more, nothing is at work for it, 
       abortSignal: controller.signal,
     }
     const code = await useReason(options).catch((error: { code: string }) => error.code)
-    return { data: `${code} ${await useInterrupt(say('What now?'))}` }
+    return { data: `${code} ${await useInterrupt(textInterrupt('What now?'))}` }
   })
   const play = await Play.of(own, { workflows: [asker] })
   const awaited = new Set(['tool-approval-request', 'interrupt', 'data-progress'])
@@ -65,7 +68,7 @@ test('cut off by its node: nobody is asked any more, nothing is at work for it, 
   await play.log()
 })
 
-test('a call that waits for somebody is not cut off: the answer counts, whatever became of the signal meanwhile', async () => {
+test('does not abort a waiting call: the response counts', async () => {
   const controllers: AbortController[] = []
   const own = single(async () => {
     const controller = new AbortController()
@@ -82,7 +85,7 @@ test('a call that waits for somebody is not cut off: the answer counts, whatever
   expect(controllers).toHaveLength(2)
 })
 
-test('law 10: of a hidden call that was cut off readers see no end either', async () => {
+test('law 10: an aborted internal call writes no public end', async () => {
   const controller = new AbortController()
   const begun = gate()
   const hidden = tool({

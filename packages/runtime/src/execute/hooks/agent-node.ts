@@ -1,4 +1,4 @@
-// An agent as a node of a workflow: it works on a lane of the node, in the workflow's own message, within bounds of its own.
+// Runs an agent as a node of a workflow: on a lane of the node, in the workflow's message, with the agent's own limits.
 
 import type { Json } from '@millrace/protocol'
 import { MAX_TIMER_MS } from '../../async/max-timer-ms.ts'
@@ -7,38 +7,36 @@ import { BudgetError, MillraceError } from '../../error/error.ts'
 import { outputFields } from '../output-fields.ts'
 import type { HookCall, HookOutcome, NodeExecution } from '../replay/execution.ts'
 import { checkpointOf, hookStreamId } from '../replay/journal.ts'
-import { messagesOf } from './input.ts'
 import { type ReasonSettings, reason } from './reason.ts'
+import { messagesOf } from './reason-input.ts'
 
-/** Timers know no times beyond this. */
-
-/** Tells an agent something, and gives its output, or what it said last. */
-export async function askAgent(
+/** Sends a prompt to an agent and returns its output and the text of its last step. */
+export async function runAgentNode(
   execution: NodeExecution,
   agent: Agent,
   prompt: string,
 ): Promise<{ readonly output: Json | undefined; readonly text: string }> {
   const live = async (call: HookCall): Promise<HookOutcome> => {
-    await giveState(call, agent)
-    const abortSignal = await limitTime(call, agent)
+    await setInitialState(call, agent)
+    const abortSignal = await startTimeLimit(call, agent)
     const messages = messagesOf(prompt)
-    const { said, text, output } = await reason(call, {
+    const { entries, text, output } = await reason(call, {
       agent,
       messages,
       isShown: true,
       pass: 1,
-      areAsidesShown: true,
+      isSideTextShown: true,
       abortSignal,
       ...outputOf(call, agent),
     })
-    return { value: { text, ...(output !== undefined && { output }) }, entries: said }
+    return { value: { text, ...(output !== undefined && { output }) }, entries }
   }
   const value = await execution.call('agent', agent.name, live, agent)
   const { text, output } = value as { readonly text: string; readonly output?: Json }
   return { text, output }
 }
 
-/** The output of an agent, which readers see while it comes to be, as they do where the run is the agent's own. */
+/** The output of the agent, streamed to readers like that of an agent's own run. */
 function outputOf({ hookId, execution }: HookCall, { name, output }: Agent): Pick<ReasonSettings, 'output'> {
   if (output === undefined) return {}
   const { work, at } = execution
@@ -52,8 +50,8 @@ function outputOf({ hookId, execution }: HookCall, { name, output }: Agent): Pic
   }
 }
 
-/** The state that an agent begins with, where the session has none. */
-async function giveState({ execution, lane }: HookCall, { name, initialState }: Agent): Promise<void> {
+/** Sets the agent's initial state if the session has no state. */
+async function setInitialState({ execution, lane }: HookCall, { name, initialState }: Agent): Promise<void> {
   const { session, withCommitLock: turn, signal } = execution.work
   if (initialState === undefined) return
   await turn(async () => {
@@ -72,8 +70,8 @@ async function giveState({ execution, lane }: HookCall, { name, initialState }: 
   })
 }
 
-/** Aborted when the agent's own time is over; none, where it has no bound. */
-async function limitTime(call: HookCall, { name, budget: { time } }: Agent): Promise<AbortSignal | undefined> {
+/** Aborted when the agent's time is over; undefined without a limit. @throws {BudgetError} if it is over already. */
+async function startTimeLimit(call: HookCall, { name, budget: { time } }: Agent): Promise<AbortSignal | undefined> {
   const { session, runId, timers, clock } = call.execution.work
   if (time === Number.POSITIVE_INFINITY) return undefined
   const left = time - (await session.hookActiveTime(runId, call.lane.origin, clock()))
@@ -82,7 +80,7 @@ async function limitTime(call: HookCall, { name, budget: { time } }: Agent): Pro
   if (left <= 0) throw overtime()
   const controller = new AbortController()
   const cancel = timers.after(left, () => controller.abort(overtime()), true)
-  // Also where the node waits, and nothing of it comes to an end here.
+  // Also while the node waits and its calls do not end here.
   call.signal.addEventListener('abort', cancel, { once: true })
   return controller.signal
 }

@@ -1,14 +1,14 @@
-// Hooks side by side: which of them is faster may be another when a node starts again, and nothing comes of that.
+// Parallel hooks: their order may differ when a node is replayed, and the result must not.
 
 import { expect, test } from 'vitest'
 import { gate } from '../../api/test-runtime.fixture.ts'
-import { Play, say, single } from '../workflow/play.fixture.ts'
+import { Play, single, textInterrupt } from '../workflow/play.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useNodeState, useWorkflowState } from './use-state.ts'
 import { useStep } from './use-step.ts'
 import { useStructuredData } from './use-structured-data.ts'
 
-/** Two flows, of which the second is answered first and the first waits for a question; then the process goes. */
+/** Two branches of code: the second is answered first, the first waits for an interrupt, then the process ends. */
 async function twoFlows(flow: (name: string) => Promise<unknown>) {
   const slow = gate()
   let life = 0
@@ -16,10 +16,10 @@ async function twoFlows(flow: (name: string) => Promise<unknown>) {
     const isFirst = life++ === 0
     const run = async (name: string) => {
       await useStep(name, () => (name === 'a' && isFirst ? slow.opened.then(() => 1) : 1))
-      const given = await flow(name)
+      const returned = await flow(name)
       if (name === 'b') slow.open()
-      await useInterrupt(say(`${name}?`, { id: `q${name}` }))
-      return given ?? null
+      await useInterrupt(textInterrupt(`${name}?`, { id: `q${name}` }))
+      return returned ?? null
     }
     return { data: await Promise.all([run('a'), run('b')]) }
   })
@@ -31,7 +31,7 @@ async function twoFlows(flow: (name: string) => Promise<unknown>) {
   return { play, result: await play.result() }
 }
 
-test('what flows add to one value and one object is there once each, whichever comes first', async () => {
+test('applies each update of parallel code once, in any order', async () => {
   const { play, result } = await twoFlows(async name => {
     const [, set] = useWorkflowState<string[]>('list', [])
     set(list => [...(list ?? []), name])
@@ -43,7 +43,7 @@ test('what flows add to one value and one object is there once each, whichever c
   expect((await play.view()).structured).toMatchObject([{ data: { rows: ['b', 'a'] } }])
 })
 
-test('each flow reads again what it had read', async () => {
+test('replays the values that each branch of code had read', async () => {
   const { result } = await twoFlows(async name => {
     const [last, set] = useWorkflowState('last', 'nobody')
     set(name)
@@ -53,7 +53,7 @@ test('each flow reads again what it had read', async () => {
   expect(result).toMatchObject({ status: 'completed', output: ['a after b', 'b after nobody'] })
 })
 
-test('what is told apart by its place alone is refused side by side', async () => {
+test('rejects parallel hooks that are identified by order alone', async () => {
   const own = single(async () => {
     const flow = async (name: string) => {
       await useStep(name, () => 1)
@@ -66,7 +66,7 @@ test('what is told apart by its place alone is refused side by side', async () =
   expect(error?.message).toContain('call it before them')
 })
 
-test('one id is for one hook at a time', async () => {
+test('rejects the same id for two hooks at a time', async () => {
   const own = single(async () => {
     await Promise.all([useStep('same', () => 1), useStep('same', () => 2)])
   })
@@ -75,7 +75,7 @@ test('one id is for one hook at a time', async () => {
   expect(error?.message).toContain('another by the id same is under way')
 })
 
-test('code that computes between hooks of flows is not taken for other code', async () => {
+test('accepts computation between parallel hooks', async () => {
   const done = gate()
   const own = single(async () => {
     const flow = async (name: string, computing: Promise<void> | undefined) => {
@@ -85,7 +85,7 @@ test('code that computes between hooks of flows is not taken for other code', as
     }
     const b = flow('b', undefined).finally(done.open)
     const data = await Promise.all([flow('a', done.opened), b])
-    await useInterrupt(say('Well?'))
+    await useInterrupt(textInterrupt('Well?'))
     return { data }
   })
   const play = await Play.of(own)
@@ -95,7 +95,7 @@ test('code that computes between hooks of flows is not taken for other code', as
   expect(await play.result()).toMatchObject({ status: 'completed', output: ['a', 'b'] })
 })
 
-test('state is set by the code of the node, not by a step, which is not done again', async () => {
+test('rejects state updates inside a step', async () => {
   const own = single(async () => {
     const [, set] = useWorkflowState<string[]>('cart', [])
     await useStep('add', () => set(['tea']))
@@ -105,7 +105,7 @@ test('state is set by the code of the node, not by a step, which is not done aga
   expect(error?.message).toContain("set it where the node's own code runs")
 })
 
-test('a try after one that failed sets what it comes to, and adds nothing twice', async () => {
+test('a retry sets the result of its own attempt and adds nothing twice', async () => {
   let tries = 0
   const own = single({
     run: async () => {
@@ -128,10 +128,10 @@ test('a try after one that failed sets what it comes to, and adds nothing twice'
   expect((await play.view()).structured).toMatchObject([{ data: { status: 'ok', rows: ['row'] } }])
 })
 
-test('every commit of a node has a name of its own', async () => {
+test('gives every commit of a node its own id', async () => {
   const own = single(async () => {
     for (const name of ['a', 'b', 'a']) await useStep(name, () => 1)
-    await useInterrupt(say('Well?'))
+    await useInterrupt(textInterrupt('Well?'))
   })
   const play = await Play.of(own)
   await play.result()
@@ -142,11 +142,11 @@ test('every commit of a node has a name of its own', async () => {
   expect(new Set(ids).size).toBe(ids.length)
 })
 
-test('a hook that nobody waits for and that fails is told to the logger, and takes no process down', async () => {
+test('logs the failure of a hook that is not awaited, without crashing', async () => {
   const own = single(async () => {
     useStep('lost', () => Promise.reject(new Error('nobody hears this')))
     await useStep('heard', () => 1)
-    await useInterrupt(say('Well?', { id: 'q' }))
+    await useInterrupt(textInterrupt('Well?', { id: 'q' }))
   })
   const play = await Play.of(own)
   expect((await play.result()).status).toBe('paused')

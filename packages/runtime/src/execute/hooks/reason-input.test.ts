@@ -6,19 +6,19 @@ import { multiplied } from '../../../../../scripts/faults/campaign.ts'
 import { ValidationError } from '../../error/error.ts'
 import { problemsOf } from '../../model/prompt.fixture.ts'
 import { promptOf } from '../../model/prompt.ts'
-import { messagesOf, type ReasonInput } from './input.ts'
+import { messagesOf, type ReasonInput } from './reason-input.ts'
 
 const prompted = (input: ReasonInput): LanguageModelV4Prompt => promptOf(messagesOf(input))
 const text = (words: string) => ({ type: 'text', text: words }) as const
 const image = { type: 'file', url: 'data:image/png;base64,AQID', mediaType: 'image/png', filename: 'a.png' } as const
 
-describe('what a model is asked', () => {
-  test('text is what a person says', () => {
+describe('input of a model', () => {
+  test('converts text to a user message', () => {
     expect(messagesOf('Hello?')).toMatchObject([{ role: 'user', status: 'sent', parts: [{ ...text('Hello?') }] }])
     expect(prompted('Hello?')).toEqual([{ role: 'user', content: [text('Hello?')] }])
   })
 
-  test('parts are one message of a person', () => {
+  test('converts parts to one user message', () => {
     const link = { type: 'file', url: 'https://example.org/b.pdf', mediaType: 'application/pdf' } as const
     expect(prompted([text('What is this?'), image, link])).toEqual([
       {
@@ -32,7 +32,7 @@ describe('what a model is asked', () => {
     ])
   })
 
-  test('messages say who speaks', () => {
+  test('keeps the roles of messages', () => {
     const input: ReasonInput = [
       { role: 'system', content: [text('Be '), text('brief.')] },
       { role: 'user', content: [text('Hello?'), image] },
@@ -48,7 +48,7 @@ describe('what a model is asked', () => {
     expect(problemsOf(prompted(input))).toEqual([])
   })
 
-  test('those of a conversation are taken as they are, among others', () => {
+  test('accepts conversation messages unchanged, mixed with others', () => {
     const about = { status: 'sent', at: 1, createdAt: 1 } as const
     const call = { type: 'tool', toolCallId: 'c', toolName: 'look', state: 'output-available' } as const
     const messages: readonly Message[] = [
@@ -74,7 +74,7 @@ describe('what a model is asked', () => {
     expect(promptOf(messages).map(({ role }) => role)).toEqual(['user', 'assistant', 'tool'])
   })
 
-  test('the same input gives the same messages', () => {
+  test('returns the same messages for the same input', () => {
     const input: ReasonInput = [{ role: 'user', content: [text('a'), image] }]
     expect(messagesOf(input)).toEqual(messagesOf(structuredClone(input)))
     const ids = messagesOf([...input, { role: 'assistant', content: 'b' }]).map(({ id }) => id)
@@ -82,7 +82,7 @@ describe('what a model is asked', () => {
   })
 })
 
-describe('what is no input is refused, with its place', () => {
+describe('rejects invalid input with its path', () => {
   const message = (fields: object) => ({ id: 'm', role: 'user', status: 'sent', at: 1, createdAt: 1, ...fields })
   const system = { role: 'system', content: 'a' }
   test.each<[unknown, string]>([
@@ -92,10 +92,10 @@ describe('what is no input is refused, with its place', () => {
     [{ role: 'user', content: 'a' }, 'input: expected text, messages or parts, found an object'],
     [[5n], 'input: expected text, messages or parts, found a value that is not JSON'],
     [[], 'input: expected messages or parts, found an empty array'],
-    ['  \n', 'input: expected something to say, found blank text'],
-    [[text(' '), text('')], 'input: expected something to say, found blank text'],
-    [[{ role: 'user', content: '' }], 'input: expected something to say, found blank text'],
-    [[{ role: 'user', content: [] }], 'input: expected something to say, found blank text'],
+    ['  \n', 'input: expected text that is not blank, found blank text'],
+    [[text(' '), text('')], 'input: expected text that is not blank, found blank text'],
+    [[{ role: 'user', content: '' }], 'input: expected text that is not blank, found blank text'],
+    [[{ role: 'user', content: [] }], 'input: expected text that is not blank, found blank text'],
     [[null], 'input.0: expected an object, found null'],
     [['a'], 'input.0: expected an object, found a string'],
     [[text('a'), system], 'input.1.type: expected text or file, found undefined'],
@@ -127,20 +127,20 @@ describe('what is no input is refused, with its place', () => {
     expect(ask).toThrow(new ValidationError(`useReason: ${problem}`))
   })
 
-  test('an address is not repeated: it may hold a key', () => {
+  test('does not repeat a URL in an error, because it may contain a key', () => {
     const input: ReasonInput = [{ ...image, url: '//user:secret@example.org' }]
     expect(() => messagesOf(input)).toThrow(/^(?!.*secret).*input\.0\.url/)
   })
 
-  test('a circle is no input', () => {
+  test('rejects circular input', () => {
     const parts: unknown[] = []
     parts.push({ type: 'text', text: parts })
     expect(() => messagesOf(parts as unknown as ReasonInput)).toThrow('useReason: input: expected text')
   })
 })
 
-describe('shapes are not trusted', () => {
-  test('each value is read once, and what was read is what is said', () => {
+describe('untrusted shapes', () => {
+  test('reads each value once', () => {
     const reads = { role: 0, content: 0, text: 0 }
     const part = {
       type: 'text' as const,
@@ -162,7 +162,7 @@ describe('shapes are not trusted', () => {
     expect(reads).toEqual({ role: 1, content: 1, text: 1 })
   })
 
-  test('what an object only inherits it does not say', () => {
+  test('ignores inherited fields', () => {
     const inherits = (fields: object) => Object.create({ role: 'system', text: 'Obey!' }, ownOf(fields))
     expect(() => messagesOf([inherits({ content: 'a' })])).toThrow('useReason: input.0.role: expected')
     expect(() => messagesOf([inherits({ type: 'text' })])).toThrow('useReason: input.0.text: expected')
@@ -170,7 +170,7 @@ describe('shapes are not trusted', () => {
     expect(() => messagesOf(forged)).toThrow('useReason: input.0.text: expected')
   })
 
-  test('what is changed later changes nothing', () => {
+  test('copies the input', () => {
     const message = { id: 'm', role: 'user', status: 'sent', at: 1, createdAt: 1, parts: [{ ...text('a') }] }
     const messages = messagesOf([message] as unknown as Message[])
     ;(message.parts[0] as { text: string }).text = 'b'
@@ -183,7 +183,7 @@ const ownOf = (fields: object) => {
   return Object.fromEntries(own) as PropertyDescriptorMap
 }
 
-test('whatever is given becomes a prompt that every provider reads, or is refused by name', () => {
+test('converts any input to a valid prompt or rejects it with a path', () => {
   const word = fc.constantFrom('text', 'file', 'tool', 'reasoning', 'user', 'assistant', 'system', 'a', ' ', '')
   const leaf = fc.oneof(word, fc.constantFrom('https://example.org', 'data:,a', null, 5, true))
   const part = fc.record(
@@ -192,11 +192,11 @@ test('whatever is given becomes a prompt that every provider reads, or is refuse
   )
   const parts = fc.array(part, { maxLength: 3 })
   const message = fc.record({ role: word, content: fc.oneof(leaf, parts), parts }, { requiredKeys: ['role'] })
-  const given = fc.oneof(leaf, parts, fc.array(message, { maxLength: 4 }), fc.array(fc.oneof(message, part)))
+  const returned = fc.oneof(leaf, parts, fc.array(message, { maxLength: 4 }), fc.array(fc.oneof(message, part)))
   const numRuns = multiplied(300)
   let taken = 0
   fc.assert(
-    fc.property(given, input => {
+    fc.property(returned, input => {
       let messages: readonly Message[]
       try {
         messages = messagesOf(input as ReasonInput)
@@ -214,7 +214,7 @@ test('whatever is given becomes a prompt that every provider reads, or is refuse
   expect(taken).toBeGreaterThan(numRuns / 50)
 })
 
-test('the compiler knows what an input is', () => {
+test('infers the types of inputs', () => {
   expectTypeOf<readonly Message[]>().toExtend<ReasonInput>()
   expectTypeOf<{ role: 'tool'; content: 'a' }[]>().not.toExtend<ReasonInput>()
   expectTypeOf<{ type: 'file'; url: string }[]>().not.toExtend<ReasonInput>()

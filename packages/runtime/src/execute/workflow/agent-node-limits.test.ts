@@ -1,4 +1,4 @@
-// Agents as nodes: the steps, tokens and time that each has for itself.
+// Limits of agents as nodes: steps, tokens and time.
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -8,12 +8,12 @@ import type { NodeContext } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
 import { useReason } from '../hooks/use-reason.ts'
-import { inRow, Play } from './play.fixture.ts'
+import { Play, sequence } from './play.fixture.ts'
 
-describe('the bounds of an agent as a node', () => {
+describe('the limits of an agent as a node', () => {
   const used = (input: number, output: number) => ({ usage: { input, output } })
 
-  test('tokens: only what it used itself counts, however much others of the run did', async () => {
+  test('tokens: counts only its own usage', async () => {
     const { tool: count } = counted('count')
     const own = scripted(
       'own',
@@ -26,7 +26,7 @@ describe('the bounds of an agent as a node', () => {
     ).agent
     const rich = scriptedModel([{ text: 'x', ...used(500, 500) }])
     const play = await Play.of(
-      inRow({
+      sequence({
         before: async () => ({ data: (await useReason({ model: rich, input: 'x' })).text }),
         own: { agent: own, onError: { route: 'after' } },
         after: ({ input }: NodeContext<unknown>) => ({ data: input as never }),
@@ -41,17 +41,17 @@ describe('the bounds of an agent as a node', () => {
     expect(runs[0]?.usage).toMatchObject({ inputTokens: 520, outputTokens: 510 })
   })
 
-  test('tokens: each execution of the node has them anew, and the run’s own count all', async () => {
+  test("tokens: each execution of the node has its own limit, and the run's limit includes all", async () => {
     const { agent: own } = scripted('own', [{ text: 'x', ...used(10, 10) }], { budget: { tokens: 15 } })
-    const thrice = inRow({ one: own, two: own, three: own })
+    const thrice = sequence({ one: own, two: own, three: own })
     expect(await (await Play.of(thrice)).result()).toMatchObject({ status: 'completed' })
-    const bounded = inRow({ one: own, two: own, three: own }, { budget: { tokens: 35 } })
+    const bounded = sequence({ one: own, two: own, three: own }, { budget: { tokens: 35 } })
     const play = await Play.of(bounded)
     expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'budget_tokens' } })
     expect((await play.view()).runs[0]?.reason).toBe('the run has used 40 tokens, and may use 35')
   })
 
-  test('steps: its own model calls, not those of others', async () => {
+  test('steps: counts only its own model calls', async () => {
     const { tool: count } = counted('count')
     const { agent: before } = scripted('before', [{ calls: [call('count', 'b1', { n: 1 })] }, { text: 'x' }], {
       tools: [count],
@@ -64,17 +64,17 @@ describe('the bounds of an agent as a node', () => {
         maxSteps: 2,
       },
     )
-    const play = await Play.of(inRow({ before, own }))
+    const play = await Play.of(sequence({ before, own }))
     expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'budget_steps' } })
     expect((await play.view()).runs[0]?.reason).toBe('agent own has taken 2 steps, and may take 2')
   })
 
-  test('time: it is cut off, and the node fails by its own rule', async () => {
+  test('time: aborts the agent, and the node fails by its own policy', async () => {
     const held = gate()
     const wait = tool({ name: 'wait', inputSchema: z.object({}), execute: () => held.opened.then(() => 'late') })
     const { agent: own } = scripted('own', [{ calls: [call('wait', 'k1')] }], { tools: [wait], budget: { time: 30 } })
     const play = await Play.of(
-      inRow({
+      sequence({
         own: { agent: own, onError: { route: 'after' } },
         after: ({ input }: NodeContext<{ code: string }>) => ({ data: input.code }),
       }),

@@ -1,4 +1,5 @@
-// A run that is cut off after each of its appends in turn: another process goes on from the log each time, and what came of the run is the same.
+// Crashes a run after each of its appends in turn. Another process continues from the log, and the result must be the
+// same.
 
 import type { Json, Pending, View } from '@millrace/protocol'
 import { expect } from 'vitest'
@@ -12,30 +13,32 @@ import { reportsOf } from '../agent/play.fixture.ts'
 const SESSION = 's'
 const RUN = 'r'
 
-export interface Cuts {
-  /** What each process has; made anew for each run. */
+export interface CrashSetup {
+  /** The programs of each process, created for each run. */
   programs(): { readonly agents?: readonly Agent[]; readonly workflows?: readonly Workflow[] }
   readonly start: Partial<StartOptions> | Partial<StartWorkflowOptions>
-  /** What somebody answers; an approval, if nothing is said. */
+  /** Answers a pending. @default approval */
   answer?(pending: Pending): Answer
-  /** What of the shape has to be the same; all of it, if nothing is said. */
-  compared?(shape: Shape): unknown
+  /** The part of the result to compare. @default all of it */
+  compared?(shape: RunShape): unknown
 }
 
 const approved = ({ id }: Pending): Answer => ({ kind: 'approval', id, approved: true })
 
-/** Plays a run undisturbed, and then killed after its first append, its second, and so on; gives what came of it undisturbed, and how often it was killed. */
-export async function cutEverywhere(cuts: Cuts): Promise<{ shape: Shape; kills: number }> {
+/**
+ * Plays a run undisturbed, then crashed after each append. Returns the undisturbed result and the number of crashes.
+ */
+export async function crashAtEveryAppend(cuts: CrashSetup): Promise<{ shape: RunShape; kills: number }> {
   const { compared = all => all } = cuts
-  const { shape } = await playCut(cuts, Number.POSITIVE_INFINITY)
+  const { shape } = await playWithCrash(cuts, Number.POSITIVE_INFINITY)
   for (let n = 1; ; n++) {
-    const played = await playCut(cuts, n)
+    const played = await playWithCrash(cuts, n)
     expect([n, compared(played.shape)]).toEqual([n, compared(shape)])
     if (!played.isKilled) return { shape, kills: n - 1 }
   }
 }
 
-async function playCut({ programs, start, answer = approved }: Cuts, n: number) {
+async function playWithCrash({ programs, start, answer = approved }: CrashSetup, n: number) {
   const stage = new VirtualCluster()
   const { agents = [], workflows = [] } = programs()
   const process = (): Process => stage.process(() => agents, { workflows })
@@ -62,7 +65,7 @@ async function playCut({ programs, start, answer = approved }: Cuts, n: number) 
   return { shape: shapeOf(await stage.view(SESSION)), isKilled: appends >= n }
 }
 
-export interface Shape {
+export interface RunShape {
   readonly run: unknown
   readonly output: Json | undefined
   readonly state: Json | undefined
@@ -71,8 +74,8 @@ export interface Shape {
   readonly structured: readonly unknown[]
 }
 
-/** What a run came to, whoever drove it. */
-function shapeOf({ runs, output, state, messages, agents, structured, pendings, drafts }: View): Shape {
+/** The result of a run, independent of its drivers. */
+function shapeOf({ runs, output, state, messages, agents, structured, pendings, drafts }: View): RunShape {
   expect([pendings, drafts]).toEqual([[], []])
   return {
     run: runs.map(({ status, error, reason }) => ({ status, code: error?.code, reason })),

@@ -1,4 +1,4 @@
-// Who may answer a node's question, and how often; and what happens where nobody does.
+// Responses to interrupts: who may respond, how often, and what happens without a response.
 
 import { describe, expect, test } from 'vitest'
 import type { Runtime } from '../../api/runtime.ts'
@@ -7,17 +7,17 @@ import type { Workflow } from '../../define/workflow.ts'
 import { isEndOf, LEASE_MS, VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
 import { MillraceError } from '../../error/error.ts'
 import { chunksOf, reportsOf } from '../agent/play.fixture.ts'
-import { inRow, PLACES, Play, say, single, wired } from '../workflow/play.fixture.ts'
+import { Play, STORES, sequence, single, textInterrupt, wired } from '../workflow/play.fixture.ts'
 import { useInterrupt } from './use-interrupt.ts'
 import { useStep } from './use-step.ts'
 import { useStructuredData } from './use-structured-data.ts'
 
 const Q = '1.node.1/useInterrupt:q.1'
 const asks = (more: object = {}) =>
-  single(async () => ({ data: await useInterrupt(say('Well?', { id: 'q', ...more })) }))
+  single(async () => ({ data: await useInterrupt(textInterrupt('Well?', { id: 'q', ...more })) }))
 
-describe.each(PLACES)('answers, %s', (_, opening) => {
-  test('are bound to the session and to whose it is', async () => {
+describe.each(STORES)('answers, %s', (_, opening) => {
+  test('requires the session and its owner', async () => {
     const own = asks()
     const play = await Play.of(own, { open: await opening(), start: { principal: 'ada' } })
     await play.result()
@@ -33,11 +33,11 @@ describe.each(PLACES)('answers, %s', (_, opening) => {
     expect(await play.result()).toMatchObject({ status: 'completed', output: 'forged' })
   })
 
-  test('count once: of two tabs in two processes one wins, and the other is told', async () => {
+  test('accepts one of two concurrent responses and rejects the other', async () => {
     const open = await opening()
     let done = 0
     const own = single(async () => {
-      const answer = await useInterrupt(say('Well?', { id: 'q' }))
+      const answer = await useInterrupt(textInterrupt('Well?', { id: 'q' }))
       return { data: await useStep('pay', () => `${++done} ${answer}`) }
     })
     const play = await Play.of(own, { open })
@@ -56,22 +56,22 @@ describe.each(PLACES)('answers, %s', (_, opening) => {
     expect(chunksOf(log, 'run-finished')).toHaveLength(1)
   })
 
-  test('to nothing are errors, and never a new turn', async () => {
+  test('rejects a response without a matching interrupt and starts no run', async () => {
     const play = await Play.of(asks(), { open: await opening() })
     await play.result()
     for (const id of ['1.node.1/useInterrupt:q.2', '1.node.2/useInterrupt:q.1', '1.node.1/@.1', '']) {
-      expect(await play.refusal(id, 'x')).toBe('answer_unknown')
+      expect(await play.answerError(id, 'x')).toBe('answer_unknown')
     }
     await play.answer(Q, 'x')
     await play.result()
     const before = await play.log()
-    expect(await play.refusal(Q, 'y')).toBe('answer_already_settled')
-    expect(await play.refusal('1.node.1/useInterrupt:q.7', 'y')).toBe('answer_unknown')
+    expect(await play.answerError(Q, 'y')).toBe('answer_already_settled')
+    expect(await play.answerError('1.node.1/useInterrupt:q.7', 'y')).toBe('answer_unknown')
     expect(await play.log()).toEqual(before)
     expect((await play.view()).runs).toHaveLength(1)
   })
 
-  test('an approval or a result is no answer to a question', async () => {
+  test('rejects an approval or a client result for an interrupt', async () => {
     const play = await Play.of(asks(), { open: await opening() })
     await play.result()
     const id = `r::${Q}`
@@ -80,26 +80,26 @@ describe.each(PLACES)('answers, %s', (_, opening) => {
     expect(await play.asked()).toEqual([Q])
   })
 
-  test.each(['interrupt', 'abort'] as const)('a run that waits can be stopped: %s', async mode => {
+  test.each(['interrupt', 'abort'] as const)('stops a waiting run: %s', async mode => {
     let ran = 0
-    const own = inRow({
-      node: async () => ({ data: await useInterrupt(say('Well?', { id: 'q' })) }),
+    const own = sequence({
+      node: async () => ({ data: await useInterrupt(textInterrupt('Well?', { id: 'q' })) }),
       after: () => void ran++,
     })
     const play = await Play.of(own, { open: await opening() })
     await play.result()
     expect(await play.run.stop({ mode })).toBe(true)
     expect(await play.result()).toMatchObject({ status: mode === 'abort' ? 'aborted' : 'interrupted', pendings: [] })
-    expect(await play.refusal(Q, 'late')).toBe('answer_already_settled')
+    expect(await play.answerError(Q, 'late')).toBe('answer_already_settled')
     expect((await play.view()).interrupts).toMatchObject([{ status: 'void' }])
     expect(ran).toBe(0)
     await play.log()
   })
 
-  test('a run whose node is at work can be stopped: what was shown stays, and nothing follows', async () => {
+  test('stops a run with a running node: shown content stays, and nothing follows', async () => {
     const working = gate()
     const events: string[] = []
-    const own = inRow({
+    const own = sequence({
       node: async ({ abortSignal }) => {
         await useStructuredData({ streamId: 'progress', kind: 'set', path: 'done', value: 1 })
         const stopped = new Promise<void>(resolve => abortSignal.addEventListener('abort', () => resolve()))
@@ -122,8 +122,8 @@ describe.each(PLACES)('answers, %s', (_, opening) => {
   })
 })
 
-describe('time', () => {
-  /** A stage on which a workflow was started, in a time that the test moves. */
+describe('timeouts', () => {
+  /** A cluster with a started workflow, in virtual time. */
   async function play(own: Workflow) {
     const stage = new VirtualCluster()
     const begin = () => stage.process(() => [], { workflows: [own], engine: { pollMs: 50 } })
@@ -140,7 +140,7 @@ describe('time', () => {
     return { stage, begin, process, log, answer, output }
   }
 
-  test('an answer in time is one, and its time is told to who shows the question', async () => {
+  test('accepts a response in time and publishes the deadline', async () => {
     const { stage, process, answer, output, log } = await play(asks({ timeout: 5000 }))
     const asked = await stage.seen('s', ({ chunk }) => chunk.type === 'interrupt')
     expect(asked.chunk).toMatchObject({ deadline: asked.timestamp + 5000 })
@@ -152,10 +152,10 @@ describe('time', () => {
     await log()
   })
 
-  test('after it the hook throws, a late answer is refused, and the question is settled', async () => {
+  test('throws after the deadline, rejects late responses and settles the interrupt', async () => {
     const own = single(async () => {
       try {
-        return { data: await useInterrupt(say('Well?', { id: 'q', timeout: 5000 })) }
+        return { data: await useInterrupt(textInterrupt('Well?', { id: 'q', timeout: 5000 })) }
       } catch (error) {
         return { data: MillraceError.isInstance(error) ? error.code : 'other' }
       }
@@ -169,11 +169,13 @@ describe('time', () => {
     expect((await stage.view('s')).interrupts).toMatchObject([{ status: 'answered', response: null }])
   })
 
-  test('what nobody answered in time is no answer in the next process either', async () => {
+  test('keeps a timeout in the next process', async () => {
     const cut = gate()
     const held: string[] = []
     const own = single(async () => {
-      const answer = await useInterrupt(say('Well?', { id: 'q', timeout: 5000 })).catch(error => `failed ${error.code}`)
+      const answer = await useInterrupt(textInterrupt('Well?', { id: 'q', timeout: 5000 })).catch(
+        error => `failed ${error.code}`,
+      )
       held.push(String(answer))
       // The first process goes no further.
       if (held.length === 1) {
@@ -193,9 +195,9 @@ describe('time', () => {
     expect(await output()).toBe('failed interrupt_timeout')
   })
 
-  test('it runs out while no process is there: an answer is late, and whoever comes next throws', async () => {
+  test('expires while no process runs: a response is late, and the next driver throws', async () => {
     const own = single(async () => ({
-      data: await useInterrupt(say('Well?', { id: 'q', timeout: 5000 })).catch(error => error.code),
+      data: await useInterrupt(textInterrupt('Well?', { id: 'q', timeout: 5000 })).catch(error => error.code),
     }))
     const { stage, begin, process, answer, output } = await play(own)
     await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
@@ -208,10 +210,10 @@ describe('time', () => {
     expect(await output()).toBe('interrupt_timeout')
   })
 
-  test('one of several that wait may run out: the others still wait', async () => {
+  test('expires one of several interrupts while the others wait', async () => {
     const own = single(async () => {
-      const short = useInterrupt(say('Short?', { id: 'short', timeout: 1000 })).catch(error => error.code)
-      const long = useInterrupt(say('Long?', { id: 'long' }))
+      const short = useInterrupt(textInterrupt('Short?', { id: 'short', timeout: 1000 })).catch(error => error.code)
+      const long = useInterrupt(textInterrupt('Long?', { id: 'long' }))
       return { data: await Promise.all([short, long]) }
     })
     const { stage, process, answer, output } = await play(own)
@@ -222,9 +224,9 @@ describe('time', () => {
     expect(await output()).toEqual(['interrupt_timeout', 'yes'])
   })
 
-  test('a node that is tried again because nobody answered asks again', async () => {
+  test('asks again when a node is retried after a timeout', async () => {
     const own = single({
-      run: async () => ({ data: await useInterrupt(say('Well?', { id: 'q', timeout: 5000 })) }),
+      run: async () => ({ data: await useInterrupt(textInterrupt('Well?', { id: 'q', timeout: 5000 })) }),
       retry: { attempts: 2 },
     })
     const { stage, process, answer, output, log } = await play(own)
@@ -236,7 +238,7 @@ describe('time', () => {
     expect(chunksOf(await log(), 'interrupt')).toHaveLength(2)
   })
 
-  test('without a time a question waits for as long as it takes', async () => {
+  test('waits without limit if there is no timeout', async () => {
     const { stage, begin, process, answer, output } = await play(asks({ timeout: Number.POSITIVE_INFINITY }))
     await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
     process.kill()
@@ -248,18 +250,18 @@ describe('time', () => {
   })
 })
 
-test('what a node that failed had asked is asked no more', async () => {
+test('settles the interrupts of a failed node', async () => {
   const own = wired(
     {
       node: {
         run: async () => {
-          const question = useInterrupt(say('Well?', { id: 'q' }))
+          const question = useInterrupt(textInterrupt('Well?', { id: 'q' }))
           await useStep('fails', () => Promise.reject(new Error('no')))
           await question
         },
         onError: { route: 'instead' },
       },
-      instead: async () => ({ data: await useInterrupt(say('Instead?', { id: 'i' })) }),
+      instead: async () => ({ data: await useInterrupt(textInterrupt('Instead?', { id: 'i' })) }),
     },
     [
       ['start', 'node'],
@@ -269,13 +271,13 @@ test('what a node that failed had asked is asked no more', async () => {
   )
   const play = await Play.of(own)
   expect(await play.asked()).toEqual(['1.instead.1/useInterrupt:i.1'])
-  expect(await play.refusal(Q, 'x')).toBe('answer_already_settled')
+  expect(await play.answerError(Q, 'x')).toBe('answer_already_settled')
   await play.answer('1.instead.1/useInterrupt:i.1', 'fine')
   expect(await play.result()).toMatchObject({ status: 'completed', output: 'fine' })
   await play.log()
 })
 
-test('a question is in the stream before the run waits', async () => {
+test('writes the interrupt before the pause', async () => {
   const play = await Play.of(asks())
   const { chunk } = await until(play.run, 'interrupt')
   expect(chunk).toMatchObject({ interruptId: `r::${Q}`, input: { kind: 'text', question: 'Well?' } })

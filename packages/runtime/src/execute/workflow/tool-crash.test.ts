@@ -1,4 +1,4 @@
-// Workflows as tools, cut off after every append.
+// Workflows as tools with a crash after every append.
 
 import { describe, expect, test } from 'vitest'
 import { ask, call, counted, scripted } from '../../api/people.fixture.ts'
@@ -8,22 +8,22 @@ import { useInterrupt } from '../hooks/use-interrupt.ts'
 import { useReason } from '../hooks/use-reason.ts'
 import { useWorkflowState } from '../hooks/use-state.ts'
 import { useStep } from '../hooks/use-step.ts'
-import { cutEverywhere } from './cut.fixture.ts'
-import { inRow, say, single, wired } from './play.fixture.ts'
+import { crashAtEveryAppend } from './crash-everywhere.fixture.ts'
+import { sequence, single, textInterrupt, wired } from './play.fixture.ts'
 import { caller } from './tool.fixture.ts'
 
-describe('a workflow as a tool, cut off after every append', () => {
-  test('two deep, with a question, an approval, steps and words: it comes to the same', async () => {
-    const { shape, kills } = await cutEverywhere({
+describe('a workflow as a tool, with a crash after every append', () => {
+  test('nested twice, with an interrupt, an approval, steps and text: gives the same result', async () => {
+    const { shape, kills } = await crashAtEveryAppend({
       programs() {
         const { tool: careful } = counted('careful', true)
-        const inner = inRow(
+        const inner = sequence(
           {
             asks: async ({ input }: NodeContext<string>) => {
               const [seen, setSeen] = useWorkflowState('seen', 0)
               setSeen(seen + 1)
               const key = await useStep('key', ({ idempotencyKey }) => idempotencyKey)
-              const well = await useInterrupt(say(`${input}?`, { id: 'well' }))
+              const well = await useInterrupt(textInterrupt(`${input}?`, { id: 'well' }))
               return { data: { well, key, seen } }
             },
             says: ({ input }: NodeContext<{ well: string }>) => ({
@@ -67,8 +67,8 @@ describe('a workflow as a tool, cut off after every append', () => {
     ])
   })
 
-  test('with branches: one asks, one is an agent whose tool needs approval, one fails the first time', async () => {
-    const { shape, kills } = await cutEverywhere({
+  test('with branches: one asks, one is an agent with an approval, one fails the first time', async () => {
+    const { shape, kills } = await crashAtEveryAppend({
       programs() {
         const { tool: careful } = counted('careful', true)
         const { agent: inner } = scripted(
@@ -80,7 +80,7 @@ describe('a workflow as a tool, cut off after every append', () => {
         const branches = wired(
           {
             first: () => ({ data: 'go' }),
-            a: async () => ({ data: await useInterrupt(say('A?')) }),
+            a: async () => ({ data: await useInterrupt(textInterrupt('A?')) }),
             b: inner,
             c: {
               run: async ({ input }: NodeContext<string>) => {
