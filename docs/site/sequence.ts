@@ -112,7 +112,7 @@ export function drawSequence(text: string, name: string): string {
       continue
     }
     shapes.push(label(lines, center, y + 11, 'mid'))
-    y += lines.length * LINE + 4
+    y += lines.length * LINE + 8
     const side = step.to > step.from ? 1 : -1
     const end = x(step.to) - side * (step.isRefused ? 10 : 2)
     shapes.push(arrow(`M${x(step.from)} ${y}H${end}`, step, name, end, y))
@@ -135,16 +135,26 @@ export function drawSequence(text: string, name: string): string {
 }
 
 /** The lines of a label: at its breaks, and where it would be longer than so many characters. */
-function wrap(text: string, most: number): string[] {
-  return text.split(BREAK).flatMap(part => {
-    const lines: string[] = []
-    for (const word of part.trim().split(' ')) {
-      const last = lines.at(-1)
-      if (last === undefined || last.length + 1 + word.length > most) lines.push(word)
-      else lines[lines.length - 1] = `${last} ${word}`
-    }
-    return lines
-  })
+const wrap = (text: string, most: number): string[] => text.split(BREAK).flatMap(part => balanced(part.trim(), most))
+
+/** As few lines as fit, of about the same length. */
+function balanced(text: string, most: number): string[] {
+  const lines = filled(text, most)
+  for (let less = most - 1; less > 0; less--) {
+    const shorter = filled(text, less)
+    if (shorter.length > lines.length) return filled(text, less + 1)
+  }
+  return lines
+}
+
+function filled(text: string, most: number): string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)
+    if (last === undefined || last.length + 1 + word.length > most) lines.push(word)
+    else lines[lines.length - 1] = `${last} ${word}`
+  }
+  return lines
 }
 
 function label(lines: readonly string[], x: number, y: number, classes: string): string {
@@ -161,6 +171,6 @@ function arrow(path: string, { isDashed, isRefused }: Step, name: string, x: num
 }
 
 const badge = (x: number, y: number, number: number): string =>
-  `<circle cx="${x}" cy="${y}" r="9" class="fact"/>\n<text x="${x}" y="${y + 4}" class="tiny mid on">${number}</text>`
+  `<circle cx="${x}" cy="${y}" r="8" class="fact"/>\n<text x="${x}" y="${y + 4}" class="tiny mid on">${number}</text>`
 
 const escaped = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
