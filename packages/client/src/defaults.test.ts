@@ -35,12 +35,12 @@ test.each([
   ['a session in which nobody has spoken', `${told(BACKOFF.first)} to ${told(BACKOFF.longest)}`],
   ["a claim of a client's tool", told(constant('chat/tool-calls.ts', 'CLAIM_MS'))],
   ['a reply that broke off is asked for again', `${constant('bridge/reply-reader.ts', 'ATTEMPTS')} times`],
-  ['the rest of a reply, and a stop', told(constant('bridge/reply-reader.ts', 'LATE_MS'))],
-  ['messages that wait for their turn', told(constant('bridge/adapter-chat.ts', 'QUEUE'))],
-  ['chunks ahead of one that is missing', told(constant('bridge/chunk-order.ts', 'AHEAD'))],
+  ['the rest of a reply, and a stop', told(constant('bridge/reply-reader.ts', 'TIMEOUT_MS'))],
+  ['messages that wait for their turn', told(constant('bridge/adapter-chat.ts', 'MAX_QUEUED'))],
+  ['chunks ahead of one that is missing', told(constant('bridge/chunk-order.ts', 'MAX_AHEAD'))],
   [
     'chunks that are held until it is known where a stream begins',
-    `${constant('bridge/chunk-order.ts', 'BEFORE_BASE')} | or ${constant('bridge/reply-reader.ts', 'HOLD_MS')} ms`,
+    `${constant('bridge/chunk-order.ts', 'MAX_BEFORE_FIRST')} | or ${constant('bridge/reply-reader.ts', 'HOLD_MS')} ms`,
   ],
   [
     'a reply of a peer that broke off is asked for again',
@@ -51,7 +51,7 @@ test.each([
     told(constant(`${SERVER}foreign-session.ts`, 'TIMEOUT_MS')),
   ],
   ['messages that wait for their turn with a peer', told(constant(`${SERVER}foreign-session.ts`, 'MAX_QUEUED'))],
-  ['events that are known again', told(constant('bridge/chunk-order.ts', 'EVENTS'))],
+  ['events that are known again', told(constant('bridge/chunk-order.ts', 'REMEMBERED_EVENTS'))],
   [
     'one event or line of `fetchServerSentEvents`, `fetchNdjson`',
     `${constant('../../dialects/src/http/event-reader.ts', 'MAX_EVENT_LENGTH') / 2 ** 20} Mi characters`,

@@ -23,25 +23,24 @@ import { Store } from '../store/store.ts'
 import type { ClientTools } from '../types/index.ts'
 import { toChatMessage } from './chat-message.ts'
 import { Conversation } from './conversation.ts'
-import { AT_HAND, type TurnRequest, Turns } from './turns.ts'
+import { NO_TURN, type TurnRequest, Turns } from './turns.ts'
 import type { ChatAdapter, ChatAttachment, ChatMessage } from './types.ts'
 
-/** How many messages may wait until the reply before them is over. */
-const QUEUE = 100
+/** Bound of the queue of messages. */
+const MAX_QUEUED = 100
 
 export interface AdapterChatOptions<Cursor = string> extends ChatCallbacks {
   readonly adapter: ChatAdapter<Cursor>
   readonly conversationId?: string | undefined
-  /** What to begin with. */
   readonly initialMessages?: readonly ChatMessage[] | undefined
   readonly streamFlushInterval?: number | undefined
-  /** What becomes of a message while a reply is under way; `queue`, if nothing is said. */
+  /** What to do with a message while a reply is streaming. @default 'queue' */
   readonly whenBusy?: WhenBusy | undefined
-  /** How long to wait before a reply that broke off is asked for again. */
+  /** Delays before reconnecting to a dropped reply. */
   readonly backoff?: Backoff | undefined
 }
 
-/** What a person says, on its way. */
+/** A user message to send. */
 interface OutgoingMessage {
   readonly messageId: string
   readonly parts: readonly UserPart[]
@@ -49,31 +48,31 @@ interface OutgoingMessage {
   readonly attachments: ChatAttachment[]
 }
 
-/** Lets go of the addresses of files as soon as nobody has the files any more. */
+/** Revokes the object URLs of files that are garbage. */
 const objectUrls = new FinalizationRegistry<string>(url => URL.revokeObjectURL(url))
 
-/** A message that waits for its turn, and who wants to know what became of it. */
+/** A queued message, and the resolver of its `sendMessage`. */
 interface QueuedMessage {
   readonly outgoing: OutgoingMessage
-  readonly done: (result: SendResult | Promise<SendResult>) => void
+  readonly resolve: (result: SendResult | Promise<SendResult>) => void
 }
 
-/** A conversation over an adapter. */
+/** A chat over an adapter. */
 export class AdapterChat<Cursor = string> implements Chat {
   readonly store: Store
   callbacks: ChatCallbacks
-  /** An adapter has no way to tell of tools that a client runs, nor to hear of them. */
+  /** Not used: the adapter interface has no client tools. */
   tools: ClientTools = {}
   readonly #options: AdapterChatOptions<Cursor>
   readonly #conversation: Conversation
   readonly #state: ObservableState
   readonly #turns: Turns
   readonly #queue: QueuedMessage[] = []
-  /** What was said with what files, as long as it may have to be said again. */
+  /** Files of user messages, for when they are sent again. */
   readonly #attachments = new Map<string, ChatAttachment[]>()
   #cursor: Cursor | undefined
   #starts = 0
-  /** Whether the last page is there: one that could not be read is asked for again. */
+  /** Whether the newest page of history was loaded. A failed load is repeated. */
   #isLoaded = false
 
   constructor(options: AdapterChatOptions<Cursor>) {
@@ -83,7 +82,7 @@ export class AdapterChat<Cursor = string> implements Chat {
     this.store = new Store({ flushInterval: streamFlushInterval })
     this.#conversation = new Conversation(this.store, () => this.callbacks)
     this.#conversation.load(initialMessages)
-    // What there is already is seen by whoever looks first: a server renders only once.
+    // The first render shows the initial messages: on a server there is no second one.
     this.store.flush()
     this.#state = new ObservableState({ sessionId: conversationId })
     this.#turns = new Turns({
@@ -93,7 +92,7 @@ export class AdapterChat<Cursor = string> implements Chat {
       conversation: this.#conversation,
       state: this.#state,
       callbacks: () => this.callbacks,
-      over: () => this.#next(),
+      onEnd: () => this.#next(),
     })
   }
 
@@ -106,33 +105,33 @@ export class AdapterChat<Cursor = string> implements Chat {
   }
 
   start(): () => void {
-    if (this.#starts++ === 0) this.#state.set({ connection: AT_HAND })
+    if (this.#starts++ === 0) this.#state.set({ connection: NO_TURN })
     if (!this.#isLoaded) void this.#load()
     let isStarted = true
     return () => {
       if (!isStarted) return
       isStarted = false
       if (--this.#starts > 0) return
-      this.#giveUp()
+      this.#failQueued()
       void this.#turns.halt()
       this.#state.set({ connection: { status: 'idle', reason: 'nobody follows' } })
     }
   }
 
-  /** Has just these messages: what is under way, and what waits for its turn, stays behind them. */
+  /** Replaces the messages. The open turn and queued messages stay behind them. */
   setMessages(messages: readonly ChatMessage[]): void {
     this.#conversation.replace(messages, this.#turns.messageId)
     this.store.flush()
   }
 
-  /** What waits for its turn will not be sent, unless somebody sends it again. */
-  #giveUp(): void {
-    for (const { outgoing, done } of this.#queue.splice(0)) {
+  /** Marks the queued messages as not sent. */
+  #failQueued(): void {
+    for (const { outgoing, resolve } of this.#queue.splice(0)) {
       const { messageId } = outgoing
-      const refused = this.#refuse(messageId, 'SEND_ERROR', 'Nobody follows any more.')
+      const refused = this.#refuse(messageId, 'SEND_ERROR', 'The chat was closed before the message was sent.')
       this.#show(outgoing, newId())
       this.#conversation.mark(messageId, 'error', refused.error)
-      done(refused)
+      resolve(refused)
     }
   }
 
@@ -147,33 +146,37 @@ export class AdapterChat<Cursor = string> implements Chat {
     if (isTaken) return this.#refuse(messageId, 'SEND_ERROR', `There is a message ${messageId}.`)
     const isFree = !this.#turns.runId && this.#queue.length === 0
     if (!isFree && whenBusy === 'reject') return this.#refuse(messageId, 'busy', 'A reply is under way.')
-    if (this.#queue.length >= QUEUE) return this.#refuse(messageId, 'busy', `${QUEUE} messages wait already.`)
+    if (this.#queue.length >= MAX_QUEUED)
+      return this.#refuse(messageId, 'busy', `${MAX_QUEUED} messages are queued already.`)
     const outgoing = outgoingOf(messageId, input)
-    if (isFree) return this.#say(outgoing)
+    if (isFree) return this.#send(outgoing)
     this.store.add(sendingOf({ ...outgoing, role: 'user', parts: [...outgoing.parts] }, Date.now()))
-    if (whenBusy === 'queue') return new Promise(done => this.#queue.push({ outgoing, done }))
+    if (whenBusy === 'queue') return new Promise(resolve => this.#queue.push({ outgoing, resolve }))
     while (this.#turns.runId) await this.#turns.halt()
-    return this.#say(outgoing)
+    return this.#send(outgoing)
   }
 
   #refuse(messageId: string, code: string, message: string): SendResult {
     return { messageId, error: { code, message, source: 'send', recoverable: true, retryable: true } }
   }
 
-  #say(outgoing: OutgoingMessage): Promise<SendResult> {
+  #send(outgoing: OutgoingMessage): Promise<SendResult> {
     const { messageId } = outgoing
     const runId = newId()
     this.#show(outgoing, runId)
-    return this.#turns.begin(messageId, runId, this.#sending(messageId))
+    return this.#turns.begin(messageId, runId, this.#requestFor(messageId))
   }
 
   #show({ messageId, parts, metadata, attachments }: OutgoingMessage, runId: string): void {
     if (attachments.length > 0) this.#attachments.set(messageId, attachments)
-    this.#conversation.say({ messageId, role: 'user', parts: [...parts], ...(metadata && { metadata }) }, runId)
+    this.#conversation.addUserMessage(
+      { messageId, role: 'user', parts: [...parts], ...(metadata && { metadata }) },
+      runId,
+    )
   }
 
-  /** Asks for the reply to a message that is shown. */
-  #sending(messageId: string): TurnRequest {
+  /** A request for the reply to a shown message. */
+  #requestFor(messageId: string): TurnRequest {
     const { adapter, conversationId } = this.#options
     const attachments = this.#attachments.get(messageId)
     const open = (signal: AbortSignal) => {
@@ -188,10 +191,10 @@ export class AdapterChat<Cursor = string> implements Chat {
         signal,
       })
     }
-    return { code: 'SEND_ERROR', open, refused: error => this.#conversation.mark(messageId, 'error', error) }
+    return { code: 'SEND_ERROR', open, onRefused: error => this.#conversation.mark(messageId, 'error', error) }
   }
 
-  /** A message, and all before it, as adapters know them. */
+  /** A message and all before it, in the adapter's format. */
   #upTo(messageId: string): { readonly message: ChatMessage; readonly messages: ChatMessage[] } {
     const all = this.#conversation.messages
     const messages = all.slice(0, all.findIndex(({ id }) => id === messageId) + 1).map(toChatMessage)
@@ -200,8 +203,8 @@ export class AdapterChat<Cursor = string> implements Chat {
 
   #next(): void {
     if (this.#turns.runId) return
-    const waiting = this.#queue.shift()
-    waiting?.done(this.#say(waiting.outgoing))
+    const queued = this.#queue.shift()
+    queued?.resolve(this.#send(queued.outgoing))
   }
 
   async stop({ runId }: { readonly runId?: string } = {}): Promise<void> {
@@ -216,7 +219,7 @@ export class AdapterChat<Cursor = string> implements Chat {
 
   async #again(messageId: string | undefined): Promise<SendResult> {
     while (this.#turns.runId) await this.#turns.halt()
-    const all = this.#conversation.said
+    const all = this.#conversation.sentMessages
     const from = messageId === undefined ? all.length - 1 : all.findIndex(({ id }) => id === messageId)
     const at = all.findLastIndex(({ role }, i) => role === 'user' && i <= from)
     const anchor = all[at]
@@ -225,16 +228,16 @@ export class AdapterChat<Cursor = string> implements Chat {
     const kept = new Set(all.slice(0, at + 1).map(({ id }) => id))
     const undo = this.#conversation.keep(id => kept.has(id))
     const { adapter, conversationId } = this.#options
-    const sending = this.#sending(anchor.id)
+    const request = this.#requestFor(anchor.id)
     const regenerate = (signal: AbortSignal) =>
       adapter.regenerate && replied
         ? adapter.regenerate({ conversationId, messageId: replied.id, ...this.#upTo(anchor.id), signal })
-        : sending.open(signal)
+        : request.open(signal)
     this.#conversation.mark(anchor.id, 'sending')
     return this.#turns.begin(anchor.id, newId(), {
       code: 'REGENERATE_ERROR',
       open: regenerate,
-      refused: () => {
+      onRefused: () => {
         undo()
         this.#conversation.mark(anchor.id, anchor.status)
       },
@@ -244,30 +247,30 @@ export class AdapterChat<Cursor = string> implements Chat {
   async retry(messageId?: string): Promise<SendResult> {
     const failed = (message: Message) => message.role === 'user' && message.status === 'error'
     while (this.#turns.runId) await this.#turns.halt()
-    const all = this.#conversation.said
+    const all = this.#conversation.sentMessages
     const isBroken = all.at(-1)?.status === 'error' && all.at(-1)?.role === 'assistant'
     const lastFailed = isBroken ? undefined : all.findLast(failed)
     const message = messageId === undefined ? lastFailed : all.find(({ id }) => id === messageId)
     if (!message || !failed(message)) return this.#again(messageId)
     const at = all.findIndex(({ id }) => id === message.id)
     const rest = all.slice(at + 1)
-    // What came of it goes; what was said since then stays, before it.
+    // Its replies go. Later messages stay, and come before it.
     const replies = rest.slice(0, rest.findIndex(({ role }) => role === 'user') >>> 0).map(({ id }) => id)
     if (rest.length > 0) this.#conversation.keep(id => !replies.includes(id), message.id)
     this.#conversation.mark(message.id, 'sending')
-    return this.#turns.begin(message.id, newId(), this.#sending(message.id))
+    return this.#turns.begin(message.id, newId(), this.#requestFor(message.id))
   }
 
   async edit(messageId: string, input: ChatInput): Promise<SendResult> {
     if (isEmpty(input)) return { messageId, error: EMPTY }
     while (this.#turns.runId) await this.#turns.halt()
-    const all = this.#conversation.said
+    const all = this.#conversation.sentMessages
     const at = all.findIndex(({ id }) => id === messageId)
     if (at < 0) return this.#refuse(messageId, 'SEND_ERROR', `There is no message ${messageId}.`)
     const kept = new Set(all.slice(0, at).map(({ id }) => id))
     this.#conversation.keep(id => kept.has(id))
     for (const id of this.#attachments.keys()) if (!kept.has(id)) this.#attachments.delete(id)
-    return this.#say(outgoingOf(newId(), input))
+    return this.#send(outgoingOf(newId(), input))
   }
 
   async answer(answer: ChatAnswer): Promise<void> {
@@ -278,25 +281,25 @@ export class AdapterChat<Cursor = string> implements Chat {
         code: 'unsupported',
         message: `The adapter takes no answer of the kind ${answer.kind}${needs}`,
       })
-      // Who does not look at what becomes of an answer is told, too.
+      // Also reported to callers that ignore the promise.
       this.#turns.report(error, 'SEND_ERROR', 'adapter', { id: answer.id })
       throw error
     }
     const { id, approved, reason } = answer
     this.store.flush()
-    const isIt = (one: string) => one === id || foreignId(one) === id
+    const matches = (other: string) => other === id || foreignId(other) === id
     const pending = this.store.pendings.findLast(
-      one => one.kind === 'approval' && (isIt(one.id) || isIt(one.part.toolCallId)),
+      one => one.kind === 'approval' && (matches(one.id) || matches(one.part.toolCallId)),
     )
     const reply = pending?.kind === 'approval' && this.#conversation.reply(pending.messageId, '')
     const undo = reply ? reply.answer(pending.part.toolCallId, approved, reason) : undefined
     if (!undo) throw new RequestError({ code: 'unknown', message: `Nothing waits for an approval ${id}.` })
-    this.#turns.look()
+    this.#turns.updateStatus()
     try {
       await adapter.addToolApprovalResponse({ id: foreignId(id), approved, ...(reason !== undefined && { reason }) })
     } catch (error) {
       undo()
-      this.#turns.look()
+      this.#turns.updateStatus()
       this.#turns.report(error, 'SEND_ERROR', 'adapter', { id })
       throw failureOf(error)
     }
@@ -306,7 +309,7 @@ export class AdapterChat<Cursor = string> implements Chat {
     if (this.state.hasOlder || !this.#isLoaded) await this.#load()
   }
 
-  /** Shows the messages before those that are shown, or the last. */
+  /** Loads the page before the loaded ones, or the newest page. */
   async #load(): Promise<void> {
     const { adapter, conversationId } = this.#options
     const cursor = this.#cursor
@@ -326,7 +329,7 @@ export class AdapterChat<Cursor = string> implements Chat {
   }
 }
 
-/** What a person says, with its files to be seen at once. */
+/** A message to send. Its files get object URLs, so that the view shows them at once. */
 function outgoingOf(messageId: string, input: ChatInput): OutgoingMessage {
   const { files = [], metadata } = typeof input === 'string' ? {} : input
   const attachments = [...files].map(file => ({ localId: newId(), file }))

@@ -1,4 +1,4 @@
-// Messages of the view in the shape that adapters know, and the other way round.
+// Converts messages of the view to the adapter's format, and back.
 
 import { newId } from '@millrace/dialects'
 import { foreignId } from '@millrace/dialects/internal'
@@ -13,42 +13,42 @@ import {
   jsonOf,
 } from './types.ts'
 
-/** A message of a chat over an adapter: who speaks is the adapter's to say. */
+/** A message of a chat over an adapter, with the author that the adapter names. */
 export interface AuthoredMessage extends Message {
   readonly author?: ChatUser
 }
 
-const messages = new WeakMap<Message, ChatMessage>()
-const shapes = new WeakSet<ChatMessage>()
-const parts = new WeakMap<Part, ChatMessagePart>()
+const converted = new WeakMap<Message, ChatMessage>()
+const ownMessages = new WeakSet<ChatMessage>()
+const convertedParts = new WeakMap<Part, ChatMessagePart>()
 
-/** A message in the shape that adapters know; the same object for the same message, and for each part that stays the same. */
+/** A message in the adapter's format. Equal messages and parts give identical objects. */
 export function toChatMessage(message: Message): ChatMessage {
-  const known = messages.get(message)
+  const known = converted.get(message)
   if (known) return known
   const { id, role, status, createdAt, metadata, author } = message as AuthoredMessage
-  const shaped: ChatMessage = {
+  const chatMessage: ChatMessage = {
     id,
     role,
     status,
     parts: message.parts.map(part => {
-      const shape = parts.get(part) ?? chatPartOf(part, foreignId)
-      parts.set(part, shape)
-      return shape
+      const chatPart = convertedParts.get(part) ?? chatPartOf(part, foreignId)
+      convertedParts.set(part, chatPart)
+      return chatPart
     }),
     ...(createdAt > 0 && { createdAt: new Date(createdAt).toISOString() }),
     ...(metadata && { metadata }),
     ...(author && { author }),
   }
-  messages.set(message, shaped)
-  shapes.add(shaped)
-  return shaped
+  converted.set(message, chatMessage)
+  ownMessages.add(chatMessage)
+  return chatMessage
 }
 
-/** Whether it says what a message of a chat said at some time, and nothing of its own. */
-export const isShape = (message: ChatMessage): boolean => shapes.has(message)
+/** Whether `toChatMessage` made a message: it is a state of a message of a chat, current or earlier. */
+export const isOwnMessage = (message: ChatMessage): boolean => ownMessages.has(message)
 
-/** The part that a shape tells of, as the fold has parts. */
+/** A part in the format of the fold. */
 function partOf(part: ChatMessagePart, key: string, at: number, callIdOf: (id: string) => string): Part {
   if (part.type === 'text' || part.type === 'reasoning') {
     const { type, text } = part as { type: 'text' | 'reasoning'; text: string }
@@ -57,7 +57,7 @@ function partOf(part: ChatMessagePart, key: string, at: number, callIdOf: (id: s
   if (part.type !== 'tool' && part.type !== 'dynamic-tool') return { ...part, key, at } as Part
   const { toolInvocation: call } = part as { toolInvocation: ChatToolInvocation }
   const { toolName, state, input, output, errorText, approval, approvalId = call.toolCallId, title } = call
-  const isAsked = approval !== undefined || state.startsWith('approval-')
+  const needsApproval = approval !== undefined || state.startsWith('approval-')
   const toolCallId = callIdOf(call.toolCallId)
   return {
     type: part.type,
@@ -69,60 +69,62 @@ function partOf(part: ChatMessagePart, key: string, at: number, callIdOf: (id: s
     ...(input !== undefined && { input: jsonOf(input) }),
     ...(output !== undefined && { [call.preliminary ? 'progress' : 'output']: jsonOf(output) }),
     ...(errorText !== undefined && { errorText }),
-    ...(isAsked && { approval: { id: approvalId, ...approval } }),
+    ...(needsApproval && { approval: { id: approvalId, ...approval } }),
     ...(title !== undefined && { title }),
   }
 }
 
-/** Messages as the fold has them, each reply with a run of its own, and under which ids they are to be shown. */
+/** Messages in the format of the fold, each reply with a run of its own, and their ids and fields in the view. */
 export interface FoldedMessages {
   readonly messages: readonly Message[]
   readonly runs: readonly Run[]
-  /** What is shown, in the same order: an id, and what the fold cannot know. */
+  /** In the same order: the id in the view, and fields that the fold does not have. */
   readonly shown: readonly { readonly id: string; readonly patch: Partial<AuthoredMessage> }[]
 }
 
-/** What an adapter tells of messages, as the fold has it; `before` is the first place that is taken. */
+/** Converts an adapter's messages to the format of the fold, at positions before `before`. */
 export function foldedMessagesOf(
-  given: readonly ChatMessage[],
+  chatMessages: readonly ChatMessage[],
   before: number,
-  callIdOf: (id: string, by: string) => string,
+  callIdOf: (id: string, runId: string) => string,
 ): FoldedMessages {
-  let at = before - given.reduce((count, { parts }) => count + parts.length + 1, 0)
+  let at = before - chatMessages.reduce((count, { parts }) => count + parts.length + 1, 0)
   const messages: Message[] = []
   const runs: Run[] = []
   const shown: { id: string; patch: Partial<AuthoredMessage> }[] = []
-  for (const { id, role, parts, status = 'sent', createdAt, metadata, author } of given) {
+  for (const { id, role, parts, status = 'sent', createdAt, metadata, author } of chatMessages) {
     const runId = newId()
     const isReply = role === 'assistant'
-    const place = at++
+    const position = at++
     const time = createdAt === undefined ? 0 : Date.parse(createdAt) || 0
     messages.push({
-      // Replies are an agent's in a run, so that a later stream may go on with one.
+      // A reply gets the id of an agent's message, so that a later stream can continue it.
       id: isReply ? messageIdOf(runId, runId) : id.includes('::') ? runId : id,
       role,
       status: 'sent',
-      at: place,
-      metaAt: place,
+      at: position,
+      metaAt: position,
       createdAt: time,
       parts: parts.map((part, i) => partOf(part, `#${i}`, at++, id => callIdOf(id, runId))),
       ...(metadata && { metadata: jsonObjectOf(metadata) }),
       ...(isReply && { runId, agentId: runId, agentType: 'assistant' }),
     })
-    if (isReply) runs.push({ runId, status: 'running', at: place, startedAt: time, usage: {}, discarded: {} })
+    if (isReply) runs.push({ runId, status: 'running', at: position, startedAt: time, usage: {}, discarded: {} })
     shown.push({ id, patch: { status, ...(author && { author }) } })
   }
   return { messages, runs, shown }
 }
 
-/** A view with just some of its messages, and what belongs to them. */
+/** A view with only some of its messages, and their runs and drafts. */
 export function withOnly(view: View, messages: readonly Message[]): View {
   const ids = new Set(messages.map(({ id }) => id))
-  const gone = new Set(view.messages.flatMap(({ id, runId }) => (ids.has(id) || runId === undefined ? [] : [runId])))
+  const removedRuns = new Set(
+    view.messages.flatMap(({ id, runId }) => (ids.has(id) || runId === undefined ? [] : [runId])),
+  )
   return {
     ...view,
     messages,
-    runs: view.runs.filter(({ runId }) => !gone.has(runId)),
+    runs: view.runs.filter(({ runId }) => !removedRuns.has(runId)),
     drafts: view.drafts.flatMap(draft => {
       const undo = draft.undo.filter(one => !('message' in one) || ids.has(one.message))
       return undo.length > 0 ? [{ ...draft, undo }] : []
@@ -130,7 +132,7 @@ export function withOnly(view: View, messages: readonly Message[]): View {
   }
 }
 
-/** A view in which one message stands behind all others. */
+/** A view with one message moved behind all others. */
 export function withLast(view: View, { id }: Message): View {
   const rest = view.messages.filter(message => message.id !== id)
   const moved = view.messages.filter(message => message.id === id)
@@ -142,7 +144,7 @@ export function withLast(view: View, { id }: Message): View {
   return { ...view, head, messages: [...rest, ...last] }
 }
 
-/** A view in which one part stands otherwise. */
+/** A view with one part replaced. */
 export const withPart = (view: View, messageId: string, part: Part): View => ({
   ...view,
   messages: view.messages.map(message =>

@@ -1,23 +1,21 @@
 import { ProtocolError } from '@millrace/protocol'
-import type { ChatMessageChunk, ChatStreamEnvelope } from './types.ts'
+import { isObject } from '@millrace/protocol/internal'
+import type { ChatMessageChunk } from './types.ts'
 
-/** How many chunks may come ahead of one that is missing. */
-const AHEAD = 1024
-/** How many chunks are held at most until it is known where a stream begins. */
-const BEFORE_BASE = 16
-/** How many of the latest events are known again at least; at most twice as many. */
-const EVENTS = 10_000
+/** Bound of the chunks that wait for a missing one. */
+const MAX_AHEAD = 1024
+/** Bound of the chunks that wait until the first sequence of a stream is known. */
+const MAX_BEFORE_FIRST = 16
+/** Number of recent event ids that are remembered: at least so many, at most twice as many. */
+const REMEMBERED_EVENTS = 10_000
 
-/** A chunk on its way through, and what comes right after it though nothing said where it belongs. */
+/** A received chunk, with the chunks without a sequence that follow it. */
 interface HeldChunk {
   readonly eventId: string | undefined
   readonly sequence: number | undefined
   readonly chunk: ChatMessageChunk
   followers?: HeldChunk[]
 }
-
-/** What a raw chunk says of its place. */
-const NO_PLACE: { readonly eventId?: unknown; readonly sequence?: unknown } = {}
 
 const isTerminal = ({ type }: ChatMessageChunk): boolean => type === 'finish' || type === 'abort'
 
@@ -28,71 +26,73 @@ const describeValue = (value: unknown): string => {
 }
 
 /**
- * Raw chunks and envelopes of one reply, put in order, each once, over as many streams as it takes. What waits for one that is missing is
- * bounded, and so is what is remembered (law 8). Nothing comes after `finish` or `abort`.
+ * Puts the raw chunks and envelopes of one reply in order and removes duplicates, over as many streams as it takes. All it holds and remembers is bounded (law 8).
+ * Ignores everything after `finish` or `abort`.
  */
 export class ChunkOrder {
-  /** `finish` or `abort` came. */
+  /** Whether `finish` or `abort` was returned. */
   isEnded = false
-  /** The sequence that comes next; none, until it is known where the stream begins. */
+  /** The next sequence. Undefined until the first one is known. */
   #next: number | undefined
   readonly #held = new Map<number, HeldChunk>()
   #highest = -Infinity
-  /** Of events that were given out, and of no others: what was only held when a stream broke off is to come again. */
+  /** Ids of events that were returned. An event that was only held when its stream dropped comes again. */
   #seen = new Set<string>()
   #seenBefore = new Set<string>()
   #count = 0
 
-  /** The sequence that comes next, as soon as it is known. */
   get next(): number | undefined {
     return this.#next
   }
 
-  /** Whether it waits to see where the stream begins. */
+  /** Whether chunks wait for the first sequence to be known. */
   get isHolding(): boolean {
     return this.#next === undefined && this.#held.size > 0
   }
 
-  /** Whether something is missing before what came. */
+  /** Whether chunks wait for a missing one. */
   get hasGap(): boolean {
     return this.#held.size > 0
   }
 
-  /** Takes what came, and gives what is next, in order; throws a `ProtocolError` for what is no chunk. */
+  /**
+   * Takes a value of the stream, and returns the chunks that are next, in order.
+   * @throws a `ProtocolError` if the value is neither a chunk nor an envelope.
+   */
   push(value: unknown): ChatMessageChunk[] {
     if (this.isEnded) return []
     this.#count++
     const held = this.#read(value)
     const { sequence } = held
     if (sequence === undefined) {
-      // What is before it in the stream stays before it.
-      if (this.#held.size === 0) return this.#give(held)
+      // It stays behind the chunk before it in the stream.
+      if (this.#held.size === 0) return this.#emit(held)
       const last = this.#held.get(this.#highest) as HeldChunk
       last.followers ??= []
       this.#bound(last.followers.push(held))
       return []
     }
     if (this.#next !== undefined && sequence < this.#next) return []
-    // The way of most: nothing is held, and it is the next.
+    // The usual case: nothing is held, and this is the next.
     if (sequence === this.#next && this.#held.size === 0) {
       this.#next++
-      return this.#give(held)
+      return this.#emit(held)
     }
     if (!this.#held.has(sequence)) this.#held.set(sequence, held)
     if (sequence > this.#highest) this.#highest = sequence
-    // Nothing is before `start`, nor before the first number.
+    // Nothing comes before `start`, nor before sequence 0.
     if (this.#next === undefined && (held.chunk.type === 'start' || sequence === 0)) return this.#begin(sequence)
-    if (this.#next === undefined) return this.#held.size >= BEFORE_BASE ? this.release() : []
+    if (this.#next === undefined) return this.#held.size >= MAX_BEFORE_FIRST ? this.release() : []
     this.#bound(this.#held.size)
     return this.#drain()
   }
 
-  /** Waits no longer to see where the stream begins: with the lowest that came. */
+  /** Starts with the lowest sequence received. */
   release(): ChatMessageChunk[] {
     return this.isHolding ? this.#begin(Math.min(...this.#held.keys())) : []
   }
 
-  /** The stream is over: what still waits for something is forgotten, as if it had never come. */
+  /** Ends a stream: forgets the chunks that still wait. */
   close(): void {
     this.#held.clear()
     this.#highest = -Infinity
@@ -111,16 +111,16 @@ export class ChunkOrder {
       if (held === undefined) break
       this.#held.delete(this.#next as number)
       ;(this.#next as number)++
-      chunks.push(...this.#give(held))
-      for (const follower of held.followers ?? []) chunks.push(...this.#give(follower))
+      chunks.push(...this.#emit(held))
+      for (const follower of held.followers ?? []) chunks.push(...this.#emit(follower))
     }
     return chunks
   }
 
-  /** The chunk, unless it was given out before. */
-  #give({ eventId, chunk }: HeldChunk): ChatMessageChunk[] {
+  /** The chunk, unless it was returned before. */
+  #emit({ eventId, chunk }: HeldChunk): ChatMessageChunk[] {
     if (this.isEnded || this.#isSeen(eventId)) return []
-    if (eventId !== undefined) this.#see(eventId)
+    if (eventId !== undefined) this.#remember(eventId)
     if (isTerminal(chunk)) {
       this.isEnded = true
       this.#held.clear()
@@ -132,26 +132,25 @@ export class ChunkOrder {
     return eventId !== undefined && (this.#seen.has(eventId) || this.#seenBefore.has(eventId))
   }
 
-  #see(eventId: string): void {
+  #remember(eventId: string): void {
     this.#seen.add(eventId)
-    if (this.#seen.size < EVENTS) return
-    // By halves: to forget the oldest of a set one by one is to look through all that were forgotten.
+    if (this.#seen.size < REMEMBERED_EVENTS) return
+    // Forget the older half at once: deleting the oldest entries of a set one by one is slow.
     this.#seenBefore = this.#seen
     this.#seen = new Set()
   }
 
   #bound(size: number): void {
-    if (size > AHEAD) this.#refuse(`expected sequence ${this.#next}, found ${AHEAD} others`, 'too-large')
+    if (size > MAX_AHEAD) this.#refuse(`expected sequence ${this.#next}, found ${MAX_AHEAD} others`, 'too-large')
   }
 
   #read(value: unknown): HeldChunk {
-    if (typeof value !== 'object' || value === null)
-      this.#refuse(`expected a chunk or an envelope, found ${describeValue(value)}`)
+    if (!isObject(value)) this.#refuse(`expected a chunk or an envelope, found ${describeValue(value)}`)
     const isRaw = !Object.hasOwn(value, 'chunk')
-    const chunk = isRaw ? value : (value as ChatStreamEnvelope).chunk
+    const chunk: unknown = isRaw ? value : value['chunk']
     if (typeof (chunk as { type?: unknown } | null)?.type !== 'string')
       this.#refuse(`expected a chunk with a type, found ${describeValue(chunk)}`)
-    const { eventId, sequence } = isRaw ? NO_PLACE : (value as { eventId?: unknown; sequence?: unknown })
+    const { eventId, sequence } = (isRaw ? {} : value) as { readonly eventId?: unknown; readonly sequence?: unknown }
     if (eventId != null && typeof eventId !== 'string')
       this.#refuse(`expected a string as eventId, found ${describeValue(eventId)}`)
     if (sequence != null && !Number.isSafeInteger(sequence))

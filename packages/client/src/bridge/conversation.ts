@@ -5,16 +5,16 @@ import type { ChatCallbacks } from '../chat/callbacks.ts'
 import type { ChatError } from '../error/chat-error.ts'
 import type { LocalMessage } from '../store/local-messages.ts'
 import type { Store } from '../store/store.ts'
-import { foldedMessagesOf, isShape, toChatMessage, withLast, withOnly } from './chat-message.ts'
+import { foldedMessagesOf, isOwnMessage, toChatMessage, withLast, withOnly } from './chat-message.ts'
 import { Reply } from './reply.ts'
 import type { ChatMessage } from './types.ts'
 
-/** The messages of a chat over an adapter: a log of its own, folded into the store as it is written. */
+/** The messages of a chat over an adapter: a local log, folded into the store as it is written. */
 export class Conversation {
   readonly #store: Store
   readonly #callbacks: () => ChatCallbacks
   #replies = new Map<string, Reply>()
-  /** The messages there are, each reply with its run: to look for one costs the same however many there are. */
+  /** Ids of all messages, each reply with its run, for lookup in constant time. */
   #runOf = new Map<string, string | undefined>()
   readonly #taken = new Set<string>()
   readonly #runs = new Set<string>()
@@ -24,14 +24,14 @@ export class Conversation {
     this.#callbacks = callbacks
   }
 
-  /** All messages, those that wait for their turn too, as they are by now. */
+  /** All messages, queued ones included, in their current state. */
   get messages(): readonly Message[] {
     this.#store.flush()
     return this.#store.ownMessages
   }
 
-  /** All messages but those that wait for their turn. */
-  get said(): readonly Message[] {
+  /** All messages except queued ones. */
+  get sentMessages(): readonly Message[] {
     return this.messages.filter(({ at }) => at !== Number.MAX_SAFE_INTEGER)
   }
 
@@ -39,14 +39,14 @@ export class Conversation {
     return this.#runOf.has(id)
   }
 
-  /** Shows messages before all others; those that are there already stay as they are. */
-  load(given: readonly ChatMessage[]): void {
+  /** Adds messages before all others. Known ones stay as they are. */
+  load(loaded: readonly ChatMessage[]): void {
     const known = new Set<string>()
-    const added = given.filter(({ id }) => !this.has(id) && !known.has(id) && known.add(id))
+    const added = loaded.filter(({ id }) => !this.has(id) && !known.has(id) && known.add(id))
     if (added.length === 0) return
     const view = this.#store.view()
-    const callIdOf = (id: string, by: string) => {
-      const own = this.#taken.has(id) ? distinctId(id, by) : id
+    const callIdOf = (id: string, runId: string) => {
+      const own = this.#taken.has(id) ? distinctId(id, runId) : id
       this.#taken.add(own)
       return own
     }
@@ -60,25 +60,25 @@ export class Conversation {
     this.#store.restore({ ...view, messages: [...messages, ...view.messages], runs: [...runs, ...view.runs] })
   }
 
-  /** Has just these messages, as whoever keeps them says; one that is named stays, and what came of it, behind all others. */
-  replace(given: readonly ChatMessage[], from?: string): void {
-    const said = this.said
-    const at = said.findIndex(({ id }) => id === from) >>> 0
-    const stays = new Set(said.slice(at).map(({ id }) => id))
-    const own = new Map(said.slice(0, at).map(message => [message.id, toChatMessage(message)]))
-    const wanted = new Map(given.filter(({ id }) => !stays.has(id)).map(message => [message.id, message]))
-    // What is only shown a little late is as it is by now.
-    for (const [id, message] of wanted) wanted.set(id, (isShape(message) && own.get(id)) || message)
-    const left = [...own.values()].filter(({ id }) => wanted.has(id))
-    const isCut = [...wanted.values()].every((message, i) => message === left[i])
-    if (isCut && left.length === own.size) return
-    this.keep(id => stays.has(id) || (isCut && wanted.has(id)))
+  /** Replaces all messages before `from`. That message and all after it stay, behind the new ones. */
+  replace(replacements: readonly ChatMessage[], from?: string): void {
+    const sent = this.sentMessages
+    const at = sent.findIndex(({ id }) => id === from) >>> 0
+    const stays = new Set(sent.slice(at).map(({ id }) => id))
+    const own = new Map(sent.slice(0, at).map(message => [message.id, toChatMessage(message)]))
+    const wanted = new Map(replacements.filter(({ id }) => !stays.has(id)).map(message => [message.id, message]))
+    // A message that came from this chat stands for its current state, even if the caller has an older one.
+    for (const [id, message] of wanted) wanted.set(id, (isOwnMessage(message) && own.get(id)) || message)
+    const remaining = [...own.values()].filter(({ id }) => wanted.has(id))
+    const onlyRemoves = [...wanted.values()].every((message, i) => message === remaining[i])
+    if (onlyRemoves && remaining.length === own.size) return
+    this.keep(id => stays.has(id) || (onlyRemoves && wanted.has(id)))
     this.load([...wanted.values()])
   }
 
-  /** Shows what a person says, on its way. */
-  say(said: LocalMessage, runId: string): void {
-    const { messageId: id, parts, metadata } = said
+  /** Adds a user message that is being sent. */
+  addUserMessage(message: LocalMessage, runId: string): void {
+    const { messageId: id, parts, metadata } = message
     const own = id.includes('::') ? newId() : id
     if (own !== id) this.#store.rename(own, id)
     const entry: Entry = {
@@ -92,29 +92,29 @@ export class Conversation {
     this.mark(id, 'sending')
   }
 
-  /** Shows how a message stands. */
+  /** Sets the status of a message. */
   mark(id: string, status: MessageStatus, error?: ChatError): void {
     const { code, message, retryable } = error ?? {}
     this.#store.patch(id, { status, error: error && { code, message, retryable } } as Partial<Message>)
   }
 
-  /** The reply of an id, to go on with if it is there; a new one of that run otherwise. No reply goes where a person spoke. */
+  /** The reply with an id, to continue it, or else a new one of that run. The id of a user message gives a reply with another id. */
   reply(id: string | undefined, runId: string): Reply {
     const known = id === undefined ? undefined : this.#replies.get(id)
     if (known) return known
-    const isPersons = id !== undefined && this.has(id) && this.#runOf.get(id) === undefined
+    const isUserMessage = id !== undefined && this.has(id) && this.#runOf.get(id) === undefined
     const run = id === undefined ? undefined : this.#runOf.get(id)
     const existing = run === undefined ? undefined : this.messages.find(message => message.id === id)
     const own = run ?? (this.#runs.has(runId) ? newId() : runId)
     this.#runs.add(own)
     const options = { store: this.#store, runId: own, taken: this.#taken, callbacks: this.#callbacks }
-    const reply = new Reply(options, isPersons ? newId() : id, existing)
+    const reply = new Reply(options, isUserMessage ? newId() : id, existing)
     this.#replies.set(reply.id, reply)
     this.#runOf.set(reply.id, own)
     return reply
   }
 
-  /** A reply goes by another id from now on. */
+  /** Gives a reply another id. */
   rename(reply: Reply, id: string): void {
     this.#replies.delete(reply.id)
     this.#runOf.delete(reply.id)
@@ -123,7 +123,7 @@ export class Conversation {
     this.#runOf.set(id, reply.runId)
   }
 
-  /** Shows just some of the messages, one of them behind all others if it is named; what takes that back is returned. */
+  /** Removes all other messages, and moves `last` behind the rest. Returns a function that undoes this. */
   keep(isKept: (id: string) => boolean, last?: string): () => void {
     const ids = this.messages.map(({ id }) => id)
     const kept = new Set(ids.filter(isKept))

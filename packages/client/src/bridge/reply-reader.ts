@@ -2,16 +2,16 @@ import { type Backoff, RetryDelay } from '@millrace/protocol/retry'
 import { ChunkOrder } from './chunk-order.ts'
 import type { ChatMessageChunk, ChatStream } from './types.ts'
 
-/** How often in a row a reply is asked for again where nothing came of it. */
+/** Successive attempts to reconnect without news. */
 const ATTEMPTS = 3
-/** How long an adapter may take to find the rest of a reply, or to stop one, in milliseconds. */
-const LATE_MS = 20_000
-/** How long a stream may go on before others get their turn, in milliseconds: a frame must be painted now and then. */
-const TURN_MS = 12
-/** How long one waits to see where a stream begins, in milliseconds. */
+/** Time limit for an adapter to reconnect, or to stop, in ms. */
+const TIMEOUT_MS = 20_000
+/** Longest time to read without a pause, in ms: the page must paint. */
+const MAX_TASK_MS = 12
+/** Longest wait until the first sequence of a stream is known, in ms. */
 const HOLD_MS = 50
 
-/** How a reply ended: as it said itself, by being stopped here, by breaking off for good, or before it began. */
+/** How a reply ended: by `finish` or `abort`, by `stop`, because its stream was lost, or because the adapter never opened one. */
 export type ReplyEnding =
   | { readonly how: 'ended' | 'stopped' }
   | { readonly how: 'broken' | 'refused'; readonly error: unknown }
@@ -20,23 +20,22 @@ export interface ReplyReaderOptions {
   readonly open: (signal: AbortSignal) => Promise<ChatStream>
   readonly reconnect: ((signal: AbortSignal) => Promise<ChatStream | null>) | undefined
   readonly backoff: Backoff
-  /** The stream is there. */
-  readonly opened: () => void
-  /** Takes a chunk, and says whether that was news; throws where the reply cannot go on with it. */
-  readonly take: (chunk: ChatMessageChunk) => boolean
-  /** It broke off; it is asked for again, if that can be done. */
-  readonly broke: (error: unknown) => void
-  /** There is another stream of it, which may begin with what the one before told. */
-  readonly resumed: () => void
-  /** It goes on: there was news. */
-  readonly recovered: () => void
+  readonly onOpen: () => void
+  /** Takes a chunk, and returns whether it was new. Throws if the reply cannot go on after it. */
+  readonly onChunk: (chunk: ChatMessageChunk) => boolean
+  /** The stream dropped. The reader reconnects if the adapter can. */
+  readonly onDrop: (error: unknown) => void
+  /** The reader has another stream, which may repeat the one before. */
+  readonly onResume: () => void
+  /** The resumed stream brought news. */
+  readonly onRecover: () => void
 }
 
-/** What an adapter is asked for, unless it takes too long. */
-export async function withTimeout<T>(ask: (late: AbortSignal) => T | PromiseLike<T>): Promise<T> {
-  const late = new AbortController()
-  const { signal } = late
-  const timer = setTimeout(() => late.abort(new Error('The adapter did not answer in time.')), LATE_MS)
+/** Calls an adapter with a time limit. */
+export async function withTimeout<T>(ask: (signal: AbortSignal) => T | PromiseLike<T>): Promise<T> {
+  const controller = new AbortController()
+  const { signal } = controller
+  const timer = setTimeout(() => controller.abort(new Error('The adapter did not answer in time.')), TIMEOUT_MS)
   try {
     return await Promise.race([
       ask(signal),
@@ -47,24 +46,27 @@ export async function withTimeout<T>(ask: (late: AbortSignal) => T | PromiseLike
   }
 }
 
-/** Tells a stream of any realm. */
+/** Whether a value is a stream, of any realm. */
 const isStream = (value: unknown): value is ChatStream =>
   typeof (value as Partial<ChatStream> | null | undefined)?.getReader === 'function'
 
-/** Reads one reply to its end, over as many streams as it takes; a stream that closes without saying how it ends has broken off (law 7). */
+/**
+ * Reads one reply of an adapter to its end, over as many streams as it takes. A stream that closes without `finish` or `abort` was dropped (law 7). Foreign servers have
+ * a `ReplyReader` of their own in `@millrace/dialects`: they do not number their chunks, so a resumed reply is compared with the chunks before it as a whole.
+ */
 export class ReplyReader {
   readonly #options: ReplyReaderOptions
   readonly #controller = new AbortController()
   readonly #order = new ChunkOrder()
   readonly #delay: RetryDelay
-  /** Attempts to reconnect since there was news, and whether there ever was one. */
+  /** Attempts to reconnect since the last news, and whether there ever was one. */
   #attempts = 0
   #hasReconnected = false
   #reader: ReadableStreamDefaultReader<unknown> | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
-  /** It broke off, and has not gone on yet. */
-  #isBroken = false
-  /** What a chunk was refused with; nothing comes after it, unless the next stream can do better. */
+  /** Whether the stream dropped, and no news came since. */
+  #isDropped = false
+  /** The error of an invalid chunk, and whether another stream cannot help. */
   #failed: { readonly error: unknown; readonly isFinal: boolean } | undefined
 
   constructor(options: ReplyReaderOptions) {
@@ -76,11 +78,11 @@ export class ReplyReader {
     return this.#controller.signal.aborted
   }
 
-  /** Stops at once, whatever it waits for; nothing is taken any more. */
+  /** Stops at once. No chunk is taken any more. */
   stop(): void {
     this.#controller.abort()
     this.#delay.cancel()
-    this.#leave()
+    this.#release()
   }
 
   async run(): Promise<ReplyEnding> {
@@ -97,44 +99,44 @@ export class ReplyReader {
     } catch (error) {
       return this.#isStopped ? { how: 'stopped' } : { how: 'refused', error }
     }
-    this.#options.opened()
+    this.#options.onOpen()
     for (;;) {
       const error = await this.#read(stream)
       if (this.#order.isEnded) return { how: 'ended' }
       if (this.#isStopped) return { how: 'stopped' }
-      this.#isBroken = true
-      this.#options.broke(error)
+      this.#isDropped = true
+      this.#options.onDrop(error)
       const next = this.#failed?.isFinal ? undefined : await this.#reconnect()
       if (this.#isStopped) return { how: 'stopped' }
       if (!next) return { how: 'broken', error }
       this.#failed = undefined
-      this.#options.resumed()
+      this.#options.onResume()
       stream = next
     }
   }
 
-  /** The stream that goes on; none, where there is none or nothing comes of asking. */
+  /** A stream with the rest of the reply. Undefined if there is none, or all attempts fail. */
   async #reconnect(): Promise<ChatStream | undefined> {
     const { reconnect } = this.#options
     while (reconnect && this.#attempts++ < ATTEMPTS) {
-      // The first attempt is made at once.
+      // The first attempt has no delay: `RetryDelay` alone would delay it.
       if (this.#hasReconnected) await this.#delay.wait()
       this.#hasReconnected = true
       if (this.#isStopped) return undefined
       try {
-        const stream = await withTimeout(late => this.#ask(reconnect, late))
+        const stream = await withTimeout(timeout => this.#ask(reconnect, timeout))
         return isStream(stream) ? stream : undefined
       } catch {
-        // Why it broke off is what counts, not why it cannot be had now.
+        // The reply failed because its stream dropped. Why it cannot be resumed is secondary.
       }
     }
     return undefined
   }
 
-  /** Asks the adapter for a stream; one that comes when nobody waits for it any more is given back. */
-  #ask<T extends ChatStream | null>(open: (signal: AbortSignal) => Promise<T>, late?: AbortSignal): Promise<T> {
+  /** Asks the adapter for a stream. Cancels one that arrives after an abort. */
+  #ask<T extends ChatStream | null>(open: (signal: AbortSignal) => Promise<T>, timeout?: AbortSignal): Promise<T> {
     const { signal: stopped } = this.#controller
-    const signal = late ? AbortSignal.any([stopped, late]) : stopped
+    const signal = timeout ? AbortSignal.any([stopped, timeout]) : stopped
     return new Promise((resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason), { once: true })
       const asked = (async () => open(signal))()
@@ -145,7 +147,7 @@ export class ReplyReader {
     })
   }
 
-  /** Reads a stream until it ends, and tells what broke it off. */
+  /** Reads a stream until it ends. Returns the error that it dropped with. */
   async #read(stream: ChatStream): Promise<unknown> {
     let since = performance.now()
     try {
@@ -164,7 +166,7 @@ export class ReplyReader {
           )
         }
         if (this.#order.isHolding) this.#timer ??= setTimeout(() => this.#take(() => this.#order.release()), HOLD_MS)
-        if (performance.now() - since > TURN_MS) {
+        if (performance.now() - since > MAX_TASK_MS) {
           await new Promise(resolve => setTimeout(resolve))
           since = performance.now()
         }
@@ -172,7 +174,7 @@ export class ReplyReader {
     } catch (error) {
       return error
     } finally {
-      this.#leave()
+      this.#release()
       this.#order.close()
     }
   }
@@ -182,26 +184,25 @@ export class ReplyReader {
     try {
       for (const chunk of chunks()) {
         if (this.#isStopped) return
-        if (this.#options.take(chunk) || this.#order.next !== next) this.#goOn()
+        if (this.#options.onChunk(chunk) || this.#order.next !== next) this.#progressed()
       }
     } catch (error) {
-      // One that is missing may be among what comes next; what is wrong stays wrong.
+      // Another stream may bring a missing chunk, but not mend an invalid one.
       this.#failed = { error, isFinal: (error as { readonly code?: unknown }).code !== 'too-large' }
     }
-    // Who waits for the next is told by the end of the stream.
-    if (this.#failed || this.#order.isEnded) this.#leave()
+    // Cancelling ends the pending read.
+    if (this.#failed || this.#order.isEnded) this.#release()
   }
 
-  /** There was news. */
-  #goOn(): void {
+  #progressed(): void {
     this.#attempts = 0
     this.#delay.progressed()
-    if (this.#isBroken) this.#options.recovered()
-    this.#isBroken = false
+    if (this.#isDropped) this.#options.onRecover()
+    this.#isDropped = false
   }
 
-  /** Gives the stream back: no body stays open. */
-  #leave(): void {
+  /** Cancels the stream, so that no body stays open. */
+  #release(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
     const reader = this.#reader

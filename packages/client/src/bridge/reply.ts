@@ -10,13 +10,14 @@ import {
   type ToolPart,
   type ToolState,
 } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import { type ChatCallbacks, invokeCallback } from '../chat/callbacks.ts'
 import type { Store } from '../store/store.ts'
 import { type AuthoredMessage, withPart } from './chat-message.ts'
 import { TextParts } from './text-parts.ts'
 import { type ChatDataChunk, type ChatMessageChunk, type ChatUser, jsonOf } from './types.ts'
 
-/** The fields that a chunk cannot do without, all of them strings. */
+/** Required fields of chunks, all of them strings. */
 const REQUIRED = new Map<string, readonly string[]>(
   Object.entries({
     'text-start': ['id'],
@@ -46,42 +47,39 @@ const isData = (chunk: ChatMessageChunk): chunk is ChatDataChunk => chunk.type.s
 type CallChunk = Extract<ChatMessageChunk, { toolCallId: string }>
 
 interface ReplyCall {
-  /** As the fold knows it. */
+  /** Id in the fold. */
   readonly id: string
   state: ToolState
-  /** As it stood when the reply ended before it did. */
+  /** State at the end of the reply, if the call was still open then. */
   before?: ToolPart
 }
 
 export interface ReplyOptions {
   readonly store: Store
   readonly runId: string
-  /** The calls of all messages, as the fold knows them: it has one name space for all of them. */
+  /** Ids of the calls of all messages. They share one namespace in the fold. */
   readonly taken: Set<string>
   readonly callbacks: () => ChatCallbacks
 }
 
-/**
- * One reply: turns the chunks of an adapter into entries and folds them, as the one writer of a run that nobody ends, because a later
- * stream may go on with it.
- */
+/** One reply: turns the chunks of an adapter into entries of a run, and folds them. The run never finishes, because a later stream may continue the reply. */
 export class Reply {
   readonly runId: string
-  /** The id that it is shown under. */
+  /** Id of its message in the view. */
   id: string
-  /** Whether the id was made up here, so that the adapter may still say another. */
-  isUnnamed: boolean
+  /** Whether the id was generated here, so that the adapter may still give another. */
+  hasGeneratedId: boolean
   readonly #options: ReplyOptions
   readonly #origin: Entry['origin']
   readonly #texts: TextParts
   readonly #calls = new Map<string, ReplyCall>()
-  #waiting = 0
+  #awaitedApprovals = 0
 
   constructor(options: ReplyOptions, id: string | undefined, existing?: AuthoredMessage) {
     const { store, runId } = options
     this.#options = options
     this.runId = runId
-    this.isUnnamed = id === undefined
+    this.hasGeneratedId = id === undefined
     this.id = id ?? newId()
     this.#origin = { runId, lane: 'main', agentId: runId, agentType: 'assistant', step: 0 }
     this.#texts = new TextParts(chunk => this.#fold(chunk))
@@ -96,32 +94,31 @@ export class Reply {
     return messageIdOf(this.runId, this.runId)
   }
 
-  /** Whether a call of it waits for a person. */
+  /** Whether a call waits for approval. */
   get isWaiting(): boolean {
-    return this.#waiting > 0
+    return this.#awaitedApprovals > 0
   }
 
-  /** Goes by another id from now on. */
   rename(id: string): void {
-    this.isUnnamed = false
+    this.hasGeneratedId = false
     this.id = id
     this.#options.store.rename(this.#own, id)
   }
 
-  /** The stream says that it begins, or that it goes on. */
+  /** The stream starts or continues. */
   begin(author?: ChatUser): void {
     this.show({ status: 'streaming', ...(author && { author }) })
     this.#fold({ type: 'start' })
   }
 
-  /** Shows some fields otherwise than the fold has them. */
+  /** Overrides fields of the folded message. */
   show(patch: Partial<AuthoredMessage>): void {
     this.#options.store.patch(this.id, patch)
   }
 
   /**
-   * Takes the next chunk of it; throws a `ProtocolError` for one that lacks something. Says whether it was news for sure: a text that got
-   * longer, or a call that went on. Of the rest nobody knows whether it was told before.
+   * Writes a chunk. Returns whether it is certainly new: a longer text, or a call in another state. Other chunks may be repeats.
+   * @throws a `ProtocolError` if a required field is missing.
    */
   write(chunk: ChatMessageChunk): boolean {
     for (const name of REQUIRED.get(chunk.type) ?? []) requireString(chunk, name)
@@ -155,7 +152,7 @@ export class Reply {
     return false
   }
 
-  /** Another stream goes on with it: one that may begin with what the one before told. */
+  /** Prepares for a resumed stream, which may repeat the reply so far. */
   resume(): void {
     this.#texts.resume(key => this.#options.store.gained(this.id, key)?.text)
   }
@@ -169,7 +166,7 @@ export class Reply {
   #call(chunk: CallChunk): boolean {
     const isOpening = /^tool-(input-(start|available)|approval-request)$/.test(chunk.type)
     const call = this.#calls.get(chunk.toolCallId) ?? (isOpening ? this.#newCall(chunk.toolCallId) : undefined)
-    // What is said of a call that nobody made is nothing.
+    // Chunks about an unknown call are ignored.
     if (!call) return false
     if (chunk.type === 'tool-input-delta') {
       if (call.state === 'input-streaming')
@@ -177,21 +174,21 @@ export class Reply {
       return false
     }
     if (call.before && chunk.type.startsWith('tool-output-')) this.#reopen(call)
-    const chunks = this.#told(chunk, call)
+    const chunks = this.#callChunks(chunk, call)
     return chunks.length > 0 && this.#transition(call, chunks)
   }
 
-  #newCall(given: string): ReplyCall {
+  #newCall(adapterId: string): ReplyCall {
     const { taken } = this.#options
-    const id = taken.has(given) ? distinctId(given, this.runId) : given
+    const id = taken.has(adapterId) ? distinctId(adapterId, this.runId) : adapterId
     const call: ReplyCall = { id, state: 'input-streaming' }
     taken.add(id)
-    this.#calls.set(given, call)
+    this.#calls.set(adapterId, call)
     return call
   }
 
-  /** What a chunk says of a call, with all that has to come before it and did not: a call only goes forward. */
-  #told(chunk: CallChunk, call: ReplyCall): Chunk[] {
+  /** The entries for a chunk about a call, with missing earlier states before it. Empty if the call is past that state. */
+  #callChunks(chunk: CallChunk, call: ReplyCall): Chunk[] {
     const { id: toolCallId, state } = call
     const part = this.#part(call)
     const { toolName = part?.toolName ?? '', dynamic } = chunk as { toolName?: string; dynamic?: boolean }
@@ -212,15 +209,15 @@ export class Reply {
       }
       case 'tool-output-available': {
         const { output, preliminary } = chunk
-        const given: Chunk = {
+        const result: Chunk = {
           type: chunk.type,
           toolCallId,
           output: jsonOf(output),
           ...(preliminary && { preliminary }),
         }
-        // It ran, so somebody approved of it.
+        // The call ran, so it was approved.
         const approved: Chunk = { type: 'tool-approval-response', toolCallId, approvalId, approved: true }
-        return [...available(part?.input), ...(state === 'approval-requested' ? [approved] : []), given]
+        return [...available(part?.input), ...(state === 'approval-requested' ? [approved] : []), result]
       }
       case 'tool-input-error':
       case 'tool-output-error':
@@ -238,17 +235,18 @@ export class Reply {
     }
   }
 
-  /** Writes what moves a call, and tells of it if it did. */
-  #transition(call: ReplyCall, chunks: readonly Chunk[], isTold = true): boolean {
+  /** Writes chunks about a call. Returns whether its state changed, and calls `onToolCall` then. */
+  #transition(call: ReplyCall, chunks: readonly Chunk[], isReported = true): boolean {
     const { store, callbacks } = this.#options
     for (const chunk of chunks) store.fold([this.#entry(chunk)])
     store.apply([])
     const toolCall = this.#part(call)
     if (!toolCall) return false
     const isNew = toolCall.state !== call.state || chunks[0]?.type === 'tool-input-start'
-    this.#waiting += Number(toolCall.state === 'approval-requested') - Number(call.state === 'approval-requested')
+    this.#awaitedApprovals +=
+      Number(toolCall.state === 'approval-requested') - Number(call.state === 'approval-requested')
     call.state = toolCall.state
-    if (isNew && isTold) invokeCallback(callbacks().onToolCall, { toolCall, messageId: this.id })
+    if (isNew && isReported) invokeCallback(callbacks().onToolCall, { toolCall, messageId: this.id })
     return isNew
   }
 
@@ -256,17 +254,17 @@ export class Reply {
     return this.#options.store.call(this.id, id)
   }
 
-  /** A person answers a request for approval; what takes that back again, and nothing else, is returned. */
+  /** Answers a request for approval. Returns a function that undoes the answer. Undefined if there is no such request. */
   answer(toolCallId: string, approved: boolean, reason?: string): (() => void) | undefined {
     const call = this.#calls.get(foreignId(toolCallId))
     const part = call && this.#part(call)
     if (!call || part?.state !== 'approval-requested' || !part.approval) return undefined
-    const said = { approved, ...(reason !== undefined && { reason }) }
     const response: Chunk = {
       type: 'tool-approval-response',
       toolCallId: call.id,
       approvalId: part.approval.id,
-      ...said,
+      approved,
+      ...(reason !== undefined && { reason }),
     }
     this.#transition(call, [response])
     return () => {
@@ -274,7 +272,7 @@ export class Reply {
     }
   }
 
-  /** Goes on with a call that was taken for ended. */
+  /** Continues a call that ended with its reply. */
   #reopen(call: ReplyCall): void {
     const { before } = call
     delete call.before
@@ -284,14 +282,11 @@ export class Reply {
   #put(call: ReplyCall, part: ToolPart): void {
     const { store } = this.#options
     store.restore(withPart(store.view(), this.#own, part))
-    this.#waiting += Number(part.state === 'approval-requested') - Number(call.state === 'approval-requested')
+    this.#awaitedApprovals += Number(part.state === 'approval-requested') - Number(call.state === 'approval-requested')
     call.state = part.state
   }
 
-  /**
-   * Nothing comes any more, as far as one can see: no part goes on streaming, and no call looks as if it were at work. What waits for
-   * a person goes on waiting where the reply came to its end by itself.
-   */
+  /** Ends all open parts and calls. In a reply that is whole, requests for approval stay open. */
   end(isWhole: boolean, finishReason?: string): void {
     this.#texts.endAll()
     for (const call of this.#calls.values()) {
@@ -322,20 +317,20 @@ export class Reply {
   }
 }
 
-/** Refuses a chunk of which a field is no string. */
+/** @throws a `ProtocolError` if a field of a chunk is not a string. */
 export function requireString(chunk: ChatMessageChunk, name: string): void {
   const value = (chunk as unknown as Record<string, unknown>)[name]
   if (typeof value !== 'string')
     throw new ProtocolError('invalid-chunk', `chunk ${chunk.type}.${name}: expected a string, found ${typeof value}`)
 }
 
-/** An object without the fields that say nothing. */
+/** An object without undefined fields. */
 function definedFields(chunk: object): object {
   return Object.fromEntries(Object.entries(chunk).filter(([, value]) => value !== undefined)) as JsonObject
 }
 
 function metadataOf({ metadata }: { readonly metadata: unknown }): JsonObject {
-  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata))
+  if (!isObject(metadata))
     throw new ProtocolError('invalid-chunk', 'chunk message-metadata.metadata: expected an object')
   return metadata as JsonObject
 }

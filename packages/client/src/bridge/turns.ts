@@ -10,33 +10,33 @@ import { type Reply, requireString } from './reply.ts'
 import { ReplyReader, withTimeout } from './reply-reader.ts'
 import type { ChatAdapter, ChatMessageChunk, ChatStream } from './types.ts'
 
-/** Nothing is under way. */
-export const AT_HAND = { status: 'live', reason: 'the adapter is at hand' } as const
-const UNDER_WAY = { status: 'live', reason: 'a reply is under way' } as const
+/** Connection of a chat without an open turn. */
+export const NO_TURN = { status: 'live', reason: 'the adapter is at hand' } as const
+const OPEN_TURN = { status: 'live', reason: 'a reply is under way' } as const
 
-/** One message and the reply to it. */
+/** A message and the reply to it. */
 interface Turn {
   readonly runId: string
   readonly messageId: string
-  readonly reading: ReplyReader
+  readonly reader: ReplyReader
   reply?: Reply
-  /** The id that the adapter gave the reply. */
-  given?: string
+  /** The adapter's id of the reply. */
+  adapterId?: string
   finishReason?: string
   isAborted: boolean
-  /** It said itself that it failed. */
+  /** The adapter sent an `error` chunk. */
   isFailed?: true
-  /** What a reply that broke off is to be told of as. */
+  /** The error to report if the reply is lost. */
   error?: ChatError
-  /** What became of asking, as soon as it is known. */
-  readonly asked: (result: SendResult) => void
+  /** Resolves the promise of `sendMessage`. */
+  readonly resolve: (result: SendResult) => void
 }
 
-/** What to ask the adapter for, and what to do where it refuses. */
+/** How to ask the adapter, and what to undo if it refuses. */
 export interface TurnRequest {
   readonly code: string
   readonly open: (signal: AbortSignal) => Promise<ChatStream>
-  readonly refused: (error: ChatError) => void
+  readonly onRefused: (error: ChatError) => void
 }
 
 export interface TurnsOptions {
@@ -46,15 +46,14 @@ export interface TurnsOptions {
   readonly conversation: Conversation
   readonly state: ObservableState
   readonly callbacks: () => ChatCallbacks
-  /** A turn came to its end by itself. */
-  readonly over: () => void
+  /** Called when a turn ends without `halt`. */
+  readonly onEnd: () => void
 }
 
 /**
- * The turns of a chat, one at a time. What the callbacks are told, and in which order: `onData` and `onToolCall` as things come, each once;
- * of a reply that broke off and could be had again, `onError` once, with `details.recovered`, as soon as it goes on; of one that
- * could not, `onError` and then `onFinish` with `isDisconnect`; and in every turn that began `onFinish` exactly once, at its end. A message
- * that could not be sent began no turn: of it there is only `onError`.
+ * The turns of a chat, one at a time. Callbacks: `onData` and `onToolCall` once for each chunk and change of state, in order. A reply that dropped and was resumed
+ * calls `onError` once, with `details.recovered`, when it brings news. A reply that is lost calls `onError`, then `onFinish` with `isDisconnect`. Every turn that
+ * began calls `onFinish` exactly once. A message that could not be sent began no turn: it only calls `onError`.
  */
 export class Turns {
   readonly #options: TurnsOptions
@@ -64,52 +63,52 @@ export class Turns {
     this.#options = options
   }
 
-  /** The run of the turn that is open. */
+  /** The run of the open turn. */
   get runId(): string | undefined {
     return this.#turn?.runId
   }
 
-  /** What the turn that is open answers. */
+  /** The user message of the open turn. */
   get messageId(): string | undefined {
     return this.#turn?.messageId
   }
 
-  /** Asks for a reply, and reads it; resolves as soon as the adapter has answered or refused. */
-  begin(messageId: string, runId: string, { code, open, refused }: TurnRequest): Promise<SendResult> {
+  /** Asks for a reply, and reads it. Resolves as soon as the adapter has opened a stream or refused. */
+  begin(messageId: string, runId: string, { code, open, onRefused }: TurnRequest): Promise<SendResult> {
     const { adapter, conversationId, backoff = BACKOFF } = this.#options
-    return new Promise(asked => {
+    return new Promise(resolve => {
       const turn: Turn = {
         runId,
         messageId,
-        asked,
+        resolve,
         isAborted: false,
-        reading: new ReplyReader({
+        reader: new ReplyReader({
           open,
           reconnect: adapter.reconnectToStream && (signal => this.#reconnect(turn, conversationId, signal)),
           backoff,
-          opened: () => {
-            this.#options.state.set({ connection: UNDER_WAY })
-            asked({ messageId, runId })
+          onOpen: () => {
+            this.#options.state.set({ connection: OPEN_TURN })
+            resolve({ messageId, runId })
           },
-          take: chunk => this.#take(turn, chunk),
-          broke: error => this.#broke(turn, error),
-          resumed: () => turn.reply?.resume(),
-          recovered: () => this.#recovered(turn),
+          onChunk: chunk => this.#take(turn, chunk),
+          onDrop: error => this.#dropped(turn, error),
+          onResume: () => turn.reply?.resume(),
+          onRecover: () => this.#recovered(turn),
         }),
       }
       this.#turn = turn
       this.#options.state.set({ status: 'submitted', runId, error: undefined })
-      turn.reading.run().then(ending => {
-        // One that was stopped has been told of.
+      turn.reader.run().then(ending => {
+        // `halt` has reported the end.
         if (this.#turn !== turn) return
         if (ending.how === 'refused') {
           const error = this.#errorOf(ending.error, code, 'send', { messageId })
-          refused(error)
-          this.#over(error)
-          asked({ messageId, error })
+          onRefused(error)
+          this.#close(error)
+          resolve({ messageId, error })
           invokeCallback(this.#options.callbacks().onError, error)
         } else this.#finish(turn, ending.how === 'broken')
-        this.#options.over()
+        this.#options.onEnd()
       })
     })
   }
@@ -137,45 +136,45 @@ export class Turns {
       return true
     }
     const isNews = reply.write(chunk)
-    if (chunk.type.startsWith('tool-')) this.look()
+    if (chunk.type.startsWith('tool-')) this.updateStatus()
     return isNews || isNew
   }
 
-  /** A reply begins, or goes on; true where there is another from now on. */
+  /** Begins or continues a reply. Returns whether it is another reply than before. */
   #open(turn: Turn, chunk: ChatMessageChunk): boolean {
     const { messageId, author } = chunk as Extract<ChatMessageChunk, { type: 'start' }>
     const id = messageId ?? undefined
     if (id !== undefined) requireString(chunk, 'messageId')
-    const { reply, given } = turn
-    const isSame = reply && (id === undefined || id === given || reply.isUnnamed)
+    const { reply, adapterId } = turn
+    const isSame = reply && (id === undefined || id === adapterId || reply.hasGeneratedId)
     if (!isSame) {
-      // One message after another in one stream: the first is whole.
+      // A stream may have several messages. The next one ends the one before.
       if (reply) this.#end(reply, 'sent')
       turn.reply = this.#options.conversation.reply(id, turn.runId)
-    } else if (id !== undefined && reply.isUnnamed) this.#options.conversation.rename(reply, id)
-    if (id !== undefined) turn.given = id
+    } else if (id !== undefined && reply.hasGeneratedId) this.#options.conversation.rename(reply, id)
+    if (id !== undefined) turn.adapterId = id
     if (isSame) {
       if (author) reply.show({ author })
       return false
     }
     turn.reply?.begin(author)
     this.#options.conversation.mark(turn.messageId, 'sent')
-    this.look()
+    this.updateStatus()
     return true
   }
 
-  /** Shows whether the reply streams, or waits for somebody. */
-  look(): void {
+  /** Sets the status of the chat: `paused` while a call waits for approval. */
+  updateStatus(): void {
     const { reply } = this.#turn ?? {}
     if (reply) this.#options.state.set({ status: reply.isWaiting ? 'paused' : 'streaming' })
   }
 
-  #broke(turn: Turn, cause: unknown): void {
+  #dropped(turn: Turn, cause: unknown): void {
     const messageId = turn.reply?.id
     const error = this.#errorOf(cause, 'STREAM_ERROR', 'stream', messageId === undefined ? {} : { messageId })
     turn.error = error
     if (turn.reply) this.#options.conversation.mark(turn.reply.id, 'error', error)
-    // The turn is open: it can be stopped, and what is said meanwhile waits.
+    // The turn stays open: it can be stopped, and new messages are queued.
     const offline = { status: 'offline', reason: error.message } as const
     this.#options.state.set({ error, ...(!turn.isFailed && { connection: offline }) })
   }
@@ -185,24 +184,24 @@ export class Turns {
     if (!error) return
     delete turn.error
     if (reply) this.#options.conversation.mark(reply.id, 'streaming')
-    this.#options.state.set({ error: undefined, connection: UNDER_WAY })
+    this.#options.state.set({ error: undefined, connection: OPEN_TURN })
     invokeCallback(this.#options.callbacks().onError, {
       ...error,
       details: { ...(error.details as object), recovered: true },
     })
   }
 
-  /** A reply came to its end, or broke off for good. */
+  /** Ends a turn whose reply ended or is lost. */
   #finish(turn: Turn, isError: boolean): void {
     const { reply, finishReason, isAborted, error, messageId } = turn
     const isDisconnect = isError && !turn.isFailed
     if (reply) this.#end(reply, isError ? 'error' : isAborted ? 'cancelled' : 'sent', error, finishReason)
     if (isAborted) this.#options.conversation.mark(messageId, 'cancelled')
-    // Where no reply began, nobody may have heard it.
+    // Without a reply, the message may not have arrived.
     else if (!reply) this.#options.conversation.mark(messageId, 'error', error)
-    this.#over(error, !isDisconnect)
+    this.#close(error, !isDisconnect)
     if (error) invokeCallback(this.#options.callbacks().onError, error)
-    this.#told(turn, { isAbort: isAborted, isDisconnect, isError })
+    this.#callOnFinish(turn, { isAbort: isAborted, isDisconnect, isError })
   }
 
   #end(reply: Reply, status: Message['status'], error?: ChatError, finishReason?: string): void {
@@ -210,14 +209,17 @@ export class Turns {
     this.#options.conversation.mark(reply.id, status, error)
   }
 
-  /** No turn is open any more. */
-  #over(error?: ChatError, isAtHand = false): void {
+  /** Closes the open turn. */
+  #close(error?: ChatError, isConnected = false): void {
     this.#turn = undefined
-    const connection = isAtHand && { connection: AT_HAND }
+    const connection = isConnected && { connection: NO_TURN }
     this.#options.state.set({ status: error ? 'error' : 'ready', runId: undefined, error, ...connection })
   }
 
-  #told({ runId, reply, finishReason }: Turn, how: Pick<ChatFinish, 'isAbort' | 'isDisconnect' | 'isError'>): void {
+  #callOnFinish(
+    { runId, reply, finishReason }: Turn,
+    flags: Pick<ChatFinish, 'isAbort' | 'isDisconnect' | 'isError'>,
+  ): void {
     const { messages } = this.#options.conversation
     const message = reply && messages.findLast(({ id }) => id === reply.id)
     const reason = finishReason !== undefined && { finishReason }
@@ -225,22 +227,22 @@ export class Turns {
       runId,
       ...(message && { message }),
       messages,
-      ...how,
+      ...flags,
       ...reason,
     })
   }
 
-  /** Stops the turn that is open, if one is: at once for who looks on, then for the adapter. */
+  /** Stops the open turn, if there is one: in the view at once, then with the adapter. */
   async halt(): Promise<void> {
     const turn = this.#turn
     if (turn) {
-      const { reply, reading, messageId, runId, asked } = turn
-      reading.stop()
+      const { reply, reader, messageId, runId, resolve } = turn
+      reader.stop()
       if (reply) this.#end(reply, 'cancelled')
       this.#options.conversation.mark(messageId, 'cancelled')
-      this.#over(undefined, true)
-      asked({ messageId, runId })
-      this.#told(turn, { isAbort: true, isDisconnect: false, isError: false })
+      this.#close(undefined, true)
+      resolve({ messageId, runId })
+      this.#callOnFinish(turn, { isAbort: true, isDisconnect: false, isError: false })
       try {
         await withTimeout(() => this.#options.adapter.stop?.())
       } catch (error) {
@@ -249,7 +251,7 @@ export class Turns {
     }
   }
 
-  /** Shows what went wrong, and tells of it. */
+  /** Sets the chat's error, and calls `onError`. */
   report(cause: unknown, code: string, source: ErrorSource, details?: object): void {
     const error = this.#errorOf(cause, code, source, details)
     this.#options.state.set({ error, ...(!this.#turn && { status: 'error' }) })
@@ -258,8 +260,9 @@ export class Turns {
 
   #errorOf(cause: unknown, code: string, source: ErrorSource, details?: object): ChatError {
     const { message, retryable, status } = failureOf(cause)
-    const { code: why } = (cause ?? {}) as { readonly code?: unknown }
-    const more = { ...details, ...(typeof why === 'string' && { cause: why }), ...(status !== undefined && { status }) }
-    return { code, message, source, recoverable: true, retryable, details: more }
+    const { code: causeCode } = (cause ?? {}) as { readonly code?: unknown }
+    const isCoded = typeof causeCode === 'string'
+    const allDetails = { ...details, ...(isCoded && { cause: causeCode }), ...(status !== undefined && { status }) }
+    return { code, message, source, recoverable: true, retryable, details: allDetails }
   }
 }

@@ -1,11 +1,11 @@
-// The types of an adapter, as its writer sees them: chunks and messages in the shape that the pages about adapters show.
+// The types of an adapter: chunks and messages as MUI X Chat documents them.
 
 import type { Json, JsonObject } from '@millrace/protocol'
 
 export type * from '@millrace/dialects/mui'
 
-/** A value that came from an adapter, as the fold takes it: what JSON cannot say is null. */
+/** A value of an adapter as JSON: undefined becomes null. */
 export const jsonOf = (value: unknown): Json => (value === undefined ? null : (value as Json))
 
-/** Likewise, an object. */
+/** An object of an adapter as JSON. */
 export const jsonObjectOf = (value: Readonly<Record<string, unknown>>): JsonObject => value as JsonObject

@@ -1,6 +1,7 @@
 // What a run waits for, as interrupts. Their ids tell what they ask for, so that an answer needs no more than the id.
 
 import type { Chunk, ChunkOf, Json, JsonObject, Question } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import type { ClientAnswer } from '../dialect/client-request.ts'
 import { defined } from '../dialect/fields.ts'
 import { isToolResult } from '../dialect/tool-result.ts'
@@ -111,7 +112,7 @@ function schemaOf(question: Question): JsonObject | undefined {
   if (question.kind === 'text') return { type: 'string' }
   if (question.kind === 'form') {
     const { schema } = question
-    return typeof schema === 'object' && schema !== null && !Array.isArray(schema) ? schema : undefined
+    return isObject(schema) ? schema : undefined
   }
   const one: JsonObject = {
     type: 'string',

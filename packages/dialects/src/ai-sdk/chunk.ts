@@ -1,6 +1,7 @@
 // The chunks of the AI SDK's UI message stream (`ai` 7), as its clients take them. Their schemas let other fields pass: what goes along beside a chunk is in `millrace`.
 
 import type { Chunk, ChunkOf, Json, JsonObject } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import { defined, finishReasonOf } from '../dialect/fields.ts'
 import type { GuestSigned, Supplement } from '../dialect/supplement.ts'
 import { EXTENSION } from './extension.ts'
@@ -268,9 +269,6 @@ export function fitting<T extends { readonly providerMetadata?: JsonObject }>(ch
   const { providerMetadata: _, ...rest } = chunk
   return rest as T
 }
-
-const isObject = (value: Json | undefined): boolean =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const provided = (executor: ChunkOf<'tool-input-start'>['executor']) =>
   executor === 'provider' ? { providerExecuted: true } : {}

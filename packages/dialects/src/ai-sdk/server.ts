@@ -1,6 +1,7 @@
 // A server of the AI SDK, as our client asks it: what `DefaultChatTransport` posts, and what its routes answer.
 
 import { ProtocolError } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import type { DecodedChunk } from '../dialect/dialect.ts'
 import { ForeignConnection } from '../foreign-server/foreign-connection.ts'
 import type { ForeignReply, ForeignRequest, ForeignServer } from '../foreign-server/foreign-server.ts'
@@ -60,7 +61,7 @@ class AiSdkServer implements ForeignServer {
     const messageId = kind === 'continue' ? said.at(-1)?.id : replaces
     const body = {
       ...this.#options.body,
-      ...(data !== null && typeof data === 'object' && !Array.isArray(data) && data),
+      ...(isObject(data) && data),
       id: sessionId,
       messages: said,
       trigger: kind === 'regenerate' ? 'regenerate-message' : 'submit-message',

@@ -1,18 +1,14 @@
 // What the schemas of several dialects have in common.
 
 import type { Json, JsonObject } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import * as z from 'zod'
 
 /** Anything that is there; it stays as it is. */
 export const anyJson = z.custom<Json>(value => value !== undefined, 'expected JSON').meta({ description: 'Any JSON' })
 
 /** Any object; it stays as it is. */
-export const anyObject = z
-  .custom<JsonObject>(
-    value => typeof value === 'object' && value !== null && !Array.isArray(value),
-    'expected an object',
-  )
-  .meta({ type: 'object' })
+export const anyObject = z.custom<JsonObject>(isObject, 'expected an object').meta({ type: 'object' })
 
 /** Answers that a page sends beside its transcript, where that has no place for them. */
 export const AnswersSchema = z.array(

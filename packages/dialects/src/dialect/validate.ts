@@ -2,6 +2,7 @@
 // as a `ProtocolError`, which nobody takes for a connection that broke.
 
 import { type Chunk, checkOrigin, type Origin, ProtocolError, validateChunk } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 
 /** A chunk that was understood; throws a `ProtocolError` that names the field where it is none. */
 export function validated(chunk: Chunk): Chunk {
@@ -33,7 +34,7 @@ export const expectOptionalString = (value: unknown, place: string): string | un
 
 /** An object at a place of an event. */
 export function expectObject(value: unknown, place: string): { readonly [name: string]: unknown } {
-  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as { [name: string]: unknown }
+  if (isObject(value)) return value
   throw unexpected('an object', value, place)
 }
 

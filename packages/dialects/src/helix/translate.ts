@@ -1,6 +1,7 @@
 // What a chunk of Helix says by itself, and how Helix says one of ours, as well as it can: side by side, so that neither can say what the other does not understand.
 
 import type { Chunk, ChunkOf, Json, JsonObject, Operation, PendingRef, Usage } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import { defined, finishReasonOf } from '../dialect/fields.ts'
 import type {
   BaseChunk,
@@ -241,8 +242,7 @@ export function helixOf(chunk: Chunk, { base, runId, stepId, call }: About): Str
 type Data = Extract<Chunk, { type: `data-${string}` }>
 
 /** Helix knows no input that is no object. */
-const argumentsOf = (input: Json): JsonObject =>
-  typeof input === 'object' && input !== null && !Array.isArray(input) ? input : { value: input }
+const argumentsOf = (input: Json): JsonObject => (isObject(input) ? input : { value: input })
 
 /** The one way in which it is said here what came of a call, also where it failed: what is `preliminary` is no outcome. */
 function endOf(

@@ -1,6 +1,7 @@
 // The chunks of Kortyx, under its names, and what its clients post.
 
 import type { JsonObject } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import * as z from 'zod'
 import type { ClientMessage, ClientRequest } from '../dialect/client-request.ts'
 import { anyObject } from '../dialect/schemas.ts'
@@ -142,7 +143,7 @@ export interface Resume {
 export function resumeIn({ messages }: KortyxChatRequest): Resume | undefined {
   const { metadata, role } = messages.at(-1) ?? {}
   const resume = metadata?.['resume']
-  if (role !== 'user' || typeof resume !== 'object' || resume === null || Array.isArray(resume)) return undefined
+  if (role !== 'user' || !isObject(resume)) return undefined
   const { token, requestId, cancel } = resume
   return {
     token: typeof token === 'string' ? token : '',
@@ -156,7 +157,7 @@ export function resumeIn({ messages }: KortyxChatRequest): Resume | undefined {
 function selectedIn({ selected, choice, choices }: JsonObject): readonly string[] {
   const all = selected ?? choices ?? choice ?? []
   return (Array.isArray(all) ? all : [all]).flatMap(one => {
-    const id = typeof one === 'object' && one !== null && !Array.isArray(one) ? one['id'] : one
+    const id = isObject(one) ? one['id'] : one
     return typeof id === 'string' || typeof id === 'number' ? [String(id)] : []
   })
 }

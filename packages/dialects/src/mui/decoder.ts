@@ -1,4 +1,5 @@
 import { type Chunk, type Origin, ProtocolError } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { statusAfter } from '../dialect/status-after.ts'
 import { chunkMeant } from '../dialect/supplement.ts'
@@ -75,7 +76,7 @@ const writerOf = (by: { readonly [name: string]: unknown }): Origin | undefined 
 
 /** The chunk that was said, out of its envelope. */
 function eventIn(said: MuiEvent | ChatStreamEnvelope): MuiEvent {
-  const event: unknown = typeof said === 'object' && said !== null && 'chunk' in said ? said.chunk : said
+  const event: unknown = isObject(said) && 'chunk' in said ? said.chunk : said
   if (typeof (event as Partial<MuiEvent> | null | undefined)?.type === 'string') return event as MuiEvent
   throw new ProtocolError('invalid-chunk', 'chunk: expected an object with a type')
 }

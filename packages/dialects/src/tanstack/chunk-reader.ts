@@ -1,4 +1,5 @@
 import type { Chunk, ChunkOf, Json } from '@millrace/protocol'
+import { isObject } from '@millrace/protocol/internal'
 import { type DoneStreamChunk, EXTENSION, type TanstackChunk } from './chunk.ts'
 
 /** How the chunks of a stream are understood by themselves. The encoder reads along with the decoder, and says beside each what that would miss. */
@@ -71,7 +72,7 @@ export function resultOf(toolCallId: string, output: Json): Chunk {
 }
 
 function failureIn(output: Json): string | undefined {
-  if (typeof output !== 'object' || output === null || Array.isArray(output)) return undefined
+  if (!isObject(output)) return undefined
   const { error } = output
   return typeof error === 'string' && Object.keys(output).length === 1 ? error : undefined
 }
