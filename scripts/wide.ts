@@ -4,6 +4,7 @@ import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { command, root } from './command.ts'
+import { pnpmEnv } from './pnpm-env.ts'
 import { WIDE } from './testing/suites.ts'
 
 const folder = join(root, WIDE)
@@ -21,11 +22,8 @@ async function install(): Promise<number> {
     hash.update(readFileSync(join(folder, file)))
   const now = hash.digest('hex')
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === now) return 0
-  // pnpm reads fewer of npm's settings than npm does.
-  const registry = await command('npm', ['config', 'get', 'registry'], { quiet: true })
-  const env = { CI: '1', pnpm_config_registry: registry.output.trim() }
   const args = ['install', '--frozen-lockfile', '--reporter=append-only']
-  const { code } = await command('pnpm', args, { cwd: folder, env })
+  const { code } = await command('pnpm', args, { cwd: folder, env: await pnpmEnv() })
   if (code === 0) writeFileSync(stamp, now)
   return code
 }

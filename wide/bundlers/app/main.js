@@ -1,0 +1,3 @@
+import { probe } from './probe.js'
+
+probe(process.argv[2]).then(found => console.log(JSON.stringify(found)))

@@ -1,0 +1,1 @@
+export default { build: { ssr: 'main.js', outDir: 'out/vite' }, ssr: { noExternal: true } }
