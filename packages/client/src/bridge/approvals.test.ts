@@ -41,7 +41,7 @@ describe('approvals', () => {
     expect(calls.tools).toEqual(['approval-requested', 'approval-responded', state])
   })
 
-  test('a refused answer is taken back by itself alone: what streamed meanwhile stays', async () => {
+  test('undoes only the answer if the adapter refuses it, and keeps what streamed meanwhile', async () => {
     const { stream, push } = controlled()
     const { promise, reject } = Promise.withResolvers<void>()
     const { chat, until, messages, textOf, log, finished } = chatOver({
@@ -71,7 +71,7 @@ describe('approvals', () => {
     expect(textOf('a1')).toEqual(['May I? Please. Thanks.'])
   })
 
-  test('what waits for a person when the reply is over goes on waiting, and a later stream may bring the outcome', async () => {
+  test('keeps a request for approval open after the reply, and takes the outcome from a later stream', async () => {
     let count = 0
     const { chat, turn, messages } = chatOver({
       sendMessage: async () =>
@@ -98,7 +98,7 @@ describe('approvals', () => {
     ])
   })
 
-  test('what nobody asked, or the adapter cannot take, is refused with a code', async () => {
+  test('rejects an answer without a request, or one that the adapter cannot take', async () => {
     const { chat, turn, calls } = chatOf(hello)
     await turn()
     await expect(chat.answer({ kind: 'approval', id: 'c', approved: true })).rejects.toMatchObject({

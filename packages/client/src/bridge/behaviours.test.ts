@@ -18,7 +18,7 @@ const said = (id: string, text: string, role: ChatMessage['role'] = 'user'): Cha
 })
 
 describe('streams', () => {
-  test('text, a call, its result, text: three parts in order, the result in that of its call', async () => {
+  test('shows text, a call with its result, and text as three parts in order', async () => {
     const { turn, messages } = chatOf([
       hello[0],
       { type: 'text-delta', id: 't1', delta: 'Let me see.' },
@@ -36,7 +36,7 @@ describe('streams', () => {
     ])
   })
 
-  test('calls whose inputs come interleaved each get their own; what is said whole counts, and an output may be any text', async () => {
+  test('keeps interleaved inputs of calls apart, prefers a whole input, and takes any text as output', async () => {
     const delta = (toolCallId: string, inputTextDelta: string) => ({
       type: 'tool-input-delta',
       toolCallId,
@@ -64,7 +64,7 @@ describe('streams', () => {
     expect(messages()[1]?.parts).toHaveLength(2)
   })
 
-  test('what is told together, and not yet shown, is shown when the reply is stopped', async () => {
+  test('shows batched chunks when the reply is stopped', async () => {
     const { stream, push } = controlled()
     const { promise: taken, resolve } = Promise.withResolvers<void>()
     const options = { streamFlushInterval: 60_000, onData: () => resolve() }
@@ -79,7 +79,7 @@ describe('streams', () => {
 })
 
 describe('messages', () => {
-  test('those to begin with are not changed, nor what an adapter was given', async () => {
+  test('does not change the initial messages, nor messages given to the adapter', async () => {
     const initialMessages = frozen([said('u0', 'Before'), said('a0', 'Indeed', 'assistant')])
     const asked: unknown[] = []
     const { turn, messages } = chatOver(
@@ -101,7 +101,7 @@ describe('messages', () => {
     expect(messages()[1]?.parts).toMatchObject([{ text: 'Indeed' }, { text: 'More' }])
   })
 
-  test('of two to begin with under one id the first is shown', () => {
+  test('shows the first of two initial messages with one id', () => {
     const { messages } = chatOf([], { initialMessages: [said('u', 'one'), said('v', 'two'), said('u', 'three')] })
     expect(messages().map(({ id, parts }) => [id, parts])).toMatchObject([
       ['u', [{ text: 'one' }]],
@@ -109,7 +109,7 @@ describe('messages', () => {
     ])
   })
 
-  test('every request has a signal of its own', async () => {
+  test('gives every request its own signal', async () => {
     const signals: AbortSignal[] = []
     const { stream } = controlled()
     const { chat, finished } = chatOver({

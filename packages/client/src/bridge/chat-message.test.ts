@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { chatOf, hello } from './chat.fixture.ts'
 import { toChatMessage } from './chat-message.ts'
 
-test('the same message has the same shape, and so has each part that stayed the same', async () => {
+test('converts the same message and unchanged parts to identical objects', async () => {
   const { chat, turn } = chatOf([
     ...hello.slice(0, 5),
     { type: 'tool-input-available', toolCallId: 'c', toolName: 'x', input: { a: 1 } },
@@ -26,7 +26,7 @@ test('the same message has the same shape, and so has each part that stayed the 
   expect(JSON.parse(JSON.stringify(next))).toEqual(next)
 })
 
-test('law 11: who shows a reply is told once a frame, however many parts stream at a time', async () => {
+test('law 11: notifies once per frame, however many parts stream', async () => {
   const deltas = Array.from({ length: 4000 }, (_, i) => ({
     type: i % 2 ? 'text-delta' : 'reasoning-delta',
     id: `${i % 3}`,

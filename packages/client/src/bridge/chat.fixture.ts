@@ -11,7 +11,7 @@ import type {
 
 export type Value = ChatMessageChunk | ChatStreamEnvelope
 
-/** A stream that says what it is told to, when it is told to. */
+/** A stream that a test feeds. */
 export function controlled(): {
   readonly stream: ChatStream
   push(...values: unknown[]): void
@@ -50,16 +50,16 @@ export function streamOf(values: readonly unknown[], error?: unknown): ChatStrea
   })
 }
 
-/** What a chat told, in order. */
-interface Told {
+/** The callbacks of a chat, in order. */
+interface RecordedCallbacks {
   readonly log: string[]
   readonly calls: { data: unknown[]; tools: string[]; finishes: unknown[]; errors: unknown[] }
 }
 
-/** A chat over an adapter, and what it tells. */
+/** A chat over an adapter, with its recorded callbacks. */
 export function chatOver(adapter: ChatAdapter, options: Partial<AdapterChatOptions> = {}) {
   const log: string[] = []
-  const calls: Told['calls'] = { data: [], tools: [], finishes: [], errors: [] }
+  const calls: RecordedCallbacks['calls'] = { data: [], tools: [], finishes: [], errors: [] }
   const waiting: (() => void)[] = []
   const chat = new AdapterChat({
     adapter,
@@ -120,7 +120,7 @@ export function chatOver(adapter: ChatAdapter, options: Partial<AdapterChatOptio
   return { chat, log, calls, finished, until, turn, messages, textOf }
 }
 
-/** A chat whose adapter answers with one stream. */
+/** A chat with an adapter of one stream. */
 export const chatOf = (values: readonly unknown[], options?: Partial<AdapterChatOptions>) =>
   chatOver({ sendMessage: async () => streamOf(values) }, options)
 

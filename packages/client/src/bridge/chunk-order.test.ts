@@ -15,7 +15,7 @@ const envelope = (sequence: number | undefined, chunk: ChatMessageChunk, eventId
   chunk,
 })
 
-/** What comes of values, in short. */
+/** The ordered chunks, as a short text. */
 const ordered = (values: readonly unknown[], order = new ChunkOrder()): string => {
   const chunks = [...values.flatMap(value => order.push(value)), ...order.release()]
   return chunks.map(chunk => (chunk.type === 'text-delta' ? chunk.delta : chunk.type)).join(' ')
@@ -42,7 +42,7 @@ const golden: readonly Value[] = [
 ]
 
 describe('the order of a stream', () => {
-  test('a golden trace of sixteen envelopes gives one reply, each thing once', async () => {
+  test('gives one reply without duplicates for a golden trace of sixteen envelopes', async () => {
     const { turn, messages, log, calls } = chatOf(golden)
     await turn()
     expect(messages()[1]).toMatchObject({
@@ -60,7 +60,7 @@ describe('the order of a stream', () => {
     expect(calls.finishes).toHaveLength(1)
   })
 
-  test('raw chunks and envelopes mix; what has no sequence stays behind what came before it', () => {
+  test('takes raw chunks among envelopes, and keeps chunks without a sequence behind the one before', () => {
     expect(ordered([start, envelope(1, delta('a')), delta('b'), envelope(2, delta('c')), finish])).toBe(
       'start a b c finish',
     )
@@ -69,7 +69,7 @@ describe('the order of a stream', () => {
     )
   })
 
-  test('it begins with start, or with the lowest of those that came first', () => {
+  test('begins with start, or with the lowest of the first sequences', () => {
     expect(ordered([envelope(6, delta('b')), envelope(5, start), envelope(7, finish)])).toBe('start b finish')
     expect(ordered([start, envelope(2, delta('b')), envelope(1, delta('a')), envelope(3, finish)])).toBe(
       'start a b finish',
@@ -79,20 +79,20 @@ describe('the order of a stream', () => {
     expect(ordered(many)).toBe(many.map((_, i) => 85 + i).join(' '))
   })
 
-  test('what is lower than what comes next is a repeat', () => {
+  test('drops a sequence below the next one', () => {
     expect(
       ordered([envelope(1, start), envelope(2, delta('a')), envelope(0, delta('x')), envelope(2, delta('y'))]),
     ).toBe('start a')
   })
 
-  test('of two with one sequence the first counts; an event that came twice leaves no gap', () => {
+  test('takes the first of two chunks with one sequence, and leaves no gap after a repeated event', () => {
     expect(
       ordered([envelope(1, start), envelope(3, delta('c')), envelope(3, delta('x')), envelope(2, delta('b'))]),
     ).toBe('start b c')
     expect(ordered([envelope(1, start, 'e'), envelope(2, start, 'e'), envelope(3, delta('a'), 'f')])).toBe('start a')
   })
 
-  test('an event that was only held when the stream broke off is not taken for seen', () => {
+  test('takes an event again that was only held when the stream dropped', () => {
     const order = new ChunkOrder()
     expect(ordered([envelope(1, start, 'e1'), envelope(3, delta('c'), 'e3')], order)).toBe('start')
     expect(order.hasGap).toBe(true)
@@ -102,11 +102,11 @@ describe('the order of a stream', () => {
     expect(ordered([...again, envelope(4, finish, 'e4')], order)).toBe('b c finish')
   })
 
-  test('nothing comes after the end, held or not', () => {
+  test('returns nothing after the end', () => {
     expect(ordered([envelope(1, start), envelope(3, delta('x')), envelope(2, finish), delta('y')])).toBe('start finish')
   })
 
-  test('law 8: what waits for one that is missing is bounded', () => {
+  test('law 8: bounds the chunks that wait for a missing one', () => {
     const order = new ChunkOrder()
     order.push(envelope(1, start))
     const flood = () => {
@@ -115,7 +115,7 @@ describe('the order of a stream', () => {
     expect(flood).toThrow('expected sequence 2, found 1024 others')
   })
 
-  test('law 8: what is remembered of events is bounded, and the latest are known again', () => {
+  test('law 8: bounds the remembered events, and recognises the latest ones', () => {
     const order = new ChunkOrder()
     for (let i = 0; i < 20_000; i++) order.push(envelope(undefined, delta('x'), `e${i}`))
     expect(order.push(envelope(undefined, delta('x'), 'e19999'))).toEqual([])
@@ -132,7 +132,7 @@ describe('the order of a stream', () => {
     [{ chunk: start, sequence: Number.NaN }, 'expected a whole number as sequence, found NaN'],
     [{ chunk: start, eventId: 7 }, 'expected a string as eventId, found number'],
     [new TextEncoder().encode('data: {}'), 'expected a chunk with a type, found bytes'],
-  ])('a bad value is named: %j', async (value, problem) => {
+  ])('rejects an invalid value and names it: %j', async (value, problem) => {
     expect(() => new ChunkOrder().push(value)).toThrow(problem)
     const { turn, log, calls, messages } = chatOf([start, delta('Hel'), value, delta('lo'), finish])
     await turn()
@@ -141,7 +141,7 @@ describe('the order of a stream', () => {
     expect(messages()[1]).toMatchObject({ status: 'error', parts: [{ text: 'Hel' }] })
   })
 
-  test('a chunk that lacks something is named by its field', async () => {
+  test('names the missing field of a chunk', async () => {
     const { turn, calls } = chatOf([start, { type: 'tool-input-delta', toolCallId: 'c' }, finish])
     await turn()
     expect(calls.errors).toMatchObject([
@@ -149,7 +149,7 @@ describe('the order of a stream', () => {
     ])
   })
 
-  test('a gap at the close is a break, never a success, also where nothing came of the stream', async () => {
+  test('treats a gap at the close as a dropped stream', async () => {
     const gap = chatOf([envelope(1, start), envelope(2, delta('a')), envelope(4, finish)])
     await gap.turn()
     expect(gap.log).toEqual(['error STREAM_ERROR', 'finish disconnect error'])
@@ -159,7 +159,7 @@ describe('the order of a stream', () => {
     expect(late.log).toEqual(['error STREAM_ERROR', 'finish disconnect error'])
   })
 
-  test('however a trace is repeated and put out of order within the bound, the same comes of it', () => {
+  test('gives the same result for a trace however it is repeated and reordered within the bound', () => {
     const plain = [start, ...'the quick brown fox'.split('').map(delta), finish]
     const expected = ordered(plain)
     fc.assert(

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { chatOver, controlled, counting, ids, streamOf } from './chat.fixture.ts'
 import type { ChatMessage, ChatSendMessageInput } from './types.ts'
 
-describe('the messages of before', () => {
+describe('history', () => {
   const said = (id: string, role: 'user' | 'assistant' = 'user', more: Partial<ChatMessage> = {}): ChatMessage => ({
     id,
     role,
@@ -12,7 +12,7 @@ describe('the messages of before', () => {
     ...more,
   })
 
-  test('those to begin with are shown as they are, given to the adapter, and gone on with', async () => {
+  test('shows initial messages, gives them to the adapter, and continues them', async () => {
     const call: ChatMessage['parts'][number] = {
       type: 'tool',
       toolInvocation: { toolCallId: 'c', toolName: 'x', state: 'input-available', input: { a: 1 } },
@@ -48,7 +48,7 @@ describe('the messages of before', () => {
     ])
   })
 
-  test('start reads the last page once, and loadOlder those before it, also while a reply streams', async () => {
+  test('loads the newest page on start, and older ones with loadOlder, also while a reply streams', async () => {
     const pages = [
       { messages: [said('u3'), said('a3', 'assistant')], cursor: '2', hasMore: true },
       { messages: [said('u2'), said('a2', 'assistant'), said('u3')], cursor: '1', hasMore: true },
@@ -89,35 +89,32 @@ describe('the messages of before', () => {
     expect(messages().at(-1)?.parts).toEqual([{ type: 'text', text: 'Hello', state: 'done' }])
   })
 
-  test('a page that cannot be read is an error of its own', async () => {
+  test('reports a page that cannot be loaded', async () => {
     const { chat, until, calls } = counting({ listMessages: () => Promise.reject(new Error('gone')) })
     chat.start()
     await until(() => chat.state.error !== undefined)
     expect(calls.errors).toMatchObject([{ code: 'HISTORY_ERROR', source: 'history', message: 'gone' }])
   })
 
-  test.each(['start', 'loadOlder'] as const)(
-    'a first page that could not be read is asked for by %s again',
-    async by => {
-      let count = 0
-      const { chat, until, messages } = counting({
-        listMessages: async () => {
-          if (++count === 1) throw new Error('gone')
-          return { messages: [said('u0')] }
-        },
-      })
-      chat.start()
-      await until(() => chat.state.error !== undefined && !chat.state.isLoadingOlder)
-      await chat[by]()
-      await until(() => chat.store.messageIds.length > 0)
-      chat.start()
-      await chat.loadOlder()
-      expect(count).toBe(2)
-      expect(ids(messages())).toBe('u0')
-    },
-  )
+  test.each(['start', 'loadOlder'] as const)('loads a failed first page again with %s', async by => {
+    let count = 0
+    const { chat, until, messages } = counting({
+      listMessages: async () => {
+        if (++count === 1) throw new Error('gone')
+        return { messages: [said('u0')] }
+      },
+    })
+    chat.start()
+    await until(() => chat.state.error !== undefined && !chat.state.isLoadingOlder)
+    await chat[by]()
+    await until(() => chat.store.messageIds.length > 0)
+    chat.start()
+    await chat.loadOlder()
+    expect(count).toBe(2)
+    expect(ids(messages())).toBe('u0')
+  })
 
-  test('those to begin with are there for whoever looks first, and nobody is told of them later', () => {
+  test('has the initial messages in the first snapshot, without a later notification', () => {
     vi.useFakeTimers()
     const { chat } = counting({}, { initialMessages: [said('u0')], streamFlushInterval: 16 })
     const told = vi.fn()

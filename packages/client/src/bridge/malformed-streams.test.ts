@@ -1,8 +1,8 @@
 import { describe, expect, test, vi } from 'vitest'
 import { chatOf, chatOver, hello, streamOf } from './chat.fixture.ts'
 
-describe('odd streams', () => {
-  test('no start, or one without an id: the reply has an id of its own, each another', async () => {
+describe('malformed streams', () => {
+  test('generates an id for a reply without a start, or with a start without an id', async () => {
     const { turn, messages } = chatOf([
       { type: 'text-delta', id: 't', delta: 'hi' },
       { type: 'start' },
@@ -14,19 +14,19 @@ describe('odd streams', () => {
     expect(new Set(messages().map(({ id }) => id)).size).toBe(4)
   })
 
-  test('a start that comes late names the reply', async () => {
+  test('takes the id of a late start', async () => {
     const { turn, messages } = chatOf([{ type: 'text-delta', id: 't', delta: 'hi' }, hello[0], hello[5]])
     await turn()
     expect(messages()).toMatchObject([{}, { id: 'a1', status: 'sent', parts: [{ text: 'hi' }] }])
   })
 
-  test('a second start with another id is another message; the first is whole', async () => {
+  test('ends the message at a start with another id', async () => {
     const { turn, messages } = chatOf([...hello.slice(0, 3), { type: 'start', messageId: 'a2' }, hello[5]])
     await turn()
     expect(messages()).toMatchObject([{}, { id: 'a1', status: 'sent' }, { id: 'a2', status: 'sent' }])
   })
 
-  test('a reply never goes where a person spoke', async () => {
+  test('never writes a reply into a user message', async () => {
     const { turn, messages } = chatOf([{ type: 'start', messageId: 'u1' }, ...hello.slice(1)])
     await turn()
     expect(messages()).toMatchObject([
@@ -35,7 +35,7 @@ describe('odd streams', () => {
     ])
   })
 
-  test('the same call id in another message is another call', async () => {
+  test('treats one call id in two messages as two calls', async () => {
     let count = 0
     const { turn, messages } = chatOver({
       sendMessage: async () =>
@@ -55,7 +55,7 @@ describe('odd streams', () => {
       expect(messages()[at]?.parts).toMatchObject([{ toolInvocation: { toolCallId: 'call-1', input: output, output } }])
   })
 
-  test('a call only goes forward: what comes late changes nothing', async () => {
+  test('ignores late chunks of a call', async () => {
     const { turn, messages, calls } = chatOf([
       hello[0],
       { type: 'tool-input-available', toolCallId: 'c', toolName: 'x', input: 1 },
@@ -76,7 +76,7 @@ describe('odd streams', () => {
     expect(calls.tools).toEqual(['input-available', 'output-available'])
   })
 
-  test('what comes of a call before it begins is nothing: its beginning names it', async () => {
+  test('ignores chunks of a call before its start', async () => {
     const { turn, messages, calls } = chatOf([
       hello[0],
       { type: 'tool-input-delta', toolCallId: 'c', inputTextDelta: '{' },
@@ -89,7 +89,7 @@ describe('odd streams', () => {
     expect(calls.tools).toEqual(['input-streaming', 'input-available'])
   })
 
-  test('an open call of a reply that is over looks ended, and a later stream may still bring its output', async () => {
+  test('ends open calls with the reply, and takes their output from a later stream', async () => {
     let count = 0
     const { turn, messages } = chatOver({
       sendMessage: async () =>
@@ -112,7 +112,7 @@ describe('odd streams', () => {
     ])
   })
 
-  test('a callback that throws harms nothing', async () => {
+  test('survives a callback that throws', async () => {
     const printed = vi.spyOn(console, 'error').mockImplementation(() => {})
     const fail = () => {
       throw new Error('mine')
@@ -133,7 +133,7 @@ describe('odd streams', () => {
     [{ type: 'error', errorText: 'overloaded' }, 'overloaded'],
     [{ type: 'error', message: 'overloaded' }, 'overloaded'],
     [{ type: 'error' }, 'The reply failed.'],
-  ])('a reply that says that it failed has: %j', async (chunk, message) => {
+  ])('fails the reply at an error chunk: %j', async (chunk, message) => {
     const reconnectToStream = vi.fn()
     const { turn, log, calls, messages, chat } = chatOver({
       sendMessage: async () => streamOf([...hello.slice(0, 3), chunk, hello[5]]),
@@ -147,14 +147,14 @@ describe('odd streams', () => {
     expect(reconnectToStream).not.toHaveBeenCalled()
   })
 
-  test('one that fails before it began is none', async () => {
+  test('shows no reply that fails before it began', async () => {
     const { turn, log, messages } = chatOf([{ type: 'error', errorText: 'overloaded' }])
     await turn()
     expect(log).toEqual(['error STREAM_ERROR', 'finish error'])
     expect(messages()).toMatchObject([{ id: 'u1', status: 'error' }])
   })
 
-  test('the id of a reply is a string, or is none', async () => {
+  test('rejects a reply id that is not a string', async () => {
     const bad = chatOf([{ type: 'start', messageId: 5 }, hello[5]])
     await bad.turn()
     expect(bad.calls.errors).toMatchObject([{ message: 'chunk start.messageId: expected a string, found number' }])
@@ -163,14 +163,14 @@ describe('odd streams', () => {
     expect(none.messages()).toMatchObject([{}, { id: expect.any(String), status: 'sent' }])
   })
 
-  test('an empty stream is a break like any other', async () => {
+  test('treats an empty stream as dropped', async () => {
     const { turn, log, messages } = chatOf([])
     await turn()
     expect(log).toEqual(['error STREAM_ERROR', 'finish disconnect error'])
     expect(messages()).toMatchObject([{ id: 'u1', status: 'error' }])
   })
 
-  test('law 11: a source that never rests keeps neither the screen nor a click waiting', async () => {
+  test('law 11: lets the page paint while a source never pauses', async () => {
     let count = 0
     const stream = new ReadableStream({
       pull(controller) {
@@ -191,7 +191,7 @@ describe('odd streams', () => {
 })
 
 test.each(['constructor', '__proto__', 'toString', 'tool-constructor', 'data-'])(
-  'a chunk of the type %s is no trap',
+  'ignores a chunk of the type %s',
   async type => {
     const { turn, log, textOf } = chatOf([...hello.slice(0, 3), { type, toolCallId: 'c' }, ...hello.slice(3)])
     await turn()
@@ -200,7 +200,7 @@ test.each(['constructor', '__proto__', 'toString', 'tool-constructor', 'data-'])
   },
 )
 
-test.each([null, 'text', [1]])('metadata that is no object is an error that says so: %j', async metadata => {
+test.each([null, 'text', [1]])('rejects metadata that is not an object: %j', async metadata => {
   const { turn, calls } = chatOf([hello[0], { type: 'message-metadata', metadata }, hello[5]])
   await turn()
   expect(calls.errors).toMatchObject([
@@ -208,7 +208,7 @@ test.each([null, 'text', [1]])('metadata that is no object is an error that says
   ])
 })
 
-test('a callback may send, stop or ask again: each is done once', async () => {
+test('lets a callback send, stop and regenerate, each once', async () => {
   let count = 0
   const talk = chatOver(
     {

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest'
 import { chatOver, controlled, counting, hello, ids, replyOf, streamOf } from './chat.fixture.ts'
 import type { ChatRegenerateInput } from './types.ts'
 
-describe('again', () => {
-  test('regenerate asks the adapter for it, with the thread up to what is answered', async () => {
+describe('regenerate, retry and edit', () => {
+  test('calls regenerate of the adapter with the messages up to the one to answer', async () => {
     const inputs: ChatRegenerateInput[] = []
     const { chat, turn, messages, finished } = counting({
       async regenerate(input) {
@@ -21,7 +21,7 @@ describe('again', () => {
     expect(ids(messages())).toBe('u1 a9')
   })
 
-  test('without it, the message is sent again; also by the id of what a person said, or of nothing', async () => {
+  test('sends the message again without regenerate, by the id of a user message, or without an id', async () => {
     for (const id of ['a2', 'u2', undefined]) {
       const { chat, turn, messages, finished, asked } = counting()
       await turn('one', 'u1')
@@ -35,7 +35,7 @@ describe('again', () => {
     }
   })
 
-  test('a reply under the id of the one that it replaces', async () => {
+  test('takes a reply with the id of the one that it replaces', async () => {
     let text = 'old'
     const { chat, turn, textOf, messages, finished } = chatOver({ sendMessage: async () => replyOf('a1', text) })
     await turn()
@@ -47,7 +47,7 @@ describe('again', () => {
     expect(messages()).toHaveLength(2)
   })
 
-  test('one that is refused puts everything back where it was', async () => {
+  test('restores everything if regenerate is refused', async () => {
     const { chat, turn, messages, log } = counting({ regenerate: () => Promise.reject(new Error('no')) })
     await turn('one', 'u1')
     await turn('two', 'u2')
@@ -60,7 +60,7 @@ describe('again', () => {
     expect(ids(messages())).toBe('u1 a1 u2 a2 u3 a3')
   })
 
-  test('retry of a reply that broke off does its turn again', async () => {
+  test('repeats the turn of a lost reply on retry', async () => {
     let count = 0
     const { chat, turn, messages, finished } = chatOver({
       sendMessage: async () => streamOf(++count === 1 ? hello.slice(0, 3) : hello),
@@ -77,7 +77,7 @@ describe('again', () => {
     expect(chat.store.message('a1')?.error).toBeUndefined()
   })
 
-  test('edit puts another message in the place of one, and of all that came of it', async () => {
+  test('replaces a message and everything after it on edit', async () => {
     const { chat, turn, messages, finished, asked } = counting()
     await turn('one', 'u1')
     await turn('two', 'u2')
@@ -90,7 +90,7 @@ describe('again', () => {
     expect(await chat.edit('nobody', 'x')).toMatchObject({ error: { code: 'SEND_ERROR' } })
   })
 
-  test('while a reply is under way, that one is stopped first', async () => {
+  test('stops the open reply first', async () => {
     const { stream, push } = controlled()
     let count = 0
     const { chat, until, messages, log, finished } = chatOver({
@@ -109,11 +109,11 @@ describe('again', () => {
     expect(log).toEqual(['finish abort', 'finish'])
   })
 
-  test('what did not change keeps its identity through it', async () => {
+  test('keeps the identity of unchanged messages', async () => {
     const { chat, turn, finished } = counting()
     await turn('one', 'u1')
     await turn('two', 'u2')
-    // Who shows them reads them whenever something changes.
+    // A subscriber reads them at every change.
     chat.store.subscribe(['any'], () => chat.store.messages)
     chat.store.flush()
     const [first, second] = chat.store.messages

@@ -1,4 +1,4 @@
-// Streams that break off: at every place, by closing or failing, with and without a way to go on.
+// Streams that drop at every position, by closing or failing, with and without a way to resume.
 
 import fc from 'fast-check'
 import { describe, expect, test, vi } from 'vitest'
@@ -25,7 +25,7 @@ const reply: readonly ChatMessageChunk[] = [
 
 type Resume = (from: number) => readonly unknown[]
 const enveloped = reply.map((chunk, i) => ({ eventId: `e${i}`, sequence: i, chunk }))
-/** What streams begin with that go on, of a reply that was read so far. */
+/** Ways to resume a reply: the first stream, and the rest from a position. */
 const ways: { readonly [name: string]: { readonly first: readonly unknown[]; readonly rest: Resume } } = {
   'the rest, raw': { first: reply, rest: from => reply.slice(from) },
   'start, and the rest, raw': { first: reply, rest: from => [reply[0], ...reply.slice(from)] },
@@ -43,7 +43,7 @@ const ways: { readonly [name: string]: { readonly first: readonly unknown[]; rea
   },
 }
 
-/** Reads a reply that is cut after so many of each stream's values; checks at every change that its text is a prefix, in one part. */
+/** Reads a reply whose streams are cut after these numbers of values. Checks at every change that its text is a prefix, in one part. */
 async function read(first: readonly unknown[], rest: Resume | undefined, cuts: readonly number[], error?: unknown) {
   let at = 0
   let attempt = 0
@@ -77,13 +77,13 @@ async function read(first: readonly unknown[], rest: Resume | undefined, cuts: r
   return { ...talk, statuses }
 }
 
-describe('a stream that breaks off', () => {
+describe('a dropped stream', () => {
   const places = reply.map((_, cut) => cut)
 
   test.each([
     ['closes', undefined],
     ['fails', new TypeError('terminated')],
-  ])('and %s, with no way to go on: what came stays, and it is no success (law 7)', async (_, error) => {
+  ])('that %s and cannot be resumed keeps its content and is no success (law 7)', async (_, error) => {
     for (const cut of places) {
       const { log, messages, chat } = await read(reply, undefined, [cut], error)
       expect(log.filter(line => !line.startsWith('tool'))).toEqual(['error STREAM_ERROR', 'finish disconnect error'])
@@ -99,7 +99,7 @@ describe('a stream that breaks off', () => {
     }
   })
 
-  test.each(Object.keys(ways))('at every place, and goes on with %s: one part, nothing twice', async name => {
+  test.each(Object.keys(ways))('at every position, resumed with %s, gives one part without repeats', async name => {
     const { first, rest } = ways[name] as (typeof ways)[string]
     for (const cut of places) {
       for (const error of [undefined, new TypeError('terminated')]) {
@@ -123,7 +123,7 @@ describe('a stream that breaks off', () => {
     }
   })
 
-  test('many times: it goes on as long as each attempt brings something', async () => {
+  test('is resumed as long as each attempt brings news', async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.constantFrom('the rest, raw', 'the rest, in envelopes'),
@@ -141,7 +141,7 @@ describe('a stream that breaks off', () => {
     )
   })
 
-  test('text that goes on under a part that began again is no repeat where it says something else', async () => {
+  test('appends text under a repeated text-start if it differs from the known text', async () => {
     const adapter: ChatAdapter = {
       sendMessage: async () => streamOf(hello.slice(0, 3)),
       reconnectToStream: async () =>
@@ -158,8 +158,8 @@ describe('a stream that breaks off', () => {
   })
 })
 
-describe('asking for the rest', () => {
-  test('names the reply, and is not done after the end of one', async () => {
+describe('reconnecting', () => {
+  test('names the reply, and never happens after its end', async () => {
     const asked: unknown[] = []
     const adapter: ChatAdapter = {
       sendMessage: async () => streamOf(asked.length === 0 ? hello.slice(0, 3) : hello),
@@ -174,7 +174,7 @@ describe('asking for the rest', () => {
     expect(asked).toEqual([{ conversationId: 'c1', messageId: 'a1', isAborted: false }])
   })
 
-  test('null is the end of it: the error stays', async () => {
+  test('stops at null, and keeps the error', async () => {
     let count = 0
     const adapter: ChatAdapter = {
       sendMessage: async () => streamOf(hello.slice(0, 3)),
@@ -209,7 +209,7 @@ describe('asking for the rest', () => {
       'that brings parts without a text, which may have come before',
       async () => streamOf([hello[0], { type: 'data-x', data: 1 }, { type: 'message-metadata', metadata: { k: 1 } }]),
     ],
-  ])('%s is done three times', async (_, reconnect) => {
+  ])('%s happens three times', async (_, reconnect) => {
     let count = 0
     const adapter: ChatAdapter = {
       sendMessage: async () => streamOf(hello.slice(0, 3)),
@@ -225,7 +225,7 @@ describe('asking for the rest', () => {
     expect(calls.errors).toHaveLength(1)
   })
 
-  test('goes on as long as sequences do, whatever they are of', async () => {
+  test('continues as long as sequences advance, for any chunk type', async () => {
     let at = 0
     const next = async () => {
       const sequence = at++
@@ -238,7 +238,7 @@ describe('asking for the rest', () => {
     expect(log.at(-1)).toBe('finish')
   })
 
-  test('is not done at once a second time, also where the first brought something', async () => {
+  test('is delayed from the second attempt on, also after news', async () => {
     vi.useFakeTimers()
     let count = 0
     const { chat, finished } = chatOver(
@@ -260,7 +260,7 @@ describe('asking for the rest', () => {
     expect(count).toBe(20)
   })
 
-  test('is not done where a chunk is wrong: it would be again', async () => {
+  test('does not happen after an invalid chunk', async () => {
     const reconnectToStream = vi.fn(async () => streamOf(hello))
     const { turn, log, calls, messages } = chatOver({
       sendMessage: async () => streamOf([...hello.slice(0, 3), { type: 'text-delta', id: 't1' }, hello[5]]),
@@ -275,7 +275,7 @@ describe('asking for the rest', () => {
     expect(messages()[1]).toMatchObject({ status: 'error', parts: [{ text: 'Hello', state: 'done' }] })
   })
 
-  test('that hangs is given up in time, and what waits for its turn goes on', async () => {
+  test('times out, and the next queued message is sent', async () => {
     vi.useFakeTimers()
     const signals: AbortSignal[] = []
     let count = 0
@@ -297,7 +297,7 @@ describe('asking for the rest', () => {
     expect(log).toEqual(['error STREAM_ERROR', 'finish disconnect error', 'finish'])
   })
 
-  test('what waits for a person goes on waiting when the reply goes on', async () => {
+  test('keeps a request for approval open when the reply is resumed', async () => {
     const rest = controlled()
     const { chat, until, log } = chatOver({
       sendMessage: async () =>
@@ -314,7 +314,7 @@ describe('asking for the rest', () => {
     await chat.stop()
   })
 
-  test('while it is done, the message shows the error; stopping ends it at once', async () => {
+  test('shows the error in the message, and ends at once on stop', async () => {
     const { promise: never } = Promise.withResolvers<null>()
     const adapter: ChatAdapter = {
       sendMessage: async () => streamOf(hello.slice(0, 3)),
@@ -336,7 +336,7 @@ describe('asking for the rest', () => {
     expect(chat.state).toMatchObject({ status: 'ready', error: undefined })
   })
 
-  test('a stream that comes after it was stopped is given back', async () => {
+  test('cancels a stream that arrives after stop', async () => {
     const { promise, resolve } = Promise.withResolvers<ReturnType<typeof streamOf>>()
     const { chat, log } = chatOver({ sendMessage: () => promise })
     const sent = chat.sendMessage('hi', { messageId: 'u1' })
@@ -351,7 +351,7 @@ describe('asking for the rest', () => {
   test.each([
     ['the end', [hello[0], hello[5]]],
     ['a bad value', [hello[0], null]],
-  ])('after %s the stream is given back: no body stays open', async (_, values) => {
+  ])('cancels the stream after %s', async (_, values) => {
     const { stream, push, cancelled } = controlled()
     const { turn } = chatOver({ sendMessage: async () => stream })
     const end = turn()

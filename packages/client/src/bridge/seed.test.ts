@@ -1,4 +1,4 @@
-// What the page about streaming shows, as it is written there.
+// The samples of the page about streaming, verbatim.
 
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -50,7 +50,7 @@ const reply: ChatMessageChunk[] = [
   { type: 'finish', messageId: 'a1' },
 ]
 
-describe('an adapter as the page shows it', () => {
+describe('an adapter from the documentation', () => {
   test.each([
     ['its own helper', createStream],
     ['the one that is exported', exported],
@@ -67,7 +67,7 @@ describe('an adapter as the page shows it', () => {
     }
   })
 
-  test('with its `fromSSE`, where each read is one chunk', async () => {
+  test('works with its `fromSSE`, where each read is one chunk', async () => {
     const rest = [...reply]
     const server = createServer((_, response) => {
       response.writeHead(200, { 'content-type': 'text/plain' })
@@ -104,7 +104,7 @@ const partsOf = async (...chunks: unknown[]): Promise<readonly ChatMessagePart[]
 }
 
 describe('every row of the chunk table', () => {
-  test('start, finish: a message, its reason told to onFinish', async () => {
+  test('start, finish: a message, with its reason in onFinish', async () => {
     const { turn, messages, calls } = chatOf([
       { type: 'start', messageId: 'a1', author: { id: 'bot', displayName: 'Bot' } },
       { type: 'finish', messageId: 'a1', finishReason: 'because' },
@@ -114,7 +114,7 @@ describe('every row of the chunk table', () => {
     expect(calls.finishes).toMatchObject([{ finishReason: 'because', message: { id: 'a1', finishReason: 'other' } }])
   })
 
-  test('abort: the message is cancelled, and nothing went wrong', async () => {
+  test('abort: cancels the message without an error', async () => {
     const { turn, messages, log, chat } = chatOf([
       { type: 'start', messageId: 'a1' },
       { type: 'text-delta', id: 't', delta: 'Hel' },
@@ -148,7 +148,7 @@ describe('every row of the chunk table', () => {
     ])
   })
 
-  test('a part under an id that had its end is a new part; an end by itself is nothing', async () => {
+  test('starts a new part for an id that ended, and ignores a lone end', async () => {
     expect(
       await partsOf(
         { type: 'text-end', id: 't' },
@@ -163,7 +163,7 @@ describe('every row of the chunk table', () => {
     ).toEqual(['one', 'two', 'three'].map(text => ({ type: 'text', text, state: 'done' })))
   })
 
-  test('tool-input-start, -delta, -available, tool-output-available: one part, its input as it comes', async () => {
+  test('tool-input-start, -delta, -available, tool-output-available: one part with a streaming input', async () => {
     const { turn, messages, calls, chat } = chatOf([
       { type: 'start', messageId: 'a1' },
       { type: 'tool-input-start', toolCallId: 'c', toolName: 'search' },
@@ -196,7 +196,7 @@ describe('every row of the chunk table', () => {
     expect([...inputs]).toContain('{"query":"wea"}')
   })
 
-  test('a preliminary output is shown as one', async () => {
+  test('shows a preliminary output as progress', async () => {
     const { chat, until } = chatOver({
       sendMessage: async () =>
         createStream([
@@ -247,7 +247,7 @@ describe('every row of the chunk table', () => {
     expect(parts).toHaveLength(2)
   })
 
-  test('tool-approval-request with nothing before it, also dynamic', async () => {
+  test('tool-approval-request without a start, also dynamic', async () => {
     const [one, two] = await partsOf(
       { type: 'tool-approval-request', toolCallId: 'a', toolName: 'rm', input: { path: '/' } },
       { type: 'tool-approval-request', toolCallId: 'b', toolName: 'rm', input: 1, approvalId: 'p', dynamic: true },
@@ -273,7 +273,7 @@ describe('every row of the chunk table', () => {
     ])
   })
 
-  test('an output for a call whose approval nobody here gave', async () => {
+  test('takes an output for a call that was approved elsewhere', async () => {
     expect(
       await partsOf(
         { type: 'tool-approval-request', toolCallId: 'a', toolName: 'rm', input: 1 },
@@ -282,7 +282,7 @@ describe('every row of the chunk table', () => {
     ).toMatchObject([{ toolInvocation: { state: 'output-available', output: 2, approval: { approved: true } } }])
   })
 
-  test('source-url, source-document, file: in order, with all they say', async () => {
+  test('source-url, source-document, file: in order, with all fields', async () => {
     const chunks: ChatMessageChunk[] = [
       { type: 'source-url', sourceId: 's', url: 'https://example.org', title: 'Example' },
       { type: 'source-document', sourceId: 's', title: 'Doc', text: 'It says so.' },
@@ -293,7 +293,7 @@ describe('every row of the chunk table', () => {
     expect(await partsOf(...chunks)).toEqual(chunks)
   })
 
-  test('data-*: told once each; a transient one is told and not kept; one of the same id replaces', async () => {
+  test('data-*: reported once each, not kept if transient, replaced by id', async () => {
     const { turn, messages, calls } = chatOf([
       { type: 'start', messageId: 'a1' },
       { type: 'data-weather', id: 'w', data: { city: 'Prague' } },
@@ -327,7 +327,7 @@ describe('every row of the chunk table', () => {
     })
   })
 
-  test('a type that nobody knows is passed over', async () => {
+  test('ignores an unknown type', async () => {
     expect(await partsOf({ type: 'telemetry', at: 1 }, { type: 'tool-strange', toolCallId: 'c' })).toEqual([])
   })
 })

@@ -5,7 +5,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { chatOver, controlled, counting, hello, ids, replyOf } from './chat.fixture.ts'
 
 describe('sending', () => {
-  test('what is said is shown, and on its way, before the adapter is asked', async () => {
+  test('shows a message as sending before it asks the adapter', async () => {
     const { asked, chat, turn } = counting()
     const shown: string[][] = []
     chat.store.subscribe(['any'], () => shown.push(chat.store.messages.map(({ id, status }) => `${id} ${status}`)))
@@ -19,7 +19,7 @@ describe('sending', () => {
     expect(asked[1]?.messages.map(({ status }) => status)).toEqual(['sent', 'sent', 'sending'])
   })
 
-  test('metadata, parts and files go along', async () => {
+  test('gives metadata, parts and files to the adapter', async () => {
     const { asked, chat, finished } = counting()
     const end = finished()
     const file = new File(['x'], 'x.txt', { type: 'text/plain' })
@@ -32,7 +32,7 @@ describe('sending', () => {
     ])
   })
 
-  test('the address of a file goes with it: there is none of what is refused, and none is left of what is gone', async () => {
+  test('creates no object URL for a rejected file, and revokes it for a removed one', async () => {
     const made = vi.spyOn(URL, 'createObjectURL')
     const revoked = new Set<string>()
     const revoke = vi.spyOn(URL, 'revokeObjectURL').mockImplementation(url => void revoked.add(url))
@@ -55,7 +55,7 @@ describe('sending', () => {
     revoke.mockRestore()
   })
 
-  test('the states of a chat: submitted, streaming, ready', async () => {
+  test('goes through submitted, streaming and ready', async () => {
     const { stream, push } = controlled()
     const { chat, until } = chatOver({ sendMessage: async () => stream })
     const sent = chat.sendMessage('hi')
@@ -71,7 +71,7 @@ describe('sending', () => {
     expect(chat.state.connection).toEqual({ status: 'live', reason: 'the adapter is at hand' })
   })
 
-  test('a send that fails: SEND_ERROR, the message kept, no onFinish; retry sends it again, in its place', async () => {
+  test('keeps a message that failed to send without onFinish, and sends it again on retry', async () => {
     let isDown = true
     const { chat, turn, messages, log, finished } = chatOver({
       async sendMessage() {
@@ -97,7 +97,7 @@ describe('sending', () => {
     expect(chat.state).toMatchObject({ status: 'ready', error: undefined })
   })
 
-  test('a failed message that others follow is said again behind them, and nothing of theirs is lost', async () => {
+  test('moves a failed message behind later ones on retry, and loses nothing', async () => {
     let count = 0
     const { chat, turn, messages, finished } = chatOver({
       async sendMessage({ message }) {
@@ -113,7 +113,7 @@ describe('sending', () => {
     expect(ids(messages())).toBe('u2 re-u2 u1 re-u1')
   })
 
-  test('a throw that is no promise, and what is no stream, are refusals too', async () => {
+  test('reports a synchronous throw and a value that is no stream as refusals', async () => {
     async function* iterable() {
       yield hello[0]
     }
@@ -141,12 +141,12 @@ describe('sending', () => {
     [{ reason: 1, at: 2 }, 'It threw an object with the keys reason,at.'],
     ['just so', 'just so'],
     [undefined, 'undefined'],
-  ])('what is thrown and is no error has words, too: %j', async (thrown, message) => {
+  ])('has a message for a thrown value that is no error: %j', async (thrown, message) => {
     const { turn } = chatOver({ sendMessage: () => Promise.reject(thrown) })
     expect((await turn()).error).toMatchObject({ code: 'SEND_ERROR', message })
   })
 
-  test('nothing is not sent, nor put in the place of something', async () => {
+  test('rejects an empty message, also as an edit', async () => {
     const { turn, chat, asked, messages } = counting()
     await turn()
     for (const input of ['', { text: '' }, { parts: [], files: [] }]) {
@@ -157,14 +157,14 @@ describe('sending', () => {
     expect(ids(messages())).toBe('u1 a1')
   })
 
-  test('an id that is taken is refused', async () => {
+  test('rejects an id that is in use', async () => {
     const { turn, chat, messages } = counting()
     await turn()
     expect(await chat.sendMessage('other', { messageId: 'u1' })).toMatchObject({ error: { code: 'SEND_ERROR' } })
     expect(messages()).toHaveLength(2)
   })
 
-  test('ids that the fold has a use for of its own are shown as they are', async () => {
+  test('shows ids that are reserved in the fold unchanged', async () => {
     const { turn, chat, messages } = chatOver({ sendMessage: async () => replyOf('x::y', 'ok') })
     await turn('hi', 'a::b')
     expect(ids(messages())).toBe('a::b x::y')
@@ -172,8 +172,8 @@ describe('sending', () => {
   })
 })
 
-describe('while a reply is under way', () => {
-  test('what is said waits its turn, behind the reply, and goes by itself', async () => {
+describe('while a reply is streaming', () => {
+  test('queues a message behind the reply, and sends it then', async () => {
     const streams = [controlled(), controlled()]
     let at = 0
     const { chat, until, messages, finished } = chatOver({ sendMessage: async () => streams[at++]?.stream as never })
@@ -197,7 +197,7 @@ describe('while a reply is under way', () => {
     ])
   })
 
-  test('reject says so, and shows nothing', async () => {
+  test('rejects with whenBusy reject, and shows nothing', async () => {
     const { stream } = controlled()
     const { chat, messages } = chatOver({ sendMessage: async () => stream })
     await chat.sendMessage('one')
@@ -208,7 +208,7 @@ describe('while a reply is under way', () => {
     await chat.stop()
   })
 
-  test('interrupt-previous stops the reply first', async () => {
+  test('stops the reply first with interrupt-previous', async () => {
     const { stream, push, cancelled } = controlled()
     let count = 0
     const { chat, until, messages, log, finished } = chatOver({

@@ -9,7 +9,7 @@ const said = (id: string, role: 'user' | 'assistant' = 'user', text = `text of $
   parts: [{ type: 'text', text, state: 'done' }],
 })
 
-test('messages that are given are the conversation: in their order, as they say, and what the adapter is told', async () => {
+test('replaces the conversation, in the given order, also for the adapter', async () => {
   const { chat, turn, messages, asked } = counting()
   await turn('hi', 'u1')
   const [u1, a1] = messages()
@@ -21,7 +21,7 @@ test('messages that are given are the conversation: in their order, as they say,
   expect(ids(asked.at(-1)?.messages ?? [])).toBe('u1 u0 u2')
 })
 
-test('what only leaves some out changes nothing of the others', async () => {
+test('keeps the other messages unchanged when some are left out', async () => {
   const { chat, turn, messages } = counting({}, { streamFlushInterval: 16 })
   await turn('hi', 'u1')
   await turn('more', 'u2')
@@ -31,7 +31,7 @@ test('what only leaves some out changes nothing of the others', async () => {
   expect(chat.store.message('a2')).toBe(before)
 })
 
-test('a reply that is under way stays, and goes on, whatever is said of it', async () => {
+test('keeps a streaming reply, whatever is given for it', async () => {
   const { stream, push } = controlled()
   const { chat, until, finished, messages, textOf } = chatOver({ sendMessage: async () => stream })
   await chat.sendMessage('hi', { messageId: 'u1' })

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from 'vitest'
 import { chatOver, controlled, hello, replyOf } from './chat.fixture.ts'
 
 describe('stopping', () => {
-  test('is at once: the signal, the stream, the adapter; what came stays; no error', async () => {
+  test('aborts the signal, the stream and the adapter at once, keeps the content, and is no error', async () => {
     const { stream, push, cancelled } = controlled()
     const stop = vi.fn()
     let signal: AbortSignal | undefined
@@ -35,7 +35,7 @@ describe('stopping', () => {
     expect(stop).toHaveBeenCalledTimes(1)
   })
 
-  test('with nothing under way is nothing; of another run neither', async () => {
+  test('does nothing without a reply, or for another run', async () => {
     const stop = vi.fn()
     const { chat, log } = chatOver({ sendMessage: async () => controlled().stream, stop })
     await chat.stop()
@@ -47,7 +47,7 @@ describe('stopping', () => {
     expect(log).toEqual(['finish abort'])
   })
 
-  test('leaving stops too; what waits is kept, to be sent again', async () => {
+  test('happens when the last subscriber leaves, and keeps queued messages for a retry', async () => {
     const { stream, cancelled } = controlled()
     let count = 0
     const { chat, messages, finished } = chatOver({
@@ -71,7 +71,7 @@ describe('stopping', () => {
     expect(messages().map(({ status }) => status)).toEqual(['cancelled', 'sent', 'sent'])
   })
 
-  test('an adapter that never says that it stopped keeps nobody waiting for ever', async () => {
+  test('times out with an adapter that never stops', async () => {
     vi.useFakeTimers()
     const { promise: never } = Promise.withResolvers<void>()
     let count = 0
@@ -90,7 +90,7 @@ describe('stopping', () => {
     expect(messages().map(({ id, status }) => `${id} ${status}`)).toEqual(['u1 cancelled', 'u2 sent', 'a2 sent'])
   })
 
-  test('an adapter that cannot stop is told of, and nothing else', async () => {
+  test('reports an adapter that cannot stop', async () => {
     const { chat, log } = chatOver({
       sendMessage: async () => controlled().stream,
       stop: () => Promise.reject(new Error('cannot')),

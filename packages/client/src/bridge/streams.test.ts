@@ -7,7 +7,7 @@ import { createStream, fetchNdjson, fetchServerSentEvents, fromAsyncIterable } f
 
 const runs = (n: number) => ({ numRuns: multiplied(n) })
 
-/** A `fetch` that answers with a text, in pieces of any sizes, and whether its body was given back. */
+/** A `fetch` that answers with a text in pieces of these sizes, and records whether the body was cancelled. */
 function serving(text: string, sizes: readonly number[] = [], status = 200) {
   const bytes = new TextEncoder().encode(text)
   const state = { isCancelled: false, isAborted: false, headers: new Headers() }
@@ -46,7 +46,7 @@ async function all<T>(stream: ReadableStream<T>): Promise<T[]> {
 const values = [{ type: 'a', text: 'é€😀\n' }, { type: 'b' }, { type: 'c', list: [1, null] }]
 
 describe('createStream', () => {
-  test('gives the chunks in order, and stops when nobody wants them', async () => {
+  test('streams chunks in order, and stops when it is cancelled', async () => {
     expect(await all(createStream([...hello]))).toEqual(hello)
     const stream = createStream([...hello], 1)
     const reader = stream.getReader()
@@ -58,7 +58,7 @@ describe('createStream', () => {
 describe('fetchServerSentEvents', () => {
   const sse = `\uFEFF: hello\r\nid: 1\r\nevent: x\r\ndata: ${JSON.stringify(values[0])}\r\n\r\n:\n\ndata:${JSON.stringify(values[1])}\n\ndata: {"type":"c",\rdata: "list":[1,null]}\r\rdata: [DONE]\n\ndata: not read\n\n`
 
-  test('reads events however they are split: line ends, comments, many lines of data, the end', async () => {
+  test('reads events however they are split: all line ends, comments, several data lines, [DONE]', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 5 }), async sizes => {
         const { fetch, state } = serving(sse, sizes)
@@ -75,7 +75,7 @@ describe('fetchServerSentEvents', () => {
     ['data: {"type":"a"}\n\ndata: {"type":"b"}', 'ended in the middle of an event'],
     ['data: {"type":"a"}\n\ndata: {"type":"b"}\n', 'ended in the middle of an event'],
     ['data: {"type":"a"}\n\ndata: {oops\n\ndata: {"type":"b"}\n\n', 'expected JSON, found "{oops"'],
-  ])('what came whole comes, then the error: %j', async (text, problem) => {
+  ])('delivers values before an error: %j', async (text, problem) => {
     for (const size of [1, 1000]) {
       const reader = (await fetchServerSentEvents('/x', { fetch: serving(text, [size]).fetch })).getReader()
       expect(await reader.read()).toEqual({ done: false, value: { type: 'a' } })
@@ -83,19 +83,19 @@ describe('fetchServerSentEvents', () => {
     }
   })
 
-  test('an end without a mark is fine, and so is a mark without a blank line', async () => {
+  test('accepts an end without [DONE], and [DONE] without a blank line', async () => {
     for (const end of ['', 'data: [DONE]', ': bye\n', 'id: 7'])
       expect(await all(await fetchServerSentEvents('/x', serving(`data: {"a":1}\n\n${end}`)))).toEqual([{ a: 1 }])
   })
 
-  test('law 8: what one event may hold is bounded, in one line or many', async () => {
+  test('law 8: bounds an event, in one line or many', async () => {
     for (const text of [`data: "${'x'.repeat(200)}`, 'data: x\n'.repeat(100)]) {
       const stream = await fetchServerSentEvents('/x', { ...serving(text, [50]), maxLength: 100 })
       await expect(all(stream)).rejects.toMatchObject({ code: 'line-too-long' })
     }
   })
 
-  test('a refusal is a RequestError, as the server typed it', async () => {
+  test('throws a RequestError with the code of a refusal', async () => {
     const typed = JSON.stringify({ error: { code: 'busy', message: 'Later.', retryable: true } })
     await expect(fetchServerSentEvents('/x', serving(typed, [], 409))).rejects.toMatchObject({
       name: 'RequestError',
@@ -108,7 +108,7 @@ describe('fetchServerSentEvents', () => {
     await expect(fetchServerSentEvents('/x', { fetch: down })).rejects.toBeInstanceOf(RequestError)
   })
 
-  test('aborting is at once, and cancelling gives the body back', async () => {
+  test('aborts at once, and cancels the body', async () => {
     const endless = () => serving('data: {"a":1}\n\n'.repeat(1000), [15])
     const controller = new AbortController()
     const first = endless()
@@ -122,7 +122,7 @@ describe('fetchServerSentEvents', () => {
     expect(second.state.isCancelled).toBe(true)
   })
 
-  test('serves an adapter: a cut body is a break, and the chat says so', async () => {
+  test('serves an adapter, and reports a body that is cut off as dropped', async () => {
     const text = hello.map(chunk => `data: ${JSON.stringify(chunk)}\n\n`).join('')
     const whole = chatOver({ sendMessage: () => fetchServerSentEvents('/x', serving(text, [7])) })
     await whole.turn()
@@ -140,7 +140,7 @@ describe('fetchServerSentEvents', () => {
 })
 
 describe('fetchNdjson', () => {
-  test('reads lines however they are split; blank ones are nothing, the last needs no end', async () => {
+  test('reads lines however they are split, skips blank ones, and needs no line end at the end', async () => {
     const text = `${values.map(value => JSON.stringify(value)).join('\r\n\n')}`
     for (const end of ['', '\n', '\r\n\r\n', '\n[DONE]\nnot read'])
       for (const size of [1, 2, 3, 1000]) {
@@ -149,7 +149,7 @@ describe('fetchNdjson', () => {
       }
   })
 
-  test('a line that was cut off is an error', async () => {
+  test('throws at a line that is cut off', async () => {
     const reader = (await fetchNdjson('/x', serving('{"a":1}\n{"b":'))).getReader()
     expect(await reader.read()).toEqual({ done: false, value: { a: 1 } })
     await expect(reader.read()).rejects.toMatchObject({ code: 'invalid-json' })
@@ -157,7 +157,7 @@ describe('fetchNdjson', () => {
 })
 
 describe('fromAsyncIterable', () => {
-  test('asks only as it is read, and ends what it reads when it is cancelled', async () => {
+  test('reads on demand, and ends the iteration when it is cancelled', async () => {
     const log: string[] = []
     async function* source() {
       try {
@@ -179,7 +179,7 @@ describe('fromAsyncIterable', () => {
     expect(log).toEqual(['made 0', 'made 1', 'ended'])
   })
 
-  test('what it throws is the error of the stream; plain iterables do too; cancelling waits for nobody', async () => {
+  test('passes errors on, takes plain iterables, and cancels without waiting', async () => {
     async function* broken() {
       yield 1
       throw new Error('broken')

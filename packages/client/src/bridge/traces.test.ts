@@ -75,7 +75,7 @@ const split = (chunks: readonly ChatMessageChunk[], size: number): ChatMessageCh
     return pieces.map(delta => ({ ...chunk, delta }))
   })
 
-test('law 9: any trace gives messages, and the same ones however it is split, repeated and put out of order', async () => {
+test('law 9: gives the same messages for any trace, however it is split, repeated and reordered', async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(piece, { maxLength: 40 }),

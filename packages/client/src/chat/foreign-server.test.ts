@@ -51,7 +51,7 @@ const ASKED: Chunk = {
   input: { precise: true },
 }
 
-test('a turn, and another, with parts of the same names', async () => {
+test('keeps two turns apart whose parts share ids', async () => {
   const finished: ChatFinish[] = []
   const { peer, chat } = open(({ messages }) => ({
     say: text('You said: ', textOf(messages.at(-1)) ?? ''),
@@ -69,7 +69,7 @@ test('a turn, and another, with parts of the same names', async () => {
   ])
 })
 
-test('a client’s tool that the peer leaves open is run here, and the run goes on in the same message', async () => {
+test('runs a client tool that the server leaves open, and continues in the same message', async () => {
   const seen: unknown[] = []
   const { peer, chat } = open(
     ({ kind, messages }) =>
@@ -96,7 +96,7 @@ test('a client’s tool that the peer leaves open is run here, and the run goes 
   expect([...(peer.asked[1]?.foreignIds.values() ?? [])]).toEqual(['m-1'])
 })
 
-test('calls of the same name in two turns are two', async () => {
+test('keeps calls with one id in two turns apart', async () => {
   const { peer, chat } = open(
     ({ kind }) => (kind === 'say' ? { say: CALL, status: 'paused' } : { say: text('thanks'), status: 'completed' }),
     { tools: { locate: (() => 'here') as never } },
@@ -112,7 +112,7 @@ test('calls of the same name in two turns are two', async () => {
   expect(calls).toEqual(['call-1', 'call-1'])
 })
 
-test.each([true, false])('an approval: %s', async approved => {
+test.each([true, false])('sends an approval: %s', async approved => {
   const { peer, chat } = open(({ kind }) =>
     kind === 'say'
       ? { say: [...CALL, ASKED], status: 'paused' }
@@ -134,7 +134,7 @@ test.each([true, false])('an approval: %s', async approved => {
   expect(chat.store.messages.length).toBe(2)
 })
 
-test('a question, answered; and what nobody asked, refused', async () => {
+test('answers an interrupt, and rejects an answer without one', async () => {
   const { peer, chat } = open(({ kind, answers }) =>
     kind === 'say'
       ? {
@@ -153,7 +153,7 @@ test('a question, answered; and what nobody asked, refused', async () => {
   expect(peer.asked[1]?.answers).toEqual([{ kind: 'interrupt', id: 'q', response: 'because' }])
 })
 
-test('law 7: a reply that breaks off is a failed run that may be tried again, never a success', async () => {
+test('law 7: fails the run of a dropped reply as retryable', async () => {
   const finished: ChatFinish[] = []
   const { chat } = open((_, nth) =>
     nth === 1
@@ -171,13 +171,13 @@ test('law 7: a reply that breaks off is a failed run that may be tried again, ne
   expect(textsOf(chat)).toEqual(['hi', 'whole'])
 })
 
-test('law 7: one that closes cleanly without an end has broken off, too', async () => {
+test('law 7: treats a clean close without an end as dropped', async () => {
   const { chat } = open(() => ({ say: text('half').slice(0, 4) }))
   await talk(chat, 'hi', 'error')
   expect(chat.state.error).toMatchObject({ code: 'connection_lost' })
 })
 
-test('a reply that breaks off goes on where the peer can: by what follows, or told again in other pieces', async () => {
+test('resumes a dropped reply: by its rest, or by a replay in other pieces', async () => {
   const errors: unknown[] = []
   for (const isReplay of [false, true]) {
     const gate = Promise.withResolvers<void>()
@@ -200,7 +200,7 @@ test('a reply that breaks off goes on where the peer can: by what follows, or to
   expect(errors).toMatchObject([{ code: 'disconnected', details: { recovered: true } }, { code: 'disconnected' }])
 })
 
-test('what is told again otherwise takes the place of what was told', async () => {
+test('replaces the reply by a replay that differs', async () => {
   const { chat } = open({
     ask: () => ({ say: [...text('one ', 'two ').slice(0, 5), new TypeError('terminated')] }),
     resume: () => ({ say: text('Something else.'), status: 'completed', isReplay: true }),
@@ -209,14 +209,14 @@ test('what is told again otherwise takes the place of what was told', async () =
   expect(textsOf(chat)).toEqual(['hi', 'Something else.'])
 })
 
-test('a peer that cannot find the rest leaves a failed run', async () => {
+test('fails the run if the server cannot resume', async () => {
   const { peer, chat } = open({ ask: () => ({ say: text('half').slice(0, 4) }), resume: () => undefined })
   await talk(chat, 'hi', 'error')
   expect(peer.resumed).toBe(1)
   expect(chat.state.error).toMatchObject({ code: 'connection_lost', retryable: true })
 })
 
-test('a refusal is the run’s error, and what was never heard is said again, not anew', async () => {
+test('fails the run on a refusal, and sends the message again on retry instead of regenerating', async () => {
   const { peer, chat } = open((_, nth) => {
     if (nth === 1) throw new RequestError({ code: 'rate_limited', message: 'Slowly.', retryable: true }, 429)
     return { say: text('now'), status: 'completed' }
@@ -230,7 +230,7 @@ test('a refusal is the run’s error, and what was never heard is said again, no
   expect(peer.asked[1]?.messages.map(({ id }) => id)).toEqual([messageId])
 })
 
-test('an error mid-answer ends the run as failed; what was said stays', async () => {
+test('fails the run at an error, and keeps the text', async () => {
   const { chat } = open(() => ({
     say: [...text('It began').slice(0, 4), { type: 'error', message: 'no more' }],
     status: 'failed',
@@ -240,13 +240,13 @@ test('an error mid-answer ends the run as failed; what was said stays', async ()
   expect(textsOf(chat)).toEqual(['hi', 'It began'])
 })
 
-test('what is no chunk at all ends the run as failed', async () => {
+test('fails the run at an invalid chunk', async () => {
   const { chat } = open(() => ({ say: [{ type: 'text-delta', id: 5 } as unknown as Chunk], status: 'completed' }))
   await talk(chat, 'hi', 'error')
   expect(chat.state.error).toMatchObject({ code: 'invalid-chunk', retryable: false })
 })
 
-test('stop: what was said stays, the peer is told, and nothing comes after', async () => {
+test('stop keeps the text, stops the server, and takes nothing more', async () => {
   const gate = Promise.withResolvers<void>()
   const { peer, chat } = open(() => ({
     say: [...text('one ').slice(0, 4), gate.promise, { type: 'text-delta', id: '0', delta: 'two' }],
@@ -264,7 +264,7 @@ test('stop: what was said stays, the peer is told, and nothing comes after', asy
   expect(peer.asked[0]?.signal.aborted).toBe(true)
 })
 
-test('what is said meanwhile waits, is refused, or stops what is open', async () => {
+test('queues, rejects or interrupts while a run is open', async () => {
   const gate = Promise.withResolvers<void>()
   const { chat } = open(({ messages }) => {
     const said = textOf(messages.at(-1)) ?? ''
@@ -290,7 +290,7 @@ test('what is said meanwhile waits, is refused, or stops what is open', async ()
   expect(textsOf(stuck.chat).at(-1)).toBe('here')
 })
 
-test('regenerate and edit take the place of what was there', async () => {
+test('regenerate and edit replace the turn', async () => {
   const { peer, chat } = open(({ messages }, nth) => ({
     say: text(`${textOf(messages.at(-1))} ${nth}`),
     status: 'completed',
@@ -314,7 +314,7 @@ test('regenerate and edit take the place of what was there', async () => {
   expect(peer.asked[4]?.messages.map(textOf)).toEqual(['ONE'])
 })
 
-test('structured data, state, data parts and sub-agents of a peer that has them', async () => {
+test('shows structured data, state, data parts and sub-agents', async () => {
   const data: unknown[] = []
   const { chat } = open(() => ({
     say: [
@@ -336,7 +336,7 @@ test('structured data, state, data parts and sub-agents of a peer that has them'
   expect(chat.store.state).toEqual({ sacks: 3 })
 })
 
-test('a file is given to the peer as what is said', async () => {
+test('sends a file as a data URL in the message', async () => {
   const { peer, chat } = open(() => ({ say: text('ok'), status: 'completed' }))
   await chat.sendMessage({ text: 'look', files: [new File(['abc'], 'a b.txt', { type: 'text/plain' })] })
   await until(chat, 'ready')
@@ -348,7 +348,7 @@ test('a file is given to the peer as what is said', async () => {
   })
 })
 
-test('a session that is opened again: what was said, what waits, what is under way', async () => {
+test('restores the history, pendings and the open run of a session', async () => {
   const history = vi.fn(async () => [
     { chunk: { type: 'message', messageId: 'u', role: 'user', parts: [{ type: 'text', text: 'hello' }] } as Chunk },
     ...text('before').map(chunk => ({ chunk, messageId: 'm-0' })),

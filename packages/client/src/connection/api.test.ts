@@ -9,19 +9,19 @@ afterEach(() => {
 const never = () => new Promise<never>(() => {})
 const api = (options: ApiOptions) => new Api({ api: 'http://mill/api', ...options })
 
-describe('what heeds no signal', () => {
+describe('aborts', () => {
   test.each<[string, ApiOptions]>([
     ['headers', { headers: never }],
     ['credentials', { credentials: never }],
     ['fetch', { fetch: never }],
-  ])('%s that never settle are left when the request is', async (_, options) => {
+  ])('reject the request although %s never settles', async (_, options) => {
     const control = new AbortController()
     const reply = api(options).request('GET', '/stream', { signal: control.signal })
     control.abort('enough')
     await expect(reply).rejects.toThrow('enough')
   })
 
-  test('a reply that never ends is late, where no signals can be joined too', async () => {
+  test('time out a reply that never ends, also without AbortSignal.any', async () => {
     vi.useFakeTimers()
     vi.spyOn(AbortSignal, 'any').mockImplementation(() => {
       throw new TypeError('AbortSignal.any is not a function')
@@ -33,7 +33,7 @@ describe('what heeds no signal', () => {
     await late
   })
 
-  test('one that is left already asks for nothing, and leaves nothing behind', async () => {
+  test('send nothing after an abort, and leave no listeners', async () => {
     const control = new AbortController()
     const added = vi.spyOn(control.signal, 'addEventListener')
     const removed = vi.spyOn(control.signal, 'removeEventListener')
@@ -45,8 +45,8 @@ describe('what heeds no signal', () => {
   })
 })
 
-describe('what cannot be asked', () => {
-  test('a value that is no JSON is an error of the page, and is never sent', async () => {
+describe('invalid requests', () => {
+  test('a value that is not JSON is a client error, and is not sent', async () => {
     const fetch = vi.fn(never)
     const reply = api({ fetch }).ask('POST', '/x', { output: 10n })
     await expect(reply).rejects.toMatchObject({ code: 'client_failed', retryable: false })
@@ -56,14 +56,14 @@ describe('what cannot be asked', () => {
   test.each<[string, ApiOptions]>([
     ['are thrown', { headers: () => Promise.reject(new Error('no token')) }],
     ['are none', { headers: { authorization: 'a\nb' } }],
-  ])('headers that %s are told from a network that is down', async (_, options) => {
+  ])('headers that %s have another code than a network error', async (_, options) => {
     await expect(api({ fetch: never, ...options }).ask('GET', '/x')).rejects.toMatchObject({
       code: 'headers_failed',
       retryable: true,
     })
   })
 
-  test.each(['', '.', '..', 'a\ud800'])('no session is called %j', sessionId => {
+  test.each(['', '.', '..', 'a\ud800'])('rejects the session id %j', sessionId => {
     expect(() => sessionPath(sessionId)).toThrow(expect.objectContaining({ code: 'request_invalid', retryable: false }))
   })
 
@@ -71,7 +71,7 @@ describe('what cannot be asked', () => {
     ['...', '...'],
     ['a/b', 'a%2Fb'],
     ['🌾', '%F0%9F%8C%BE'],
-  ])('a session may be called %j', (id, encoded) => {
+  ])('encodes the session id %j', (id, encoded) => {
     expect(sessionPath(id, '/runs')).toBe(`/sessions/${encoded}/runs`)
   })
 })
@@ -80,7 +80,7 @@ describe('replies', () => {
   test.each([
     ['a page is for good', 'text/html', false],
     ['what was cut short may be whole the next time', 'application/json', true],
-  ])('what is no JSON is told: %s', async (_, type, retryable) => {
+  ])('reports a reply that is not JSON: %s', async (_, type, retryable) => {
     const fetch = async () => new Response('<html>', { headers: { 'content-type': type } })
     const reply = api({ fetch }).ask('GET', '/x')
     await expect(reply).rejects.toMatchObject({ code: 'reply_invalid', retryable, status: 200 })

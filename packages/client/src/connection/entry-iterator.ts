@@ -2,7 +2,7 @@ import type { Entry, Snapshot, Subscriber, Subscription } from '@millrace/protoc
 import { failureOf, RequestError } from '../error/chat-error.ts'
 import type { ConnectionOptions, SessionEntry } from './page-connection.ts'
 
-/** What came of a session, and has not been taken yet. */
+/** A frame that the loop has not taken yet. */
 interface QueuedFrame {
   readonly sessionId: string
   readonly entries: readonly Entry[]
@@ -13,17 +13,17 @@ interface QueuedFrame {
 
 type Follow = (sessionId: string, follower: Subscriber, after: string) => Subscription
 
-/** The entries of some sessions, as they come; `end` leaves them. */
+/** A loop over the entries of some sessions. `end` leaves it. */
 export interface EntryIterator extends AsyncGenerator<SessionEntry, void, void> {
   end(): void
 }
 
-/** Loops over the entries of some sessions. Nothing more is read before they are taken: a slow loop slows its line down, and fills no memory. */
+/** Loops over the entries of some sessions, with backpressure: nothing more is read until the loop has taken a frame. */
 export function iterateEntries(
   { session = [], after = {}, onSnapshot }: ConnectionOptions,
   follow: Follow,
 ): EntryIterator {
-  const pieces: QueuedFrame[] = []
+  const frames: QueuedFrame[] = []
   const followings: Subscription[] = []
   let failure: RequestError | undefined
   let isOver = false
@@ -31,22 +31,22 @@ export function iterateEntries(
 
   const begin = (sessionId: string) => {
     const own = typeof after === 'string' ? after : Object.hasOwn(after, sessionId) && after[sessionId]
-    const add = (piece: Omit<QueuedFrame, 'sessionId'>) => {
-      pieces.push({ ...piece, sessionId })
+    const add = (frame: Omit<QueuedFrame, 'sessionId'>) => {
+      frames.push({ ...frame, sessionId })
       wake()
     }
     const following = follow(
       sessionId,
       {
         snapshot: snapshot => {
-          const message = `${sessionId}: the log does not hold this place`
+          const message = `${sessionId}: the log no longer has this position`
           if (!onSnapshot) throw new RequestError({ code: 'truncated', message })
-          // In its place: what came before it may not have been taken yet.
+          // Queued behind the frames that the loop has not taken yet.
           add({ snapshot, entries: [], taken() {} })
         },
         entries: entries => new Promise(taken => add({ entries, cursor: following.cursor, taken })),
-        fail: told => {
-          failure ??= failureOf(told)
+        fail: error => {
+          failure ??= failureOf(error)
           wake()
         },
       },
@@ -58,7 +58,7 @@ export function iterateEntries(
   const end = () => {
     isOver = true
     for (const following of followings.splice(0)) following.close()
-    for (const { taken } of pieces.splice(0)) taken()
+    for (const { taken } of frames.splice(0)) taken()
     wake()
   }
 
@@ -66,18 +66,18 @@ export function iterateEntries(
     try {
       if (!isOver) for (const sessionId of typeof session === 'string' ? [session] : session) begin(sessionId)
       while (!isOver) {
-        const [piece] = pieces
-        if (piece) {
-          const { sessionId, entries, cursor, snapshot } = piece
-          let left = entries.length
+        const [frame] = frames
+        if (frame) {
+          const { sessionId, entries, cursor, snapshot } = frame
+          let remaining = entries.length
           for (const entry of entries) {
-            // A frame counts whole: in the middle of one there is no place to go on from.
-            yield { ...entry, sessionId, ...(--left === 0 && { cursor }) }
+            // Only the end of a frame has a cursor.
+            yield { ...entry, sessionId, ...(--remaining === 0 && { cursor }) }
             if (isOver) return
           }
-          pieces.shift()
+          frames.shift()
           if (snapshot) onSnapshot?.(snapshot, sessionId)
-          piece.taken()
+          frame.taken()
         } else if (failure) throw failure
         else {
           await new Promise<void>(resolve => {
@@ -94,7 +94,7 @@ export function iterateEntries(
   const leave = loop.return.bind(loop)
   return Object.assign(loop, {
     end,
-    // At once: whoever waits for the next is told that there is none.
+    // Ends a pending `next`, too, which a generator's own `return` waits for.
     return: (value: undefined) => {
       end()
       return leave(value)

@@ -14,26 +14,26 @@ import { failureOf, RequestError } from '../error/chat-error.ts'
 import { type Api, sessionPath } from './api.ts'
 import type { MultiplexedStream } from './multiplexed-stream.ts'
 
-/** How many frames wait for one before them. */
+/** Bound of the frames that wait for a missing one. */
 const MAX_HELD_FRAMES = 64
 
-/** What a session that is followed needs of its connection. */
+/** The connection of a followed session. */
 export interface ConnectionContext {
   readonly api: Api
   readonly backoff: Backoff
-  /** What its lines say of all sessions. */
+  /** Query parameters of every request. */
   readonly query: string
-  /** What has room for it. */
+  /** A stream with room for the session. */
   streamFor(followed: FollowedSession): MultiplexedStream
-  left(followed: FollowedSession): void
+  closed(followed: FollowedSession): void
   changed(): void
 }
 
-/** One session, and how far whoever follows it has got. A frame is applied whole or not at all, and only where it is the next. */
+/** One followed session, and the position of its follower. A frame is applied whole or not at all, and only if it is the next. */
 export class FollowedSession implements Subscription {
   readonly sessionId: string
   readonly #follower: Subscriber
-  readonly #home: ConnectionContext
+  readonly #context: ConnectionContext
   readonly #delay: RetryDelay
   readonly #held = new Map<number, EntriesFrame>()
   #stream: MultiplexedStream | undefined
@@ -45,12 +45,12 @@ export class FollowedSession implements Subscription {
   #isClosed = false
   #hasFailed = false
 
-  constructor(sessionId: string, follower: Subscriber, after: string | undefined, home: ConnectionContext) {
+  constructor(sessionId: string, follower: Subscriber, after: string | undefined, context: ConnectionContext) {
     this.sessionId = sessionId
     this.#follower = follower
-    this.#home = home
-    this.#delay = new RetryDelay(home.backoff)
-    if (after !== undefined) this.#go(after)
+    this.#context = context
+    this.#delay = new RetryDelay(context.backoff)
+    if (after !== undefined) this.#moveTo(after)
   }
 
   get status(): ConnectionStatus {
@@ -65,17 +65,17 @@ export class FollowedSession implements Subscription {
     return this.#cursor
   }
 
-  /** How a line asks for it. */
-  get place(): string {
+  /** Its part of a stream request. */
+  get query(): string {
     return `session=${encodeURIComponent(this.sessionId)}&after=${encodeURIComponent(this.cursor ?? '')}`
   }
 
-  /** What carries it; nothing, before there was a place to go on from. */
+  /** Its stream. Undefined before it has a cursor. */
   get stream(): MultiplexedStream | undefined {
     return this.#stream
   }
 
-  /** Whether it is to be carried. */
+  /** Whether it belongs into the next request. */
   get isReady(): boolean {
     return this.#cursor !== undefined && !this.#isClosed && !this.#hasFailed
   }
@@ -87,7 +87,7 @@ export class FollowedSession implements Subscription {
   }
 
   #join(): void {
-    this.#stream ??= this.#home.streamFor(this)
+    this.#stream ??= this.#context.streamFor(this)
     this.#stream.join(this)
   }
 
@@ -116,27 +116,27 @@ export class FollowedSession implements Subscription {
     this.#status = 'idle'
     this.#reason = 'nobody follows'
     this.#stream?.leave(this)
-    this.#home.left(this)
+    this.#context.closed(this)
   }
 
   setStatus(status: ConnectionStatus, reason: string): void {
     if (this.#isClosed || (status === this.#status && reason === this.#reason)) return
     this.#status = status
     this.#reason = reason
-    this.#tell(() => this.#follower.status?.(status, reason))
-    this.#home.changed()
+    this.#notify(() => this.#follower.status?.(status, reason))
+    this.#context.changed()
   }
 
-  /** It cannot be followed; what may do the next time is tried again all the same. */
+  /** Reports that the session cannot be followed. A retryable failure is retried all the same. */
   fail({ code, message, retryable = false }: Failure): void {
     if (this.#isClosed) return
     this.#hasFailed = !retryable
     this.setStatus('offline', message)
-    this.#tell(() => this.#follower.fail?.({ code, message, retryable }))
+    this.#notify(() => this.#follower.fail?.({ code, message, retryable }))
   }
 
-  /** What a follower throws concerns nobody else on its line. */
-  #tell(work: () => void): void {
+  /** Isolates other followers from errors of this one. */
+  #notify(work: () => void): void {
     try {
       work()
     } catch (error) {
@@ -144,7 +144,7 @@ export class FollowedSession implements Subscription {
     }
   }
 
-  /** Takes a frame of this session; a promise where the follower wants nothing more until then. */
+  /** Takes a frame of this session. A returned promise holds back further reading. */
   take(frame: Frame): void | Promise<void> {
     if (!this.isReady) return undefined
     switch (frame.type) {
@@ -159,9 +159,9 @@ export class FollowedSession implements Subscription {
         return this.refresh()
       case 'fail': {
         const { error, recoverable } = frame
-        // Who was let in, and is put out, may have another credential by now.
-        const isLetIn = error.code === 'unauthorized' && this.#status !== 'connecting'
-        return recoverable || isLetIn ? this.#stream?.break(error.message) : this.fail(error)
+        // The credential may have expired: reconnect with a new one.
+        const wasAuthorized = error.code === 'unauthorized' && this.#status !== 'connecting'
+        return recoverable || wasAuthorized ? this.#stream?.break(error.message) : this.fail(error)
       }
       case 'end':
         return this.#stream?.break('the server closed the session')
@@ -176,7 +176,7 @@ export class FollowedSession implements Subscription {
         return this.#apply(frame)
       case 'gap':
         this.#held.set(frame.after, frame)
-        // What fills a gap is never far behind: where it is, it is lost.
+        // A missing frame arrives soon, or not at all.
         if (this.#held.size > MAX_HELD_FRAMES) this.#stream?.break('something was left out')
         return undefined
       case 'overlap':
@@ -193,54 +193,54 @@ export class FollowedSession implements Subscription {
     try {
       held = this.#follower.entries(frame.entries, frame.sequence)
     } catch (error) {
-      return this.#harmed(error)
+      return this.#followerFailed(error)
     }
-    if (held) held = held.catch(error => this.#harmed(error))
+    if (held) held = held.catch(error => this.#followerFailed(error))
     const next = this.#held.get(frame.sequence)
     if (next === undefined) return held
     this.#held.delete(frame.sequence)
-    // It may have left, or taken a snapshot, meanwhile.
+    // Checks again: the follower may have closed or refreshed meanwhile.
     return held ? held.then(() => this.take(next)) : this.take(next)
   }
 
-  /** The follower itself could not go on: who knows what it has. */
-  #harmed(error: unknown): void {
+  /** The follower threw: its state is unknown. */
+  #followerFailed(error: unknown): void {
     this.#cursor = undefined
     this.fail(error instanceof RequestError ? error : { code: 'follower_failed', message: String(error) })
   }
 
-  /** Whether something waits for what has not come. */
+  /** Whether frames wait for a missing one. */
   get isHolding(): boolean {
     return this.#held.size > 0
   }
 
-  /** Asks again from the cursor: what was held will come again. */
+  /** Drops held frames: the next request repeats them. */
   forget(): void {
     this.#held.clear()
   }
 
-  #go(cursor: string): void {
+  #moveTo(cursor: string): void {
     this.#position = decodeCursor(cursor).sequence
     this.#cursor = cursor
   }
 
   #begin(snapshot: Snapshot): void {
     try {
-      this.#go(snapshot.cursor)
+      this.#moveTo(snapshot.cursor)
       this.#follower.snapshot(snapshot)
     } catch (error) {
-      this.#harmed(error)
+      this.#followerFailed(error)
     }
     if (this.isReady) this.#join()
   }
 
-  /** Takes a snapshot, however long it takes to get one. */
+  /** Loads a snapshot, with retries. */
   async #load(): Promise<void> {
     this.#loading?.abort()
     const loading = new AbortController()
     const { signal } = loading
     this.#loading = loading
-    const { api } = this.#home
+    const { api } = this.#context
     const { messages } = this.#follower
     const query = messages === undefined ? '' : `?messages=last:${messages}`
     this.setStatus('connecting', 'reading the session')

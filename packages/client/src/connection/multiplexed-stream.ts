@@ -3,55 +3,55 @@ import { RetryDelay } from '@millrace/protocol/retry'
 import { failureOf, RequestError } from '../error/chat-error.ts'
 import type { ConnectionContext, FollowedSession } from './followed-session.ts'
 
-/** More sessions than these need another request. */
+/** Bound of the sessions of one request. */
 const MAX_SESSIONS = 40
-/** So does a longer address: what lies between may refuse one of 8,000 characters, and cursors grow. */
+/** Bound of a request's URL, in characters. Proxies may refuse 8,000, and cursors grow. */
 const MAX_URL_LENGTH = 6_000
-/** For how long nothing may be heard before the server has said how long that is, in milliseconds. */
+/** Longest silence of a server that has not yet said its heartbeat interval, in ms. */
 const SILENCE_MS = 15_000
-/** What fills a gap, or joins, together with others, may take so long, in milliseconds. */
+/** Delay to collect sessions that join, and to wait for a missing frame, in ms. */
 const JOIN_DELAY_MS = 20
 
 const EVENTS = 'text/event-stream'
 
 const addressOf = (members: readonly FollowedSession[], { query }: ConnectionContext): string =>
-  `/stream?${members.map(({ place }) => place).join('&')}${query}`
+  `/stream?${members.map(member => member.query).join('&')}${query}`
 
-/** One request that carries sessions, and the next when it breaks, until nobody is left. */
+/** A request that carries several sessions, repeated whenever it drops, until no session is left. */
 export class MultiplexedStream {
-  readonly home: ConnectionContext
+  readonly context: ConnectionContext
   readonly #delay: RetryDelay
   readonly #members = new Map<string, FollowedSession>()
-  /** Whom the request is about. */
-  #asked = new Set<FollowedSession>()
+  /** The sessions of the open request. */
+  #requested = new Set<FollowedSession>()
   #request: AbortController | undefined
   #isRunning = false
-  #isAnew = false
+  #isRenewed = false
   #timer: ReturnType<typeof setTimeout> | undefined
-  /** How often in a row it was answered in a way that it should not be. */
-  #odd = 0
-  #heard = 0
+  /** Successive replies with an unexpected status. */
+  #unexpected = 0
+  #receivedAt = 0
   #silenceMs = SILENCE_MS
 
-  constructor(home: ConnectionContext) {
-    this.home = home
-    this.#delay = new RetryDelay(home.backoff)
+  constructor(context: ConnectionContext) {
+    this.context = context
+    this.#delay = new RetryDelay(context.backoff)
   }
 
-  /** Whether it can carry that one, too. */
+  /** Whether another session fits into its request. */
   hasRoom(followed: FollowedSession): boolean {
     const members = this.#members
     if (members.size >= MAX_SESSIONS || members.has(followed.sessionId)) return false
-    return addressOf([...members.values(), followed], this.home).length <= MAX_URL_LENGTH
+    return addressOf([...members.values(), followed], this.context).length <= MAX_URL_LENGTH
   }
 
   join(followed: FollowedSession): void {
     this.#members.set(followed.sessionId, followed)
-    // Who comes again has another place than it was asked for with.
-    this.#asked.delete(followed)
-    this.#odd = 0
+    // A session that joins again has another cursor than in the open request.
+    this.#requested.delete(followed)
+    this.#unexpected = 0
     if (!this.#isRunning) void this.#run()
-    else this.#soon()
+    else this.#scheduleCheck()
   }
 
   leave(followed: FollowedSession): void {
@@ -59,44 +59,44 @@ export class MultiplexedStream {
     if (this.#members.size === 0) this.renew('nobody follows')
   }
 
-  /** Something went wrong with the request: the next goes on from the cursors, in a while. */
+  /** Ends the request because of an error. The next one continues from the cursors, after a delay. */
   break(reason: string): void {
     this.#request?.abort(reason)
   }
 
-  /** Asks anew, at once: nothing is wrong. */
+  /** Replaces the request at once, without an error. */
   renew(reason: string): void {
-    this.#isAnew = true
+    this.#isRenewed = true
     this.break(reason)
     this.#delay.wake()
   }
 
-  /** Looks in a moment whether somebody has joined, or still waits for what was left out. */
-  #soon(): void {
+  /** Checks after a delay whether sessions joined, or still miss a frame. */
+  #scheduleCheck(): void {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
       const ready = this.#ready()
-      if (ready.some(one => !this.#asked.has(one))) this.renew('another session joins')
+      if (ready.some(one => !this.#requested.has(one))) this.renew('another session joins')
       else if (ready.some(one => one.isHolding)) this.break('something was left out')
     }, JOIN_DELAY_MS)
   }
 
-  /** Comes back at once where it waits, and looks whether it still hears anything. */
+  /** Reconnects now if it is waiting to, and checks for silence. */
   wake(): void {
     this.#delay.wake()
-    this.#listen()
+    this.#checkSilence()
   }
 
-  #listen(): void {
-    if (performance.now() - this.#heard > this.#silenceMs) this.break('nothing was heard for too long')
+  #checkSilence(): void {
+    if (performance.now() - this.#receivedAt > this.#silenceMs) this.break('nothing was heard for too long')
   }
 
   async #run(): Promise<void> {
     this.#isRunning = true
     while (this.#ready().length > 0) {
-      this.#isAnew = false
+      this.#isRenewed = false
       const { reason, retryAfter } = await this.#carry()
-      if (this.#isAnew) continue
+      if (this.#isRenewed) continue
       for (const followed of this.#ready()) followed.setStatus('offline', reason)
       if (this.#ready().length > 0) await this.#delay.wait(retryAfter)
     }
@@ -107,22 +107,22 @@ export class MultiplexedStream {
     return [...this.#members.values()].filter(({ isReady }) => isReady)
   }
 
-  /** One request, from its beginning to its end; why it ended, and when to come back, where the server said so. */
+  /** Makes one request and reads it to its end. Returns why it ended, and the delay that the server asked for, in ms. */
   async #carry(): Promise<{ reason: string; retryAfter?: number | undefined }> {
     const members = this.#ready()
     const request = new AbortController()
     const { signal } = request
     this.#request = request
-    this.#asked = new Set(members)
-    this.#heard = performance.now()
-    const timer = setInterval(() => this.#listen(), 1000)
+    this.#requested = new Set(members)
+    this.#receivedAt = performance.now()
+    const timer = setInterval(() => this.#checkSilence(), 1000)
     for (const followed of members) {
       followed.forget()
       followed.setStatus('connecting', 'asking')
     }
     try {
       const headers = { accept: EVENTS }
-      const reply = await this.home.api.request('GET', addressOf(members, this.home), { headers, signal })
+      const reply = await this.context.api.request('GET', addressOf(members, this.context), { headers, signal })
       const type = reply.headers.get('content-type')
       if (!type?.startsWith(EVENTS)) throw new ProtocolError('invalid-frame', `expected ${EVENTS}, found ${type}`)
       await this.#read(reply.body as ReadableStream<Uint8Array>, signal)
@@ -148,15 +148,15 @@ export class MultiplexedStream {
     } = error instanceof ProtocolError
       ? new RequestError({ code: 'protocol_error', message: `Is this a Millrace server? ${error.message}` })
       : failureOf(error)
-    // It did not get there, broke off, or the server is not well: that passes.
+    // Network and server errors are temporary.
     if (retryable) return { reason: message, retryAfter }
-    // These are about who asks, and for what.
+    // 401 to 404 concern the credential and the sessions.
     const isFinal = status > 400 && status < 405
-    // All others are about how it asks: it may be what lies between, so that it is told only where it comes again.
-    if (isFinal || ++this.#odd === 2) {
+    // Any other status may come from a proxy, so it is reported only when it repeats.
+    if (isFinal || ++this.#unexpected === 2) {
       for (const followed of members) followed.fail({ code, message, retryable: !isFinal })
     }
-    return { reason: message, retryAfter: this.#odd > 1 ? this.home.backoff.longest : undefined }
+    return { reason: message, retryAfter: this.#unexpected > 1 ? this.context.backoff.longest : undefined }
   }
 
   async #read(body: ReadableStream<Uint8Array>, signal: AbortSignal): Promise<void> {
@@ -169,18 +169,18 @@ export class MultiplexedStream {
       },
     })
     const reader = body.getReader()
-    // A body may not heed the signal, and what is cancelled after an error is over anyway.
+    // A body may ignore the signal. Cancelling one that has failed does nothing.
     signal.addEventListener('abort', () => reader.cancel().catch(() => {}))
     for (;;) {
       const { done, value } = await reader.read()
       if (done) break
-      this.#heard = performance.now()
+      this.#receivedAt = performance.now()
       decoder.push(value)
       if (held.length === 0) continue
-      // Nothing can be heard by one who does not listen.
-      this.#heard = Infinity
+      // A follower that holds back reading is not silence of the server.
+      this.#receivedAt = Infinity
       await Promise.all(held.splice(0))
-      this.#heard = performance.now()
+      this.#receivedAt = performance.now()
     }
     decoder.end()
   }
@@ -188,15 +188,15 @@ export class MultiplexedStream {
   #take(frame: Frame): void | Promise<void> {
     if (frame.type === 'open') this.#silenceMs = frame.heartbeatMs * 1.5
     else if (frame.type === 'entries' || frame.type === 'caught-up') this.#delay.progressed()
-    if (frame.type === 'entries') this.#odd = 0
+    if (frame.type === 'entries') this.#unexpected = 0
     if (frame.sessionId === undefined) {
-      if (frame.type === 'fail') for (const one of this.#asked) one.take(frame)
+      if (frame.type === 'fail') for (const one of this.#requested) one.take(frame)
       return undefined
     }
     const followed = this.#members.get(frame.sessionId)
-    if (followed === undefined || !this.#asked.has(followed)) return undefined
+    if (followed === undefined || !this.#requested.has(followed)) return undefined
     const wait = followed.take(frame)
-    if (followed.isHolding) this.#soon()
+    if (followed.isHolding) this.#scheduleCheck()
     return wait
   }
 }

@@ -7,34 +7,34 @@ import { type ConnectionContext, FollowedSession } from './followed-session.ts'
 import { MultiplexedStream } from './multiplexed-stream.ts'
 
 export interface ConnectionOptions extends ApiOptions {
-  /** The sessions that a loop over the connection is about. */
+  /** The sessions that a loop over the connection reads. */
   readonly session?: string | readonly string[] | undefined
-  /** After which cursor the loop begins, for all or by the name of the session; at the beginning, if nothing is said. */
+  /** Cursor after which the loop begins, for all sessions or by session id. @default the start of the log */
   readonly after?: string | { readonly [sessionId: string]: string }
-  /** Told where the loop goes on from, where the place it was at is not in the log any more; without it the loop throws then. */
+  /** Gets the snapshot after which the loop continues, if its position was trimmed from the log. Without it, the loop throws. */
   readonly onSnapshot?: (snapshot: Snapshot, sessionId: string) => void
   readonly backoff?: Partial<Backoff>
-  /** Every entry as it was written, by itself, and what was taken back too: for who inspects a session. */
+  /** Whether to read every entry as it was written, discarded ones included, to inspect a session. @default false */
   readonly whole?: boolean
 }
 
-/** An entry, the session that it is of, and behind the last entry of a frame the `cursor` after which the next loop would go on. */
+/** An entry with its session. The last entry of a frame has the `cursor` from which another loop can continue. */
 export type SessionEntry = Entry & { readonly sessionId: string; readonly cursor?: string | undefined }
 
-/** What a chat needs of a connection: ours to a server, or one to another system's, as `@millrace/dialects` has them. */
+/** The connection of a chat: to a Millrace server, or by `@millrace/dialects` to another system's server. */
 export interface ChatConnection extends Connection {
   readonly api: Pick<Api, 'ask' | 'read'>
-  /** Whether its sessions are the page's alone, so that nobody finds one again by the name that it was given here. */
+  /** Whether its sessions exist only in this page, so that a generated session id is useless after a reload. */
   readonly isOfPage?: boolean
-  /** Comes back at once, wherever it waits. */
+  /** Reconnects now wherever it is waiting to. */
   wake(): void
 }
 
-/** One connection for all sessions of a page: it comes back by itself, and gives every entry once and in order. */
+/** One connection for all sessions of a page. Reconnects by itself, and delivers every entry once and in order. */
 export class PageConnection implements ChatConnection, AsyncIterable<SessionEntry> {
   readonly api: Api
   readonly #options: ConnectionOptions
-  readonly #home: ConnectionContext
+  readonly #context: ConnectionContext
   readonly #followed = new Set<FollowedSession>()
   readonly #listeners = new Listeners()
   #isListening = false
@@ -42,78 +42,82 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
   constructor(options: ConnectionOptions = {}) {
     this.#options = options
     this.api = new Api(options)
-    this.#home = this.#homeOf()
+    this.#context = this.#createContext()
   }
 
-  #homeOf(onLeft?: () => void): ConnectionContext {
-    const home: ConnectionContext = {
+  #createContext(onClose?: () => void): ConnectionContext {
+    const context: ConnectionContext = {
       api: this.api,
       backoff: { ...BACKOFF, ...this.#options.backoff },
       query: this.#options.whole ? '&whole=true' : '',
       streamFor: followed => {
-        for (const { stream } of this.#followed) if (stream?.home === home && stream.hasRoom(followed)) return stream
-        return new MultiplexedStream(home)
+        for (const { stream } of this.#followed)
+          if (stream?.context === context && stream.hasRoom(followed)) return stream
+        return new MultiplexedStream(context)
       },
-      left: followed => {
+      closed: followed => {
         this.#followed.delete(followed)
         if (this.#followed.size === 0) this.#listen(false)
-        home.changed()
-        onLeft?.()
+        context.changed()
+        onClose?.()
       },
       changed: () => this.#listeners.tell(CHANGE, ''),
     }
-    return home
+    return context
   }
 
   follow(sessionId: string, follower: Subscriber, after?: string): Subscription {
-    return this.#follow(this.#home, sessionId, follower, after)
+    return this.#follow(this.#context, sessionId, follower, after)
   }
 
-  #follow(home: ConnectionContext, sessionId: string, follower: Subscriber, after?: string): Subscription {
-    const followed = new FollowedSession(sessionId, follower, after, home)
+  #follow(context: ConnectionContext, sessionId: string, follower: Subscriber, after?: string): Subscription {
+    const followed = new FollowedSession(sessionId, follower, after, context)
     this.#listen(true)
     this.#followed.add(followed)
     followed.start()
     return followed
   }
 
-  /** How many sessions are followed. */
+  /** Number of followed sessions. */
   get size(): number {
     return this.#followed.size
   }
 
-  /** How it stands with the session that is worst off, and why. */
+  /** Status of the session that is furthest behind, with its reason. */
   get state(): { readonly status: ConnectionStatus; readonly reason: string } {
     const rank = (one: FollowedSession) => ORDER.indexOf(one.status)
     const [worst] = [...this.#followed].sort((a, b) => rank(a) - rank(b))
-    const { status, reason } = worst ?? NOBODY
+    const { status, reason } = worst ?? NO_FOLLOWER
     return { status, reason }
   }
 
-  /** Calls when how it stands with a session has changed. */
+  /** Calls the listener when the status of a session changes. */
   subscribe(listener: () => void): () => void {
     return this.#listeners.add(CHANGE, '', listener)
   }
 
-  /** Comes back at once, wherever it waits. */
+  /** Reconnects now wherever it is waiting to. */
   readonly wake = (): void => {
     for (const one of this.#followed) one.wake()
   }
 
-  /** Leaves all sessions, at once; loops over it end. */
+  /** Closes all subscriptions, and ends all loops. */
   close(): void {
     for (const one of [...this.#followed]) one.close()
   }
 
-  /** The entries of its sessions, as they come, until the loop is left; throws where one cannot be followed. */
+  /**
+   * Loops over the entries of the sessions in `options.session`.
+   * @throws a `RequestError` if a session cannot be followed.
+   */
   [Symbol.asyncIterator](): EntryIterator {
-    // Who takes its time holds up nobody else: a loop has lines of its own.
-    const home = this.#homeOf(() => loop.end())
-    const loop = iterateEntries(this.#options, (...what) => this.#follow(home, ...what))
+    // A loop has its own requests, so that a slow one does not delay other followers.
+    const context = this.#createContext(() => loop.end())
+    const loop = iterateEntries(this.#options, (...args) => this.#follow(context, ...args))
     return loop
   }
 
-  /** A tab that is looked at again, or has its network back, need not wait. */
+  /** Reconnects at once when the tab becomes visible or the network is back. */
   #listen(isOn: boolean): void {
     if (isOn === this.#isListening) return
     this.#isListening = isOn
@@ -121,23 +125,45 @@ export class PageConnection implements ChatConnection, AsyncIterable<SessionEntr
     const verb = isOn ? 'addEventListener' : 'removeEventListener'
     globalThis[verb]?.('online', this.#online)
     globalThis[verb]?.('pageshow', this.wake)
-    document?.[verb]('visibilitychange', this.#seen)
+    document?.[verb]('visibilitychange', this.#visible)
   }
 
-  /** What was open belongs to the network that went away, whether or not anybody has noticed. */
+  /** Open requests belong to the old network, and may be dead without an error. */
   readonly #online = (): void => {
     this.wake()
     for (const { stream } of this.#followed) stream?.renew('the network is back')
   }
 
-  readonly #seen = (): void => {
+  readonly #visible = (): void => {
     if (document.visibilityState === 'visible') this.wake()
   }
 }
 
 const CHANGE = 'change'
-const NOBODY = { status: 'idle', reason: 'nobody follows' } as const
+const NO_FOLLOWER = { status: 'idle', reason: 'nobody follows' } as const
 const ORDER: readonly ConnectionStatus[] = ['offline', 'connecting', 'catching-up', 'live', 'idle']
 
-/** A connection to a server, for all sessions of a page. */
+/** Creates a connection to a Millrace server, for all sessions of a page. */
 export const createConnection = (options?: ConnectionOptions): PageConnection => new PageConnection(options)
+
+/** The options that make two connections the same: values by content, functions by identity. */
+const keyOf = ({ api = '/api', headers, credentials = 'same-origin', fetch }: ApiOptions): readonly unknown[] => [
+  api.replace(/\/+$/, ''),
+  typeof headers === 'function' ? headers : JSON.stringify([...new Headers(headers)]),
+  credentials,
+  fetch,
+]
+
+let shared: { readonly key: readonly unknown[]; readonly connection: WeakRef<PageConnection> }[] = []
+
+/** The page's connection to a server. Callers with the same options share one, until all of them have dropped it. */
+export function sharedConnection(options: ApiOptions): PageConnection {
+  const key = keyOf(options)
+  shared = shared.filter(({ connection }) => connection.deref())
+  const known = shared.find(other => other.key.every((value, n) => value === key[n]))?.connection.deref()
+  if (known) return known
+  const { api, headers, credentials, fetch } = options
+  const connection = createConnection({ api, headers, credentials, fetch } as ApiOptions)
+  shared.push({ key, connection: new WeakRef(connection) })
+  return connection
+}

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { FakeStreamServer } from './fake-stream-server.fixture.ts'
+import { sharedConnection } from './page-connection.ts'
 import { followed } from './recording-follower.fixture.ts'
-import { sharedConnection } from './shared-connection.ts'
 
 test.each([
-  ['headers that say the same', { headers: { A: '1', b: '2' } }, { headers: new Headers({ B: '2', a: '1' }) }],
-  ['an address with a stroke at its end', { api: '/api/' }, { api: '/api' }],
-  ['what is usual', {}, { api: '/api', headers: {}, credentials: 'same-origin' }],
-] as const)('one connection for %s', (_, one, other) => {
+  ['equal headers', { headers: { A: '1', b: '2' } }, { headers: new Headers({ B: '2', a: '1' }) }],
+  ['a URL with a slash at its end', { api: '/api/' }, { api: '/api' }],
+  ['the defaults', {}, { api: '/api', headers: {}, credentials: 'same-origin' }],
+] as const)('shares a connection for %s', (_, one, other) => {
   const { fetch } = new FakeStreamServer()
   const connection = sharedConnection({ ...one, fetch })
   expect(sharedConnection({ ...other, fetch })).toBe(connection)
@@ -18,12 +18,12 @@ test.each([
   ['another server', { api: '/api' }, { api: '/other' }],
   ['other credentials', { credentials: 'omit' }, { credentials: 'include' }],
   ['another function', { headers: () => ({}) }, { headers: () => ({}) }],
-] as const)('another connection for %s', (_, one, other) => {
+] as const)('creates another connection for %s', (_, one, other) => {
   const { fetch } = new FakeStreamServer()
   expect(sharedConnection({ ...one, fetch })).not.toBe(sharedConnection({ ...other, fetch }))
 })
 
-test('one that nobody follows anything on yet is not forgotten when another is made', async () => {
+test('keeps a connection without followers when another is created', async () => {
   const { fetch } = new FakeStreamServer()
   const x = sharedConnection({ api: '/x', fetch })
   const y = sharedConnection({ api: '/y', fetch })
@@ -33,7 +33,7 @@ test('one that nobody follows anything on yet is not forgotten when another is m
   expect(sharedConnection({ api: '/x', fetch })).toBe(x)
 })
 
-test('what it is asked with is what it asks with', async () => {
+test('uses the options in its requests', async () => {
   const server = new FakeStreamServer()
   const connection = sharedConnection({ api: '/here/', headers: { a: '1' }, fetch: server.fetch })
   const { following } = followed(connection)

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { chatErrorOf, failureOf, RequestError } from './chat-error.ts'
 
-describe('an error of a chat', () => {
-  test('is what a request was refused with', () => {
+describe('chatErrorOf', () => {
+  test('keeps the code and message of a refusal', () => {
     const refused = new RequestError({ code: 'run_busy', message: 'It runs.', retryable: true }, 409)
     const told = { code: 'run_busy', message: 'It runs.', source: 'send', recoverable: true, retryable: true }
     expect(chatErrorOf(refused, 'send')).toEqual(told)
@@ -12,12 +12,12 @@ describe('an error of a chat', () => {
     })
   })
 
-  test('of what is lost for good cannot be recovered from', () => {
+  test('marks an error as not recoverable', () => {
     const gone = { code: 'session_unknown', message: 'There is none.' }
     expect(chatErrorOf(gone, 'stream', undefined, false)).toMatchObject({ recoverable: false, retryable: false })
   })
 
-  test('of what the page itself threw is none of the network', () => {
+  test('gives an error of the page the code client_failed', () => {
     expect(chatErrorOf(new TypeError('data is undefined'), 'send')).toMatchObject({
       code: 'client_failed',
       message: 'data is undefined',
@@ -26,6 +26,6 @@ describe('an error of a chat', () => {
   })
 })
 
-test('what a network throws is worth trying again', () => {
+test('failureOf makes a network error retryable', () => {
   expect(failureOf(new TypeError('fetch failed'))).toMatchObject({ code: 'network_error', retryable: true })
 })
