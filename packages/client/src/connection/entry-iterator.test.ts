@@ -20,7 +20,7 @@ async function read(connection: PageConnection, count: number): Promise<string[]
   return all
 }
 
-/** What a loop throws. */
+/** The error of a loop. */
 const thrown = async (connection: PageConnection): Promise<RequestError> => {
   try {
     for await (const _ of connection);
@@ -30,7 +30,7 @@ const thrown = async (connection: PageConnection): Promise<RequestError> => {
   throw new Error('nothing was thrown')
 }
 
-test('a plain loop gives the entries of all its sessions, and leaving it closes', async () => {
+test('yields the entries of all its sessions, and closes when it is left', async () => {
   const reading = read(connect(server, { session: ['a', 'b'], after: cursorOf(1) }), 3)
   const stream = await server.stream(2)
   expect(stream.places).toEqual([`a ${cursorOf(1)}`, `b ${cursorOf(1)}`])
@@ -41,7 +41,7 @@ test('a plain loop gives the entries of all its sessions, and leaving it closes'
   expect(stream.signal.aborted).toBe(true)
 })
 
-test('law 8: a slow loop holds the reader back', async () => {
+test('law 8: holds back reading while the loop is slow', async () => {
   const connection = connect(server, { session: 's' })
   const loop = connection[Symbol.asyncIterator]()
   const first = loop.next()
@@ -60,7 +60,7 @@ test('law 8: a slow loop holds the reader back', async () => {
   expect(stream.signal.aborted).toBe(true)
 })
 
-test('a slow loop holds up nobody else on its connection', async () => {
+test('does not delay other followers while the loop is slow', async () => {
   const connection = connect(server, { session: 's' })
   const loop = connection[Symbol.asyncIterator]()
   const first = loop.next()
@@ -80,7 +80,7 @@ test('a slow loop holds up nobody else on its connection', async () => {
   expect(streams.map(({ signal }) => signal.aborted)).toEqual([true, false])
 })
 
-test('leaving is at once, also for who waits for the next', async () => {
+test('leaves at once, also during a pending next', async () => {
   const loop = connect(server, { session: 's' })[Symbol.asyncIterator]()
   const waiting = [loop.next(), loop.next()]
   const stream = await server.stream(1)
@@ -95,7 +95,7 @@ test('leaving is at once, also for who waits for the next', async () => {
   expect(server.asked).toHaveLength(1)
 })
 
-test('law 2: a cursor comes where a frame ends, and another loop goes on from there, each session from its own', async () => {
+test('law 2: has a cursor at the end of a frame, from which another loop continues', async () => {
   const cursors: Record<string, string> = {}
   const reading = async () => {
     const seen: string[] = []
@@ -124,7 +124,7 @@ test('law 2: a cursor comes where a frame ends, and another loop goes on from th
   expect(cursors).toEqual({ a: cursorOf(4), b: cursorOf(3) })
 })
 
-test('closing the connection ends the loop', async () => {
+test('ends when the connection closes', async () => {
   const connection = connect(server, { session: 's' })
   const reading = read(connection, 5)
   const stream = await server.stream(1)
@@ -134,7 +134,7 @@ test('closing the connection ends the loop', async () => {
   expect(stream.signal.aborted).toBe(true)
 })
 
-test('a session that cannot be followed is thrown', async () => {
+test('throws if a session cannot be followed', async () => {
   server.replies.push(refusal(403, 'forbidden'))
   const error = await thrown(connect(server, { session: 's' }))
   expect(error).toBeInstanceOf(RequestError)
@@ -147,7 +147,7 @@ const truncate = (stream: Stream) => {
   stream.close()
 }
 
-test('where the place is gone it throws, unless somebody takes the snapshot', async () => {
+test('throws if its position was trimmed, without onSnapshot', async () => {
   const throwing = thrown(connect(server, { session: 's', after: cursorOf(4) }))
   truncate(await server.stream(1))
   expect(await throwing).toMatchObject({ code: 'truncated' })
@@ -155,7 +155,7 @@ test('where the place is gone it throws, unless somebody takes the snapshot', as
   expect(server.streams).toHaveLength(1)
 })
 
-test('law 2: the snapshot comes in its place, after what lay before it was taken', async () => {
+test('law 2: calls onSnapshot after the frames before it were taken', async () => {
   server.answer = () => Response.json(snapshotAt(7, 'b'))
   const all: string[] = []
   const onSnapshot = ({ sequence }: Snapshot) => void all.push(`snapshot ${sequence}`)

@@ -7,8 +7,8 @@ beforeEach(() => {
   server = new FakeStreamServer()
 })
 
-describe('law 2: what a follower is told lies behind one another', () => {
-  test('replay, then live, each status with its reason', async () => {
+describe('law 2: delivers frames in order', () => {
+  test('replays, then goes live, each status with its reason', async () => {
     const { told, following } = followed(connect(server))
     const stream = await server.stream(1)
     expect(stream.places).toEqual(['s 0'])
@@ -41,7 +41,7 @@ describe('law 2: what a follower is told lies behind one another', () => {
     expect(told.all).toEqual(['1 2 to 2', '3 to 3'])
   })
 
-  test('what came twice is told once', async () => {
+  test('delivers a repeated frame once', async () => {
     const { told } = followed(connect(server))
     const stream = await server.stream(1)
     stream.open('s')
@@ -54,7 +54,7 @@ describe('law 2: what a follower is told lies behind one another', () => {
     expect(server.streams).toHaveLength(1)
   })
 
-  test('what came early waits for what lies before it, without another request', async () => {
+  test('holds an early frame for the one before it, without another request', async () => {
     const { told } = followed(connect(server))
     const stream = await server.stream(1)
     stream.open('s')
@@ -67,7 +67,7 @@ describe('law 2: what a follower is told lies behind one another', () => {
     expect(server.streams).toHaveLength(1)
   })
 
-  test('a gap that nothing fills is asked for from the cursor, and what was held is not told', async () => {
+  test('requests from the cursor after a gap that stays, and drops held frames', async () => {
     const { told } = followed(connect(server))
     const first = await server.stream(1)
     first.open('s')
@@ -83,7 +83,7 @@ describe('law 2: what a follower is told lies behind one another', () => {
     expect(told.all).toEqual(['1 to 1', '2 3 to 3'])
   })
 
-  test('law 8: more than it holds is asked for at once', async () => {
+  test('law 8: requests at once when too many frames are held', async () => {
     const { told } = followed(connect(server))
     const stream = await server.stream(1)
     stream.open('s')
@@ -108,7 +108,7 @@ describe('law 2: what a follower is told lies behind one another', () => {
     expect(told.statuses).not.toContain('live')
   })
 
-  test('where the place is gone a snapshot is taken, and followed from', async () => {
+  test('loads a snapshot if its position was trimmed', async () => {
     server.answer = () => Response.json(snapshotAt(7, 'b'))
     const { told, following } = followed(connect(server), 's', cursorOf(5))
     const stream = await server.stream(1)
@@ -120,7 +120,7 @@ describe('law 2: what a follower is told lies behind one another', () => {
     expect(server.asked.map(({ path }) => path.split('?')[0])).toContain('/api/sessions/s')
   })
 
-  test('without a cursor it begins with a snapshot of as many messages as are wanted', async () => {
+  test('begins with a snapshot of the requested number of messages without a cursor', async () => {
     server.answer = () => Response.json(snapshotAt(4))
     const told = Object.assign(new RecordingFollower(), { messages: 20 })
     connect(server).follow('s/1', told)
@@ -129,8 +129,8 @@ describe('law 2: what a follower is told lies behind one another', () => {
   })
 })
 
-describe('what cannot be followed', () => {
-  test('is told once, and tried again when it is woken', async () => {
+describe('a session that cannot be followed', () => {
+  test('is reported once, and retried on wake', async () => {
     server.replies.push(refusal(403, 'forbidden'))
     const { told, following } = followed(connect(server))
     await told.until(() => told.failures.length === 1)
@@ -142,7 +142,7 @@ describe('what cannot be followed', () => {
     await told.until(() => following.status === 'catching-up')
   })
 
-  test('is looked for again when the whole connection is woken', async () => {
+  test('is retried when the whole connection wakes', async () => {
     const connection = connect(server)
     server.answer = () => refusal(404, 'session_unknown')
     const all = [followed(connection, 's', null), followed(connection, 's', null)]
@@ -152,7 +152,7 @@ describe('what cannot be followed', () => {
     for (const { told } of all) await told.until(() => told.snapshots.length === 1)
   })
 
-  test('one of several that is gone keeps nobody from the others', async () => {
+  test('does not affect other sessions', async () => {
     const connection = connect(server)
     const [a, b] = [followed(connection, 'a'), followed(connection, 'b')]
     await server.stream(1)
@@ -168,7 +168,7 @@ describe('what cannot be followed', () => {
     expect((await server.stream(3)).places).toEqual([`b ${cursorOf(1)}`])
   })
 
-  test('a failure of the whole connection is everybody’s', async () => {
+  test('reports a failure of the connection to all followers', async () => {
     const connection = connect(server)
     const all = [followed(connection, 'a'), followed(connection, 'b')]
     const stream = await server.stream(2)
@@ -180,7 +180,7 @@ describe('what cannot be followed', () => {
     }
   })
 
-  test('a failure that will pass is a reason to come back', async () => {
+  test('reconnects after a recoverable failure', async () => {
     const { told } = followed(connect(server))
     const stream = await server.stream(1)
     stream.open('s')
@@ -191,22 +191,19 @@ describe('what cannot be followed', () => {
     expect(told.statuses).toContain('offline')
   })
 
-  test.each([true, false])(
-    'a credential that ran out is asked for once more where it is computed (%s)',
-    async isComputed => {
-      let n = 0
-      const headers = isComputed ? async () => ({ authorization: `token ${++n}` }) : { authorization: 'token 0' }
-      server.replies.push(refusal(401, 'unauthorized'))
-      const { told } = followed(connect(server, { headers, credentials: () => 'include' }))
-      if (isComputed) {
-        await server.stream(1)
-        expect(server.asked.map(asked => asked.headers.get('authorization'))).toEqual(['token 1', 'token 2'])
-      } else await told.until(() => told.failures.length === 1)
-      expect(told.failures.map(({ code }) => code)).toEqual(isComputed ? [] : ['unauthorized'])
-    },
-  )
+  test.each([true, false])('retries once after a 401 if the headers are computed (%s)', async isComputed => {
+    let n = 0
+    const headers = isComputed ? async () => ({ authorization: `token ${++n}` }) : { authorization: 'token 0' }
+    server.replies.push(refusal(401, 'unauthorized'))
+    const { told } = followed(connect(server, { headers, credentials: () => 'include' }))
+    if (isComputed) {
+      await server.stream(1)
+      expect(server.asked.map(asked => asked.headers.get('authorization'))).toEqual(['token 1', 'token 2'])
+    } else await told.until(() => told.failures.length === 1)
+    expect(told.failures.map(({ code }) => code)).toEqual(isComputed ? [] : ['unauthorized'])
+  })
 
-  test('a follower that throws harms itself alone', async () => {
+  test('isolates a follower that throws', async () => {
     const connection = connect(server)
     const [a, b] = [followed(connection, 'a'), followed(connection, 'b')]
     a.told.onEntries = () => {
@@ -228,7 +225,7 @@ describe('what cannot be followed', () => {
     await a.told.until(() => a.told.snapshots.length === 1)
   })
 
-  test('who was let in, and is put out, asks once more with what credentials there are then', async () => {
+  test('reconnects once with new credentials when authorization ends', async () => {
     let n = 0
     const headers = () => ({ authorization: `token ${++n}` })
     const { told } = followed(connect(server, { headers }))
@@ -242,7 +239,7 @@ describe('what cannot be followed', () => {
     expect(second.places).toEqual([`s ${cursorOf(2)}`])
     expect(server.asked.at(-1)?.headers.get('authorization')).toBe('token 2')
     expect(told.failures).toEqual([])
-    // Who is not let in at all need not ask again.
+    // Without any authorization, it does not retry.
     second.send(fail)
     await told.until(() => told.failures.length === 1)
     expect(told.all).toEqual(['1 2 to 2', 'failed unauthorized'])
