@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { MAX_CLAIM, MAX_NOTICES, MAX_PENDINGS } from '@millrace/log/internal'
 import { MAX_JSON_DEPTH } from '@millrace/protocol/internal'
 import { expect, test } from 'vitest'
-import { LONGEST_ERROR } from './api/answer.ts'
-import { LONGEST_RUN_ID } from './api/request.ts'
+import { MAX_ANSWER_TEXT_LENGTH } from './api/answer.ts'
+import { MAX_RUN_ID_LENGTH } from './api/request.ts'
 import { BLOCKED_AFTER_MS, MAX_TAKEOVERS } from './api/runtime-options.ts'
 import { MAX_TIMER_MS } from './async/max-timer-ms.ts'
 import { MAX_RETRIES, PARALLEL_CALLS } from './define/agent.ts'
@@ -13,9 +13,9 @@ import { DEFAULT_BUDGET } from './define/budget.ts'
 import { CONCURRENCY, GRACE_MS, POLL_MS } from './drive/engine.ts'
 import {
   CONCURRENT_NOTICES,
-  LONGEST_NOTIFY_MS,
+  MAX_NOTIFY_DELAY_MS,
   MAX_NOTIFY_TRIES,
-  MOST_WAITING,
+  MAX_QUEUED_NOTICES,
   NOTIFY_AFTER_MS,
   OBSERVER_TIMEOUT_MS,
 } from './drive/notices.ts'
@@ -51,17 +51,17 @@ test.each([
 test.each([
   ['pendings of a run: approvals, client tools, questions', MAX_PENDINGS.toLocaleString('en')],
   ["a client's claim of a tool", MAX_CLAIM.toLocaleString('en')],
-  ['the id of a run', `${LONGEST_RUN_ID} characters`],
+  ['the id of a run', `${MAX_RUN_ID_LENGTH} characters`],
   ['the longest `timeout`', MAX_TIMER_MS.toLocaleString('en')],
   ['the longest `approval.timeout`', MAX_APPROVAL_TIMEOUT_MS.toLocaleString('en')],
   ['the input of a call', `${MAX_JSON_DEPTH} levels`],
-  ["a client's error, the reason of an answer", `${LONGEST_ERROR.toLocaleString('en')} characters`],
+  ["a client's error, the reason of an answer", `${MAX_ANSWER_TEXT_LENGTH.toLocaleString('en')} characters`],
   ['an observer', OBSERVER_TIMEOUT_MS.toLocaleString('en')],
   ['others tell the observers after', NOTIFY_AFTER_MS.toLocaleString('en')],
-  ['the longest of these times', LONGEST_NOTIFY_MS.toLocaleString('en')],
+  ['the longest of these times', MAX_NOTIFY_DELAY_MS.toLocaleString('en')],
   ['an observer that cannot be told is tried again', `${MAX_NOTIFY_TRIES} times`],
   ['pauses and ends told at a time', `${CONCURRENT_NOTICES}`],
-  ['pauses and ends that wait for that', MOST_WAITING.toLocaleString('en')],
+  ['pauses and ends that wait for that', MAX_QUEUED_NOTICES.toLocaleString('en')],
   ['pauses and ends that are owed', `${MAX_NOTICES}`],
   ['its result, told again by `subagent-end`', `${MAX_REPEATED_RESULT_LENGTH / 1024} KiB`],
   ['`useReason`: `maxRetries`', `${MAX_RETRIES}`],

@@ -2,7 +2,18 @@
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { approve, ask, begin, call, callsIn, counted, give, saidIn, scripted, soundLog } from './api/people.fixture.ts'
+import {
+  approve,
+  call,
+  callsIn,
+  counted,
+  scripted,
+  sendResult,
+  startRun,
+  subAgentCall,
+  validLog,
+  writerEntries,
+} from './api/pendings.fixture.ts'
 import { codeOf, countedStore, gate, logOf, until } from './api/test-runtime.fixture.ts'
 import { agent } from './define/agent.ts'
 import { tool } from './define/tool.ts'
@@ -16,7 +27,7 @@ const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true, t
 describe('what waits for a person', () => {
   test('a result of a client does not stand in for an approval, and the tool runs (Helix 1)', async () => {
     const { ran, tool: pay } = counted('pay', true)
-    const { runtime, run } = await begin(caller([pay], [call('pay', 'c1', { n: 1 })]).agent)
+    const { runtime, run } = await startRun(caller([pay], [call('pay', 'c1', { n: 1 })]).agent)
     await run.result()
     const before = await logOf(runtime, 's')
     for (const forged of [{ output: 'paid' }, { error: 'not paid' }]) {
@@ -32,7 +43,7 @@ describe('what waits for a person', () => {
   })
 
   test('an approval does not stand in for the result of a client (Helix 1)', async () => {
-    const { runtime, run } = await begin(caller([locate], [call('locate', 'c1')]).agent)
+    const { runtime, run } = await startRun(caller([locate], [call('locate', 'c1')]).agent)
     await run.result()
     for (const id of ['c1', 'r::c1']) {
       const code = await codeOf(runtime.answer('s', { kind: 'approval', id, approved: true }))
@@ -45,7 +56,7 @@ describe('what waits for a person', () => {
     const stage = new VirtualCluster()
     const { tool: pay } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
-    const own = scripted('own', [{ calls: [ask('child', 'c1'), call('locate', 'c2')] }, { text: 'Done.' }], {
+    const own = scripted('own', [{ calls: [subAgentCall('child', 'c1'), call('locate', 'c2')] }, { text: 'Done.' }], {
       tools: [locate],
       subAgents: [child.agent],
     })
@@ -56,7 +67,7 @@ describe('what waits for a person', () => {
     await stage.seen('s', ({ chunk }) => chunk.type === 'run-paused')
     await stage.clock.advance(10 * LEASE_MS)
     expect((await stage.manager.getInfo('s'))?.lease).toBeNull()
-    expect(process.wire.watches).toBe(0)
+    expect(process.connection.watches).toBe(0)
     expect(process.timers.alarms.length).toBeLessThanOrEqual(idle)
     // So it does not matter that the process is not there any more.
     process.kill()
@@ -70,7 +81,7 @@ describe('what waits for a person', () => {
   test('nobody who asked for a paused run keeps watching it (Helix 22)', async () => {
     const { store, watches } = countedStore()
     const { tool: pay } = counted('pay', true)
-    const { run } = await begin(caller([pay], [call('pay', 'c1', { n: 1 })]).agent, { store })
+    const { run } = await startRun(caller([pay], [call('pay', 'c1', { n: 1 })]).agent, { store })
     await run.result()
     for await (const _ of run.stream());
     await settled()
@@ -113,12 +124,14 @@ describe('a sub-agent', () => {
     const child = scripted('child', [{ text: 'Half an answer', calls: [call('pay', 'k1', { n: 1 })] }], {
       tools: [pay],
     })
-    const own = scripted('own', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child.agent] })
-    const { runtime, run } = await begin(own.agent)
+    const own = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
+      subAgents: [child.agent],
+    })
+    const { runtime, run } = await startRun(own.agent)
     await run.result()
     await run.stop()
     await run.result()
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     const [end, ...more] = chunksOf(log, 'subagent-end')
     expect(more).toEqual([])
     expect(end).toMatchObject({ agentId: 'child:c1', status: 'interrupted' })
@@ -138,8 +151,8 @@ describe('a sub-agent', () => {
         return { text: 'ok' }
       }),
     })
-    const own = scripted('own', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child] })
-    const { runtime, run } = await begin(own.agent)
+    const own = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child] })
+    const { runtime, run } = await startRun(own.agent)
     await run.result()
     const types = await seen
     const committed = types.indexOf('checkpoint-created')
@@ -162,16 +175,16 @@ describe('a sub-agent', () => {
       subAgents: [child],
       model: scriptedModel(({ turnAnswers }) => {
         if (turnAnswers > 0) return { text: 'Done.' }
-        const calls = [ask('child', `c${++attempts}`)]
+        const calls = [subAgentCall('child', `c${++attempts}`)]
         return attempts === 1
           ? { calls, error: Object.assign(new Error('cut off'), { code: 'ECONNRESET' }) }
           : { calls }
       }),
     })
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(begun).toEqual(['do c2'])
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     expect(chunksOf(log, 'subagent-start').map(({ agentId }) => agentId)).toEqual(['child:c2'])
     expect((await runtime.view('s')).view.agents).toHaveLength(1)
   })
@@ -182,7 +195,7 @@ describe('a sub-agent', () => {
     const own = agent({
       name: 'own',
       subAgents: [child.agent],
-      model: scriptedModel([{ text: 'Let me see.', calls: [ask('child', 'c1'), call('pay', 'c2')] }]),
+      model: scriptedModel([{ text: 'Let me see.', calls: [subAgentCall('child', 'c1'), call('pay', 'c2')] }]),
       // The rule of another call holds the commit back.
       tools: [
         tool({
@@ -193,14 +206,14 @@ describe('a sub-agent', () => {
         }),
       ],
     })
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await until(run, 'tool-input-available')
     await run.stop()
     expect(await run.result()).toMatchObject({ status: 'interrupted', text: 'Let me see.' })
     held.open()
     await settled()
     expect(child.prompts).toEqual([])
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     expect(chunksOf(log, 'subagent-start')).toEqual([])
     expect(chunksOf(log, 'tool-approval-request')).toEqual([])
   })
@@ -208,8 +221,10 @@ describe('a sub-agent', () => {
   test('is no session that somebody who guesses its id could enter (Helix 13)', async () => {
     const { tool: pay, ran } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
-    const own = scripted('own', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child.agent] })
-    const { runtime, run } = await begin(own.agent, {}, { principal: 'ada' })
+    const own = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
+      subAgents: [child.agent],
+    })
+    const { runtime, run } = await startRun(own.agent, {}, { principal: 'ada' })
     await run.result()
     const before = await logOf(runtime, 's')
     const answer = { kind: 'approval', id: 'r::k1', approved: true } as const
@@ -242,7 +257,7 @@ describe('a sub-agent', () => {
       },
     })
     const child = scripted('child', [{ text: 'Half.', calls: [call('hangs', 'k1')] }], { tools: [hangs] })
-    const own = scripted('own', [{ calls: [ask('child', 'c1')] }], { subAgents: [child.agent] })
+    const own = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }], { subAgents: [child.agent] })
     const owner = stage.process(() => [own.agent])
     await owner.runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
     await stage.clock.until(begun.opened)
@@ -274,7 +289,8 @@ describe('a sub-agent', () => {
           { paceMs: 100, timers },
         ),
       })
-      return scripted('own', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child] }).agent
+      return scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child] })
+        .agent
     }
     const owner = stage.process(timers => [own(timers)])
     await owner.runtime.start({ session: 's', runId: 'r', agent: 'own', input: 'Go.' })
@@ -287,7 +303,7 @@ describe('a sub-agent', () => {
     expect(await stage.ended('s', 'r')).toBe('completed')
     await expectOneEnd(stage, 's', 'r')
     expect(new Set(words).size).toBe(1)
-    const log = saidIn(await stage.entries('s'))
+    const log = writerEntries(await stage.entries('s'))
     expect(chunksOf(log, 'subagent-start')).toHaveLength(1)
     expect(chunksOf(log, 'subagent-end')).toMatchObject([{ status: 'completed', result: 'one two three' }])
   })
@@ -304,11 +320,11 @@ describe('a sub-agent', () => {
       },
     })
     const child = scripted('child', [{ text: 'I write it down.', calls: [call('write', 'k1')] }], { tools: [write] })
-    const own = scripted('own', [{ text: 'Asking.', calls: [ask('child', 'c1')] }], {
+    const own = scripted('own', [{ text: 'Asking.', calls: [subAgentCall('child', 'c1')] }], {
       subAgents: [child.agent],
       initialState: { wrote: false },
     })
-    const { runtime, run } = await begin(own.agent)
+    const { runtime, run } = await startRun(own.agent)
     await running.opened
     await run.stop()
     expect(await run.result()).toMatchObject({ status: 'interrupted', text: 'Asking.' })
@@ -316,7 +332,7 @@ describe('a sub-agent', () => {
     expect(view.state).toEqual({ wrote: false })
     const texts = view.messages.map(({ parts }) => parts.map(part => ('text' in part ? part.text : '')).join(''))
     expect(texts).toEqual(['Go.', 'Asking.', 'I write it down.'])
-    await soundLog(runtime)
+    await validLog(runtime)
   })
 })
 
@@ -334,19 +350,19 @@ test('a run that failed while calls waited leaves none without an outcome (Helix
     },
     model: scriptedModel(({ options, answers }) => {
       prompts.push(JSON.stringify(options.prompt))
-      const calls = [call('pay', 'c1', { n: 1 }), call('locate', 'c2'), ask('child', 'c3')]
+      const calls = [call('pay', 'c1', { n: 1 }), call('locate', 'c2'), subAgentCall('child', 'c3')]
       return answers === 0 ? { text: 'Asking.', calls } : { text: 'better now' }
     }),
   })
-  const { runtime, run } = await begin(own)
+  const { runtime, run } = await startRun(own)
   expect((await run.result()).pendings).toHaveLength(3)
   await approve(runtime, 'c1')
   expect(await run.result()).toMatchObject({ status: 'failed', error: { code: 'agent_failed' } })
   for (const part of Object.values(await callsIn(runtime))) {
     expect(part).toMatchObject({ state: 'output-error', code: 'interrupted' })
   }
-  expect(await codeOf(give(runtime, 'c2'))).toBe('answer_already_settled')
-  await soundLog(runtime)
+  expect(await codeOf(sendResult(runtime, 'c2'))).toBe('answer_already_settled')
+  await validLog(runtime)
   const next = await runtime.start({ agent: own, input: 'again', session: 's' })
   expect(await next.result()).toMatchObject({ status: 'completed', text: 'better now' })
   for (const type of ['tool-call', 'tool-result']) {

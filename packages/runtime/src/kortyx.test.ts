@@ -3,7 +3,17 @@
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { approve, ask, begin, call, callsIn, counted, give, scripted, soundLog } from './api/people.fixture.ts'
+import {
+  approve,
+  call,
+  callsIn,
+  counted,
+  scripted,
+  sendResult,
+  startRun,
+  subAgentCall,
+  validLog,
+} from './api/pendings.fixture.ts'
 import type { Runtime } from './api/runtime.ts'
 import { codeOf, echo, logOf, sqliteStores, testRuntime, textsOf } from './api/test-runtime.fixture.ts'
 import { agent } from './define/agent.ts'
@@ -34,7 +44,7 @@ describe('approvals', () => {
 
   test('an answer does not make the model plan again, nor earlier tools run again (Kortyx 10.3)', async () => {
     const { own, look, pay, calls } = fickle()
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await run.result()
     expect([calls(), look.ran, pay.ran]).toEqual([2, [100], []])
     await approve(runtime, 'pay-200')
@@ -46,7 +56,7 @@ describe('approvals', () => {
   test('also in another process, which has the log and nothing else (Kortyx 10.3)', async () => {
     const [mine, yours] = await sqliteStores(2)
     const first = fickle()
-    const { runtime, run } = await begin(first.own, { ...(mine && { store: mine }) })
+    const { runtime, run } = await startRun(first.own, { ...(mine && { store: mine }) })
     await run.result()
     await runtime.close()
     const second = fickle()
@@ -67,7 +77,7 @@ describe('approvals', () => {
       ],
       { tools: [pay.tool] },
     )
-    const { runtime, run } = await begin(own.agent)
+    const { runtime, run } = await startRun(own.agent)
     await run.result()
     // The second in the list, while the first waits: it is not the first that runs.
     await approve(runtime, 'c2', true, { input: { n: 1000 } })
@@ -85,7 +95,7 @@ describe('approvals', () => {
 
   test('who is to approve is shown the arguments: in the stream, the view and the result (Kortyx 3.7)', async () => {
     const pay = counted('pay', true)
-    const { runtime, run } = await begin(caller([pay.tool], [call('pay', 'c1', { n: 42 })]).agent)
+    const { runtime, run } = await startRun(caller([pay.tool], [call('pay', 'c1', { n: 42 })]).agent)
     const shown: unknown[] = []
     for await (const { chunk } of run.stream()) if (chunk.type === 'tool-approval-request') shown.push(chunk)
     expect(shown).toMatchObject([{ toolName: 'pay', toolCallId: 'c1', approvalId: 'r::c1', input: { n: 42 } }])
@@ -101,7 +111,7 @@ describe('approvals', () => {
       [pay.tool],
       [call('pay', 'c1', { n: 'all of it' }), call('no_such_tool', 'c2'), call('pay', 'c3', { n: 3 })],
     )
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     expect((await run.result()).pendings).toMatchObject([{ id: 'r::c3' }])
     await approve(runtime, 'c3')
     expect(await run.result()).toMatchObject({ status: 'completed' })
@@ -117,7 +127,7 @@ describe('approvals', () => {
       tools: [pay.tool],
       outputSchema: z.object({ paid: z.number() }),
     })
-    const { runtime, run } = await begin(own.agent)
+    const { runtime, run } = await startRun(own.agent)
     await run.result()
     await approve(runtime, 'c1')
     expect(await run.result()).toMatchObject({ status: 'completed', output: { paid: 1 }, text: '' })
@@ -197,7 +207,7 @@ describe('going on', () => {
 
   test('an answer to nothing is an error, and never a new turn (Kortyx 10.2)', async () => {
     const pay = counted('pay', true)
-    const { runtime, run } = await begin(caller([pay.tool], [call('pay', 'c1', { n: 1 })]).agent)
+    const { runtime, run } = await startRun(caller([pay.tool], [call('pay', 'c1', { n: 1 })]).agent)
     await run.result()
     await approve(runtime, 'c1')
     await run.result()
@@ -222,7 +232,7 @@ describe('going on', () => {
     const logger: Logger = { warn: take, error: take }
     const pay = counted('pay', true)
     const { agent: own } = caller([pay.tool], [call('pay', 'c1', { n: 1 }), call('pay', 'c2', { n: 2 })])
-    const { runtime, run } = await begin(own, { logger }, { context: { key: 'sk-secret' } })
+    const { runtime, run } = await startRun(own, { logger }, { context: { key: 'sk-secret' } })
     await run.result()
     await codeOf(approve(runtime, 'c9'))
     await approve(runtime, 'c1')
@@ -252,13 +262,13 @@ describe('the context of the server', () => {
     const child = scripted('child', [{ calls: [call('pay', 'k1')] }, { text: 'ok' }], { tools: [pay] })
     const own = scripted(
       'own',
-      [{ calls: [call('pay', 'c1'), call('locate', 'c2'), ask('child', 'c3')] }, { text: 'Done.' }],
+      [{ calls: [call('pay', 'c1'), call('locate', 'c2'), subAgentCall('child', 'c3')] }, { text: 'Done.' }],
       {
         tools: [pay, locate],
         subAgents: [child.agent],
       },
     )
-    const { runtime, run } = await begin(own.agent, {}, { context: { key: SECRET } })
+    const { runtime, run } = await startRun(own.agent, {}, { context: { key: SECRET } })
     const read: unknown[] = [await run.result()]
     for await (const entry of run.stream()) read.push(entry)
     await runtime.answer('s', { kind: 'approval', id: 'r::c9', approved: true }).catch(error => {
@@ -267,7 +277,7 @@ describe('the context of the server', () => {
     read.push(await runtime.view('s'))
     read.push(await runtime.view(await runtime.fork('s', { session: 'f' })))
     for (const id of ['c1', 'k1']) await approve(runtime, id)
-    await give(runtime, 'c2')
+    await sendResult(runtime, 'c2')
     let result = await run.result()
     while (result.status === 'paused') result = await run.result()
     for await (const entry of run.stream()) read.push(entry)
@@ -277,7 +287,7 @@ describe('the context of the server', () => {
     expect(seen).toEqual(Array(4).fill({ key: SECRET }))
     expect(JSON.stringify(read)).not.toContain(SECRET)
     // It is in the log, as what no reader is given.
-    const kept = (await soundLog(runtime)).filter(({ internal }) => internal)
+    const kept = (await validLog(runtime)).filter(({ internal }) => internal)
     expect(JSON.stringify(kept)).toContain(SECRET)
   })
 
@@ -289,7 +299,7 @@ describe('the context of the server', () => {
       approval: true,
       execute: (_, { context }) => void seen.push(context),
     })
-    const { runtime, run } = await begin(caller([pay], [call('pay', 'c1')]).agent, {}, { context: { role: 'user' } })
+    const { runtime, run } = await startRun(caller([pay], [call('pay', 'c1')]).agent, {}, { context: { role: 'user' } })
     await run.result()
     const forged = {
       kind: 'approval',
@@ -319,13 +329,13 @@ describe('the context of the server', () => {
     const child = agent({ name: 'child', model: scriptedModel(fails), maxRetries: 0 })
     const own = scripted(
       'own',
-      [{ calls: [call('pay', 'c1'), call('shown', 'c2'), ask('child', 'c3')] }, { text: 'Done.' }],
+      [{ calls: [call('pay', 'c1'), call('shown', 'c2'), subAgentCall('child', 'c3')] }, { text: 'Done.' }],
       {
         tools: [pay, shown],
         subAgents: [child],
       },
     )
-    const { runtime, run, logged } = await begin(own.agent)
+    const { runtime, run, logged } = await startRun(own.agent)
     await run.result()
     await approve(runtime, 'c1')
     expect(await run.result()).toMatchObject({ status: 'completed' })
@@ -334,9 +344,9 @@ describe('the context of the server', () => {
       c2: { errorText: 'the account is closed' },
       c3: { code: 'subagent_failed' },
     })
-    const broken = await begin(own.agent, { resolveContext: fails })
+    const broken = await startRun(own.agent, { resolveContext: fails })
     expect(await broken.run.result()).toMatchObject({ status: 'failed' })
-    for (const all of [await soundLog(runtime), await soundLog(broken.runtime), own.prompts]) {
+    for (const all of [await validLog(runtime), await validLog(broken.runtime), own.prompts]) {
       expect(JSON.stringify(all)).not.toContain(SECRET)
     }
     expect(logged.map(({ cause }) => String(cause)).join()).toContain(SECRET)

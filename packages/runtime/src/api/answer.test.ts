@@ -1,5 +1,5 @@
-// An answer is to what waits: of that session, that principal, that kind and id, one that was offered, and to what was shown. Whatever else comes is refused,
-// typed, and nothing of it is in the log.
+// An answer must match a pending: its session, owner, kind, id, options and shown input. Everything else is rejected
+// with a code and leaves no entry.
 
 import type { Chunk, Json } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
@@ -7,22 +7,22 @@ import { z } from 'zod'
 import { tool } from '../define/tool.ts'
 import { caller, chunksOf } from '../execute/agent/play.fixture.ts'
 import type { Answer } from './answer.ts'
-import { approve, begin, call, callsIn, counted, give, soundLog } from './people.fixture.ts'
+import { approve, call, callsIn, counted, sendResult, startRun, validLog } from './pendings.fixture.ts'
 import type { Runtime } from './runtime.ts'
 import { codeOf, echo, logOf, testRuntime } from './test-runtime.fixture.ts'
 
 const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
 
-/** A run that waits for the approval of `c1` and for the result of `c2`. */
+/** A run that waits for approval of `c1` and for the result of `c2`. */
 async function waiting(start: object = {}, options: object = {}) {
   const pay = counted('pay', true)
   const { agent: own } = caller([pay.tool, locate], [call('pay', 'c1', { n: 1 }), call('locate', 'c2')])
-  const begun = await begin(own, options, start)
+  const begun = await startRun(own, options, start)
   await begun.run.result()
   return { ...begun, ran: pay.ran }
 }
 
-/** The code of an answer that is refused and leaves nothing in the log. */
+/** The code of a rejected answer that leaves no entry. */
 async function refused(runtime: Runtime, answer: unknown, options: object = {}, session = 's'): Promise<string> {
   const before = await logOf(runtime, 's')
   const code = await codeOf(runtime.answer(session, answer as Answer, options))
@@ -41,11 +41,11 @@ describe('an answer is bound', () => {
       expect(await refused(runtime, answer, {}, 'other')).toBe('answer_unknown')
       expect(await refused(runtime, answer, {}, 'nowhere')).toBe('session_unknown')
     }
-    // The same call of another session is another call.
+    // The same call id in another session is another call.
     expect(await refused(runtime, { kind: 'approval', id: 'r2::c1', approved: true })).toBe('answer_unknown')
   })
 
-  test('to the principal of the session, where the server says who answers', async () => {
+  test('to the owner of the session, if the server passes a principal', async () => {
     const { runtime, run } = await waiting({ principal: 'ada' })
     const answer = { kind: 'approval', id: 'r::c1', approved: true } as const
     expect(await refused(runtime, answer, { principal: 'bob' })).toBe('answer_forbidden')
@@ -55,13 +55,13 @@ describe('an answer is bound', () => {
     await runtime.answer('s', answer, { principal: 'ada', guest: 'ada@phone' })
     await runtime.answer('s', { kind: 'tool-result', id: 'c2', output: 1 }, { principal: 'ada' })
     expect(await run.result()).toMatchObject({ status: 'completed' })
-    const guests = (await soundLog(runtime)).flatMap(({ chunk, origin }) =>
+    const guests = (await validLog(runtime)).flatMap(({ chunk, origin }) =>
       chunk.type === 'tool-approval-response' ? [origin.guest] : [],
     )
     expect(guests).toEqual(['ada@phone'])
   })
 
-  test('to its kind: a result is no approval, and an approval is no result', async () => {
+  test('to its kind: a result is not an approval, and an approval is not a result', async () => {
     const { runtime, ran } = await waiting()
     const wrong: Answer[] = [
       { kind: 'tool-result', id: 'c1', output: 'paid' },
@@ -80,7 +80,7 @@ describe('an answer is bound', () => {
     })
   })
 
-  test('to its id, whatever that is called', async () => {
+  test('to its id, with any characters', async () => {
     const { runtime } = await waiting()
     const ids = ['__proto__', 'constructor', 'toString', 'hasOwnProperty', '::c1', 'r::c1 ', 'R::c1', 'r::c9']
     for (const id of ids) {
@@ -93,24 +93,24 @@ describe('an answer is bound', () => {
     }
   })
 
-  test('to the input that was shown, to the last detail', async () => {
+  test('to the shown input, exactly', async () => {
     const { runtime, run, ran } = await waiting()
     const shown = (input: unknown) => ({ kind: 'approval', id: 'r::c1', approved: true, input })
     for (const other of [{ n: 2 }, {}, { n: 1, m: 2 }, { n: '1' }, [{ n: 1 }], null, 'n']) {
       expect(await refused(runtime, shown(other))).toBe('answer_invalid')
     }
-    // Also a denial is of what was seen.
+    // A denial also refers to the shown input.
     expect(await refused(runtime, { ...shown({ n: 2 }), approved: false })).toBe('answer_invalid')
     await approve(runtime, 'c1', true, { input: { n: 1 } })
-    await give(runtime, 'c2')
+    await sendResult(runtime, 'c2')
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(ran).toEqual([1])
   })
 
-  test('also where ids hold what stands between them', async () => {
+  test('also if ids contain the separator', async () => {
     const pay = counted('pay', true)
     const { agent: own } = caller([pay.tool], [call('pay', 'a::c1', { n: 1 })])
-    const { runtime } = await begin(own)
+    const { runtime } = await startRun(own)
     await runtime.run('s', 'r').result()
     await approve(runtime, 'a::c1', false)
     await runtime.run('s', 'r').result()
@@ -126,7 +126,7 @@ describe('an answer is bound', () => {
   })
 })
 
-describe('what is no answer', () => {
+describe('invalid answers', () => {
   const cyclic: Record<string, unknown> = {}
   cyclic['self'] = cyclic
   const NO_JSON: Record<string, unknown> = {
@@ -149,7 +149,7 @@ describe('what is no answer', () => {
     expect(await refused(runtime, { kind: 'interrupt', id: 'i1', response: value })).toBe('validation_failed')
   })
 
-  test('nor is what has the wrong shape', async () => {
+  test('rejects malformed answers', async () => {
     const { runtime } = await waiting()
     const wrong: unknown[] = [
       null,
@@ -179,18 +179,18 @@ describe('what is no answer', () => {
     }
   })
 
-  test('nor is what the log cannot hold', async () => {
+  test('rejects answers that exceed the limits of the log', async () => {
     const { runtime, run } = await waiting({}, { log: { maxBlobBytes: 100_000 } })
     const huge = 'x'.repeat(100_000)
     expect(await refused(runtime, { kind: 'tool-result', id: 'c2', output: huge })).toBe('validation_failed')
-    await give(runtime, 'c2', 'small')
+    await sendResult(runtime, 'c2', 'small')
     await approve(runtime, 'c1', false)
     expect(await run.result()).toMatchObject({ status: 'completed' })
   })
 })
 
 describe('the first answer counts', () => {
-  test('law 5: of many at once one wins, and all others are told', async () => {
+  test('law 5: accepts one of many concurrent answers and rejects the others', async () => {
     const { runtime, run, ran } = await waiting()
     const codes = await Promise.all(
       Array.from({ length: 20 }, (_, n) =>
@@ -199,27 +199,27 @@ describe('the first answer counts', () => {
     )
     expect(codes.filter(code => code === 'none')).toHaveLength(1)
     expect(codes.filter(code => code === 'answer_already_settled')).toHaveLength(19)
-    await give(runtime, 'c2')
+    await sendResult(runtime, 'c2')
     expect(await run.result()).toMatchObject({ status: 'completed' })
-    const [response, ...more] = chunksOf(await soundLog(runtime), 'tool-approval-response')
+    const [response, ...more] = chunksOf(await validLog(runtime), 'tool-approval-response')
     expect(more).toEqual([])
     expect(ran).toEqual(response?.approved ? [1] : [])
   })
 
-  test('who repeats it gets the same place, and nothing happens twice', async () => {
+  test('returns the same sequence for a repeated answer, and executes nothing twice', async () => {
     const { runtime, run, ran } = await waiting()
     const places = await Promise.all([1, 2, 3].map(() => approve(runtime, 'c1')))
     expect(new Set(places.map(({ sequence }) => sequence)).size).toBe(1)
-    await give(runtime, 'c2')
+    await sendResult(runtime, 'c2')
     await run.result()
     expect(await approve(runtime, 'c1')).toEqual(places[0])
     expect(ran).toEqual([1])
   })
 
-  test('also long after, when the ticket has forgotten', async () => {
+  test('also after the ticket has forgotten it', async () => {
     const pay = counted('pay', true)
     const calls = Array.from({ length: 40 }, (_, n) => call('pay', `c${n}`, { n }))
-    const { runtime, run } = await begin(caller([pay.tool], calls).agent)
+    const { runtime, run } = await startRun(caller([pay.tool], calls).agent)
     await run.result()
     await run.stop()
     await run.result()
@@ -228,14 +228,14 @@ describe('the first answer counts', () => {
   })
 })
 
-describe('a question', () => {
+describe('an interrupt', () => {
   const question = 'Which?'
   const OPTIONS = [
     { id: 'a', label: 'A' },
     { id: 'b', label: 'B' },
   ]
 
-  /** A session in which a run waits for an answer to a question. */
+  /** A session with a run that waits for a response. */
   async function asked(input: Extract<Chunk, { type: 'interrupt' }>['input']): Promise<Runtime> {
     const runtime = testRuntime({ engine: false })
     await runtime.start({ agent: echo, input: 'go', session: 's', runId: 'r' })
@@ -249,7 +249,7 @@ describe('a question', () => {
   const respond = (runtime: Runtime, response: Json) =>
     codeOf(runtime.answer('s', { kind: 'interrupt', id: 'i1', response }))
 
-  test('is answered by one of what was offered', async () => {
+  test('accepts one of the offered options', async () => {
     const runtime = await asked({ kind: 'choice', question, options: OPTIONS })
     expect(await runtime.run('s', 'r').result()).toMatchObject({
       status: 'paused',
@@ -275,19 +275,19 @@ describe('a question', () => {
     expect((await runtime.view('s')).view.interrupts).toMatchObject([{ response: ['b', 'a'] }])
   })
 
-  test('for text is answered by text', async () => {
+  test('with text accepts a string', async () => {
     const runtime = await asked({ kind: 'text' })
     for (const wrong of [7, null, ['x'], {}]) expect(await respond(runtime, wrong as Json)).toBe('answer_invalid')
     expect(await respond(runtime, '')).toBe('none')
   })
 
-  test('with a form is answered by what fits its schema, place by place', async () => {
+  test('with a form accepts a response that fits its schema, with paths in errors', async () => {
     const schema = { type: 'object', properties: { pin: { type: 'integer', minimum: 1000 } }, required: ['pin'] }
     const runtime = await asked({ kind: 'form', schema })
     for (const wrong of [null, 'x', [], {}, { pin: 'x' }, { pin: 1.5 }]) {
       expect(await respond(runtime, wrong)).toBe('answer_invalid')
     }
-    // What was answered is in no message: that may be read where the answer may not.
+    // The response is in no message, which may have other readers.
     await expect(runtime.answer('s', { kind: 'interrupt', id: 'i1', response: { pin: 77 } })).rejects.toThrow(
       /^i1: the response does not match the form: pin: is less than 1000$/,
     )
@@ -295,7 +295,7 @@ describe('a question', () => {
     expect(await respond(runtime, { pin: 1234 })).toBe('none')
   })
 
-  test('with a form whose schema nobody can check by is refused, and holds up nobody', async () => {
+  test('with a form whose schema cannot be checked is rejected without delay', async () => {
     const self = { properties: { a: { $ref: '#/$defs/a' } }, $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } } }
     expect(await respond(await asked({ kind: 'form', schema: self }), { a: 1 })).toBe('answer_invalid')
     const evil = { properties: { a: { pattern: '^(a+)+$' } } }
@@ -305,7 +305,7 @@ describe('a question', () => {
     expect(await respond(await asked({ kind: 'form', schema: { pattern: '(' } }), 'x')).toBe('none')
   })
 
-  test('is answered by nothing else', async () => {
+  test('accepts no other kind of answer', async () => {
     const runtime = await asked({ kind: 'text' })
     expect(await refused(runtime, { kind: 'approval', id: 'i1', approved: true })).toBe('answer_wrong_kind')
     expect(await refused(runtime, { kind: 'tool-result', id: 'i1', output: 'x' })).toBe('answer_wrong_kind')

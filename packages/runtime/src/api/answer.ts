@@ -1,4 +1,5 @@
-// What people and clients answer, checked before it is in the log: the session, who it is of, the kind, the id, what was offered or asked for, and the input that was shown.
+// Validates answers of people and clients before they are logged: session, owner, kind, id, the offered options, and
+// the shown input.
 
 import type { StreamManager, Ticket, TicketPending } from '@millrace/log'
 import type { Refusal } from '@millrace/log/internal'
@@ -12,7 +13,7 @@ import { type Schema, validate } from '../schema/schema.ts'
 import { largeValue } from '../session/large-value.ts'
 import { isSame } from '../session/state-diff.ts'
 
-/** An answer to what a run waits for. */
+/** An answer to a pending of a run. */
 export type Answer =
   | {
       readonly kind: 'approval'
@@ -20,44 +21,47 @@ export type Answer =
       readonly id: string
       readonly approved: boolean
       readonly reason?: string
-      /** What was shown to who answers: another than would run is refused. */
+      /** The input that was shown. If it differs from the input of the call, the answer is rejected. */
       readonly input?: Json
     }
   | { readonly kind: 'tool-result'; readonly id: string; readonly output: Json }
   | {
       readonly kind: 'tool-result'
       readonly id: string
-      /** Why the client could not run it, for the model. */
+      /** Why the client could not execute the call. The model gets this text. */
       readonly error: string
-      /** One of `CLIENT_TOOL_ERROR_CODES` or of one's own; `client_tool_failed`, if nothing is said. */
+      /** One of `CLIENT_TOOL_ERROR_CODES` or a custom code. @default 'client_tool_failed' */
       readonly code?: string
     }
   | { readonly kind: 'interrupt'; readonly id: string; readonly response: Json }
 
-/** Who answers. */
+/** Options of an answer. */
 export interface AnswerOptions {
-  /** A label of who answers, as the server's own code knows it. */
+  /** Label of the answering user, for the log. @default 'runtime' */
   readonly guest?: string
-  /** Whose session it must be, if that is to be checked here. */
+  /** Expected owner of the session. Not checked if absent. */
   readonly principal?: string
 }
 
-/** The longest error of a client, and the longest reason of an answer. */
-export const LONGEST_ERROR = 8192
-/** So much is told of a kind that is none. */
-const LONGEST_KIND = 64
+/** Maximum length of an error or a reason, in characters. */
+export const MAX_ANSWER_TEXT_LENGTH = 8192
+/** Maximum length of an unknown kind in an error message. */
+const MAX_KIND_LENGTH = 64
 
-/** What the code of a client's error may be. */
+/** Pattern of a client's error code. */
 const CODE = /^[a-z0-9_]{1,64}$/
 
 const KINDS = { approval: 'approval', 'tool-result': 'client-tool', interrupt: 'interrupt' } as const
 
-/** An answer that is nobody else's to change: read once, so that what is checked is what is kept; throws where it can never be one. */
+/**
+ * Validates an answer and returns a copy. Each field is read once, so that the checked value is the logged one.
+ * @throws {ValidationError} if it is malformed.
+ */
 export function answerOf(given: Answer): Answer {
   checkObject('answer', given)
   const { kind, id } = given
   if (typeof kind !== 'string' || !Object.hasOwn(KINDS, kind)) {
-    const found = typeof kind === 'string' ? excerpt(kind, LONGEST_KIND) : describeType(kind)
+    const found = typeof kind === 'string' ? excerpt(kind, MAX_KIND_LENGTH) : describeType(kind)
     throw new ValidationError(`answer.kind: expected approval, tool-result or interrupt, found ${found}`)
   }
   if (typeof id !== 'string' || id === '')
@@ -73,22 +77,24 @@ export function answerOf(given: Answer): Answer {
         id,
         approved,
         ...(reason !== undefined && { reason: textOf('reason', reason) }),
-        ...(input !== undefined && { input: jsonIn('input', input) }),
+        ...(input !== undefined && { input: jsonField('input', input) }),
       }
     }
     case 'tool-result': {
-      if (!('error' in given)) return { kind: 'tool-result', id, output: jsonIn('output', given.output) }
+      if (!('error' in given)) return { kind: 'tool-result', id, output: jsonField('output', given.output) }
       const { error, code = 'client_tool_failed' } = given
       const text = textOf('error', error)
       if (typeof code === 'string' && CODE.test(code)) return { kind: 'tool-result', id, error: text, code }
-      throw new ValidationError('answer.code: expected 1 to 64 small letters, digits and _, as in client_tool_failed')
+      throw new ValidationError(
+        'answer.code: expected 1 to 64 lower-case letters, digits and _, such as client_tool_failed',
+      )
     }
     case 'interrupt':
-      return { kind: 'interrupt', id, response: jsonIn('response', given.response) }
+      return { kind: 'interrupt', id, response: jsonField('response', given.response) }
   }
 }
 
-/** The entry that gives an answer; of an approval to a call, where that is known. */
+/** The chunk of an answer. `toolCallId` is the call of an approval, if known. */
 export function chunkOf(answer: Answer, toolCallId?: string): Chunk {
   const { id } = answer
   switch (answer.kind) {
@@ -120,26 +126,28 @@ export function chunkOf(answer: Answer, toolCallId?: string): Chunk {
 
 function textOf(what: string, text: unknown): string {
   if (typeof text !== 'string') throw new ValidationError(`answer.${what}: expected text, found ${describeType(text)}`)
-  if (text.length <= LONGEST_ERROR) return text
-  throw new ValidationError(`answer.${what}: expected at most ${LONGEST_ERROR} characters, found ${text.length}`)
+  if (text.length <= MAX_ANSWER_TEXT_LENGTH) return text
+  throw new ValidationError(
+    `answer.${what}: expected at most ${MAX_ANSWER_TEXT_LENGTH} characters, found ${text.length}`,
+  )
 }
 
-/** A copy of a value; throws where it is no JSON, and would be kept as something else or not at all. */
-function jsonIn(what: string, value: unknown): Json {
+/** A JSON copy of a value. @throws {ValidationError} if it is not JSON. */
+function jsonField(what: string, value: unknown): Json {
   let copy: Json | undefined
   try {
     copy = copyOf(value)
   } catch (cause) {
-    const found = 'what is too deep, holds itself or cannot be read'
+    const found = 'a value that is circular, nested too deep or unreadable'
     throw new ValidationError(`answer.${what}: expected JSON, found ${found}`, { cause })
   }
   if (copy !== undefined) return copy
-  throw new ValidationError(
-    `answer.${what}: expected JSON, found ${describeType(value)} that is none, or holds what is none`,
-  )
+  throw new ValidationError(`answer.${what}: expected JSON, found ${describeType(value)} that is not JSON`)
 }
 
-/** A value with all that it holds, each read once: a getter may say something else the next time; undefined where it is no JSON. */
+/**
+ * A deep copy that reads each value once, because getters may return other values later. Undefined if it is not JSON.
+ */
 function copyOf(value: unknown): Json | undefined {
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined
   if (value === null || typeof value === 'string' || typeof value === 'boolean') return value
@@ -155,24 +163,27 @@ function copyOf(value: unknown): Json | undefined {
   return copies.some(([, held]) => held === undefined) ? undefined : (Object.fromEntries(copies) as Json)
 }
 
-/** Throws where what waits under that id wants another kind of answer: a result never stands in for an approval, nor the other way round. */
-export function mustBeOfKind({ pendings }: Ticket, { kind, id }: Pick<Answer, 'kind' | 'id'>): void {
-  const isMeant = (pending: TicketPending) => pending.id === id || pending.toolCallId === id
-  const wanted = pendings.filter(isMeant)
+/** @throws {RunError} if the pending with this id expects another kind of answer. */
+export function checkKind({ pendings }: Ticket, { kind, id }: Pick<Answer, 'kind' | 'id'>): void {
+  const matches = (pending: TicketPending) => pending.id === id || pending.toolCallId === id
+  const wanted = pendings.filter(matches)
   if (wanted.length === 0 || wanted.some(pending => pending.kind === KINDS[kind] && pending.id === id)) return
   const [other] = wanted as [TicketPending]
-  const instead = other.kind === KINDS[kind] ? '' : `, not for ${WANTED[KINDS[kind]]}`
-  throw new RunError('answer_wrong_kind', `${id} waits for ${WANTED[other.kind]} under ${other.id}${instead}`)
+  const instead = other.kind === KINDS[kind] ? '' : `, not for ${KIND_NAMES[KINDS[kind]]}`
+  throw new RunError('answer_wrong_kind', `${id} waits for ${KIND_NAMES[other.kind]} under ${other.id}${instead}`)
 }
 
-/** What waits for an answer, as far as the ticket says. */
+/** The pending that an answer belongs to, by the ticket. */
 export const pendingFor = ({ pendings }: Ticket, { kind, id }: Answer): TicketPending | undefined =>
   pendings.find(pending => pending.kind === KINDS[kind] && pending.id === id)
 
-const WANTED = { approval: 'an approval', 'client-tool': 'a tool-result', interrupt: 'an answer to its question' }
+const KIND_NAMES = { approval: 'an approval', 'client-tool': 'a tool-result', interrupt: 'an interrupt response' }
 
-/** Throws where an answer is not to what waits: not to what was shown, none that was offered, no output that fits the schema, where one is known. */
-export async function mustFit(
+/**
+ * Checks an answer against the pending: the shown input, the offered options, the schema of the output.
+ * @throws {RunError} `answer_invalid` if it does not fit.
+ */
+export async function checkFits(
   view: View,
   answer: Answer,
   schema: Schema | undefined,
@@ -191,31 +202,32 @@ async function problemOf(
   large: (hash: string) => Promise<Json>,
 ): Promise<string | undefined> {
   if (answer.kind === 'approval') {
-    // Also of what was settled: who repeats an answer repeats what it was to.
+    // Also for settled pendings: a repeated answer must be to the same input.
     const part = approvedPart(view, answer.id)
     if (part === undefined || answer.input === undefined) return undefined
     const { input = null, blobs } = part
     const hash = blobs?.['/input']?.hash
     const shown = hash === undefined ? input : await large(hash)
-    return isSame(shown, answer.input) ? undefined : 'the answer is to another input than the one that would run'
+    return isSame(shown, answer.input) ? undefined : 'the input of the answer differs from the input of the call'
   }
   const pending = view.pendings.find(({ kind, id }) => kind === KINDS[answer.kind] && id === answer.id)
   if (answer.kind === 'tool-result' && pending?.kind === 'client-tool' && 'output' in answer) {
     const checked = schema && (await validate(schema, answer.output))
     return checked && 'problem' in checked ? `the output does not fit: ${checked.problem}` : undefined
   }
-  if (answer.kind === 'interrupt' && pending?.kind === 'interrupt') return misfit(pending.interrupt, answer.response)
+  if (answer.kind === 'interrupt' && pending?.kind === 'interrupt')
+    return responseProblem(pending.interrupt, answer.response)
   return undefined
 }
 
-/** The call whose approval has that id; where ids hold what stands between them and several do, the latest. */
+/** The call with this approval id. Ids may contain the separator, so several may match: the latest wins. */
 export function approvedPart({ messages }: View, approvalId: string): ToolPart | undefined {
   const isIt = (part: Part): part is ToolPart => 'toolCallId' in part && part.approval?.id === approvalId
   return messages.flatMap(({ parts }) => parts.filter(isIt)).at(-1)
 }
 
-/** Why a response is none to a question; undefined where it is one. */
-function misfit({ input }: Interrupt, response: Json): string | undefined {
+/** The problem of a response to an interrupt; undefined if it fits. */
+function responseProblem({ input }: Interrupt, response: Json): string | undefined {
   switch (input.kind) {
     case 'text':
       return typeof response === 'string' ? undefined : `expected text, found ${describeType(response)}`
@@ -232,20 +244,20 @@ function misfit({ input }: Interrupt, response: Json): string | undefined {
     case 'form':
       return formResponseProblem(input.schema, response)
     default:
-      return response === null ? 'expected an answer, found null' : undefined
+      return response === null ? 'expected a response, found null' : undefined
   }
 }
 
-const WHY: Partial<Record<Refusal, readonly [ErrorCode, string]>> = {
-  'already-settled': ['answer_already_settled', 'somebody was first, or the run has ended: look at the session'],
-  late: ['answer_late', 'its time is over'],
-  unknown: ['answer_unknown', 'nothing waits for that in the session'],
-  unapproved: ['answer_unapproved', 'the call waits for its approval: answer that first'],
-  claimed: ['answer_claimed', 'another client has taken it upon itself: wait until that time is over'],
+const REFUSALS: Partial<Record<Refusal, readonly [ErrorCode, string]>> = {
+  'already-settled': ['answer_already_settled', 'it was already answered, or the run has ended: read the session'],
+  late: ['answer_late', 'its deadline has passed'],
+  unknown: ['answer_unknown', 'no pending with this id in the session'],
+  unapproved: ['answer_unapproved', 'the call waits for approval: answer that first'],
+  claimed: ['answer_claimed', 'another client has claimed it: wait until the claim expires'],
 }
 
-/** A refusal of an answer or a claim. */
-export function refusalOf(reason: Refusal, id: string): RunError {
-  const [code, why] = WHY[reason] ?? ['internal_error', `the log refused it: ${reason}`]
+/** The error of a refused answer or claim. */
+export function answerRefusal(reason: Refusal, id: string): RunError {
+  const [code, why] = REFUSALS[reason] ?? ['internal_error', `the log rejected it: ${reason}`]
   return new RunError(code, `${id}: ${why}`, { retryable: code === 'answer_claimed' })
 }

@@ -1,4 +1,4 @@
-// Who says what in a run, as far as its definitions are known here: by them the outputs of clients' tools are checked.
+// Finds the output schema of a client tool by the definitions in this process.
 
 import type { TicketPending } from '@millrace/log'
 import type { Message, View } from '@millrace/protocol'
@@ -6,15 +6,15 @@ import type { Agent } from '../define/agent.ts'
 import type { Program } from '../define/program.ts'
 import type { Schema } from '../schema/schema.ts'
 
-/** The lane of an agent that is a node of a workflow, and of all who work for it. */
+/** The lane of an agent node and of its sub-agents. */
 const AGENT_LANE = /(?:^|\/)agent:([^/]+)\.\d+(?:\/|$)/
 
 export class ClientToolSchemas {
   readonly #root: Program | undefined
-  /** The agents that are nodes of workflows: a run may go on with any of these. */
+  /** Agents that are nodes of workflows. A run may transition to any of these workflows. */
   readonly #nodes: readonly Agent[]
 
-  /** `program` is that of the run. */
+  /** `program` is the program of the run. */
   constructor(programs: ReadonlyMap<string, Program>, program: string) {
     this.#root = programs.get(program)
     const workflows = new Set([...programs.values()].filter(each => each.kind === 'workflow'))
@@ -22,12 +22,12 @@ export class ClientToolSchemas {
     this.#nodes = isWorkflow ? [...workflows].flatMap(({ nodes }) => [...nodes.values()].flatMap(agentIn)) : []
   }
 
-  /** Whether outputs of clients' tools are checked, of anybody in the run. */
+  /** Whether any client tool of the run has an output schema. */
   get hasSchemas(): boolean {
     return (this.#root?.kind === 'agent' ? [this.#root] : this.#nodes).some(checksOutputs)
   }
 
-  /** The schema of what a client's tool gives, where it is known: which tools the code of a node has, that tells when it runs. */
+  /** The output schema of a client call, if known. Tools of node code are known only when it runs. */
   schemaFor(view: View, { id, lane }: TicketPending): Schema | undefined {
     const pending = view.pendings.find(other => other.kind === 'client-tool' && other.id === id)
     if (pending?.kind !== 'client-tool') return undefined
@@ -37,12 +37,12 @@ export class ClientToolSchemas {
     return speaker && outputOf(speaker, pending.part.toolName)
   }
 
-  /** Who speaks in the run's own message on a lane. */
+  /** The root agent of a lane. */
   #rootOf(lane: string): Agent | undefined {
     if (this.#root?.kind === 'agent') return this.#root
     const name = AGENT_LANE.exec(lane)?.[1]
     const named = new Set(this.#nodes.filter(agent => agent.name === name))
-    // Of two by one name nobody can tell.
+    // Two agents with the same name are ambiguous.
     return named.size === 1 ? [...named][0] : undefined
   }
 }
@@ -65,7 +65,7 @@ function agentOf(view: View, root: Agent, message: Message | undefined): Agent |
   return program?.kind === 'agent' ? program : undefined
 }
 
-/** The schema of the outputs of a client's tool of an agent, where the tools are not computed. */
+/** The output schema of a client tool, unless the agent computes its tools. */
 function outputOf({ tools }: Agent, toolName: string): Schema | undefined {
   const tool = typeof tools === 'function' ? undefined : tools.find(({ name }) => name === toolName)
   return tool?.executor === 'client' ? tool.outputSchema : undefined

@@ -13,7 +13,7 @@ import {
 } from './test-runtime.fixture.ts'
 
 describe('while a run is open, another', () => {
-  test('is refused, typed, if nothing is said: and leaves no trace', async () => {
+  test('is rejected by default and leaves no entry', async () => {
     const held = gate()
     const agent = patient(held)
     const runtime = testRuntime({ agents: [agent] })
@@ -30,7 +30,7 @@ describe('while a run is open, another', () => {
     expect(await textsOf(runtime, 's')).toEqual(['a', 'one two'])
   })
 
-  test('waits in the queue, each in its turn; its message is shown when it starts', async () => {
+  test('is queued, runs in order, and shows its message when it starts', async () => {
     const held = gate()
     const agent = patient(held)
     const runtime = testRuntime({ agents: [agent, echo] })
@@ -46,7 +46,7 @@ describe('while a run is open, another', () => {
     expect(await textsOf(runtime, 's')).toEqual(['a', 'one two', 'b', '1: b', 'c', '2: c'])
   })
 
-  test('interrupts the one before it, and goes ahead of those that wait', async () => {
+  test('interrupts the current run and goes before queued ones', async () => {
     const agent = patient(gate())
     const runtime = testRuntime({ agents: [agent, echo] })
     const first = await runtime.start({ agent, input: 'a', session: 's' })
@@ -58,7 +58,7 @@ describe('while a run is open, another', () => {
     expect(await textsOf(runtime, 's')).toEqual(['a', 'one ', 'c', '1: c', 'b', '2: b'])
   })
 
-  test('law 8: is refused where too many wait', async () => {
+  test('law 8: is rejected if the queue is full', async () => {
     const held = gate()
     const agent = patient(held)
     const runtime = testRuntime({ agents: [agent, echo] })
@@ -73,7 +73,7 @@ describe('while a run is open, another', () => {
   })
 })
 
-test('a run is asked for in the session of whom it is said to be, and in no other’s', async () => {
+test('requests a run only in a session of the given owner', async () => {
   const runtime = testRuntime({ agents: [echo] })
   const ask = (principal: string | null, runId: string) =>
     runtime.start({ agent: echo, input: 'a', session: 's', runId, principal })
@@ -87,7 +87,7 @@ describe('law 5: the same run id is one run', () => {
   const told = async (runtime: ReturnType<typeof testRuntime>) =>
     typesOf(await logOf(runtime, 's')).filter(type => type === 'run-requested' || type === 'run-started')
 
-  test('asked for twice, while it runs, and after it ended', async () => {
+  test('requested twice, while it runs and after its end', async () => {
     const held = gate()
     const agent = patient(held)
     const runtime = testRuntime({ agents: [agent] })
@@ -102,7 +102,7 @@ describe('law 5: the same run id is one run', () => {
     expect(await told(runtime)).toEqual(['run-requested', 'run-started'])
   })
 
-  test('without a session: then that has the name of the run', async () => {
+  test('without a session: the session has the id of the run', async () => {
     const runtime = testRuntime({ agents: [echo] })
     const runs = await Promise.all(['x', 'x'].map(runId => runtime.start({ agent: echo, input: 'a', runId })))
     expect(runs.map(({ sessionId }) => sessionId)).toEqual(['x', 'x'])
@@ -123,14 +123,14 @@ describe('law 5: the same run id is one run', () => {
     expect(await told(runtimes[0] as ReturnType<typeof testRuntime>)).toEqual(['run-requested', 'run-started'])
   })
 
-  test('that was taken back stays so', async () => {
+  test('stays cancelled', async () => {
     const runtime = testRuntime({ engine: false })
     const ask = () => runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r' })
     await (await ask()).stop()
     expect(await codeOf((await ask()).result())).toBe('run_taken_back')
   })
 
-  test('is not taken for another: a retry under the id of a run that was there is refused', async () => {
+  test('rejects a retry with the id of another run', async () => {
     const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r', messageId: 'm' })).result()
     expect(await codeOf(runtime.retry('s', 'r', { runId: 'r' }))).toBe('run_ended')

@@ -8,7 +8,7 @@ import { codeOf, gate, patient, testRuntime, until } from './test-runtime.fixtur
 
 const SECRET = 'tenant-47'
 
-/** An agent that tells a test which context each of its runs was given. */
+/** An agent that records the context of its runs. */
 function watched() {
   const seen: (readonly [string, Json | undefined, Json | undefined])[] = []
   const own = agent({
@@ -22,7 +22,7 @@ function watched() {
   return { own, seen }
 }
 
-/** All that anybody outside the server can get of a session. */
+/** Everything that a client can read of a session. */
 async function shownOf(runtime: Runtime, sessionId: string, runIds: readonly string[]): Promise<string> {
   const shown: unknown[] = [await runtime.view(sessionId), await runtime.status(sessionId)]
   for (const runId of runIds) {
@@ -36,7 +36,7 @@ async function shownOf(runtime: Runtime, sessionId: string, runIds: readonly str
   return JSON.stringify(shown)
 }
 
-test('law 10: the server’s context goes along with retry, edit and resume, and no reader sees it', async () => {
+test('law 10: retry, edit and resume keep the context, and no reader sees it', async () => {
   for (const context of [{ tenant: SECRET }, { tenant: SECRET, large: 'x'.repeat(100_000) }]) {
     const { own, seen } = watched()
     const runtime = testRuntime({ agents: [own] })
@@ -46,7 +46,7 @@ test('law 10: the server’s context goes along with retry, edit and resume, and
     await (await runtime.edit('s', 'm1', 'b', { runId: 'r3', data: { tab: 2 } })).result()
     const options = { mode: 'from-checkpoint', checkpointId: 'r3/main/1', runId: 'r4' } as const
     await (await runtime.resume('s', 'r3', options)).result()
-    // Also where what was asked for is trimmed.
+    // Also if the request is trimmed.
     const { view } = await runtime.view('s')
     const { at = 0 } = view.runs.at(-1) ?? {}
     await runtime.manager.trimStream('s', { maxEntries: view.head - at + 1 })
@@ -67,7 +67,7 @@ test('law 10: the server’s context goes along with retry, edit and resume, and
   }
 })
 
-test('law 10: nothing that a reader, a view or a result shows holds the context', async () => {
+test('law 10: readers, views and results do not contain the context', async () => {
   const { own } = watched()
   const runtime = testRuntime({ agents: [own] })
   const context = { tenant: SECRET }
@@ -77,12 +77,12 @@ test('law 10: nothing that a reader, a view or a result shows holds the context'
   expect(shown).toContain('you said a')
   expect(shown).not.toContain(SECRET)
   expect(shown).not.toContain('run-context')
-  // It is in the log, and so on every process that drives.
+  // It is in the log, and so available to every driver.
   const { head = 0 } = (await runtime.manager.getInfo('s')) ?? {}
   expect(JSON.stringify(await runtime.manager.entries('s', 0, head))).toContain(SECRET)
 })
 
-test('the context of an interrupted run goes along with what resumes it', async () => {
+test('a resumed run keeps the context of the interrupted one', async () => {
   const held = gate()
   const slow = patient(held)
   const seen: (Json | undefined)[] = []
@@ -104,7 +104,7 @@ test('the context of an interrupted run goes along with what resumes it', async 
   expect(seen).toEqual([{ tenant: SECRET }, { tenant: SECRET }])
 })
 
-test('a context that is gone is told: nothing is done again without it', async () => {
+test('a missing context is an error: nothing is repeated without it', async () => {
   const { own, seen } = watched()
   const memory = new Memory()
   const runtime = testRuntime({ agents: [own], store: memoryStore(undefined, memory) })
@@ -114,7 +114,7 @@ test('a context that is gone is told: nothing is done again without it', async (
   memory.logs.get('s')?.blobs.clear()
   expect(await codeOf(runtime.retry('s', 'r1'))).toBe('internal_error')
   expect(await codeOf(runtime.edit('s', 'm1', 'b'))).toBe('internal_error')
-  // Who says what it is to be needs no other.
+  // An explicit context replaces it.
   await (await runtime.retry('s', 'r1', { runId: 'r2', context: { tenant: 'other' } })).result()
   expect(seen).toEqual([
     ['r1', context, undefined],

@@ -1,4 +1,4 @@
-// What people call a session.
+// Title and metadata of a session.
 
 import type { StreamManager } from '@millrace/log'
 import type { JsonObject } from '@millrace/protocol'
@@ -6,18 +6,25 @@ import { checkObject } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
 import { sessionUnknown } from '../session/log-errors.ts'
 
-/** What people call a session, and what they keep beside it; what is not named stays as it was. */
+/** New title and metadata of a session. Absent fields stay unchanged. */
 export interface DescribeOptions {
   readonly title?: string
-  /** Comes in the place of all that was kept before. */
+  /** Replaces all metadata. */
   readonly metadata?: JsonObject
-  /** A label of who says so, as the server's own code knows it. */
+  /** Label of the user, for the log. @default 'runtime' */
   readonly guest?: string
-  /** Whose the session must be, null for nobody's; another's is as if it were not there. */
+  /**
+   * Expected owner of the session, or null for none. A session of another owner counts as missing. Not checked if
+   * absent.
+   */
   readonly principal?: string | null
 }
 
-/** Says what a session is called; tells the sequence of the entry that says so. */
+/**
+ * Sets title and metadata of a session. Returns the sequence of the entry.
+ * @throws {ValidationError} if both are absent.
+ * @throws {RunError} `session_unknown` if the session does not exist.
+ */
 export async function describeSession(
   manager: StreamManager,
   sessionId: string,
@@ -28,10 +35,10 @@ export async function describeSession(
   if (title === undefined && metadata === undefined) {
     throw new ValidationError('describe: expected a title or metadata, found neither')
   }
-  const said = { ...(title !== undefined && { title }), ...(metadata !== undefined && { metadata }) }
-  const whose = principal === undefined ? {} : { principal }
-  const done = await manager.append(sessionId, guest, { type: 'session-info', ...said }, whose)
-  // It is refused nowhere but where there is nothing to be called anything.
+  const fields = { ...(title !== undefined && { title }), ...(metadata !== undefined && { metadata }) }
+  const owner = principal === undefined ? {} : { principal }
+  const done = await manager.append(sessionId, guest, { type: 'session-info', ...fields }, owner)
+  // The log refuses it only if the session is missing.
   if (done.outcome === 'refused') throw sessionUnknown(sessionId)
   return { sequence: done.last }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { codeOf, echo, gate, logOf, patient, testRuntime, textsOf, typesOf, until } from './test-runtime.fixture.ts'
 
-test('a fork is a session of its own from the beginning of another, and each goes its way', async () => {
+test('copies the start of a session, and both continue independently', async () => {
   const runtime = testRuntime({ agents: [echo] })
   const first = await runtime.start({ agent: echo, input: 'a', session: 's' })
   await first.result()
@@ -19,7 +19,7 @@ test('a fork is a session of its own from the beginning of another, and each goe
   expect(await runtime.run(fork, first.runId).result()).toMatchObject({ sessionId: fork, text: '0: a' })
 })
 
-test('a fork of a session at work ends there what is open, and drops what waits; the source goes on', async () => {
+test('ends open runs and drops queued requests in the fork; the source continues', async () => {
   const held = gate()
   const agent = patient(held)
   const runtime = testRuntime({ agents: [agent, echo] })
@@ -33,11 +33,11 @@ test('a fork of a session at work ends there what is open, and drops what waits;
   held.open()
   expect((await run.result()).text).toBe('one two')
   expect((await waits.result()).text).toBe('1: later')
-  // What was interrupted by the fork can be resumed in it.
+  // A run that the fork interrupted can be resumed in it.
   expect((await (await runtime.resume(fork, run.runId)).result()).text).toBe('one two')
 })
 
-test('a fork of what is not there, beyond its end, or into a session that exists is refused', async () => {
+test('rejects a missing session, a position beyond the end, and an existing target', async () => {
   const runtime = testRuntime({ agents: [echo] })
   await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()
   expect(await codeOf(runtime.fork('nowhere'))).toBe('session_unknown')

@@ -4,7 +4,7 @@ import { KeyedQueue } from './keyed-queue.ts'
 import { gate } from './test-runtime.fixture.ts'
 
 describe('turns', () => {
-  test('are taken one after the other under a name, and at once under several', async () => {
+  test('run one after the other for a key, and in parallel for several', async () => {
     const turns = new KeyedQueue()
     const held = gate()
     const did: string[] = []
@@ -24,7 +24,7 @@ describe('turns', () => {
     expect(turns.size).toBe(0)
   })
 
-  test('go on where one fails', async () => {
+  test('continue after a failure', async () => {
     const turns = new KeyedQueue()
     const failed = turns.run('a', () => Promise.reject(new Error('no')))
     const next = turns.run('a', async () => 'yes')
@@ -33,7 +33,7 @@ describe('turns', () => {
     expect(turns.size).toBe(0)
   })
 
-  test('are not waited for one by one where the store is out of reach', async () => {
+  test('fail together if the store is unavailable', async () => {
     const turns = new KeyedQueue()
     let asked = 0
     const ask = () => {

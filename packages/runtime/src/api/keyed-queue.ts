@@ -8,7 +8,7 @@ export class KeyedQueue {
   async run<T>(name: string, work: () => Promise<T>): Promise<T> {
     const before = this.#last.get(name) ?? Promise.resolve()
     const turn = before.then(work, error => {
-      // Who waited behind one that the store did not answer has waited for it as long, and need not once more.
+      // A task behind one that timed out has waited as long, so it fails, too.
       if (error instanceof LogError && error.code === 'unavailable') throw error
       return work()
     })

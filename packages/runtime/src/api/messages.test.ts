@@ -2,26 +2,26 @@ import { describe, expect, test } from 'vitest'
 import type { MillraceError } from '../error/error.ts'
 import { codeOf, echo, gate, patient, testRuntime, textsOf, until } from './test-runtime.fixture.ts'
 
-describe('no message is lost for an id that another has', () => {
+describe('message ids are unique', () => {
   const asked = { agent: echo, session: 's', messageId: 'm1' }
 
-  test('a start is refused under a used id, and leaves the session as it is; under a new one it is not', async () => {
+  test('a start with a used id is rejected and changes nothing', async () => {
     const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ ...asked, input: 'first', runId: 'r1' })).result()
     const before = await runtime.view('s')
     expect(await codeOf(runtime.start({ ...asked, input: 'SECOND' }))).toBe('validation_failed')
     expect(await codeOf(runtime.start({ ...asked, input: 'SECOND', whenBusy: 'queue' }))).toBe('validation_failed')
     expect(await runtime.view('s')).toEqual(before)
-    // Who asks for the same run again asks with the same message.
+    // A repeated request has the same message.
     expect((await (await runtime.start({ ...asked, input: 'first', runId: 'r1' })).result()).text).toBe('0: first')
     await (await runtime.start({ ...asked, input: 'second', messageId: 'm2' })).result()
-    // What is forked holds it too.
+    // A fork has it, too.
     const session = await runtime.fork('s')
     expect(await codeOf(runtime.start({ ...asked, session, input: 'x' }))).toBe('validation_failed')
     expect(await textsOf(runtime, 's')).toEqual(['first', '0: first', 'second', '1: second'])
   })
 
-  test('also while its run waits, and where both come at once', async () => {
+  test('also while its run waits, and for concurrent requests', async () => {
     const held = gate()
     const slow = patient(held)
     const runtime = testRuntime({ agents: [slow, echo] })
@@ -30,7 +30,7 @@ describe('no message is lost for an id that another has', () => {
     const both = await Promise.all(['a', 'b'].map(input => codeOf(runtime.start({ ...queued, input, runId: input }))))
     expect(both.toSorted()).toEqual(['none', 'validation_failed'])
     expect(await codeOf(runtime.start({ ...queued, input: 'c' }))).toBe('validation_failed')
-    // One that was taken back is said by nobody.
+    // The message of a cancelled request does not exist.
     expect(await runtime.stop('s', both[0] === 'none' ? 'a' : 'b')).toBe(true)
     const run = await runtime.start({ ...queued, input: 'd' })
     held.open()
@@ -38,20 +38,20 @@ describe('no message is lost for an id that another has', () => {
     expect((await textsOf(runtime, 's')).slice(-2)).toEqual(['d', '1: d'])
   })
 
-  test('an edit keeps the id of what it replaces if it likes, and takes no other', async () => {
+  test('an edit may keep the id of the replaced message, but use no other', async () => {
     const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ ...asked, input: 'one' })).result()
     await (await runtime.start({ ...asked, input: 'two', messageId: 'm2' })).result()
     expect(await codeOf(runtime.edit('s', 'm2', 'x', { newMessageId: 'm1' }))).toBe('validation_failed')
     await (await runtime.edit('s', 'm2', 'TWO', { newMessageId: 'm2' })).result()
     expect(await textsOf(runtime, 's')).toEqual(['one', '0: one', 'TWO', '1: TWO'])
-    // What went with the turns after it is free; a retry says its own again.
+    // Ids of removed turns are free. A retry uses its own again.
     await (await runtime.edit('s', 'm1', 'ONE', { newMessageId: 'm2' })).result()
     await (await runtime.retry('s')).result()
     expect(await textsOf(runtime, 's')).toEqual(['ONE', '0: ONE'])
   })
 
-  test('a message that resumes a run is refused under a used id', async () => {
+  test('a message of a resumption is rejected with a used id', async () => {
     const held = gate()
     const slow = patient(held)
     const runtime = testRuntime({ agents: [slow] })
@@ -67,9 +67,9 @@ describe('no message is lost for an id that another has', () => {
   })
 })
 
-describe('what a person cannot say is refused before anything is kept', () => {
+describe('rejects invalid user messages before anything is stored', () => {
   const words = { type: 'text', text: 'Hello' }
-  const kinds = 'expected text, file, source-url, source-document or data-*, which is what people say'
+  const kinds = 'expected text, file, source-url, source-document or data-*'
   const wrong: readonly [part: unknown, problem: string][] = [
     ...['tool', 'dynamic-tool', 'meta', 'step-start', 'structured', 'reasoning', 'hologram', 'data', ''].map(
       (type): [unknown, string] => [{ type, text: 'x' }, `.type: ${kinds}`],
@@ -108,7 +108,7 @@ describe('what a person cannot say is refused before anything is kept', () => {
     expect(await codeOf(runtime.view('new'))).toBe('session_unknown')
   })
 
-  test('and whatever a person can say is in the view', async () => {
+  test('shows every valid part in the view', async () => {
     const runtime = testRuntime({ agents: [echo] })
     const parts = [
       { type: 'text', text: 'Hello' },

@@ -1,13 +1,24 @@
-// A run that waits is a run like any other: it can be stopped, overtaken, done again, branched and gone on with, and nothing of it is left open.
+// Paused runs can be stopped, replaced, retried, forked and resumed, and nothing stays open.
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../define/tool.ts'
 import { chunksOf } from '../execute/agent/play.fixture.ts'
-import { approve, ask, begin, call, callsIn, closedIn, counted, give, scripted, soundLog } from './people.fixture.ts'
+import {
+  approve,
+  call,
+  callsIn,
+  closedIn,
+  counted,
+  scripted,
+  sendResult,
+  startRun,
+  subAgentCall,
+  validLog,
+} from './pendings.fixture.ts'
 import { codeOf, echo, testRuntime, textsOf } from './test-runtime.fixture.ts'
 
-/** A run in which all kinds of things are open: an approval, a client's tool, an approval of a sub-agent's; and one call is done. */
+/** A run with an open approval, an open client call, an open approval of a sub-agent, and a finished call. */
 async function open() {
   const free = counted('free')
   const pay = counted('pay', true)
@@ -20,19 +31,24 @@ async function open() {
     [
       {
         text: 'Let me see.',
-        calls: [call('free', 'c1', { n: 1 }), call('pay', 'c2', { n: 2 }), call('locate', 'c3'), ask('child', 'c4')],
+        calls: [
+          call('free', 'c1', { n: 1 }),
+          call('pay', 'c2', { n: 2 }),
+          call('locate', 'c3'),
+          subAgentCall('child', 'c4'),
+        ],
       },
       { text: 'Done.' },
     ],
     { tools: [free.tool, pay.tool, locate], subAgents: [child.agent] },
   )
-  const begun = await begin(own.agent, { agents: [own.agent, echo] }, { messageId: 'm1' })
+  const begun = await startRun(own.agent, { agents: [own.agent, echo] }, { messageId: 'm1' })
   const paused = await begun.run.result()
   expect(paused.status).toBe('paused')
   return { ...begun, own, free, pay, paused }
 }
 
-/** Nobody can answer any more what the run waited for. */
+/** Expects that no pending of the run can be answered. */
 async function expectSettled(runtime: Awaited<ReturnType<typeof open>>['runtime'], session = 's'): Promise<void> {
   for (const id of ['r::c2', 'r::k1']) {
     expect(await codeOf(runtime.answer(session, { kind: 'approval', id, approved: true }))).toBe(
@@ -45,7 +61,7 @@ async function expectSettled(runtime: Awaited<ReturnType<typeof open>>['runtime'
   expect(await codeOf(runtime.claim(session, 'c3', { forMs: 10 }))).toBe('answer_already_settled')
 }
 
-/** The calls that the run waited for were cut off, and what was done stays done. */
+/** Expects that waiting calls were interrupted and finished ones kept. */
 async function expectCutOff(runtime: Awaited<ReturnType<typeof open>>['runtime'], session = 's'): Promise<void> {
   const { c1, ...others } = await callsIn(runtime, session)
   expect(c1).toMatchObject({ state: 'output-available', output: 'free 1' })
@@ -62,7 +78,7 @@ describe('a paused run', () => {
       const status = mode === 'abort' ? 'aborted' : 'interrupted'
       expect(await run.result()).toMatchObject({ status, text: 'Let me see.', pendings: [] })
       expect((await run.result()).suspended).toBeUndefined()
-      const log = await soundLog(runtime)
+      const log = await validLog(runtime)
       expect(chunksOf(log, 'subagent-end')).toMatchObject([{ agentId: 'child:c4', status }])
       await expectCutOff(runtime)
       await expectSettled(runtime)
@@ -71,18 +87,18 @@ describe('a paused run', () => {
     },
   )
 
-  test('whose program nobody has can still be stopped', async () => {
+  test('can be stopped if no process has its program', async () => {
     const { runtime, run } = await open()
     await runtime.close()
     const other = testRuntime({ store: runtime.manager.store, agents: [echo] })
     expect(await other.stop('s', 'r')).toBe(true)
     expect((await other.run('s', 'r').result()).status).toBe('interrupted')
-    await soundLog(other)
+    await validLog(other)
     await expectSettled(other)
     expect(run.runId).toBe('r')
   })
 
-  test('refuses another start, and makes room where it is asked to', async () => {
+  test('rejects another start, or is interrupted by it', async () => {
     const { runtime, run } = await open()
     const next = { agent: echo, input: 'hello', session: 's' }
     expect(await codeOf(runtime.start(next))).toBe('run_busy')
@@ -91,22 +107,22 @@ describe('a paused run', () => {
     const other = await runtime.start({ ...next, whenBusy: 'interrupt-previous' })
     expect(await other.result()).toMatchObject({ status: 'completed' })
     expect(await run.result()).toMatchObject({ status: 'interrupted' })
-    await soundLog(runtime)
+    await validLog(runtime)
     await expectCutOff(runtime)
     await expectSettled(runtime)
   })
 
-  test('lets others wait in line, and they run after it', async () => {
+  test('lets queued requests run after it', async () => {
     const { runtime, run } = await open()
     const queued = await runtime.start({ agent: echo, input: 'later', session: 's', whenBusy: 'queue' })
     expect((await runtime.view('s')).ticket).toMatchObject({ run: { runId: 'r', paused: true } })
     for (const id of ['c2', 'k1']) await approve(runtime, id)
-    await give(runtime, 'c3')
+    await sendResult(runtime, 'c3')
     expect(await queued.result()).toMatchObject({ status: 'completed' })
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Let me see.Done.' })
   })
 
-  test('is done again by a retry: with the same message, its own calls, and nothing left of the old', async () => {
+  test('is replaced by a retry with the same message and new calls', async () => {
     const { runtime, run, pay, own } = await open()
     const again = await runtime.retry('s', 'r', { runId: 'r2' })
     const paused = await again.result()
@@ -117,13 +133,13 @@ describe('a paused run', () => {
     expect(await codeOf(approve(runtime, 'c2'))).toBe('answer_already_settled')
     expect(pay.ran).toEqual([])
     for (const id of ['r2::c2', 'r2::k1']) await runtime.answer('s', { kind: 'approval', id, approved: true })
-    expect(await codeOf(give(runtime, 'c3'))).toBe('answer_already_settled')
-    await give(runtime, 'c3-r1')
+    expect(await codeOf(sendResult(runtime, 'c3'))).toBe('answer_already_settled')
+    await sendResult(runtime, 'c3-r1')
     let result = await again.result()
     while (result.status === 'paused') result = await again.result()
     expect(result.status).toBe('completed')
     expect(pay.ran.sort()).toEqual([2, 9])
-    await soundLog(runtime)
+    await validLog(runtime)
     expect(await textsOf(runtime, 's')).toEqual(['Go.', 'Let me see.Done.', 'Paying. paid'])
     // It was not shown what came of the first try.
     expect(own.prompts.at(-2)).not.toContain('ended before')
@@ -138,7 +154,7 @@ describe('a paused run', () => {
     expect((await textsOf(runtime, 's'))[0]).toBe('Do nothing.')
     await edited.stop()
     await edited.result()
-    await soundLog(runtime)
+    await validLog(runtime)
   })
 
   test('is copied by a fork as one that was interrupted: who answers there is told, and the source waits on', async () => {
@@ -149,12 +165,12 @@ describe('a paused run', () => {
     expect([view.pendings, ticket.pendings, ticket.run]).toEqual([[], [], null])
     await expectCutOff(runtime, 'f')
     await expectSettled(runtime, 'f')
-    await soundLog(runtime, 'f')
+    await validLog(runtime, 'f')
     expect((await run.result()).pendings).toHaveLength(3)
     const there = await runtime.resume('f', 'r', { runId: 'r2' })
     expect(await there.result()).toMatchObject({ status: 'completed', text: 'Done.' })
     for (const id of ['c2', 'k1']) await approve(runtime, id)
-    await give(runtime, 'c3')
+    await sendResult(runtime, 'c3')
     let result = await run.result()
     while (result.status === 'paused') result = await run.result()
     expect(result.status).toBe('completed')
@@ -169,13 +185,13 @@ describe('a paused run', () => {
     await next.result()
     const sent = JSON.parse(own.prompts.at(-1) as string) as { role: string; content: { type: string }[] }[]
     const parts = sent.flatMap(({ content }) => content)
-    // Each call stands with its outcome.
+    // Each call has its outcome.
     expect(parts.filter(({ type }) => type === 'tool-call')).toHaveLength(4)
     expect(parts.filter(({ type }) => type === 'tool-result')).toHaveLength(4)
     expect(pay.ran).toEqual([])
   })
 
-  test('is no place to go back to while its calls are open', async () => {
+  test('cannot be rewound to while its calls are open', async () => {
     const { runtime, run } = await open()
     await run.stop()
     await run.result()
@@ -184,7 +200,7 @@ describe('a paused run', () => {
     expect(await codeOf(from('r/main/c4/1'))).toBe('run_cut_refused')
   })
 
-  test('goes on with confirmation of all that wants to be approved, and only that', async () => {
+  test('continues with a confirmation of all approvals, and only these', async () => {
     const { runtime, run, pay } = await open()
     const same = await runtime.resume('s', 'r', { mode: 'with-confirmation', approved: true, reason: 'go ahead' })
     expect(same.runId).toBe('r')
@@ -192,21 +208,21 @@ describe('a paused run', () => {
     while (result.pendings.length > 1) result = await run.result()
     expect(result).toMatchObject({ status: 'paused', pendings: [{ kind: 'client-tool', id: 'c3' }] })
     expect(pay.ran.sort()).toEqual([2, 9])
-    // Nothing more wants to be approved.
+    // No approval is left.
     expect(await codeOf(runtime.resume('s', 'r', { mode: 'with-confirmation', approved: true }))).toBe('run_busy')
-    await give(runtime, 'c3')
+    await sendResult(runtime, 'c3')
     expect(await run.result()).toMatchObject({ status: 'completed' })
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     expect(chunksOf(log, 'tool-approval-response').map(({ approved, reason }) => [approved, reason])).toEqual([
       [true, 'go ahead'],
       [true, 'go ahead'],
     ])
-    // It is the same run, and so there is one request and one message.
+    // It is the same run, so there is one request and one message.
     expect(chunksOf(log, 'run-requested')).toHaveLength(1)
     expect(closedIn(log).filter(id => !id.includes('c4'))).toEqual(['r/main/1', 'r/main/2'])
   })
 
-  test('goes on with confirmation of what is left, where somebody answers meanwhile', async () => {
+  test('continues with a confirmation of the rest if one is answered meanwhile', async () => {
     const { runtime, run, pay } = await open()
     const { manager } = runtime
     const append = manager.append.bind(manager)
@@ -219,18 +235,18 @@ describe('a paused run', () => {
       return append(...args)
     }
     await runtime.resume('s', 'r', { mode: 'with-confirmation', approved: true })
-    await give(runtime, 'c3')
+    await sendResult(runtime, 'c3')
     let result = await run.result()
     while (result.status === 'paused') result = await run.result()
     expect(result.status).toBe('completed')
-    // One was denied by somebody who was first.
+    // One was denied first.
     expect(pay.ran).toHaveLength(1)
   })
 
-  test('goes on with a denial of all that wants to be approved', async () => {
+  test('continues with a denial of all approvals', async () => {
     const { runtime, run, pay } = await open()
     await runtime.resume('s', 'r', { mode: 'with-confirmation', approved: false })
-    await give(runtime, 'c3')
+    await sendResult(runtime, 'c3')
     let result = await run.result()
     while (result.status === 'paused') result = await run.result()
     expect(result.status).toBe('completed')
@@ -239,17 +255,17 @@ describe('a paused run', () => {
   })
 })
 
-describe('over several pauses', () => {
-  /** Waits for an approval in each of its steps. */
+describe('several pauses', () => {
+  /** Waits for an approval in each step. */
   const steps = () => {
     const { tool: pay, ran } = counted('pay', true)
     const answers = [1, 2, 3].map(n => ({ text: `step ${n}. `, calls: [call('pay', `c${n}`, { n })] }))
     return { ran, own: scripted('stepper', [...answers, { text: 'Done.' }], { tools: [pay] }).agent }
   }
 
-  test('result() tells each pause, and then the end', async () => {
+  test('result() returns each pause and then the end', async () => {
     const { own } = steps()
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     for (const n of [1, 2, 3]) {
       const paused = await run.result()
       expect(paused).toMatchObject({
@@ -258,7 +274,7 @@ describe('over several pauses', () => {
         output: undefined,
         error: undefined,
       })
-      // Whoever asks again, here or elsewhere, is told the same.
+      // Another call, here or elsewhere, returns the same.
       expect(await runtime.run('s', 'r').result()).toEqual(paused)
       expect(await runtime.status('s')).toMatchObject({ status: 'paused' })
       await approve(runtime, `c${n}`)
@@ -268,12 +284,12 @@ describe('over several pauses', () => {
       text: 'step 1. step 2. step 3. Done.',
       pendings: [],
     })
-    expect(chunksOf(await soundLog(runtime), 'run-paused')).toHaveLength(3)
+    expect(chunksOf(await validLog(runtime), 'run-paused')).toHaveLength(3)
   })
 
-  test('stream() ends at each pause, and goes on after a cursor: every entry once', async () => {
+  test('stream() ends at each pause and continues after a cursor, with every entry once', async () => {
     const { own } = steps()
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     const read: number[] = []
     let after: string | undefined
     for (const n of [1, 2, 3, 4]) {
@@ -293,9 +309,9 @@ describe('over several pauses', () => {
     expect([...read].sort((a, b) => a - b)).toEqual(read)
   })
 
-  test('a reader who is there all the time sees the answers too, and misses nothing', async () => {
+  test('a permanent reader also gets the answers and misses nothing', async () => {
     const { own } = steps()
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     const seen: string[] = []
     const reader = await runtime.manager.createResumableReader('s', { after: 0, follow: true })
     for await (const { chunk } of reader) {

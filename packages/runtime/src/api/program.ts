@@ -2,21 +2,24 @@ import type { Program } from '../define/program.ts'
 import { describeType } from '../error/check-object.ts'
 import { RunError, ValidationError } from '../error/error.ts'
 
-/** What is asked for: an agent or a workflow, itself or by name. */
+/** An agent or a workflow, or the name of one. */
 interface ProgramChoice {
   readonly agent?: unknown
   readonly workflow?: unknown
 }
 
-/** The program as it is here: in another version, where nobody here has that one; itself, where there is none of it here. */
-export function presentOf(programs: ReadonlyMap<string, Program>, program: string): string {
+/** The version of a program that this process has: the same one, or else any, or else the name unchanged. */
+export function availableVersionOf(programs: ReadonlyMap<string, Program>, program: string): string {
   const unversioned = (own: string) => own.slice(0, own.lastIndexOf('@') + 1)
   const others = [...programs.values()].map(own => own.program)
   const other = others.find(own => unversioned(own) === unversioned(program))
   return programs.get(program)?.program ?? other ?? program
 }
 
-/** The program that a run is asked of; throws where that is none, or none here by that name. */
+/**
+ * The program name of a request. @throws {ValidationError} if it is malformed. @throws {RunError} if the name is
+ * unknown.
+ */
 export function programOf(programs: ReadonlyMap<string, Program>, { agent, workflow }: ProgramChoice): string {
   if (agent !== undefined && workflow !== undefined) {
     throw new ValidationError('start: expected an agent or a workflow, found both')
@@ -32,5 +35,5 @@ export function programOf(programs: ReadonlyMap<string, Program>, { agent, workf
   for (const { name, program } of own) if (name === given) return program
   if (new RegExp(`^${kind}:.+@.+$`).test(given)) return given
   const known = [...own].map(({ name }) => name).join(', ')
-  throw new RunError('program_unknown', `there is no ${kind} ${given} here, only ${known || 'none'}`)
+  throw new RunError('program_unknown', `unknown ${kind} ${given}, expected one of: ${known || 'none'}`)
 }

@@ -1,6 +1,7 @@
-// What asks for a run, and what the requests of a session tell.
+// Requests for runs.
 
 import { randomUUID } from 'node:crypto'
+import type { Refusal } from '@millrace/log/internal'
 import {
   type Chunk,
   type Content,
@@ -12,35 +13,45 @@ import {
 } from '@millrace/protocol'
 import { describeType } from '../error/check-object.ts'
 import { RunError, ValidationError } from '../error/error.ts'
+import type { ErrorCode } from '../error/error-codes.ts'
 
 type RequestChunk = Extract<Chunk, { type: 'run-requested' }>
 
-/** What is asked for, apart from who asks and under which id. */
+/** The content of a request, without its id and options. */
 export type RunSpec = Pick<RequestChunk, 'program' | 'message' | 'cut' | 'resume' | 'data'>
 
 /** A part of a user message. */
 export type UserPart = Exclude<Content, { type: 'reasoning' }>
 
-/** What a person says: text, or a message of parts. */
+/** Input of a user: text, or a message with parts. */
 export type UserInput = string | { readonly parts: readonly UserPart[]; readonly metadata?: Input['metadata'] }
 
 /** Options of a request for a run. */
 export interface RequestOptions {
-  /** Who asks again under the same id gets the same run. */
+  /** Id of the run. A second request with the same id returns the same run. @default a random UUID */
   readonly runId?: string
-  /** A label of who asks, as the server's own code knows it. */
+  /** Label of the requesting user, for the log. @default 'runtime' */
   readonly guest?: string
-  /** Whose session it must be, null for nobody's, and is where it has to be made; another's is as if there were none. */
+  /**
+   * Expected owner of the session, or null for none, and the owner of a new session. A session of another owner counts
+   * as missing.
+   */
   readonly principal?: string | null
-  /** What becomes of it while another run is open; it is refused, if nothing is said. What takes the session back always stops the open run. */
+  /**
+   * What happens while another run is open. Requests that rewind the session always stop the open run. @default
+   * 'reject'
+   */
   readonly whenBusy?: 'reject' | 'queue' | 'interrupt-previous'
-  /** What the client sent along: input, and so not to be trusted. What does a turn again keeps that turn's, if nothing is said; an edit does not. */
+  /** Data of the client. Untrusted input. @default the data of the repeated turn for a retry; none for an edit */
   readonly data?: RequestChunk['data']
-  /** What the server's own code gives the run: JSON without credentials; no reader sees it. What asks for a turn again keeps that turn's, if nothing is said. */
+  /**
+   * Context of the server for the run: JSON without credentials. Readers never see it. @default the context of the
+   * repeated turn
+   */
   readonly context?: RequestChunk['data']
 }
 
-/** The message that a person's input becomes. */
+/** The message of a user's input. @throws {ValidationError} if it is malformed. */
 export function messageOf(input: UserInput, messageId: string = randomUUID()): Input {
   if (typeof messageId !== 'string') {
     throw new ValidationError(`messageId: expected a string, found ${describeType(messageId)}`)
@@ -54,36 +65,39 @@ export function messageOf(input: UserInput, messageId: string = randomUUID()): I
   }
   const { parts, metadata } = input
   const message: Input = { messageId, role: 'user', parts: [...parts], ...(metadata !== undefined && { metadata }) }
-  mustBeSaid(message)
+  checkUserParts(message)
   return message
 }
 
-/** The kinds of parts that a person says, beside data of any name. */
-const SAID: readonly string[] = ['text', 'file', 'source-url', 'source-document'] satisfies UserPart['type'][]
+/** Part types that a user message may have, besides `data-*`. */
+const USER_PART_TYPES: readonly string[] = [
+  'text',
+  'file',
+  'source-url',
+  'source-document',
+] satisfies UserPart['type'][]
 
-/** Throws, with the place, where a message holds what no person says: who reads the log would not know what to make of it. */
-function mustBeSaid(message: Input): void {
+/** @throws {ValidationError} with the path of a part that a user message cannot have. */
+function checkUserParts(message: Input): void {
   const problem = checkChunk({ type: 'message', ...message })
-  // The checks of the protocol name their places as code does.
+  // Converts the paths of the protocol's checks.
   if (problem !== undefined) throw new ValidationError(problem.replace(' message', 'input').replace(/\[(\d+)\]/, '.$1'))
-  const index = message.parts.findIndex(({ type }) => !SAID.includes(type) && !type.startsWith('data-'))
+  const index = message.parts.findIndex(({ type }) => !USER_PART_TYPES.includes(type) && !type.startsWith('data-'))
   if (index < 0) return
-  throw new ValidationError(
-    `input.parts.${index}.type: expected ${SAID.join(', ')} or data-*, which is what people say`,
-  )
+  throw new ValidationError(`input.parts.${index}.type: expected ${USER_PART_TYPES.join(', ')} or data-*`)
 }
 
-/** The longest id of a run: names are made of it, as of what has to be approved in it. */
-export const LONGEST_RUN_ID = 256
+/** Maximum length of a run id, in characters. Other names contain it, such as approval ids. */
+export const MAX_RUN_ID_LENGTH = 256
 
-/** The entry that asks for a run; throws where it could not be one. */
+/** The chunk that requests a run. @throws {ValidationError} if the run id is too long. */
 export function requestOf(
   asked: RunSpec,
   runId: string,
   { whenBusy, data = asked.data }: RequestOptions,
 ): RequestChunk {
-  if (typeof runId === 'string' && runId.length > LONGEST_RUN_ID) {
-    throw new ValidationError(`runId: expected at most ${LONGEST_RUN_ID} characters, found ${runId.length}`)
+  if (typeof runId === 'string' && runId.length > MAX_RUN_ID_LENGTH) {
+    throw new ValidationError(`runId: expected at most ${MAX_RUN_ID_LENGTH} characters, found ${runId.length}`)
   }
   return {
     type: 'run-requested',
@@ -94,22 +108,22 @@ export function requestOf(
   }
 }
 
-/** The request for a run, if the session had one. */
+/** The request of a run, if the session has one. */
 export const requestFor = ({ requests }: View, runId: string): RunRequest | undefined =>
   requests.find(request => request.runId === runId)
 
 /**
- * Throws where a message of that id is in the session, apart from what is taken back after `upTo`, or is going to be: a second would be lost, because a session holds
- * one of each id.
+ * @throws {ValidationError} if the session has a message with this id, except for messages after `upTo`, or a waiting
+ * request has it. A second message would be lost, because ids are unique.
  */
-export function mustBeNew(view: View, messageId: string, upTo: number = view.head): void {
+export function checkNewMessageId(view: View, messageId: string, upTo: number = view.head): void {
   const isShown = view.messages.some(({ id, at }) => id === messageId && at <= upTo)
   const waits = view.requests.some(({ message, status }) => status === 'waiting' && message?.messageId === messageId)
   if (!isShown && !waits) return
-  throw new ValidationError(`messageId ${messageId}: the session has a message of that id, choose another`)
+  throw new ValidationError(`messageId ${messageId}: the session already has a message with this id, choose another`)
 }
 
-/** The run of that id, which must be there. */
+/** The run with this id. @throws {RunError} if it does not exist. */
 export function runOf(view: View, runId: string): Run {
   const run = view.runs.find(other => other.runId === runId)
   if (run) return run
@@ -117,8 +131,8 @@ export function runOf(view: View, runId: string): Run {
   throw new RunError('run_unknown', `run ${runId} ${why}`)
 }
 
-/** The run that took the session back to before another, which is then not shown any more; none, if it is. */
-export function cutterOf(view: View, { at }: Run): Run | undefined {
+/** The run that rewound the session to before another run; undefined if that run is visible. */
+export function rewindingRun(view: View, { at }: Run): Run | undefined {
   const ats = new Map(view.runs.map(run => [run.runId, run]))
   for (const { runId, cut } of view.requests) {
     const cutter = ats.get(runId)
@@ -127,12 +141,30 @@ export function cutterOf(view: View, { at }: Run): Run | undefined {
   return undefined
 }
 
-/** Throws where a run is not shown any more, because the session was taken back to before it. */
-export function mustBeShown(view: View, run: Run): void {
-  const cutter = cutterOf(view, run)
+/** @throws {RunError} if a run is not visible, because the session was rewound to before it. */
+export function checkVisible(view: View, run: Run): void {
+  const cutter = rewindingRun(view, run)
   if (cutter === undefined) return
   throw new RunError(
     'run_cut_refused',
-    `run ${run.runId} is not shown any more: run ${cutter.runId} took the session back to before it, ask for that`,
+    `run ${run.runId} was removed: run ${cutter.runId} rewound the session to before it`,
   )
 }
+
+const REFUSALS: Partial<Record<Refusal, readonly [ErrorCode, string]>> = {
+  busy: ['run_busy', 'another run is open or requested: wait, or set whenBusy'],
+  full: ['run_queue_full', 'the queue of the session is full'],
+  'already-settled': ['run_ended', 'the run id is already used: choose another'],
+  gone: ['run_cut_refused', 'the session cannot be rewound to that point'],
+  'cut-waiting': ['run_busy', 'another request is about to rewind the session: wait for it'],
+}
+
+/** The error of a refused request. */
+export function requestRefusal(reason: Refusal, runId: string): RunError {
+  const [code, why] = REFUSALS[reason] ?? ['internal_error', `the log rejected it: ${reason}`]
+  return new RunError(code, `run ${runId}: ${why}`, { retryable: code === 'run_busy' || code === 'run_queue_full' })
+}
+
+/** The session changed after the request was decided. */
+export const overtakenError = (runId: string, by: string | undefined): RunError =>
+  new RunError('run_overtaken', `run ${runId}: run ${by} was started first: read the session and try again`)

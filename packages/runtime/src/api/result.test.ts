@@ -22,7 +22,7 @@ const finisher = agent({
   ],
 })
 
-test('the result of a run is its own: another run’s output, before or after it, is none of it', async () => {
+test('belongs to its run: outputs of other runs are not included', async () => {
   const runtime = testRuntime({ agents: [sum, echo] })
   const runs = [
     await runtime.start({ agent: sum, input: '1', session: 's' }),
@@ -44,7 +44,7 @@ test('a finishing tool gives the output', async () => {
 
 const trouble = agent({
   name: 'trouble',
-  // A first attempt that is taken back, a call with progress, and another answer.
+  // A discarded first attempt, a call with progress, and another answer.
   model: scriptedModel(({ options, lastText }) => {
     const attempt = options.providerOptions?.['millrace']?.['attempt']
     if (attempt === 1) return { text: 'Well', error: Object.assign(new Error('busy'), { statusCode: 503 }) }
@@ -63,7 +63,7 @@ const trouble = agent({
   ],
 })
 
-test('law 11: the result, told from the entries of the run alone, is what the session shows of it', async () => {
+test("law 11: the result from the run's entries equals the result from the session", async () => {
   const broken = agent({
     name: 'broken',
     model: scriptedModel([{ text: 'so far', error: new Error('no') }]),
@@ -76,7 +76,7 @@ test('law 11: the result, told from the entries of the run alone, is what the se
   const ends = new Map<string, RunResult>()
   const ended = async (run: Run) => {
     const result = await run.result()
-    // As it was when the run had ended, before any later one took it back.
+    // As of the end of the run, before a later one rewound it.
     const log = await logOf(runtime, session)
     const at = log.find(({ chunk, origin }) => chunk.type === 'run-finished' && origin.runId === run.runId)?.sequence
     const { view } = await runtime.manager.view(session, at)
@@ -121,7 +121,7 @@ test('a run whose log was trimmed still has its result', async () => {
   expect(await second.result()).toMatchObject({ status: 'completed', text: '1: hi', output: undefined })
 })
 
-test('a failed run says what went wrong, in words fit to show', async () => {
+test('a failed run has a public error', async () => {
   const broken = agent({
     name: 'broken',
     model: scriptedModel([{ text: 'so far', error: new Error('key sk-123 is wrong') }]),

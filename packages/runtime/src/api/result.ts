@@ -12,37 +12,40 @@ import { outputStreamId } from '../session/session.ts'
 import { runOf } from './request.ts'
 import { type PauseReason, suspensionOf } from './suspension.ts'
 
-/** How a run stands at its end or pause. */
+/** State of a run at its end or pause. */
 export interface RunResult<Output = unknown> {
   readonly sessionId: string
   readonly runId: string
   readonly status: RunStatus | 'paused'
-  /** What the agent's `output` or a finishing tool gave, or the `data` of a workflow's last node; of a finishing tool's not once the log is trimmed, then its call in `message` has it. */
+  /**
+   * The value of `outputSchema` or of a finishing tool, or the `data` of a workflow's last node. The output of a
+   * finishing tool is lost when the log is trimmed; its call in `message` still has it.
+   */
   readonly output: Output | undefined
-  /** All text of the root agent, or of the workflow. */
+  /** All text of the root agent or of the workflow. */
   readonly text: string
   readonly message: Message | undefined
   readonly usage: Usage
   readonly error: ErrorInfo | undefined
   readonly reason: string | undefined
-  /** Why a paused run waits; not there otherwise. */
+  /** Why a paused run waits. Absent otherwise. */
   readonly suspended?: PauseReason
-  /** All that a paused run waits for, its sub-agents too; empty otherwise. */
+  /** The pendings of a paused run, including sub-agents; empty otherwise. */
   readonly pendings: readonly Pending[]
 }
 
-/** The result of a run, from the view at its end or pause and the output that it said, as far as that is known. */
-export function resultOf<Output>(sessionId: string, view: View, runId: string, said?: Json): RunResult<Output> {
+/** The result of a run, from the view at its end or pause, and from the output chunk if known. */
+export function resultOf<Output>(sessionId: string, view: View, runId: string, outputChunk?: Json): RunResult<Output> {
   const { status, usage, error, reason, program = '' } = runOf(view, runId)
   const message = view.messages.find(({ id }) => id === messageIdOf(runId, runId))
   const text = (message?.parts ?? []).map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
-  const kept = program.startsWith('workflow:') ? latestOf(view, runId) : outputOf(view, runId)
+  const storedOutput = program.startsWith('workflow:') ? latestOf(view, runId) : outputOf(view, runId)
   return {
     sessionId,
     runId,
     status: status as RunStatus | 'paused',
-    // Only a run that was completed has an output.
-    output: (status === 'completed' ? (said ?? kept) : undefined) as Output | undefined,
+    // Only a completed run has an output.
+    output: (status === 'completed' ? (outputChunk ?? storedOutput) : undefined) as Output | undefined,
     text,
     message,
     usage,
@@ -53,10 +56,10 @@ export function resultOf<Output>(sessionId: string, view: View, runId: string, s
   }
 }
 
-/** The object that an agent gave as its output. */
+/** The structured output of an agent. */
 const outputOf = ({ structured }: View, runId: string): Json | undefined =>
   structured.find(({ streamId }) => streamId === outputStreamId(runId))?.data
 
-/** The output of the session, which is a run's until another follows it. */
+/** The output of the session, which belongs to its latest run. */
 const latestOf = ({ runs, output }: View, runId: string): Json | undefined =>
   runs.at(-1)?.runId === runId ? output : undefined

@@ -38,7 +38,7 @@ const counter = agent({
   tools: [count],
 })
 
-/** A session whose run was stopped after its first words. */
+/** A session whose run was stopped after its first text. */
 async function interrupted(more: readonly Parameters<typeof testRuntime>[0][] = []) {
   const held = gate()
   const prompts: string[] = []
@@ -52,7 +52,7 @@ async function interrupted(more: readonly Parameters<typeof testRuntime>[0][] = 
   return { runtime, run, own, prompts }
 }
 
-/** The chunks of the batch with which a run starts. */
+/** The chunks of the first batch of a run. */
 async function beginning(runtime: Runtime, runId: string): Promise<Chunk[]> {
   const log = await logOf(runtime, 's')
   const isStart = ({ chunk, origin }: Entry) => chunk.type === 'run-started' && origin.runId === runId
@@ -62,8 +62,8 @@ async function beginning(runtime: Runtime, runId: string): Promise<Chunk[]> {
   return log.flatMap(({ chunk, sequence }) => (sequence >= first && sequence <= last ? [chunk] : []))
 }
 
-describe('an interrupted run is resumed by another that names it', () => {
-  test('continue: it goes on from what was shown', async () => {
+describe('an interrupted run is resumed by a new run that refers to it', () => {
+  test('continue: continues after the shown content', async () => {
     const { runtime, prompts } = await interrupted()
     const next = await runtime.resume('s', 'r1', { runId: 'r2' })
     expect((await next.result()).text).toBe('one two')
@@ -81,7 +81,7 @@ describe('an interrupted run is resumed by another that names it', () => {
     ])
   })
 
-  test('with-message: the message stands next to the start', async () => {
+  test('with-message: adds the message at the start', async () => {
     const { runtime } = await interrupted()
     const options = { mode: 'with-message', input: 'rather so', messageId: 'm2', runId: 'r2' } as const
     await (await runtime.resume('s', 'r1', options)).result()
@@ -92,7 +92,7 @@ describe('an interrupted run is resumed by another that names it', () => {
     expect(await textsOf(runtime, 's')).toEqual(['hi', 'one ', 'rather so', 'one two'])
   })
 
-  test('with-confirmation: a person said yes or no, and why', async () => {
+  test('with-confirmation: adds the decision and the reason', async () => {
     const { runtime } = await interrupted()
     const options = { mode: 'with-confirmation', approved: false, reason: 'too dear', runId: 'r2' } as const
     await (await runtime.resume('s', 'r1', options)).result()
@@ -105,7 +105,7 @@ describe('an interrupted run is resumed by another that names it', () => {
     expect(resumed).toMatchObject({ type: 'run-resumed', mode: 'with-confirmation' })
   })
 
-  test('from-checkpoint: the session is taken back to there, state and all, and names checkpoint and step', async () => {
+  test('from-checkpoint: rewinds the session with its state, and refers to checkpoint and step', async () => {
     const runtime = testRuntime({ agents: [counter] })
     const run = await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r1' })
     expect((await run.result()).text).toBe('step 1. step 2. done')
@@ -127,7 +127,7 @@ describe('an interrupted run is resumed by another that names it', () => {
     expect(await textsOf(runtime, 's')).toEqual(['go', 'step 1. ', 'step 2. done'])
   })
 
-  test('names the last checkpoint and step of its main lane, also where another process ended it', async () => {
+  test('refers to the last checkpoint and step of the main lane, also if another process ended the run', async () => {
     const runtime = testRuntime({ engine: false })
     const { manager } = runtime
     const asked = await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r1' })
@@ -154,7 +154,7 @@ describe('an interrupted run is resumed by another that names it', () => {
     })
   })
 
-  test('from a checkpoint after which nothing was said cuts nothing (law 3)', async () => {
+  test('from a checkpoint at the end rewinds nothing (law 3)', async () => {
     const runtime = testRuntime({ agents: [counter] })
     const { text } = await (await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r1' })).result()
     const next = await runtime.resume('s', 'r1', { mode: 'from-checkpoint', checkpointId: 'r1/main/3', runId: 'r2' })
@@ -164,7 +164,7 @@ describe('an interrupted run is resumed by another that names it', () => {
     expect((await beginning(runtime, 'r2')).at(-1)).toMatchObject({ fromCheckpointId: 'r1/main/3', fromStepCount: 3 })
   })
 
-  test('though its log was trimmed', async () => {
+  test('works if its log was trimmed', async () => {
     const { runtime } = await interrupted()
     await runtime.manager.trimStream('s', { maxEntries: 0 })
     expect((await runtime.manager.getInfo('s'))?.floor).toBeGreaterThan(5)
@@ -172,8 +172,8 @@ describe('an interrupted run is resumed by another that names it', () => {
   })
 })
 
-describe('a resume is refused, typed,', () => {
-  test('of a run that is not interrupted: one that runs, has ended, or is not there', async () => {
+describe('a resumption is rejected', () => {
+  test('if the run is running, has ended or does not exist', async () => {
     const held = gate()
     const own = patient(held)
     const runtime = testRuntime({ agents: [own, echo] })
@@ -190,7 +190,7 @@ describe('a resume is refused, typed,', () => {
     expect(await codeOf(runtime.resume('nowhere', 'r1'))).toBe('session_unknown')
   })
 
-  test('of one that was aborted', async () => {
+  test('if the run was aborted', async () => {
     const own = patient(gate())
     const runtime = testRuntime({ agents: [own] })
     const run = await runtime.start({ agent: own, input: 'hi', session: 's' })
@@ -200,19 +200,19 @@ describe('a resume is refused, typed,', () => {
     expect(await codeOf(runtime.resume('s', run.runId))).toBe('run_not_resumable')
   })
 
-  test('where the run has been resumed, or another came after it', async () => {
+  test('if the run was resumed before, or another follows it', async () => {
     const { runtime } = await interrupted()
     await (await runtime.start({ agent: echo, input: 'new', session: 's' })).result()
     expect(await codeOf(runtime.resume('s', 'r1'))).toBe('run_not_resumable')
     const other = await interrupted()
     await (await other.runtime.resume('s', 'r1', { runId: 'r2' })).result()
     expect(await codeOf(other.runtime.resume('s', 'r1', { runId: 'r3' }))).toBe('run_not_resumable')
-    // Who repeats what was accepted is told which run it is.
+    // A repeated request returns its run.
     expect((await other.runtime.resume('s', 'r1', { runId: 'r2' })).runId).toBe('r2')
     expect(await textsOf(other.runtime, 's')).toEqual(['hi', 'one ', 'one two'])
   })
 
-  test('law 5: of two at once but one', async () => {
+  test('law 5: except for one of two concurrent ones', async () => {
     const { runtime } = await interrupted()
     const both = await Promise.allSettled([runtime.resume('s', 'r1'), runtime.resume('s', 'r1')])
     const [done, ...more] = both.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
@@ -223,7 +223,7 @@ describe('a resume is refused, typed,', () => {
     expect(await textsOf(runtime, 's')).toEqual(['hi', 'one ', 'one two'])
   })
 
-  test('where a run is asked for that goes first', async () => {
+  test('if another run is queued first', async () => {
     const { runtime, own } = await interrupted([{}])
     const server = testRuntime({ store: runtime.manager.store, engine: false, logger: quiet })
     await runtime.close()
@@ -232,7 +232,7 @@ describe('a resume is refused, typed,', () => {
     expect(await codeOf(server.resume('s', 'r1', { whenBusy: 'queue' }))).toBe('run_busy')
   })
 
-  test('from a checkpoint that is not there, is of another run or session, or lies within a step', async () => {
+  test('for a checkpoint that is missing, of another run or session, or within a step', async () => {
     const runtime = testRuntime({ agents: [counter] })
     for (const runId of ['r1', 'r2']) {
       await (await runtime.start({ agent: counter, input: 'go', session: 's', runId })).result()

@@ -1,13 +1,13 @@
-// How an interrupted run goes on: by another, that names it and the checkpoint it goes on from.
+// Resumes an interrupted run by a new run that refers to it and to a checkpoint.
 
 import type { StreamManager, Ticket } from '@millrace/log'
 import { type Input, isCheckpointCreated, isGuest, type Run, type View } from '@millrace/protocol'
 import { RunError } from '../error/error.ts'
-import { messageOf, mustBeNew, mustBeShown, type RunSpec, requestFor, type UserInput } from './request.ts'
+import { checkNewMessageId, checkVisible, messageOf, type RunSpec, requestFor, type UserInput } from './request.ts'
 
 /**
- * How an interrupted run goes on. A message or a confirmation belongs to the conversation: an agent reads it there, and of a workflow no node is given it, as what
- * its nodes were given is what they go on with.
+ * How to resume an interrupted run. A message or a confirmation becomes part of the conversation. Nodes of a workflow
+ * do not get it: they continue with their own input.
  */
 export type ResumeOptions =
   | { readonly mode?: 'continue' }
@@ -15,16 +15,16 @@ export type ResumeOptions =
   | { readonly mode: 'with-confirmation'; readonly approved: boolean; readonly reason?: string }
   | { readonly mode: 'from-checkpoint'; readonly checkpointId: string }
 
-/** A session as it was when something was decided on it. */
+/** A session at the time of a decision. */
 export interface ObservedSession {
   readonly view: View
   readonly ticket: Ticket
-  /** The last sequence that was trimmed. */
+  /** The last trimmed sequence. */
   readonly floor: number
 }
 
-/** The request that resumes a run. */
-export async function resumption(
+/** The request that resumes a run. @throws {RunError} if the run cannot be resumed. */
+export async function resumeSpec(
   manager: StreamManager,
   sessionId: string,
   run: Run,
@@ -37,13 +37,13 @@ export async function resumption(
       retryable: true,
     })
   }
-  mustBeShown(view, run)
-  // Where a workflow stood is told by its entries alone.
+  checkVisible(view, run)
+  // The position of a workflow is only in its entries.
   if (program.startsWith('workflow:') && floor >= run.at) {
     throw new RunError('run_not_resumable', `run ${runId} was trimmed and cannot be continued: start another run`)
   }
   const { mode = 'continue' } = options
-  if (options.mode !== 'from-checkpoint') mustBeNext(view, ticket, run, options.whenBusy)
+  if (options.mode !== 'from-checkpoint') checkResumable(view, ticket, run, options.whenBusy)
   const wanted = options.mode === 'from-checkpoint' ? options.checkpointId : undefined
   const from = await findCheckpoint(manager, sessionId, run, floor, wanted)
   const checkpointId = from?.checkpointId ?? run.checkpointId
@@ -51,7 +51,7 @@ export async function resumption(
     runId,
     mode,
     ...(checkpointId !== undefined && { fromCheckpointId: checkpointId }),
-    // A run that was stopped before its first commit goes on from nothing.
+    // A run without a commit starts from the beginning.
     ...((from || checkpointId === undefined) && { fromStepCount: from?.stepCount ?? 0 }),
   }
   const data = requestFor(view, runId)?.data
@@ -59,17 +59,16 @@ export async function resumption(
   switch (options.mode) {
     case 'from-checkpoint': {
       if (from === undefined) {
-        const why =
-          floor < run.at ? 'has no such checkpoint of its main lane' : 'is trimmed, and its checkpoints with it'
+        const why = floor < run.at ? 'has no such checkpoint on its main lane' : 'was trimmed with its checkpoints'
         throw new RunError('run_cut_refused', `checkpoint ${wanted}: run ${runId} ${why}`)
       }
-      // Where nothing lies after it there is nothing to cut (law 3).
+      // If nothing follows the checkpoint, there is nothing to rewind (law 3).
       const isLast = !from.isFollowed && view.runs.at(-1)?.runId === runId
       return { ...asked, ...(!isLast && { cut: { toSequence: from.sequence, reason: 'from-checkpoint' } }) }
     }
     case 'with-message': {
       const message = messageOf(options.input, options.messageId)
-      mustBeNew(view, message.messageId)
+      checkNewMessageId(view, message.messageId)
       return { ...asked, message }
     }
     case 'with-confirmation':
@@ -79,27 +78,27 @@ export async function resumption(
   }
 }
 
-/** Only what was interrupted goes on, and only where nothing came after it: who decided on an older session is told. */
-function mustBeNext(view: View, ticket: Ticket, { runId, status }: Run, whenBusy: string | undefined): void {
+/** @throws {RunError} if the run was not interrupted, or if another run follows it. */
+function checkResumable(view: View, ticket: Ticket, { runId, status }: Run, whenBusy: string | undefined): void {
   if (status !== 'interrupted') {
-    const what = `run ${runId} is ${status}, and only an interrupted run can be resumed`
+    const what = `run ${runId} is ${status}: only an interrupted run can be resumed`
     throw new RunError('run_not_resumable', `${what}: retry it, or resume it from a checkpoint`)
   }
   const next = view.runs.at(-1)?.runId
   if (next !== runId) {
-    throw new RunError('run_not_resumable', `run ${runId} cannot be resumed: run ${next} came after it`)
+    throw new RunError('run_not_resumable', `run ${runId} cannot be resumed: run ${next} follows it`)
   }
   const [waiting] = ticket.requests
   if (waiting && whenBusy === 'queue') {
-    throw new RunError('run_busy', `run ${runId} cannot be resumed: run ${waiting.runId} is asked for and goes first`, {
+    throw new RunError('run_busy', `run ${runId} cannot be resumed: run ${waiting.runId} was requested first`, {
       retryable: true,
     })
   }
 }
 
 function confirmation(approved: boolean, reason: string | undefined): Input {
-  const said = approved ? 'I confirm: go on.' : 'I do not confirm.'
-  const message = messageOf(reason ? `${said} ${reason}` : said)
+  const decision = approved ? 'I confirm: go on.' : 'I do not confirm.'
+  const message = messageOf(reason ? `${decision} ${reason}` : decision)
   return { ...message, metadata: { confirmation: { approved, ...(reason !== undefined && { reason }) } } }
 }
 
@@ -107,14 +106,14 @@ interface Checkpoint {
   readonly checkpointId: string
   readonly sequence: number
   readonly stepCount: number
-  /** Whether the run said something after it, beside how it ended. */
+  /** Whether the run wrote something after it, other than its end. */
   isFollowed: boolean
 }
 
-/** What says how a run ended, and takes nothing along when it is cut. */
+/** Chunks of a run's end. A rewind may remove them. */
 const ENDS = new Set(['stop-requested', 'finish', 'abort', 'error', 'run-finished'])
 
-/** A checkpoint of the main lane of a run that has ended, by its id; the last, if none is named. */
+/** A checkpoint of the main lane of an ended run, by id, or the last one. */
 async function findCheckpoint(
   manager: StreamManager,
   sessionId: string,
@@ -128,7 +127,7 @@ async function findCheckpoint(
   const reader = await manager.createResumableReader(sessionId, { after, runId, whole: true })
   for await (const { chunk, origin, sequence } of reader) {
     if (isGuest(origin)) continue
-    // What follows its start in the batch is of its main lane too; of a run that is trimmed the id tells.
+    // The batch of the start is on the main lane. For a trimmed run, the id tells.
     if (chunk.type === 'run-started') main = origin.lane
     const isMain = origin.agentId === runId && (main === undefined ? !origin.lane.includes('/') : origin.lane === main)
     if (isCheckpointCreated(chunk) && isMain && (wanted === undefined || chunk.checkpointId === wanted)) {

@@ -7,7 +7,7 @@ import { workflow } from '../define/workflow.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
 import { codeOf, echo, gate, logOf, patient, testRuntime, textsOf, typesOf, until } from './test-runtime.fixture.ts'
 
-/** A session of some turns, each answered. */
+/** A session with answered turns. */
 async function talk(...inputs: string[]) {
   const runtime = testRuntime({ agents: [echo] })
   for (const [index, input] of inputs.entries()) {
@@ -18,7 +18,7 @@ async function talk(...inputs: string[]) {
 }
 
 describe('a retry', () => {
-  test('does the latest turn again: the same message under its id, in place of what came of it', async () => {
+  test('repeats the latest turn with the same message and id', async () => {
     const runtime = await talk('a', 'b')
     const run = await runtime.retry('s', undefined, { runId: 'again' })
     expect((await run.result()).text).toBe('1: b')
@@ -31,13 +31,13 @@ describe('a retry', () => {
     expect(log[at]?.chunk).toEqual({ type: 'rewind', toSequence: (start?.sequence ?? 0) - 1, reason: 'retry' })
   })
 
-  test('of an earlier turn takes the later ones along', async () => {
+  test('of an earlier turn removes the later ones', async () => {
     const runtime = await talk('a', 'b', 'c')
     await (await runtime.retry('s', 'r2')).result()
     expect(await textsOf(runtime, 's')).toEqual(['a', '0: a', 'b', '1: b'])
   })
 
-  test('while the turn still runs stops it first', async () => {
+  test('of a running turn stops it first', async () => {
     const own = patient(gate())
     const runtime = testRuntime({ agents: [own, echo] })
     const run = await runtime.start({ agent: own, input: 'hi', session: 's' })
@@ -48,7 +48,7 @@ describe('a retry', () => {
     expect(await textsOf(runtime, 's')).toEqual(['hi', 'one '])
   })
 
-  test('again and again leaves one answer', async () => {
+  test('several times leaves one answer', async () => {
     const runtime = await talk('a')
     for (let i = 0; i < 3; i++) await (await runtime.retry('s')).result()
     expect(await textsOf(runtime, 's')).toEqual(['a', '0: a'])
@@ -56,7 +56,7 @@ describe('a retry', () => {
     expect(view.runs).toHaveLength(4)
   })
 
-  test('is refused of a turn that an earlier retry cut away, which says what stands there now', async () => {
+  test('of a removed turn is rejected with the turn that replaced it', async () => {
     const runtime = await talk('a', 'b')
     await (await runtime.retry('s', 'r1', { runId: 'r3' })).result()
     for (const runId of ['r1', 'r2']) {
@@ -67,14 +67,14 @@ describe('a retry', () => {
     expect(await textsOf(runtime, 's')).toEqual(['a', '0: a'])
   })
 
-  test('law 5: of two at once one is done, and the other is told', async () => {
+  test('law 5: accepts one of two concurrent ones', async () => {
     for (const runId of [undefined, 'r2']) {
       const runtime = await talk('a', 'b')
       const both = await Promise.allSettled([runtime.retry('s', runId), runtime.retry('s', runId)])
       const done = both.flatMap(one => (one.status === 'fulfilled' ? [one.value] : []))
       const refused = both.flatMap(one => (one.status === 'rejected' ? [one.reason.code] : []))
       expect(done).toHaveLength(1)
-      // It came while the first waited, or after it had begun.
+      // It arrived while the first waited, or after it had started.
       expect(['run_busy', 'run_cut_refused']).toContain(refused[0])
       await done[0]?.result()
       expect(typesOf(await logOf(runtime, 's')).filter(type => type === 'rewind')).toHaveLength(1)
@@ -82,7 +82,7 @@ describe('a retry', () => {
     }
   })
 
-  test('law 5: is decided again where the session moved between the look and the request', async () => {
+  test('law 5: is decided again if the session changed meanwhile', async () => {
     const runtime = await talk('a', 'b')
     const { manager } = runtime
     const view = manager.view.bind(manager)
@@ -95,12 +95,12 @@ describe('a retry', () => {
       }
       return seen
     }
-    // What it looked at is not shown any more when it asks.
+    // The turn it had read is removed when it is requested.
     expect(await codeOf(runtime.retry('s', 'r2', { runId: 'stale' }))).toBe('run_cut_refused')
     expect((await runtime.view('s')).view.runs.map(({ runId }) => runId)).toEqual(['r1', 'r2', 'faster'])
   })
 
-  test('is one run however often it is asked for under its id', async () => {
+  test('is one run for repeated requests with its id', async () => {
     const runtime = await talk('a')
     const runs = []
     for (let i = 0; i < 3; i++) {
@@ -111,7 +111,7 @@ describe('a retry', () => {
     expect((await runtime.view('s')).view.runs).toHaveLength(2)
   })
 
-  test('of a resumption still names what it resumed', async () => {
+  test('of a resumption refers to the same resumed run', async () => {
     const own = patient(gate())
     const runtime = testRuntime({ agents: [own] })
     const first = await runtime.start({ agent: own, input: 'hi', session: 's', runId: 'r1' })
@@ -127,7 +127,7 @@ describe('a retry', () => {
     expect(view.messages.map(({ id }) => id)).toEqual([expect.any(String), 'r1::r1', 'r3::r3'])
   })
 
-  test('and an edit begin anew: where the version of the turn is not here, by the one that is', async () => {
+  test('and an edit use the current version of the program', async () => {
     const node = async () => ({ data: 'new' })
     const edges = [
       ['start', 'node'],
@@ -154,7 +154,7 @@ describe('a retry', () => {
     }
   })
 
-  test('has the data of its turn; an edit has its own, or its text alone', async () => {
+  test('keeps the data of its turn; an edit does not', async () => {
     const given: unknown[] = []
     const own = workflow({
       id: 'own',
@@ -185,7 +185,7 @@ describe('a retry', () => {
     ])
   })
 
-  test('where none of its program is here asks for what it was', async () => {
+  test('requests the same program if no version is available', async () => {
     const store = memoryStore()
     const first = testRuntime({ store, agents: [echo] })
     await (await first.start({ agent: echo, input: 'a', session: 's', runId: 'r1' })).result()
@@ -196,7 +196,7 @@ describe('a retry', () => {
     await other.stop('s', 'again')
   })
 
-  test('is refused where there is nothing to do again', async () => {
+  test('is rejected without a turn', async () => {
     const runtime = await talk('a')
     expect(await codeOf(runtime.retry('s', 'nobody'))).toBe('run_unknown')
     expect(await codeOf(runtime.retry('nowhere'))).toBe('session_unknown')
@@ -206,7 +206,7 @@ describe('a retry', () => {
 })
 
 describe('an edit', () => {
-  test('puts another message in place of a turn’s, and of all that came of it', async () => {
+  test('replaces a user message and everything after it', async () => {
     const runtime = await talk('a', 'b', 'c')
     const run = await runtime.edit('s', 'm2', 'B', { newMessageId: 'm2b' })
     expect((await run.result()).text).toBe('1: B')
@@ -217,14 +217,14 @@ describe('an edit', () => {
     expect(rewind?.chunk).toMatchObject({ reason: 'edit' })
   })
 
-  test('of a message whose turn was done again means the turn that is shown', async () => {
+  test('of a retried message edits the visible turn', async () => {
     const runtime = await talk('a', 'b')
     await (await runtime.retry('s', 'r2')).result()
     await (await runtime.edit('s', 'm2', 'B')).result()
     expect(await textsOf(runtime, 's')).toEqual(['a', '0: a', 'B', '1: B'])
   })
 
-  test('is refused of a message that no turn began with, or that is not shown any more', async () => {
+  test('is rejected for a message that started no run or was removed', async () => {
     const runtime = await talk('a', 'b')
     expect(await codeOf(runtime.edit('s', 'r1::r1', 'x'))).toBe('run_unknown')
     expect(await codeOf(runtime.edit('s', 'nothing', 'x'))).toBe('run_unknown')
@@ -233,14 +233,14 @@ describe('an edit', () => {
     expect(await codeOf(runtime.edit('s', 'm1', 'x'))).toBe('run_cut_refused')
   })
 
-  test('of a message that waits for its run is refused: it is not said yet', async () => {
+  test('is rejected for a queued message', async () => {
     const runtime = testRuntime({ engine: false })
     await runtime.start({ agent: echo, input: 'a', session: 's', messageId: 'm1' })
     const error = await runtime.edit('s', 'm1', 'b').catch(error => error)
     expect(error).toMatchObject({ code: 'run_unknown', message: expect.stringContaining('has not started') })
   })
 
-  test('a message id that could be an agent’s is refused, and no session is made for it', async () => {
+  test('rejects a message id in the format of agents, without creating a session', async () => {
     const runtime = await talk('a')
     expect(await codeOf(runtime.edit('s', 'm1', 'x', { newMessageId: 'r1::r1' }))).toBe('validation_failed')
     const start = { agent: echo, input: 'x', session: 'new', messageId: 'a::b' }
@@ -250,7 +250,7 @@ describe('an edit', () => {
   })
 })
 
-test('law 3: what a retry cut away stays readable, by the run', async () => {
+test('law 3: a removed run can still be read by its id', async () => {
   const runtime = await talk('a')
   await (await runtime.retry('s', 'r1')).result()
   const old = runtime.run('s', 'r1')

@@ -1,20 +1,28 @@
-// What does a turn again: with the same message, or with another in its place. Both cut before the turn's start.
+// Repeats a turn with the same message or with another one. Both rewind to before the turn.
 
 import type { Run, View } from '@millrace/protocol'
 import type { Program } from '../define/program.ts'
 import { RunError } from '../error/error.ts'
-import { presentOf } from './program.ts'
-import { messageOf, mustBeNew, mustBeShown, type RunSpec, requestFor, runOf, type UserInput } from './request.ts'
+import { availableVersionOf } from './program.ts'
+import {
+  checkNewMessageId,
+  checkVisible,
+  messageOf,
+  type RunSpec,
+  requestFor,
+  runOf,
+  type UserInput,
+} from './request.ts'
 
 type Programs = ReadonlyMap<string, Program>
 
-/** The request that does a turn again, with the same message under the same id: by the version that is here, where it begins anew. */
-export function repetition(programs: Programs, view: View, run: Run): RunSpec {
-  mustBeShown(view, run)
+/** The request that repeats a turn with the same message. It uses the version of the program that this process has. */
+export function retrySpec(programs: Programs, view: View, run: Run): RunSpec {
+  checkVisible(view, run)
   const { message, resume, data } = requestFor(view, run.runId) ?? {}
   const { program = '' } = run
   return {
-    program: resume ? program : presentOf(programs, program),
+    program: resume ? program : availableVersionOf(programs, program),
     cut: { toSequence: run.at - 1, reason: 'retry' },
     ...(message && { message }),
     ...(resume && { resume }),
@@ -22,7 +30,10 @@ export function repetition(programs: Programs, view: View, run: Run): RunSpec {
   }
 }
 
-/** The run whose turn began with a message: the latest, since a turn that is done again begins with the same. */
+/**
+ * The latest run that started with a message: a repeated turn has the same message.
+ * @throws {RunError} if there is none.
+ */
 export function runOfMessage(view: View, messageId: string): Run {
   const asked = view.requests.findLast(
     ({ message, status }) => message?.messageId === messageId && status === 'started',
@@ -31,15 +42,15 @@ export function runOfMessage(view: View, messageId: string): Run {
   const waits = view.requests.some(({ message, status }) => message?.messageId === messageId && status === 'waiting')
   const why = waits
     ? 'its run has not started: stop that, and start another'
-    : 'only a message that a run began with can be'
+    : 'only a message that started a run can be edited'
   throw new RunError('run_unknown', `message ${messageId} cannot be edited: ${why}`)
 }
 
-/** The request that replaces the message of a turn, and all that came of it: also what was sent along with the message that it replaces. */
-export function revision(programs: Programs, view: View, run: Run, input: UserInput, newId?: string): RunSpec {
-  const { data, ...asked } = repetition(programs, view, run)
+/** The request that replaces the message of a turn, its data and its answer. */
+export function editSpec(programs: Programs, view: View, run: Run, input: UserInput, newId?: string): RunSpec {
+  const { data, ...asked } = retrySpec(programs, view, run)
   const toSequence = run.at - 1
   const message = messageOf(input, newId)
-  mustBeNew(view, message.messageId, toSequence)
+  checkNewMessageId(view, message.messageId, toSequence)
   return { ...asked, cut: { toSequence, reason: 'edit' }, message }
 }

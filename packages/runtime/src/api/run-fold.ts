@@ -1,13 +1,13 @@
-// What a run came to, told from its own entries: what else is in its session costs nothing.
+// Folds the entries of one run. The cost does not depend on the rest of the session.
 
 import type { StreamManager } from '@millrace/log'
 import type { ReadEntry } from '@millrace/log/internal'
 import { type Entry, Fold, isGuest, type Json, type View } from '@millrace/protocol'
 
-/** How many entries of the log are looked at in one go for those of a run. */
+/** Number of entries to read at a time. */
 const WINDOW = 2000
 
-/** The entries of a run that lie in `(after, to]` and may be shown, to its end. */
+/** The public entries of a run in `(after, to]`, up to its end. */
 export async function* runEntriesTo(
   manager: StreamManager,
   sessionId: string,
@@ -24,11 +24,11 @@ export async function* runEntriesTo(
   }
 }
 
-/** Adds up the entries of one run, from its start on or from wherever they still reach. */
+/** Folds the entries of one run, from its start or from the first entry that is left. */
 export class RunFold {
   readonly #runId: string
   readonly #fold = new Fold()
-  /** The output that the run said, as far as that is known. */
+  /** The output chunk of the run, if known. */
   output: Json | undefined
   isEnded = false
 
@@ -36,12 +36,12 @@ export class RunFold {
     this.#runId = runId
   }
 
-  /** The place of the last entry; none came, if it is 0. */
+  /** Sequence of the last entry; 0 without entries. */
   get last(): number {
     return this.#fold.head
   }
 
-  /** What the entries show. */
+  /** The view of the entries. */
   get view(): View {
     return this.#fold.view()
   }
@@ -50,7 +50,7 @@ export class RunFold {
     const { chunk, origin } = entry
     if (chunk.type === 'output' && !isGuest(origin) && origin.agentId === this.#runId) this.output = chunk.output
     if (chunk.type === 'run-finished') this.isEnded = true
-    // What a run takes back before it begins is none of its own.
+    // The rewind at the start of a run concerns earlier runs.
     if (chunk.type !== 'rewind') this.#fold.apply([entry])
   }
 }

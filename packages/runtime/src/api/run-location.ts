@@ -1,26 +1,26 @@
-// Where the entries of a run are in its session, and how far it has come.
+// Locates the entries of a run in its session.
 
 import type { StreamManager, Ticket } from '@millrace/log'
 import { RunError } from '../error/error.ts'
 import { sessionUnknown } from '../session/log-errors.ts'
-import { cutterOf, requestFor } from './request.ts'
+import { requestFor, rewindingRun } from './request.ts'
 
 export interface RunLocation {
-  /** Whether it has ended, so that all of it lies in what was looked at. */
+  /** Whether it has ended, so that all its entries are before `head`. */
   readonly isEnded: boolean
-  /** How far was looked. */
+  /** Head of the session at the time of the lookup. */
   readonly head: number
-  /** Whether it has begun; otherwise it waits for its turn. */
-  readonly hasBegun: boolean
-  /** All entries of the run lie after this place. */
+  /** Whether it has started. Otherwise it is queued. */
+  readonly hasStarted: boolean
+  /** All entries of the run follow this sequence. */
   readonly from: number
-  /** The last sequence that was trimmed. */
+  /** The last trimmed sequence. */
   readonly floor: number
-  /** Whether a later run took the session back to before this one. */
-  readonly isCut: boolean
+  /** Whether a later run rewound the session to before this one. */
+  readonly isRewound: boolean
 }
 
-/** Where a run stands; throws where it was never asked for, or its request was taken back. */
+/** Locates a run. @throws {RunError} if it was never requested, or its request was cancelled. */
 export async function locateRun(
   manager: StreamManager,
   sessionId: string,
@@ -30,9 +30,9 @@ export async function locateRun(
   const info = await manager.getInfo(sessionId)
   if (info === null) throw sessionUnknown(sessionId)
   const { ticket, floor, head } = info
-  // The one who asked knows where: the whole session need not be read for that.
+  // The requester knows the sequence, so the session need not be read.
   if (requestedAt !== undefined && requestedAt >= floor && isLive(ticket, runId)) {
-    return { hasBegun: ticket.run?.runId === runId, isEnded: false, from: requestedAt, floor, head, isCut: false }
+    return { hasStarted: ticket.run?.runId === runId, isEnded: false, from: requestedAt, floor, head, isRewound: false }
   }
   const { view } = await manager.view(sessionId)
   const request = requestFor(view, runId)
@@ -40,18 +40,18 @@ export async function locateRun(
   if (run) {
     const from = request && request.at >= floor ? request.at : run.at - 1
     const isEnded = run.status !== 'running' && run.status !== 'paused'
-    return { hasBegun: true, isEnded, from, floor, head: view.head, isCut: cutterOf(view, run) !== undefined }
+    return { hasStarted: true, isEnded, from, floor, head: view.head, isRewound: rewindingRun(view, run) !== undefined }
   }
   if (request?.status === 'waiting') {
-    return { hasBegun: false, isEnded: false, from: request.at, floor, head: view.head, isCut: false }
+    return { hasStarted: false, isEnded: false, from: request.at, floor, head: view.head, isRewound: false }
   }
-  throw request ? takenBack(runId) : new RunError('run_unknown', `there is no run ${runId} in session ${sessionId}`)
+  throw request ? cancelledError(runId) : new RunError('run_unknown', `session ${sessionId} has no run ${runId}`)
 }
 
-/** Whether a run is open or waits for its turn. */
+/** Whether a run is open or queued. */
 export const isLive = ({ run, requests }: Ticket, runId: string): boolean =>
   run?.runId === runId || requests.some(request => request.runId === runId)
 
-/** A request that was taken back is no run, and never will be. */
-export const takenBack = (runId: string): RunError =>
-  new RunError('run_taken_back', `run ${runId} did not start: its request was taken back`)
+/** The error of a cancelled request. */
+export const cancelledError = (runId: string): RunError =>
+  new RunError('run_taken_back', `run ${runId} did not start: its request was cancelled`)

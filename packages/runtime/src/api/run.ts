@@ -7,7 +7,7 @@ import { isLive, locateRun, type RunLocation } from './run-location.ts'
 import { type PieceOptions, piecesOf, type RunPiece, RunStream, type StreamOptions } from './stream.ts'
 
 export interface StopOptions {
-  /** `interrupt` keeps the run so that it can be resumed; `abort` ends it for good. */
+  /** `interrupt` allows to resume the run later; `abort` ends it. @default 'interrupt' */
   readonly mode?: 'interrupt' | 'abort'
   readonly reason?: string
 }
@@ -18,12 +18,12 @@ export interface RunHost {
   stop(sessionId: string, runId: string, options: StopOptions): Promise<boolean>
 }
 
-/** A run, from wherever it is looked at: any number of these, in any process, are the same run. */
+/** A handle of a run. Any number of handles, in any process, refer to the same run. */
 export class Run<Output = unknown> {
   readonly sessionId: string
   readonly runId: string
   readonly #host: RunHost
-  /** The sequence of its request, for who asked for it. */
+  /** Sequence of its request, if it was requested by this handle. */
   readonly requestedAt: number | undefined
 
   constructor(host: RunHost, sessionId: string, runId: string, requestedAt?: number) {
@@ -33,14 +33,17 @@ export class Run<Output = unknown> {
     this.requestedAt = requestedAt
   }
 
-  /** The entries of the run, from its start or a place on, to its end, or to what was said last while it is paused; throws where its request is taken back while it waits. */
+  /**
+   * Streams the entries of the run from its start, or after a position, to its end or pause.
+   * @throws {RunError} `run_taken_back` if its request is cancelled while it waits.
+   */
   stream(options: StreamOptions = {}): RunStream {
     const { sessionId, runId } = this
     const { manager } = this.#host
     return new RunStream({ manager, sessionId, runId, locate: () => this.#locate() }, options)
   }
 
-  /** The same piece by piece, for servers that pass it on. */
+  /** Streams the run in batches, for servers that forward it. */
   pieces(options: PieceOptions = {}): AsyncGenerator<RunPiece, void, void> {
     checkObject('options', options)
     const { sessionId, runId } = this
@@ -50,12 +53,15 @@ export class Run<Output = unknown> {
     return piecesOf(source, options)
   }
 
-  /** Throws where it was never asked for, or its request was taken back. */
-  async mustBeKnown(): Promise<void> {
+  /** @throws {RunError} if it was never requested, or its request was cancelled. */
+  async ensureExists(): Promise<void> {
     await withLog(this.sessionId, () => this.#locate())
   }
 
-  /** How the run ends, or what it waits for now that it is paused; throws where its request is taken back while it waits. */
+  /**
+   * Waits for the end or the pause of the run.
+   * @throws {RunError} `run_taken_back` if its request is cancelled while it waits.
+   */
   async result(options: { readonly signal?: AbortSignal } = {}): Promise<RunResult<Output>> {
     checkObject('options', options)
     return withLog(this.sessionId, async () => (await this.#endedResult(options)) ?? this.#awaitedResult(options))
@@ -108,7 +114,7 @@ export class Run<Output = unknown> {
     const fold = new RunFold(runId)
     for await (const entry of own) fold.add(entry)
     if (from >= floor) return resultOf<Output>(sessionId, fold.view, runId, fold.output)
-    // Of a run whose start is trimmed the view at its end tells; where that is trimmed too, the first view that is left.
+    // If the start is trimmed, uses the view at the end of the run, or else the first view that is left.
     const { view } = await manager.view(sessionId, fold.last || floor)
     return resultOf<Output>(sessionId, view, runId, fold.output)
   }

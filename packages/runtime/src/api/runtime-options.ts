@@ -12,37 +12,41 @@ import type { Logger } from '../telemetry/logger.ts'
 import type { TelemetryOptions } from '../telemetry/telemetry-options.ts'
 
 export interface RuntimeOptions {
-  /** Where the logs are. */
+  /** The store of the logs, such as `await openStore(url)`. */
   readonly store: LogStore
   readonly agents?: readonly Agent[]
   readonly workflows?: readonly Workflow[]
-  /** Who drives: an engine of one's own, how the one in this process is to work, or nobody here, because workers do. */
+  /**
+   * Drives runs: a custom engine, options of the engine in this process, or `false` if only workers drive. @default {}
+   */
   readonly engine?: Engine | InProcessOptions | false
   readonly log?: Omit<StreamManagerOptions, 'store' | 'timers'>
-  /** Adds what must not be kept, such as clients and secrets, each time a run is taken up. */
+  /** Adds values that must not be stored, such as clients and secrets, at each drive of a run. */
   readonly resolveContext?: (
     context: Json | undefined,
     run: { readonly sessionId: string; readonly runId: string },
   ) => unknown
   readonly backoff?: Partial<Backoff>
-  /** How often a run may be taken over without getting any further before it ends as failed. */
+  /** Maximum number of takeovers of a run without progress before it fails. @default 5 */
   readonly maxTakeovers?: number
-  /** After how long without anybody driving it a session in which something is due counts as blocked, in milliseconds. */
+  /** Time without a driver after which a session with due work is reported as blocked, in ms. @default 10_000 */
   readonly blockedAfterMs?: number
   readonly logger?: Logger
-  /** To whom OpenTelemetry tells what runs do, and how much of it; to whoever is registered in the process, if nothing is said. */
+  /** OpenTelemetry providers and content. @default the providers that are registered globally */
   readonly telemetry?: TelemetryOptions
-  /** Who is told of the pauses and ends of runs, at least once each: of those that are driven here, and of what others left untold. */
+  /**
+   * Notified of pauses and ends of runs, at least once each, including notices that other processes did not deliver.
+   */
   readonly observers?: readonly Observer[]
   readonly timers?: Timers
 }
 
-/** How often a run may be taken over without getting any further, if nothing is said. */
+/** Default of `maxTakeovers`. */
 export const MAX_TAKEOVERS = 5
-/** When a session counts as blocked, if nothing is said. */
+/** Default of `blockedAfterMs`. */
 export const BLOCKED_AFTER_MS = 10_000
 
-/** The programs of a runtime, by all names that runs have of them; throws where its options could not work. */
+/** Validates the options and returns the programs by name. @throws {ValidationError} */
 export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Program> {
   const {
     store,
@@ -53,7 +57,7 @@ export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Progr
     blockedAfterMs = BLOCKED_AFTER_MS,
   } = options
   if (typeof store?.append !== 'function') {
-    throw new ValidationError('store: expected a store of logs, such as openStore gives: await it first')
+    throw new ValidationError('store: expected a store, such as the result of await openStore(url)')
   }
   checkWhole('maxTakeovers', maxTakeovers)
   checkWhole('blockedAfterMs', blockedAfterMs)
@@ -87,8 +91,8 @@ function checkTelemetry(telemetry: TelemetryOptions | undefined): void {
     if (!isFine) throw new ValidationError(`telemetry.${what}: expected ${expected}, found ${describeType(found)}`)
   }
   const isProvider = (given: object | undefined, verb: string) => given === undefined || verb in Object(given)
-  must('tracerProvider', 'one of OpenTelemetry', isProvider(tracerProvider, 'getTracer'), tracerProvider)
-  must('meterProvider', 'one of OpenTelemetry', isProvider(meterProvider, 'getMeter'), meterProvider)
+  must('tracerProvider', 'a provider of OpenTelemetry', isProvider(tracerProvider, 'getTracer'), tracerProvider)
+  must('meterProvider', 'a provider of OpenTelemetry', isProvider(meterProvider, 'getMeter'), meterProvider)
   must('content', 'true or false', content === undefined || typeof content === 'boolean', content)
   must('attributes', 'a function', attributes === undefined || typeof attributes === 'function', attributes)
 }

@@ -28,7 +28,7 @@ const weather = tool({
   },
 })
 
-test('an agent calls its tools and answers, and all of it is in the log', async () => {
+test('an agent calls its tools and answers, and everything is in the log', async () => {
   const helper = agent({
     name: 'helper',
     model: scriptedModel([
@@ -58,7 +58,7 @@ test('an agent calls its tools and answers, and all of it is in the log', async 
   expect(types.at(-1)).toBe('run-finished')
 })
 
-test('the output of a run has the type of its agent’s', async () => {
+test('infers the output of a run from its agent', async () => {
   const total = agent({
     name: 'total',
     model: scriptedModel([{ text: '{"total":3}' }]),
@@ -73,7 +73,7 @@ test('the output of a run has the type of its agent’s', async () => {
   expect(byName.output).toEqual({ total: 3 })
 })
 
-describe('options that could not work are refused, in words that say which', () => {
+describe('rejects invalid options with their name', () => {
   const store = memoryStore()
   const wrong: readonly (readonly [string, object])[] = [
     ['store', { store: undefined }],
@@ -93,18 +93,18 @@ describe('options that could not work are refused, in words that say which', () 
 })
 
 describe('an agent', () => {
-  test('is known by its name here, by its program anywhere, or is refused: and no session is made for it', async () => {
+  test('is found by name here, by program anywhere, or rejected without creating a session', async () => {
     const runtime = testRuntime({ agents: [echo] })
     expect((await (await runtime.start({ agent: 'echo', input: 'a' })).result()).text).toBe('0: a')
     const error = await runtime.start({ agent: 'nobody', input: 'a', session: 's' }).catch(error => error)
     expect(error).toMatchObject({ name: 'RunError', code: 'program_unknown', message: expect.stringContaining('echo') })
     expect(await codeOf(runtime.view('s'))).toBe('session_unknown')
-    // One that only workers have.
+    // A program that only workers have.
     const run = await runtime.start({ agent: 'agent:elsewhere@2', input: 'a', session: 's' })
     expect((await runtime.view('s')).view.requests).toMatchObject([{ runId: run.runId, status: 'waiting' }])
   })
 
-  test('that is asked for in a way that is not valid is not: and no session is made for it', async () => {
+  test('rejects an invalid request without creating a session', async () => {
     const runtime = testRuntime({ agents: [echo] })
     const asked = { agent: echo, input: 'a', session: 's' }
     const wrong: readonly object[] = [
@@ -122,7 +122,7 @@ describe('an agent', () => {
 })
 
 describe('a session', () => {
-  test('shows its view and ticket, and never what is internal (law 10)', async () => {
+  test('returns its public view and ticket (law 10)', async () => {
     const runtime = testRuntime({ agents: [echo] })
     const context: Json = { tenant: 'x' }
     await (await runtime.start({ agent: echo, input: 'a', session: 's', context })).result()
@@ -133,7 +133,7 @@ describe('a session', () => {
     expect(await codeOf(runtime.view('nowhere'))).toBe('session_unknown')
   })
 
-  test('says what it is doing', async () => {
+  test('returns its state', async () => {
     const held = gate()
     const own = patient(held)
     const store = memoryStore()
@@ -146,7 +146,7 @@ describe('a session', () => {
     expect(await server.status('s')).toEqual({ status: 'running' })
     held.open()
     await run.result()
-    // Whoever drove it has let it go.
+    // The driver has released it.
     await driver.close()
     expect(await server.status('s')).toEqual({ status: 'idle' })
     const writer = await server.manager.createWriter('p', { runId: 'r', agentType: 'a' })
@@ -157,10 +157,10 @@ describe('a session', () => {
   })
 })
 
-describe('a runtime is closed', () => {
+describe('closing a runtime', () => {
   const agents = (own: Agent): readonly Agent[] => [own, echo]
 
-  test('once or often, with nothing under way: and watches nothing any more', async () => {
+  test('can be repeated, and releases all watches', async () => {
     const { store, watches } = countedStore()
     const runtime = createRuntime({ store, agents: [echo], logger: quiet })
     await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()
@@ -170,7 +170,7 @@ describe('a runtime is closed', () => {
     await createRuntime({ store, engine: false }).close()
   })
 
-  test('while a run is under way: that is handed over, and who follows it sees it to its end', async () => {
+  test('hands over an active run, and readers see its end', async () => {
     const held = gate()
     const own = patient(held)
     const runtime = testRuntime({ agents: agents(own), engine: { graceMs: 0 } })
@@ -186,7 +186,7 @@ describe('a runtime is closed', () => {
     expect(typesOf(await logOf(runtime, 's')).filter(type => type === 'run-finished')).toHaveLength(1)
   })
 
-  test('and asks for nothing more: nobody here would drive it; what was asked for can be read and stopped', async () => {
+  test('rejects further requests; existing runs can be read and stopped', async () => {
     for (const engine of [{ pollMs: 10 }, false] as const) {
       const runtime = testRuntime({ store: memoryStore(), agents: [echo], engine })
       const waits = await runtime.start({ agent: 'agent:elsewhere@1', input: 'a', session: 's', messageId: 'm' })

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type StreamInfo, StreamManager, systemTimers, type Ticket } from '@millrace/log'
-import type { Run as Begun, RunRequest, View } from '@millrace/protocol'
+import type { Run as LoggedRun, RunRequest, View } from '@millrace/protocol'
 import type { Agent, OutputOfAgent } from '../define/agent.ts'
 import type { Program } from '../define/program.ts'
 import type { Workflow, WorkflowOutput } from '../define/workflow.ts'
@@ -19,57 +19,59 @@ import type { Answer, AnswerOptions } from './answer.ts'
 import { type DescribeOptions, describeSession } from './description.ts'
 import { KeyedQueue } from './keyed-queue.ts'
 import { programOf } from './program.ts'
-import { overtaken, refusalOf } from './refusal.ts'
 import {
+  checkNewMessageId,
   messageOf,
-  mustBeNew,
+  overtakenError,
   type RequestOptions,
   type RunSpec,
   requestFor,
   requestOf,
+  requestRefusal,
   runOf,
   type UserInput,
 } from './request.ts'
-import { type ObservedSession, type ResumeOptions, resumption } from './resumption.ts'
-import { repetition, revision, runOfMessage } from './revision.ts'
+import { type ObservedSession, type ResumeOptions, resumeSpec } from './resumption.ts'
+import { editSpec, retrySpec, runOfMessage } from './revision.ts'
 import { Run, type RunHost, type StopOptions } from './run.ts'
 import { BLOCKED_AFTER_MS, checkOptions, MAX_TAKEOVERS, type RuntimeOptions } from './runtime-options.ts'
 import { type SessionStatus, statusOf } from './status.ts'
 import { type Answered, type AnswerTarget, type ClaimOptions, claimCall, submitAnswer } from './submit-answer.ts'
 
-/** What is said of any run that is asked for. */
-interface Starting extends RequestOptions {
-  /** The session; if none is named a new one, of the run's own id where that is given. */
+/** Common options of `start`. */
+interface CommonStartOptions extends RequestOptions {
+  /** Id of the session. @default a new session, with the run's id if given */
   readonly session?: string
   readonly input?: UserInput
   readonly messageId?: string
 }
 
-export interface StartOptions<A extends Agent | string = Agent | string> extends Starting {
+export interface StartOptions<A extends Agent | string = Agent | string> extends CommonStartOptions {
   readonly agent: A
 }
 
-export interface StartWorkflowOptions<W extends Workflow | string = Workflow | string> extends Starting {
+export interface StartWorkflowOptions<W extends Workflow | string = Workflow | string> extends CommonStartOptions {
   /** A workflow, or its id. */
   readonly workflow: W
 }
 
+/** Options of a fork. */
 export interface ForkOptions {
-  /** The last entry that goes along; all, if nothing is said. */
+  /** Sequence of the last entry to copy. @default the head */
   readonly at?: number
-  /** The id of the new session. */
+  /** Id of the new session. @default a random UUID */
   readonly session?: string
-  /** Whose it is. */
+  /** Owner of the new session. */
   readonly principal?: string
 }
 
-/** What is asked for of a run that was there before, and that run. */
-interface AskedAgain {
-  readonly of: Begun
-  readonly asked: RunSpec
+/** A request that refers to an earlier run. */
+interface DerivedRequest {
+  readonly of: LoggedRun
+  readonly spec: RunSpec
 }
 
-/** Runs of agents and workflows over one store: asks for them, shows them, and drives them unless others do. */
+/** Runs agents and workflows with one store: requests, reads and drives runs, unless other processes drive. */
 export class Runtime implements RunHost {
   readonly manager: StreamManager
   readonly #programs: ReadonlyMap<string, Program>
@@ -85,21 +87,21 @@ export class Runtime implements RunHost {
     const { store, engine = {}, log, timers = systemTimers, logger = consoleLogger } = options
     this.#blockedAfterMs = options.blockedAfterMs ?? BLOCKED_AFTER_MS
     this.manager = new StreamManager({ ...log, store, timers })
-    const told = safeLogger(logger)
-    this.#telemetry = new Telemetry(options.telemetry, told)
+    const safe = safeLogger(logger)
+    this.#telemetry = new Telemetry(options.telemetry, safe)
     this.#notices = new Notices({
       manager: this.manager,
       observers: [...(options.observers ?? [])],
       programs: this.#programs.keys(),
       timers,
-      logger: told,
+      logger: safe,
     })
     if (engine === false) return
     const driver = new Driver({
       manager: this.manager,
       programs: this.#programs,
       timers,
-      logger: told,
+      logger: safe,
       telemetry: this.#telemetry,
       notices: this.#notices,
       backoff: { ...DEFAULT_BACKOFF, ...options.backoff },
@@ -110,7 +112,11 @@ export class Runtime implements RunHost {
     this.#engine.start(driver)
   }
 
-  /** Asks for a run; who asks again under the same `runId` gets the same run. */
+  /**
+   * Requests a run. A second request with the same `runId` returns the same run.
+   * @throws {ValidationError} if an option is invalid.
+   * @throws {RunError} such as `run_busy`, `run_queue_full` or `program_unknown`.
+   */
   start<A extends Agent | string>(options: StartOptions<A>): Promise<Run<OutputOfAgent<A>>>
   start<W extends Workflow | string>(options: StartWorkflowOptions<W>): Promise<Run<WorkflowOutput<W>>>
   async start(options: StartOptions | StartWorkflowOptions): Promise<Run> {
@@ -119,37 +125,44 @@ export class Runtime implements RunHost {
     const program = programOf(this.#programs, options)
     const message = input === undefined ? undefined : messageOf(input, messageId)
     const asked = { program, ...(message && { message }) }
-    // An id that was made just now is nobody else's, and the session need not be read for it.
+    // A random id is unique, so the session need not be read for it.
     const isNamed = message !== undefined && messageId !== undefined
-    const ask = () => this.#askNew(session, asked, runId, options, isNamed)
+    const ask = () => this.#requestNew(session, asked, runId, options, isNamed)
     try {
       return await ask()
     } catch (error) {
       if (!isSessionUnknown(error)) throw error
     }
-    // Only now: what can never be asked for makes no session.
+    // Created only now, so that an invalid request creates no session.
     await withLog(session, () => this.manager.createStream(session, principal ?? undefined))
     return ask()
   }
 
-  /** A run that was asked for, here or elsewhere. */
+  /** A handle of a run that was requested before, in any process. */
   run<Output = unknown>(sessionId: string, runId: string): Run<Output> {
     return new Run(this, sessionId, runId)
   }
 
-  /** Goes on from an interrupted run, or from a checkpoint of one that has ended, by another that names it. */
+  /**
+   * Resumes an interrupted run, or an ended run from a checkpoint, by a new run. A paused run with `with-confirmation`
+   * continues itself.
+   * @throws {RunError} if the run cannot be resumed.
+   */
   async resume(sessionId: string, runId: string, options: ResumeOptions & RequestOptions = {}): Promise<Run> {
     if (options?.mode === 'with-confirmation' && (await this.#confirm(sessionId, runId, options))) {
       return new Run(this, sessionId, runId)
     }
     const repeats = ({ resume }: RunRequest) => resume?.runId === runId
-    return this.#askAgain(sessionId, options, repeats, async seen => {
+    return this.#requestDerived(sessionId, options, repeats, async seen => {
       const of = runOf(seen.view, runId)
-      return { of, asked: await resumption(this.manager, sessionId, of, seen, options) }
+      return { of, spec: await resumeSpec(this.manager, sessionId, of, seen, options) }
     })
   }
 
-  /** Answers all that a paused run wants to have approved; tells whether there was something, and throws where none of it counted. */
+  /**
+   * Answers all pending approvals of a paused run. Returns whether there were any. @throws {RunError} if no answer was
+   * accepted.
+   */
   async #confirm(
     sessionId: string,
     runId: string,
@@ -157,48 +170,57 @@ export class Runtime implements RunHost {
   ): Promise<boolean> {
     const { run, pendings } = (await this.#info(sessionId)).ticket
     const asked = run?.runId === runId && run.paused ? pendings.filter(({ kind }) => kind === 'approval') : []
-    const missed: RunError[] = []
+    const rejections: RunError[] = []
     for (const { id } of asked) {
       const answer = { kind: 'approval', id, approved, ...(reason !== undefined && { reason }) } as const
       try {
         await this.answer(sessionId, answer, { ...(guest !== undefined && { guest }), ...(principal && { principal }) })
       } catch (error) {
-        // What somebody else has answered meanwhile, or whose time is over, keeps nobody from answering the rest.
-        if (!(error instanceof RunError) || !MISSED.includes(error.code)) throw error
-        missed.push(error)
+        // An approval that was answered or expired meanwhile must not prevent the others.
+        if (!(error instanceof RunError) || !TOO_LATE_CODES.includes(error.code)) throw error
+        rejections.push(error)
       }
     }
-    // Who said no, where all of it was approved by another, must not take it for theirs.
-    if (missed[0] && missed.length === asked.length) throw missed[0]
+    // If another user answered all of them, this answer did not count.
+    if (rejections[0] && rejections.length === asked.length) throw rejections[0]
     return asked.length > 0
   }
 
-  /** Does a turn again, with the same message, in place of all that came of it; the latest, if none is named. */
+  /**
+   * Repeats a turn with the same message, replacing its answer. @default the latest turn
+   * @throws {RunError} if there is no such run or it was removed.
+   */
   retry(sessionId: string, runId?: string, options: RequestOptions = {}): Promise<Run> {
-    // The latest is what was that when it was asked for: who asks at the same time means the same.
+    // Fixed at the first attempt: concurrent requests mean the same turn.
     let id = runId
-    return this.#askAgain(sessionId, options, isCutFor('retry'), ({ view }) => {
+    return this.#requestDerived(sessionId, options, isRewindFor('retry'), ({ view }) => {
       id ??= view.runs.at(-1)?.runId
-      if (id === undefined) throw new RunError('run_unknown', `there is no run in ${sessionId} to do again`)
+      if (id === undefined) throw new RunError('run_unknown', `session ${sessionId} has no run to retry`)
       const of = runOf(view, id)
-      return { of, asked: repetition(this.#programs, view, of) }
+      return { of, spec: retrySpec(this.#programs, view, of) }
     })
   }
 
-  /** Puts another message in place of a person's, and of all that came of it; what was sent along with that goes too, unless it is given anew. */
+  /**
+   * Replaces a user message, its data and everything after it.
+   * @throws {RunError} if the message started no run.
+   */
   edit(
     sessionId: string,
     messageId: string,
     input: UserInput,
     options: RequestOptions & { readonly newMessageId?: string } = {},
   ): Promise<Run> {
-    return this.#askAgain(sessionId, options, isCutFor('edit'), ({ view }) => {
+    return this.#requestDerived(sessionId, options, isRewindFor('edit'), ({ view }) => {
       const of = runOfMessage(view, messageId)
-      return { of, asked: revision(this.#programs, view, of, input, options.newMessageId) }
+      return { of, spec: editSpec(this.#programs, view, of, input, options.newMessageId) }
     })
   }
 
-  /** Makes another session from the beginning of one; tells its id. What was open there is ended in it. */
+  /**
+   * Copies the start of a session to a new one, and returns its id. Open runs are ended in the copy.
+   * @throws {RunError} such as `session_unknown` or `session_exists`.
+   */
   async fork(sessionId: string, options: ForkOptions = {}): Promise<string> {
     checkObject('options', options)
     const { session = randomUUID(), principal } = options
@@ -207,24 +229,27 @@ export class Runtime implements RunHost {
     return session
   }
 
-  /** Says what a session is called, for lists, whatever runs in it; tells the sequence of the entry that says so. */
+  /** Sets title and metadata of a session. Returns the sequence of the entry. */
   async describe(sessionId: string, options: DescribeOptions): Promise<{ readonly sequence: number }> {
-    this.#mustBeOpen('describe')
+    this.#checkOpen('describe')
     return withLog(sessionId, () => describeSession(this.manager, sessionId, options))
   }
 
-  /** Keeps a file with a session, for as long as the session: a message names it by the url that it is given. */
+  /** Stores a file in a session, for as long as the session exists. Messages refer to it by the returned URL. */
   upload(sessionId: string, upload: UploadInput): Promise<StoredUpload> {
     checkObject('upload', upload)
     return withLog(sessionId, () => storeUpload(this.manager, sessionId, upload))
   }
 
-  /** A file that a session keeps; undefined where it keeps none under that hash. */
+  /** Reads a file of a session; undefined if the session has none with that hash. */
   uploaded(sessionId: string, hash: string): Promise<UploadInput | undefined> {
     return withLog(sessionId, () => readUpload(this.manager, sessionId, hash))
   }
 
-  /** Asks a run to stop, or takes its request back; false where it has ended or somebody else was first. */
+  /**
+   * Requests a stop of a run, or cancels its request. Returns false if the run has ended or was already stopped.
+   * @throws {RunError} if the run or the session does not exist.
+   */
   async stop(
     sessionId: string,
     runId: string,
@@ -233,8 +258,8 @@ export class Runtime implements RunHost {
     checkObject('options', options)
     const { mode = 'interrupt', reason, guest = 'runtime', principal } = options
     const chunk = { type: 'stop-requested', runId, mode, ...(reason !== undefined && { reason }) } as const
-    const whose = principal === undefined ? {} : { principal }
-    const done = await withLog(sessionId, () => this.manager.append(sessionId, guest, chunk, whose))
+    const owner = principal === undefined ? {} : { principal }
+    const done = await withLog(sessionId, () => this.manager.append(sessionId, guest, chunk, owner))
     if (done.outcome !== 'refused') {
       this.#engine?.wake(sessionId)
       return true
@@ -246,39 +271,49 @@ export class Runtime implements RunHost {
     return false
   }
 
-  /** Answers what a run waits for: an approval, a client's tool, a question. The first answer counts; throws why another does not. */
+  /**
+   * Answers a pending of a run: an approval, a client tool call or an interrupt. The first answer counts.
+   * @throws {RunError} with the reason if the answer is rejected.
+   */
   async answer(sessionId: string, answer: Answer, options: AnswerOptions = {}): Promise<Answered> {
-    this.#mustBeOpen('answer')
-    const given = await withLog(sessionId, () => submitAnswer(this.#answering, sessionId, answer, options))
+    this.#checkOpen('answer')
+    const given = await withLog(sessionId, () => submitAnswer(this.#answerTarget, sessionId, answer, options))
     const { runId, ...done } = given
     if (runId !== undefined) this.#telemetry.asked(runId)
     this.#engine?.wake(sessionId)
     return done
   }
 
-  /** Takes the call of a client's tool upon oneself for a while, so that nobody else runs it meanwhile; tells until when. */
+  /**
+   * Claims a client tool call for a limited time, so that no other client executes it. Returns the end of the claim, in
+   * ms by the store's clock.
+   * @throws {RunError} if it cannot be claimed.
+   */
   async claim(sessionId: string, toolCallId: string, options: ClaimOptions): Promise<{ readonly until: number }> {
-    this.#mustBeOpen('claim')
-    return withLog(sessionId, () => claimCall(this.#answering, sessionId, toolCallId, options))
+    this.#checkOpen('claim')
+    return withLog(sessionId, () => claimCall(this.#answerTarget, sessionId, toolCallId, options))
   }
 
-  get #answering(): AnswerTarget {
+  get #answerTarget(): AnswerTarget {
     return { manager: this.manager, programs: this.#programs, queue: this.#answerQueue }
   }
 
-  /** What a session shows, and its ticket. */
+  /** The public view of a session, and its ticket. */
   async view(sessionId: string): Promise<{ view: Omit<View, 'internal'>; ticket: Ticket }> {
     const { view, ticket } = await this.#view(sessionId)
     const { internal, ...shown } = view
     return { view: shown, ticket }
   }
 
-  /** What a session is doing, and why it does nothing if something is due in it. */
+  /** The state of a session, and why due work is not driven. */
   async status(sessionId: string): Promise<SessionStatus> {
     return statusOf(await this.#info(sessionId), this.#blockedAfterMs)
   }
 
-  /** Hands over what is driven here, and lets everything go; whoever reads reads on, and nothing is asked for or answered any more. The store stays open. */
+  /**
+   * Hands over all runs and releases all resources. Readers continue. Further requests and answers are rejected. The
+   * store stays open.
+   */
   async close(): Promise<void> {
     this.#isClosed = true
     await this.#engine?.stop()
@@ -296,8 +331,8 @@ export class Runtime implements RunHost {
     throw sessionUnknown(sessionId)
   }
 
-  /** Asks for a run of its own; where its message was given an id, on a session in which that is new. */
-  async #askNew<Output>(
+  /** Requests a new run. With a given message id, checks that it is new in the session. */
+  async #requestNew<Output>(
     sessionId: string,
     asked: RunSpec,
     runId: string,
@@ -309,22 +344,25 @@ export class Runtime implements RunHost {
       if (isNamed && asked.message) {
         const info = await withLog(sessionId, () => this.manager.getInfo(sessionId))
         const { view } = info ? await this.#view(sessionId) : {}
-        // Who asks again means the same message.
-        if (view && requestFor(view, runId) === undefined) mustBeNew(view, asked.message.messageId)
-        // No session is at no version: one that somebody makes meanwhile is looked at.
+        // A repeated request has the same message.
+        if (view && requestFor(view, runId) === undefined) checkNewMessageId(view, asked.message.messageId)
+        // An empty version stands for a missing session: if it is created meanwhile, the check is repeated.
         version = info?.version ?? ''
       }
-      const run = await this.#ask<Output>(sessionId, asked, runId, options, version)
+      const run = await this.#request<Output>(sessionId, asked, runId, options, version)
       if (run) return run
     }
   }
 
-  /** Asks for something that was decided on what the session shows; where that has moved meanwhile, it is decided again (law 5). */
-  async #askAgain(
+  /**
+   * Requests a run that was decided on the view of the session. If the session changed meanwhile, it is decided again
+   * (law 5).
+   */
+  async #requestDerived(
     sessionId: string,
     options: RequestOptions,
     repeats: (request: RunRequest) => boolean,
-    decide: (seen: ObservedSession) => AskedAgain | Promise<AskedAgain>,
+    decide: (seen: ObservedSession) => DerivedRequest | Promise<DerivedRequest>,
   ): Promise<Run> {
     checkObject('options', options)
     const runId = options.runId ?? randomUUID()
@@ -334,16 +372,16 @@ export class Runtime implements RunHost {
       const known = requestFor(view, runId)
       if (known) {
         if (repeats(known)) return new Run(this, sessionId, runId, known.at)
-        throw refusalOf('already-settled', runId)
+        throw requestRefusal('already-settled', runId)
       }
-      const { of, asked } = await withLog(sessionId, async () => decide({ view, ticket, floor }))
+      const { of, spec: asked } = await withLog(sessionId, async () => decide({ view, ticket, floor }))
       const now = view.runs.at(-1)?.runId
-      // Who asked did not see it, and might take it back, or go on from what is not the end any more.
-      if (tries > 1 && now !== latest) throw overtaken(runId, now)
+      // The caller did not see that run, and might remove it or continue from an old end.
+      if (tries > 1 && now !== latest) throw overtakenError(runId, now)
       latest = now
       const context =
         options.context ?? (await withLog(sessionId, () => contextOf(this.manager, sessionId, view, of.runId)))
-      const run = await this.#ask(
+      const run = await this.#request(
         sessionId,
         asked,
         runId,
@@ -354,8 +392,8 @@ export class Runtime implements RunHost {
     }
   }
 
-  /** Asks for a run; undefined where the session is not at the version any more on which that was decided. */
-  async #ask<Output>(
+  /** Requests a run. Returns undefined if the session changed since `ifVersion`. */
+  async #request<Output>(
     sessionId: string,
     asked: RunSpec,
     runId: string,
@@ -363,36 +401,39 @@ export class Runtime implements RunHost {
     ifVersion?: string,
   ): Promise<Run<Output> | undefined> {
     // Nobody here would drive it, and who asks would wait for ever.
-    this.#mustBeOpen(`run ${runId}`)
+    this.#checkOpen(`run ${runId}`)
     const { guest = 'runtime', context, principal } = options
-    const beside = {
+    const appendOptions = {
       ...(context !== undefined && { context }),
       ...(ifVersion !== undefined && { ifVersion }),
       ...(principal !== undefined && { principal }),
     }
     const request = requestOf(asked, runId, options)
-    const done = await withLog(sessionId, () => this.manager.append(sessionId, guest, request, beside))
+    const done = await withLog(sessionId, () => this.manager.append(sessionId, guest, request, appendOptions))
     if (done.outcome === 'refused') {
       if (done.reason === 'moved') return undefined
-      throw refusalOf(done.reason, runId)
+      throw requestRefusal(done.reason, runId)
     }
     this.#telemetry.asked(runId)
     this.#engine?.wake(sessionId)
     return new Run<Output>(this, sessionId, runId, done.first)
   }
 
-  #mustBeOpen(what: string): void {
-    if (this.#isClosed) throw new RunError('runtime_closed', `${what}: the runtime was closed, make another`)
+  #checkOpen(what: string): void {
+    if (this.#isClosed) throw new RunError('runtime_closed', `${what}: the runtime is closed: create another`)
   }
 }
 
-/** Why an answer of several did not count, and the others may. */
-const MISSED: readonly string[] = ['answer_already_settled', 'answer_late']
+/** Codes of rejected answers that do not prevent the others. */
+const TOO_LATE_CODES: readonly string[] = ['answer_already_settled', 'answer_late']
 
-const isCutFor =
+const isRewindFor =
   (reason: string) =>
   ({ cut }: RunRequest): boolean =>
     cut?.reason === reason
 
-/** Makes a runtime; it drives what is due from now on, unless told not to. */
+/**
+ * Creates a runtime. It drives due runs from now on, unless `engine` is `false`.
+ * @throws {ValidationError} if an option is invalid.
+ */
 export const createRuntime = (options: RuntimeOptions): Runtime => new Runtime(options)

@@ -2,14 +2,14 @@ import type { StreamInfo } from '@millrace/log'
 import { runDueOf } from '@millrace/log/internal'
 
 /**
- * What a session is doing: nothing, a run of it is driven, something is asked for and will be taken soon, its run waits for an answer, or something is due that nobody
- * drives.
+ * State of a session: without a run (`idle`), driven (`running`), with due work that will be driven soon (`waiting`),
+ * waiting for an answer (`paused`), or with due work that has no driver (`blocked`).
  */
 export type SessionStatus =
   | { readonly status: 'idle' | 'running' | 'waiting' | 'paused' }
   | { readonly status: 'blocked'; readonly program: string; readonly reason: string }
 
-/** What a session is doing, told from its log alone: whoever could drive it may be in another process. */
+/** The state of a session, from its log alone, because drivers may be in other processes. */
 export function statusOf({ ticket, lease, clock, touchedAt }: StreamInfo, blockedAfterMs: number): SessionStatus {
   const { run, requests } = ticket
   const isDriven = lease !== null && lease.until > clock
@@ -18,9 +18,9 @@ export function statusOf({ ticket, lease, clock, touchedAt }: StreamInfo, blocke
   const isDue = due.at === 'now' || (due.at !== null && due.at <= clock)
   if (!isDue) return { status: run ? 'paused' : 'idle' }
   const program = run?.program ?? requests[0]?.program ?? ''
-  // Who drove it last had it until its lease ran out.
+  // The last driver had it until its lease expired.
   const since = Math.max(touchedAt, lease?.until ?? 0)
   if (isDriven || clock - since < blockedAfterMs) return { status: 'waiting' }
-  const reason = `nobody has driven it for ${clock - since} ms: start a worker that has ${program}`
+  const reason = `no process has driven it for ${clock - since} ms: start a worker with ${program}`
   return { status: 'blocked', program, reason }
 }

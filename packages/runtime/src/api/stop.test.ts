@@ -5,7 +5,7 @@ import { tool } from '../define/tool.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
 import { gate, logOf, patient, testRuntime, textsOf, typesOf, until } from './test-runtime.fixture.ts'
 
-/** An agent whose one tool says that it runs, and never comes to an end by itself. */
+/** An agent with a tool that never ends on its own. */
 function stuck() {
   const running = gate()
   const signals: AbortSignal[] = []
@@ -28,7 +28,7 @@ function stuck() {
 }
 
 describe('a stop', () => {
-  test('that interrupts keeps what was shown, and the run ends as interrupted', async () => {
+  test('with interrupt keeps the shown content and ends the run as interrupted', async () => {
     const agent = patient(gate())
     const runtime = testRuntime({ agents: [agent] })
     const run = await runtime.start({ agent, input: 'hi', session: 's' })
@@ -41,7 +41,7 @@ describe('a stop', () => {
     expect(typesOf(await logOf(runtime, 's')).slice(-2)).toEqual(['abort', 'run-finished'])
   })
 
-  test('settles open calls as interrupted, aborts their signal, and drops what they had not committed', async () => {
+  test('settles open calls, aborts their signals and drops uncommitted changes', async () => {
     const { running, signals, agent } = stuck()
     const runtime = testRuntime({ agents: [agent] })
     const run = await runtime.start({ agent, input: 'hi', session: 's' })
@@ -57,11 +57,11 @@ describe('a stop', () => {
     expect(view.pendings).toEqual([])
   })
 
-  test('that aborts ends the run for good, also where it was asked to be interrupted before', async () => {
+  test('with abort ends the run, also after an interrupt was requested', async () => {
     const { running, agent } = stuck()
     const runtime = testRuntime({ engine: false })
     const run = await runtime.start({ agent, input: 'hi', session: 's' })
-    // Nobody drives yet: both stops are there when somebody does.
+    // No driver runs yet: both stops are there when one starts.
     const writer = await runtime.manager.createWriter('s', {
       runId: run.runId,
       program: agent.program,
@@ -77,7 +77,7 @@ describe('a stop', () => {
     running.open()
   })
 
-  test('reaches a run that another process drives', async () => {
+  test('reaches a run in another process', async () => {
     const agent = patient(gate())
     const driver = testRuntime({ agents: [agent] })
     const server = testRuntime({ store: driver.manager.store, engine: false })
@@ -87,7 +87,7 @@ describe('a stop', () => {
     expect((await run.result()).status).toBe('interrupted')
   })
 
-  test('that comes after the end changes nothing', async () => {
+  test('after the end changes nothing', async () => {
     const held = gate()
     const agent = patient(held)
     const runtime = testRuntime({ agents: [agent] })

@@ -21,7 +21,7 @@ const all = async (stream: RunStream) => {
 }
 
 describe('a run is streamed', () => {
-  test('from its start to its end, by whoever asks, and from a cursor exactly what follows', async () => {
+  test('from start to end, and after a cursor exactly what follows', async () => {
     const held = gate()
     const agent = patient(held)
     const runtime = testRuntime({ agents: [agent] })
@@ -40,7 +40,7 @@ describe('a run is streamed', () => {
     expect(await all(run.stream({ after: entries.at(-1)?.cursor ?? '' }))).toEqual([])
   })
 
-  test('alone: not what other runs of the session say', async () => {
+  test('without entries of other runs of the session', async () => {
     const runtime = testRuntime({ agents: [echo] })
     for (const input of ['a', 'b', 'c']) {
       const run = await runtime.start({ agent: echo, input, session: 's', runId: input })
@@ -50,7 +50,7 @@ describe('a run is streamed', () => {
     }
   })
 
-  test('by one who leaves early, and nothing is left behind', async () => {
+  test('and releases everything when a reader leaves early', async () => {
     const held = gate()
     const agent = patient(held)
     const { store, watches } = countedStore()
@@ -61,7 +61,7 @@ describe('a run is streamed', () => {
     const reader = testRuntime({ store, engine: false }).run('s', run.runId)
     for await (const { chunk } of reader.stream()) if (chunk.type === 'text-delta') break
     expect(watches()).toBe(before)
-    // Also one that waits for what does not come.
+    // Also while it waits.
     const stream = reader.stream({ after: (await until(run, 'text-delta')).cursor })
     const next = stream.next()
     await stream.return()
@@ -76,7 +76,7 @@ describe('a run is streamed', () => {
     expect((await run.result()).text).toBe('one two')
   })
 
-  test('to its pause, and on from there once it goes on; a pause that is over ends nobody’s stream', async () => {
+  test('to its pause and on from there; an old pause does not end the stream', async () => {
     const runtime = testRuntime({ engine: false })
     const { manager } = runtime
     await manager.createStream('s')
@@ -99,7 +99,7 @@ describe('a run is streamed', () => {
     expect((await run.result()).status).toBe('completed')
   })
 
-  test('by cursors of one log, when the session is deleted and created again while its pause is looked up', async () => {
+  test('with cursors of one incarnation if the session is recreated during the lookup', async () => {
     const runtime = testRuntime({ engine: false })
     const { manager } = runtime
     const pausedRun = async (texts: readonly string[]) => {
@@ -128,7 +128,7 @@ describe('a run is streamed', () => {
     expect(entries).toHaveLength((await look('s'))?.head ?? 0)
   })
 
-  test('whole, though a later run takes it back just before its reader comes', async () => {
+  test('completely, even if a later run rewinds it just before', async () => {
     const runtime = testRuntime({ agents: [echo] })
     const { manager } = runtime
     let last = (await runtime.start({ agent: echo, input: 'a', session: 's' })).runId
@@ -136,7 +136,7 @@ describe('a run is streamed', () => {
       const entries = await all(runtime.run('s', last).stream())
       const options = isFromStart ? {} : { after: entries[2]?.cursor ?? '' }
       const open = manager.readBatches.bind(manager)
-      // What a slow store makes of it.
+      // As with a slow store.
       const late = vi.spyOn(manager, 'readBatches').mockImplementationOnce((...asked) => {
         const reader = open(...asked)
         vi.spyOn(reader, 'next').mockImplementationOnce(async () => {
@@ -154,10 +154,10 @@ describe('a run is streamed', () => {
     }
   })
 
-  test('though the log was trimmed before its start; where its own start is gone, that is told', async () => {
+  test('if the log was trimmed before its start; otherwise reports the missing start', async () => {
     const runtime = testRuntime({ agents: [echo] })
     for (const runId of ['a', 'b', 'c']) {
-      // With a context the request takes two entries, the first of which is trimmed below.
+      // With a context the request has two entries, the first of which is trimmed below.
       await (await runtime.start({ agent: echo, input: runId, session: 's', runId, context: {} })).result()
     }
     const log = await logOf(runtime, 's')
@@ -169,8 +169,8 @@ describe('a run is streamed', () => {
   })
 })
 
-describe('whoever waits for a run that never starts is told', () => {
-  test('where its request is taken back while they wait, and ever after', async () => {
+describe('reports to a reader of a run that never starts', () => {
+  test('that its request was cancelled', async () => {
     const held = gate()
     const agent = patient(held)
     const runtime = testRuntime({ agents: [agent] })
@@ -182,15 +182,15 @@ describe('whoever waits for a run that never starts is told', () => {
     expect(await second.stop()).toBe(true)
     expect(await Promise.all(told)).toEqual(Array(4).fill('run_taken_back'))
     expect(await codeOf(runtime.run('s', 'b').result())).toBe('run_taken_back')
-    // Who repeats what was accepted is told so; anybody else comes too late.
+    // A repeated stop succeeds. A stop of another user is too late.
     expect(await second.stop()).toBe(true)
     expect(await runtime.stop('s', 'b', { guest: 'bob' })).toBe(false)
-    // The one that is open was not asked to stop.
+    // The open run was not stopped.
     held.open()
     expect((await first.result()).status).toBe('completed')
   })
 
-  test('where there is no such run, or no such session', async () => {
+  test('that the run or the session does not exist', async () => {
     const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()
     expect(await codeOf(runtime.run('s', 'nobody').result())).toBe('run_unknown')
@@ -200,7 +200,7 @@ describe('whoever waits for a run that never starts is told', () => {
     expect(await codeOf(runtime.run('s', 'nobody').stop())).toBe('run_unknown')
   })
 
-  test('but not of a run that waits for somebody to drive it', async () => {
+  test('nothing while the run only waits for a driver', async () => {
     const store = memoryStore()
     const server = testRuntime({ store, engine: false })
     const run = await server.start({ agent: echo, input: 'later', session: 's' })

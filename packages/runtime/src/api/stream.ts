@@ -4,36 +4,34 @@ import { decodeCursor, type Entry, encodeCursor } from '@millrace/protocol'
 import { MAX_TIMER_MS } from '../async/max-timer-ms.ts'
 import { checkObject } from '../error/check-object.ts'
 import { withLog } from '../session/log-errors.ts'
-import { type RunLocation, takenBack } from './run-location.ts'
+import { cancelledError, type RunLocation } from './run-location.ts'
 
 export interface StreamOptions {
-  /** Goes on after this place: a cursor, or a sequence. */
+  /** Starts after this position: a cursor or a sequence. @default the start of the run */
   readonly after?: string | number
   readonly signal?: AbortSignal
 }
 
-/** Where and how a run is read. */
+/** Which run to read, and how. */
 export interface Source {
   readonly manager: StreamManager
   readonly sessionId: string
   readonly runId: string
   readonly locate: () => Promise<RunLocation>
-  /** What was taken back too, and from wherever the log still reaches. */
+  /** Includes rewound entries, and starts at the first entry that is left. */
   readonly whole?: boolean
 }
 
-/** Timers know no longer time. */
-
-/** The entries of a run, to its end or pause. However it is left, everything is let go, also while it waits. */
+/** The entries of a run, to its end or pause. Leaving the loop releases all resources, also while waiting. */
 export class RunStream implements AsyncIterableIterator<ReadEntry> {
-  readonly #left = new AbortController()
+  readonly #closed = new AbortController()
   readonly #entries: AsyncGenerator<ReadEntry, void, void>
   readonly #sessionId: string
 
   constructor(source: Source, options: StreamOptions = {}) {
     checkObject('options', options)
     this.#sessionId = source.sessionId
-    const signals = [this.#left.signal, ...(options.signal ? [options.signal] : [])]
+    const signals = [this.#closed.signal, ...(options.signal ? [options.signal] : [])]
     this.#entries = entriesOf(source, { ...options, signal: AbortSignal.any(signals) })
   }
 
@@ -42,13 +40,13 @@ export class RunStream implements AsyncIterableIterator<ReadEntry> {
   }
 
   async next(): Promise<IteratorResult<ReadEntry, undefined>> {
-    // Whoever waits for a run lives to see it, though what drives it may be another process, or keep none alive.
+    // Keeps the process alive while it waits, because the driver may be in another process or have only unref'd timers.
     const alive = setInterval(() => {}, MAX_TIMER_MS)
     try {
       const { done, value } = await withLog(this.#sessionId, () => this.#entries.next())
       return done ? { done: true, value: undefined } : { done: false, value }
     } catch (error) {
-      if (this.#left.signal.aborted) return { done: true, value: undefined }
+      if (this.#closed.signal.aborted) return { done: true, value: undefined }
       throw error
     } finally {
       clearInterval(alive)
@@ -56,8 +54,8 @@ export class RunStream implements AsyncIterableIterator<ReadEntry> {
   }
 
   async return(): Promise<IteratorResult<ReadEntry, undefined>> {
-    // One that waits for the next entry would wait for it still.
-    this.#left.abort()
+    // Also ends a pending `next`.
+    this.#closed.abort()
     await this.#entries.return().catch(() => {})
     return { done: true, value: undefined }
   }
@@ -67,25 +65,25 @@ export class RunStream implements AsyncIterableIterator<ReadEntry> {
   }
 }
 
-/** A piece of a run: all that is shown of it in `(after, sequence]`. */
+/** A batch of a run: all its visible entries in `(after, sequence]`. */
 export interface RunPiece {
   readonly after: number
   readonly sequence: number
-  /** The place at `sequence`. */
+  /** The cursor at `sequence`. */
   readonly cursor: string
   readonly entries: readonly Entry[]
-  /** The place at one of its entries, unless deltas were merged; asked for in order. */
+  /** The cursor at one of the entries, unless deltas were merged. Call it in order. */
   cursorAt(sequence: number): string
 }
 
 export interface PieceOptions extends StreamOptions {
-  /** Merges deltas while catching up. */
+  /** Merges deltas while catching up. @default false */
   readonly merge?: boolean
-  /** Also discards, without their words, that lie before who reads came: for folds, since usage only goes forward (law 3). */
+  /** Includes earlier discards without their content, for folds that count usage (law 3). @default false */
   readonly rewound?: boolean
-  /** All that the log has of the run, also what was taken back before who reads came: for who has read it as it was, and goes on. */
+  /** Includes entries that were rewound before, for readers that had read them. @default false */
   readonly whole?: boolean
-  /** How much of the log is read at once while catching up, about, in bytes. */
+  /** Approximate number of bytes to read at a time while catching up. */
   readonly pageBytes?: number
 }
 
@@ -98,27 +96,33 @@ async function* entriesOf(source: Source, options: StreamOptions): AsyncGenerato
   }
 }
 
-/** A run piece by piece, for who passes it on: to its end or pause. Throws where its request is taken back while it waits. */
+/** Streams a run in batches, to its end or pause. @throws {RunError} if its request is cancelled while it waits. */
 export async function* piecesOf(
   { manager, sessionId, runId, locate, whole }: Source,
-  { after: place, signal, merge = false, rewound = false, pageBytes }: PieceOptions,
+  { after: position, signal, merge = false, rewound = false, pageBytes }: PieceOptions,
 ): AsyncGenerator<RunPiece, void, void> {
   let location = await locate()
-  let after = place ?? (whole ? Math.max(location.from, location.floor) : location.from)
-  const how = { runId, merge, rewound, ...(pageBytes !== undefined && { pageBytes }), ...(signal && { signal }) }
+  let after = position ?? (whole ? Math.max(location.from, location.floor) : location.from)
+  const readOptions = {
+    runId,
+    merge,
+    rewound,
+    ...(pageBytes !== undefined && { pageBytes }),
+    ...(signal && { signal }),
+  }
   for (;;) {
-    // What a later run took back is not shown to those who come late, and yet it was this run.
-    const isWhole = whole || location.isCut
-    const reader = manager.readBatches(sessionId, { ...how, after, whole: isWhole })
+    // Entries that a later run rewound are normally hidden, but they belong to this run.
+    const isWhole = whole || location.isRewound
+    const reader = manager.readBatches(sessionId, { ...readOptions, after, whole: isWhole })
     const cursorAt = (sequence: number): string => encodeCursor(reader.placeAt(sequence))
-    let isWaiting = !location.hasBegun
+    let isWaiting = !location.hasStarted
     let isPaused = false
     try {
-      // Looked for once, not at each pause on the way there.
+      // Looked up once, not at each pause on the way.
       let pause = await pauseOf(manager, sessionId, runId)
       if (pause && isHead(after, pause)) return
       for (let piece = await reader.next(); piece; piece = await reader.next()) {
-        // The session may have been deleted and created again meanwhile: the pause of another log says nothing about this one.
+        // The session may have been deleted and created again: the pause of another incarnation is not valid.
         if (pause && decodeCursor(piece.cursor).incarnation !== pause.incarnation) pause = undefined
         const shown: Entry[] = []
         let { sequence, cursor } = piece
@@ -127,7 +131,7 @@ export async function* piecesOf(
         for (const entry of piece.entries) {
           const { chunk, origin } = entry
           if (pause && entry.sequence > pause.head) {
-            ;({ sequence, cursor } = placeOf(pause))
+            ;({ sequence, cursor } = positionOf(pause))
             isOver = true
             break
           }
@@ -148,7 +152,7 @@ export async function* piecesOf(
           after = cursor
           yield { after: reached, sequence, cursor, entries: shown, cursorAt }
         }
-        if (isTakenBack) throw takenBack(runId)
+        if (isTakenBack) throw cancelledError(runId)
         if (isOver) return
         if (!pause && isPaused && piece.isCaughtUp) pause = await pauseOf(manager, sessionId, runId)
         if (pause && piece.sequence >= pause.head) return
@@ -157,25 +161,28 @@ export async function* piecesOf(
       reader.close()
     }
     if (isWhole) return
-    // Its end is none of what was read: it lies before the place, or was taken back after the look at where the run location.
+    // The end was not read: it is before the position, or was rewound after the run was located.
     location = await locate()
-    if (!location.isCut) return
+    if (!location.isRewound) return
   }
 }
 
-/** The session as it is while a run waits; undefined where it goes on, or will as soon as somebody drives it: it was answered, or is to stop. */
+/**
+ * The session while a run waits. Undefined if it runs, or will run as soon as it is driven because it was answered or
+ * stops.
+ */
 async function pauseOf(manager: StreamManager, sessionId: string, runId: string): Promise<StreamInfo | undefined> {
   const info = await manager.getInfo(sessionId)
   const { run, ready } = info?.ticket ?? {}
   return info && run?.runId === runId && run.paused && !ready && !mustStop(info.ticket) ? info : undefined
 }
 
-/** The head of a session as a place. */
-const placeOf = ({ head, incarnation, mark }: StreamInfo) => ({
+/** The head of a session as a position. */
+const positionOf = ({ head, incarnation, mark }: StreamInfo) => ({
   sequence: head,
   cursor: encodeCursor({ sequence: head, incarnation, epoch: mark }),
 })
 
-/** Whether a place is surely the head: nothing lies after it that would be read, and whose reading would prove it. */
-const isHead = (place: string | number, info: StreamInfo): boolean =>
-  String(place) === String(info.head) || place === placeOf(info).cursor
+/** Whether a position is the head for sure, so that nothing after it need be read to prove it. */
+const isHead = (position: string | number, info: StreamInfo): boolean =>
+  String(position) === String(info.head) || position === positionOf(info).cursor

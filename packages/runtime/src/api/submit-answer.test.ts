@@ -1,4 +1,4 @@
-// How answers get into a session: as they were checked, in turn, and for no more than they need.
+// How answers are submitted: validated once, serialized, and at low cost.
 
 import { Memory, memoryStore } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
@@ -7,31 +7,31 @@ import { z } from 'zod'
 import { tool } from '../define/tool.ts'
 import { caller, chunksOf } from '../execute/agent/play.fixture.ts'
 import type { Answer, AnswerOptions } from './answer.ts'
-import { approve, begin, call, callsIn, counted, give, soundLog } from './people.fixture.ts'
+import { approve, call, callsIn, counted, sendResult, startRun, validLog } from './pendings.fixture.ts'
 import { codeOf, echo, gate, testRuntime } from './test-runtime.fixture.ts'
 
 const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
 const approval = (id: string, approved = true) => ({ kind: 'approval', id, approved }) as const
 
-/** A run that waits for the approvals of so many calls, `c0` and on. */
+/** A run that waits for approvals of `c0`, `c1` and so on. */
 async function crowd(count: number, options: object = {}) {
   const pay = counted('pay', true)
   const calls = Array.from({ length: count }, (_, n) => call('pay', `c${n}`, { n }))
   const { agent: own } = caller([pay.tool], calls)
-  const begun = await begin(own, options)
+  const begun = await startRun(own, options)
   expect((await begun.run.result()).status).toBe('paused')
   return { ...begun, own, ran: pay.ran }
 }
 
-/** What a run comes to that waits for nobody any more. */
+/** The result of a run without pendings. */
 async function ended({ run }: Awaited<ReturnType<typeof crowd>>) {
   let result = await run.result()
   while (result.status === 'paused') result = await run.result()
   return result
 }
 
-describe('a confirmation of all', () => {
-  test('of which nothing counted is refused: who said no is not told that they did', async () => {
+describe('a confirmation of all approvals', () => {
+  test('is rejected if no answer counted', async () => {
     const begun = await crowd(3)
     const { runtime, ran } = begun
     const confirm = (approved: boolean, guest: string) =>
@@ -42,7 +42,7 @@ describe('a confirmation of all', () => {
     expect(ran.sort()).toEqual([0, 1, 2])
   })
 
-  test('answers the rest where one is late, and is refused where all are', async () => {
+  test('answers the rest if one is late, and is rejected if all are', async () => {
     let now = 1_000_000
     const memory = new Memory({ clock: () => now })
     const store = () => memoryStore(undefined, memory)
@@ -54,7 +54,7 @@ describe('a confirmation of all', () => {
     })
     const pay = counted('pay', true)
     const { agent: own } = caller([brief, pay.tool], [call('brief', 'c1'), call('pay', 'c2', { n: 2 })])
-    const { runtime, run } = await begin(own, { store: store() })
+    const { runtime, run } = await startRun(own, { store: store() })
     await run.result()
     await runtime.close()
     now += 1000
@@ -69,7 +69,7 @@ describe('a confirmation of all', () => {
   })
 })
 
-test('as many answers and claims at once cost as many appends', async () => {
+test('concurrent answers and claims cost one append each', async () => {
   const memory = new Memory()
   const { runtime, own } = await crowd(40, { store: memoryStore(undefined, memory) })
   await runtime.close()
@@ -88,7 +88,7 @@ test('as many answers and claims at once cost as many appends', async () => {
 })
 
 describe('an answer', () => {
-  test('is kept as it was checked, whatever its getters say the next time', async () => {
+  test('is stored as it was validated, even if getters change', async () => {
     const city = tool({
       name: 'city',
       inputSchema: z.object({}),
@@ -96,7 +96,7 @@ describe('an answer', () => {
       client: true,
     })
     const { agent: own } = caller([city], [call('city', 'c1')])
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await run.result()
     let reads = 0
     const output = {
@@ -104,25 +104,25 @@ describe('an answer', () => {
         return reads++ === 0 ? 'Ulm' : { evil: reads }
       },
     }
-    await give(runtime, 'c1', output as unknown as Json)
+    await sendResult(runtime, 'c1', output as unknown as Json)
     expect((await run.result()).status).toBe('completed')
     expect((await callsIn(runtime))['c1']?.output).toEqual({ city: 'Ulm' })
     expect(reads).toBe(1)
   })
 
-  test('holds no holes', async () => {
+  test('rejects sparse arrays', async () => {
     const { agent: own } = caller([locate], [call('locate', 'c1')])
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await run.result()
     // biome-ignore lint/suspicious/noSparseArray: what is refused.
-    expect(await codeOf(give(runtime, 'c1', [, 1] as unknown as Json))).toBe('validation_failed')
+    expect(await codeOf(sendResult(runtime, 'c1', [, 1] as unknown as Json))).toBe('validation_failed')
     const odd = JSON.parse('{"__proto__":{"x":1},"a":null}') as Json
-    await give(runtime, 'c1', odd)
+    await sendResult(runtime, 'c1', odd)
     await run.result()
     expect(JSON.stringify((await callsIn(runtime))['c1']?.output)).toBe('{"__proto__":{"x":1},"a":null}')
   })
 
-  test('that is repeated is to the same input', async () => {
+  test('when repeated must have the same input', async () => {
     const begun = await crowd(1)
     const { runtime } = begun
     const first = await approve(runtime, 'c0', true, { input: { n: 0 } })
@@ -133,7 +133,7 @@ describe('an answer', () => {
     }
   })
 
-  test('that is repeated is known, though the id of its run begins with that of another', async () => {
+  test('when repeated is recognized if its run id is a prefix of another', async () => {
     const begun = await crowd(1)
     const { runtime, own } = begun
     await approve(runtime, 'c0')
@@ -146,7 +146,7 @@ describe('an answer', () => {
     expect(await runtime.answer('s', approval(id))).toEqual(first)
   })
 
-  test('to what was approved and still runs comes too late, also when the ticket has forgotten', async () => {
+  test('to an approved and running call is too late, also after the ticket has forgotten it', async () => {
     const held = gate()
     const slow = tool({
       name: 'slow',
@@ -157,7 +157,7 @@ describe('an answer', () => {
     const pay = counted('pay', true)
     const calls = Array.from({ length: 40 }, (_, n) => call('pay', `c${n}`, { n }))
     const { agent: own } = caller([slow, pay.tool], [call('slow', 'first'), ...calls])
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await run.result()
     await approve(runtime, 'first')
     for (const { id } of calls) await approve(runtime, id)
@@ -166,10 +166,10 @@ describe('an answer', () => {
     held.open()
     let result = await run.result()
     while (result.status === 'paused') result = await run.result()
-    expect(chunksOf(await soundLog(runtime), 'tool-approval-response')).toHaveLength(41)
+    expect(chunksOf(await validLog(runtime), 'tool-approval-response')).toHaveLength(41)
   })
 
-  test('to nothing reads nothing of a session in which nothing ever waited', async () => {
+  test('without a pending reads nothing of a session without settled pendings', async () => {
     const memory = new Memory()
     const driver = testRuntime({ store: memoryStore(undefined, memory), agents: [echo] })
     for (let n = 0; n < 3; n++) await (await driver.start({ session: 's', agent: echo, input: 'hi' })).result()
@@ -194,7 +194,7 @@ describe('an answer', () => {
     expect(batches).toBe(0)
   })
 
-  test('and a claim are none of a runtime that was closed', async () => {
+  test('and a claim are rejected by a closed runtime', async () => {
     const { runtime } = await crowd(1)
     await runtime.close()
     expect(await codeOf(approve(runtime, 'c0'))).toBe('runtime_closed')
@@ -202,7 +202,7 @@ describe('an answer', () => {
     expect(await codeOf(runtime.resume('s', 'r', { mode: 'with-confirmation', approved: true }))).toBe('runtime_closed')
   })
 
-  test('and a claim are checked for a principal that is named and not there', async () => {
+  test('and a claim reject principal: undefined', async () => {
     const { runtime } = await crowd(1)
     for (const principal of [undefined, null, 7]) {
       const options = { principal } as unknown as AnswerOptions
@@ -212,9 +212,9 @@ describe('an answer', () => {
   })
 })
 
-test('what is no claim is refused, whatever it is', async () => {
+test('rejects invalid claims', async () => {
   const { agent: own } = caller([locate], [call('locate', 'c1')])
-  const { runtime, run } = await begin(own)
+  const { runtime, run } = await startRun(own)
   await run.result()
   for (const forMs of [0, -1, 1.5, Number.NaN, '5', null, undefined, 10n, Symbol('x'), {}]) {
     expect(await codeOf(runtime.claim('s', 'c1', { forMs: forMs as number }))).toBe('validation_failed')

@@ -3,17 +3,17 @@ import { z } from 'zod'
 import { agent } from '../define/agent.ts'
 import { tool } from '../define/tool.ts'
 import { type ScriptedCall, scriptedModel } from '../model/scripted-model.ts'
-import { approve, ask, begin, call, counted, give, scripted, soundLog } from './people.fixture.ts'
+import { approve, call, counted, scripted, sendResult, startRun, subAgentCall, validLog } from './pendings.fixture.ts'
 import { echo, testRuntime } from './test-runtime.fixture.ts'
 
 const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
 const pay = () => call('pay', 'p1', { n: 1 })
 const where = () => call('locate', 'l1')
 const free = () => call('free', 'f1', { n: 1 })
-const child = () => ask('child', 'k1')
+const child = () => subAgentCall('child', 'k1')
 const wrong = () => call('pay', 'w1', { n: 'x' })
 
-/** How a run stands whose only step makes these calls. */
+/** The pause reason of a run whose only step makes these calls. */
 async function suspended(...calls: ScriptedCall[]) {
   const payer = scripted('child', [{ calls: [call('pay', 'c1', { n: 2 })] }, { text: 'ok' }], {
     tools: [counted('pay', true).tool],
@@ -22,11 +22,11 @@ async function suspended(...calls: ScriptedCall[]) {
     tools: [counted('pay', true).tool, counted('free').tool, locate],
     subAgents: [payer.agent],
   })
-  const begun = await begin(own.agent)
+  const begun = await startRun(own.agent)
   return { ...begun, result: await begun.run.result() }
 }
 
-describe('a paused run tells why', () => {
+describe('the reason of a pause', () => {
   test.each([
     ['an approval', [pay()], 'suspended_client_tool', ['p1']],
     ['a client', [where()], 'suspended_client_tool', ['l1']],
@@ -42,7 +42,7 @@ describe('a paused run tells why', () => {
     )
   })
 
-  test('only sub-agents wait, with what they wait for', async () => {
+  test('is awaiting children if only sub-agents wait', async () => {
     const { runtime, run, result } = await suspended(child(), free())
     expect(result.suspended).toMatchObject({
       kind: 'suspended_awaiting_children',
@@ -54,7 +54,7 @@ describe('a paused run tells why', () => {
     expect(await run.result()).toMatchObject({ status: 'completed' })
   })
 
-  test('a question', async () => {
+  test('is an interrupt', async () => {
     const runtime = testRuntime({ engine: false })
     const run = await runtime.start({ agent: echo, input: 'go', session: 's', runId: 'r' })
     const writer = await runtime.manager.createWriter('s', { runId: 'r', program: echo.program, agentType: 'echo' })
@@ -67,20 +67,20 @@ describe('a paused run tells why', () => {
     expect((await run.result()).suspended).toEqual({ kind: 'suspended_interrupt', interruptIds: ['i1', 'i2'] })
   })
 
-  test('as it stands in its latest step', async () => {
+  test('refers to the latest step', async () => {
     const own = agent({
       name: 'own',
       tools: [counted('pay', true).tool, locate],
       model: scriptedModel([{ calls: [pay()] }, { calls: [where(), pay()] }, { text: 'Done.' }]),
     })
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await run.result()
     await approve(runtime, 'p1')
     const { suspended, pendings } = await run.result()
-    // A call of the same id gets another in the session.
+    // A call with a used id gets another one.
     expect(suspended).toEqual({ kind: 'suspended_client_tool', toolCallIds: ['l1', 'p1-2'] })
     expect(pendings.map(({ id }) => id)).toEqual(['l1', 'r::p1-2'])
-    await give(runtime, 'l1')
+    await sendResult(runtime, 'l1')
     expect((await run.result()).suspended).toEqual({
       kind: 'suspended_step_partial',
       toolCallIds: ['p1-2'],
@@ -89,6 +89,6 @@ describe('a paused run tells why', () => {
     await approve(runtime, 'p1-2', false)
     const done = await run.result()
     expect([done.status, done.suspended, done.pendings]).toEqual(['completed', undefined, []])
-    await soundLog(runtime)
+    await validLog(runtime)
   })
 })

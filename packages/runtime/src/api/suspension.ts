@@ -1,10 +1,10 @@
-// What a paused run waits for, in one word and in full.
+// Why a paused run waits.
 
 import { messageIdOf, type Pending, type View } from '@millrace/protocol'
 import { positionOf } from '../execute/agent-position.ts'
 import { checkpointId } from '../execute/program-execution.ts'
 
-/** A sub-agent that waits, and what for; what those wait for that work for it counts too. */
+/** A waiting sub-agent with its pendings, including those of its own sub-agents. */
 export interface WaitingChild {
   readonly agentId: string
   readonly agentType: string
@@ -13,8 +13,9 @@ export interface WaitingChild {
 }
 
 /**
- * Why a run is paused. Of an agent: all calls of the root agent's step wait for people or clients; some of them do, and others are done or wait for sub-agents; or
- * only sub-agents wait. Of a workflow: calls of its models wait, or questions, or sub-agents; or several of these, in whichever nodes.
+ * Why a run is paused. For an agent: all calls of its step wait for people or clients; or some do, and others are done
+ * or wait for sub-agents; or only sub-agents wait. For a workflow: calls of its models, interrupts or sub-agents wait,
+ * or several of these, in any node.
  */
 export type PauseReason =
   | { readonly kind: 'suspended_client_tool'; readonly toolCallIds: readonly string[] }
@@ -28,19 +29,22 @@ export type PauseReason =
       readonly children: readonly WaitingChild[]
     }
 
-/** Why a run is paused, told from the view. */
+/** The pause reason of a run, from the view. */
 export function suspensionOf(view: View, runId: string): PauseReason {
   const own = view.pendings.filter(pending => agentOf(view, pending) === runId)
   const waiting = own.flatMap(pending => (pending.kind === 'interrupt' ? [] : pending.part.toolCallId))
   const toolCallIds = [...new Set(waiting)]
   const interruptIds = own.flatMap(({ kind, id }) => (kind === 'interrupt' ? id : []))
   const isWorkflow = view.runs.find(run => run.runId === runId)?.program?.startsWith('workflow:') === true
-  // The steps of a workflow's models stand side by side in its message: none of them is the last.
-  return (isWorkflow ? undefined : stepOf(view, runId, toolCallIds)) ?? oneOf(toolCallIds, interruptIds, view, runId)
+  // The steps of a workflow's models are parallel, so there is no last step.
+  return (
+    (isWorkflow ? undefined : stepReason(view, runId, toolCallIds)) ??
+    waitingReason(toolCallIds, interruptIds, view, runId)
+  )
 }
 
-/** How the step of an agent stands, where calls of it wait. */
-function stepOf({ messages }: View, runId: string, waiting: readonly string[]): PauseReason | undefined {
+/** The pause reason of an agent whose calls wait. */
+function stepReason({ messages }: View, runId: string, waiting: readonly string[]): PauseReason | undefined {
   if (waiting.length === 0) return undefined
   const { calls, open, steps } = positionOf(messages.find(({ id }) => id === messageIdOf(runId, runId)))
   if (waiting.length === calls.length) return { kind: 'suspended_client_tool', toolCallIds: waiting }
@@ -48,7 +52,7 @@ function stepOf({ messages }: View, runId: string, waiting: readonly string[]): 
   return { kind: 'suspended_step_partial', toolCallIds: open.map(({ toolCallId }) => toolCallId), stepId }
 }
 
-function oneOf(
+function waitingReason(
   toolCallIds: readonly string[],
   interruptIds: readonly string[],
   view: View,

@@ -1,4 +1,4 @@
-// A runtime over a store in memory, with models that wait where a test wants them to.
+// A runtime with a store in memory, and models that wait for a test.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ import type { RuntimeOptions } from './runtime-options.ts'
 
 export const quiet: Logger = { warn() {}, error() {} }
 
-/** Something that a test lets happen. */
+/** A promise that a test resolves. */
 export interface Gate {
   readonly opened: Promise<void>
   open(): void
@@ -28,7 +28,7 @@ export function gate(): Gate {
   return { opened: promise, open: resolve }
 }
 
-/** A runtime that is closed when the test is over. */
+/** A runtime that is closed after the test. */
 export function testRuntime(options: Partial<RuntimeOptions> = {}): Runtime {
   const runtime = createRuntime({
     store: memoryStore(),
@@ -41,13 +41,13 @@ export function testRuntime(options: Partial<RuntimeOptions> = {}): Runtime {
   return runtime
 }
 
-/** An agent that answers with the words it is asked with, and how many answers came before. */
+/** An agent that answers with its input and the number of earlier answers. */
 export const echo: Agent<'echo'> = agent({
   name: 'echo',
   model: scriptedModel(({ lastText, answers }) => ({ text: `${answers}: ${lastText}` })),
 }) as Agent<'echo'>
 
-/** An agent that says some words, waits for the gate, and says the others; `heard` is called with what it is sent. */
+/** An agent that streams text, waits for the gate, and streams the rest. The callback gets each prompt. */
 export function patient({ opened }: Gate, modelCalls: (prompt: string) => void = () => {}): Agent<'patient'> {
   const model: LanguageModelV4 = {
     specificationVersion: 'v4',
@@ -85,13 +85,13 @@ async function* partsOf(opened: Promise<void>): AsyncGenerator<LanguageModelV4St
   yield { type: 'finish', usage: { inputTokens, outputTokens }, finishReason: { unified: 'stop', raw: undefined } }
 }
 
-/** Waits until a run has said something, and gives that. */
+/** Waits for a chunk of a run and returns its entry. */
 export async function until<T extends Chunk['type']>(run: Run, type: T): Promise<Entry & { cursor: string }> {
   for await (const entry of run.stream()) if (entry.chunk.type === type) return entry
   throw new Error(`run ${run.runId} never said ${type}`)
 }
 
-/** All that a session's log holds. */
+/** All entries of a session. */
 export async function logOf(runtime: Runtime, sessionId: string): Promise<Entry[]> {
   const { head = 0, floor = 0 } = (await runtime.manager.getInfo(sessionId)) ?? {}
   return runtime.manager.entries(sessionId, floor, head)
@@ -106,14 +106,14 @@ export async function textsOf(runtime: Runtime, sessionId: string): Promise<stri
   return view.messages.map(({ parts }) => parts.map(part => ('text' in part ? part.text : '')).join(''))
 }
 
-/** The code of what something fails with; `none` where it does not. */
+/** The code of an error; `none` if there is none. */
 export const codeOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
     () => 'none',
     error => (MillraceError.isInstance(error) ? error.code : `not typed: ${error}`),
   )
 
-/** A store that counts who watches it. */
+/** A store that counts its watches. */
 export function countedStore(store: LogStore = memoryStore()): { store: LogStore; watches: () => number } {
   let watches = 0
   const counted = new Proxy(store, {
@@ -134,7 +134,7 @@ export function countedStore(store: LogStore = memoryStore()): { store: LogStore
   return { store: counted, watches: () => watches }
 }
 
-/** Handles of one store in a file, as several processes would have them; gone when the test is over. */
+/** Several handles of one SQLite file, removed after the test. */
 export async function sqliteStores(count: number): Promise<LogStore[]> {
   const folder = mkdtempSync(join(tmpdir(), 'millrace-'))
   const url = `sqlite:${join(folder, 'logs.db')}`

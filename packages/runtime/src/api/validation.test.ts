@@ -9,13 +9,13 @@ const all = async (stream: RunStream) => {
   for await (const _ of stream);
 }
 
-/** What a caller may say that no types have looked at. */
+/** Calls without compile-time types. */
 type Loose = Record<'start' | 'resume' | 'retry' | 'edit' | 'fork' | 'stop' | 'run', (...given: unknown[]) => unknown>
 
 const cyclic: { self?: unknown } = {}
 cyclic.self = cyclic
 
-describe('what is thrown at who asks is typed', () => {
+describe('throws typed errors', () => {
   const asked = { agent: echo, input: 'x', session: 's', whenBusy: 'queue' }
   const wrong: readonly [string, (runtime: Loose) => unknown][] = [
     ['nothing', runtime => runtime.start()],
@@ -76,7 +76,7 @@ describe('what is thrown at who asks is typed', () => {
     expect(await codeOf(runtime.view('new'))).toBe('session_unknown')
   })
 
-  test('also by what reads a run, from wherever it is read', async () => {
+  test('also when reading a run', async () => {
     const runtime = await prepared()
     const run = runtime.run('s', 'r')
     for (const after of ['zzz', '', 1e9, -1, 1.5, Number.NaN, {}, true]) {
@@ -96,7 +96,7 @@ describe('what is thrown at who asks is typed', () => {
     expect(await codeOf(run.result())).toBe('none')
   })
 
-  test('where the store is out of reach: later it may be in reach', async () => {
+  test('retryable if the store is unavailable', async () => {
     const store = memoryStore()
     const runtime = testRuntime({ store, engine: false, log: { patienceMs: 0 } })
     const run = await runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r' })

@@ -2,14 +2,17 @@ import type { Engine, InProcessOptions } from '../drive/engine.ts'
 import { createRuntime, type Runtime } from './runtime.ts'
 import type { RuntimeOptions } from './runtime-options.ts'
 
-/** A process that only drives: it stays alive until it is stopped. */
+/** A process that only drives runs. It stays alive until it is stopped. */
 export interface Worker {
   readonly runtime: Runtime
-  /** Hands over what is driven here. */
+  /** Hands over all runs. */
   stop(): Promise<void>
 }
 
-/** Drives what others ask for, on the same store. */
+/**
+ * Creates a runtime that drives the runs of a store and keeps the process alive.
+ * @throws {ValidationError} if an option is invalid.
+ */
 export function createWorker(
   options: Omit<RuntimeOptions, 'engine'> & { readonly engine?: Engine | InProcessOptions },
 ): Worker {

@@ -1,4 +1,4 @@
-// Runs of workflows, as those see them who ask for them, wait for them, answer and observe.
+// Runs of workflows from the outside: start, wait, answer and observe.
 
 import { memoryStore } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
@@ -8,13 +8,13 @@ import { agent } from '../define/agent.ts'
 import type { NodeContext } from '../define/node.ts'
 import { tool } from '../define/tool.ts'
 import { workflow } from '../define/workflow.ts'
-import { Ear } from '../drive/observing.fixture.ts'
+import { RecordingObserver } from '../drive/observer.fixture.ts'
 import { useInterrupt } from '../execute/hooks/use-interrupt.ts'
 import { useReason } from '../execute/hooks/use-reason.ts'
 import { useWorkflowState } from '../execute/hooks/use-state.ts'
 import { Play, publicOf, sequence, single, textInterrupt } from '../execute/workflow/play.fixture.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
-import { approve, ask, call, counted, give, scripted, soundLog } from './people.fixture.ts'
+import { approve, call, counted, scripted, sendResult, subAgentCall, validLog } from './pendings.fixture.ts'
 import type { Runtime } from './runtime.ts'
 import type { PauseReason } from './suspension.ts'
 import { codeOf, echo, testRuntime, typesOf } from './test-runtime.fixture.ts'
@@ -22,7 +22,7 @@ import { codeOf, echo, testRuntime, typesOf } from './test-runtime.fixture.ts'
 const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
 const question = (id: string) => useInterrupt(textInterrupt(`${id}?`, { id }))
 
-/** A model's work that makes calls before it is done. */
+/** A model that makes calls before it answers. */
 const reason = (id: string, ...calls: ReturnType<typeof call>[]) =>
   useReason({
     id,
@@ -31,7 +31,7 @@ const reason = (id: string, ...calls: ReturnType<typeof call>[]) =>
     tools: [counted('pay', true).tool, counted('free').tool, locate],
   })
 
-/** Why a run of one node waits that does these things side by side. */
+/** The pause reason of a run with one node that does these things in parallel. */
 async function suspended(...things: (() => Promise<unknown>)[]): Promise<PauseReason | undefined> {
   const play = await Play.of(single({ run: async () => void (await Promise.all(things.map(thing => thing()))) }))
   const { status, suspended: why, pendings } = await play.result()
@@ -43,8 +43,8 @@ async function suspended(...things: (() => Promise<unknown>)[]): Promise<PauseRe
 
 const interrupts = (...ids: string[]) => ids.map(id => `r::1.node.1/useInterrupt:${id}.1`)
 
-describe('a paused run of a workflow tells why', () => {
-  test('questions', async () => {
+describe('the pause reason of a workflow', () => {
+  test('is an interrupt', async () => {
     expect(
       await suspended(
         () => question('a'),
@@ -53,7 +53,7 @@ describe('a paused run of a workflow tells why', () => {
     ).toEqual({ kind: 'suspended_interrupt', interruptIds: interrupts('a', 'b') })
   })
 
-  test('calls of models, whichever of them began last', async () => {
+  test("is a model's calls, whichever model started last", async () => {
     expect(
       await suspended(
         () => reason('a', call('pay', 'p1', { n: 1 })),
@@ -62,22 +62,22 @@ describe('a paused run of a workflow tells why', () => {
     ).toEqual({ kind: 'suspended_client_tool', toolCallIds: expect.toSatisfy(ids => ids.sort().join() === 'l1,p1') })
   })
 
-  test('both at once', async () => {
+  test('is mixed', async () => {
     expect(
       await suspended(
         () => reason('a', call('pay', 'p1', { n: 1 })),
         () => question('b'),
-        // One that is done is none of the reasons.
+        // A finished call is not a reason.
         () => reason('c', call('free', 'f1', { n: 1 })),
       ),
     ).toEqual({ kind: 'suspended_mixed', toolCallIds: ['p1'], interruptIds: interrupts('b'), children: [] })
   })
 
-  test('those who work for an agent that is a node', async () => {
+  test('is the sub-agents of an agent node', async () => {
     const child = scripted('child', [{ calls: [call('pay', 'c1', { n: 2 })] }, { text: 'ok' }], {
       tools: [counted('pay', true).tool],
     })
-    const parent = scripted('parent', [{ calls: [ask('child', 'k1')] }, { text: 'Done.' }], {
+    const parent = scripted('parent', [{ calls: [subAgentCall('child', 'k1')] }, { text: 'Done.' }], {
       subAgents: [child.agent],
     })
     const play = await Play.of(single({ agent: parent.agent } as never))
@@ -90,7 +90,7 @@ describe('a paused run of a workflow tells why', () => {
     await play.log()
   })
 
-  test('as it stands now, in whichever node', async () => {
+  test('reflects the current state, in any node', async () => {
     const play = await Play.of(
       sequence({
         one: async () => void (await Promise.all([reason('a', call('pay', 'p1', { n: 1 })), question('q')])),
@@ -102,9 +102,9 @@ describe('a paused run of a workflow tells why', () => {
     expect((await play.result()).suspended).toEqual({ kind: 'suspended_client_tool', toolCallIds: ['p1'] })
     await play.restart()
     await approve(play.runtime, 'p1')
-    // The call that was approved is in the same message, and waits for nobody.
+    // The approved call is in the same message and does not wait.
     expect((await play.result()).suspended).toEqual({ kind: 'suspended_client_tool', toolCallIds: ['l1'] })
-    await give(play.runtime, 'l1')
+    await sendResult(play.runtime, 'l1')
     const done = await play.result()
     expect([done.status, done.suspended, done.pendings, done.text]).toEqual([
       'completed',
@@ -138,7 +138,7 @@ describe('the output of a workflow', () => {
     ],
   })
 
-  test('is what its last node gave, said once, with its end', async () => {
+  test('is the data of its last node, written once with the end', async () => {
     const runtime = testRuntime({ workflows: [count] })
     const run = await runtime.start({ workflow: count, input: 'one two three', session: 's' })
     const { status, output } = await run.result()
@@ -151,7 +151,7 @@ describe('the output of a workflow', () => {
     expect((await runtime.view('s')).view.output).toEqual({ words: 3 })
   })
 
-  test('is known to who did not ask for the run, and while it is the latest also where the log was trimmed', async () => {
+  test('is available to other processes, and for the latest run also after trimming', async () => {
     const runtime = testRuntime({ agents: [echo], workflows: [count] })
     const run = await runtime.start({ workflow: count, input: 'one two', session: 's' })
     const before = await run.result()
@@ -163,7 +163,7 @@ describe('the output of a workflow', () => {
     expect(await runtime.run('s', run.runId).result()).toMatchObject({ status: 'completed', output: undefined })
   })
 
-  test('is none of a run that failed or was stopped', async () => {
+  test('is absent if the run failed or was stopped', async () => {
     const failing = await Play.of(sequence({ one: () => ({ data: 1 }), two: () => Promise.reject(new Error('no')) }))
     expect(await failing.result()).toMatchObject({
       status: 'failed',
@@ -178,9 +178,9 @@ describe('the output of a workflow', () => {
   })
 })
 
-test('a workflow that works for an agent waits as one of those who do', async () => {
+test('a workflow that runs for an agent waits as a sub-agent', async () => {
   const own = single(async () => ({ data: await question('a') }))
-  const model = scriptedModel([{ calls: [ask('own', 'k1')] }, { text: 'Done.' }])
+  const model = scriptedModel([{ calls: [subAgentCall('own', 'k1')] }, { text: 'Done.' }])
   const parent = agent({ name: 'parent', model, subAgents: [own] })
   const runtime = testRuntime({ agents: [parent], workflows: [own] })
   const run = await runtime.start({ agent: parent, input: 'go', session: 's', runId: 'r' })
@@ -193,7 +193,7 @@ test('a workflow that works for an agent waits as one of those who do', async ()
   expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
 })
 
-test('a form is checked where it is answered, by a process that has no workflow', async () => {
+test('a form response is validated by a process without the workflow', async () => {
   const responseSchema = z.object({ tone: z.string().regex(/^[a-z]+-[a-z]+$/), lines: z.number().int().max(9) })
   const own = single(async () => ({ data: await useInterrupt({ request: { kind: 'form' }, responseSchema, id: 'f' }) }))
   const store = memoryStore()
@@ -209,13 +209,17 @@ test('a form is checked where it is answered, by a process that has no workflow'
   expect(await play.result()).toMatchObject({ output: { tone: 'very-dry', lines: 3 } })
 })
 
-test('what a client gives is checked where its tool is known: that of an agent that is a node, and of those who work for it', async () => {
+test('client results are validated for agent nodes and their sub-agents', async () => {
   const where = tool({ name: 'where', inputSchema: z.object({}), client: true, outputSchema: z.string() })
   const child = scripted('child', [{ calls: [call('where', 'w2')] }, { text: 'ok' }], { tools: [where] })
-  const parent = scripted('parent', [{ calls: [call('where', 'w1'), ask('child', 'k1')] }, { text: 'Done.' }], {
-    tools: [where],
-    subAgents: [child.agent],
-  })
+  const parent = scripted(
+    'parent',
+    [{ calls: [call('where', 'w1'), subAgentCall('child', 'k1')] }, { text: 'Done.' }],
+    {
+      tools: [where],
+      subAgents: [child.agent],
+    },
+  )
   const anything = tool({ name: 'where', inputSchema: z.object({}), client: true })
   const model = scriptedModel([{ calls: [call('where', 'w3')] }, { text: 'ok' }])
   const play = await Play.of(
@@ -226,24 +230,24 @@ test('what a client gives is checked where its tool is known: that of an agent t
   )
   await play.result()
   for (const id of ['w1', 'w2']) {
-    expect(await codeOf(give(play.runtime, id, 7))).toBe('answer_invalid')
-    await give(play.runtime, id, 'Ulm')
+    expect(await codeOf(sendResult(play.runtime, id, 7))).toBe('answer_invalid')
+    await sendResult(play.runtime, id, 'Ulm')
   }
   expect((await play.result()).pendings.map(({ id }) => id)).toEqual(['w3'])
-  await give(play.runtime, 'w3', 7)
+  await sendResult(play.runtime, 'w3', 7)
   expect(await play.result()).toMatchObject({ status: 'completed' })
 })
 
-test('a form that nobody could answer is not asked', async () => {
+test('rejects a form that cannot be answered', async () => {
   const schema = { allOf: [{ $ref: '#' }] }
   const play = await Play.of(single(async () => void (await useInterrupt({ request: { kind: 'form', schema } }))))
   expect(await play.result()).toMatchObject({ status: 'failed', error: { code: 'validation_failed' } })
   expect(typesOf(await play.log())).not.toContain('interrupt')
 })
 
-describe('what a run of a workflow does', () => {
-  test('is told to observers: what it waits for, and how it ended', async () => {
-    const ear = new Ear()
+describe('the state of a workflow run', () => {
+  test('is reported to observers: pendings and end', async () => {
+    const ear = new RecordingObserver()
     const own = single(async () => void (await Promise.all([question('a'), reason('b', call('pay', 'p1', { n: 1 }))])))
     const play = await Play.of(own, { options: { observers: [ear] } })
     await play.result()
@@ -267,7 +271,7 @@ describe('what a run of a workflow does', () => {
     expect(ear.finished).toMatchObject([{ status: 'completed', program: 'workflow:own@1' }])
   })
 
-  test('is shown by the line about its node, by the ticket and by the status; nothing private is', async () => {
+  test('is visible by node status, ticket and session status, without private data', async () => {
     const own = sequence({
       secret: () => ({ data: { password: 'hush' } }),
       wait: { title: 'Waiting for Ann', run: async () => void (await question('a')) },
@@ -304,10 +308,10 @@ describe('a turn of a workflow', () => {
   const respond = (runtime: Runtime, runId: string, response: string) =>
     runtime.answer('s', { kind: 'interrupt', id: `${runId}::${tone}`, response })
 
-  test('is done again from its start, with fresh state, and what it had asked is not asked any more', async () => {
+  test('is repeated from its start with fresh state, and its interrupt is settled', async () => {
     const play = await Play.of(greet())
     await play.result()
-    // While it waits: the one that is open is stopped.
+    // The waiting run is stopped.
     const again = await play.runtime.retry('s', 'r', { runId: 'again' })
     await again.result()
     expect(await codeOf(respond(play.runtime, 'r', 'late'))).toBe('answer_already_settled')
@@ -322,7 +326,7 @@ describe('a turn of a workflow', () => {
     await play.log()
   })
 
-  test('is ended in a fork, which asks nobody; there it begins anew', async () => {
+  test('is ended in a fork, and can be restarted there', async () => {
     const play = await Play.of(greet())
     await play.result()
     await play.runtime.fork('s', { session: 'fork' })
@@ -335,10 +339,10 @@ describe('a turn of a workflow', () => {
     expect((await other.result()).pendings.map(pending => pending.id)).toEqual([id])
     await play.runtime.answer('fork', { kind: 'interrupt', id, response: 'wet' })
     expect(await other.result()).toMatchObject({ status: 'completed', output: 'wet Hi. 0' })
-    await soundLog(play.runtime, 'fork')
+    await validLog(play.runtime, 'fork')
   })
 
-  test('goes on by a confirmation, which answers its approvals and none of its questions', async () => {
+  test('continues with a confirmation of its approvals, but not of its interrupts', async () => {
     const things = () => Promise.all([question('a'), reason('b', call('pay', 'p1', { n: 1 }))])
     const play = await Play.of(single(async () => ({ data: (await things())[0] })))
     await play.result()

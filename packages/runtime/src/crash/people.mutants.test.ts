@@ -49,10 +49,10 @@ vi.mock('../drive/pause.ts', async load => {
 })
 vi.mock('../api/answer.ts', async load => {
   const own = await load<typeof answer>()
-  const mustBeOfKind: typeof own.mustBeOfKind = (...call) =>
-    now.mutant?.takes === 'any kind' ? undefined : own.mustBeOfKind(...call)
-  const mustFit: typeof own.mustFit = async (...call) =>
-    now.mutant?.takes === 'any input' ? undefined : own.mustFit(...call)
+  const mustBeOfKind: typeof own.checkKind = (...call) =>
+    now.mutant?.takes === 'any kind' ? undefined : own.checkKind(...call)
+  const mustFit: typeof own.checkFits = async (...call) =>
+    now.mutant?.takes === 'any input' ? undefined : own.checkFits(...call)
   return { ...own, mustBeOfKind, mustFit }
 })
 

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { type Agent, agent, scriptedModel } from '../index.ts'
-import type { Ticking } from './clock.fixture.ts'
+import type { ProcessTimers } from './clock.fixture.ts'
 import { expectOneEnd, LEASE_MS, textOf, VirtualCluster } from './virtual-processes.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r1'
 
-const version = (of: string) => (timers: Ticking) => [
+const version = (of: string) => (timers: ProcessTimers) => [
   agent({
     name: 'clerk',
     version: of,
@@ -17,7 +17,7 @@ const version = (of: string) => (timers: Ticking) => [
 const BLOCKED = {
   status: 'blocked',
   program: 'agent:clerk@1',
-  reason: expect.stringContaining('start a worker that has agent:clerk@1'),
+  reason: expect.stringContaining('start a worker with agent:clerk@1'),
 }
 
 function setUp() {
@@ -34,14 +34,14 @@ function setUp() {
   return { stage, server, start }
 }
 
-test('a request whose program nobody has shows as blocked, can be taken back, and goes on when a worker with the program comes', async () => {
+test('a request without a matching program is blocked, can be cancelled, and runs when a worker has the program', async () => {
   const { stage, server, start } = setUp()
   await start()
   const other = stage.process(version('2'))
   expect(await server.runtime.status(SESSION)).toEqual({ status: 'waiting' })
   await stage.clock.advance(2500)
   expect(await server.runtime.status(SESSION)).toEqual(BLOCKED)
-  expect(other.wire.watches).toBe(0)
+  expect(other.connection.watches).toBe(0)
   await start({ runId: 'r2', whenBusy: 'queue' })
   expect(await server.runtime.stop(SESSION, 'r2')).toBe(true)
   stage.process(version('1'))
@@ -51,7 +51,7 @@ test('a request whose program nobody has shows as blocked, can be taken back, an
   expect((await stage.view(SESSION)).runs).toHaveLength(1)
 })
 
-test('a deploy in which nobody can drive the waiting program: the run is blocked, and goes on where it was when its program comes back', async () => {
+test('a deploy without the program blocks a waiting run, which continues when the program is back', async () => {
   const { stage, server, start } = setUp()
   await start()
   const owner = stage.process(version('1'))
@@ -63,13 +63,13 @@ test('a deploy in which nobody can drive the waiting program: the run is blocked
   const { head } = (await stage.manager.getInfo(SESSION)) ?? {}
   await stage.clock.advance(60_000)
   expect((await stage.manager.getInfo(SESSION))?.head).toBe(head)
-  expect(deployed.said).toEqual([])
+  expect(deployed.logged).toEqual([])
   stage.process(version('1'))
   expect(await stage.ended(SESSION, RUN)).toBe('completed')
   expect(textOf(await stage.view(SESSION), RUN)).toBe('I am 1 now')
 })
 
-test('a blocked run is ended by any driver when it is asked to stop, with what was shown, and what waited behind it goes on', async () => {
+test('any driver stops a blocked run, keeps its content, and the next request runs', async () => {
   const { stage, server, start } = setUp()
   await start()
   const owner = stage.process(version('1'))
@@ -85,10 +85,10 @@ test('a blocked run is ended by any driver when it is asked to stop, with what w
   const view = await stage.view(SESSION)
   expect(textOf(view, RUN)).toBe('I')
   expect(textOf(view, 'r2')).toBe('I am 2 now')
-  expect(deployed.said).toEqual([])
+  expect(deployed.logged).toEqual([])
 })
 
-test('a blocked run whose stop is taken back just as somebody comes to end it stays as it is', async () => {
+test('a blocked run stays unchanged if its stop is withdrawn just before it ends', async () => {
   for (let n = 1; n <= 12; n++) {
     const { stage, server, start } = setUp()
     await start()
@@ -105,7 +105,7 @@ test('a blocked run whose stop is taken back just as somebody comes to end it st
     })
     const deployed = stage.process(version('2'))
     let calls = 0
-    deployed.wire.before = async () => {
+    deployed.connection.before = async () => {
       if (++calls === n) await server.runtime.stop(SESSION, 'r2')
     }
     await stage.clock.advance(2000)
@@ -113,13 +113,13 @@ test('a blocked run whose stop is taken back just as somebody comes to end it st
     if (ticket?.run === null) expect(ticket.last).toEqual({ runId: RUN, status: 'interrupted' })
     else expect(ticket?.run?.runId).toBe(RUN)
     expect(textOf(await stage.view(SESSION), RUN)).toBe('I')
-    expect(deployed.said).toEqual([])
+    expect(deployed.logged).toEqual([])
     stage.process(version('1'))
     if (ticket?.run) expect(await stage.ended(SESSION, RUN)).toBe('completed')
   }
 })
 
-test('a process that can drive nothing still ends what is to stop', async () => {
+test('a process without programs stops runs', async () => {
   const { stage, server, start } = setUp()
   await start()
   const owner = stage.process(version('1'))

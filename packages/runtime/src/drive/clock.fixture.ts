@@ -1,28 +1,28 @@
 import type { Timers } from '@millrace/log'
 
-/** Lets everything happen that needs no time: all promises that can settle have, when it resolves. */
+/** Resolves when all promises that can settle without time passing have settled. */
 export const settled = (): Promise<void> => new Promise(resolve => setImmediate(resolve))
 
-interface Alarm {
+interface VirtualTimer {
   readonly at: number
-  readonly of: Ticking
+  readonly of: ProcessTimers
   readonly isIdle: boolean
   readonly call: () => void
 }
 
-/** Time that stands still until a test moves it: one for all processes, each with timers of its own. */
+/** Virtual time for all processes, each with its own timers. */
 export class Clock {
   #now = 1_000_000
-  readonly alarms = new Set<Alarm>()
+  readonly alarms = new Set<VirtualTimer>()
 
   readonly now = (): number => this.#now
 
   /** The timers of one process. */
-  timers(): Ticking {
-    return new Ticking(this)
+  timers(): ProcessTimers {
+    return new ProcessTimers(this)
   }
 
-  /** Moves on, by one alarm after the other, each with all that follows from it. */
+  /** Advances time, timer by timer, with all effects of each. */
   async advance(ms: number): Promise<void> {
     const to = this.#now + ms
     await settled()
@@ -30,7 +30,7 @@ export class Clock {
     this.#now = to
   }
 
-  /** Moves on, alarm by alarm, until something has happened; throws where it does not. */
+  /** Advances time, timer by timer, until a promise settles. @throws if it does not. */
   async until<T>(promise: Promise<T>, withinMs = 600_000): Promise<T> {
     let isDone = false
     const done = () => {
@@ -47,7 +47,7 @@ export class Clock {
   }
 
   async #next(to: number): Promise<boolean> {
-    let next: Alarm | undefined
+    let next: VirtualTimer | undefined
     for (const alarm of this.alarms) {
       if (alarm.at <= to && !alarm.of.isFrozen && (next === undefined || alarm.at < next.at)) next = alarm
     }
@@ -60,12 +60,12 @@ export class Clock {
   }
 }
 
-/** The timers of one process, which may stand still for a while, or for ever. */
-export class Ticking implements Timers {
+/** The timers of one process, which may be frozen. */
+export class ProcessTimers implements Timers {
   readonly #clock: Clock
-  /** While it is, no alarm goes off. */
+  /** While frozen, no timer fires. */
   isFrozen = false
-  /** How far its clock is behind that of the others, or ahead of it. */
+  /** Offset of its clock to the others, in ms. */
   behindMs = 0
 
   constructor(clock: Clock) {
@@ -82,8 +82,8 @@ export class Ticking implements Timers {
     return () => this.#clock.alarms.delete(alarm)
   }
 
-  /** The alarms that are set. */
-  get alarms(): readonly Alarm[] {
+  /** Pending timers. */
+  get alarms(): readonly VirtualTimer[] {
     return [...this.#clock.alarms].filter(({ of }) => of === this)
   }
 }

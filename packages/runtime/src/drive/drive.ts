@@ -1,4 +1,4 @@
-// One run in the hands of one writer: begun or taken over, worked on, ended or handed over.
+// One drive of a run by one writer: it starts or takes over the run, executes it, and ends it or hands it over.
 
 import { LogError, type StreamManager, type Ticket, type Timers, type Writer } from '@millrace/log'
 import { type BatchLike, mustStop, stopStatus } from '@millrace/log/internal'
@@ -31,42 +31,41 @@ import { canPause, pauseOf } from './pause.ts'
 
 export interface DriveSettings {
   readonly manager: StreamManager
-  /** By all names that runs have of them. */
+  /** Programs by `name@version`, including versions that workflows migrate. */
   readonly programs: ReadonlyMap<string, Program>
   readonly timers: Timers
   readonly logger: Logger
   readonly backoff: Backoff
   readonly telemetry: Telemetry
   readonly notices: Notices
-  /** How often a run may be taken over without getting any further. */
+  /** Maximum number of takeovers of a run without progress. */
   readonly maxTakeovers: number
-  /** Adds what must not be kept, each time a run is taken up. */
+  /** Adds values that must not be stored, at each drive of a run. */
   readonly resolveContext:
     | ((context: Json | undefined, run: { readonly sessionId: string; readonly runId: string }) => unknown)
     | undefined
 }
 
-/** What one drive has beside what all have. */
+/** Options of one drive. */
 export interface DriveOptions {
   readonly writer: Writer
   readonly program: string
-  /** Whose the session is. */
+  /** Owner of the session. */
   readonly principal: string | null
-  /** None where the run was taken only to be stopped. */
+  /** Undefined if the run was claimed only to be stopped. */
   readonly definition: Program | undefined
   readonly snapshots: Snapshots
   readonly clock: StoreClock
-  /** Aborted where the run is to be handed over at its next commit. */
+  /** Aborted when the run is to be handed over at its next commit. */
   readonly handover: AbortSignal
 }
 
-/** Why the work on a run ends before its end: it was asked to stop. */
+/** Abort reason of a stopped run. */
 const STOPPED = Symbol('stopped')
 
-/** What of a log's trouble says nothing about the run: whoever reaches the log goes on with it. */
-const NOT_THE_RUN = new Set(['unavailable', 'fenced', 'regressed', 'absent', 'closed', 'truncated'])
+/** Errors of the log that do not fail the run: another driver continues it. */
+const RECOVERABLE_LOG_ERRORS = new Set(['unavailable', 'fenced', 'regressed', 'absent', 'closed', 'truncated'])
 
-/** Runs the agents and workflows of all runs. */
 const executor: Executor = { runAgent: runAgent, runWorkflow: runWorkflow }
 
 export class Drive {
@@ -76,11 +75,11 @@ export class Drive {
   readonly #runId: string
   readonly #controller = new AbortController()
   readonly #ticketChanged = new Signal()
-  readonly #told: RunTelemetry
+  readonly #telemetry: RunTelemetry
   #work: ProgramExecution | undefined
   #session: Session | undefined
-  /** How far the latest snapshot reaches, as far as this drive knows. */
-  #kept = 0
+  /** Sequence of the latest known snapshot. */
+  #snapshotSequence = 0
 
   constructor(settings: DriveSettings, options: DriveOptions) {
     this.#settings = settings
@@ -88,29 +87,32 @@ export class Drive {
     this.#writer = options.writer
     this.#runId = options.writer.main.origin.runId
     const agent = options.definition?.kind === 'agent' ? options.definition : undefined
-    this.#told = settings.telemetry.drive({ ...options, agent, clock: options.clock.now })
+    this.#telemetry = settings.telemetry.drive({ ...options, agent, clock: options.clock.now })
   }
 
-  /** Works until the run ends; whether to look for what is due next: false where another is to go on with this run. */
+  /**
+   * Drives the run until it ends. Returns whether to look for the next one; false if another process is to continue
+   * this run.
+   */
   async run(): Promise<boolean> {
     const { signal } = this.#writer
     const abort = () => this.abandon(signal.reason)
     signal.addEventListener('abort', abort)
     if (signal.aborted) abort()
     try {
-      return await this.#told.agent.within(() => this.#run())
+      return await this.#telemetry.agent.within(() => this.#run())
     } catch (error) {
-      this.#told.lose(error)
+      this.#telemetry.lose(error)
       throw error
     } finally {
       signal.removeEventListener('abort', abort)
-      // What still works for this run works for nobody.
-      this.#controller.abort(new LogError('closed', 'the run is not driven here any more'))
-      this.#told.end(this.#session?.run(this.#runId)?.startedAt)
+      // Stops the remaining work of this drive.
+      this.#controller.abort(new LogError('closed', 'the drive has ended'))
+      this.#telemetry.end(this.#session?.run(this.#runId)?.startedAt)
     }
   }
 
-  /** Lets go at once: whoever goes on tries again what is under way. */
+  /** Aborts now. The next driver retries the work in flight. */
   abandon(reason: unknown): void {
     this.#controller.abort(reason)
   }
@@ -120,33 +122,35 @@ export class Drive {
     const writer = this.#writer
     const before = writer.ticket.run === null ? undefined : await this.#open()
     do {
-      if (before && (await this.#endAtOnce(before))) return true
-      // The stop was taken back, and nobody here can do more.
+      if (before && (await this.#endBeforeStart(before))) return true
+      // The stop was withdrawn, and this process cannot drive the run.
       if (definition === undefined) return true
-      if (before) await this.#mustKnow(definition, before)
-      // Said before any code of the program runs; not where a stop has come just now, which ends it with what was shown.
+      if (before) await this.#checkProgram(definition, before)
+      // Before any code of the program runs. Returns false if the run was stopped just now: it then ends with what was
+      // shown.
     } while (!(await writer.begin()))
-    writer.watch(ticket => this.#look(ticket))
+    writer.watch(ticket => this.#onTicket(ticket))
     const session = before ?? (await this.#open())
-    if (before === undefined) this.#kept = session.head
-    const left = before ? await this.#timeLeft(definition, session) : definition.budget.time
-    const cancelTime = this.#limitTime(definition, left)
+    if (before === undefined) this.#snapshotSequence = session.head
+    const remainingMs = before ? await this.#timeLeft(definition, session) : definition.budget.time
+    const cancelTime = this.#startTimeLimit(definition, remainingMs)
     try {
       const work = this.#prepare(definition, session)
       for (;;) {
         const ended = await unlessAborted(
-          work.then(begun => begun()),
+          work.then(run => run()),
           this.#controller.signal,
         )
         if (ended.outcome === 'handed-over') return false
         if (ended.outcome === 'done') {
           await this.#complete(ended, session)
-          // Of a run that waits nothing is held, and where one fails or is stopped something may still be at work.
+          // Only a completed session is cached: a paused one holds nothing, and a failed one may still have work in
+          // progress.
           session.close()
           return true
         }
         if (await this.#pause(ended, session)) return true
-        // Somebody has answered meanwhile.
+        // An answer arrived meanwhile.
         await session.catchUp()
       }
     } catch (error) {
@@ -157,12 +161,12 @@ export class Drive {
     return true
   }
 
-  /** Ends a run that is not to go on before anything of it is taken back: what was shown is kept. Tells whether it did. */
-  async #endAtOnce(session: Session): Promise<boolean> {
+  /** Ends a run that must not continue, before its drafts are discarded. Returns whether it ended. */
+  async #endBeforeStart(session: Session): Promise<boolean> {
     const { logger } = this.#settings
     const { definition } = this.#options
-    const why = definition && (await this.#verdictOn(definition, session))
-    if (why === undefined && !mustStop(this.#writer.ticket)) return false
+    const failure = definition && (await this.#failureBeforeStart(definition, session))
+    if (failure === undefined && !mustStop(this.#writer.ticket)) return false
     const checkpointId = await session.lastCheckpoint(this.#runId)
     let isFailed = false
     const done = await this.#decide(ticket => {
@@ -170,42 +174,42 @@ export class Drive {
       if (ticket.run?.runId !== this.#runId) return undefined
       if (mustStop(ticket))
         return [...subAgentEnds(session, this.#writer, stopStatus(ticket)), ...stoppedEnd(ticket, checkpointId)]
-      if (why === undefined) return undefined
+      if (failure === undefined) return undefined
       isFailed = true
-      // Said here, because what a writer begins with by itself discards the drafts.
-      const begins: Chunk[] = ticket.run.paused ? [] : [{ type: 'executor-superseded' }]
-      const left = [
-        ...unfinishedObjectEntries(session, this.#writer, why.code),
+      // Explicit, because the writer's own first batch would discard the drafts.
+      const first: Chunk[] = ticket.run.paused ? [] : [{ type: 'executor-superseded' }]
+      const openEnds = [
+        ...unfinishedObjectEntries(session, this.#writer, failure.code),
         ...subAgentEnds(session, this.#writer, 'interrupted'),
       ]
-      return [...begins, ...left, ...failedEnd(why, checkpointId)]
+      return [...first, ...openEnds, ...failedEnd(failure, checkpointId)]
     })
-    if (isFailed) logger.error('a run failed', { sessionId: session.id, runId: this.#runId, cause: why })
+    if (isFailed) logger.error('a run failed', { sessionId: session.id, runId: this.#runId, cause: failure })
     return done !== undefined
   }
 
-  /** Throws, before anything is said, where the run stands in a workflow that only others have: it is theirs, and has not failed. */
-  async #mustKnow(definition: Program, session: Session): Promise<void> {
+  /** @throws {MillraceError} before anything is written if the run is in a workflow that this process does not have. */
+  async #checkProgram(definition: Program, session: Session): Promise<void> {
     if (definition.kind !== 'workflow') return
     const program = await programAt(session, this.#runId)
     if (program !== undefined) workflowOfProgram(program, definition, id => workflowOf(this.#settings.programs, id))
   }
 
-  /** Why a run that was driven before cannot go on, if it cannot. */
-  async #verdictOn(definition: Program, session: Session): Promise<MillraceError | undefined> {
+  /** Why a run that was driven before cannot continue; undefined if it can. */
+  async #failureBeforeStart(definition: Program, session: Session): Promise<MillraceError | undefined> {
     const { maxTakeovers } = this.#settings
     const { takeovers = 0 } = session.run(this.#runId) ?? {}
     if (takeovers >= maxTakeovers) {
       return new MillraceError('run_crashed', `the run was taken over ${maxTakeovers} times and got no further`)
     }
-    return (await this.#timeLeft(definition, session)) > 0 ? undefined : overtime(definition)
+    return (await this.#timeLeft(definition, session)) > 0 ? undefined : timeBudgetError(definition)
   }
 
   async #open(): Promise<Session> {
     const { writer, snapshots, clock } = this.#options
     const onRead = (head: number) => {
-      if (head - this.#kept < SNAPSHOT_INTERVAL) return
-      this.#kept = head
+      if (head - this.#snapshotSequence < SNAPSHOT_INTERVAL) return
+      this.#snapshotSequence = head
       snapshots.takeNow(writer.streamId)
     }
     const session = await Session.open(this.#settings.manager, writer.streamId, {
@@ -213,29 +217,33 @@ export class Drive {
       onRead,
       onClock: clock.update,
     })
-    this.#kept = snapshots.noteRead(session.id, session.snapshot, session.head)
+    this.#snapshotSequence = snapshots.noteRead(session.id, session.snapshot, session.head)
     this.#session = session
     return session
   }
 
-  #look(ticket: Ticket): void {
+  #onTicket(ticket: Ticket): void {
     if (mustStop(ticket) || ticket.run?.runId !== this.#runId) this.#controller.abort(STOPPED)
     else this.#ticketChanged.notify()
   }
 
-  /** How long the run may still take, by the store's clock: not counted is when it waited for somebody. */
+  /** Remaining time of the run in ms, by the store's clock, without the time it waited for answers. */
   async #timeLeft({ budget }: Program, session: Session): Promise<number> {
     if (budget.time === Number.POSITIVE_INFINITY) return budget.time
     return budget.time - (await session.activeTime(this.#runId, this.#runId, this.#options.clock.now()))
   }
 
-  #limitTime(definition: Program, left: number): () => void {
-    // Timers know no times beyond this; nobody waits for so long in one process.
-    if (left > MAX_TIMER_MS) return () => {}
-    return this.#settings.timers.after(Math.max(0, left), () => this.#controller.abort(overtime(definition)), true)
+  #startTimeLimit(definition: Program, remainingMs: number): () => void {
+    // A single process does not run that long.
+    if (remainingMs > MAX_TIMER_MS) return () => {}
+    return this.#settings.timers.after(
+      Math.max(0, remainingMs),
+      () => this.#controller.abort(timeBudgetError(definition)),
+      true,
+    )
   }
 
-  /** All that the program needs to begin; gives what works on the run until it is done or cannot go on. */
+  /** Prepares the execution of the program. Returns the function that runs it until it is done or cannot continue. */
   async #prepare(definition: Program, session: Session): Promise<() => Promise<ExecutionResult>> {
     const { timers, logger, backoff, programs } = this.#settings
     const writer = this.#writer
@@ -245,7 +253,7 @@ export class Drive {
     const context = await this.#context(session)
     this.#controller.signal.throwIfAborted()
     if (session.message(runId, runId) === undefined) await writer.write({ type: 'start' })
-    const working: ProgramExecution = {
+    const execution: ProgramExecution = {
       program: definition,
       session,
       writer,
@@ -260,22 +268,22 @@ export class Drive {
       timers,
       backoff,
       logger,
-      telemetry: this.#told.agent,
+      telemetry: this.#telemetry.agent,
       ticketChanged: this.#ticketChanged,
       clock: this.#options.clock.now,
-      withCommitLock: inTurn(),
+      withCommitLock: commitLock(),
       executor,
       lane: (step, model) =>
         writer.lane({ lane: writer.main.origin.lane, step, ...(model !== undefined && { model }) }),
       workflowOf: id => workflowOf(programs, id),
     }
     if (definition.kind === 'workflow') {
-      this.#work = working
-      return () => executor.runWorkflow(working, definition)
+      this.#work = execution
+      return () => executor.runWorkflow(execution, definition)
     }
-    await this.#giveState(definition, session)
+    await this.#setInitialState(definition, session)
     const work: AgentExecution = {
-      ...working,
+      ...execution,
       agent: definition,
       history: () => session.history(),
       message: () => session.message(runId, runId),
@@ -285,8 +293,8 @@ export class Drive {
     return () => executor.runAgent(work)
   }
 
-  /** The state that an agent begins with, where the session has none. */
-  async #giveState({ initialState }: Agent, session: Session): Promise<void> {
+  /** Sets the agent's initial state if the session has no state. */
+  async #setInitialState({ initialState }: Agent, session: Session): Promise<void> {
     if (initialState === undefined || session.state !== undefined) return
     const lane = this.#writer.main
     await lane.commit([{ type: 'state-snapshot', state: initialState }, checkpointOf(lane, false)])
@@ -294,7 +302,7 @@ export class Drive {
 
   async #context(session: Session): Promise<Json | undefined> {
     const { resolveContext } = this.#settings
-    // A copy, so that nothing that code does to it changes the session.
+    // A copy, so that user code cannot change the session.
     const kept = deepCopy(await session.context(this.#runId))
     if (resolveContext === undefined) return kept
     try {
@@ -312,34 +320,35 @@ export class Drive {
     await session.refresh()
   }
 
-  /** The last line that the root of the run has said to everybody, as far as that was read. */
-  get #line(): string | undefined {
+  /** The last public line of the root agent, as far as it was read. */
+  get #lastLine(): string | undefined {
     return lastLineIn(this.#session?.message(this.#runId, this.#runId))
   }
 
-  /** Decides how the run ends, after which last line, or waits. */
-  async #decide(build: (ticket: Ticket) => BatchLike | undefined, line = this.#line) {
+  /** Commits the end or the pause of the run, with its last line. */
+  async #decide(build: (ticket: Ticket) => BatchLike | undefined, line = this.#lastLine) {
     const { notices } = this.#settings
     const { definition, clock, program, principal } = this.#options
     let batch: BatchLike | undefined
     const done = await this.#writer.decide(ticket => {
-      const said = build(ticket)
-      const lined = said && withLastLine(said, line, this.#writer.main)
-      batch = lined && notices.owed(lined, { clock: clock.now(), program, isDriven: definition !== undefined })
+      const built = build(ticket)
+      const withLine = built && withLastLine(built, line, this.#writer.main)
+      batch =
+        withLine && notices.withNotifyBy(withLine, { clock: clock.now(), program, isDriven: definition !== undefined })
       return batch
     })
     if (done && batch) {
-      this.#told.decided(batch)
-      notices.tell({ sessionId: this.#writer.streamId, runId: this.#runId, program, principal }, batch)
+      this.#telemetry.decided(batch)
+      notices.deliver({ sessionId: this.#writer.streamId, runId: this.#runId, program, principal }, batch)
     }
     return done
   }
 
-  /** Ends the run as completed, or as it was asked to stop if somebody was faster. */
+  /** Ends the run as completed, or as stopped if a stop was faster. */
   async #complete(ended: Extract<ExecutionResult, { outcome: 'done' }>, session: Session): Promise<void> {
     const { facts, finishReason, line } = ended
     const checkpointId = this.#work?.checkpointId
-    // An agent tells its last line itself, so that what it said last need not be read for that.
+    // An agent returns its last line, so that its last step need not be read.
     if (this.#options.definition?.kind === 'workflow') await this.#refresh(session)
     await this.#decide(ticket => {
       if (ticket.run?.runId !== this.#runId) return undefined
@@ -348,7 +357,7 @@ export class Drive {
     }, line)
   }
 
-  /** Says that the run waits, where it still does; tells false where it can go on. Then nothing of it is held here. */
+  /** Commits the pause if the run still waits. Returns false if it can continue. */
   async #pause({ on }: Extract<ExecutionResult, { outcome: 'waiting' }>, session: Session): Promise<boolean> {
     await this.#refresh(session)
     const now = await session.clock()
@@ -356,24 +365,24 @@ export class Drive {
     const done = await this.#decide(ticket => {
       isStopped = ticket.run?.runId !== this.#runId || mustStop(ticket)
       if (isStopped || !canPause(ticket, on, now)) return undefined
-      return [pauseOf(ticket, session, this.#writer.main, this.#line)]
+      return [pauseOf(ticket, session, this.#writer.main, this.#lastLine)]
     })
     if (isStopped) throw STOPPED
     return done !== undefined
   }
 
-  /** Ends the run as stopped or as failed; throws where it is not this process's to end. */
+  /** Ends the run as stopped or failed. @throws if the run is not this process's to end. */
   async #fail(error: unknown, session: Session): Promise<void> {
     const { logger } = this.#settings
     const writer = this.#writer
     writer.signal.throwIfAborted()
-    if (error instanceof LogError && NOT_THE_RUN.has(error.code)) throw error
-    // Nothing new begins, and nothing that still goes on gets between here and the end.
+    if (error instanceof LogError && RECOVERABLE_LOG_ERRORS.has(error.code)) throw error
+    // Prevents new entries between here and the end.
     this.#controller.abort(error)
-    // Before the work has found out where it stands the log tells.
+    // Before the position is known, the log has the checkpoint.
     const checkpointId = this.#work?.checkpointId ?? (await session.lastCheckpoint(this.#runId))
     const failure = error === STOPPED ? undefined : failureOf(error)
-    // Also a sub-agent that began just now ends with it.
+    // Includes sub-agents that started just now.
     await this.#refresh(session)
     let isFailed = false
     await this.#decide(ticket => {
@@ -381,7 +390,8 @@ export class Drive {
       if (ticket.run?.runId !== this.#runId) return undefined
       if (mustStop(ticket))
         return [...subAgentEnds(session, writer, stopStatus(ticket)), ...stoppedEnd(ticket, checkpointId)]
-      // Without a failure the stop was taken back, with the request that it made room for: whoever claims the run next goes on with it.
+      // Without a failure the stop was withdrawn, together with the request that caused it. The next driver continues
+      // the run.
       isFailed = failure !== undefined
       if (failure === undefined) return undefined
       const left = [
@@ -394,11 +404,11 @@ export class Drive {
   }
 }
 
-const overtime = ({ budget: { time } }: Program): BudgetError =>
+const timeBudgetError = ({ budget: { time } }: Program): BudgetError =>
   new BudgetError('budget_time', `the run has taken longer than ${time} ms`)
 
-/** Does one thing after the other, whatever becomes of them. */
-function inTurn(): ProgramExecution['withCommitLock'] {
+/** Runs functions one after the other, even if one fails. */
+function commitLock(): ProgramExecution['withCommitLock'] {
   let last: Promise<unknown> = Promise.resolve()
   return work => {
     const done = last.then(work)

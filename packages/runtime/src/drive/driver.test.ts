@@ -2,16 +2,16 @@ import type { Json } from '@millrace/protocol'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { type Agent, agent, MillraceError, scriptedModel, tool } from '../index.ts'
-import type { Ticking } from './clock.fixture.ts'
-import { FIRST_REST_MS } from './engine.ts'
+import type { ProcessTimers } from './clock.fixture.ts'
+import { FIRST_BACKOFF_MS } from './engine.ts'
 import { Calls, program, WHOLE } from './program.fixture.ts'
 import { callsOf, expectOneEnd, isStep, LEASE_MS, textOf, VirtualCluster } from './virtual-processes.fixture.ts'
 
 const SESSION = 's'
 const RUN = 'r1'
 
-/** An agent that says a few words and then never goes on by itself. */
-const silent = (timers: Ticking): Agent =>
+/** An agent that streams a few words and then hangs. */
+const silent = (timers: ProcessTimers): Agent =>
   agent({ name: 'silent', model: scriptedModel([{ text: 'one two three four' }], { paceMs: 200, timers }) })
 
 async function asked(stage: VirtualCluster, of: string, options: { context?: Json } = {}): Promise<void> {
@@ -22,14 +22,14 @@ async function asked(stage: VirtualCluster, of: string, options: { context?: Jso
 const typesOf = async (stage: VirtualCluster): Promise<string[]> =>
   (await stage.entries(SESSION)).map(({ chunk }) => chunk.type)
 
-test('law 4: a dead owner’s run is taken over when its lease has run out, its draft discarded, its commits kept', async () => {
+test('law 4: takes over the run of a dead owner after its lease, discards its draft and keeps its commits', async () => {
   const stage = new VirtualCluster()
   const calls = new Calls()
   await asked(stage, 'helper')
   const owner = stage.process(timers => [program(timers, calls)])
   const heir = stage.process(timers => [program(timers, calls)])
   await stage.seen(SESSION, ({ chunk, origin }) => chunk.type === 'text-delta' && isStep(origin, 2))
-  const [dead, alive] = owner.wire.watches > 0 ? [owner, heir] : [heir, owner]
+  const [dead, alive] = owner.connection.watches > 0 ? [owner, heir] : [heir, owner]
   dead.kill()
   const from = stage.clock.now()
   expect(await stage.ended(SESSION, RUN)).toBe('completed')
@@ -44,10 +44,10 @@ test('law 4: a dead owner’s run is taken over when its lease has run out, its 
   const types = await typesOf(stage)
   expect(types.filter(type => type === 'executor-superseded')).toHaveLength(1)
   expect(types.filter(type => type === 'step-discarded')).toHaveLength(1)
-  expect(alive.said).toEqual([])
+  expect(alive.logged).toEqual([])
 })
 
-test('a run that keeps killing its process ends as failed, and what was shown stays', async () => {
+test('fails a run that keeps crashing its process, and keeps the shown content', async () => {
   const stage = new VirtualCluster()
   await asked(stage, 'silent')
   let deaths = 0
@@ -63,7 +63,7 @@ test('a run that keeps killing its process ends as failed, and what was shown st
     return next.chunk.type
   }
   while ((await die()) === 'text-delta');
-  // Once by itself, three times taken over; the next one ends it.
+  // The first drive and three takeovers. The next driver ends it.
   expect(deaths).toBe(5)
   await expectOneEnd(stage, SESSION, RUN)
   const view = await stage.view(SESSION)
@@ -72,11 +72,11 @@ test('a run that keeps killing its process ends as failed, and what was shown st
   expect((await typesOf(stage)).slice(-4)).toEqual(['executor-superseded', 'error', 'finish', 'run-finished'])
 })
 
-test('a run that comes to a commit between its takeovers is never given up', async () => {
+test('never gives up a run that commits between takeovers', async () => {
   const stage = new VirtualCluster()
   await asked(stage, 'walker')
   const calls: string[] = []
-  const walker = (timers: Ticking): Agent =>
+  const walker = (timers: ProcessTimers): Agent =>
     agent({
       name: 'walker',
       model: scriptedModel(
@@ -101,7 +101,7 @@ test('a run that comes to a commit between its takeovers is never given up', asy
   expect((await typesOf(stage)).filter(type => type === 'executor-superseded').length).toBeGreaterThanOrEqual(8)
 })
 
-test('on shutdown the model call and the tools under way are committed, no other begins, and another process goes on at once', async () => {
+test('on shutdown commits the model call and tools in flight, starts nothing new, and another process continues at once', async () => {
   const stage = new VirtualCluster()
   const calls = new Calls()
   await asked(stage, 'helper')
@@ -126,7 +126,7 @@ test('on shutdown the model call and the tools under way are committed, no other
   expect(calls.models).toEqual([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`])
   expect(calls.tools.sort()).toEqual(['c1', 'c2'])
   expect(await typesOf(stage)).not.toContain('step-discarded')
-  for (const { timers, wire } of [owner, second]) {
+  for (const { timers, connection: wire } of [owner, second]) {
     expect(timers.alarms).toEqual([])
     expect(wire.watches).toBe(0)
   }
@@ -155,10 +155,10 @@ test.each([
   const { lease, ticket } = (await stage.manager.getInfo(SESSION)) ?? {}
   expect([lease, ticket?.run?.runId]).toEqual([null, RUN])
   expect(owner.timers.alarms).toEqual([])
-  expect(owner.wire.watches).toBe(0)
+  expect(owner.connection.watches).toBe(0)
 })
 
-test('a stop does not wait for a model that heeds no signal', async () => {
+test('stops without waiting for a model that ignores its signal', async () => {
   const stage = new VirtualCluster()
   await asked(stage, 'deaf')
   stage.process(() => [deafModel])
@@ -167,7 +167,7 @@ test('a stop does not wait for a model that heeds no signal', async () => {
   expect(await stage.ended(SESSION, RUN)).toBe('aborted')
 })
 
-test('a stop that comes just as a run is taken over is not missed, though the model says nothing', async () => {
+test('a stop during a takeover is not missed, even with a silent model', async () => {
   const stage = new VirtualCluster()
   await asked(stage, 'deaf')
   const deaf = { ...deafModel, initialState: {} }
@@ -175,15 +175,15 @@ test('a stop that comes just as a run is taken over is not missed, though the mo
   await stage.seen(SESSION, ({ chunk }) => chunk.type === 'checkpoint-created')
   owner.kill()
   const heir = stage.process(() => [deaf])
-  heir.wire.after = async ({ method }) => {
+  heir.connection.after = async ({ method }) => {
     if (method !== 'append') return
-    heir.wire.after = undefined
+    heir.connection.after = undefined
     await stage.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN })
   }
   expect(await stage.ended(SESSION, RUN)).toBe('interrupted')
 })
 
-test('context is resolved afresh at each drive, and a run whose context cannot be resolved fails', async () => {
+test('resolves the context at each drive, and fails the run if that fails', async () => {
   const stage = new VirtualCluster()
   const calls = new Calls()
   await asked(stage, 'helper', { context: { tenant: 'mill' } })
@@ -210,11 +210,11 @@ test('context is resolved afresh at each drive, and a run whose context cannot b
     message: 'the context of the run could not be resolved',
   })
   expect(JSON.stringify(await stage.entries(SESSION))).not.toContain('vault')
-  expect(second.said).toMatchObject([{ level: 'error', cause: { cause } }])
+  expect(second.logged).toMatchObject([{ level: 'error', cause: { cause } }])
   expect(textOf(view, RUN)).toBe('Let me look at both.')
 })
 
-test('an error of one’s own from resolveContext is shown as it is', async () => {
+test('shows a typed error of resolveContext', async () => {
   const stage = new VirtualCluster()
   await asked(stage, 'silent')
   stage.process(timers => [silent(timers)], {
@@ -229,10 +229,13 @@ test('an error of one’s own from resolveContext is shown as it is', async () =
   expect(error?.message.length).toBeLessThanOrEqual(500)
 })
 
-test('the time of a run is counted by the store’s clock, over all who drove it', async () => {
+test("counts the time of a run by the store's clock, across drivers", async () => {
   const stage = new VirtualCluster()
   await asked(stage, 'silent')
-  const limited = (timers: Ticking): Agent => ({ ...silent(timers), budget: { steps: 5, tokens: 1000, time: 2000 } })
+  const limited = (timers: ProcessTimers): Agent => ({
+    ...silent(timers),
+    budget: { steps: 5, tokens: 1000, time: 2000 },
+  })
   const owner = stage.process(timers => [limited(timers)])
   const { timestamp } = await stage.seen(SESSION, ({ chunk }) => chunk.type === 'run-started')
   await stage.clock.advance(300)
@@ -247,10 +250,13 @@ test('the time of a run is counted by the store’s clock, over all who drove it
   expect(textOf(await stage.view(SESSION), RUN)).toBe('one')
 })
 
-test('a run whose time is over when it is found ends at once, and what was shown stays', async () => {
+test('ends a run at once if its time is over, and keeps the shown content', async () => {
   const stage = new VirtualCluster()
   await asked(stage, 'silent')
-  const limited = (timers: Ticking): Agent => ({ ...silent(timers), budget: { steps: 5, tokens: 1000, time: 2000 } })
+  const limited = (timers: ProcessTimers): Agent => ({
+    ...silent(timers),
+    budget: { steps: 5, tokens: 1000, time: 2000 },
+  })
   const owner = stage.process(timers => [limited(timers)])
   await stage.seen(SESSION, ({ chunk }) => chunk.type === 'text-delta')
   owner.kill()
@@ -263,11 +269,11 @@ test('a run whose time is over when it is found ends at once, and what was shown
   expect(await typesOf(stage)).not.toContain('step-discarded')
 })
 
-test('a shutdown between two attempts of a model call hands over at once: another process makes the next', async () => {
+test('hands over at once between two attempts of a model call, and another process makes the next', async () => {
   const stage = new VirtualCluster()
   await asked(stage, 'flaky')
   let attempts = 0
-  const flaky = (timers: Ticking): Agent => {
+  const flaky = (timers: ProcessTimers): Agent => {
     const answers = () => (++attempts === 1 ? { text: 'Hal', error: new Error('overloaded') } : { text: 'Hello.' })
     return agent({ name: 'flaky', model: scriptedModel(answers, { timers, paceMs: 10 }) })
   }
@@ -306,34 +312,34 @@ test.each(['before it is found', 'while its context is resolved'])(
   },
 )
 
-test('what goes wrong beside a run is said to the logger, and the run is taken up again after a while', async () => {
+test('logs an error outside of the run, and retries the run later', async () => {
   const stage = new VirtualCluster()
   await asked(stage, 'helper')
   const calls = new Calls()
   const owner = stage.process(timers => [program(timers, calls)])
   const cause = new TypeError('a bug')
   let isBroken = true
-  owner.wire.before = ({ method }) => {
+  owner.connection.before = ({ method }) => {
     if (method === 'claim' && isBroken) throw cause
   }
-  await stage.clock.advance(5 * FIRST_REST_MS)
-  expect(owner.said).toEqual(Array(3).fill({ level: 'error', message: 'a session could not be driven', cause }))
+  await stage.clock.advance(5 * FIRST_BACKOFF_MS)
+  expect(owner.logged).toEqual(Array(3).fill({ level: 'error', message: 'failed to drive a session', cause }))
   isBroken = false
   expect(await stage.ended(SESSION, RUN)).toBe('completed')
   expect(textOf(await stage.view(SESSION), RUN)).toBe(WHOLE)
 })
 
-test('that nobody can tell what is due is said once, until somebody can again', async () => {
+test('logs once that due sessions cannot be queried, until they can again', async () => {
   const stage = new VirtualCluster()
   const owner = stage.process(() => [], { log: { patienceMs: 0 } })
   for (const isCut of [true, false, true]) {
-    owner.wire.isCut = isCut
+    owner.connection.isCut = isCut
     await stage.clock.advance(5000)
   }
-  expect(owner.said.map(({ message }) => message)).toEqual(Array(2).fill('nobody can tell what is due'))
+  expect(owner.logged.map(({ message }) => message)).toEqual(Array(2).fill('failed to query due sessions'))
 })
 
-test('law 6: an answer that exceeds the size limit of the log ends the run as failed', async () => {
+test('law 6: fails the run if an answer exceeds the size limit of the log', async () => {
   const stage = new VirtualCluster()
   await asked(stage, 'wordy')
   const wordy = agent({
@@ -345,5 +351,5 @@ test('law 6: an answer that exceeds the size limit of the log ends the run as fa
   expect(await stage.ended(SESSION, RUN)).toBe('failed')
   await expectOneEnd(stage, SESSION, RUN)
   expect((await stage.view(SESSION)).runs[0]?.error?.code).toBeDefined()
-  expect(owner.said.map(({ message }) => message)).toContain('a run failed')
+  expect(owner.logged.map(({ message }) => message)).toContain('a run failed')
 })

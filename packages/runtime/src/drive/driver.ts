@@ -1,4 +1,5 @@
-// Drives what is due in a session: takes its log, looks after that, decides, and works until there is nothing left to do or somebody else is to go on.
+// Drives sessions: claims the log, decides which run is next, and drives it until nothing is left to do or another
+// process takes over.
 
 import { LogError, type StreamInfo, type Ticket } from '@millrace/log'
 import { MOST_DUE, mustStop } from '@millrace/log/internal'
@@ -7,118 +8,127 @@ import { StoreClock } from '../session/store-clock.ts'
 import { Drive, type DriveSettings } from './drive.ts'
 import type { EngineDriver } from './engine.ts'
 
-/** How long a session is not looked at in which only something is due that is told by others, unless it has a deadline before. */
-const LEFT_MS = 30_000
-/** How often to look for such deadlines where nothing can be told. */
-const LOOK_MS = 5000
+/**
+ * How long to skip a session in which only other processes can deliver notices, in ms, unless it has an earlier
+ * deadline.
+ */
+const SKIP_MS = 30_000
+/** Interval of looking for such deadlines while no notice can be delivered, in ms. */
+const NOTICE_POLL_MS = 5000
 
-/** What happens to whoever is not alone, or comes too late. */
-const PASSING: ReadonlySet<string> = new Set(['busy', 'absent', 'closed', 'refused'])
-/** What took the log away while it was driven: whoever has it, or reaches it first, goes on. */
-const LOST: ReadonlySet<string> = new Set(['fenced', 'regressed', 'unavailable'])
+/** Log errors that mean that another process was faster. */
+const EXPECTED_ERRORS: ReadonlySet<string> = new Set(['busy', 'absent', 'closed', 'refused'])
+/** Log errors that end a drive: another process has the log, or the next one to reach it continues. */
+const LOST_LOG_ERRORS: ReadonlySet<string> = new Set(['fenced', 'regressed', 'unavailable'])
 
 export class Driver implements EngineDriver {
   readonly #settings: DriveSettings
   readonly #snapshots: Snapshots
   readonly #handover = new AbortController()
-  /** Those under way: one signal for all of them would look through its listeners for each that comes. */
+  /** Active drives. A set, because a shared abort signal would have to scan its listeners. */
   readonly #drives = new Set<Drive>()
   #isAbandoned = false
-  /** Sessions that are left to others, and until when: nothing of what is due there is for here. */
-  readonly #left = new Map<string, number>()
-  #looksAt = Number.NEGATIVE_INFINITY
+  /** Sessions to skip, with the time until when. */
+  readonly #skipped = new Map<string, number>()
+  #nextNoticePollAt = Number.NEGATIVE_INFINITY
   #isRunFirst = false
-  #isInReach = true
+  #isStoreAvailable = true
 
   constructor(settings: DriveSettings) {
     this.#settings = settings
     this.#snapshots = new Snapshots(settings.manager, settings.logger)
   }
 
-  /** The sessions in which something is due that can be driven here. */
+  /** The sessions with due work that can be driven here. */
   async due(limit: number): Promise<readonly string[]> {
     const { manager, programs, logger } = this.#settings
     try {
-      const [runs, owing] = await Promise.all([manager.due([...programs.keys()], limit), this.#owing(limit)])
-      this.#isInReach = true
+      const [runs, withNotices] = await Promise.all([
+        manager.due([...programs.keys()], limit),
+        this.#sessionsWithNotices(limit),
+      ])
+      this.#isStoreAvailable = true
       this.#isRunFirst = !this.#isRunFirst
-      return inTurns(this.#isRunFirst ? [runs, owing] : [owing, runs]).slice(0, limit)
+      return interleave(this.#isRunFirst ? [runs, withNotices] : [withNotices, runs]).slice(0, limit)
     } catch (error) {
-      // Said once: it is asked for again and again.
-      if (this.#isInReach && !this.#isLeaving) logger.warn('nobody can tell what is due', { cause: error })
-      this.#isInReach = false
+      // Logged once, because it is polled.
+      if (this.#isStoreAvailable && !this.#isHandingOver) logger.warn('failed to query due sessions', { cause: error })
+      this.#isStoreAvailable = false
       throw error
     }
   }
 
-  /** The sessions in which something is owed to observers, and may be told here or hide a deadline: apart, so that however many there are no run waits behind them. */
-  async #owing(limit: number): Promise<readonly string[]> {
+  /**
+   * Sessions with notices that are due, or with deadlines behind notices. Queried separately, so that runs do not wait
+   * behind them.
+   */
+  async #sessionsWithNotices(limit: number): Promise<readonly string[]> {
     const { manager, notices, timers } = this.#settings
     const { names } = notices
     const now = timers.now()
-    if (names.length === 0 || now < this.#looksAt) return []
-    for (const [sessionId, until] of this.#left) if (until <= now) this.#left.delete(sessionId)
-    // Those that are left to others must not hide the rest.
-    const due = await manager.due(names, Math.min(limit + this.#left.size, MOST_DUE))
-    const found = due.filter(sessionId => !this.#left.has(sessionId))
-    const isMore = found.length >= limit || (notices.hasRoom && this.#left.size <= limit)
-    if (!isMore) this.#looksAt = now + LOOK_MS
+    if (names.length === 0 || now < this.#nextNoticePollAt) return []
+    for (const [sessionId, until] of this.#skipped) if (until <= now) this.#skipped.delete(sessionId)
+    // Skipped sessions must not hide others.
+    const due = await manager.due(names, Math.min(limit + this.#skipped.size, MOST_DUE))
+    const found = due.filter(sessionId => !this.#skipped.has(sessionId))
+    const isMore = found.length >= limit || (notices.hasRoom && this.#skipped.size <= limit)
+    if (!isMore) this.#nextNoticePollAt = now + NOTICE_POLL_MS
     return found
   }
 
-  /** From now on every run is handed over at its next commit. */
-  leave(): void {
+  /** Hands every run over at its next commit from now on. */
+  handOver(): void {
     this.#handover.abort()
   }
 
-  /** Lets go at once: what is under way is cut off, and tried again by whoever goes on. */
+  /** Aborts now. The next driver retries the work in flight. */
   abandon(): void {
-    this.leave()
+    this.handOver()
     this.#isAbandoned = true
-    const reason = new LogError('closed', 'the driver lets go')
+    const reason = new LogError('closed', 'the driver was aborted')
     for (const drive of this.#drives) drive.abandon(reason)
   }
 
-  /** Drives a session as long as something is due in it. What goes wrong in a run is in the log; throws what went wrong beside it. */
+  /** Drives a session while it has due work. Failures of a run are in the log. @throws other errors. */
   async drive(sessionId: string): Promise<void> {
     const { logger } = this.#settings
     try {
-      while (!this.#isLeaving && (await this.#driveOne(sessionId)));
+      while (!this.#isHandingOver && (await this.#driveOne(sessionId)));
     } catch (error) {
       const code = error instanceof LogError ? error.code : ''
-      if (PASSING.has(code)) return
-      if (LOST.has(code)) return logger.warn('a session was let go', { sessionId, cause: error })
-      logger.error('a session could not be driven', { sessionId, cause: error })
+      if (EXPECTED_ERRORS.has(code)) return
+      if (LOST_LOG_ERRORS.has(code)) return logger.warn('lost the lease of a session', { sessionId, cause: error })
+      logger.error('failed to drive a session', { sessionId, cause: error })
       throw error
     } finally {
       if (!this.#isAbandoned) await this.#snapshots.settled(sessionId)
     }
   }
 
-  get #isLeaving(): boolean {
+  get #isHandingOver(): boolean {
     return this.#handover.signal.aborted
   }
 
-  /** Drives one run, if one is due; whether to look for another. */
+  /** Drives one run if one is due. Returns whether to look for another. */
   async #driveOne(sessionId: string): Promise<boolean> {
     const { manager, programs, timers, notices } = this.#settings
     const info = await manager.getInfo(sessionId)
-    const lookedAt = timers.now()
+    const readAt = timers.now()
     const clock = info && new StoreClock(timers, info.clock)
-    const isLeft = info !== null && (await notices.take(info))
-    const next = info ? nextOf(info.ticket, info.clock) : undefined
+    const isLeftToOthers = info !== null && (await notices.takeDue(info))
+    const next = info ? nextRunOf(info.ticket, info.clock) : undefined
     const definition = next && programs.get(next.program)
     if (!clock || !next || (definition === undefined && !next.mustStop)) {
-      if (info && isLeft) this.#left.set(sessionId, lookedAt + Math.min(LEFT_MS, untilLate(info)))
+      if (info && isLeftToOthers) this.#skipped.set(sessionId, readAt + Math.min(SKIP_MS, untilNextDeadline(info)))
       return false
     }
-    if (isHeld(info)) return false
+    if (isLeased(info)) return false
     const { runId, program } = next
     const writer = await manager.createWriter(sessionId, { runId, program, agentType: agentTypeOf(program) })
     try {
-      // What was read before the claim may be old by now (law 4).
-      const isNext = nextOf(writer.ticket, info.clock)?.runId === runId
-      if (this.#isLeaving || !isNext) return !isNext
+      // The ticket may have changed since it was read (law 4).
+      const isNext = nextRunOf(writer.ticket, info.clock)?.runId === runId
+      if (this.#isHandingOver || !isNext) return !isNext
       const drive = new Drive(this.#settings, {
         writer,
         program,
@@ -139,17 +149,17 @@ export class Driver implements EngineDriver {
   }
 }
 
-/** Whether somebody has the log, and is not known to be dead. */
-const isHeld = ({ lease, clock }: StreamInfo): boolean => lease !== null && lease.until > clock
+/** Whether another process has a valid lease of the log. */
+const isLeased = ({ lease, clock }: StreamInfo): boolean => lease !== null && lease.until > clock
 
-/** How long it is until the next deadline of a run. */
-function untilLate({ ticket: { pendings }, clock }: StreamInfo): number {
+/** Time until the next deadline of a run, in ms. */
+function untilNextDeadline({ ticket: { pendings }, clock }: StreamInfo): number {
   const times = pendings.flatMap(({ deadline = clock }) => (deadline > clock ? [deadline - clock] : []))
   return Math.min(Number.POSITIVE_INFINITY, ...times)
 }
 
-/** One of each after the other, each once. */
-function inTurns(lists: readonly (readonly string[])[]): string[] {
+/** Interleaves lists, without duplicates. */
+function interleave(lists: readonly (readonly string[])[]): string[] {
   const found = new Set<string>()
   const longest = Math.max(...lists.map(({ length }) => length))
   for (let i = 0; i < longest; i++) {
@@ -158,8 +168,8 @@ function inTurns(lists: readonly (readonly string[])[]): string[] {
   return [...found]
 }
 
-/** The run to go on with, or to start. */
-function nextOf(ticket: Ticket, clock: number): { runId: string; program: string; mustStop: boolean } | undefined {
+/** The run to continue or to start. */
+function nextRunOf(ticket: Ticket, clock: number): { runId: string; program: string; mustStop: boolean } | undefined {
   const { run, requests, ready, pendings } = ticket
   if (run === null) return requests[0] && { ...requests[0], mustStop: false }
   const isLate = pendings.some(({ deadline }) => deadline !== undefined && deadline <= clock)

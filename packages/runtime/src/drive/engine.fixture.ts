@@ -1,4 +1,4 @@
-// What every engine has to do, whatever decides there who drives: run over any factory of one, in real time, on a store in memory.
+// Tests that every engine must pass, in real time with a store in memory.
 
 import { Memory, memoryStore, StreamManager } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
@@ -20,15 +20,15 @@ interface EngineOptions {
   readonly graceMs?: number
 }
 
-/** Makes an engine that was not started yet. */
+/** Creates an engine that is not started. */
 export type MakeEngine = (options?: EngineOptions) => Engine
 
-/** A program that waits in its one tool until it is let go, and counts what it called. */
+/** A program that waits in its only tool until it is released, and counts its calls. */
 class Gate {
   readonly calls: string[] = []
   readonly #open = Promise.withResolvers<void>()
   readonly #reached = Promise.withResolvers<void>()
-  /** When the tool has been called. */
+  /** Resolves when the tool is called. */
   readonly reached = this.#reached.promise
   readonly agent: Agent = agent({
     name: 'gate',
@@ -55,14 +55,14 @@ class Gate {
   }
 }
 
-/** Sessions that are due until somebody has driven them, as an engine sees them. */
+/** An engine driver with sessions that are due until they are driven. */
 class Field implements EngineDriver {
   readonly #waiting = new Set<string>()
   readonly #driven = new Map<string, PromiseWithResolvers<void>>()
   readonly #watchers = new Set<() => void>()
-  /** In the order in which they were begun. */
+  /** Sessions in the order of their drives. */
   readonly begun: string[] = []
-  /** Sessions of which a drive rejects. */
+  /** Sessions whose drive rejects. */
   readonly broken = new Set<string>()
   most = 0
   left = 0
@@ -88,12 +88,12 @@ class Field implements EngineDriver {
     this.#waiting.delete(sessionId)
   }
 
-  /** Lets a drive come to its end. */
+  /** Ends a drive. */
   end(sessionId: string): void {
     this.#driven.get(sessionId)?.resolve()
   }
 
-  leave(): void {
+  handOver(): void {
     this.left++
   }
 
@@ -102,7 +102,7 @@ class Field implements EngineDriver {
     for (const driven of this.#driven.values()) driven.resolve()
   }
 
-  /** Waits until so many drives were begun. */
+  /** Waits for a number of drives. */
   async until(count: number): Promise<void> {
     while (this.begun.length < count) {
       const { promise, resolve } = Promise.withResolvers<void>()
@@ -113,7 +113,7 @@ class Field implements EngineDriver {
   }
 }
 
-/** The tests that every engine has to pass. */
+/** The tests that every engine must pass. */
 export function engineSuite(name: string, make: MakeEngine): void {
   describe(name, () => {
     const setUp = () => {
@@ -127,7 +127,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
       return { memory, runtime, close: () => Promise.all(open.map(each => each.close())) }
     }
 
-    test('drives what is asked for here', async () => {
+    test('drives a session that it is woken for', async () => {
       const { runtime, close } = setUp()
       const gate = new Gate()
       gate.open()
@@ -136,7 +136,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
       await close()
     })
 
-    test('finds what was asked for before it started, and what others ask for, without being told', async () => {
+    test('finds sessions that were due before it started or became due elsewhere', async () => {
       const { runtime, close } = setUp()
       const gate = new Gate()
       gate.open()
@@ -149,7 +149,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
       await close()
     })
 
-    test('two of them share what is due: each run is driven once', async () => {
+    test('shares due sessions with another engine: each run is driven once', async () => {
       const { runtime, close } = setUp()
       const gate = new Gate()
       gate.open()
@@ -174,7 +174,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
         store: memoryStore(undefined, memory),
         leaseMs: 300,
         coalesceMs: 0,
-        // Of a process that is dead no timer goes off.
+        // No timer of a dead process fires.
         timers: { now: () => 0, after: () => () => {} },
       })
       const writer = await dead.createWriter('s', { runId: run.runId, agentType: 'gate' })
@@ -185,7 +185,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
       await close()
     })
 
-    test('hands over at the next commit: what is under way is finished, nothing else begins, nothing is repeated', async () => {
+    test('hands over at the next commit: finishes the work in flight, starts and repeats nothing', async () => {
       const { runtime, close } = setUp()
       const gate = new Gate()
       const server = runtime({ engine: false })
@@ -206,7 +206,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
       await close()
     })
 
-    test('a stop that takes too long lets go, and another goes on', async () => {
+    test('aborts after the grace period, and another engine continues', async () => {
       const { runtime, close } = setUp()
       const gate = new Gate()
       const server = runtime({ engine: false })
@@ -217,13 +217,13 @@ export function engineSuite(name: string, make: MakeEngine): void {
       gate.open()
       runtime({ agents: [gate.agent], engine: make() })
       expect(await run.result()).toMatchObject({ status: 'completed', text: 'Wait. Through.' })
-      // The call that was cut off was made again, under its own key; the model's were not.
+      // The interrupted call was repeated with its key. The model calls were not.
       expect(gate.calls.filter(key => key === gate.calls[1])).toHaveLength(2)
       expect(gate.calls).toHaveLength(4)
       await close()
     })
 
-    test('keeps to its bound, and loses nothing that it was told of meanwhile', async () => {
+    test('respects its concurrency, and loses no wake-up meanwhile', async () => {
       const field = new Field()
       const engine = make({ concurrency: 2 })
       engine.start(field)
@@ -241,7 +241,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
       await engine.stop()
     })
 
-    test('what it is told of a session while that is driven is looked at afterwards', async () => {
+    test('drives a session again that is woken while it is driven', async () => {
       const field = new Field()
       const engine = make()
       engine.start(field)
@@ -256,7 +256,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
       await engine.stop()
     })
 
-    test('a session that cannot be driven is left alone for a while, and keeps no other waiting', async () => {
+    test('backs off from a session that cannot be driven, without delaying others', async () => {
       const field = new Field()
       const engine = make({ concurrency: 1 })
       field.broken.add('broken')
@@ -265,7 +265,7 @@ export function engineSuite(name: string, make: MakeEngine): void {
       await field.until(1)
       const others = ['a', 'b', 'c']
       for (const id of others) field.ask(id)
-      // On a slow machine it may be tried again before the last of the others.
+      // On a slow machine it may be retried before the last of the others.
       for (let n = 1; n < others.length + 2; n++) {
         await field.until(n + 1)
         field.end(field.begun[n] as string)
@@ -276,18 +276,18 @@ export function engineSuite(name: string, make: MakeEngine): void {
       await engine.stop()
     })
 
-    test('is started once, and stops as often as one likes, started or not', async () => {
+    test('starts once, and can be stopped repeatedly, started or not', async () => {
       const field = new Field()
       const engine = make()
       engine.start(field)
-      expect(() => engine.start(field)).toThrow('make one for each runtime')
+      expect(() => engine.start(field)).toThrow('create one for each runtime')
       await Promise.all([engine.stop(), engine.stop()])
       await engine.stop()
       expect([field.left, field.abandoned]).toEqual([1, 0])
       field.ask('a')
       engine.wake('a')
       expect(field.begun).toEqual([])
-      expect(() => engine.start(field)).toThrow('make one for each runtime')
+      expect(() => engine.start(field)).toThrow('create one for each runtime')
       await make().stop()
     })
   })

@@ -1,20 +1,20 @@
 import { expect, test } from 'vitest'
 import { Clock } from './clock.fixture.ts'
 import { engineSuite } from './engine.fixture.ts'
-import { type EngineDriver, FIRST_REST_MS, inProcessEngine, LONGEST_REST_MS, POLL_MS } from './engine.ts'
+import { type EngineDriver, FIRST_BACKOFF_MS, inProcessEngine, MAX_BACKOFF_MS, POLL_MS } from './engine.ts'
 
 engineSuite('the engine in this process', options => inProcessEngine({ pollMs: 10, ...options }))
 
-/** Something to drive, of which a test says only what matters to it. */
+/** An engine driver with defaults. */
 const driving = (own: Partial<EngineDriver> = {}): EngineDriver => ({
   due: async () => [],
   drive: async () => {},
-  leave() {},
+  handOver() {},
   abandon() {},
   ...own,
 })
 
-test('it looks for what is due four times a second, also while the store is out of reach', async () => {
+test('polls four times a second, also while the store is unavailable', async () => {
   const clock = new Clock()
   let looks = 0
   const engine = inProcessEngine({ timers: clock.timers() })
@@ -32,7 +32,7 @@ test('it looks for what is due four times a second, also while the store is out 
   await engine.stop()
 })
 
-test('a session that cannot be driven rests longer each time, up to a bound, whoever speaks of it; once it can be, all is forgotten', async () => {
+test('doubles the backoff of a failing session up to a maximum, and resets it after a success', async () => {
   const clock = new Clock()
   const at: number[] = []
   let isBroken = true
@@ -53,17 +53,17 @@ test('a session that cannot be driven rests longer each time, up to a bound, who
     await clock.advance(1000)
   }
   const rests = () => at.slice(1).map((time, index) => time - (at[index] as number))
-  expect(rests().slice(0, 8)).toEqual([1, 2, 4, 8, 16, 32, 60, 60].map(times => times * FIRST_REST_MS))
-  expect(Math.max(...rests())).toBe(LONGEST_REST_MS)
+  expect(rests().slice(0, 8)).toEqual([1, 2, 4, 8, 16, 32, 60, 60].map(times => times * FIRST_BACKOFF_MS))
+  expect(Math.max(...rests())).toBe(MAX_BACKOFF_MS)
   isBroken = false
-  await clock.advance(LONGEST_REST_MS + 5 * FIRST_REST_MS)
-  // Found again at once after it could be driven, and then it rests as at first.
+  await clock.advance(MAX_BACKOFF_MS + 5 * FIRST_BACKOFF_MS)
+  // It is driven again at once after a success, and then the backoff starts again.
   expect(rests()[0]).toBeLessThanOrEqual(POLL_MS)
-  expect(rests().slice(1, 3)).toEqual([FIRST_REST_MS, 2 * FIRST_REST_MS])
+  expect(rests().slice(1, 3)).toEqual([FIRST_BACKOFF_MS, 2 * FIRST_BACKOFF_MS])
   await engine.stop()
 })
 
-test('whether it keeps its process alive is said to the timers, of all that it waits for', async () => {
+test('passes keepsAlive to all its timers', async () => {
   for (const keepsAlive of [false, true]) {
     const clock = new Clock()
     const timers = clock.timers()
@@ -83,7 +83,7 @@ test('whether it keeps its process alive is said to the timers, of all that it w
   }
 })
 
-test('a stop lets go after a while, and leaves no timer', async () => {
+test('aborts after the grace period, and leaves no timer', async () => {
   const clock = new Clock()
   const timers = clock.timers()
   const engine = inProcessEngine({ timers, graceMs: 4000 })
@@ -93,7 +93,7 @@ test('a stop lets go after a while, and leaves no timer', async () => {
     driving({
       due: async () => ['s'],
       drive: () => driven.promise,
-      leave: () => said.push('leave'),
+      handOver: () => said.push('leave'),
       abandon() {
         said.push('abandon')
         driven.resolve()

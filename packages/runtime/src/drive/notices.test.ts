@@ -2,11 +2,20 @@ import { describe, expect, test } from 'vitest'
 import type { Observer } from '../index.ts'
 import { settled } from './clock.fixture.ts'
 import { MAX_NOTIFY_TRIES, NOTIFY_AFTER_MS, OBSERVER_TIMEOUT_MS } from './notices.ts'
-import { Ear, isPause, never, owedIn, RUN, SESSION, setUp, toldIn } from './observing.fixture.ts'
+import {
+  acknowledgementsIn,
+  isPause,
+  never,
+  noticesIn,
+  RecordingObserver,
+  RUN,
+  SESSION,
+  setUp,
+} from './observer.fixture.ts'
 import { isEndOf } from './virtual-processes.fixture.ts'
 
 describe('observers', () => {
-  test('are told once of each kind of end, and of whose session it is', async () => {
+  test('are notified once of each kind of end, with the owner of the session', async () => {
     const ends = {
       completed: 'Hi',
       failed: 'fail',
@@ -35,13 +44,13 @@ describe('observers', () => {
         },
       ])
       expect(ear.paused).toEqual([])
-      expect(await owedIn(stage)).toEqual([])
-      const told = await toldIn(stage)
+      expect(await noticesIn(stage)).toEqual([])
+      const told = await acknowledgementsIn(stage)
       expect(told).toMatchObject([{ internal: true }])
     }
   })
 
-  test('are told of each pause and what for, and of the end after it', async () => {
+  test('are notified of each pause with its pendings, and of the end', async () => {
     const { stage, ear, process, start } = setUp()
     await start('pay')
     await stage.seen(SESSION, isPause)
@@ -55,12 +64,12 @@ describe('observers', () => {
     await settled()
     expect(ear.finished).toMatchObject([{ status: 'completed', runId: RUN }])
     expect(ear.finished[0]?.id).not.toBe(ear.paused[0]?.id)
-    expect(await owedIn(stage)).toEqual([])
-    expect(process.said).toEqual([])
+    expect(await noticesIn(stage)).toEqual([])
+    expect(process.logged).toEqual([])
   })
 
-  test('are all told, each with a copy of its own, and one that is not interested is no trouble', async () => {
-    const second = new Ear()
+  test('are all notified, each with a copy, also if one has no handler', async () => {
+    const second = new RecordingObserver()
     const spoiler: Observer = {
       onFinished(run) {
         Object.assign(run, { status: 'spoiled' })
@@ -71,20 +80,20 @@ describe('observers', () => {
     await stage.ended(SESSION, RUN)
     await settled()
     expect([ear.count, second.finished]).toMatchObject([0, [{ status: 'completed' }]])
-    expect(await owedIn(stage)).toEqual([])
+    expect(await noticesIn(stage)).toEqual([])
   })
 
-  test('without any nothing is owed, and nobody says that somebody was told', async () => {
+  test('without observers, writes neither deadlines nor acknowledgements', async () => {
     const { stage, start } = setUp({ observers: [] })
     await start()
     await stage.ended(SESSION, RUN)
     await stage.clock.advance(10 * NOTIFY_AFTER_MS)
     const end = (await stage.entries(SESSION)).find(isEndOf(RUN))
     expect(end?.chunk).not.toHaveProperty('notifyBy')
-    expect(await toldIn(stage)).toEqual([])
+    expect(await acknowledgementsIn(stage)).toEqual([])
   })
 
-  test('that are none are refused', () => {
+  test('rejects invalid observers', () => {
     for (const observers of [null, {}, [null], ['no'], [{ onPaused: 'no' }], [{ onFinished: 1 }]]) {
       expect(() => setUp({ observers: observers as never })).toThrow('observers')
     }
@@ -92,7 +101,7 @@ describe('observers', () => {
 })
 
 describe('an observer that', () => {
-  test('throws harms no run, and is tried again, later each time, until it is given up', async () => {
+  test('throws does not affect the run, and is retried with a growing delay until it is given up', async () => {
     const { stage, ear, process, start } = setUp()
     const at: number[] = []
     ear.does = () => {
@@ -101,31 +110,31 @@ describe('an observer that', () => {
     }
     await start()
     expect(await stage.ended(SESSION, RUN)).toBe('completed')
-    // The tries take six hours together.
+    // All retries take six hours.
     await stage.clock.advance(8 * 3_600_000)
     expect(at).toHaveLength(1 + MAX_NOTIFY_TRIES)
     const waits = at.slice(1).map((time, i) => Math.round((time - (at[i] as number)) / 1000))
     expect(waits).toEqual([30, 60, 120, 240, 480, 960, 1920, 3600, 3600, 3600, 3600, 3600])
     expect(new Set(ear.finished.map(({ id }) => id)).size).toBe(1)
-    expect(process.said.filter(({ level }) => level === 'warn')).toHaveLength(1 + MAX_NOTIFY_TRIES)
-    expect(process.said.filter(({ level }) => level === 'error')).toMatchObject([
-      { message: expect.stringContaining('will not be') },
+    expect(process.logged.filter(({ level }) => level === 'warn')).toHaveLength(1 + MAX_NOTIFY_TRIES)
+    expect(process.logged.filter(({ level }) => level === 'error')).toMatchObject([
+      { message: expect.stringContaining('giving up') },
     ])
-    expect(await owedIn(stage)).toEqual([])
+    expect(await noticesIn(stage)).toEqual([])
     expect(await process.runtime.run(SESSION, RUN).result()).toMatchObject({ status: 'completed' })
   })
 
-  test('hears at last is left alone then', async () => {
+  test('succeeds after retries is not called again', async () => {
     const { stage, ear, start } = setUp()
     ear.does = () => (ear.count < 3 ? Promise.reject(new Error('not yet')) : undefined)
     await start()
     await stage.ended(SESSION, RUN)
     await stage.clock.advance(3_600_000)
     expect(ear.count).toBe(3)
-    expect(await owedIn(stage)).toEqual([])
+    expect(await noticesIn(stage)).toEqual([])
   })
 
-  test('hangs keeps no run from starting and no process from closing, and is tried again', async () => {
+  test('hangs delays neither runs nor closing, and is retried', async () => {
     const { stage, ear, process, start } = setUp()
     ear.does = never
     await start()
@@ -138,18 +147,18 @@ describe('an observer that', () => {
     expect(stage.clock.now() - from).toBeLessThan(OBSERVER_TIMEOUT_MS / 2)
     expect(ear.count).toBe(3)
     await stage.clock.advance(OBSERVER_TIMEOUT_MS)
-    expect(process.said).toHaveLength(3)
+    expect(process.logged).toHaveLength(3)
     ear.does = () => {}
     await stage.clock.advance(2 * NOTIFY_AFTER_MS)
     expect(ear.count).toBe(6)
-    expect(await owedIn(stage)).toEqual([])
+    expect(await noticesIn(stage)).toEqual([])
     ear.does = never
     await start('Hi', 'r4')
     await stage.ended(SESSION, 'r4')
     await stage.clock.until(process.runtime.close(), 2 * OBSERVER_TIMEOUT_MS)
   })
 
-  test('is slow is waited for by who closes', async () => {
+  test('is slow is awaited by close', async () => {
     const { stage, ear, process, start } = setUp()
     const { promise, resolve } = Promise.withResolvers<void>()
     ear.does = () => promise
@@ -163,25 +172,25 @@ describe('an observer that', () => {
     expect(isClosed).toBe(false)
     resolve()
     await closed
-    expect(await owedIn(stage)).toEqual([])
+    expect(await noticesIn(stage)).toEqual([])
   })
 
-  test('is broken keeps no other from being told, and all are told again until it hears', async () => {
+  test('fails does not prevent others, and all are called again until it succeeds', async () => {
     const broken: Observer = {
       onFinished() {
         if (ear.count < 3) throw new Error('broken')
       },
     }
-    const ear = new Ear()
+    const ear = new RecordingObserver()
     const { stage, start } = setUp({ observers: [broken, ear] })
     await start()
     await stage.ended(SESSION, RUN)
     await stage.clock.advance(3_600_000)
     expect(ear.count).toBe(4)
-    expect(await owedIn(stage)).toEqual([])
+    expect(await noticesIn(stage)).toEqual([])
   })
 
-  test('hangs is called so many times at a time, and in its time or by who took that upon itself', async () => {
+  test('hangs is called with limited concurrency, in time or by the process that took the notice', async () => {
     const { stage, ear, process } = setUp()
     const told = new Map<string, number[]>()
     ear.does = () => {
@@ -194,7 +203,7 @@ describe('an observer that', () => {
     for (const session of sessions) expect(await stage.ended(session, RUN)).toBe('completed')
     await settled()
     expect(ear.count).toBe(32)
-    // All that is overdue was taken once, and most of it was told since.
+    // All overdue notices were taken once, and most were delivered since.
     await stage.clock.advance(NOTIFY_AFTER_MS + 5.5 * OBSERVER_TIMEOUT_MS)
     for (const session of sessions) {
       const chunks = (await stage.entries(session)).map(({ chunk }) => chunk)
@@ -202,7 +211,7 @@ describe('an observer that', () => {
       const late = (told.get(session) ?? []).filter(time => time >= notifyBy)
       expect(late.length).toBeLessThanOrEqual(chunks.filter(({ type }) => type === 'run-notified').length)
     }
-    // What had no room is told when it is found owed.
+    // Notices beyond the queue limit are delivered when they are found on the ticket.
     ear.does = () => {}
     await stage.clock.advance(20 * NOTIFY_AFTER_MS)
     expect(new Set(ear.finished.map(({ sessionId }) => sessionId)).size).toBe(sessions.length)

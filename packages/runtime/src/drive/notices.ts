@@ -1,5 +1,5 @@
-// Tells observers of pauses and ends, at least once: at once by the process that wrote them, without holding anything up; and where that died, or an observer could not
-// be told, by whoever finds it still owed on the ticket.
+// Notifies observers of pauses and ends, at least once. The process that wrote them notifies without delaying the run.
+// If it crashed or an observer failed, another process finds the notice on the ticket.
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { StreamInfo, StreamManager, Timers } from '@millrace/log'
@@ -7,59 +7,59 @@ import { type BatchLike, lateProgram, noticeProgram, type TicketNotice } from '@
 import type { Chunk, PendingRef, RunStatus } from '@millrace/protocol'
 import type { Logger } from '../telemetry/logger.ts'
 
-/** What an observer is told of a run. */
+/** Fields of a notification. */
 interface ObservedRun {
-  /** The same each time that somebody is told of this pause or end. */
+  /** Id of the notification. It stays the same when the notification is repeated. */
   readonly id: string
   readonly sessionId: string
   readonly runId: string
   readonly program: string
   readonly reason?: string
-  /** Whose the session is, if it is anybody's. */
+  /** Owner of the session, if it has one. */
   readonly principal?: string
 }
 
-/** A run that waits. */
+/** A paused run. */
 export interface PausedRun extends ObservedRun {
   readonly status: 'paused'
-  /** What for; where it is told late, what it waits for by then. */
+  /** The pendings that it waits for; in a late notification, the current ones. */
   readonly awaits: readonly PendingRef[]
 }
 
-/** A run that has ended. */
+/** An ended run. */
 export interface FinishedRun extends ObservedRun {
   readonly status: RunStatus
 }
 
-/** Is told of pauses and ends, at least once each; what it throws harms no run. */
+/** Notified of pauses and ends of runs, at least once each. Errors do not affect the run. */
 export interface Observer {
   onPaused?(run: PausedRun): unknown
   onFinished?(run: FinishedRun): unknown
 }
 
-/** How long others wait before they tell what its writer was to tell. */
+/** How long other processes wait before they deliver a notice of this process, in ms. */
 export const NOTIFY_AFTER_MS = 30_000
-/** How long an observer may take. */
+/** Timeout of an observer, in ms. */
 export const OBSERVER_TIMEOUT_MS = 10_000
-/** The longest time after which it is tried again, and how often it is. */
-export const LONGEST_NOTIFY_MS = 3_600_000
+/** Maximum delay between retries, in ms, and maximum number of retries. */
+export const MAX_NOTIFY_DELAY_MS = 3_600_000
 export const MAX_NOTIFY_TRIES = 12
-/** How many pauses and ends are told at a time, and how many wait for that; what is more is told when it is found owed. */
+/** Maximum number of concurrent deliveries, and of queued ones. Others are found on the ticket later. */
 export const CONCURRENT_NOTICES = 32
-export const MOST_WAITING = 10_000
-/** How many may wait where more is taken upon oneself: that has its time, and counts as tried. */
-const MOST_TAKEN = 1000
+export const MAX_QUEUED_NOTICES = 10_000
+/** Maximum queue length for taking more notices from tickets: a taken notice has a deadline and counts as tried. */
+const MAX_QUEUED_BEFORE_TAKING = 1000
 
 export interface NoticeSettings {
   readonly manager: StreamManager
   readonly observers: readonly Observer[]
-  /** What there is here: of runs of other programs observers are told elsewhere. */
+  /** The programs of this process. Notices of other programs are delivered elsewhere. */
   readonly programs: Iterable<string>
   readonly timers: Timers
   readonly logger: Logger
 }
 
-/** Which run of which session. */
+/** A run of a session. */
 interface NoticeTarget {
   readonly sessionId: string
   readonly runId: string
@@ -67,34 +67,34 @@ interface NoticeTarget {
   readonly principal: string | null
 }
 
-/** When a run pauses or ends, of which program, and whether this process drives that. */
+/** When a run pauses or ends, its program, and whether this process drives it. */
 interface NoticeContext {
   readonly clock: number
   readonly program: string
   readonly isDriven: boolean
 }
 
-interface Telling {
+interface NoticeDelivery {
   readonly sessionId: string
   readonly runId: string
-  /** By which the ticket knows it. */
+  /** Identifies the notice on the ticket. */
   readonly notifyBy: number
-  /** By this process's own clock: later it would be told while others do. */
+  /** Latest start by the local clock. Later, another process delivers it. */
   readonly startBy: number
   read(): Promise<PausedRun | FinishedRun>
 }
 
 export class Notices {
   readonly #settings: NoticeSettings
-  /** The names of the programs here, whatever their versions. */
+  /** Names of the programs without versions. */
   readonly #names: ReadonlySet<string>
   readonly #lateNames: readonly string[]
-  /** What a close waits for. */
+  /** Deliveries that `close` awaits. */
   readonly #awaited = new Set<Promise<void>>()
-  /** Within an observer: lets nobody wait for it any more. */
+  /** Inside an observer: stops awaiting its delivery. */
   readonly #within = new AsyncLocalStorage<() => void>()
   #active = 0
-  #waiting: Telling[] = []
+  #queue: NoticeDelivery[] = []
   #latest = 0
 
   constructor(settings: NoticeSettings) {
@@ -105,135 +105,144 @@ export class Notices {
     this.#lateNames = programs.length > 0 ? [...lateNames, lateProgram()] : []
   }
 
-  /** Under which names sessions are due here for what is owed in them, or for a deadline behind that. */
+  /** Names under which sessions with due notices, or with deadlines behind them, are found. */
   get names(): readonly string[] {
     return this.hasRoom ? [...this.#names, noticeProgram(), ...this.#lateNames] : this.#lateNames
   }
 
-  /** Whether something that is owed can be told here now. */
+  /** Whether a due notice can be delivered now. */
   get hasRoom(): boolean {
-    return this.#settings.observers.length > 0 && this.#names.size > 0 && this.#waiting.length < MOST_TAKEN
+    return this.#settings.observers.length > 0 && this.#names.size > 0 && this.#queue.length < MAX_QUEUED_BEFORE_TAKING
   }
 
-  /** Whether observers are told here of a program's runs. */
-  #tells(program: string): boolean {
+  /** Whether observers of this process are notified of a program's runs. */
+  #observes(program: string): boolean {
     return this.#settings.observers.length > 0 && this.#names.has(noticeProgram(program))
   }
 
-  /** What pauses or ends a run, with the time from which on others are to tell of it: at once where nobody here has that program. */
-  owed(batch: BatchLike, { clock, program, isDriven }: NoticeContext): BatchLike {
-    const isOurs = this.#tells(program)
+  /**
+   * Adds the time from which other processes deliver the notice to a batch that pauses or ends a run: at once if this
+   * process does not have the program.
+   */
+  withNotifyBy(batch: BatchLike, { clock, program, isDriven }: NoticeContext): BatchLike {
+    const isOurs = this.#observes(program)
     if (!isOurs && isDriven) return batch
     return batch.map(item => {
       const chunk = 'type' in item ? item : item.chunk
-      if (!isTold(chunk)) return item
+      if (!isObservable(chunk)) return item
       const now = Math.ceil(clock)
-      // Two of one run are told apart by it.
+      // Distinguishes two notices of one run.
       if (isOurs) this.#latest = Math.max(this.#latest + 1, now + NOTIFY_AFTER_MS)
-      const owing: Chunk = { ...chunk, notifyBy: isOurs ? this.#latest : now }
-      return 'type' in item ? owing : { ...item, chunk: owing }
+      const withDeadline: Chunk = { ...chunk, notifyBy: isOurs ? this.#latest : now }
+      return 'type' in item ? withDeadline : { ...item, chunk: withDeadline }
     })
   }
 
-  /** Tells of what a batch said that is in the log now; soon, and nobody waits for it. */
-  tell({ principal, ...place }: NoticeTarget, batch: BatchLike): void {
-    if (!this.#tells(place.program)) return
+  /** Delivers the notices of a committed batch, without waiting. */
+  deliver({ principal, ...target }: NoticeTarget, batch: BatchLike): void {
+    if (!this.#observes(target.program)) return
     for (const item of batch) {
       const chunk = 'type' in item ? item : item.chunk
-      if (!isTold(chunk) || chunk.notifyBy === undefined) continue
+      if (!isObservable(chunk) || chunk.notifyBy === undefined) continue
       const { reason, notifyBy } = chunk
-      const told = { id: idOf(place.runId, notifyBy), ...place, ...pick({ reason, principal }) }
+      const fields = { id: idOf(target.runId, notifyBy), ...target, ...pick({ reason, principal }) }
       const run: PausedRun | FinishedRun =
         chunk.type === 'run-paused'
-          ? { ...told, status: 'paused', awaits: chunk.awaits }
-          : { ...told, status: chunk.status }
-      this.#add({ ...place, notifyBy, startBy: this.#startBy(NOTIFY_AFTER_MS), read: async () => run })
+          ? { ...fields, status: 'paused', awaits: chunk.awaits }
+          : { ...fields, status: chunk.status }
+      this.#enqueue({ ...target, notifyBy, startBy: this.#startBy(NOTIFY_AFTER_MS), read: async () => run })
     }
   }
 
-  /** Takes upon itself what is due in a session, so that nobody else tells it meanwhile; whether something is left to others. */
-  async take({ streamId, ticket, clock, principal }: StreamInfo): Promise<boolean> {
+  /**
+   * Takes the due notices of a session, so that no other process delivers them meanwhile. Returns whether some are left
+   * to others.
+   */
+  async takeDue({ streamId, ticket, clock, principal }: StreamInfo): Promise<boolean> {
     const due = (ticket.notices ?? []).filter(({ notifyBy }) => notifyBy <= clock)
-    const own = due.filter(({ program }) => this.#tells(program))
+    const own = due.filter(({ program }) => this.#observes(program))
     for (const notice of own) {
       if (!this.hasRoom) return true
       const { runId, notifyBy, tries = 0 } = notice
       if (tries >= MAX_NOTIFY_TRIES) {
-        if (await this.#say(streamId, runId, notifyBy)) this.#giveUp(streamId, notice)
+        if (await this.#acknowledge(streamId, runId, notifyBy)) this.#giveUp(streamId, notice)
         continue
       }
-      const waitMs = Math.min(NOTIFY_AFTER_MS * 2 ** (tries + 1), LONGEST_NOTIFY_MS)
+      const waitMs = Math.min(NOTIFY_AFTER_MS * 2 ** (tries + 1), MAX_NOTIFY_DELAY_MS)
       const startBy = this.#startBy(waitMs)
-      if (!(await this.#say(streamId, runId, notifyBy, clock + waitMs))) continue
-      const read = () => this.#find(streamId, principal, notice)
-      this.#add({ sessionId: streamId, runId, notifyBy: clock + waitMs, startBy, read })
+      if (!(await this.#acknowledge(streamId, runId, notifyBy, clock + waitMs))) continue
+      const read = () => this.#readRun(streamId, principal, notice)
+      this.#enqueue({ sessionId: streamId, runId, notifyBy: clock + waitMs, startBy, read })
     }
     return own.length < due.length
   }
 
-  /** Waits for what is being told, for as long as an observer may take, and not for an observer that closes; what is not told by then is told by others. */
+  /**
+   * Waits for active deliveries, at most for the observer timeout, and not for an observer that calls close. Other
+   * processes deliver the rest.
+   */
   async close(): Promise<void> {
     this.#within.getStore()?.()
     const { promise, resolve } = Promise.withResolvers<void>()
-    // It keeps the process alive: an observer that hangs does not, and what comes after the close would never be.
+    // The timer keeps the process alive: a hanging observer does not, and the code after close would never run.
     const cancel = this.#settings.timers.after(OBSERVER_TIMEOUT_MS, resolve)
     const all = async () => {
       while (this.#awaited.size > 0) await Promise.all(this.#awaited)
     }
     await Promise.race([all(), promise])
-    this.#waiting = []
+    this.#queue = []
     cancel()
   }
 
   #giveUp(sessionId: string, { runId, program, status, tries }: TicketNotice): void {
-    const about = { sessionId, runId, program, status, tries }
-    this.#settings.logger.error('observers could not be told of a run, and will not be', about)
+    const fields = { sessionId, runId, program, status, tries }
+    this.#settings.logger.error('failed to notify observers of a run: giving up', fields)
   }
 
   #startBy(waitMs: number): number {
     return this.#settings.timers.now() + waitMs - OBSERVER_TIMEOUT_MS
   }
 
-  #add(telling: Telling): void {
-    if (this.#waiting.length < MOST_WAITING) this.#waiting.push(telling)
-    this.#next()
+  #enqueue(delivery: NoticeDelivery): void {
+    if (this.#queue.length < MAX_QUEUED_NOTICES) this.#queue.push(delivery)
+    this.#startNext()
   }
 
-  #next(): void {
+  #startNext(): void {
     while (this.#active < CONCURRENT_NOTICES) {
-      const telling = this.#waiting.shift()
-      if (telling === undefined) return
-      if (telling.startBy < this.#settings.timers.now()) continue
+      const delivery = this.#queue.shift()
+      if (delivery === undefined) return
+      if (delivery.startBy < this.#settings.timers.now()) continue
       const { promise, resolve } = Promise.withResolvers<void>()
-      const leave = () => {
+      const settle = () => {
         this.#awaited.delete(promise)
         resolve()
       }
       this.#awaited.add(promise)
       this.#active++
-      const done = this.#within.run(leave, () => this.#tell(telling))
+      const done = this.#within.run(settle, () => this.#deliver(delivery))
       done.then(() => {
         this.#active--
-        this.#next()
-        leave()
+        this.#startNext()
+        settle()
       })
     }
   }
 
-  /** Tells all observers, and says so where all of them heard it. */
-  async #tell({ sessionId, runId, notifyBy, read }: Telling): Promise<void> {
+  /** Calls all observers, and acknowledges the notice if all succeed. */
+  async #deliver({ sessionId, runId, notifyBy, read }: NoticeDelivery): Promise<void> {
     const { observers, logger } = this.#settings
     try {
       const run = await read()
-      const heard = await Promise.all(observers.map(observer => this.#hears(observer, structuredClone(run))))
-      if (heard.every(Boolean)) await this.#say(sessionId, runId, notifyBy)
+      const results = await Promise.all(observers.map(observer => this.#callObserver(observer, structuredClone(run))))
+      if (results.every(Boolean)) await this.#acknowledge(sessionId, runId, notifyBy)
     } catch (error) {
-      logger.warn('observers could not be told of a run', { sessionId, runId, cause: error })
+      logger.warn('failed to notify observers of a run', { sessionId, runId, cause: error })
     }
   }
 
-  /** Whether an observer heard of it in time. */
-  async #hears(observer: Observer, run: PausedRun | FinishedRun): Promise<boolean> {
+  /** Calls an observer. Returns whether it succeeded in time. */
+  async #callObserver(observer: Observer, run: PausedRun | FinishedRun): Promise<boolean> {
     const { timers, logger } = this.#settings
     const { promise, resolve } = Promise.withResolvers<boolean>()
     const { id, sessionId, runId, status } = run
@@ -253,37 +262,40 @@ export class Notices {
     return promise
   }
 
-  /** Says that observers were told, or until when that is seen to here; false where somebody else was faster, or nobody can say now. */
-  async #say(sessionId: string, runId: string, notifyBy: number, until?: number): Promise<boolean> {
+  /**
+   * Acknowledges a notice, or extends it until `until`. Returns false if another process was faster or the store is
+   * unavailable.
+   */
+  async #acknowledge(sessionId: string, runId: string, notifyBy: number, until?: number): Promise<boolean> {
     const { manager, logger } = this.#settings
     try {
-      // By a name that no other process has: who takes the same upon itself at the same time is another.
+      // By the unique owner id of this process, because another process may take the same notice at the same time.
       const chunk: Chunk = { type: 'run-notified', runId, notifyBy, ...pick({ until }) }
       return (await manager.append(sessionId, manager.owner, chunk)).outcome !== 'refused'
     } catch (error) {
-      logger.warn('nobody can say whether observers were told', { sessionId, runId, cause: error })
+      logger.warn('failed to acknowledge a notice', { sessionId, runId, cause: error })
       return false
     }
   }
 
-  /** What there is to tell of a pause or an end that somebody else wrote. */
-  async #find(sessionId: string, principal: string | null, notice: TicketNotice): Promise<PausedRun | FinishedRun> {
+  /** Reads the data for the notice of another process. */
+  async #readRun(sessionId: string, principal: string | null, notice: TicketNotice): Promise<PausedRun | FinishedRun> {
     const { runId, program, status, notifyBy, first = notifyBy } = notice
     const { view } = await this.#settings.manager.view(sessionId)
     const run = view.runs.find(other => other.runId === runId)
     const { reason, awaits = [] } = (run?.status === status && run) || {}
-    const told = { id: idOf(runId, first), sessionId, runId, program, ...pick({ reason, principal }) }
-    return status === 'paused' ? { ...told, status, awaits } : { ...told, status }
+    const fields = { id: idOf(runId, first), sessionId, runId, program, ...pick({ reason, principal }) }
+    return status === 'paused' ? { ...fields, status, awaits } : { ...fields, status }
   }
 }
 
-/** Whether observers are told of it. */
-const isTold = (chunk: Chunk): chunk is Extract<Chunk, { type: 'run-paused' | 'run-finished' }> =>
+/** Whether observers are notified of a chunk. */
+const isObservable = (chunk: Chunk): chunk is Extract<Chunk, { type: 'run-paused' | 'run-finished' }> =>
   chunk.type === 'run-paused' || chunk.type === 'run-finished'
 
 const idOf = (runId: string, notifyBy: number): string => `${runId}:${notifyBy}`
 
-/** What of some fields there is. */
+/** Removes undefined and null fields. */
 const pick = <T extends object>(fields: T): { [K in keyof T]?: NonNullable<T[K]> } =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && value !== null)) as {
     [K in keyof T]?: NonNullable<T[K]>

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { approve, begin, call, counted, give, soundLog } from '../api/people.fixture.ts'
+import { approve, call, counted, sendResult, startRun, validLog } from '../api/pendings.fixture.ts'
 import type { Runtime } from '../api/runtime.ts'
 import { testRuntime } from '../api/test-runtime.fixture.ts'
 import { tool } from '../define/tool.ts'
 import { caller, chunksOf } from '../execute/agent/play.fixture.ts'
 
-/** Lets something happen when a call waits for its approval, and the run has not said that it waits. */
+/** Runs a function when a call waits for approval and the pause is not committed yet. */
 function beforePause({ manager }: Runtime, happen: () => Promise<unknown>): void {
   const getInfo = manager.getInfo.bind(manager)
   manager.getInfo = async sessionId => {
@@ -19,7 +19,7 @@ function beforePause({ manager }: Runtime, happen: () => Promise<unknown>): void
   }
 }
 
-test('law 5: an answer that comes just before the pause is not slept through', async () => {
+test('law 5: an answer just before the pause is not missed', async () => {
   const pay = counted('pay', true)
   const { agent: own } = caller([pay.tool], [call('pay', 'c1', { n: 1 })])
   const runtime = testRuntime({ agents: [own] })
@@ -32,21 +32,21 @@ test('law 5: an answer that comes just before the pause is not slept through', a
   expect(await run.result()).toMatchObject({ status: 'completed' })
   expect(answered).toHaveLength(1)
   expect(pay.ran).toEqual([1])
-  // It never slept.
-  expect(chunksOf(await soundLog(runtime), 'run-paused')).toEqual([])
+  // It never paused.
+  expect(chunksOf(await validLog(runtime), 'run-paused')).toEqual([])
 })
 
-test('law 5: a stop that comes just before the pause ends the run', async () => {
+test('law 5: a stop just before the pause ends the run', async () => {
   const pay = counted('pay', true)
   const { agent: own } = caller([pay.tool], [call('pay', 'c1', { n: 1 })])
   const runtime = testRuntime({ agents: [own] })
   beforePause(runtime, () => runtime.stop('s', 'r'))
   const run = await runtime.start({ agent: own, input: 'Go.', session: 's', runId: 'r' })
   expect(await run.result()).toMatchObject({ status: 'interrupted' })
-  expect(chunksOf(await soundLog(runtime), 'run-paused')).toEqual([])
+  expect(chunksOf(await validLog(runtime), 'run-paused')).toEqual([])
 })
 
-test('law 5: of two answers one before the pause and one after, both count', async () => {
+test('law 5: counts one answer before and one after the pause', async () => {
   const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
   const pay = counted('pay', true)
   const { agent: own } = caller([pay.tool, locate], [call('pay', 'c1', { n: 1 }), call('locate', 'c2')])
@@ -55,22 +55,22 @@ test('law 5: of two answers one before the pause and one after, both count', asy
   const run = await runtime.start({ agent: own, input: 'Go.', session: 's', runId: 'r' })
   expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ id: 'c2' }] })
   expect(pay.ran).toEqual([1])
-  await give(runtime, 'c2')
+  await sendResult(runtime, 'c2')
   expect(await run.result()).toMatchObject({ status: 'completed' })
-  await soundLog(runtime)
+  await validLog(runtime)
 })
 
-test('a pause says what it awaits, and until when', async () => {
+test('lists the pendings and their deadlines in the pause', async () => {
   const pay = counted('pay', { timeout: 1000 })
-  const { runtime, run } = await begin(caller([pay.tool], [call('pay', 'c1', { n: 1 })]).agent)
+  const { runtime, run } = await startRun(caller([pay.tool], [call('pay', 'c1', { n: 1 })]).agent)
   await run.result()
-  const [paused] = chunksOf(await soundLog(runtime), 'run-paused')
+  const [paused] = chunksOf(await validLog(runtime), 'run-paused')
   expect(paused?.awaits).toMatchObject([
     { kind: 'approval', id: 'r::c1', toolCallId: 'c1', deadline: expect.any(Number) },
   ])
 })
 
-test('law 6: a pause for more than an entry can tell is none too large, and everything can be answered', async () => {
+test('law 6: truncates a pause that exceeds the entry size, and all pendings can be answered', async () => {
   const pay = counted('pay', true)
   const ids = Array.from({ length: 60 }, (_, n) => `c${n}`)
   const { agent: own } = caller(
@@ -78,9 +78,9 @@ test('law 6: a pause for more than an entry can tell is none too large, and ever
     ids.map((id, n) => call('pay', id, { n })),
   )
   const observers = [{ onPaused() {} }]
-  const { runtime, run } = await begin(own, { log: { maxEntryBytes: 4096 }, observers })
+  const { runtime, run } = await startRun(own, { log: { maxEntryBytes: 4096 }, observers })
   expect(await run.result()).toMatchObject({ status: 'paused', pendings: ids.map(id => ({ id: `r::${id}` })) })
-  const [paused] = chunksOf(await soundLog(runtime), 'run-paused')
+  const [paused] = chunksOf(await validLog(runtime), 'run-paused')
   const listed = paused?.awaits ?? []
   expect(listed.map(({ id }) => id)).toEqual(ids.slice(0, listed.length).map(id => `r::${id}`))
   // As many as fit.

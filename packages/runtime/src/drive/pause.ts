@@ -1,11 +1,11 @@
-// When a run waits, and for what: decided on the ticket, so that no answer is missed (law 5).
+// Pauses of a run. They are decided on the ticket, so that no answer is missed (law 5).
 
 import type { Lane, Ticket } from '@millrace/log'
 import { pendingKey, pauseOf as sayPause } from '@millrace/log/internal'
 import type { Chunk, PendingRef } from '@millrace/protocol'
 import type { Session } from '../session/session.ts'
 
-/** Whether all that waits still does: nothing of it was answered, and nothing is late by the store's clock. */
+/** Whether all awaited pendings are still open and none is late by the store's clock. */
 export function canPause({ pendings }: Ticket, on: readonly string[], clock: number): boolean {
   const open = new Set(pendings.map(pendingKey))
   return (
@@ -14,25 +14,28 @@ export function canPause({ pendings }: Ticket, on: readonly string[], clock: num
   )
 }
 
-/** Says that a run waits: for its pendings, and each agent for those that work for it; for as many as the log takes, so that no pause is refused (law 6). */
+/**
+ * The pause of a run: its pendings, and for each agent the sub-agents that it waits for. Lists as many as fit the log,
+ * so that no pause is rejected (law 6).
+ */
 export function pauseOf({ pendings }: Ticket, session: Session, lane: Lane, line?: string): Chunk {
   const pause = sayPause(pendings) as Extract<Chunk, { type: 'run-paused' }>
-  const said = { ...pause, ...(line !== undefined && { line }) }
-  const awaits = [...named(said.awaits, session), ...childrenOf({ pendings }, session)]
-  // Whoever owes it to observers adds until when.
+  const pauseWithLine = { ...pause, ...(line !== undefined && { line }) }
+  const awaits = [...withToolNames(pauseWithLine.awaits, session), ...childrenOf({ pendings }, session)]
+  // The notifier adds the deadline of the notification.
   const fits = (count: number) =>
-    lane.fits([{ ...said, awaits: awaits.slice(0, count), notifyBy: Number.MAX_SAFE_INTEGER }])
-  let most = fits(awaits.length) ? awaits.length : 0
-  for (let over = awaits.length; over - most > 1; ) {
-    const count = Math.floor((most + over) / 2)
-    if (fits(count)) most = count
+    lane.fits([{ ...pauseWithLine, awaits: awaits.slice(0, count), notifyBy: Number.MAX_SAFE_INTEGER }])
+  let max = fits(awaits.length) ? awaits.length : 0
+  for (let over = awaits.length; over - max > 1; ) {
+    const count = Math.floor((max + over) / 2)
+    if (fits(count)) max = count
     else over = count
   }
-  return { ...said, awaits: awaits.slice(0, most) }
+  return { ...pauseWithLine, awaits: awaits.slice(0, max) }
 }
 
-/** What is awaited, with the names of the tools, so that who is told of the pause need not read the session. */
-function named(awaits: readonly PendingRef[], { view }: Session): PendingRef[] {
+/** Adds tool names to the pendings, so that observers need not read the session. */
+function withToolNames(awaits: readonly PendingRef[], { view }: Session): PendingRef[] {
   const names = new Map<string, string>()
   for (const pending of view.pendings) {
     if (pending.kind !== 'interrupt') names.set(pending.part.toolCallId, pending.part.toolName)
@@ -43,7 +46,7 @@ function named(awaits: readonly PendingRef[], { view }: Session): PendingRef[] {
   })
 }
 
-/** Who waits for which of the agents that work for it. */
+/** The sub-agents that each agent waits for. */
 function childrenOf({ pendings }: Pick<Ticket, 'pendings'>, session: Session): PendingRef[] {
   const parents = new Map(session.view.agents.map(({ agentId, parentId }) => [agentId, parentId]))
   const waiting = new Map<string, Set<string>>()

@@ -1,19 +1,20 @@
-// A program with all that a driver can get between: words, parallel tools with progress and state, an answer; and counts of what was really called.
+// A program with everything that a driver can interrupt: text, parallel tools with progress and state, and an answer.
+// It counts its calls.
 
 import type { Timers } from '@millrace/log'
 import { z } from 'zod'
 import { sleep } from '../async/sleep.ts'
 import { type Agent, agent, type ScriptedAnswer, scriptedModel, tool } from '../index.ts'
 
-/** What the program called, by key; kept outside of every process. */
+/** Calls of the program by key, outside of all processes. */
 export class Calls {
   readonly models: string[] = []
   readonly tools: string[] = []
-  /** Those that were told to end. */
+  /** Aborted calls. */
   readonly aborted: string[] = []
 }
 
-/** The answer of the program, when nothing disturbed it. */
+/** The answer of the program when undisturbed. */
 export const WHOLE = 'Let me look at both. Ulm is warm and Bonn is not.'
 
 const ANSWERS: readonly ScriptedAnswer[] = [
@@ -27,7 +28,7 @@ const ANSWERS: readonly ScriptedAnswer[] = [
   { text: ' Ulm is warm and Bonn is not.' },
 ]
 
-/** The program, in the time of its process. */
+/** The program, with the timers of its process. */
 export function program(timers: Timers, calls: Calls, name = 'helper'): Agent {
   const look = tool({
     name: 'look',

@@ -7,7 +7,7 @@ const RUN = 'r1'
 const NEXT = 'r2'
 const SESSION = 's'
 
-/** A session in which a run is asked for, and whoever drives it when the test says so. */
+/** A session with a requested run, and a driver that the test starts. */
 class Scene {
   readonly stage = new VirtualCluster()
   readonly calls = new Calls()
@@ -23,7 +23,7 @@ class Scene {
     return this.stage.process(timers => [program(timers, this.calls)])
   }
 
-  /** A driver to which something happens before one of its calls, or before it hears what became of it. */
+  /** A driver with an action before one of its calls, or before the result of the call. */
   async disturbed(
     n: number,
     happens: (driver: Process) => unknown,
@@ -31,7 +31,7 @@ class Scene {
   ): Promise<Process> {
     const driver = this.driver()
     const done = Promise.withResolvers<void>()
-    driver.wire[when] = async asked => {
+    driver.connection[when] = async asked => {
       if (asked.n !== n) return
       await happens(driver)
       done.resolve()
@@ -40,7 +40,7 @@ class Scene {
     return driver
   }
 
-  /** Asks for the run to stop; tells where that stands in the log, if it was taken. */
+  /** Requests a stop. Returns its sequence in the log if it was accepted. */
   async stop(): Promise<number | undefined> {
     const done = await this.stage.manager.append(SESSION, 'ann', { type: 'stop-requested', runId: RUN })
     return 'first' in done ? done.first : undefined
@@ -52,26 +52,26 @@ class Scene {
   }
 }
 
-/** How many calls an undisturbed driver makes. */
+/** Number of store calls of an undisturbed driver. */
 async function countCalls(): Promise<number> {
   const scene = await Scene.open()
   const driver = scene.driver()
   expect(await scene.stage.ended(SESSION, RUN)).toBe('completed')
   expect(textOf(await scene.stage.view(SESSION), RUN)).toBe(WHOLE)
-  return driver.wire.calls
+  return driver.connection.calls
 }
 
-/** One instant in so many is played, in each test from another on; `npm run chaos` plays every one. */
+/** Every third call is tested, with a different offset per test. `npm run chaos` tests all. */
 const STEP = 3
 
-/** The instants of a run: before each call that its driver makes. */
+/** The call numbers at which to act. */
 async function instants(offset: number): Promise<readonly number[]> {
   const total = await countCalls()
   const all = Array.from({ length: total }, (_, index) => index + 1)
   return everyNth(all, STEP, offset)
 }
 
-/** What a stop at a place must have left: the end that it asked for, after all that was shown there. */
+/** Expects the requested end after everything that was shown before the stop. */
 async function expectStopped({ stage }: Scene, at: number, where: string): Promise<void> {
   await expectOneEnd(stage, SESSION, RUN)
   const shown = textOf(await stage.view(SESSION, at), RUN)
@@ -104,13 +104,13 @@ test.each(['before', 'after'] as const)(
       }
       stops++
       await expectStopped(scene, at, `call ${n}`)
-      expect(driver.said).toEqual([])
+      expect(driver.logged).toEqual([])
     }
     expect(stops).toBeGreaterThan(0)
   },
 )
 
-test('laws 5 and 7: a stop that arrives just as the owner dies is found by whoever takes over, and the words shown stay', async () => {
+test('laws 5 and 7: a stop during a crash of the owner is executed by the next driver, and the shown text stays', async () => {
   let stops = 0
   for (const n of await instants(2)) {
     const scene = await Scene.open()
@@ -132,7 +132,7 @@ test('laws 5 and 7: a stop that arrives just as the owner dies is found by whoev
   expect(stops).toBeGreaterThan(0)
 })
 
-test('a request that interrupts the run before it is a stop at any instant, and its run follows', async () => {
+test('a request that interrupts stops the run at any call, and its own run follows', async () => {
   for (const n of await instants(0)) {
     const scene = await Scene.open()
     let at = 0
@@ -152,12 +152,12 @@ test('a request that interrupts the run before it is a stop at any instant, and 
     const first = view.runs.find(({ runId }) => runId === RUN)
     if (first?.status === 'completed') expect(textOf(view, RUN)).toBe(WHOLE)
     else if (first?.status === 'interrupted') await expectStopped(scene, at, `call ${n}`)
-    // Asked for last, it goes first where neither had begun.
+    // The last request goes first if neither run had started.
     else expect(await scene.stage.ended(SESSION, RUN)).toBe('completed')
   }
 })
 
-test('law 3: a cut is a stop at any instant, and the run that makes it begins after the end', async () => {
+test('law 3: a rewind stops the run at any call, and its own run starts after the end', async () => {
   let cuts = 0
   for (const n of await instants(1)) {
     const scene = await Scene.open()
@@ -184,14 +184,14 @@ test('law 3: a cut is a stop at any instant, and the run that makes it begins af
   expect(cuts).toBeGreaterThan(0)
 })
 
-/** What is left of a run whose stop was taken back: it goes on to its whole answer, unless it had been ended by then. */
+/** The result of a run whose stop was withdrawn: the complete answer, unless it had ended. */
 async function expectWholeOrStopped({ stage, calls }: Scene, where: string): Promise<string> {
   const status = await stage.ended(SESSION, RUN)
   await expectOneEnd(stage, SESSION, RUN)
   const view = await stage.view(SESSION)
   if (status === 'completed') expect(textOf(view, RUN), where).toBe(WHOLE)
   else expect(status, where).toBe('interrupted')
-  // What was committed was not called again.
+  // Committed calls were not repeated.
   for (const key of ['c1', 'c2']) {
     const entries = await stage.entries(SESSION)
     const outputs = entries.filter(
@@ -213,13 +213,13 @@ const interrupting = (scene: Scene) =>
     whenBusy: 'interrupt-previous',
   })
 
-test('a stop that is taken back at any instant ends the run or leaves it to go on, whole', async () => {
+test('a stop that is withdrawn at any call ends the run or lets it complete', async () => {
   const statuses = new Set<string>()
   for (const n of await instants(2)) {
     for (const later of [0, 1, 2]) {
       const scene = await Scene.open()
       let isOpen = false
-      const driver = await scene.disturbed(n, async ({ wire }) => {
+      const driver = await scene.disturbed(n, async ({ connection: wire }) => {
         isOpen = await scene.hasStarted(RUN)
         if (!isOpen) return
         await interrupting(scene)
@@ -229,13 +229,13 @@ test('a stop that is taken back at any instant ends the run or leaves it to go o
       })
       if (!isOpen) continue
       statuses.add(await expectWholeOrStopped(scene, `call ${n}, ${later} later`))
-      expect(driver.said.filter(({ level }) => level === 'error')).toEqual([])
+      expect(driver.logged.filter(({ level }) => level === 'error')).toEqual([])
     }
   }
   expect([...statuses]).toContain('completed')
 })
 
-test('law 4: a stop that comes and is taken back while the run of a dead owner is taken over leaves none of its drafts', async () => {
+test('law 4: a stop that is withdrawn during a takeover leaves no drafts', async () => {
   const statuses = new Set<string>()
   for (const draft of ['text-delta', 'tool-output-available']) {
     for (const [come, gone] of everyNth(moments(14, 5), STEP)) {
@@ -245,7 +245,7 @@ test('law 4: a stop that comes and is taken back while the run of a dead owner i
       owner.kill()
       const heir = scene.driver()
       let calls = 0
-      heir.wire.before = async ({ method }) => {
+      heir.connection.before = async ({ method }) => {
         if (method === 'due') return
         if (++calls === come && (await scene.stage.manager.getInfo(SESSION))?.ticket.run) await interrupting(scene)
         if (calls === gone) await scene.server.runtime.stop(SESSION, NEXT).catch(() => false)
@@ -256,7 +256,7 @@ test('law 4: a stop that comes and is taken back while the run of a dead owner i
   expect([...statuses].sort()).toEqual(['completed', 'interrupted'])
 })
 
-/** Pairs of calls: something comes before the first, and goes before the second. */
+/** Pairs of calls: an action before the first, and its reversal before the second. */
 function moments(last: number, apart: number): readonly (readonly [number, number])[] {
   const from = Array.from({ length: last }, (_, index) => index + 1)
   return from.flatMap(come => Array.from({ length: apart }, (_, index) => [come, come + index + 1] as const))

@@ -1,22 +1,22 @@
-// Processes on one store, in a time that tests move: each with a wire, timers and a runtime of its own.
+// Processes that share one store, in virtual time: each with its own store connection, timers and runtime.
 
 import { type LogStore, Memory, memoryStore, StreamManager } from '@millrace/log'
 import type { Entry, ToolPart, View } from '@millrace/protocol'
 import { expect } from 'vitest'
 import { type Agent, createRuntime, type Runtime, type RuntimeOptions } from '../index.ts'
-import { Clock, type Ticking } from './clock.fixture.ts'
-import { Wire } from './wire.fixture.ts'
+import { Clock, type ProcessTimers } from './clock.fixture.ts'
+import { StoreConnection } from './store-connection.fixture.ts'
 
-/** How long a claim lasts here. */
+/** Duration of a lease, in ms. */
 export const LEASE_MS = 600
 
 export interface Process {
-  readonly wire: Wire
-  readonly timers: Ticking
+  readonly connection: StoreConnection
+  readonly timers: ProcessTimers
   readonly runtime: Runtime
-  /** What was said to its logger. */
-  readonly said: { readonly level: 'warn' | 'error'; readonly message: string; readonly cause: unknown }[]
-  /** Kill -9: nothing of it happens any more. */
+  /** Logged messages. */
+  readonly logged: { readonly level: 'warn' | 'error'; readonly message: string; readonly cause: unknown }[]
+  /** Kills the process: it has no effects any more. */
   kill(): void
   freeze(): void
   thaw(): void
@@ -25,18 +25,18 @@ export interface Process {
 export class VirtualCluster {
   readonly clock = new Clock()
   readonly memory = new Memory({ clock: this.clock.now })
-  /** Of guests and of the test itself: always in reach. */
+  /** The connection of guests and of the test itself. Always available. */
   readonly store: LogStore = memoryStore(undefined, this.memory)
   readonly manager = new StreamManager({ store: this.store, timers: this.clock.timers() })
 
-  /** Starts a process, with agents that live in its time. */
+  /** Starts a process with agents that use its timers. */
   process(
-    agents: (timers: Ticking) => readonly Agent[],
+    agents: (timers: ProcessTimers) => readonly Agent[],
     options: Omit<RuntimeOptions, 'store' | 'timers' | 'agents'> = {},
   ): Process {
-    const wire = new Wire(memoryStore(undefined, this.memory))
+    const wire = new StoreConnection(memoryStore(undefined, this.memory))
     const timers = this.clock.timers()
-    const said: Process['said'] = []
+    const said: Process['logged'] = []
     const take = (level: 'warn' | 'error') => (message: string, fields: Readonly<Record<string, unknown>>) => {
       said.push({ level, message, cause: fields['cause'] })
     }
@@ -49,10 +49,10 @@ export class VirtualCluster {
       log: { leaseMs: LEASE_MS, patienceMs: 5000, ...options.log },
     })
     return {
-      wire,
+      connection: wire,
       timers,
       runtime,
-      said,
+      logged: said,
       kill() {
         wire.kill()
         timers.isFrozen = true
@@ -78,7 +78,7 @@ export class VirtualCluster {
     return (await this.manager.view(session, at)).view
   }
 
-  /** Waits until an entry is in a log, and tells it. */
+  /** Waits for an entry in a log and returns it. */
   async seen(session: string, is: (entry: Entry) => boolean): Promise<Entry> {
     const found = async (): Promise<Entry> => {
       for (;;) {
@@ -96,7 +96,7 @@ export class VirtualCluster {
     return this.clock.until(found())
   }
 
-  /** Waits until a run has ended, as anybody can see. */
+  /** Waits until the run has ended in its public view. */
   async ended(session: string, runId: string): Promise<string> {
     const { chunk } = await this.seen(session, isEndOf(runId))
     return (chunk as { status: string }).status
@@ -110,7 +110,7 @@ export const isEndOf =
 
 export const isStep = (origin: Entry['origin'], step: number): boolean => 'step' in origin && origin.step === step
 
-/** The text that a run shows. */
+/** The text of a run. */
 export function textOf(view: View, runId: string): string {
   const message = view.messages.find(other => other.runId === runId && other.role === 'assistant')
   return (message?.parts ?? []).map(part => (part.type === 'text' && 'text' in part ? part.text : '')).join('')
@@ -124,7 +124,7 @@ export function callsOf(view: View, runId: string): ToolPart[] {
 
 const SETTLED = new Set(['output-available', 'output-error', 'output-denied', 'input-error'])
 
-/** Law 7: a run has one end, nothing of it follows that, and no call of it is open. */
+/** Law 7: a run has one end, nothing follows it, and no call is open. */
 export async function expectOneEnd(stage: VirtualCluster, session: string, runId: string): Promise<void> {
   const entries = await stage.entries(session)
   const ends = entries.filter(isEndOf(runId))

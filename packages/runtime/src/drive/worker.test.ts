@@ -21,9 +21,9 @@ afterAll(async () => {
   await rm(folder, { recursive: true, force: true })
 })
 
-/** Starts a process of its own, and waits until it is ready. */
+/** Starts a process and waits until it is ready. */
 async function begun(what: 'runtime' | 'waiter' | 'worker', path: string): Promise<ChildProcess> {
-  const program = fileURLToPath(new URL('child.fixture.ts', import.meta.url))
+  const program = fileURLToPath(new URL('runtime-process.fixture.ts', import.meta.url))
   const child = spawn(process.execPath, ['--conditions=@millrace/source', program, what, path], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: cachedEnv(),
@@ -40,13 +40,13 @@ async function exited(child: ChildProcess): Promise<void> {
   if (child.exitCode === null && child.signalCode === null) await once(child, 'exit')
 }
 
-test('a runtime that has nothing to do does not keep its process alive', async () => {
+test('an idle runtime does not keep its process alive', async () => {
   const child = await begun('runtime', join(folder, 'idle.db'))
   await exited(child)
   expect(child.exitCode).toBe(0)
 })
 
-test('a worker stays alive, drives what a server that drives nothing asks for on the same file, and ends when it is stopped', async () => {
+test('a worker drives runs that a server requests on the same file, and exits when stopped', async () => {
   const path = join(folder, 'shared.db')
   const worker = await begun('worker', path)
   const store = sqliteStore({ path })
@@ -61,7 +61,7 @@ test('a worker stays alive, drives what a server that drives nothing asks for on
   await exited(worker)
   expect([worker.exitCode, worker.signalCode]).toEqual([0, null])
 
-  // With nobody there to drive, what is asked for waits; another worker takes it up.
+  // Without a worker the request waits. Another worker takes it.
   const next = await server.start({ session: 's', agent: 'agent:clerk@1', input: 'And now?' })
   expect(await server.status('s')).toEqual({ status: 'waiting' })
   const other = await begun('worker', path)
@@ -72,7 +72,7 @@ test('a worker stays alive, drives what a server that drives nothing asks for on
   await store.close()
 })
 
-test('who waits for a run stays alive until it has ended, whoever drives it', async () => {
+test('waiting for a run keeps the process alive until it ends, with any driver', async () => {
   const path = join(folder, 'waited.db')
   const waiter = await begun('waiter', path)
   const said: string[] = []

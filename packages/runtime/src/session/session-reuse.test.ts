@@ -118,7 +118,7 @@ test('a turn reads nothing that is older than the turn before, and sends the who
       return { text: `you said ${lastText}` }
     }),
   })
-  const { runtime, wire } = stage.process(() => [teller])
+  const { runtime, connection: wire } = stage.process(() => [teller])
   const read = vi.spyOn(wire.store, 'read')
   const heads = [0]
   for (const n of [1, 2, 3, 4]) {

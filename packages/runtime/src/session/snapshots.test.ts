@@ -52,7 +52,7 @@ test('takes a snapshot at the end of a run once enough entries were added, also 
   // Another process knows the snapshot that it read, and takes no earlier one.
   const other = stage.process(() => [teller])
   const taken = Promise.withResolvers<void>()
-  other.wire.after = ({ method }) => {
+  other.connection.after = ({ method }) => {
     if (method === 'putSnapshot') taken.resolve()
   }
   const turn = async (lines: string) => {
@@ -156,7 +156,7 @@ test('logs a failed snapshot, and neither the run nor the next snapshot waits', 
   const stage = new VirtualCluster()
   const driver: Process = stage.process(() => [teller])
   const cause = new Error('the disk is full')
-  driver.wire.before = ({ method }) => {
+  driver.connection.before = ({ method }) => {
     if (method === 'putSnapshot') throw cause
   }
   for (const runId of ['r1', 'r2']) {
@@ -166,7 +166,7 @@ test('logs a failed snapshot, and neither the run nor the next snapshot waits', 
   expect(await stage.ended(SESSION, 'r1')).toBe('completed')
   expect(await stage.ended(SESSION, 'r2')).toBe('completed')
   await stage.clock.until(driver.runtime.close())
-  expect(driver.said).toEqual([
+  expect(driver.logged).toEqual([
     { level: 'warn', message: 'failed to take a snapshot', cause },
     { level: 'warn', message: 'failed to take a snapshot', cause },
   ])
@@ -177,7 +177,7 @@ test('only a shutdown waits for a slow snapshot', async () => {
   const stage = new VirtualCluster()
   const driver = stage.process(() => [teller])
   const slow = Promise.withResolvers<void>()
-  driver.wire.before = ({ method }) => (method === 'putSnapshot' ? slow.promise : undefined)
+  driver.connection.before = ({ method }) => (method === 'putSnapshot' ? slow.promise : undefined)
   for (const runId of ['r1', 'r2']) {
     const whenBusy = 'queue'
     await driver.runtime.start({ session: SESSION, runId, agent: teller, input: `${SNAPSHOT_MIN_ENTRIES}`, whenBusy })

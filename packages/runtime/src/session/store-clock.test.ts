@@ -18,7 +18,7 @@ function setUp() {
   const calls = tools.map(({ name }) => ({ name, input: {}, id: name }))
   const own = agent({ name: 'own', tools, model: scriptedModel([{ calls }, { text: 'Done.' }]) })
   const stage = new VirtualCluster()
-  const { runtime, wire, timers } = stage.process(() => [own])
+  const { runtime, connection: wire, timers } = stage.process(() => [own])
   const start = async () => {
     await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
     const { timestamp } = await stage.seen('s', ({ chunk }) => chunk.type === 'tool-approval-request')

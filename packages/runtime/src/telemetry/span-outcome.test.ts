@@ -5,7 +5,7 @@ import type { ToolPart } from '@millrace/protocol'
 import { SpanStatusCode, trace } from '@opentelemetry/api'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { approve, ask, begin, call, callsIn, counted, scripted } from '../api/people.fixture.ts'
+import { approve, call, callsIn, counted, scripted, startRun, subAgentCall } from '../api/pendings.fixture.ts'
 import type { RuntimeOptions } from '../api/runtime-options.ts'
 import { echo, gate, quiet, testRuntime, until } from '../api/test-runtime.fixture.ts'
 import { type Agent, agent } from '../define/agent.ts'
@@ -28,7 +28,7 @@ import { errorTypeOf } from './span-error.ts'
 import { Telemetry } from './telemetry.ts'
 
 const watched = (collected: Collector, own: Agent, options: Partial<RuntimeOptions> = {}) =>
-  begin(own, { telemetry: collected, ...options })
+  startRun(own, { telemetry: collected, ...options })
 
 /** Measured calls: the tool, its error and the count. */
 async function measuredBy(collected: Collector): Promise<[unknown, unknown, number][]> {
@@ -40,12 +40,12 @@ async function measuredBy(collected: Collector): Promise<[unknown, unknown, numb
 function family(beside: AnyTool): Agent {
   const pay = counted('pay', true)
   const payer = scripted('payer', [{ calls: [call('pay', 'p1', { n: 1 })] }, { text: 'Paid.' }], { tools: [pay.tool] })
-  const middle = scripted('middle', [{ calls: [ask('payer', 'm1')] }, { text: 'So it is.' }], {
+  const middle = scripted('middle', [{ calls: [subAgentCall('payer', 'm1')] }, { text: 'So it is.' }], {
     subAgents: [payer.agent],
   })
   const parent = scripted(
     'parent',
-    [{ calls: [ask('middle', 'c1'), call(beside.name, 'c2', { n: 1 })] }, { text: 'Done.' }],
+    [{ calls: [subAgentCall('middle', 'c1'), call(beside.name, 'c2', { n: 1 })] }, { text: 'Done.' }],
     {
       subAgents: [middle.agent],
       tools: [beside],
@@ -72,7 +72,7 @@ test('records the committed error if the log rejects the output of a tool', asyn
     }),
   ]
   const child = scripted('child', [{ text: large }])
-  const calls = [...tools.map(({ name }) => call(name, name)), ask('child', 'child')]
+  const calls = [...tools.map(({ name }) => call(name, name)), subAgentCall('child', 'child')]
   const own = scripted('own', [{ calls }, { text: 'Done.' }], {
     tools,
     subAgents: [child.agent],

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { ask, begin, call, counted, scripted } from '../api/people.fixture.ts'
+import { call, counted, scripted, startRun, subAgentCall } from '../api/pendings.fixture.ts'
 import type { Agent } from '../define/agent.ts'
 import type { NodeContext } from '../define/node.ts'
 import { tool } from '../define/tool.ts'
@@ -23,14 +23,14 @@ test('nests the spans of a run, its nodes, hooks and their agents', async () => 
   const { agent: writer } = scripted(
     'writer',
     [
-      { calls: [call('count', 'k1', { n: 1 }), ask('child', 'k2')], ...used },
+      { calls: [call('count', 'k1', { n: 1 }), subAgentCall('child', 'k2')], ...used },
       { text: 'Written.', ...used },
     ],
     { tools: [count], subAgents: [child] },
   )
   const inner = single(async () => ({ data: await useStep('inner', () => 'in') }), { id: 'inner' })
   const model = scriptedModel([
-    { calls: [ask('inner', 'c1')], ...used },
+    { calls: [subAgentCall('inner', 'c1')], ...used },
     { text: 'Said.', ...used },
   ])
   const own = sequence({
@@ -178,11 +178,15 @@ test('records a waiting workflow once, however often its parent continues', asyn
   const collected = collector()
   const asking = single(async () => ({ data: await useInterrupt(textInterrupt('Well?')) }), { id: 'asking' })
   const slow = tool({ name: 'slow', inputSchema: z.object({}), approval: true, execute: () => 'ok' })
-  const { agent: own } = scripted('parent', [{ calls: [ask('asking', 'c1'), call('slow', 'c2')] }, { text: 'Done.' }], {
-    subAgents: [asking],
-    tools: [slow],
-  })
-  const { runtime, run } = await begin(own, { telemetry: collected })
+  const { agent: own } = scripted(
+    'parent',
+    [{ calls: [subAgentCall('asking', 'c1'), call('slow', 'c2')] }, { text: 'Done.' }],
+    {
+      subAgents: [asking],
+      tools: [slow],
+    },
+  )
+  const { runtime, run } = await startRun(own, { telemetry: collected })
   const { pendings } = await run.result()
   for (const { kind, id } of pendings) {
     if (kind === 'interrupt') await runtime.answer('s', { kind, id, response: 'so' })

@@ -141,7 +141,7 @@ it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
     expect(overSockets).toBeGreaterThan(RUNS / AT_ONCE / 2)
     expect(unhandled).toEqual([])
     // The driver of a deleted session logs that it lets it go.
-    expect(stage.logged.filter(({ message }) => message !== 'a session was let go')).toEqual([])
+    expect(stage.logged.filter(({ message }) => message !== 'lost the lease of a session')).toEqual([])
     // No stream is left open: as many can be opened as allowed.
     await expect.poll(() => openable(stage)).toBe(STREAMS)
     // The next requests are served, in process and over a socket.

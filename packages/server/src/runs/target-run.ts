@@ -30,7 +30,7 @@ export function runIdToResume(ticket: Pick<Ticket, 'run' | 'last'>, field: strin
 /** The run that a client names. @throws `run_unknown` */
 export async function knownRun({ runtime }: Services, sessionId: string, runId: string): Promise<Run> {
   const run = runtime.run(sessionId, runId)
-  await run.mustBeKnown()
+  await run.ensureExists()
   return run
 }
 

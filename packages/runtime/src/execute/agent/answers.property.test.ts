@@ -6,7 +6,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { multiplied } from '../../../../../scripts/faults/campaign.ts'
-import { begin, closedIn, soundLog } from '../../api/people.fixture.ts'
+import { closedIn, startRun, validLog } from '../../api/pendings.fixture.ts'
 import { type Agent, agent } from '../../define/agent.ts'
 import { type SubAgent, subAgent } from '../../define/sub-agent.ts'
 import { tool } from '../../define/tool.ts'
@@ -118,7 +118,7 @@ test('law 5: requests each answer once, continues when answered, and runs nothin
   await fc.assert(
     fc.asyncProperty(programs, decisions, async (program, decided) => {
       const ledger = new Ledger()
-      const { runtime, run } = await begin(agentOf(program, '0', ledger))
+      const { runtime, run } = await startRun(agentOf(program, '0', ledger))
       const approved = new Set<string>()
       let result = await run.result()
       for (const { which, isFine, thenWaits } of decided) {
@@ -143,7 +143,7 @@ test('law 5: requests each answer once, continues when answered, and runs nothin
       expect(ledger.ran.sort()).toEqual(ran.sort())
       expect(ledger.rules.sort()).toEqual(rules.sort())
       expect(Object.fromEntries(ledger.asked)).toEqual(Object.fromEntries(asked))
-      const log = await soundLog(runtime)
+      const log = await validLog(runtime)
       const closed = closedIn(log)
       expect(new Set(closed).size).toBe(closed.length)
       expect(closed).toHaveLength([...asked.values()].reduce((sum, times) => sum + times, 0))

@@ -3,16 +3,26 @@
 import { Memory, memoryStore } from '@millrace/log'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { approve, ask, begin, call, callsIn, counted, give, scripted, soundLog } from '../../api/people.fixture.ts'
+import {
+  approve,
+  call,
+  callsIn,
+  counted,
+  scripted,
+  sendResult,
+  startRun,
+  subAgentCall,
+  validLog,
+} from '../../api/pendings.fixture.ts'
 import { codeOf, testRuntime } from '../../api/test-runtime.fixture.ts'
 import type { Agent } from '../../define/agent.ts'
 import { subAgent } from '../../define/sub-agent.ts'
 import { tool } from '../../define/tool.ts'
 import { chunksOf } from './play.fixture.ts'
 
-const endsOf = async (runtime: Parameters<typeof soundLog>[0]) =>
+const endsOf = async (runtime: Parameters<typeof validLog>[0]) =>
   Object.fromEntries(
-    chunksOf(await soundLog(runtime), 'subagent-end').map(({ agentType, status, reason }) => [
+    chunksOf(await validLog(runtime), 'subagent-end').map(({ agentType, status, reason }) => [
       agentType,
       reason ?? status,
     ]),
@@ -25,16 +35,16 @@ test.each([
   const { ran, tool: pay } = counted('pay', true)
   const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
   const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
-  const answers = [{ calls: [ask('helper', 'c1'), call('locate', 'c2')] }, { text: 'Done.' }]
+  const answers = [{ calls: [subAgentCall('helper', 'c1'), call('locate', 'c2')] }, { text: 'Done.' }]
   const named = (agent: Agent) => subAgent(agent, { name: 'helper' })
   const own = (children: readonly Agent[]) =>
     scripted('parent', answers, { subAgents: children.map(named), tools: [locate] }).agent
   const memory = new Memory()
-  const { runtime, run } = await begin(own([child.agent]), { store: memoryStore(undefined, memory) })
+  const { runtime, run } = await startRun(own([child.agent]), { store: memoryStore(undefined, memory) })
   await run.result()
   await runtime.close()
   const heir = testRuntime({ agents: [own(others)], store: memoryStore(undefined, memory) })
-  await give(heir, 'c2')
+  await sendResult(heir, 'c2')
   expect(await heir.run('s', 'r').result()).toMatchObject({ status: 'completed', pendings: [] })
   expect(await endsOf(heir)).toMatchObject({ child: 'interrupted' })
   expect(await callsIn(heir)).toMatchObject({
@@ -48,11 +58,11 @@ test.each([true, false])('a child whose call needs approval in the new version w
   const { ran, tool: pay } = counted('pay', true)
   const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
   const own = (approval: boolean) =>
-    scripted('parent', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], {
+    scripted('parent', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
       subAgents: [subAgent(child.agent, { approval })],
     }).agent
   const memory = new Memory()
-  const { runtime, run } = await begin(own(false), { store: memoryStore(undefined, memory) })
+  const { runtime, run } = await startRun(own(false), { store: memoryStore(undefined, memory) })
   await run.result()
   await runtime.close()
   const heir = testRuntime({ agents: [own(true)], store: memoryStore(undefined, memory) })

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { call } from '../../api/people.fixture.ts'
+import { call } from '../../api/pendings.fixture.ts'
 import { gate } from '../../api/test-runtime.fixture.ts'
 import { tool } from '../../define/tool.ts'
 import { settled } from '../../drive/clock.fixture.ts'

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { multiplied } from '../../../../../scripts/faults/campaign.ts'
 import type { NodeContext } from '../../define/node.ts'
 import type { Workflow } from '../../define/workflow.ts'
-import type { Ticking } from '../../drive/clock.fixture.ts'
+import type { ProcessTimers } from '../../drive/clock.fixture.ts'
 import { VirtualCluster } from '../../drive/virtual-processes.fixture.ts'
 import { reportsOf } from '../agent/play.fixture.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
@@ -46,7 +46,7 @@ const program = fc.array(parts, { minLength: 1, maxLength: 2 })
 
 /** The state of one process: its steps take their own time and record their effects by idempotency key. */
 interface Life {
-  readonly timers: Ticking
+  readonly timers: ProcessTimers
   readonly nth: number
   readonly effects: string[]
 }
@@ -135,7 +135,7 @@ async function play(nodes: readonly (readonly Doing[])[], n: number, more: numbe
     const life = { timers: stage.clock.timers(), nth, effects }
     const own = stage.process(() => [], { workflows: [workflowOf(nodes, life)] })
     let appends = 0
-    own.wire.after = async ({ method }) => {
+    own.connection.after = async ({ method }) => {
       if (method !== 'append' || ++appends !== to) return
       isCut = true
       if (how === 'stopped') return void (await desk.runtime.stop(SESSION, runId))

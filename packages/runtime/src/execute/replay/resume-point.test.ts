@@ -340,7 +340,7 @@ test('copies a large resume point in several commits and recovers from a crash b
     const dying = process()
     let appends = 0
     const { promise, resolve } = Promise.withResolvers<void>()
-    dying.wire.after = ({ method }) => {
+    dying.connection.after = ({ method }) => {
       if (method !== 'append' || ++appends < 3) return
       dying.kill()
       resolve()
@@ -362,7 +362,7 @@ test('resumes a run that stopped before it had copied its resume point', async (
   await desk.runtime.resume(SESSION, 'r', { runId: 'r2' })
   const dying = process()
   const isHalf = ({ chunk, origin }: Entry) => chunk.type === 'checkpoint-created' && origin.runId === 'r2'
-  dying.wire.after = async ({ method }) => {
+  dying.connection.after = async ({ method }) => {
     if (method === 'append' && (await stage.entries(SESSION)).some(isHalf)) dying.kill()
   }
   await stage.seen(SESSION, isHalf)

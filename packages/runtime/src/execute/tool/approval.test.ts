@@ -1,7 +1,7 @@
 import { Memory, memoryStore } from '@millrace/log'
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
-import { approve, begin, call, callsIn, closedIn, counted, scripted, soundLog } from '../../api/people.fixture.ts'
+import { approve, call, callsIn, closedIn, counted, scripted, startRun, validLog } from '../../api/pendings.fixture.ts'
 import { gate, testRuntime } from '../../api/test-runtime.fixture.ts'
 import { agent } from '../../define/agent.ts'
 import type { Approval, ApprovalContext } from '../../define/approval.ts'
@@ -25,9 +25,9 @@ describe('approval requests', () => {
   test('requests approval in the commit of the calls, with the exact input', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const { agent: own } = caller([pay], three('pay'))
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     expect(await run.result()).toMatchObject({ status: 'paused' })
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     expect(chunksOf(log, 'tool-approval-request')).toEqual(
       [1, 2, 3].map(n => ({
         type: 'tool-approval-request',
@@ -56,7 +56,7 @@ describe('approval requests', () => {
     }
     const { ran, tool: pay } = counted('pay', rule)
     const { agent: own, modelCalls } = caller([pay], [...three('pay'), call('pay', 'c4', { n: 4 })])
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     expect(await run.result()).toMatchObject({
       status: 'paused',
       suspended: { kind: 'suspended_step_partial', toolCallIds: ['c2'], stepId: 'r/main/1' },
@@ -73,7 +73,7 @@ describe('approval requests', () => {
     await approve(runtime, 'c2')
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(ran).toEqual([1, 3, 2])
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     expect(chunksOf(log, 'tool-approval-request').map(({ isAutomatic = false }) => isAutomatic)).toEqual([
       false,
       true,
@@ -102,7 +102,7 @@ describe('approval requests', () => {
       })
       return caller([pay], three('pay')).agent
     }
-    const { runtime, run } = await begin(own(), { store: memoryStore(undefined, memory) })
+    const { runtime, run } = await startRun(own(), { store: memoryStore(undefined, memory) })
     await run.result()
     await approve(runtime, 'c1')
     await runtime.close()
@@ -115,13 +115,13 @@ describe('approval requests', () => {
   test.each(Object.entries(UNHELPFUL))('a rule that %s leaves it to a person', async (what, rule) => {
     const { ran, tool: pay } = counted('pay', rule as Approval<{ n: number }>)
     const { agent: own } = caller([pay], [call('pay', 'c1', { n: 1 })])
-    const { runtime, run, logged } = await begin(own)
+    const { runtime, run, logged } = await startRun(own)
     expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ id: 'r::c1' }] })
     const isThrown = what === 'throws' || what === 'rejects'
     expect(logged.map(({ level, message, cause }) => [level, message, String(cause)])).toEqual(
       isThrown ? [['error', 'an approval rule failed: a person is asked', 'Error: sk-secret']] : [],
     )
-    expect(JSON.stringify(await soundLog(runtime))).not.toContain('sk-secret')
+    expect(JSON.stringify(await validLog(runtime))).not.toContain('sk-secret')
     expect(ran).toEqual([])
     await approve(runtime, 'c1')
     expect(await run.result()).toMatchObject({ status: 'completed' })
@@ -154,7 +154,7 @@ describe('approval requests', () => {
       execute: ({ day }) => day.toISOString().slice(0, 10),
     })
     const { agent: own } = caller([book], [call('book', 'c1', { day: '2030-01-02' })], { initialState: { n: 1 } })
-    const { runtime, run } = await begin(own, {}, { context: { tenant: 4 }, data: { from: 'browser' } })
+    const { runtime, run } = await startRun(own, {}, { context: { tenant: 4 }, data: { from: 'browser' } })
     expect(await run.result()).toMatchObject({ pendings: [{ part: { input: { day: '2030-01-02' } } }] })
     expect(seen).toEqual([
       {
@@ -181,9 +181,9 @@ describe('approval requests', () => {
   test('requests no approval of a call with invalid input', async () => {
     const { tool: pay } = counted('pay', true)
     const { agent: own } = caller([pay], [call('pay', 'c1', { n: 'much' })])
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
-    expect(chunksOf(await soundLog(runtime), 'tool-approval-request')).toEqual([])
+    expect(chunksOf(await validLog(runtime), 'tool-approval-request')).toEqual([])
   })
 })
 
@@ -191,7 +191,7 @@ describe('approval answers', () => {
   test('continues each answered call while others wait', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const { agent: own } = caller([pay], three('pay'))
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await run.result()
     await approve(runtime, 'c2')
     expect(await run.result()).toMatchObject({
@@ -204,7 +204,7 @@ describe('approval answers', () => {
     await approve(runtime, 'c1')
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(ran).toEqual([2, 1])
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     // The last outcome closes the step once.
     expect(closedIn(log)).toEqual(['r/main/1', 'r/main/2'])
     expect(chunksOf(log, 'run-paused').map(({ awaits }) => awaits.map(({ id }) => id))).toEqual([
@@ -222,7 +222,7 @@ describe('approval answers', () => {
     const slow = tool({ name: 'slow', inputSchema: z.object({}), execute: () => held.opened.then(() => 'slowly') })
     const { ran, tool: pay } = counted('pay', true)
     const { agent: own } = caller([slow, pay], [call('slow', 'c1'), call('pay', 'c2', { n: 2 })])
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     for await (const { chunk } of run.stream()) {
       if (chunk.type === 'tool-approval-request') await approve(runtime, 'c2')
       if (chunk.type === 'tool-output-available' && chunk.toolCallId === 'c2') break
@@ -231,19 +231,19 @@ describe('approval answers', () => {
     held.open()
     expect(await run.result()).toMatchObject({ status: 'completed' })
     // The run did not pause while a call was running.
-    expect(chunksOf(await soundLog(runtime), 'run-paused')).toEqual([])
+    expect(chunksOf(await validLog(runtime), 'run-paused')).toEqual([])
   })
 
   test('tells the model about a denial and its reason, and continues', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const { agent: own, modelCalls } = caller([pay], [call('pay', 'c1', { n: 1 })])
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await run.result()
     await approve(runtime, 'c1', false, { reason: 'too much' })
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'execution-denied', reason: 'too much' } })
     expect(ran).toEqual([])
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     expect(chunksOf(log, 'tool-output-denied')).toEqual([
       { type: 'tool-output-denied', toolCallId: 'c1', reason: 'too much' },
     ])
@@ -258,11 +258,11 @@ describe('approval answers', () => {
       execute: () => ({ done: 1 }),
     })
     const { agent: own } = caller([submit], [call('submit', 'c1')])
-    const yes = await begin(own)
+    const yes = await startRun(own)
     await yes.run.result()
     await approve(yes.runtime, 'c1')
     expect(await yes.run.result()).toMatchObject({ status: 'completed', output: { done: 1 }, text: '' })
-    const no = await begin(own)
+    const no = await startRun(own)
     await no.run.result()
     await approve(no.runtime, 'c1', false)
     expect(await no.run.result()).toMatchObject({ status: 'completed', output: undefined, text: 'Done.' })
@@ -279,7 +279,7 @@ describe('approval answers', () => {
       begun.open()
       return new Promise(() => {})
     })
-    const { runtime } = await begin(old, { store: memoryStore(undefined, memory) })
+    const { runtime } = await startRun(old, { store: memoryStore(undefined, memory) })
     await begun.opened
     await runtime.close()
     const ran: string[] = []
@@ -296,7 +296,7 @@ describe('approval answers', () => {
     await approve(heir, 'c1')
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(ran).toEqual(['paid'])
-    expect(closedIn(await soundLog(heir))).toEqual(['r/main/1', 'r/main/2'])
+    expect(closedIn(await validLog(heir))).toEqual(['r/main/1', 'r/main/2'])
   })
 })
 
@@ -314,7 +314,7 @@ describe('limits', () => {
       texts.map((text, n) => call('show', `c${n}`, { text })),
     )
     const store = Object.assign(memoryStore(), { maxBatchBytes: 50_000 })
-    const { runtime, run } = await begin(own, { store })
+    const { runtime, run } = await startRun(own, { store })
     expect((await run.result()).pendings.map(({ id }) => id)).toEqual(['r::c0', 'r::c2'])
     expect(await callsIn(runtime)).toMatchObject({ c1: { state: 'output-error', code: 'tool_input_too_large' } })
     for (const id of ['c0', 'c2']) await approve(runtime, id)
@@ -326,7 +326,7 @@ describe('limits', () => {
       c1: { type: 'error-text' },
       c2: {},
     })
-    expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
+    expect(closedIn(await validLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
   })
 
   test.each([
@@ -339,7 +339,7 @@ describe('limits', () => {
     const { agent: own, modelCalls } = caller([show], calls)
     const store = Object.assign(memoryStore(), { maxBatchBytes: 480_000 })
     const spy = vi.spyOn(JSON, 'stringify')
-    const { runtime, run } = await begin(own, { store })
+    const { runtime, run } = await startRun(own, { store })
     const { pendings } = await run.result()
     const written = spy.mock.results.reduce((sum, { value }) => sum + (value?.length ?? 0), 0)
     spy.mockRestore()
@@ -355,14 +355,14 @@ describe('limits', () => {
     await run.result()
     await (await runtime.resume('s', 'r')).result()
     expect(Object.keys(resultsIn(modelCalls.at(-1) as never))).toHaveLength(120)
-    await soundLog(runtime)
+    await validLog(runtime)
   })
 
   test('of 300 calls, requests as many as a ticket holds and rejects the others', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const calls = Array.from({ length: 300 }, (_, n) => call('pay', `c${n}`, { n }))
     const { agent: own, modelCalls } = caller([pay], calls)
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     const { pendings } = await run.result()
     expect(pendings).toHaveLength(256)
     const { c255, c256, c299 } = await callsIn(runtime)
@@ -376,7 +376,7 @@ describe('limits', () => {
     expect(ran).toEqual([0, 255])
     await run.stop()
     expect(await run.result()).toMatchObject({ status: 'interrupted' })
-    await soundLog(runtime)
+    await validLog(runtime)
     const again = await runtime.resume('s', 'r')
     expect(await again.result()).toMatchObject({ status: 'completed' })
     expect(Object.keys(resultsIn(modelCalls.at(-1) as never))).toHaveLength(300)

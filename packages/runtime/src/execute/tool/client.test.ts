@@ -2,7 +2,17 @@
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { approve, begin, call, callsIn, closedIn, counted, give, scripted, soundLog } from '../../api/people.fixture.ts'
+import {
+  approve,
+  call,
+  callsIn,
+  closedIn,
+  counted,
+  scripted,
+  sendResult,
+  startRun,
+  validLog,
+} from '../../api/pendings.fixture.ts'
 import { codeOf } from '../../api/test-runtime.fixture.ts'
 import { agent } from '../../define/agent.ts'
 import { subAgent } from '../../define/sub-agent.ts'
@@ -23,7 +33,7 @@ const asking = (...ids: string[]) =>
 
 describe('a client call', () => {
   test('is requested by the commit of the model call, on the lane of the agent', async () => {
-    const { runtime, run } = await begin(asking('c1', 'c2').agent)
+    const { runtime, run } = await startRun(asking('c1', 'c2').agent)
     expect(await run.result()).toMatchObject({
       status: 'paused',
       suspended: { kind: 'suspended_client_tool', toolCallIds: ['c1', 'c2'] },
@@ -32,7 +42,7 @@ describe('a client call', () => {
         { kind: 'client-tool', id: 'c2' },
       ],
     })
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     const asked = log.filter(({ chunk }) => chunk.type === 'tool-input-available')
     expect(asked.map(({ origin }) => origin.lane)).toEqual(['main', 'main'])
     // It is not visible before the commit, because a draft may be discarded.
@@ -49,16 +59,16 @@ describe('a client call', () => {
       const calls = [call('locate', `c${++attempts}`, { n: 1 })]
       return attempts === 1 ? { calls, error: overloaded } : { calls }
     })
-    const { runtime, run } = await begin(agent({ name: 'own', model, tools: [locate] }))
+    const { runtime, run } = await startRun(agent({ name: 'own', model, tools: [locate] }))
     expect((await run.result()).pendings.map(({ id }) => id)).toEqual(['c2'])
-    expect(await codeOf(give(runtime, 'c1'))).toBe('answer_unknown')
-    await give(runtime, 'c2')
+    expect(await codeOf(sendResult(runtime, 'c1'))).toBe('answer_unknown')
+    await sendResult(runtime, 'c2')
     expect(await run.result()).toMatchObject({ status: 'completed' })
-    await soundLog(runtime)
+    await validLog(runtime)
   })
 
   test('is claimed by one client for a limited time, and can be extended by the same client', async () => {
-    const { runtime, run } = await begin(asking('c1').agent)
+    const { runtime, run } = await startRun(asking('c1').agent)
     await run.result()
     const claim = (by: string | undefined, guest = 'ada', forMs = 1000) =>
       runtime.claim('s', 'c1', { forMs, guest, ...(by !== undefined && { by }) })
@@ -73,13 +83,13 @@ describe('a client call', () => {
     await runtime.answer('s', { kind: 'tool-result', id: 'c1', output: 'Bern' }, { guest: 'bob' })
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(await codeOf(claim('tab 1'))).toBe('answer_already_settled')
-    expect(chunksOf(await soundLog(runtime), 'tool-claimed')).toHaveLength(2)
+    expect(chunksOf(await validLog(runtime), 'tool-claimed')).toHaveLength(2)
   })
 
   test('rejects a claim with an invalid duration, or of an unknown call', async () => {
     const { tool: pay } = counted('pay', true)
     const { agent: own } = caller([locate, pay], [call('locate', 'c1', { n: 1 }), call('pay', 'c2', { n: 1 })])
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await run.result()
     const claim = (id: string, forMs: unknown) => codeOf(runtime.claim('s', id, { forMs: forMs as number }))
     for (const wrong of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, '10', undefined]) {
@@ -92,13 +102,13 @@ describe('a client call', () => {
     expect(await claim('c2', 1)).toBe('answer_wrong_kind')
     expect(await codeOf(runtime.claim('nowhere', 'c1', { forMs: 1 }))).toBe('session_unknown')
     expect(await codeOf(runtime.claim('s', 'c1', null as never))).toBe('validation_failed')
-    expect(chunksOf(await soundLog(runtime), 'tool-claimed')).toEqual([])
+    expect(chunksOf(await validLog(runtime), 'tool-claimed')).toEqual([])
   })
 
   test('rejects results for server calls and for ended calls', async () => {
     const { tool: pay, ran } = counted('pay')
     const { agent: own } = caller([locate, pay], [call('pay', 'c1', { n: 1 }), call('locate', 'c2', { n: 1 })])
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await run.result()
     for (const answer of [{ output: 'forged' }, { error: 'forged' }]) {
       expect(await codeOf(runtime.answer('s', { kind: 'tool-result', id: 'c1', ...answer }))).toBe('answer_unknown')
@@ -116,18 +126,18 @@ describe('a client result', () => {
     ]
     for (const order of orders) {
       const { agent: own, modelCalls } = asking('c1', 'c2', 'c3')
-      const { runtime, run } = await begin(own)
+      const { runtime, run } = await startRun(own)
       await run.result()
       for (const id of order.slice(0, 2)) {
-        await give(runtime, id, id)
+        await sendResult(runtime, id, id)
         // The lane of the agent waits for all of its clients, so no driver starts early.
         const { ticket } = await runtime.view('s')
         expect(ticket).toMatchObject({ ready: false, run: { paused: true } })
         expect((await run.result()).status).toBe('paused')
       }
-      await give(runtime, order[2] as string, 'last')
+      await sendResult(runtime, order[2] as string, 'last')
       expect(await run.result()).toMatchObject({ status: 'completed' })
-      const log = await soundLog(runtime)
+      const log = await validLog(runtime)
       expect(closedIn(log)).toEqual(['r/main/1', 'r/main/2'])
       expect(chunksOf(log, 'run-resumed')).toHaveLength(1)
       expect(Object.keys(resultsIn(modelCalls[1] as never)).sort()).toEqual(['c1', 'c2', 'c3'])
@@ -147,15 +157,15 @@ describe('a client result', () => {
         call('locate', 'c5', { n: 5 }),
       ],
     )
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     expect(await run.result()).toMatchObject({
       suspended: { kind: 'suspended_step_partial', toolCallIds: ['c2', 'c3', 'c4', 'c5'], stepId: 'r/main/1' },
     })
     expect(free.ran).toEqual([1])
-    await give(runtime, 'c5', 'five')
+    await sendResult(runtime, 'c5', 'five')
     await approve(runtime, 'c4')
     expect(await run.result()).toMatchObject({ suspended: { toolCallIds: ['c2', 'c3'] } })
-    await give(runtime, 'c3', 'three')
+    await sendResult(runtime, 'c3', 'three')
     await approve(runtime, 'c2', false)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(asked.ran).toEqual([4])
@@ -166,12 +176,12 @@ describe('a client result', () => {
       c4: { value: 'asked 4' },
       c5: { value: 'five' },
     })
-    expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
+    expect(closedIn(await validLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
   })
 
   test('may be an error, with its own code or the default one', async () => {
     const { agent: own, modelCalls } = asking('c1', 'c2', 'c3')
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await run.result()
     await runtime.answer('s', { kind: 'tool-result', id: 'c1', error: 'no position' })
     await runtime.answer('s', { kind: 'tool-result', id: 'c2', error: 'cancelled', code: 'aborted' })
@@ -201,17 +211,17 @@ describe('a client result', () => {
       [{ calls: [call('typed', 'c1'), call('child', 'cc', { prompt: 'go' })] }, { text: 'Done.' }],
       { tools: [typed], subAgents: [child] },
     )
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await run.result()
     const fits = { city: 'Bern', at: '2030-01-01' }
     for (const id of ['c1', 'c2']) {
       for (const wrong of [null, 7, {}, { city: 7 }, [fits]]) {
-        expect(await codeOf(give(runtime, id, wrong as never))).toBe('answer_invalid')
+        expect(await codeOf(sendResult(runtime, id, wrong as never))).toBe('answer_invalid')
       }
     }
-    expect(chunksOf(await soundLog(runtime), 'tool-output-available')).toEqual([])
-    await give(runtime, 'c1', fits)
-    await give(runtime, 'c2', fits)
+    expect(chunksOf(await validLog(runtime), 'tool-output-available')).toEqual([])
+    await sendResult(runtime, 'c1', fits)
+    await sendResult(runtime, 'c2', fits)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     // It is stored as it was sent.
     expect(await callsIn(runtime)).toMatchObject({ c1: { output: fits }, c2: { output: fits } })
@@ -229,53 +239,53 @@ describe('a client result', () => {
         subAgents: [subAgent(asks(z.string(), 'ka'), { name: 'a' }), subAgent(asks(z.number(), 'kb'), { name: 'b' })],
       },
     )
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await run.result()
-    expect(await codeOf(give(runtime, 'ka', 7))).toBe('answer_invalid')
-    expect(await codeOf(give(runtime, 'kb', 'seven'))).toBe('answer_invalid')
-    await give(runtime, 'kb', 7)
-    await give(runtime, 'ka', 'seven')
+    expect(await codeOf(sendResult(runtime, 'ka', 7))).toBe('answer_invalid')
+    expect(await codeOf(sendResult(runtime, 'kb', 'seven'))).toBe('answer_invalid')
+    await sendResult(runtime, 'kb', 7)
+    await sendResult(runtime, 'ka', 'seven')
     let result = await run.result()
     while (result.status === 'paused') result = await run.result()
     expect(result.status).toBe('completed')
   })
 
   test('counts once: a repetition returns the first result, a different one is rejected', async () => {
-    const { runtime, run } = await begin(asking('c1', 'c2').agent)
+    const { runtime, run } = await startRun(asking('c1', 'c2').agent)
     await run.result()
-    const first = await give(runtime, 'c1', { city: 'Bern', zip: 1 })
-    expect(await give(runtime, 'c1', { zip: 1, city: 'Bern' })).toEqual(first)
-    expect(await codeOf(give(runtime, 'c1', 'Basel'))).toBe('answer_already_settled')
-    await give(runtime, 'c2')
+    const first = await sendResult(runtime, 'c1', { city: 'Bern', zip: 1 })
+    expect(await sendResult(runtime, 'c1', { zip: 1, city: 'Bern' })).toEqual(first)
+    expect(await codeOf(sendResult(runtime, 'c1', 'Basel'))).toBe('answer_already_settled')
+    await sendResult(runtime, 'c2')
     await run.result()
-    expect(await give(runtime, 'c1', { city: 'Bern', zip: 1 })).toEqual(first)
+    expect(await sendResult(runtime, 'c1', { city: 'Bern', zip: 1 })).toEqual(first)
     expect(await callsIn(runtime)).toMatchObject({ c1: { output: { city: 'Bern', zip: 1 } } })
   })
 
   test('of a rewound call settles no call of a later run with the same id', async () => {
     const { agent: own } = asking('c1')
-    const { runtime, run } = await begin(own, {}, { messageId: 'm1' })
+    const { runtime, run } = await startRun(own, {}, { messageId: 'm1' })
     await run.result()
     const second = await runtime.edit('s', 'm1', 'Another.')
     expect((await second.result()).pendings.map(({ id }) => id)).toEqual(['c1-r1'])
-    expect(await codeOf(give(runtime, 'c1', 'late'))).toBe('answer_already_settled')
-    const accepted = await give(runtime, 'c1-r1', 'Bern')
+    expect(await codeOf(sendResult(runtime, 'c1', 'late'))).toBe('answer_already_settled')
+    const accepted = await sendResult(runtime, 'c1-r1', 'Bern')
     expect(await second.result()).toMatchObject({ status: 'completed' })
     const third = await runtime.retry('s')
     expect((await third.result()).pendings.map(({ id }) => id)).toEqual(['c1-r2'])
     await runtime.claim('s', 'c1-r2', { forMs: 60_000 })
     // A repeated answer returns the accepted one.
-    expect(await give(runtime, 'c1-r1', 'Bern')).toEqual(accepted)
-    expect(await codeOf(give(runtime, 'c1-r1', 'Basel'))).toBe('answer_already_settled')
+    expect(await sendResult(runtime, 'c1-r1', 'Bern')).toEqual(accepted)
+    expect(await codeOf(sendResult(runtime, 'c1-r1', 'Basel'))).toBe('answer_already_settled')
     expect(await callsIn(runtime)).toMatchObject({ 'c1-r2': { state: 'input-available' } })
-    await soundLog(runtime)
+    await validLog(runtime)
   })
 
   test('larger than an entry is stored as a blob and passed to the model in full', async () => {
     const { agent: own, modelCalls } = asking('c1')
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await run.result()
-    await give(runtime, 'c1', 'x'.repeat(200_000))
+    await sendResult(runtime, 'c1', 'x'.repeat(200_000))
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(JSON.stringify(resultsIn(modelCalls[1] as never)).length).toBeGreaterThan(200_000)
   })
@@ -283,14 +293,14 @@ describe('a client result', () => {
 
 test('of 300 calls, requests as many as a ticket holds and rejects the others', async () => {
   const { agent: own, modelCalls } = asking(...Array.from({ length: 300 }, (_, n) => `c${n}`))
-  const { runtime, run } = await begin(own)
+  const { runtime, run } = await startRun(own)
   expect((await run.result()).pendings).toHaveLength(256)
   const { c255, c256 } = await callsIn(runtime)
   expect(c255?.state).toBe('input-available')
   expect(c256).toMatchObject({ state: 'output-error', errorText: expect.stringContaining('256') })
   await run.stop()
   await run.result()
-  await soundLog(runtime)
+  await validLog(runtime)
   await (await runtime.resume('s', 'r')).result()
   expect(Object.keys(resultsIn(modelCalls.at(-1) as never))).toHaveLength(300)
 })
@@ -299,29 +309,29 @@ describe('approval of client tools', () => {
   test('rejects a result until the call is approved', async () => {
     const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true, approval: true })
     const { agent: own } = caller([locate], [call('locate', 'c1')])
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     const { pendings } = await run.result()
     expect(pendings.map(({ kind, id }) => [kind, id])).toEqual([['approval', 'r::c1']])
-    expect(await codeOf(give(runtime, 'c1'))).toBe('answer_unapproved')
+    expect(await codeOf(sendResult(runtime, 'c1'))).toBe('answer_unapproved')
     expect(await codeOf(runtime.claim('s', 'c1', { forMs: 1000 }))).toBe('answer_unapproved')
     await approve(runtime, 'c1')
     expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ kind: 'client-tool', id: 'c1' }] })
-    await give(runtime, 'c1', 'Bern')
+    await sendResult(runtime, 'c1', 'Bern')
     expect(await run.result()).toMatchObject({ status: 'completed' })
-    expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
+    expect(closedIn(await validLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
   })
 
   test('settles a denied call and rejects its result', async () => {
     const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true, approval: true })
     const { agent: own, modelCalls } = caller([locate], [call('locate', 'c1')])
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await run.result()
     await approve(runtime, 'c1', false, { reason: 'private' })
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(await callsIn(runtime)).toMatchObject({ c1: { state: 'output-denied' } })
-    expect(await codeOf(give(runtime, 'c1'))).toBe('answer_already_settled')
+    expect(await codeOf(sendResult(runtime, 'c1'))).toBe('answer_already_settled')
     expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'execution-denied', reason: 'private' } })
-    expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
+    expect(closedIn(await validLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
   })
 
   test('lets a rule decide without asking', async () => {
@@ -332,11 +342,11 @@ describe('approval of client tools', () => {
       approval: ({ n }) => ({ approved: n === 1 }),
     })
     const { agent: own } = caller([locate], [call('locate', 'c1', { n: 1 }), call('locate', 'c2', { n: 2 })])
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ kind: 'client-tool', id: 'c1' }] })
     expect(await callsIn(runtime)).toMatchObject({ c2: { state: 'output-denied' } })
-    await give(runtime, 'c1')
+    await sendResult(runtime, 'c1')
     expect(await run.result()).toMatchObject({ status: 'completed' })
-    expect(closedIn(await soundLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
+    expect(closedIn(await validLog(runtime))).toEqual(['r/main/1', 'r/main/2'])
   })
 })

@@ -3,7 +3,7 @@
 import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { call, closedIn, counted, scripted } from '../../api/people.fixture.ts'
+import { call, closedIn, counted, scripted } from '../../api/pendings.fixture.ts'
 import { codeOf } from '../../api/test-runtime.fixture.ts'
 import { type Agent, agent } from '../../define/agent.ts'
 import { tool } from '../../define/tool.ts'

@@ -4,16 +4,16 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import {
   approve,
-  ask,
-  begin,
   call,
   callsIn,
   closedIn,
   counted,
-  saidIn,
   scripted,
-  soundLog,
-} from '../../api/people.fixture.ts'
+  startRun,
+  subAgentCall,
+  validLog,
+  writerEntries,
+} from '../../api/pendings.fixture.ts'
 import { codeOf, gate, until } from '../../api/test-runtime.fixture.ts'
 import { type Agent, agent } from '../../define/agent.ts'
 import { tool } from '../../define/tool.ts'
@@ -26,14 +26,14 @@ const overloaded = () => new ProviderError('provider_overloaded', 'too much', { 
 
 /** A parent that calls all children at once and then ends. */
 const parentOf = (children: ReturnType<typeof scripted>['agent'][], more: object = {}) =>
-  scripted('parent', [{ calls: children.map(({ name }, n) => ask(name, `c${n}`)) }, { text: 'Done.' }], {
+  scripted('parent', [{ calls: children.map(({ name }, n) => subAgentCall(name, `c${n}`)) }, { text: 'Done.' }], {
     subAgents: children,
     ...more,
   })
 
-const endsOf = async (runtime: Parameters<typeof soundLog>[0]) =>
+const endsOf = async (runtime: Parameters<typeof validLog>[0]) =>
   Object.fromEntries(
-    chunksOf(await soundLog(runtime), 'subagent-end').map(({ agentType, status, reason }) => [
+    chunksOf(await validLog(runtime), 'subagent-end').map(({ agentType, status, reason }) => [
       agentType,
       reason ?? status,
     ]),
@@ -57,7 +57,7 @@ describe('in parallel', () => {
     const children = [0, 1, 2].map(
       n => scripted(`child${n}`, [{ calls: [call('meet', `k${n}`)] }, { text: 'ok' }], { tools: [meet] }).agent,
     )
-    const { run } = await begin(parentOf(children).agent)
+    const { run } = await startRun(parentOf(children).agent)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(most).toBe(3)
   })
@@ -70,7 +70,7 @@ describe('in parallel', () => {
           .agent,
     )
     const { agent: own, prompts } = parentOf(payers)
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await run.result()
     await approve(runtime, 'k1')
     const paused = await run.result()
@@ -87,7 +87,7 @@ describe('in parallel', () => {
     const { ran, tool: pay } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
     const { agent: own } = parentOf([child.agent])
-    const { runtime, run } = await begin(own, {}, { runId: 'child:c0' })
+    const { runtime, run } = await startRun(own, {}, { runId: 'child:c0' })
     expect(await run.result()).toMatchObject({ suspended: { children: [{ agentId: '+child:c0' }] } })
     await runtime.answer('s', { kind: 'approval', id: 'child:c0::k1', approved: true })
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
@@ -101,13 +101,13 @@ describe('in parallel', () => {
       tools: [counted('pay', true).tool],
     })
     const { agent: own, prompts } = parentOf([broken.agent, fine.agent])
-    const { runtime, run, logged } = await begin(own)
+    const { runtime, run, logged } = await startRun(own)
     expect(await run.result()).toMatchObject({ status: 'paused', suspended: { children: [{ agentId: 'fine:c1' }] } })
     expect(await callsIn(runtime)).toMatchObject({ c0: { state: 'output-error', code: 'subagent_failed' } })
     await approve(runtime, 'k1')
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(prompts[1]).toContain('broken failed')
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     expect(chunksOf(log, 'subagent-end').map(({ agentType, status }) => [agentType, status])).toEqual([
       ['broken', 'failed'],
       ['fine', 'completed'],
@@ -132,12 +132,12 @@ describe('in parallel', () => {
       tools: [counted('count').tool],
     })
     const { agent: own, prompts } = parentOf([shaky, steady.agent])
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     for await (const { chunk } of run.stream()) {
       if (chunk.type === 'subagent-end') held.open()
     }
     expect(await run.result()).toMatchObject({ status: 'completed' })
-    const log = saidIn(await soundLog(runtime))
+    const log = writerEntries(await validLog(runtime))
     const discards = log.filter(({ chunk }) => chunk.type === 'step-discarded')
     expect(discards.map(({ origin }) => [origin.agentId, origin.lane])).toEqual([['shaky:c0', 'main/c0']])
     expect(steady.prompts).toHaveLength(2)
@@ -152,7 +152,7 @@ describe('in parallel', () => {
         scripted(`child${n}`, [{ calls: [call('pay', 'call_1', { n })] }, { text: `ok ${n}` }], { tools: [pay] }).agent,
     )
     const { agent: own } = parentOf(children)
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     const { pendings } = await run.result()
     expect(pendings).toHaveLength(3)
     expect(new Set(pendings.map(({ id }) => id)).size).toBe(3)
@@ -161,7 +161,7 @@ describe('in parallel', () => {
     while (result.status === 'paused') result = await run.result()
     expect(result.status).toBe('completed')
     expect(ran.sort()).toEqual([0, 1, 2])
-    await soundLog(runtime)
+    await validLog(runtime)
   })
 })
 
@@ -170,20 +170,20 @@ test('supports long provider ids in all derived names', async () => {
   const { ran, tool: pay } = counted('pay', true)
   let own: Agent | undefined
   for (const [n, name] of ['d', 'c', 'b', 'a', 'parent'].entries()) {
-    const first = own ? ask(own.name, long(own.name)) : call('pay', long('x'), { n: 1 })
+    const first = own ? subAgentCall(own.name, long(own.name)) : call('pay', long('x'), { n: 1 })
     own = scripted(name, [{ calls: [first] }, { text: `done ${n}` }], {
       tools: [pay],
       subAgents: own ? [own] : [],
     }).agent
   }
   const runId = 'r'.repeat(256)
-  const { runtime, run } = await begin(own as Agent, {}, { runId })
+  const { runtime, run } = await startRun(own as Agent, {}, { runId })
   const [waiting, ...more] = (await run.result()).pendings
   expect(more).toEqual([])
   await runtime.answer('s', { kind: 'approval', id: waiting?.id ?? '', approved: true })
   expect(await run.result()).toMatchObject({ status: 'completed', text: 'done 4' })
   expect(ran).toEqual([1])
-  await soundLog(runtime)
+  await validLog(runtime)
   const longer = runtime.start({ agent: own as Agent, session: 's', runId: `${runId}r` })
   expect(await codeOf(longer)).toBe('validation_failed')
 })
@@ -202,7 +202,7 @@ describe('limits', () => {
         ...more,
       })
     const { agent: own } = parentOf([looping('steps', { maxSteps: 2 }), looping('tokens', { budget: { tokens: 250 } })])
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(await endsOf(runtime)).toEqual({
       steps: expect.stringContaining('2 steps'),
@@ -221,11 +221,11 @@ describe('limits', () => {
       })),
     })
     const { agent: own } = parentOf([thirsty], { budget: { tokens: 1200 } })
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     const result = await run.result()
     expect(result.status).toBe('failed')
     expect(result.error).toMatchObject({ code: 'budget_tokens' })
-    await soundLog(runtime)
+    await validLog(runtime)
   })
 
   test('a child that exceeds its time fails with its sub-agents, and the run continues', async () => {
@@ -235,11 +235,15 @@ describe('limits', () => {
     const grandchild = scripted('grandchild', [{ calls: [call('pay', 'g1', { n: 1 })] }, { text: 'ok' }], {
       tools: [pay],
     })
-    const child = scripted('child', [{ calls: [ask('grandchild', 'k1'), call('hangs', 'k2')] }, { text: 'ok' }], {
-      tools: [hangs],
-      subAgents: [grandchild.agent],
-      budget: { time: 5000 },
-    })
+    const child = scripted(
+      'child',
+      [{ calls: [subAgentCall('grandchild', 'k1'), call('hangs', 'k2')] }, { text: 'ok' }],
+      {
+        tools: [hangs],
+        subAgents: [grandchild.agent],
+        budget: { time: 5000 },
+      },
+    )
     const { agent: own, prompts } = parentOf([child.agent])
     const { runtime } = world.process(() => [own])
     await runtime.start({ session: 's', runId: 'r', agent: own, input: 'Go.' })
@@ -291,16 +295,16 @@ describe('with the parent', () => {
       },
     })
     const deep = scripted('deep', [{ calls: [call('hangs', 'k2')] }], { tools: [hangs] })
-    const worker = scripted('worker', [{ calls: [ask('deep', 'k1')] }], { subAgents: [deep.agent] })
+    const worker = scripted('worker', [{ calls: [subAgentCall('deep', 'k1')] }], { subAgents: [deep.agent] })
     const waiter = scripted('waiter', [{ calls: [call('pay', 'k3', { n: 1 })] }], {
       tools: [counted('pay', true).tool],
     })
-    const { runtime, run } = await begin(parentOf([worker.agent, waiter.agent]).agent)
+    const { runtime, run } = await startRun(parentOf([worker.agent, waiter.agent]).agent)
     await until(run, 'tool-approval-request')
     await begun.opened
     await run.stop()
     expect(await run.result()).toMatchObject({ status: 'interrupted' })
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     expect(Object.fromEntries(chunksOf(log, 'subagent-end').map(({ agentId, status }) => [agentId, status]))).toEqual({
       'deep:k1': 'interrupted',
       'worker:c0': 'interrupted',
@@ -308,7 +312,7 @@ describe('with the parent', () => {
     })
     const ends = chunksOf(log, 'subagent-end').map(({ agentId }) => agentId)
     expect(ends.indexOf('deep:k1')).toBeLessThan(ends.indexOf('worker:c0'))
-    const origins = saidIn(log).flatMap(({ chunk, origin }) =>
+    const origins = writerEntries(log).flatMap(({ chunk, origin }) =>
       chunk.type === 'subagent-end' ? [[chunk.agentId, origin.agentId, origin.agentType, origin.lane]] : [],
     )
     expect(origins).toContainEqual(['deep:k1', 'worker:c0', 'worker', 'main/c0/k1'])
@@ -335,9 +339,9 @@ describe('with the parent', () => {
         if (++asked > 1) throw new Error('no tools today')
         return []
       },
-      model: scriptedModel([{ calls: [ask('slow', 'c0')] }, { text: 'Done.' }]),
+      model: scriptedModel([{ calls: [subAgentCall('slow', 'c0')] }, { text: 'Done.' }]),
     })
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     expect(await run.result()).toMatchObject({ status: 'paused' })
     await approve(runtime, 'k1')
     expect(await run.result()).toMatchObject({ status: 'failed', error: { code: 'agent_failed' } })
@@ -348,7 +352,7 @@ describe('with the parent', () => {
     const { ran, tool: pay } = counted('pay', true)
     const payer = scripted('payer', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'paid' }], { tools: [pay] })
     const { agent: own, prompts } = parentOf([payer.agent])
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     await run.result()
     await run.stop()
     await run.result()
@@ -356,7 +360,7 @@ describe('with the parent', () => {
     expect(await again.result()).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(prompts.at(-1)).toContain('The run ended before this call did.')
     expect(ran).toEqual([])
-    await soundLog(runtime)
+    await validLog(runtime)
   })
 
   test('closes the step of a child once, also if a client settles its last call', async () => {
@@ -364,10 +368,10 @@ describe('with the parent', () => {
     const child = scripted('child', [{ calls: [call('locate', 'k1'), call('locate', 'k2')] }, { text: 'there' }], {
       tools: [locate],
     })
-    const { runtime, run } = await begin(parentOf([child.agent]).agent)
+    const { runtime, run } = await startRun(parentOf([child.agent]).agent)
     await run.result()
     for (const id of ['k2', 'k1']) await runtime.answer('s', { kind: 'tool-result', id, output: id })
     expect(await run.result()).toMatchObject({ status: 'completed' })
-    expect(closedIn(await soundLog(runtime))).toEqual(['r/main/c0/1', 'r/main/c0/2', 'r/main/1', 'r/main/2'])
+    expect(closedIn(await validLog(runtime))).toEqual(['r/main/c0/1', 'r/main/c0/2', 'r/main/1', 'r/main/2'])
   })
 })

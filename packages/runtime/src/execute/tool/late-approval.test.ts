@@ -3,7 +3,7 @@
 import { Memory, memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { approve, begin, call, callsIn, closedIn, scripted, soundLog } from '../../api/people.fixture.ts'
+import { approve, call, callsIn, closedIn, scripted, startRun, validLog } from '../../api/pendings.fixture.ts'
 import { gate, testRuntime } from '../../api/test-runtime.fixture.ts'
 import type { Approval, ApprovalContext } from '../../define/approval.ts'
 import { tool } from '../../define/tool.ts'
@@ -33,7 +33,7 @@ describe('an interrupted call whose tool has another rule now', () => {
       begun.open()
       return new Promise(() => {})
     }
-    const { runtime } = await begin(payer(approval, execute), { store: memoryStore(undefined, memory) })
+    const { runtime } = await startRun(payer(approval, execute), { store: memoryStore(undefined, memory) })
     await begun.opened
     await runtime.close()
     return memoryStore(undefined, memory)
@@ -72,7 +72,7 @@ describe('an interrupted call whose tool has another rule now', () => {
       [2, 'c2', 1],
       [3, 'c3', 1],
     ])
-    const log = await soundLog(heir)
+    const log = await validLog(heir)
     const types = log.filter(({ origin }) => origin.lane === 'main/c2').map(({ chunk }) => chunk.type)
     expect(types.slice(-5)).toEqual([
       'tool-approval-request',
@@ -95,7 +95,7 @@ describe('an interrupted call whose tool has another rule now', () => {
     expect((await heir.run('s', 'r').result()).pendings.map(({ id }) => id)).toEqual(['r::c2'])
     expect(ran).toEqual([1, 3])
     expect(await callsIn(heir)).toMatchObject({ c1: { approval: { approved: true, isAutomatic: true } } })
-    await soundLog(heir)
+    await validLog(heir)
   })
 
   test('is not reviewed again by the process that reviewed it', async () => {
@@ -104,7 +104,7 @@ describe('an interrupted call whose tool has another rule now', () => {
       count++
       return false
     }
-    const { run } = await begin(payer(rule, ({ n }) => n))
+    const { run } = await startRun(payer(rule, ({ n }) => n))
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(count).toBe(3)
   })

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { ask, begin, call, callsIn, counted, scripted, soundLog } from '../../api/people.fixture.ts'
+import { call, callsIn, counted, scripted, startRun, subAgentCall, validLog } from '../../api/pendings.fixture.ts'
 import { gate } from '../../api/test-runtime.fixture.ts'
 import { agent } from '../../define/agent.ts'
 import { subAgent } from '../../define/sub-agent.ts'
@@ -45,9 +45,12 @@ test.each([1, 2])(
     })
     if (levels === 2) {
       const { agent: below } = child
-      child = scripted('middle', [{ calls: [ask('payer', 'k0')] }, { text: 'paid' }], { subAgents: [below], budget })
+      child = scripted('middle', [{ calls: [subAgentCall('payer', 'k0')] }, { text: 'paid' }], {
+        subAgents: [below],
+        budget,
+      })
     }
-    const calls = [ask(child.agent.name, 'c0'), call('slow', 'c1')]
+    const calls = [subAgentCall(child.agent.name, 'c0'), call('slow', 'c1')]
     const own = scripted('parent', [{ calls }, { text: 'Done.' }], { subAgents: [child.agent], tools: [slow.tool] })
     const { runtime } = world.process(() => [own.agent])
     await runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
@@ -71,7 +74,9 @@ test('counts the time in which a child works while another of its calls waits, w
     tools: [pay, slow.tool],
     budget,
   })
-  const own = scripted('parent', [{ calls: [ask('child', 'c0')] }, { text: 'Done.' }], { subAgents: [child.agent] })
+  const own = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], {
+    subAgents: [child.agent],
+  })
   const first = world.process(() => [own.agent])
   await first.runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
   const { timestamp } = await world.seen('s', ({ chunk }) => chunk.type === 'tool-approval-request')
@@ -89,7 +94,9 @@ test('starts nothing for a child whose time is over', async () => {
   const world = new VirtualCluster()
   const slow = held('slow')
   const child = scripted('child', [{ calls: [call('slow', 'k1')] }], { tools: [slow.tool], budget: { time: 400 } })
-  const own = scripted('parent', [{ calls: [ask('child', 'c0')] }, { text: 'Done.' }], { subAgents: [child.agent] })
+  const own = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], {
+    subAgents: [child.agent],
+  })
   const first = world.process(() => [own.agent])
   await first.runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
   await world.seen('s', ({ chunk }) => chunk.type === 'tool-input-available' && chunk.toolCallId === 'k1')
@@ -105,7 +112,7 @@ test("a prompt that never resolves fails with the child's time limit, and the ru
   const world = new VirtualCluster()
   const child = scripted('child', [{ text: 'ok' }], { budget })
   const asked = subAgent(child.agent, { prompt: () => new Promise(() => {}) as never })
-  const own = scripted('parent', [{ calls: [ask('child', 'c0')] }, { text: 'Done.' }], { subAgents: [asked] })
+  const own = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], { subAgents: [asked] })
   const { runtime } = world.process(() => [own.agent])
   await runtime.start({ session: 's', runId: 'r', agent: own.agent, input: 'Go.' })
   expect(await world.ended('s', 'r')).toBe('completed')
@@ -122,16 +129,16 @@ test.each([
 ])('a prompt that %s fails its child, not the run', async (_, prompt, reason) => {
   const child = scripted('child', [{ text: 'ok' }])
   const asked = subAgent(child.agent, { prompt })
-  const own = scripted('parent', [{ calls: [ask('child', 'c0')] }, { text: 'Done.' }], { subAgents: [asked] })
-  const { runtime, run } = await begin(own.agent)
+  const own = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], { subAgents: [asked] })
+  const { runtime, run } = await startRun(own.agent)
   expect(await run.result()).toMatchObject({ status: 'completed' })
   expect((await callsIn(runtime))['c0']).toMatchObject({ code: 'subagent_failed' })
   expect(own.prompts[1]).toContain(reason)
-  expect(JSON.stringify(await soundLog(runtime))).not.toContain('sk-secret')
+  expect(JSON.stringify(await validLog(runtime))).not.toContain('sk-secret')
 })
 
 test("an initial state that exceeds the log's limit fails the child, not the run", async () => {
-  const { agent: own, prompts } = scripted('parent', [{ calls: [ask('child', 'c0')] }, { text: 'Done.' }], {
+  const { agent: own, prompts } = scripted('parent', [{ calls: [subAgentCall('child', 'c0')] }, { text: 'Done.' }], {
     subAgents: [
       agent({
         name: 'child',
@@ -141,8 +148,8 @@ test("an initial state that exceeds the log's limit fails the child, not the run
       }),
     ],
   })
-  const { runtime, run } = await begin(own, { log: { maxEntryBytes: 4096 } })
+  const { runtime, run } = await startRun(own, { log: { maxEntryBytes: 4096 } })
   expect(await run.result()).toMatchObject({ status: 'completed' })
   expect(prompts[1]).toContain('the initial state of agent child exceeds the size limit of the log')
-  expect(chunksOf(await soundLog(runtime), 'subagent-start')).toEqual([])
+  expect(chunksOf(await validLog(runtime), 'subagent-start')).toEqual([])
 })

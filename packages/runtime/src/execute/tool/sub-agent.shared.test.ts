@@ -2,7 +2,17 @@
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { approve, ask, begin, call, closedIn, counted, give, scripted, soundLog } from '../../api/people.fixture.ts'
+import {
+  approve,
+  call,
+  closedIn,
+  counted,
+  scripted,
+  sendResult,
+  startRun,
+  subAgentCall,
+  validLog,
+} from '../../api/pendings.fixture.ts'
 import { agent } from '../../define/agent.ts'
 import { type ToolContext, tool } from '../../define/tool.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
@@ -28,28 +38,31 @@ describe('a sub-agent shares with its parent', () => {
       ).agent
     const own = scripted(
       'parent',
-      [{ calls: [ask('a', 'c1'), ask('b', 'c2'), call('add', 'c3', { who: 'parent' })] }, { text: 'Done.' }],
+      [
+        { calls: [subAgentCall('a', 'c1'), subAgentCall('b', 'c2'), call('add', 'c3', { who: 'parent' })] },
+        { text: 'Done.' },
+      ],
       { tools: [add], subAgents: [worker('a'), worker('b')], initialState: { seen: [] } },
     )
-    const { runtime, run } = await begin(own.agent)
+    const { runtime, run } = await startRun(own.agent)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     const { view } = await runtime.view('s')
     expect([...(view.state as { seen: string[] }).seen].sort()).toEqual(['a1', 'a2', 'a3', 'b1', 'b2', 'b3', 'parent'])
-    expect(chunksOf(await soundLog(runtime), 'state-patch')).toHaveLength(7)
+    expect(chunksOf(await validLog(runtime), 'state-patch')).toHaveLength(7)
   })
 
   test('its initial state, if the session has none', async () => {
     const child = (n: number) => scripted(`child${n}`, [{ text: 'ok' }], { initialState: { n } }).agent
     const own = scripted(
       'parent',
-      [{ calls: [ask('child1', 'c1')] }, { calls: [ask('child2', 'c2')] }, { text: 'Done.' }],
+      [{ calls: [subAgentCall('child1', 'c1')] }, { calls: [subAgentCall('child2', 'c2')] }, { text: 'Done.' }],
       {
         subAgents: [child(1), child(2)],
       },
     )
-    const { runtime, run } = await begin(own.agent)
+    const { runtime, run } = await startRun(own.agent)
     expect(await run.result()).toMatchObject({ status: 'completed' })
-    expect(chunksOf(await soundLog(runtime), 'state-snapshot')).toEqual([{ type: 'state-snapshot', state: { n: 1 } }])
+    expect(chunksOf(await validLog(runtime), 'state-snapshot')).toEqual([{ type: 'state-snapshot', state: { n: 1 } }])
     expect((await runtime.view('s')).view.state).toEqual({ n: 1 })
   })
 
@@ -77,13 +90,16 @@ describe('a sub-agent shares with its parent', () => {
     })
     const own = scripted(
       'parent',
-      [{ calls: [ask('child', 'c1'), ask('child', 'c2'), call('look', 'call_1')] }, { text: 'Done.' }],
+      [
+        { calls: [subAgentCall('child', 'c1'), subAgentCall('child', 'c2'), call('look', 'call_1')] },
+        { text: 'Done.' },
+      ],
       {
         tools: [look],
         subAgents: [child],
       },
     )
-    const { runtime, run } = await begin(own.agent, {}, { context: { tenant: 1 }, data: { page: 2 } })
+    const { runtime, run } = await startRun(own.agent, {}, { context: { tenant: 1 }, data: { page: 2 } })
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(seen).toHaveLength(3)
     expect(seen.map(({ agentId, agentType }) => `${agentType} ${agentId}`).sort()).toEqual([
@@ -108,7 +124,7 @@ describe('a sub-agent shares with its parent', () => {
       ).slice(1, -1),
     )
     // Readers do not see the context, although a child had it.
-    const shown = (await soundLog(runtime)).filter(({ internal }) => !internal)
+    const shown = (await validLog(runtime)).filter(({ internal }) => !internal)
     expect(JSON.stringify(shown)).not.toContain('tenant')
   })
 
@@ -122,14 +138,16 @@ describe('a sub-agent shares with its parent', () => {
         tools: [pay, locate],
       },
     )
-    const second = scripted('second', [{ calls: [ask('third', 'k2')] }, { text: 'second' }], {
+    const second = scripted('second', [{ calls: [subAgentCall('third', 'k2')] }, { text: 'second' }], {
       subAgents: [third.agent],
     })
-    const first = scripted('first', [{ calls: [ask('second', 'k1')] }, { text: 'first' }], {
+    const first = scripted('first', [{ calls: [subAgentCall('second', 'k1')] }, { text: 'first' }], {
       subAgents: [second.agent],
     })
-    const own = scripted('parent', [{ calls: [ask('first', 'k0')] }, { text: 'Done.' }], { subAgents: [first.agent] })
-    const { runtime, run } = await begin(own.agent)
+    const own = scripted('parent', [{ calls: [subAgentCall('first', 'k0')] }, { text: 'Done.' }], {
+      subAgents: [first.agent],
+    })
+    const { runtime, run } = await startRun(own.agent)
     expect(await run.result()).toMatchObject({
       status: 'paused',
       suspended: {
@@ -143,19 +161,19 @@ describe('a sub-agent shares with its parent', () => {
       { kind: 'approval', id: 'r::k3', messageId: 'r::third:k2' },
       { kind: 'client-tool', id: 'l3', messageId: 'r::third:k2' },
     ])
-    const [paused] = chunksOf(await soundLog(runtime), 'run-paused')
+    const [paused] = chunksOf(await validLog(runtime), 'run-paused')
     expect(paused?.awaits.filter(({ kind }) => kind === 'children')).toEqual([
       { kind: 'children', id: 'second:k1', agentIds: ['third:k2'] },
       { kind: 'children', id: 'first:k0', agentIds: ['second:k1'] },
       { kind: 'children', id: 'r', agentIds: ['first:k0'] },
     ])
     await approve(runtime, 'k3')
-    await give(runtime, 'l3')
+    await sendResult(runtime, 'l3')
     let result = await run.result()
     while (result.status === 'paused') result = await run.result()
     expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(ran).toEqual([3])
-    expect(closedIn(await soundLog(runtime))).toEqual([
+    expect(closedIn(await validLog(runtime))).toEqual([
       'r/main/k0/k1/k2/1',
       'r/main/k0/k1/k2/2',
       'r/main/k0/k1/1',

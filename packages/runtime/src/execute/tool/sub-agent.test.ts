@@ -4,16 +4,16 @@ import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import {
   approve,
-  ask,
-  begin,
   call,
   callsIn,
   closedIn,
   counted,
-  saidIn,
   scripted,
-  soundLog,
-} from '../../api/people.fixture.ts'
+  startRun,
+  subAgentCall,
+  validLog,
+  writerEntries,
+} from '../../api/pendings.fixture.ts'
 import { agent } from '../../define/agent.ts'
 import { subAgent } from '../../define/sub-agent.ts'
 import { tool } from '../../define/tool.ts'
@@ -25,7 +25,7 @@ describe('a sub-agent', () => {
     const input = z.object({ topic: z.string() })
     const expert = subAgent(child, { name: 'expert', description: 'Knows it all', title: 'Expert', inputSchema: input })
     const { model, modelCalls } = recordingModel([{ text: 'Done.' }])
-    const { run } = await begin(agent({ name: 'parent', model, subAgents: [child, expert] }))
+    const { run } = await startRun(agent({ name: 'parent', model, subAgents: [child, expert] }))
     await run.result()
     expect(modelCalls[0]?.tools).toMatchObject([
       {
@@ -50,7 +50,7 @@ describe('a sub-agent', () => {
       [
         {
           calls: [
-            ask('child', 'c1', 'As it is.'),
+            subAgentCall('child', 'c1', 'As it is.'),
             call('expert', 'c2', { topic: 'mills', depth: '1' }),
             call('plain', 'c3', { topic: 'mills' }),
           ],
@@ -59,7 +59,7 @@ describe('a sub-agent', () => {
       ],
       { subAgents: [child, expert, plain] },
     )
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(prompts.flatMap(prompt => JSON.parse(prompt))).toMatchObject(
       ['As it is.', 'Tell of mills, 2 deep.', '{"topic":"mills"}'].map(text => ({
@@ -67,7 +67,7 @@ describe('a sub-agent', () => {
         content: [{ type: 'text', text }],
       })),
     )
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     expect(chunksOf(log, 'subagent-start')).toEqual(
       ['c1', 'c2', 'c3'].map(toolCallId => ({
         type: 'subagent-start',
@@ -85,15 +85,18 @@ describe('a sub-agent', () => {
     const { agent: grandchild } = scripted('grandchild', [{ text: 'deep' }])
     const { agent: child } = scripted(
       'child',
-      [{ reasoning: 'Hm', text: 'I', calls: [call('count', 'k1', { n: 1 }), ask('grandchild', 'k2')] }, { text: 'ok' }],
+      [
+        { reasoning: 'Hm', text: 'I', calls: [call('count', 'k1', { n: 1 }), subAgentCall('grandchild', 'k2')] },
+        { text: 'ok' },
+      ],
       { tools: [count], subAgents: [grandchild] },
     )
-    const { agent: own } = scripted('parent', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], {
+    const { agent: own } = scripted('parent', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
       subAgents: [child],
     })
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
-    const log = saidIn(await soundLog(runtime))
+    const log = writerEntries(await validLog(runtime))
     const lanes = new Map<string, Set<string>>()
     for (const { origin, chunk } of log) {
       const who = `${origin.agentId} ${origin.agentType}`
@@ -143,10 +146,10 @@ describe('a sub-agent', () => {
       [{ text: 'thinking aloud', calls: [call('count', 'k1', { n: 1 })] }, { text: 'the result' }],
       { tools: [counted('count').tool] },
     )
-    const own = scripted('parent', [{ calls: [ask('child', 'c1', 'the task')] }, { text: 'Done.' }], {
+    const own = scripted('parent', [{ calls: [subAgentCall('child', 'c1', 'the task')] }, { text: 'Done.' }], {
       subAgents: [talker.agent],
     })
-    const { runtime, run } = await begin(own.agent)
+    const { runtime, run } = await startRun(own.agent)
     await run.result()
     expect(talker.prompts.join()).not.toContain('Go.')
     expect(talker.prompts[1]).toContain('thinking aloud')
@@ -158,7 +161,7 @@ describe('a sub-agent', () => {
     expect(own.prompts.slice(2).join()).not.toContain('thinking aloud')
     // A child of a later turn does not know the earlier one.
     expect(talker.prompts[2]).not.toContain('the result')
-    await soundLog(runtime)
+    await validLog(runtime)
   })
 })
 
@@ -166,13 +169,13 @@ describe('the result of a sub-agent', () => {
   test('is null if its finishing tool returned null', async () => {
     const submit = tool({ name: 'submit', inputSchema: z.object({}), finish: true, execute: () => null })
     const child = scripted('child', [{ text: 'words', calls: [call('submit', 'k1')] }], { tools: [submit] })
-    const { agent: own } = scripted('parent', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], {
+    const { agent: own } = scripted('parent', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
       subAgents: [child.agent],
     })
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(await callsIn(runtime)).toMatchObject({ c1: { state: 'output-available', output: null } })
-    expect(chunksOf(await soundLog(runtime), 'subagent-end')).toMatchObject([{ status: 'completed', result: null }])
+    expect(chunksOf(await validLog(runtime), 'subagent-end')).toMatchObject([{ status: 'completed', result: null }])
   })
 
   test("is its text, its output, or the output of its finishing tool; the run's output is the parent's", async () => {
@@ -190,10 +193,13 @@ describe('the result of a sub-agent', () => {
     const finisher = scripted('finisher', [{ calls: [call('submit', 'k2')] }], { tools: [submit] })
     const own = scripted(
       'parent',
-      [{ calls: [ask('speaker', 'c1'), ask('planner', 'c2'), ask('finisher', 'c3')] }, { text: '{"all":3}' }],
+      [
+        { calls: [subAgentCall('speaker', 'c1'), subAgentCall('planner', 'c2'), subAgentCall('finisher', 'c3')] },
+        { text: '{"all":3}' },
+      ],
       { subAgents: [speaker.agent, planner.agent, finisher.agent], outputSchema: z.object({ all: z.number() }) },
     )
-    const { runtime, run } = await begin(own.agent)
+    const { runtime, run } = await startRun(own.agent)
     expect(await run.result()).toMatchObject({ status: 'completed', output: { all: 3 } })
     expect(await callsIn(runtime)).toMatchObject({
       c1: { output: 'Only this.' },
@@ -201,7 +207,7 @@ describe('the result of a sub-agent', () => {
       c3: { output: { score: 7 } },
       k2: { output: { score: 7 } },
     })
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     expect(chunksOf(log, 'output')).toEqual([{ type: 'output', output: { all: 3 } }])
     const results = chunksOf(log, 'subagent-end').map(({ agentType, status, result }) => [agentType, status, result])
     expect(results.sort()).toEqual([
@@ -217,10 +223,12 @@ describe('the result of a sub-agent', () => {
 
   test('is in the log once if it is large, with the call', async () => {
     const child = scripted('child', [{ text: `big ${'x'.repeat(100_000)}` }])
-    const own = scripted('parent', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child.agent] })
-    const { runtime, run } = await begin(own.agent)
+    const own = scripted('parent', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
+      subAgents: [child.agent],
+    })
+    const { runtime, run } = await startRun(own.agent)
     expect(await run.result()).toMatchObject({ status: 'completed' })
-    const [end] = chunksOf(await soundLog(runtime), 'subagent-end')
+    const [end] = chunksOf(await validLog(runtime), 'subagent-end')
     expect(end).toMatchObject({ status: 'completed' })
     expect(end?.result).toBeUndefined()
     expect(own.prompts[1]?.length).toBeGreaterThan(100_000)
@@ -238,7 +246,7 @@ test('starts a sub-agent only after approval, and not after a denial', async () 
     [{ calls: ['weather', 'money', 'war'].map((topic, n) => call('child', `c${n}`, { topic })) }, { text: 'Done.' }],
     { subAgents: [sub] },
   )
-  const { runtime, run } = await begin(own)
+  const { runtime, run } = await startRun(own)
   expect(await run.result()).toMatchObject({ pendings: [{ id: 'r::c1' }, { id: 'r::c2' }] })
   expect(prompts).toHaveLength(1)
   await approve(runtime, 'c1')
@@ -246,7 +254,7 @@ test('starts a sub-agent only after approval, and not after a denial', async () 
   let result = await run.result()
   while (result.status === 'paused') result = await run.result()
   expect(result).toMatchObject({ status: 'completed' })
-  const log = await soundLog(runtime)
+  const log = await validLog(runtime)
   expect(chunksOf(log, 'subagent-start').map(({ agentId }) => agentId)).toEqual(['child:c0', 'child:c1'])
   expect(await callsIn(runtime)).toMatchObject({ c1: { output: 'child done' }, c2: { state: 'output-denied' } })
 })
@@ -258,13 +266,13 @@ test('gives each call its own sub-agent, lane and approval, with any call ids', 
   const own = scripted(
     'parent',
     [
-      { calls: ids.map(id => ask('child', id)) },
+      { calls: ids.map(id => subAgentCall('child', id)) },
       { calls: ids.map((id, n) => call('pay', `${id}/b`, { n })) },
       { text: 'Done.' },
     ],
     { tools: [pay], subAgents: [child.agent] },
   )
-  const { runtime, run } = await begin(own.agent)
+  const { runtime, run } = await startRun(own.agent)
   const { pendings } = await run.result()
   expect(pendings.map(({ id }) => id)).toEqual(ids.map(id => `r::${id === 'a' ? 'a/b-2' : `${id}/b`}`))
   for (const { id } of pendings) await runtime.answer('s', { kind: 'approval', id, approved: true })
@@ -276,7 +284,7 @@ test('gives each call its own sub-agent, lane and approval, with any call ids', 
   expect(view.agents.map(({ agentId, status }) => [agentId, status])).toEqual(
     ids.map(id => [`child:${id}`, 'completed']),
   )
-  await soundLog(runtime)
+  await validLog(runtime)
 })
 
 test("corrects an invalid output in the child's own conversation", async () => {
@@ -284,13 +292,13 @@ test("corrects an invalid output in the child's own conversation", async () => {
     text: options.prompt.length < 3 ? '{"n":"one"}' : '{"n":1}',
   }))
   const child = agent({ name: 'child', model, outputSchema: z.object({ n: z.number() }) })
-  const own = scripted('parent', [{ calls: [ask('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child] })
-  const { runtime, run } = await begin(own.agent)
+  const own = scripted('parent', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], { subAgents: [child] })
+  const { runtime, run } = await startRun(own.agent)
   expect(await run.result()).toMatchObject({ status: 'completed', output: undefined })
   expect(await callsIn(runtime)).toMatchObject({ c1: { output: { n: 1 } } })
   expect(modelCalls).toHaveLength(2)
   expect(own.prompts).toHaveLength(2)
-  expect(chunksOf(await soundLog(runtime), 'step-discarded')).toMatchObject([{ reason: 'output_invalid' }])
+  expect(chunksOf(await validLog(runtime), 'step-discarded')).toMatchObject([{ reason: 'output_invalid' }])
 })
 
 test('rejects invalid definitions', () => {

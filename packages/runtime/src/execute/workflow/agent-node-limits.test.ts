@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { call, counted, scripted } from '../../api/people.fixture.ts'
+import { call, counted, scripted } from '../../api/pendings.fixture.ts'
 import { gate } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'

@@ -1,7 +1,7 @@
 // Sub-agents of agent nodes when the node is stopped, fails or is retried.
 
 import { describe, expect, test } from 'vitest'
-import { ask, call, counted, saidIn, scripted } from '../../api/people.fixture.ts'
+import { call, counted, scripted, subAgentCall, writerEntries } from '../../api/pendings.fixture.ts'
 import { gate, patient } from '../../api/test-runtime.fixture.ts'
 import type { Agent } from '../../define/agent.ts'
 import type { NodeContext } from '../../define/node.ts'
@@ -19,15 +19,17 @@ describe('sub-agents of an agent as a node', () => {
       [{ calls: [call('careful', 'g1', { n: 1 })] }, { text: 'ok' }],
       { tools: [careful] },
     )
-    const { agent: child } = scripted('child', [{ calls: [ask('grandchild', 'k1')] }, { text: 'ok' }], {
+    const { agent: child } = scripted('child', [{ calls: [subAgentCall('grandchild', 'k1')] }, { text: 'ok' }], {
       subAgents: [grandchild],
     })
-    const { agent: own } = scripted('own', [{ calls: [ask('child', 'c1')] }, { text: 'ok' }], { subAgents: [child] })
+    const { agent: own } = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'ok' }], {
+      subAgents: [child],
+    })
     const play = await Play.of(single(own))
     expect(await play.result()).toMatchObject({ status: 'paused' })
     await play.run.stop()
     expect(await play.runtime.run('s', 'r').result()).toMatchObject({ status: 'interrupted' })
-    const borders = saidIn(await play.log()).filter(({ chunk }) => chunk.type.startsWith('subagent-'))
+    const borders = writerEntries(await play.log()).filter(({ chunk }) => chunk.type.startsWith('subagent-'))
     expect(borders.map(({ chunk, origin }) => [chunk.type, origin.agentId, origin.lane])).toEqual([
       ['subagent-start', 'r', 'main/agent:own.1/c1'],
       ['subagent-start', 'child:c1', 'main/agent:own.1/c1/k1'],
@@ -43,7 +45,7 @@ describe('sub-agents of an agent as a node', () => {
     })
     const asks = single(async () => ({ data: await useInterrupt(textInterrupt('Well?')) }), { id: 'asks' })
     const model = scriptedModel([
-      { calls: [ask('child', 'c1'), ask('asks', 'c2'), call('careful', 'c3', { n: 3 })] },
+      { calls: [subAgentCall('child', 'c1'), subAgentCall('asks', 'c2'), call('careful', 'c3', { n: 3 })] },
       { text: 'ok' },
     ])
     const asked = gate()
@@ -85,7 +87,7 @@ describe('sub-agents of an agent as a node', () => {
   test('continue when the node is retried, and write nothing twice', async () => {
     const words = gate()
     const child = patient(words) as Agent
-    const model = scriptedModel([{ calls: [ask('patient', 'c1')] }, { text: 'ok' }])
+    const model = scriptedModel([{ calls: [subAgentCall('patient', 'c1')] }, { text: 'ok' }])
     const speaks = gate()
     let fails = 0
     const play = await Play.of(

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { approve, ask, call, callsIn, counted, saidIn, scripted } from '../../api/people.fixture.ts'
+import { approve, call, callsIn, counted, scripted, subAgentCall, writerEntries } from '../../api/pendings.fixture.ts'
 import { type Agent, agent } from '../../define/agent.ts'
 import type { NodeContext } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
@@ -32,7 +32,7 @@ describe('an agent as a node', () => {
     expect(prompts).toHaveLength(1)
     expect(JSON.parse(prompts[0] ?? '')).toMatchObject([{ role: 'user', content: [{ text: 'Write of mills.' }] }])
     expect(await texts(play)).toEqual(['A poem.'])
-    const words = saidIn(await play.log()).filter(({ chunk }) => chunk.type === 'text-delta')
+    const words = writerEntries(await play.log()).filter(({ chunk }) => chunk.type === 'text-delta')
     expect(words.map(({ origin }) => [origin.agentId, origin.lane, origin.node, origin.step])).toEqual([
       ['r', 'main/agent:writer.1', 'write', 2],
     ])
@@ -205,7 +205,7 @@ describe('an agent as a node, with a crash after every append', () => {
           [
             {
               text: 'Let me see.',
-              calls: [call('add', 'k1', { n: 2 }), ask('child', 'c1'), call('careful', 'k2', { n: 2 })],
+              calls: [call('add', 'k1', { n: 2 }), subAgentCall('child', 'c1'), call('careful', 'k2', { n: 2 })],
             },
             { text: '{"total":7}' },
           ],

@@ -46,7 +46,7 @@ async function playWithCrash({ programs, start, answer = approved }: CrashSetup,
   await desk.runtime.start({ session: SESSION, runId: RUN, messageId: 'm', input: 'Go.', ...start } as StartOptions)
   const first = process()
   let appends = 0
-  first.wire.after = ({ method }) => {
+  first.connection.after = ({ method }) => {
     if (method !== 'append' || ++appends !== n) return
     first.kill()
     process()

@@ -126,7 +126,7 @@ describe('a run of another version', () => {
       await old.answer('1.a.1/useInterrupt:one.1')
       const process = old.process(next)
       let appends = 0
-      process.wire.after = ({ method }) => {
+      process.connection.after = ({ method }) => {
         if (method !== 'append' || ++appends !== n) return
         isKilled = true
         process.kill()
@@ -355,7 +355,7 @@ describe('a run of another version', () => {
     const status = await old.desk.runtime.status(SESSION)
     expect(status).toMatchObject({ status: 'blocked', program: 'workflow:own@1' })
     expect(status).toMatchObject({ reason: expect.stringContaining('workflow:own@1') })
-    expect(deployed.said).toEqual([])
+    expect(deployed.logged).toEqual([])
     old.process(own)
     expect((await old.ended()).view.output).toBe('yes')
   })
@@ -387,7 +387,7 @@ describe('a run of another version', () => {
     await old.stage.clock.advance(5000)
     const { head } = (await old.stage.manager.getInfo(SESSION)) ?? {}
     expect((await old.stage.view(SESSION)).runs).toMatchObject([{ status: 'paused' }])
-    expect([...new Set(former.said.map(({ message }) => message))]).toEqual(['a session could not be driven'])
+    expect([...new Set(former.logged.map(({ message }) => message))]).toEqual(['failed to drive a session'])
     await old.stage.clock.advance(60_000)
     expect((await old.stage.manager.getInfo(SESSION))?.head).toBe(head)
     old.process(next)

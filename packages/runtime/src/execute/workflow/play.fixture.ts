@@ -2,7 +2,7 @@
 
 import { type LogStore, memoryStore } from '@millrace/log'
 import type { Entry, Json, View } from '@millrace/protocol'
-import { soundLog } from '../../api/people.fixture.ts'
+import { validLog } from '../../api/pendings.fixture.ts'
 import type { RunResult } from '../../api/result.ts'
 import type { Run } from '../../api/run.ts'
 import type { Runtime, StartWorkflowOptions } from '../../api/runtime.ts'
@@ -103,7 +103,7 @@ export class Play {
 
   /** The log. Fails if it violates the protocol. */
   log(): Promise<Entry[]> {
-    return soundLog(this.runtime, SESSION)
+    return validLog(this.runtime, SESSION)
   }
 
   async view(): Promise<Omit<View, 'internal'>> {

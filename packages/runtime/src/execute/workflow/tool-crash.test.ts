@@ -1,7 +1,7 @@
 // Workflows as tools with a crash after every append.
 
 import { describe, expect, test } from 'vitest'
-import { ask, call, counted, scripted } from '../../api/people.fixture.ts'
+import { call, counted, scripted, subAgentCall } from '../../api/pendings.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
 import { scriptedModel } from '../../model/scripted-model.ts'
 import { useInterrupt } from '../hooks/use-interrupt.ts'
@@ -35,7 +35,7 @@ describe('a workflow as a tool, with a crash after every append', () => {
         )
         const model = scriptedModel(({ turnAnswers }) =>
           turnAnswers === 0
-            ? { text: 'I ask', calls: [ask('inner', 'k1', 'So'), call('careful', 'k2', { n: 1 })] as never }
+            ? { text: 'I ask', calls: [subAgentCall('inner', 'k1', 'So'), call('careful', 'k2', { n: 1 })] as never }
             : { text: 'All said' },
         )
         const outer = single(
@@ -51,7 +51,7 @@ describe('a workflow as a tool, with a crash after every append', () => {
           },
           { id: 'outer' },
         )
-        return { agents: [caller(outer, [ask('outer', 'c1')])] }
+        return { agents: [caller(outer, [subAgentCall('outer', 'c1')])] }
       },
       start: { agent: 'agent:parent@1' },
       answer: pending =>
@@ -102,7 +102,7 @@ describe('a workflow as a tool, with a crash after every append', () => {
           ],
           { id: 'branches' },
         )
-        return { agents: [caller(branches, [ask('branches', 'c1')])] }
+        return { agents: [caller(branches, [subAgentCall('branches', 'c1')])] }
       },
       start: { agent: 'agent:parent@1' },
       answer: ({ kind, id }) =>

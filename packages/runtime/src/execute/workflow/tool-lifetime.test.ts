@@ -3,7 +3,7 @@
 import { memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { ask, begin, call, callsIn, scripted, soundLog } from '../../api/people.fixture.ts'
+import { call, callsIn, scripted, startRun, subAgentCall, validLog } from '../../api/pendings.fixture.ts'
 import { gate, testRuntime } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
 import { tool } from '../../define/tool.ts'
@@ -20,7 +20,7 @@ describe('a workflow as a tool', () => {
       id: 'asking',
     })
     const id = ' /:é%'.repeat(50)
-    const { runtime, run } = await begin(caller(asking, [ask('asking', id)]))
+    const { runtime, run } = await startRun(caller(asking, [subAgentCall('asking', id)]))
     const { status, pendings } = await run.result()
     expect(status).toBe('paused')
     await runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'so' })
@@ -51,7 +51,7 @@ describe('a workflow as a tool', () => {
       ],
       { id: 'forks' },
     )
-    const { runtime, run } = await begin(caller(forks, [ask('forks', 'c1')]), { workflows: [other] })
+    const { runtime, run } = await startRun(caller(forks, [subAgentCall('forks', 'c1')]), { workflows: [other] })
     const { pendings } = await run.result()
     expect(pendings).toHaveLength(2)
     for (const { id } of pendings) {
@@ -59,7 +59,7 @@ describe('a workflow as a tool', () => {
     }
     expect(await runtime.run('s', 'r').result()).toMatchObject({ status: 'completed' })
     expect((await callsIn(runtime))['c1']?.output).toBe('other yes no')
-    await soundLog(runtime)
+    await validLog(runtime)
   })
 
   test('stops at its next commit on shutdown, and another process continues', async () => {
@@ -80,8 +80,8 @@ describe('a workflow as a tool', () => {
       },
       { id: 'walks' },
     )
-    const own = caller(walks, [ask('walks', 'c1')])
-    const { runtime } = await begin(own, { store, engine: { pollMs: 10, graceMs: 60_000 } })
+    const own = caller(walks, [subAgentCall('walks', 'c1')])
+    const { runtime } = await startRun(own, { store, engine: { pollMs: 10, graceMs: 60_000 } })
     await began.opened
     const closed = runtime.close()
     held.open()
@@ -90,7 +90,7 @@ describe('a workflow as a tool', () => {
     const other = testRuntime({ store, agents: [own] })
     expect(await other.run('s', 'r').result()).toMatchObject({ status: 'completed', text: 'Done.' })
     expect(done).toEqual(['first', 'last'])
-    const log = await soundLog(other)
+    const log = await validLog(other)
     expect(chunksOf(log, 'step-discarded')).toEqual([])
   })
 
@@ -116,10 +116,10 @@ describe('a workflow as a tool', () => {
     })
     const { agent: own } = scripted(
       'parent',
-      [{ calls: [ask('large', 'c1')] }, { calls: [call('look', 'c2')] }, { text: 'Done.' }],
+      [{ calls: [subAgentCall('large', 'c1')] }, { calls: [call('look', 'c2')] }, { text: 'Done.' }],
       { subAgents: [large], tools: [look] },
     )
-    const begun = await begin(own)
+    const begun = await startRun(own)
     expect(await begun.run.result()).toMatchObject({ status: 'completed' })
     expect(kept).toHaveLength(1)
     expect(kept[0]).not.toMatch(/state state|step step/)

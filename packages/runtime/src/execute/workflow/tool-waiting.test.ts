@@ -1,7 +1,17 @@
 // Workflows as tools that wait for a person: for a response, an approval, or until a stop.
 
 import { describe, expect, test } from 'vitest'
-import { approve, ask, begin, call, callsIn, counted, saidIn, scripted, soundLog } from '../../api/people.fixture.ts'
+import {
+  approve,
+  call,
+  callsIn,
+  counted,
+  scripted,
+  startRun,
+  subAgentCall,
+  validLog,
+  writerEntries,
+} from '../../api/pendings.fixture.ts'
 import { gate, until } from '../../api/test-runtime.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
 import { subAgent } from '../../define/sub-agent.ts'
@@ -26,8 +36,8 @@ describe('a workflow as a tool', () => {
       },
       { id: 'asking' },
     )
-    const own = caller(asking, [ask('asking', 'c1')])
-    const { runtime, run } = await begin(own)
+    const own = caller(asking, [subAgentCall('asking', 'c1')])
+    const { runtime, run } = await startRun(own)
     const paused = await run.result()
     expect(paused).toMatchObject({
       status: 'paused',
@@ -35,7 +45,7 @@ describe('a workflow as a tool', () => {
     })
     const [pending] = paused.pendings
     expect(pending).toMatchObject({ kind: 'interrupt' })
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     expect(chunksOf(log, 'run-paused')).toMatchObject([
       { awaits: [{ kind: 'interrupt' }, { kind: 'children', id: 'r', agentIds: ['asking:c1'] }] },
     ])
@@ -43,15 +53,15 @@ describe('a workflow as a tool', () => {
     expect(await runtime.run('s', 'r').result()).toMatchObject({ status: 'completed', text: 'Done.' })
     expect((await callsIn(runtime))['c1']?.output).toBe('In grey.')
     expect(done).toEqual(['step'])
-    await soundLog(runtime)
+    await validLog(runtime)
   })
 
   test('requests approval of the call before it starts', async () => {
     const careful = subAgent(echoWorkflow, { name: 'careful', approval: ({ prompt }) => prompt.startsWith('do') })
-    const own = caller(careful, [ask('careful', 'c1'), ask('careful', 'c2', 'be')])
-    const { runtime, run } = await begin(own)
+    const own = caller(careful, [subAgentCall('careful', 'c1'), subAgentCall('careful', 'c2', 'be')])
+    const { runtime, run } = await startRun(own)
     expect(await run.result()).toMatchObject({ status: 'paused' })
-    expect(chunksOf(await soundLog(runtime), 'subagent-start').map(({ toolCallId }) => toolCallId)).toEqual(['c2'])
+    expect(chunksOf(await validLog(runtime), 'subagent-start').map(({ toolCallId }) => toolCallId)).toEqual(['c2'])
     await approve(runtime, 'c1')
     expect(await runtime.run('s', 'r').result()).toMatchObject({ status: 'completed' })
     expect((await callsIn(runtime))['c1']?.output).toBe('do c1!')
@@ -81,10 +91,13 @@ describe('a workflow as a tool', () => {
     )
     const { agent: busy } = scripted(
       'parent',
-      [{ calls: [ask('asking', 'c1'), ask('child', 'c2'), ask('slow', 'c3')] }, { text: 'Done.' }],
+      [
+        { calls: [subAgentCall('asking', 'c1'), subAgentCall('child', 'c2'), subAgentCall('slow', 'c3')] },
+        { text: 'Done.' },
+      ],
       { subAgents: [asking, child, slow] },
     )
-    const { runtime, run } = await begin(busy)
+    const { runtime, run } = await startRun(busy)
     await until(run, 'tool-approval-request')
     await approve(runtime, 'k1')
     for await (const { chunk } of run.stream()) {
@@ -101,21 +114,21 @@ describe('a workflow as a tool', () => {
     await runtime.answer('s', { kind: 'interrupt', id: pendings[0]?.id ?? '', response: 'so' })
     expect(await runtime.run('s', 'r').result()).toMatchObject({ status: 'completed' })
     expect((await callsIn(runtime))['c1']?.output).toBe('so')
-    await soundLog(runtime)
+    await validLog(runtime)
   })
 
   test('ends on a stop with its sub-agents, on their own lanes', async () => {
-    const { model } = recordingModel([{ calls: [ask('inner', 'k1')] as never }, { text: 'ok' }])
+    const { model } = recordingModel([{ calls: [subAgentCall('inner', 'k1')] as never }, { text: 'ok' }])
     const inner = single(async () => ({ data: await useInterrupt(textInterrupt('Well?')) }), { id: 'inner' })
     const outer = single(
       async () => ({ data: (await useReason({ model, input: 'Ask', id: 'asks', subAgents: [inner] })).text }),
       { id: 'outer' },
     )
-    const { runtime, run } = await begin(caller(outer, [ask('outer', 'c1')]))
+    const { runtime, run } = await startRun(caller(outer, [subAgentCall('outer', 'c1')]))
     expect(await run.result()).toMatchObject({ status: 'paused' })
     await run.stop()
     expect(await runtime.run('s', 'r').result()).toMatchObject({ status: 'interrupted' })
-    const log = saidIn(await soundLog(runtime))
+    const log = writerEntries(await validLog(runtime))
     const borders = log.filter(({ chunk }) => chunk.type.startsWith('subagent-'))
     const lane = 'main/c1/useReason:asks.1/k1'
     expect(borders.map(({ chunk, origin }) => [chunk.type, origin.agentId, origin.lane])).toEqual([

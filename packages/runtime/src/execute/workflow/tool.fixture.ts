@@ -1,6 +1,6 @@
 // Workflows as tools: a workflow, and an agent that calls workflows.
 
-import { scripted } from '../../api/people.fixture.ts'
+import { scripted } from '../../api/pendings.fixture.ts'
 import type { NodeContext } from '../../define/node.ts'
 import type { subAgent } from '../../define/sub-agent.ts'
 import { type Workflow, workflow } from '../../define/workflow.ts'

@@ -2,7 +2,7 @@
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
-import { ask, begin, call, callsIn, saidIn, scripted, soundLog } from '../../api/people.fixture.ts'
+import { call, callsIn, scripted, startRun, subAgentCall, validLog, writerEntries } from '../../api/pendings.fixture.ts'
 import { agent } from '../../define/agent.ts'
 import type { NodeContext } from '../../define/node.ts'
 import { subAgent } from '../../define/sub-agent.ts'
@@ -40,7 +40,7 @@ describe('a workflow as a tool', () => {
       inputSchema: z.object({ city: z.string() }),
       prompt: ({ city }) => ({ city, days: '2' }),
     })
-    const { run } = await begin(agent({ name: 'parent', model, subAgents: [trip, echoWorkflow, other] }))
+    const { run } = await startRun(agent({ name: 'parent', model, subAgents: [trip, echoWorkflow, other] }))
     await run.result()
     expect(modelCalls[0]?.tools).toMatchObject([
       { type: 'function', name: 'trip', inputSchema: { properties: { city: {}, days: { type: 'string' } } } },
@@ -57,7 +57,7 @@ describe('a workflow as a tool', () => {
           calls: [
             call('trip', 'c1', { city: 'Ulm', days: '3' }),
             call('weekend', 'c2', { city: 'Bonn' }),
-            ask('parrot', 'c3', 'Hello'),
+            subAgentCall('parrot', 'c3', 'Hello'),
           ],
         },
         { text: 'Done.' },
@@ -74,9 +74,9 @@ describe('a workflow as a tool', () => {
         ],
       },
     ).agent
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.', output: undefined })
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     expect(chunksOf(log, 'subagent-start')).toEqual([
       { type: 'subagent-start', agentId: 'trip:c1', agentType: 'trip', toolCallId: 'c1', lane: 'main/c1' },
       { type: 'subagent-start', agentId: 'trip:c2', agentType: 'trip', toolCallId: 'c2', lane: 'main/c2' },
@@ -98,7 +98,9 @@ describe('a workflow as a tool', () => {
     expect(view.messages.filter(({ agentId }) => agentId === 'trip:c1')).toMatchObject([
       { parent: { toolCallId: 'c1' }, parts: [{ type: 'text', text: 'To Ulm' }] },
     ])
-    const steps = saidIn(log).filter(({ chunk, origin }) => chunk.type === 'status' && origin.agentId === 'trip:c1')
+    const steps = writerEntries(log).filter(
+      ({ chunk, origin }) => chunk.type === 'status' && origin.agentId === 'trip:c1',
+    )
     expect(steps.map(({ origin }) => [origin.lane, origin.node, origin.step])).toEqual([
       ['main/c1', 'plan', 1],
       ['main/c1', 'book', 2],
@@ -115,8 +117,8 @@ describe('a workflow as a tool', () => {
       { id: 'says' },
     )
     const silent = sequence({ secret, last: () => {} }, { id: 'silent' })
-    const calls = [ask('says', 'c1', 'Go.'), ask('silent', 'c2', 'Go.')]
-    const { runtime, run } = await begin(caller(says, calls, { subAgents: [says, silent] }))
+    const calls = [subAgentCall('says', 'c1', 'Go.'), subAgentCall('silent', 'c2', 'Go.')]
+    const { runtime, run } = await startRun(caller(says, calls, { subAgents: [says, silent] }))
     await run.result()
     const { c1, c2 } = await callsIn(runtime)
     expect([c1?.output, c2?.output]).toEqual(['One. Two.', null])
@@ -133,7 +135,10 @@ describe('a workflow as a tool', () => {
       },
       { id: 'counter' },
     )
-    const model = scriptedModel([{ calls: [ask('counter', 'k1'), ask('counter', 'k2')] as never }, { text: 'Done.' }])
+    const model = scriptedModel([
+      { calls: [subAgentCall('counter', 'k1'), subAgentCall('counter', 'k2')] as never },
+      { text: 'Done.' },
+    ])
     const play = await Play.of(
       sequence({
         first: async () => {
@@ -168,11 +173,11 @@ describe('a workflow as a tool', () => {
       },
       { id: 'broken' },
     )
-    const { runtime, run, logged } = await begin(caller(broken, [ask('broken', 'c1')]))
+    const { runtime, run, logged } = await startRun(caller(broken, [subAgentCall('broken', 'c1')]))
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done.' })
     const { c1 } = await callsIn(runtime)
     expect(c1).toMatchObject({ state: 'output-error', errorText: 'broken failed: node node failed' })
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     expect(chunksOf(log, 'tool-output-error')).toMatchObject([{ code: 'subagent_failed' }])
     expect(chunksOf(log, 'subagent-end')).toMatchObject([{ status: 'failed', reason: 'node node failed' }])
     expect(JSON.stringify(log)).not.toContain('secret')
@@ -186,12 +191,12 @@ describe('a workflow as a tool', () => {
       [{ calls: [call('trip', 'c1', { city: 1 }), call('loose', 'c2', { city: 'Ulm' })] }, { text: 'Done.' }],
       { subAgents: [trip as Workflow, loose] },
     ).agent
-    const { runtime, run } = await begin(own)
+    const { runtime, run } = await startRun(own)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     const { c1, c2 } = await callsIn(runtime)
     expect([c1?.state, c2?.state]).toEqual(['output-error', 'output-error'])
     expect(c2?.errorText).toContain('days')
-    const log = await soundLog(runtime)
+    const log = await validLog(runtime)
     expect(chunksOf(log, 'subagent-start').map(({ toolCallId }) => toolCallId)).toEqual(['c2'])
   })
 
@@ -224,8 +229,10 @@ describe('a workflow as a tool', () => {
         ['asks', 'end'],
       ],
     })
-    const own = caller(loop as Workflow, [ask('loop', 'c1'), ask('greedy', 'c2')], { subAgents: [loop, greedy] })
-    const { runtime, run } = await begin(own)
+    const own = caller(loop as Workflow, [subAgentCall('loop', 'c1'), subAgentCall('greedy', 'c2')], {
+      subAgents: [loop, greedy],
+    })
+    const { runtime, run } = await startRun(own)
     expect(await run.result()).toMatchObject({ status: 'completed' })
     const { c1, c2 } = await callsIn(runtime)
     expect(c1?.errorText).toContain('3')

@@ -1,4 +1,4 @@
-// When something is taken back, and when not (law 3); and that the log says all that a reader has to be told of it.
+// When entries are discarded or rewound, and when not (law 3). The log contains everything that a reader needs to know.
 
 import type { Chunk, Entry } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
@@ -8,13 +8,13 @@ import { tool } from '../define/tool.ts'
 import { ProviderError } from '../error/error.ts'
 import type { Model } from '../model/model.ts'
 import { type ScriptedAnswer, scriptedModel } from '../model/scripted-model.ts'
-import { cutsOf, resyncsOf } from './cuts.fixture.ts'
+import { removalsIn, resyncsOf } from './rewinds.fixture.ts'
 import { echo, gate, logOf, patient, testRuntime, typesOf, until } from './test-runtime.fixture.ts'
 
 const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
 const overloaded = () => new ProviderError('provider_overloaded', 'too much', { retryable: true })
 
-/** An agent of two steps: it looks, and then answers. */
+/** An agent with two steps: a call and an answer. */
 const looker = (answer: () => ScriptedAnswer | Promise<ScriptedAnswer> = () => ({ text: 'I saw it.' })) =>
   agent({
     name: 'looker',
@@ -30,14 +30,14 @@ const find = (log: readonly Entry[], type: Chunk['type'], isIt: (entry: Entry) =
 const checkpoint = (log: readonly Entry[], id: string) =>
   find(log, 'checkpoint-created', ({ chunk }) => 'checkpointId' in chunk && chunk.checkpointId === id)?.sequence
 
-/** What is told of what was taken back, each time something really was. */
-function told(log: readonly Entry[]) {
-  for (const { taken } of cutsOf(log)) expect(taken).toBeGreaterThan(0)
+/** The `stream_resync` of each discard or rewind that removed entries. */
+function resyncs(log: readonly Entry[]) {
+  for (const { taken } of removalsIn(log)) expect(taken).toBeGreaterThan(0)
   return resyncsOf(log)
 }
 
-describe('nothing is taken back', () => {
-  test('by turns that follow each other, by tools, state, queues, stops and what resumes them', async () => {
+describe('nothing is removed', () => {
+  test('by consecutive turns, tools, state, queues, stops and resumptions', async () => {
     const own = patient(gate())
     const runtime = testRuntime({ agents: [looker(), echo, own] })
     const turn = { session: 's', input: 'x' }
@@ -61,7 +61,7 @@ describe('nothing is taken back', () => {
     expect(types).not.toContain('step-discarded')
   })
 
-  test('by who takes a run over that had said nothing since its last commit', async () => {
+  test('by a takeover of a run without uncommitted entries', async () => {
     const asked = gate()
     const agents = [looker(() => new Promise(() => asked.open()))]
     const runtime = testRuntime({ agents })
@@ -75,7 +75,7 @@ describe('nothing is taken back', () => {
     expect(types).not.toContain('step-discarded')
   })
 
-  test('by an attempt that failed before it had said a word', async () => {
+  test('by an attempt that failed before its first delta', async () => {
     let calls = 0
     const own = looker(() => {
       if (calls++ === 0) throw overloaded()
@@ -89,8 +89,8 @@ describe('nothing is taken back', () => {
   })
 })
 
-describe('what was taken back is told by the log alone', () => {
-  test('after a crash: all since the last commit', async () => {
+describe('removed entries are known from the log alone', () => {
+  test('after a crash: everything since the last commit', async () => {
     const held = gate()
     const own = patient(held)
     const model = ({ step }: AgentContext) => (step === 1 ? looker().model : own.model) as Model
@@ -103,7 +103,7 @@ describe('what was taken back is told by the log alone', () => {
     const heir = testRuntime({ store: runtime.manager.store, agents })
     expect((await heir.run('s', 'r').result()).text).toBe('Let me look. one two')
     const log = await logOf(heir, 's')
-    expect(told(log)).toEqual([
+    expect(resyncs(log)).toEqual([
       {
         checkpointId: 'r/main/1',
         stepCount: 1,
@@ -114,7 +114,7 @@ describe('what was taken back is told by the log alone', () => {
     ])
   })
 
-  test('by a rollback to a checkpoint', async () => {
+  test('after a rewind to a checkpoint', async () => {
     const runtime = testRuntime({ agents: [looker(), echo] })
     const turn = { session: 's', input: 'x' }
     await (await runtime.start({ ...turn, agent: 'echo' })).result()
@@ -124,19 +124,19 @@ describe('what was taken back is told by the log alone', () => {
     await (await runtime.resume('s', 'r', options)).result()
     const log = await logOf(runtime, 's')
     const fromSequence = checkpoint(log, 'r/main/1')
-    expect(told(log)).toEqual([
+    expect(resyncs(log)).toEqual([
       { checkpointId: 'r/main/1', stepCount: 1, messageCount: 4, fromSequence, reason: 'rollback' },
     ])
     expect(find(log, 'rewind')?.chunk).toMatchObject({ toSequence: fromSequence })
   })
 
-  test('by a retry: all since the end of the turn before', async () => {
+  test('after a retry: everything since the end of the previous turn', async () => {
     const runtime = testRuntime({ agents: [looker(), echo] })
     await (await runtime.start({ agent: 'looker', input: 'x', session: 's', runId: 'r1' })).result()
     await (await runtime.start({ agent: 'echo', input: 'y', session: 's', runId: 'r2' })).result()
     await (await runtime.retry('s', 'r2')).result()
     const log = await logOf(runtime, 's')
-    expect(told(log)).toEqual([
+    expect(resyncs(log)).toEqual([
       {
         checkpointId: 'r1/main/2',
         stepCount: 2,
@@ -147,18 +147,18 @@ describe('what was taken back is told by the log alone', () => {
     ])
   })
 
-  test('by a retry of the first turn: there is no checkpoint before it, and no message', async () => {
+  test('after a retry of the first turn: there is no earlier checkpoint or message', async () => {
     const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ agent: 'echo', input: 'y', session: 's', runId: 'r1' })).result()
     await (await runtime.retry('s')).result()
     const log = await logOf(runtime, 's')
     const begun = find(log, 'run-started', ({ origin }) => origin.runId === 'r1')?.sequence ?? 0
-    expect(told(log)).toEqual([
+    expect(resyncs(log)).toEqual([
       { checkpointId: undefined, stepCount: 0, messageCount: 0, fromSequence: begun - 1, reason: 'retry' },
     ])
   })
 
-  test('by an edit, which lets the conversation branch off', async () => {
+  test('after an edit', async () => {
     const runtime = testRuntime({ agents: [echo] })
     for (const id of ['1', '2']) {
       await (await runtime.start({ agent: 'echo', input: id, session: 's', runId: `r${id}`, messageId: id })).result()
@@ -166,19 +166,19 @@ describe('what was taken back is told by the log alone', () => {
     await (await runtime.edit('s', '2', 'other')).result()
     const log = await logOf(runtime, 's')
     const fromSequence = checkpoint(log, 'r1/main/1')
-    expect(told(log)).toEqual([
+    expect(resyncs(log)).toEqual([
       { checkpointId: 'r1/main/1', stepCount: 1, messageCount: 2, fromSequence, reason: 'branch' },
     ])
   })
 
-  test('by an attempt that failed while it spoke', async () => {
+  test('after an attempt that failed while it streamed', async () => {
     let calls = 0
     const own = looker(() => (calls++ === 0 ? { text: 'I s', error: overloaded() } : { text: 'I saw it.' }))
     const runtime = testRuntime({ agents: [own] })
     await (await runtime.start({ agent: own, input: 'x', session: 's', runId: 'r' })).result()
     const log = await logOf(runtime, 's')
     const fromSequence = checkpoint(log, 'r/main/1')
-    expect(told(log)).toEqual([
+    expect(resyncs(log)).toEqual([
       { checkpointId: 'r/main/1', stepCount: 1, messageCount: 2, fromSequence, reason: 'retry' },
     ])
     expect(find(log, 'step-discarded')?.chunk).toMatchObject({ reason: 'provider_overloaded', attempt: 1 })

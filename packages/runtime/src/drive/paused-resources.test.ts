@@ -11,7 +11,7 @@ const RUNS = 20
 const DAY = 24 * 3_600_000
 
 const input = z.object({})
-/** Asks a person, one who has a day to answer, a client, and by a sub-agent. */
+/** Calls that wait for a person, for a person with a day to answer, for a client, and in a sub-agent. */
 const pay = tool({ name: 'pay', inputSchema: input, approval: true, execute: () => 'paid' })
 const sell = tool({ name: 'sell', inputSchema: input, approval: { timeout: DAY }, execute: () => 'sold' })
 const look = tool({ name: 'look', inputSchema: input, client: true, timeout: DAY })
@@ -44,7 +44,7 @@ const asking = agent({
 setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc') as () => void
 
-/** How many of each are still there after garbage collection. */
+/** How many objects are still there after garbage collection. */
 async function held(...references: readonly (readonly WeakRef<object>[])[]): Promise<number[]> {
   for (let turn = 0; turn < 5; turn++) {
     await settled()
@@ -53,7 +53,7 @@ async function held(...references: readonly (readonly WeakRef<object>[])[]): Pro
   return references.map(each => each.filter(reference => reference.deref() !== undefined).length)
 }
 
-/** The writers and sessions that are opened from now on, without holding them. */
+/** Weak references to the writers and sessions that are opened from now on. */
 function opened({ runtime }: Process): { writers: WeakRef<object>[]; sessions: WeakRef<object>[] } {
   const { manager } = runtime
   const [writers, sessions]: WeakRef<object>[][] = [[], []]
@@ -72,11 +72,11 @@ function opened({ runtime }: Process): { writers: WeakRef<object>[]; sessions: W
   return { writers: writers as WeakRef<object>[], sessions: sessions as WeakRef<object>[] }
 }
 
-test('paused runs are in the log alone: no watch, timer, lease, writer or session is left of them', async () => {
+test('paused runs are only in the log: no watch, timer, lease, writer or session is left', async () => {
   const { open } = Session
   const stage = new VirtualCluster()
   const process = stage.process(() => [asking])
-  const { runtime, wire, timers } = process
+  const { runtime, connection: wire, timers } = process
   try {
     const { writers, sessions } = opened(process)
     await stage.clock.advance(1000)
@@ -86,7 +86,7 @@ test('paused runs are in the log alone: no watch, timer, lease, writer or sessio
       const { status, pendings } = await stage.clock.until(run.result())
       expect({ status, waits: pendings.length }).toEqual({ status: 'paused', waits: 3 })
     }
-    // The engine looks for what is due, and finds nothing.
+    // The engine polls and finds nothing.
     await stage.clock.advance(10_000)
     expect({ watches: wire.watches, timers: timers.alarms.length }).toEqual(before)
     expect(await runtime.manager.due([asking.program], 100)).toEqual([])
@@ -94,7 +94,7 @@ test('paused runs are in the log alone: no watch, timer, lease, writer or sessio
     expect([writers.length, sessions.length]).toEqual([RUNS, RUNS])
     expect(await held(writers, sessions)).toEqual([0, 0])
 
-    // What is in the log is enough to go on.
+    // The log suffices to continue.
     const [session, runId] = ['s7', 'r7']
     await runtime.answer(session, { kind: 'approval', id: `${runId}::c1`, approved: true })
     await runtime.answer(session, { kind: 'tool-result', id: 'c2', output: 'seen' })

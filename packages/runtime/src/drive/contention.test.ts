@@ -1,4 +1,5 @@
-// Several who want one run, and a store that is out of reach: one of them has it, and what the others do enters no log.
+// Several processes compete for one run, with an unavailable store: one of them drives it, and the others write
+// nothing.
 
 import { LogError } from '@millrace/log'
 import { expect, test } from 'vitest'
@@ -10,7 +11,7 @@ const RUN = 'r1'
 
 class Ring {
   readonly stage = new VirtualCluster()
-  /** What each process called. */
+  /** The calls of each process. */
   readonly calls = new Map<Process, Calls>()
 
   static async open(): Promise<Ring> {
@@ -31,7 +32,7 @@ class Ring {
     return this.calls.get(process) as Calls
   }
 
-  /** The run is there once, whole. */
+  /** Expects that the run is in the log once and complete. */
   async expectWhole(): Promise<void> {
     expect(await this.stage.ended(SESSION, RUN)).toBe('completed')
     await this.stage.clock.advance(2 * LEASE_MS)
@@ -42,7 +43,7 @@ class Ring {
   }
 }
 
-test('a driver that was frozen past its lease is fenced: its calls are aborted, and nothing of it enters the log', async () => {
+test('fences a driver that was frozen past its lease: aborts its calls and writes nothing of it', async () => {
   const ring = await Ring.open()
   const { stage } = ring
   const owner = ring.process()
@@ -52,20 +53,20 @@ test('a driver that was frozen past its lease is fenced: its calls are aborted, 
   const { sequence } = await stage.seen(SESSION, ({ chunk }) => chunk.type === 'executor-superseded')
   owner.thaw()
   await ring.expectWhole()
-  // The first of its calls came to its end before it could know; what it came to is not in the log.
+  // The first of its calls ended before it could know. Its outcome is not in the log.
   expect(ring.of(owner).aborted).toContain('c2')
   expect(ring.of(owner).models).toEqual([`${SESSION}/${RUN}/${RUN}/1`])
   expect(ring.of(heir).tools.sort()).toEqual(['c1', 'c2'])
   expect(ring.of(heir).models).toEqual([`${SESSION}/${RUN}/${RUN}/2`])
-  expect(owner.said).toMatchObject([{ level: 'warn', cause: { code: 'fenced' } }])
-  // Whoever thawed wrote nothing: the log goes on as its heir says it, call by call.
+  expect(owner.logged).toMatchObject([{ level: 'warn', cause: { code: 'fenced' } }])
+  // The thawed process wrote nothing: the log has only the entries of its successor.
   const after = (await stage.entries(SESSION)).filter(entry => entry.sequence > sequence)
   expect(after.filter(({ chunk }) => chunk.type === 'executor-superseded')).toEqual([])
   const outputs = after.filter(({ chunk }) => chunk.type === 'tool-output-available' && !chunk.preliminary)
   expect(outputs).toHaveLength(2)
 })
 
-test('a driver that was frozen in a model call begins nothing when it comes back', async () => {
+test('a driver that was frozen in a model call starts nothing when it is thawed', async () => {
   const ring = await Ring.open()
   const { stage } = ring
   const owner = ring.process()
@@ -84,7 +85,7 @@ test('a driver that was frozen in a model call begins nothing when it comes back
   })
 })
 
-test('many processes that want one run call nothing twice', async () => {
+test('many processes that compete for one run call nothing twice', async () => {
   const ring = await Ring.open()
   const all = Array.from({ length: 5 }, () => ring.process())
   await ring.expectWhole()
@@ -92,10 +93,10 @@ test('many processes that want one run call nothing twice', async () => {
   expect(models).toEqual([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`])
   expect(all.flatMap(process => ring.of(process).tools).sort()).toEqual(['c1', 'c2'])
   expect((await ring.stage.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
-  expect(all.flatMap(({ said }) => said)).toEqual([])
+  expect(all.flatMap(({ logged: said }) => said)).toEqual([])
 })
 
-/** The moments at which the store goes out of reach. */
+/** The entries at which the store becomes unavailable. */
 const MOMENTS = ['run-started', 'text-delta', 'step-finish', 'tool-output-available', 'state-patch']
 
 test.each(MOMENTS)(
@@ -105,9 +106,9 @@ test.each(MOMENTS)(
     const { stage } = ring
     const owner = ring.process()
     await stage.seen(SESSION, ({ chunk }) => chunk.type === moment)
-    owner.wire.isCut = true
+    owner.connection.isCut = true
     await stage.clock.advance(3 * LEASE_MS)
-    owner.wire.isCut = false
+    owner.connection.isCut = false
     await ring.expectWhole()
     expect(ring.of(owner).models).toEqual([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`])
     expect(ring.of(owner).tools.sort()).toEqual(['c1', 'c2'])
@@ -122,22 +123,22 @@ test.each(MOMENTS)(
     const { stage } = ring
     const owner = ring.process(500)
     await stage.seen(SESSION, ({ chunk }) => chunk.type === moment)
-    owner.wire.isCut = true
+    owner.connection.isCut = true
     await stage.clock.advance(20 * LEASE_MS)
     expect((await stage.manager.getInfo(SESSION))?.ticket.run?.runId).toBe(RUN)
-    owner.wire.isCut = false
+    owner.connection.isCut = false
     await ring.expectWhole()
     const types = (await stage.entries(SESSION)).map(({ chunk }) => chunk.type)
     expect(types).not.toContain('error')
-    // What was committed is not called again; the rest is, under the same key.
+    // Committed calls are not repeated. The others are, with the same key.
     expect(new Set(ring.of(owner).models)).toEqual(
       new Set([`${SESSION}/${RUN}/${RUN}/1`, `${SESSION}/${RUN}/${RUN}/2`]),
     )
-    expect(owner.said.filter(({ level }) => level === 'error')).toEqual([])
+    expect(owner.logged.filter(({ level }) => level === 'error')).toEqual([])
   },
 )
 
-test('a store that goes out of reach again and again: the run goes on, once', async () => {
+test('continues a run once through repeated outages of the store', async () => {
   const ring = await Ring.open()
   const { stage } = ring
   const owner = ring.process(500)
@@ -147,12 +148,12 @@ test('a store that goes out of reach again and again: the run goes on, once', as
     isOver = true
   })
   for (let n = 1; !isOver; n++) {
-    owner.wire.isCut = n % 2 === 0
+    owner.connection.isCut = n % 2 === 0
     await stage.clock.advance(n % 2 === 0 ? 2000 : 400)
     expect(n).toBeLessThan(100)
   }
   await ended
-  owner.wire.isCut = false
+  owner.connection.isCut = false
   await ring.expectWhole()
 })
 
@@ -163,24 +164,24 @@ test.each(MOMENTS)(
     const { stage } = ring
     const owner = ring.process(500)
     await stage.seen(SESSION, ({ chunk }) => chunk.type === moment)
-    owner.wire.before = ({ method }) => {
+    owner.connection.before = ({ method }) => {
       if (method === 'read') throw new LogError('unavailable', 'the store is out of reach')
     }
     await stage.clock.advance(5 * LEASE_MS)
-    owner.wire.before = undefined
+    owner.connection.before = undefined
     await ring.expectWhole()
     expect((await stage.entries(SESSION)).map(({ chunk }) => chunk.type)).not.toContain('error')
   },
 )
 
-test('a session that is removed just as its run is claimed is not begun', async () => {
+test('does not start a run whose session is deleted during the claim', async () => {
   const ring = await Ring.open()
   const { stage } = ring
   const owner = ring.process()
   const removed = Promise.withResolvers<void>()
-  owner.wire.before = async ({ method }) => {
+  owner.connection.before = async ({ method }) => {
     if (method !== 'create') return
-    owner.wire.before = undefined
+    owner.connection.before = undefined
     await stage.manager.deleteStream(SESSION)
     removed.resolve()
   }

@@ -1,23 +1,23 @@
 import { LogError, type LogStore } from '@millrace/log'
 
-/** What is about to be asked of the store. */
-export interface Asked {
-  /** 1 for the first call, then one more each. */
+/** A call of the store. */
+export interface StoreCall {
+  /** Number of the call, starting at 1. */
   readonly n: number
   readonly method: keyof LogStore
 }
 
-/** The way from one process to its store: it counts the calls, can be cut, and can go dead with its process. */
-export class Wire {
+/** The connection of one process to its store. It counts calls, can fail, and can die with its process. */
+export class StoreConnection {
   calls = 0
-  /** How many watches are open. */
+  /** Number of open watches. */
   watches = 0
   /** Whether calls fail. */
   isCut = false
   /** Called before each call, which waits for it. */
-  before: ((asked: Asked) => unknown) | undefined
-  /** Called when the store has done what was asked, before the process hears of it. */
-  after: ((asked: Asked) => unknown) | undefined
+  before: ((asked: StoreCall) => unknown) | undefined
+  /** Called after the store has executed a call, before the process gets the result. */
+  after: ((asked: StoreCall) => unknown) | undefined
   #stopped: PromiseWithResolvers<void> | undefined
   #isDead = false
   readonly store: LogStore
@@ -34,13 +34,13 @@ export class Wire {
     })
   }
 
-  /** No call is answered any more, and none is made: the process is dead. */
+  /** Kills the connection: calls are neither made nor answered. */
   kill(): void {
     this.#isDead = true
     this.#stopped = Promise.withResolvers()
   }
 
-  /** No call gets on its way until it is let go: the process is frozen. */
+  /** Freezes the process: calls wait until it is thawed. */
   freeze(): void {
     this.#stopped ??= Promise.withResolvers()
   }
@@ -56,7 +56,7 @@ export class Wire {
     await this.#stopped?.promise
     await this.before?.({ n, method })
     await this.#stopped?.promise
-    if (this.isCut) throw new LogError('unavailable', 'the store is out of reach')
+    if (this.isCut) throw new LogError('unavailable', 'the store is unavailable')
     const answer = await ask()
     await this.after?.({ n, method })
     await this.#stopped?.promise

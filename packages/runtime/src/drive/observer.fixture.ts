@@ -1,18 +1,18 @@
-// An agent that asks, fails or just answers, and somebody who is told what becomes of its runs.
+// An agent that asks, fails or answers, and an observer that records its notifications.
 
 import type { Entry } from '@millrace/protocol'
 import { z } from 'zod'
 import { type Agent, agent, type FinishedRun, type Observer, type PausedRun, scriptedModel, tool } from '../index.ts'
-import type { Ticking } from './clock.fixture.ts'
+import type { ProcessTimers } from './clock.fixture.ts'
 import { type Process, VirtualCluster } from './virtual-processes.fixture.ts'
 
 export const SESSION = 's'
 export const RUN = 'r1'
 
-/** An agent that asks to pay, fails, talks for long, or just answers, as it is told. */
+/** An agent that asks to pay, fails, streams a long text or answers, as its input says. */
 export const clerk =
   (version = '1', timeout?: number) =>
-  (timers: Ticking): Agent[] => [
+  (timers: ProcessTimers): Agent[] => [
     agent({
       name: 'clerk',
       version,
@@ -36,11 +36,11 @@ export const clerk =
     }),
   ]
 
-/** Keeps what it is told. */
-export class Ear implements Observer {
+/** Records its notifications. */
+export class RecordingObserver implements Observer {
   readonly paused: PausedRun[] = []
   readonly finished: FinishedRun[] = []
-  /** What it does when it is told, beside keeping it. */
+  /** Called with each notification. */
   does: () => unknown = () => {}
 
   onPaused(run: PausedRun): unknown {
@@ -60,14 +60,14 @@ export class Ear implements Observer {
 
 export interface SetUp {
   readonly stage: VirtualCluster
-  readonly ear: Ear
+  readonly ear: RecordingObserver
   readonly process: Process
   start(input?: string, runId?: string): Promise<void>
 }
 
 export function setUp(options: Parameters<VirtualCluster['process']>[1] = {}): SetUp {
   const stage = new VirtualCluster()
-  const ear = new Ear()
+  const ear = new RecordingObserver()
   const process = stage.process(clerk(), { observers: [ear], ...options })
   const start = async (input = 'Hi', runId = RUN) => {
     const to = { session: SESSION, principal: 'ada', runId, agent: 'clerk', input }
@@ -77,7 +77,7 @@ export function setUp(options: Parameters<VirtualCluster['process']>[1] = {}): S
 }
 
 export const isPause = ({ chunk }: Entry): boolean => chunk.type === 'run-paused'
-export const toldIn = async (stage: VirtualCluster): Promise<Entry[]> =>
+export const acknowledgementsIn = async (stage: VirtualCluster): Promise<Entry[]> =>
   (await stage.entries(SESSION)).filter(({ chunk }) => chunk.type === 'run-notified')
-export const owedIn = async (stage: VirtualCluster) => (await stage.manager.getInfo(SESSION))?.ticket.notices ?? []
+export const noticesIn = async (stage: VirtualCluster) => (await stage.manager.getInfo(SESSION))?.ticket.notices ?? []
 export const never = () => new Promise<never>(() => {})

@@ -4,9 +4,9 @@ import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { cachedEnv } from '../child-env.fixture.ts'
 
-/** How a process ended, and what it said. */
+/** The exit code and the output of a process. */
 async function ran(what: string): Promise<{ code: number | null; said: string[]; complaints: string }> {
-  const program = fileURLToPath(new URL('closing.fixture.ts', import.meta.url))
+  const program = fileURLToPath(new URL('observer-close.fixture.ts', import.meta.url))
   const child = spawn(process.execPath, ['--conditions=@millrace/source', program, what], { env: cachedEnv() })
   const said: string[] = []
   const complaints: string[] = []
@@ -16,11 +16,11 @@ async function ran(what: string): Promise<{ code: number | null; said: string[];
   return { code: child.exitCode, said, complaints: complaints.join('') }
 }
 
-test('a process whose observers hang closes its runtime, and goes on to its end', async () => {
+test('a process with hanging observers closes its runtime and exits', async () => {
   expect(await ran('hangs')).toEqual({ code: 0, said: ['the last line'], complaints: '' })
 })
 
-test('observers that close the runtime which tells them wait neither for themselves nor for each other', async () => {
+test('observers that close their runtime wait neither for themselves nor for each other', async () => {
   const { said, ...rest } = await ran('closes')
   expect(rest).toEqual({ code: 0, complaints: '' })
   expect(said.sort()).toEqual(['closed by both observers', 'the last line'])

@@ -1,4 +1,4 @@
-// People, clients and other agents in a run: what waits, what goes on, and what is told.
+// Approvals, client tools and sub-agents in a run.
 
 import { Memory, memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
@@ -32,7 +32,7 @@ describe('approvals', () => {
     ),
   })
 
-  test('a call that needs approval waits, and runs with what was approved', async () => {
+  test('a call waits for approval and runs with the approved input', async () => {
     const runtime = testRuntime({ agents: [payer] })
     const run = await runtime.start({ agent: payer, input: 'go', session: 's', runId: 'r' })
     const paused = await run.result()
@@ -73,7 +73,7 @@ describe('approvals', () => {
     if (what === 'answered') await server.answer('s', { kind: 'approval', id: 'r::c1', approved: true })
     else expect(await server.stop('s', 'r')).toBe(true)
     const result = server.run('s', 'r').result()
-    // It has read all there is, and waits for more.
+    // It has read everything and waits.
     const view = await server.view('s')
     expect(await Promise.race([result, settled().then(() => view.ticket.run?.paused)])).toBe(true)
     testRuntime({ agents: [payer], store: own() })
@@ -81,7 +81,7 @@ describe('approvals', () => {
     expect(ran.splice(0)).toEqual(what === 'answered' ? ['pay 5'] : [])
   })
 
-  test('a denied call does not run, and the model is told', async () => {
+  test('a denied call does not run, and the model gets the denial', async () => {
     const runtime = testRuntime({ agents: [payer] })
     const run = await runtime.start({ agent: payer, input: 'go', session: 's', runId: 'r' })
     await run.result()
@@ -96,7 +96,7 @@ describe('approvals', () => {
   })
 })
 
-test('a client runs a tool of its own', async () => {
+test('a client executes its tool', async () => {
   const locate = tool({
     name: 'locate',
     inputSchema: z.object({}),
@@ -123,7 +123,7 @@ test('a client runs a tool of its own', async () => {
   expect(await run.result()).toMatchObject({ status: 'completed', text: 'There.' })
 })
 
-test('sub-agents work in parallel, wait each for its own, and give their results to the parent', async () => {
+test('sub-agents run in parallel, wait independently and return their results to the parent', async () => {
   const child = (name: string) =>
     agent({
       name,

@@ -7,13 +7,13 @@ import { scriptedModel } from '../model/scripted-model.ts'
 import { SNAPSHOT_MIN_ENTRIES } from '../session/snapshots.ts'
 import { codeOf, testRuntime } from './test-runtime.fixture.ts'
 
-/** What was read through a store. */
+/** Reads through a store. */
 interface Reads {
   entries: number
   snapshots: number
 }
 
-/** A store that counts what is read through it. */
+/** A store that counts reads. */
 function readStore(store: LogStore): { store: LogStore; taken: () => Reads } {
   let reads: Reads = { entries: 0, snapshots: 0 }
   const counting: Partial<LogStore> = {
@@ -48,7 +48,7 @@ const brief = agent({
   model: scriptedModel(({ lastText }) => ({ text: `you said ${lastText}` })),
 })
 
-test('what a turn reads does not grow with the turns before it', async () => {
+test('the reads of a turn do not grow with earlier turns', async () => {
   const memory = new Memory()
   const asking = readStore(memoryStore(undefined, memory))
   const driving = readStore(memoryStore(undefined, memory))
@@ -67,7 +67,7 @@ test('what a turn reads does not grow with the turns before it', async () => {
     expect(asked.snapshots).toBe(0)
     expect(asked.entries).toBeLessThanOrEqual(3 * own)
   }
-  // Who drives it has the session from the turn before; the few turns whose end makes a snapshot read what came since the last one.
+  // The driver caches the session. Only turns that take a snapshot read the entries since the last one.
   const isLarge = ({ drove, own }: (typeof turns)[number]) => drove.snapshots > 0 || drove.entries > 4 * own
   const { head = 0 } = (await server.manager.getInfo('s')) ?? {}
   expect(turns.filter(isLarge).length).toBeLessThanOrEqual(1 + head / SNAPSHOT_MIN_ENTRIES)
@@ -77,7 +77,7 @@ test('what a turn reads does not grow with the turns before it', async () => {
   }
 })
 
-test('what a turn reads whose message has an id, and what it is to show, does not grow with the turns before it', async () => {
+test('the reads of a turn with a message id do not grow with earlier turns', async () => {
   const { store, taken } = readStore(memoryStore(undefined, new Memory()))
   const server = testRuntime({ store, agents: [brief], engine: { pollMs: 1, graceMs: 0 } })
   const reads: number[] = []
@@ -92,11 +92,11 @@ test('what a turn reads whose message has an id, and what it is to show, does no
   }
   const most = (from: number, to: number) => Math.max(...reads.slice(from, to))
   expect(most(80, 100)).toBeLessThanOrEqual(2 * most(5, 25))
-  // One that the session has is still known, whoever said it.
+  // A used message id is still detected.
   await expect(server.start({ session: 's', agent: brief, input: 'hello', messageId: 'm7' })).rejects.toThrow('m7')
 })
 
-describe('what an answer reads', () => {
+describe('the reads of an answer', () => {
   const input = { amount: 5 }
   const payer = agent({
     name: 'payer',
@@ -116,7 +116,7 @@ describe('what an answer reads', () => {
     ),
   })
 
-  /** A session that waits, and a server that drives nothing. */
+  /** A waiting session, and a server that drives nothing. */
   async function paused() {
     const memory = new Memory()
     const driver = testRuntime({ store: memoryStore(undefined, memory), agents: [payer] })
@@ -126,12 +126,12 @@ describe('what an answer reads', () => {
     return { server: testRuntime({ store, agents: [payer], engine: false }), taken }
   }
 
-  test('is nothing of the session, as long as it is, where there is nothing to compare', async () => {
+  test('do not include the session if nothing must be compared', async () => {
     const { server, taken } = await paused()
     const { sequence } = await server.answer('s', { kind: 'approval', id: 'a::r::c::1', approved: true })
     await server.answer('s', { kind: 'tool-result', id: 'c::2', output: 'seen' })
     expect(taken()).toEqual({ entries: 0, snapshots: 0 })
-    // Which of the ids holds what stands between them is not told by what was settled.
+    // Settled calls do not disambiguate the id.
     const again = await server.answer('s', { kind: 'approval', id: 'a::r::c::1', approved: true })
     expect(again).toEqual({ sequence })
     expect(taken().entries).toBeGreaterThan(0)
@@ -139,7 +139,7 @@ describe('what an answer reads', () => {
     expect(await server.run('s', 'a::r').result()).toMatchObject({ status: 'completed', text: 'Done.' })
   })
 
-  test('is the session, where it says what was shown', async () => {
+  test('include the session if the answer has an input', async () => {
     const { server, taken } = await paused()
     const approval = { kind: 'approval', id: 'a::r::c::1', approved: true } as const
     expect(await codeOf(server.answer('s', { ...approval, input: { amount: 6 } }))).toBe('answer_invalid')

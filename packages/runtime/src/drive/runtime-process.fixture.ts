@@ -1,4 +1,4 @@
-// A process of its own, on a SQLite file: a runtime that has nothing to do, one that waits for what others do, or a worker.
+// A process with a SQLite file that runs an idle runtime, a runtime that waits for others, or a worker.
 
 import { sqliteStore } from '@millrace/log/sqlite'
 import { z } from 'zod'

@@ -2,19 +2,29 @@ import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { agent, scriptedModel } from '../index.ts'
 import { settled } from './clock.fixture.ts'
-import { MOST_WAITING, NOTIFY_AFTER_MS } from './notices.ts'
-import { clerk, Ear, isPause, never, owedIn, RUN, SESSION, setUp, toldIn } from './observing.fixture.ts'
+import { MAX_QUEUED_NOTICES, NOTIFY_AFTER_MS } from './notices.ts'
+import {
+  acknowledgementsIn,
+  clerk,
+  isPause,
+  never,
+  noticesIn,
+  RecordingObserver,
+  RUN,
+  SESSION,
+  setUp,
+} from './observer.fixture.ts'
 import { isEndOf, VirtualCluster } from './virtual-processes.fixture.ts'
 
 const DAY = 24 * 3_600_000
 
-/** An agent that just answers. */
+/** An agent that answers. */
 const talker =
   (...names: string[]) =>
   () =>
     names.map(name => agent({ name, model: scriptedModel([{ text: 'Hi.' }]) }))
 
-/** A session in which a process of each agent, one after the other, died before it told of its end. */
+/** A session in which one process of each agent crashed before it notified observers of the end. */
 async function untold(...names: string[]): Promise<VirtualCluster> {
   const stage = new VirtualCluster()
   for (const name of names) {
@@ -23,13 +33,13 @@ async function untold(...names: string[]): Promise<VirtualCluster> {
     await stage.ended(SESSION, name)
     await settled()
   }
-  expect(await owedIn(stage)).toHaveLength(names.length)
+  expect(await noticesIn(stage)).toHaveLength(names.length)
   return stage
 }
 
-describe('observers are told of', () => {
-  test('an end that a process wrote which has neither the agent nor observers, at once', async () => {
-    for (const observers of [[], [new Ear()]]) {
+describe('observers are notified of', () => {
+  test('an end written by a process without the agent and without observers, at once', async () => {
+    for (const observers of [[], [new RecordingObserver()]]) {
       const { stage, ear, process, start } = setUp()
       await start('pay')
       await stage.seen(SESSION, isPause)
@@ -41,61 +51,62 @@ describe('observers are told of', () => {
       await stage.clock.advance(1000)
       expect(ear.finished).toMatchObject([{ runId: RUN, status: 'interrupted', program: 'agent:clerk@1' }])
       for (const other of observers) expect(other.count).toBe(0)
-      expect(await owedIn(stage)).toEqual([])
+      expect(await noticesIn(stage)).toEqual([])
     }
   })
 
-  test('their own agents’ runs alone, whoever drives the session since', async () => {
+  test('runs of their own agents only, with any later driver', async () => {
     const stage = await untold('alice')
-    const [own, other] = [new Ear(), new Ear()]
+    const [own, other] = [new RecordingObserver(), new RecordingObserver()]
     const bob = stage.process(talker('bob'), { observers: [other] })
     await stage.clock.advance(2 * NOTIFY_AFTER_MS)
     await bob.runtime.start({ session: SESSION, runId: 'bob', agent: 'bob', input: 'Hello' })
     await stage.ended(SESSION, 'bob')
     await stage.clock.advance(NOTIFY_AFTER_MS)
     expect(other.finished.map(({ runId }) => runId)).toEqual(['bob'])
-    expect(await owedIn(stage)).toMatchObject([{ runId: 'alice' }])
+    expect(await noticesIn(stage)).toMatchObject([{ runId: 'alice' }])
     stage.process(talker('alice'), { observers: [own] })
     await stage.clock.advance(1000)
     expect(own.finished.map(({ runId }) => runId)).toEqual(['alice'])
-    expect([other.count, await owedIn(stage)]).toEqual([1, []])
+    expect([other.count, await noticesIn(stage)]).toEqual([1, []])
   })
 
-  test('a pause by another version, whether it has a deadline or none', async () => {
+  test('a pause by another version of the program, with and without a deadline', async () => {
     for (const timeout of [undefined, DAY]) {
       const stage = new VirtualCluster()
       const process = stage.process(clerk('1', timeout), { observers: [{ onPaused: () => process.kill() }] })
       await process.runtime.start({ session: SESSION, runId: RUN, agent: 'clerk', input: 'pay' })
       await stage.seen(SESSION, isPause)
-      const ear = new Ear()
+      const ear = new RecordingObserver()
       stage.process(clerk('2', timeout), { observers: [ear] })
       await stage.clock.advance(2 * NOTIFY_AFTER_MS)
       expect(ear.paused).toMatchObject([{ program: 'agent:clerk@1', awaits: [{ id: 'r1::c1' }] }])
-      expect(await owedIn(stage)).toEqual([])
+      expect(await noticesIn(stage)).toEqual([])
     }
   })
 
-  test('what stands behind something that nobody there can tell', async () => {
+  test('a notice behind one that this process cannot deliver', async () => {
     const stage = await untold('alice', 'bob')
-    const ear = new Ear()
-    const { wire } = stage.process(talker('bob'), { observers: [ear] })
-    const stranger = stage.process(talker('carol'), { observers: [new Ear()] })
+    const ear = new RecordingObserver()
+    const { connection: wire } = stage.process(talker('bob'), { observers: [ear] })
+    const stranger = stage.process(talker('carol'), { observers: [new RecordingObserver()] })
     const looks: string[] = []
-    for (const other of [wire, stranger.wire]) other.before = ({ method }) => method !== 'due' && looks.push(method)
+    for (const other of [wire, stranger.connection])
+      other.before = ({ method }) => method !== 'due' && looks.push(method)
     await stage.clock.advance(2 * NOTIFY_AFTER_MS)
     expect(ear.finished.map(({ runId }) => runId)).toEqual(['bob'])
-    expect(await owedIn(stage)).toMatchObject([{ runId: 'alice' }])
-    // And who has nothing to tell does not look again and again.
+    expect(await noticesIn(stage)).toMatchObject([{ runId: 'alice' }])
+    // A process without deliverable notices does not poll them again and again.
     looks.length = 0
     await stage.clock.advance(4 * NOTIFY_AFTER_MS)
     expect(looks.length).toBe(0)
   })
 
-  test('an end once a request that nobody could drive is taken back', async () => {
+  test('an end after a request without a driver is cancelled', async () => {
     const stage = await untold('alice')
     const server = stage.process(() => [], { engine: false }).runtime
     await server.start({ session: SESSION, runId: 'gone', agent: 'agent:gone@1', input: 'Hello' })
-    const ear = new Ear()
+    const ear = new RecordingObserver()
     stage.process(talker('alice'), { observers: [ear] })
     await stage.clock.advance(2 * NOTIFY_AFTER_MS)
     expect([ear.count, (await server.status(SESSION)).status]).toEqual([0, 'blocked'])
@@ -104,7 +115,7 @@ describe('observers are told of', () => {
     expect(ear.finished).toMatchObject([{ runId: 'alice' }])
   })
 
-  test('a burst of ends as fast as they answer', async () => {
+  test('a burst of ends as fast as they respond', async () => {
     const { stage, ear, process } = setUp({ engine: { concurrency: 4000 } })
     let most = 0
     let open = 0
@@ -117,16 +128,16 @@ describe('observers are told of', () => {
     for (const session of sessions) await process.runtime.start({ session, runId: RUN, agent: 'clerk', input: 'Hi' })
     await stage.ended('s1499', RUN)
     await stage.clock.advance(NOTIFY_AFTER_MS / 2)
-    expect(sessions.length).toBeLessThan(MOST_WAITING)
+    expect(sessions.length).toBeLessThan(MAX_QUEUED_NOTICES)
     expect(new Set(ear.finished.map(({ sessionId }) => sessionId)).size).toBe(sessions.length)
     expect([ear.count, most]).toEqual([sessions.length, 32])
   })
 })
 
-describe('more that is owed than anybody asks for at once', () => {
+describe('more due notices than one query returns', () => {
   const MANY = 1100
 
-  /** Runs that wait for an answer for a day, and nobody was told. */
+  /** Runs that wait for an answer for a day, without notified observers. */
   async function paused(stage: VirtualCluster, count: number): Promise<void> {
     const { manager } = stage
     const deadline = stage.clock.now() + DAY
@@ -141,16 +152,16 @@ describe('more that is owed than anybody asks for at once', () => {
     }
   }
 
-  test('keeps a runtime without observers from no run and no deadline, and is looked at seldom', async () => {
+  test('a runtime without observers drives runs and deadlines, and polls notices rarely', async () => {
     const stage = new VirtualCluster()
     const process = stage.process(clerk('1', 90_000), { observers: [{ onPaused: () => process.kill() }] })
     await process.runtime.start({ session: SESSION, runId: RUN, agent: 'clerk', input: 'pay' })
     await stage.seen(SESSION, isPause)
-    // Theirs is due before its is.
+    // Their deadline is before its own.
     await paused(stage, MANY)
     const from = stage.clock.now()
     const server = stage.process(() => [], { engine: false }).runtime
-    const { wire } = stage.process(clerk())
+    const { connection: wire } = stage.process(clerk())
     const looks: string[] = []
     wire.before = ({ method }) => method !== 'due' && looks.push(method)
     await stage.clock.advance(NOTIFY_AFTER_MS + 10_000)
@@ -165,13 +176,13 @@ describe('more that is owed than anybody asks for at once', () => {
     expect(stage.clock.now() - from).toBeGreaterThan(89_000)
     expect(stage.clock.now() - from).toBeLessThan(97_000)
     expect((await stage.entries(SESSION)).some(({ chunk }) => chunk.type === 'tool-output-denied')).toBe(true)
-    expect(await toldIn(stage)).toEqual([])
+    expect(await acknowledgementsIn(stage)).toEqual([])
   })
 
-  test('keeps a runtime whose observers hang from no run', async () => {
+  test('a runtime with hanging observers drives runs', async () => {
     const stage = new VirtualCluster()
     await paused(stage, MANY)
-    const ear = new Ear()
+    const ear = new RecordingObserver()
     ear.does = never
     stage.process(clerk(), { observers: [ear] })
     const server = stage.process(() => [], { engine: false }).runtime

@@ -1,4 +1,4 @@
-// What a list shows of a session: what it is called, and the last line that was said there.
+// What a list shows of a session: its title, and the last line of text.
 
 import { memoryStore } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
@@ -21,7 +21,7 @@ const shown = async (runtime: Runtime) => {
   return [title, line, status]
 }
 
-/** The lines that pauses and ends of the session say. */
+/** The lines in pauses and ends of the session. */
 async function linesOf(runtime: Runtime): Promise<(string | undefined)[]> {
   const said = (await logOf(runtime, 's')).map(({ chunk }) => chunk)
   const isEnd = (chunk: Chunk) => chunk.type === 'run-paused' || chunk.type === 'run-finished'
@@ -39,7 +39,7 @@ const single = (node: (context: NodeContext<string>) => Promise<object>) =>
   })
 
 describe('the last line of a run', () => {
-  test('is the last that the agent said, of its last answer or of an earlier one', async () => {
+  test('comes from the last answer with text', async () => {
     const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
     const calls = [{ name: 'look', input: {} }]
     const texts = ['First.\n\n  Then  this. \n', ' ']
@@ -53,7 +53,7 @@ describe('the last line of a run', () => {
     }
   })
 
-  test('is of the last part of an answer', async () => {
+  test('comes from the last part of an answer', async () => {
     const parts = [
       { type: 'text-start', id: 'b' },
       { type: 'text-delta', id: 'b', delta: 'Second ' },
@@ -68,7 +68,7 @@ describe('the last line of a run', () => {
     expect(await linesOf(runtime)).toEqual([texts?.[1]])
   })
 
-  test('is left out where nothing was said in words, and the list shows who asked', async () => {
+  test('is absent without text', async () => {
     const output = z.object({ answer: z.string() })
     const own = agent({ name: 'own', outputSchema: output, model: scriptedModel([{ text: '{"answer":"yes"}' }]) })
     const runtime = testRuntime({ agents: [own] })
@@ -77,7 +77,7 @@ describe('the last line of a run', () => {
     expect(await shown(runtime)).toEqual([undefined, 'Is it so?', 'ended'])
   })
 
-  test('of a run that is stopped is of what was shown', async () => {
+  test('of a stopped run comes from the shown text', async () => {
     const own = patient(gate())
     const runtime = testRuntime({ agents: [own] })
     const run = await runtime.start({ agent: own, input: 'go', session: 's' })
@@ -87,7 +87,7 @@ describe('the last line of a run', () => {
     expect(await linesOf(runtime)).toEqual(['one'])
   })
 
-  test('of a run that fails is not of what was taken back', async () => {
+  test('of a failed run does not come from discarded text', async () => {
     const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
     const model = scriptedModel([
       { text: 'I look.', calls: [{ name: 'look', input: {} }] },
@@ -101,7 +101,7 @@ describe('the last line of a run', () => {
     expect(await linesOf(runtime)).toEqual(['I look.'])
   })
 
-  test('of a run that waits is what it said before it asked', async () => {
+  test('of a waiting run comes from before the request', async () => {
     const pay = tool({ name: 'pay', inputSchema: z.object({}), approval: true, execute: () => 'paid' })
     const calls = [{ name: 'pay', input: {}, id: 'c' }]
     const own = agent({
@@ -118,7 +118,7 @@ describe('the last line of a run', () => {
     expect(await linesOf(runtime)).toEqual(['May I?', 'Done.'])
   })
 
-  test('is the root’s, whatever its sub-agents say', async () => {
+  test('comes from the root agent, not from sub-agents', async () => {
     const child = agent({ name: 'child', model: scriptedModel([{ text: 'I am the child.' }]) })
     const calls = [{ name: 'child', input: { prompt: 'go' } }]
     const own = agent({ name: 'own', subAgents: [child], model: scriptedModel([{ text: 'I ask.', calls }, {}]) })
@@ -127,7 +127,7 @@ describe('the last line of a run', () => {
     expect(await linesOf(runtime)).toEqual(['I ask.'])
   })
 
-  test('of a workflow is of what its nodes have shown, up to the last word before it waits or ends', async () => {
+  test('of a workflow comes from the text of its nodes before the pause or end', async () => {
     const own = single(async () => {
       await useReason({ model: scriptedModel([{ text: 'A draft.' }]), input: 'write' })
       await useInterrupt({ request: { kind: 'text', question: 'Good?' } })
@@ -142,7 +142,7 @@ describe('the last line of a run', () => {
     expect(await linesOf(runtime)).toEqual(['A draft.', 'sent.'])
   })
 
-  test('law 10: says nothing of what no reader sees', async () => {
+  test('law 10: does not contain internal text', async () => {
     const own = single(async () => {
       const { text } = await useReason({ model: scriptedModel([{ text: 'A secret.' }]), input: 'think', emit: false })
       return { data: text.length }
@@ -155,7 +155,7 @@ describe('the last line of a run', () => {
     expect(await shown(runtime)).toEqual([undefined, 'Go.', 'ended'])
   })
 
-  test('law 6: is left out where the log does not take it with the end', async () => {
+  test('law 6: is dropped if the end would exceed the size limit', async () => {
     const words = (count: number) => '\u0001'.repeat(count)
     for (const count of [10, 160]) {
       const model = scriptedModel([
@@ -171,8 +171,8 @@ describe('the last line of a run', () => {
   })
 })
 
-describe('what a session is called', () => {
-  test('shows in the list, whether a run is open or not; what is not named stays', async () => {
+describe('title and metadata of a session', () => {
+  test('appear in the list, with or without an open run, and absent fields stay', async () => {
     const wait = gate()
     const own = patient(wait)
     const runtime = testRuntime({ agents: [own] })
@@ -188,7 +188,7 @@ describe('what a session is called', () => {
     expect(await shown(runtime)).toEqual(['A long walk', 'one two', 'ended'])
   })
 
-  test('goes into a fork, and stays where a turn is done again', async () => {
+  test('are copied to a fork, and survive a retry', async () => {
     const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()
     await runtime.describe('s', { title: 'A walk' })
@@ -198,7 +198,7 @@ describe('what a session is called', () => {
     expect((await runtime.view('copy')).ticket).toMatchObject({ about: { title: 'A walk' }, line: '0: a' })
   })
 
-  test('is refused, typed, where it cannot be', async () => {
+  test('are rejected with a code if invalid', async () => {
     const runtime = testRuntime({ agents: [echo], store: memoryStore() })
     expect(await codeOf(runtime.describe('s', { title: 'A walk' }))).toBe('session_unknown')
     await (await runtime.start({ agent: echo, input: 'a', session: 's' })).result()

@@ -1,13 +1,23 @@
 import { describe, expect, test } from 'vitest'
 import { settled } from './clock.fixture.ts'
 import { NOTIFY_AFTER_MS } from './notices.ts'
-import { clerk, Ear, isPause, never, owedIn, RUN, SESSION, setUp, toldIn } from './observing.fixture.ts'
+import {
+  acknowledgementsIn,
+  clerk,
+  isPause,
+  never,
+  noticesIn,
+  RecordingObserver,
+  RUN,
+  SESSION,
+  setUp,
+} from './observer.fixture.ts'
 import { isEndOf, type Process, VirtualCluster } from './virtual-processes.fixture.ts'
 
-describe('what was not told', () => {
-  test('because the process died before it heard that its end is in the log is told by another', async () => {
+describe('a notice that was not delivered', () => {
+  test('because the process crashed before its end was confirmed is delivered by another', async () => {
     const { stage, ear, process, start } = setUp()
-    const { wire } = process
+    const { connection: wire } = process
     await start()
     let appends = 0
     wire.after = async ({ method }) => {
@@ -15,7 +25,7 @@ describe('what was not told', () => {
     }
     await stage.ended(SESSION, RUN)
     expect(appends).toBeGreaterThan(0)
-    const heir = new Ear()
+    const heir = new RecordingObserver()
     const other = stage.process(clerk(), { observers: [heir] })
     await stage.clock.advance(NOTIFY_AFTER_MS / 2)
     expect([ear.count, heir.count]).toEqual([0, 0])
@@ -25,11 +35,11 @@ describe('what was not told', () => {
     ])
     await stage.clock.advance(10 * NOTIFY_AFTER_MS)
     expect([ear.count, heir.count]).toEqual([0, 1])
-    expect(await owedIn(stage)).toEqual([])
-    expect(other.said).toEqual([])
+    expect(await noticesIn(stage)).toEqual([])
+    expect(other.logged).toEqual([])
   })
 
-  test('because the process died while it told is told again, under the same id', async () => {
+  test('because the process crashed during delivery is repeated with the same id', async () => {
     const { stage, ear, process, start } = setUp()
     ear.does = () => {
       process.kill()
@@ -39,57 +49,57 @@ describe('what was not told', () => {
     await stage.seen(SESSION, isPause)
     await settled()
     expect(ear.count).toBe(1)
-    const heir = new Ear()
+    const heir = new RecordingObserver()
     stage.process(clerk(), { observers: [heir] })
     await stage.clock.advance(2 * NOTIFY_AFTER_MS)
     expect(heir.paused).toEqual(ear.paused)
-    expect(await owedIn(stage)).toEqual([])
+    expect(await noticesIn(stage)).toEqual([])
     expect(await stage.manager.due(['agent:clerk@1', 'notify:agent:clerk'])).toEqual([])
   })
 
-  test('is told by one of many, and by whichever version of the program', async () => {
+  test('is delivered by one of many processes, with any version of the program', async () => {
     const { stage, ear, process, start } = setUp()
     ear.does = () => process.kill()
     await start()
     await stage.ended(SESSION, RUN)
     await settled()
-    const ears = Array.from({ length: 5 }, () => new Ear())
+    const ears = Array.from({ length: 5 }, () => new RecordingObserver())
     for (const other of ears) stage.process(clerk('2'), { observers: [other] })
     await stage.clock.advance(10 * NOTIFY_AFTER_MS)
     expect(ears.map(({ count }) => count).sort()).toEqual([0, 0, 0, 0, 1])
-    expect(await owedIn(stage)).toEqual([])
+    expect(await noticesIn(stage)).toEqual([])
   })
 
-  test('of a pause that is over by then is told with what the run still waits for', async () => {
+  test('of a pause that is over is delivered with the current pendings', async () => {
     const { stage, ear, process, start } = setUp()
     ear.does = () => process.kill()
     await start('pay')
     await stage.seen(SESSION, isPause)
     await settled()
-    const heir = new Ear()
+    const heir = new RecordingObserver()
     const other = stage.process(clerk(), { observers: [heir] })
     await other.runtime.answer(SESSION, { kind: 'approval', id: 'r1::c1', approved: true })
     await stage.ended(SESSION, RUN)
     await stage.clock.advance(2 * NOTIFY_AFTER_MS)
     expect(heir.paused).toMatchObject([{ id: ear.paused[0]?.id, status: 'paused', awaits: [] }])
     expect(heir.finished).toMatchObject([{ status: 'completed' }])
-    expect(await owedIn(stage)).toEqual([])
+    expect(await noticesIn(stage)).toEqual([])
   })
 })
 
-describe('at least once', () => {
-  /** A run that pauses, is answered and ends, in a process that dies at its nth call of the store, before or after that is done. */
+describe('delivery at least once', () => {
+  /** A run that pauses, is answered and ends, in a process that crashes before or after its nth store call. */
   async function dying(
     when: 'before' | 'after',
     n: number,
   ): Promise<{ isDead: boolean; isTwice: boolean; isLate: boolean }> {
     const stage = new VirtualCluster()
-    const ears = [new Ear(), new Ear()] as const
+    const ears = [new RecordingObserver(), new RecordingObserver()] as const
     let isDead = false
     const server = stage.process(() => [], { engine: false }).runtime
     await server.start({ session: SESSION, runId: RUN, agent: 'agent:clerk@1', input: 'pay' })
     const first = stage.process(clerk(), { observers: [ears[0]] })
-    first.wire[when] = asked => {
+    first.connection[when] = asked => {
       if (asked.n !== n) return
       isDead = true
       first.kill()
@@ -106,16 +116,16 @@ describe('at least once', () => {
       })
       expect(new Set(told).size).toBe(1)
     }
-    expect(await owedIn(stage)).toEqual([])
-    expect(heir.said).toEqual([])
+    expect(await noticesIn(stage)).toEqual([])
+    expect(heir.logged).toEqual([])
     const isTwice = ids('paused').length + ids('finished').length > 2
-    return { isDead, isTwice, isLate: (await toldIn(stage)).some(({ chunk }) => 'until' in chunk) }
+    return { isDead, isTwice, isLate: (await acknowledgementsIn(stage)).some(({ chunk }) => 'until' in chunk) }
   }
 
-  test.each(['before', 'after'] as const)('whichever call of the store a process dies %s', async when => {
+  test.each(['before', 'after'] as const)('with a crash %s any store call', async when => {
     const all = await Promise.all(Array.from({ length: 60 }, (_, i) => dying(when, i + 1)))
     expect(all.every(({ isDead }) => isDead)).toBe(true)
-    // It died while it was to tell, and also after it had, before it could say so.
+    // It crashed before the delivery, and also after it but before the acknowledgement.
     expect(all.filter(({ isLate }) => isLate).length).toBeGreaterThan(2)
     expect(all.filter(({ isTwice }) => isTwice).length).toBeGreaterThan(0)
     expect(all.filter(({ isLate }) => !isLate).length).toBeGreaterThan(10)
@@ -125,7 +135,7 @@ describe('at least once', () => {
 describe('a runtime without observers', () => {
   const DAY = 24 * 3_600_000
 
-  /** A session whose process died before it told of its pause, which has a deadline or none. */
+  /** A session whose process crashed before it delivered its pause, with or without a deadline. */
   async function untold(timeout?: number): Promise<VirtualCluster> {
     const stage = new VirtualCluster()
     const process: Process = stage.process(clerk('1', timeout), { observers: [{ onPaused: () => process.kill() }] })
@@ -135,28 +145,28 @@ describe('a runtime without observers', () => {
     return stage
   }
 
-  test('leaves what is owed to others, calls no such session blocked, and does not look at it again and again', async () => {
+  test('leaves notices to others, does not report such a session as blocked, and polls it rarely', async () => {
     for (const timeout of [undefined, DAY]) {
       const stage = await untold(timeout)
-      const { runtime, wire, said } = stage.process(clerk('1', timeout))
+      const { runtime, connection: wire, logged: said } = stage.process(clerk('1', timeout))
       await stage.clock.advance(2 * NOTIFY_AFTER_MS)
       const looks: string[] = []
       wire.before = ({ method }) => method !== 'due' && looks.push(method)
       await stage.clock.advance(60_000)
-      // Only where a deadline of its own run might be hidden behind it, and then seldom.
+      // Only if a deadline of its own run might be hidden behind it, and then rarely.
       expect(looks.length).toBeLessThanOrEqual(timeout === undefined ? 0 : 12)
-      expect(await owedIn(stage)).toMatchObject([{ status: 'paused' }])
+      expect(await noticesIn(stage)).toMatchObject([{ status: 'paused' }])
       expect(await runtime.status(SESSION)).toEqual({ status: 'paused' })
-      const ear = new Ear()
+      const ear = new RecordingObserver()
       stage.process(clerk('1', timeout), { observers: [ear] })
       await stage.clock.advance(1000)
       expect(ear.paused).toMatchObject([{ status: 'paused', awaits: [{ id: 'r1::c1' }] }])
-      expect(await owedIn(stage)).toEqual([])
+      expect(await noticesIn(stage)).toEqual([])
       expect(said).toEqual([])
     }
   })
 
-  test('settles deadlines and takes answers and requests all the same', async () => {
+  test('settles deadlines and accepts answers and requests', async () => {
     const stage = await untold(120_000)
     const { runtime } = stage.process(clerk('1', 120_000))
     await stage.clock.advance(100_000)
@@ -165,7 +175,7 @@ describe('a runtime without observers', () => {
     const [denied] = (await stage.entries(SESSION)).filter(({ chunk }) => chunk.type === 'tool-output-denied')
     expect(denied).toBeDefined()
     expect(await stage.ended(SESSION, RUN)).toBe('completed')
-    expect(await owedIn(stage)).toHaveLength(1)
+    expect(await noticesIn(stage)).toHaveLength(1)
     expect(await runtime.status(SESSION)).toEqual({ status: 'idle' })
     const from = stage.clock.now()
     await runtime.start({ session: SESSION, runId: 'r2', agent: 'clerk', input: 'Hi' })

@@ -1,4 +1,4 @@
-// A run in which people, clients and other agents have a part, and the answers of a test to it.
+// Runs with approvals, client tools and sub-agents, and the answers of a test.
 
 import { pendingKey } from '@millrace/log/internal'
 import type { Entry, Json, ToolPart, WriterOrigin } from '@millrace/protocol'
@@ -20,31 +20,31 @@ import { logOf, testRuntime } from './test-runtime.fixture.ts'
 const SESSION = 's'
 const RUN = 'r'
 
-export interface Begun {
+export interface StartedRun {
   readonly runtime: Runtime
   readonly run: Run
-  /** What the logger was told. */
+  /** Logged messages. */
   readonly logged: readonly LoggedMessage[]
 }
 
-/** Asks for a run of an agent. */
-export async function begin(
+/** Starts a run of an agent. */
+export async function startRun(
   own: Agent,
   options: Partial<RuntimeOptions> = {},
   start: Partial<StartOptions> = {},
-): Promise<Begun> {
+): Promise<StartedRun> {
   const { logger, logged } = recordingLogger()
   const runtime = testRuntime({ agents: [own], logger, ...options })
   const run = await runtime.start({ session: SESSION, runId: RUN, input: 'Go.', ...start, agent: own })
   return { runtime, run, logged }
 }
 
-/** The log of a session, in which nothing breaks the protocol; at its end nothing of an ended run is open. */
-export async function soundLog(runtime: Runtime, session: string = SESSION): Promise<Entry[]> {
+/** The log of a session. Fails if it violates the protocol or an ended run has open parts. */
+export async function validLog(runtime: Runtime, session: string = SESSION): Promise<Entry[]> {
   const log = await logOf(runtime, session)
   expect(reportsOf(log)).toEqual([])
   const { view, ticket } = await runtime.view(session)
-  // The view and the ticket tell of the same pendings.
+  // The view and the ticket have the same pendings.
   expect(view.pendings.map(({ kind, id }) => pendingKey({ kind, id })).sort()).toEqual(
     ticket.pendings.map(pendingKey).sort(),
   )
@@ -62,11 +62,11 @@ export async function soundLog(runtime: Runtime, session: string = SESSION): Pro
 export const approve = (runtime: Runtime, toolCallId: string, approved = true, more: object = {}): Promise<Answered> =>
   runtime.answer(SESSION, { kind: 'approval', id: `${RUN}::${toolCallId}`, approved, ...more })
 
-/** Gives the result of a client's call. */
-export const give = (runtime: Runtime, toolCallId: string, output: Json = 'given'): Promise<Answered> =>
+/** Sends the result of a client call. */
+export const sendResult = (runtime: Runtime, toolCallId: string, output: Json = 'given'): Promise<Answered> =>
   runtime.answer(SESSION, { kind: 'tool-result', id: toolCallId, output })
 
-/** A tool that counts its executions, and says what it was given. */
+/** A tool that counts its executions and returns its input. */
 export function counted(name: string, approval?: Approval<{ n: number }>) {
   const ran: number[] = []
   const own = tool({
@@ -81,7 +81,7 @@ export function counted(name: string, approval?: Approval<{ n: number }>) {
   return { ran, tool: own }
 }
 
-/** An agent that says these answers, one step after the other. */
+/** An agent with scripted answers, one per step. */
 export function scripted<const Name extends string>(
   name: Name,
   answers: readonly ScriptedAnswer[],
@@ -101,19 +101,19 @@ export function scripted<const Name extends string>(
 export const call = (name: string, id: string, input: Json = {}) => ({ name, id, input })
 
 /** A call of a sub-agent. */
-export const ask = (name: string, id: string, prompt = `do ${id}`) => call(name, id, { prompt })
+export const subAgentCall = (name: string, id: string, prompt = `do ${id}`) => call(name, id, { prompt })
 
-/** The calls of a session by their ids. */
+/** The calls of a session by id. */
 export async function callsIn(runtime: Runtime, session: string = SESSION): Promise<Record<string, ToolPart>> {
   const { view } = await runtime.view(session)
   const parts = view.messages.flatMap(({ parts }) => parts)
   return Object.fromEntries(parts.flatMap(part => ('toolCallId' in part ? [[part.toolCallId, part]] : [])))
 }
 
-/** What agents, not guests, have said. */
-export const saidIn = (log: readonly Entry[]): (Entry & { origin: WriterOrigin })[] =>
+/** Entries of agents, without guests. */
+export const writerEntries = (log: readonly Entry[]): (Entry & { origin: WriterOrigin })[] =>
   log.filter((entry): entry is Entry & { origin: WriterOrigin } => entry.origin.guest === undefined)
 
-/** The checkpoints of a log that close a step, by their ids. */
+/** The ids of checkpoints that close a step. */
 export const closedIn = (log: readonly Entry[]): string[] =>
   log.flatMap(({ chunk }) => (chunk.type === 'checkpoint-created' && chunk.closesStep ? [chunk.checkpointId] : []))

@@ -1,11 +1,11 @@
-// Whoever looks at a run that waits is shown what waits now, and is not kept waiting themselves.
+// Readers of a waiting run see its current pendings and do not wait themselves.
 
 import { Memory, memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
 import { tool } from '../define/tool.ts'
 import { caller } from '../execute/agent/play.fixture.ts'
-import { approve, begin, call, counted, give, scripted } from './people.fixture.ts'
+import { approve, call, counted, scripted, sendResult, startRun } from './pendings.fixture.ts'
 import type { Run } from './run.ts'
 import type { StreamOptions } from './stream.ts'
 import { codeOf, testRuntime, typesOf } from './test-runtime.fixture.ts'
@@ -21,17 +21,17 @@ const all = async (run: Run, options: StreamOptions = {}) => {
 /** A run that waits for the results of `c1` and `c2`. */
 async function waiting() {
   const { agent: own } = caller([locate], [call('locate', 'c1'), call('locate', 'c2')])
-  const begun = await begin(own)
+  const begun = await startRun(own)
   const entries = await all(begun.run)
   expect(typesOf(entries).at(-1)).toBe('run-paused')
   return { ...begun, entries, cursor: entries.at(-1)?.cursor ?? '' }
 }
 
 describe('a run that waits', () => {
-  test('tells what waits now: not what was answered since, and who has claimed what', async () => {
+  test('returns the current pendings with their claims', async () => {
     const { runtime, run } = await waiting()
     await runtime.claim('s', 'c2', { forMs: 60_000, by: 'tab' })
-    await give(runtime, 'c1')
+    await sendResult(runtime, 'c1')
     for (const any of [run, runtime.run('s', 'r')]) {
       const { status, pendings, suspended } = await any.result()
       expect(status).toBe('paused')
@@ -39,28 +39,28 @@ describe('a run that waits', () => {
       expect(pendings).toMatchObject([{ id: 'c2', part: { claim: { by: 'tab' } } }])
       expect(suspended).toMatchObject({ kind: 'suspended_step_partial', toolCallIds: ['c2'] })
     }
-    await give(runtime, 'c2')
+    await sendResult(runtime, 'c2')
     expect(await run.result()).toMatchObject({ status: 'completed', pendings: [] })
   })
 
-  test('is streamed from its pause, or from after it, to where it waits now', async () => {
+  test('streams from its pause, or after it, to its current state', async () => {
     const { runtime, run, entries, cursor } = await waiting()
     expect(await all(run, { after: cursor })).toEqual([])
     expect(await all(run, { after: entries.at(-1)?.sequence ?? 0 })).toEqual([])
     await runtime.claim('s', 'c2', { forMs: 60_000 })
-    await give(runtime, 'c1')
+    await sendResult(runtime, 'c1')
     const since = await all(run, { after: cursor })
     expect(typesOf(since)).toEqual(['tool-claimed', 'tool-output-available'])
     expect(await all(run, { after: since[0]?.cursor ?? '' })).toEqual(since.slice(1))
     expect(await all(run, { after: since[1]?.cursor ?? '' })).toEqual([])
     expect(await all(run)).toEqual([...entries, ...since])
-    await give(runtime, 'c2')
+    await sendResult(runtime, 'c2')
     const rest = await all(run, { after: since[1]?.cursor ?? '' })
     expect(typesOf(rest).slice(0, 2)).toEqual(['tool-output-available', 'run-resumed'])
     expect(typesOf(rest).at(-1)).toBe('run-finished')
   })
 
-  test('is streamed from no place that is not its own', async () => {
+  test('rejects positions of other logs', async () => {
     const { run, cursor, entries } = await waiting()
     const [sequence, incarnation, epoch] = cursor.split('.')
     const head = entries.at(-1)?.sequence ?? 0
@@ -70,11 +70,11 @@ describe('a run that waits', () => {
     expect(await codeOf(all(run, { after: 'nowhere' }))).toBe('validation_failed')
   })
 
-  test('ends no stream once it was answered, though nobody drives it yet', async () => {
+  test('keeps streaming after an answer, even without a driver', async () => {
     const memory = new Memory()
     const pay = counted('pay', true)
     const { agent: own } = caller([pay.tool], [call('pay', 'c1', { n: 1 })])
-    const first = await begin(own, { store: memoryStore(undefined, memory) })
+    const first = await startRun(own, { store: memoryStore(undefined, memory) })
     const cursor = (await all(first.run)).at(-1)?.cursor ?? ''
     await first.runtime.close()
     const desk = testRuntime({ store: memoryStore(undefined, memory), engine: false })
@@ -87,7 +87,7 @@ describe('a run that waits', () => {
   })
 })
 
-test('what a look at a run reads does not grow with the square of its pauses', async () => {
+test('the reads of a run do not grow with the square of its pauses', async () => {
   const pay = counted('pay', true)
   const pauses = 24
   const answers = Array.from({ length: pauses }, (_, n) => ({ calls: [call('pay', `c${n}`, { n })] }))
@@ -99,7 +99,7 @@ test('what a look at a run reads does not grow with the square of its pauses', a
     return read(...asked)
   }
   const own = scripted('stepper', [...answers, { text: 'Done.' }], { tools: [pay.tool], maxSteps: pauses + 1 })
-  const { runtime, run } = await begin(own.agent, { store, engine: { pollMs: 60_000, graceMs: 0 } })
+  const { runtime, run } = await startRun(own.agent, { store, engine: { pollMs: 60_000, graceMs: 0 } })
   for (let n = 0; n < pauses; n++) {
     expect((await run.result()).status).toBe('paused')
     reads = 0

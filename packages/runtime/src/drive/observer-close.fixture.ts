@@ -1,11 +1,11 @@
-// A process of its own whose observers hang, or close the runtime that tells them: it closes, and says what comes after that.
+// A process whose observers hang, or close the runtime that calls them. It closes the runtime and prints what follows.
 
 import { memoryStore, systemTimers, type Timers } from '@millrace/log'
 import { agent, createRuntime, type Observer, type Runtime, scriptedModel } from '../index.ts'
 
 const [, , what] = process.argv
 
-/** Real ones, in a hurry. */
+/** Fast timers. */
 const timers: Timers = {
   now: () => systemTimers.now(),
   after: (ms, call, isIdle) => systemTimers.after(ms / 20, call, isIdle),

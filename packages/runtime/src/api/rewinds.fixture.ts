@@ -1,8 +1,8 @@
-// What a log says of what was taken back, told from its entries alone.
+// Finds discards and rewinds by the entries of a log alone.
 
 import { type Entry, foldLog, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
 
-/** What the `stream_resync` of the Helix pages tells of a cut. */
+/** The fields of `stream_resync` in the Helix pages. */
 export interface Resync {
   readonly checkpointId: string | undefined
   readonly stepCount: number
@@ -20,17 +20,17 @@ const REASONS: Readonly<Record<string, Resync['reason']>> = {
 
 const nameOf = ({ runId, agentId, lane }: WriterOrigin): string => JSON.stringify([runId, agentId, lane])
 
-/** A discard or rewind: the last place before what it took back, and how much of what was shown that is. */
-interface Cut {
+/** A discard or rewind: the last visible sequence before it, and the number of removed entries. */
+interface Removal {
   readonly entry: Entry
   readonly place: number
   readonly taken: number
 }
 
 /** The discards and rewinds of a log. */
-export function cutsOf(log: readonly Entry[]): Cut[] {
+export function removalsIn(log: readonly Entry[]): Removal[] {
   const drafts = new Map<string, Entry[]>()
-  const cuts: Cut[] = []
+  const cuts: Removal[] = []
   for (const entry of log) {
     const { chunk, origin, sequence } = entry
     if (chunk.type === 'rewind') {
@@ -56,9 +56,9 @@ export function cutsOf(log: readonly Entry[]): Cut[] {
   return cuts
 }
 
-/** What a reader of the Helix pages would be told at each of them. */
+/** The `stream_resync` of each. */
 export function resyncsOf(log: readonly Entry[]): Resync[] {
-  return cutsOf(log).map(({ entry, place }) => {
+  return removalsIn(log).map(({ entry, place }) => {
     const { reason } = entry.chunk as { reason: string }
     const checkpoint = log.findLast(
       ({ chunk, origin, sequence }) =>
