@@ -1,4 +1,4 @@
-// Which lane has what open. While a draft is open, what it touched belongs to its lane (section 4.3 of the design), so the writer refuses
+// Which lane has what open. While a draft is open, what it touched belongs to its lane, so the writer refuses
 // another lane's write to it.
 
 import { type Chunk, isWord, type WriterOrigin } from '@millrace/protocol'

@@ -1,5 +1,5 @@
-// The writer: the one producer of a run, under one epoch. It has one append in flight; what is written meanwhile, or within 16 ms of the last
-// append, goes out together in the next (section 5 of the design). What changes the ticket goes out alone, on the ticket on which it was decided (law 5).
+// The writer: the one producer of a run, under one epoch. One append is in flight. Chunks written meanwhile, or within `coalesceMs` of the last
+// append, go out together in the next. A batch that changes the ticket goes out alone, on the ticket on which it was decided (law 5).
 
 import type { Chunk, Cursor, WriterOrigin } from '@millrace/protocol'
 import type { NewBlob } from '../store/blobs.ts'
