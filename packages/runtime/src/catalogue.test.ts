@@ -1,4 +1,4 @@
-// Every type of the catalogue is written by somebody: by the runs below.
+// Every chunk type of the catalogue is written by one of the runs below.
 
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -18,11 +18,11 @@ import { useInterrupt } from './execute/hooks/use-interrupt.ts'
 import { useReason } from './execute/hooks/use-reason.ts'
 import { scriptedModel } from './model/scripted-model.ts'
 
-/** The types of a session's log; those of `data-*` as that. */
+/** The chunk types of a session's log, with all `data-*` as one. */
 const written = async (runtime: Runtime, sessionId: string): Promise<string[]> =>
   typesOf(await logOf(runtime, sessionId)).map(type => (type.startsWith('data-') ? 'data-*' : type))
 
-/** A turn with all that a model and tools can bring. */
+/** A turn with everything that models and tools can write. */
 async function rich(): Promise<string[]> {
   const work = tool({
     name: 'work',
@@ -62,7 +62,7 @@ async function rich(): Promise<string[]> {
   return written(runtime, 's')
 }
 
-/** A run that talks, is stopped, resumed, and done again. */
+/** A run that streams, is stopped, resumed and retried. */
 async function stopped(): Promise<string[]> {
   const own = patient(gate())
   const runtime = testRuntime({ agents: [own] })
@@ -76,7 +76,7 @@ async function stopped(): Promise<string[]> {
   return written(runtime, 's')
 }
 
-/** A run in which people, clients and other agents have a part. */
+/** A run with approvals, client tools and sub-agents. */
 async function peopled(): Promise<string[]> {
   const pay = tool({ name: 'pay', inputSchema: z.object({}), approval: true, execute: () => 'paid' })
   const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
@@ -95,17 +95,17 @@ async function peopled(): Promise<string[]> {
   return written(runtime, 's')
 }
 
-/** A run whose model fails for good, and somebody who is told of it. */
+/** A run whose model fails, with an observer. */
 async function failed(): Promise<string[]> {
   const broken = agent({ name: 'broken', model: scriptedModel([{ error: new Error('no') }]), maxRetries: 0 })
   const runtime = testRuntime({ agents: [broken], observers: [{ onFinished() {} }] })
   await (await runtime.start({ agent: broken, input: 'go', session: 's' })).result()
-  // Who closes waits for those who are told.
+  // Closing waits for the observers.
   await runtime.close()
   return written(runtime, 's')
 }
 
-/** A run whose first process died, so that its lease runs out. */
+/** A run whose first process died, so that its lease expires. */
 async function orphaned(): Promise<string[]> {
   let laterMs = 0
   const store = memoryStore(undefined, new Memory({ clock: () => Date.now() + laterMs }))
@@ -121,7 +121,7 @@ async function orphaned(): Promise<string[]> {
   return written(runtime, 's')
 }
 
-/** A workflow that asks a person, shows an object of which nothing comes at first, and goes on with another workflow. */
+/** A workflow that asks a person, invalidates an object, and transitions to another workflow. */
 async function flowing(): Promise<string[]> {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
   const model = scriptedModel([
@@ -165,19 +165,19 @@ async function flowing(): Promise<string[]> {
   return written(runtime, 's')
 }
 
-describe('every type of the catalogue', () => {
+describe('every chunk type of the catalogue', () => {
   const all = [...Object.keys(catalogue), 'data-*']
   const readme = readFileSync(join(import.meta.dirname, '../README.md'), 'utf8')
   const table = readme.slice(readme.indexOf('## What a run writes, and when')).split('\n## ')[0] ?? ''
   const rows = [...table.matchAll(/^\| (`.*?) \| (.+) \|$/gm)]
   const named = rows.flatMap(([, types = '']) => [...types.matchAll(/`([^`]+)`/g)].map(([, type]) => type as string))
 
-  test('is written by a run, which writes no other', async () => {
+  test('is written by a run, and runs write no others', async () => {
     const runs = [rich(), stopped(), peopled(), failed(), orphaned(), flowing()]
     const types = new Set((await Promise.all(runs)).flat())
     expect(all.filter(type => !types.has(type))).toEqual([])
     expect([...types].filter(type => !all.includes(type))).toEqual([])
-    // Each has its moment in the README, once.
+    // Each is listed once in the README.
     expect([...named].sort()).toEqual([...types].sort())
   })
 })

@@ -74,7 +74,7 @@ test.each([
   expect(page).toContain(`| ${name} | ${value} |`)
 })
 
-test('a workflow is bound as an agent is, where nothing else is said', () => {
+test('a workflow has the same default limits as an agent', () => {
   const { budget } = workflow({
     id: 'w',
     nodes: { one: () => undefined },

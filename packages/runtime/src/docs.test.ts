@@ -8,11 +8,14 @@ const root = join(import.meta.dirname, '..')
 
 const textOf = (page: string): string => readFileSync(join(root, page), 'utf8')
 
-/** Writes the TypeScript of a page, block after block, as one program, and does something in its folder. Blocks with a name are files beside it. */
+/**
+ * Writes the TypeScript of a page as one program and calls a function with its folder. Named blocks become separate
+ * files.
+ */
 function withProgram<T>(page: string, more: string, use: (folder: string) => T): T {
   const text = textOf(page)
   const program = [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, block]) => block).join('\n')
-  // Inside the package, so that it may import it by its own name.
+  // Inside the package, so that it can import it by name.
   const folder = mkdtempSync(join(root, '.example-'))
   try {
     writeFileSync(join(folder, 'example.ts'), `${program}\n${more}`)
@@ -24,7 +27,7 @@ function withProgram<T>(page: string, more: string, use: (folder: string) => T):
   }
 }
 
-/** Runs the TypeScript of a page as an application would, and again on the same file of SQLite; gives what each prints. */
+/** Runs the TypeScript of a page twice with the same SQLite file, and returns both outputs. */
 function runTwice(page: string, more = ''): readonly [string, string] {
   return withProgram(page, more, cwd => {
     const { MILLRACE_STORE, ...env } = cachedEnv()
@@ -34,7 +37,7 @@ function runTwice(page: string, more = ''): readonly [string, string] {
   })
 }
 
-/** What the compiler reports for the TypeScript of each page, all compiled at once. */
+/** The compiler errors of each page, compiled together. */
 function compile(pages: Readonly<Record<string, string>>): Record<string, string[]> {
   const within = (left: [page: string, more: string][], folders: string[]): Record<string, string[]> => {
     const [next, ...rest] = left
@@ -57,18 +60,18 @@ function compile(pages: Readonly<Record<string, string>>): Record<string, string
   return within(Object.entries(pages), [])
 }
 
-/** The diagrams of workflows that a page shows. */
+/** The workflow diagrams of a page. */
 const diagramsIn = (page: string): string[] =>
   [...textOf(page).matchAll(/```mermaid\n(flowchart.*?)```/gs)].map(([, diagram = '']) => diagram)
 
-/** The line that a page with diagrams prints, where it is told to print those of these workflows. */
+/** The code that prints the diagrams of workflows. */
 const drawn = (page: string): string => `${JSON.stringify(diagramsIn(page))}\n`
 const draw = (...workflows: string[]): string => `
   console.log(JSON.stringify([${workflows}].map(one => one.toMermaid())))`
 
 const twice = (printed: string) => [printed, printed]
 
-test('the example in the README runs as written, again and again', () => {
+test('the example in the README runs repeatedly', () => {
   const printed = [
     'Hello. I go on where I stopped, even after kill -9. paused You have it back.',
     'A merry poem about mills, in two lines.\n',
@@ -76,11 +79,11 @@ test('the example in the README runs as written, again and again', () => {
   expect(runTwice('../../README.md')).toEqual(twice(printed))
 })
 
-test('the example in the README of the package runs as written, again and again', () => {
+test('the example in the package README runs repeatedly', () => {
   expect(runTwice('README.md')).toEqual(twice('It is warm in Ulm. completed\n'))
 })
 
-test('the guide to agents runs as written, again and again', () => {
+test('the guide to agents runs repeatedly', () => {
   const more = `
     const talk = await planning.start({ agent: polite, input: 'Hi', context: { language: 'Swabian' } })
     console.log((await talk.result()).text, status, text.length, usage.outputTokens, forgetful.name)
@@ -93,9 +96,9 @@ test('the guide to agents runs as written, again and again', () => {
   }
 })
 
-test('the guide to tools runs as written, again and again', () => {
+test('the guide to tools runs repeatedly', () => {
   const [first, second] = runTwice('../../docs/guide/tools.md')
-  // The same call of another turn is another call.
+  // The same call in another turn is another call.
   expect(first).toMatch(/output-available \{\s+found: \[\s+'millrace, by tools\/[\w-]+\/call-search-1'\s+\]/)
   expect(second).toMatch(/output-available \{\s+found: \[\s+'millrace, by tools\/[\w-]+\/call-search-1-2'\s+\]/)
   for (const printed of [first, second]) {
@@ -104,11 +107,11 @@ test('the guide to tools runs as written, again and again', () => {
   }
 })
 
-test('the guide to recovery runs as written, again and again', () => {
+test('the guide to recovery runs repeatedly', () => {
   expect(runTwice('../../docs/guide/recovery.md')).toEqual(twice('At your service.\n'))
 })
 
-test('the guide to approvals runs as written, again and again', () => {
+test('the guide to approvals runs repeatedly', () => {
   const more = `
     const calls = [200, 20].map(euros => ({ name: 'transfer', input: { to: 'ulm', euros } }))
     calls.push({ name: 'transfer', input: { to: 'mars', euros: 1 } })
@@ -132,7 +135,7 @@ test('the guide to approvals runs as written, again and again', () => {
   expect(runTwice('../../docs/guide/approvals.md', more)).toEqual(twice(printed))
 })
 
-test('the guide to client tools runs as written, again and again', () => {
+test('the guide to client tools runs repeatedly', () => {
   for (const printed of runTwice('../../docs/guide/client-tools.md')) {
     expect(printed.match(/Welcome to Ulm/g)).toHaveLength(2)
     // Whichever was first.
@@ -141,7 +144,7 @@ test('the guide to client tools runs as written, again and again', () => {
   }
 })
 
-test('the guide to sub-agents runs as written, again and again', () => {
+test('the guide to sub-agents runs repeatedly', () => {
   for (const printed of runTwice('../../docs/guide/sub-agents.md')) {
     expect(printed).toMatch(/^Let me ask\. /)
     expect(printed).toContain('searcher Three pages about rivers.\n')
@@ -152,7 +155,7 @@ test('the guide to sub-agents runs as written, again and again', () => {
   }
 })
 
-test('the guide to workflows runs as written, again and again, and its diagrams are those of its workflows', () => {
+test('the guide to workflows runs repeatedly, and its diagrams match its workflows', () => {
   const page = '../../docs/guide/workflows.md'
   const more = `
     const counter = createRuntime({ store, workflows: [judged, order] })
@@ -180,7 +183,7 @@ test('the guide to workflows runs as written, again and again, and its diagrams 
   expect(runTwice(page, more + draw('article', 'trip', 'order', 'judged'))).toEqual(twice(printed))
 })
 
-test('the guide to hooks runs as written, again and again, and its diagram is that of its workflow', () => {
+test('the guide to hooks runs repeatedly, and its diagram matches its workflow', () => {
   const page = '../../docs/guide/hooks.md'
   const printed = [
     "completed { number: 2, tries: 2 } [ 'ben to Ulm, true', 'ben to Ulm, true' ]",
@@ -193,7 +196,7 @@ test('the guide to hooks runs as written, again and again, and its diagram is th
   expect(runTwice(page, draw('correspondence'))).toEqual(twice(printed))
 })
 
-test('the compiler takes the guides to workflows and hooks, and not what would not fit', () => {
+test('the guides to workflows and hooks compile, and invalid variants do not', () => {
   const wrong = `
     workflow({
       id: 'wrong',
@@ -208,7 +211,7 @@ test('the compiler takes the guides to workflows and hooks, and not what would n
   expect(others).toEqual([])
 })
 
-test('the guide to MCP runs as written, again and again', () => {
+test('the guide to MCP runs repeatedly', () => {
   const printed = [
     'output-available 21 degrees in Ulm',
     'output-error there is no such city',
@@ -218,7 +221,7 @@ test('the guide to MCP runs as written, again and again', () => {
   expect(runTwice('../../docs/guide/mcp.md')).toEqual(twice(printed))
 })
 
-test('the guide to observability runs as written, again and again', () => {
+test('the guide to observability runs repeatedly', () => {
   const spans = [
     'chat scripted 0 ',
     'execute_tool weather  ',

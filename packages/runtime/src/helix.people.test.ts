@@ -1,4 +1,4 @@
-// The bugs of helix.test.ts that concern people, clients and other agents.
+// The bugs of helix.test.ts that concern approvals, client tools and sub-agents.
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -24,8 +24,8 @@ import { scriptedModel } from './model/scripted-model.ts'
 
 const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true, timeout: 60_000 })
 
-describe('what waits for a person', () => {
-  test('a result of a client does not stand in for an approval, and the tool runs (Helix 1)', async () => {
+describe('a pending approval', () => {
+  test('is not settled by a client result, and the tool runs (Helix 1)', async () => {
     const { ran, tool: pay } = counted('pay', true)
     const { runtime, run } = await startRun(caller([pay], [call('pay', 'c1', { n: 1 })]).agent)
     await run.result()
@@ -42,7 +42,7 @@ describe('what waits for a person', () => {
     expect(await callsIn(runtime)).toMatchObject({ c1: { output: 'pay 1', executor: 'server' } })
   })
 
-  test('an approval does not stand in for the result of a client (Helix 1)', async () => {
+  test('does not settle a client call (Helix 1)', async () => {
     const { runtime, run } = await startRun(caller([locate], [call('locate', 'c1')]).agent)
     await run.result()
     for (const id of ['c1', 'r::c1']) {
@@ -52,7 +52,7 @@ describe('what waits for a person', () => {
     expect((await run.result()).pendings).toMatchObject([{ kind: 'client-tool', id: 'c1' }])
   })
 
-  test('a run that waits holds nothing in memory: no lease, no watch, no timer of its own (Helix 22)', async () => {
+  test('holds nothing in memory: no lease, watch or timer (Helix 22)', async () => {
     const stage = new VirtualCluster()
     const { tool: pay } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
@@ -69,7 +69,7 @@ describe('what waits for a person', () => {
     expect((await stage.manager.getInfo('s'))?.lease).toBeNull()
     expect(process.connection.watches).toBe(0)
     expect(process.timers.alarms.length).toBeLessThanOrEqual(idle)
-    // So it does not matter that the process is not there any more.
+    // So the process may be gone.
     process.kill()
     const heir = stage.process(() => [own.agent])
     await heir.runtime.answer('s', { kind: 'approval', id: 'r::k1', approved: true })
@@ -78,7 +78,7 @@ describe('what waits for a person', () => {
     await expectOneEnd(stage, 's', 'r')
   })
 
-  test('nobody who asked for a paused run keeps watching it (Helix 22)', async () => {
+  test('leaves no watch of the requester (Helix 22)', async () => {
     const { store, watches } = countedStore()
     const { tool: pay } = counted('pay', true)
     const { run } = await startRun(caller([pay], [call('pay', 'c1', { n: 1 })]).agent, { store })
@@ -89,8 +89,8 @@ describe('what waits for a person', () => {
   })
 })
 
-describe('what waits for a client', () => {
-  test('an answer after the deadline counts, for as long as the model was told nothing else (Helix 17)', async () => {
+describe('a pending client call', () => {
+  test('accepts an answer after the deadline until it is settled (Helix 17)', async () => {
     const stage = new VirtualCluster()
     const { agent: own, modelCalls } = caller([locate], [call('locate', 'c1')])
     const owner = stage.process(() => [own])
@@ -105,7 +105,7 @@ describe('what waits for a client', () => {
     expect(resultsIn(modelCalls[1] as never)).toEqual({ c1: { type: 'text', value: 'Bern' } })
   })
 
-  test('an answer that comes too late is told so, and never dropped in silence (Helix 17)', async () => {
+  test('rejects a late answer with an error (Helix 17)', async () => {
     const stage = new VirtualCluster()
     const { agent: own } = caller([locate], [call('locate', 'c1')])
     const { runtime } = stage.process(() => [own])
@@ -119,7 +119,7 @@ describe('what waits for a client', () => {
 })
 
 describe('a sub-agent', () => {
-  test('that was interrupted is not taken for one that succeeded (Helix 3)', async () => {
+  test('that was interrupted does not count as successful (Helix 3)', async () => {
     const { tool: pay } = counted('pay', true)
     const child = scripted('child', [{ text: 'Half an answer', calls: [call('pay', 'k1', { n: 1 })] }], {
       tools: [pay],
@@ -142,7 +142,7 @@ describe('a sub-agent', () => {
     expect(own.prompts.at(-1)).not.toContain('Half an answer')
   })
 
-  test('does not begin before the commit that holds its call (Helix 12)', async () => {
+  test('does not start before the commit of its call (Helix 12)', async () => {
     const { promise: seen, resolve } = Promise.withResolvers<string[]>()
     const child = agent({
       name: 'child',
@@ -160,7 +160,7 @@ describe('a sub-agent', () => {
     expect(types.indexOf('subagent-start')).toBeGreaterThan(committed)
   })
 
-  test('of an attempt that was taken back never began: there is no orphan (Helix 12)', async () => {
+  test('of a discarded attempt never started: there is no orphan (Helix 12)', async () => {
     const begun: string[] = []
     const child = agent({
       name: 'child',
@@ -189,14 +189,14 @@ describe('a sub-agent', () => {
     expect((await runtime.view('s')).view.agents).toHaveLength(1)
   })
 
-  test('of a step that was stopped before its commit never began (Helix 12)', async () => {
+  test('of a step that was stopped before its commit never started (Helix 12)', async () => {
     const held = gate()
     const child = scripted('child', [{ text: 'ok' }])
     const own = agent({
       name: 'own',
       subAgents: [child.agent],
       model: scriptedModel([{ text: 'Let me see.', calls: [subAgentCall('child', 'c1'), call('pay', 'c2')] }]),
-      // The rule of another call holds the commit back.
+      // The rule of another call delays the commit.
       tools: [
         tool({
           name: 'pay',
@@ -218,7 +218,7 @@ describe('a sub-agent', () => {
     expect(chunksOf(log, 'tool-approval-request')).toEqual([])
   })
 
-  test('is no session that somebody who guesses its id could enter (Helix 13)', async () => {
+  test('is not a session that can be entered by guessing its id (Helix 13)', async () => {
     const { tool: pay, ran } = counted('pay', true)
     const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }, { text: 'ok' }], { tools: [pay] })
     const own = scripted('own', [{ calls: [subAgentCall('child', 'c1')] }, { text: 'Done.' }], {
@@ -235,7 +235,7 @@ describe('a sub-agent', () => {
       expect(await codeOf(runtime.resume('s', id))).toBe('run_unknown')
       expect(await codeOf(runtime.answer('s', { ...answer, id }))).toBe('answer_unknown')
     }
-    // What it waits for is answered by whose session it is.
+    // Its pendings are answered by the owner of the session.
     expect(await codeOf(runtime.answer('s', answer, { principal: 'bob' }))).toBe('answer_forbidden')
     expect(await logOf(runtime, 's')).toEqual(before)
     await runtime.answer('s', answer, { principal: 'ada' })
@@ -243,7 +243,7 @@ describe('a sub-agent', () => {
     expect(ran).toEqual([1])
   })
 
-  test('is stopped with its parent also where nobody drives when the stop comes (Helix 14)', async () => {
+  test('is stopped with its parent, even without a driver at the time of the stop (Helix 14)', async () => {
     const stage = new VirtualCluster()
     let isAborted = false
     const begun = gate()
@@ -264,7 +264,7 @@ describe('a sub-agent', () => {
     owner.kill()
     const server = stage.process(() => [], { engine: false })
     expect(await server.runtime.stop('s', 'r')).toBe(true)
-    // Whoever comes, ends it: the stop is in the log.
+    // Any driver ends it, because the stop is in the log.
     stage.process(() => [own.agent])
     expect(await stage.ended('s', 'r')).toBe('interrupted')
     await expectOneEnd(stage, 's', 'r')
@@ -275,7 +275,7 @@ describe('a sub-agent', () => {
     expect(isAborted).toBe(false)
   })
 
-  test('whose process was lost is gone on with, and its parent does not wait for ever (Helix 14)', async () => {
+  test('continues after its process was lost, and its parent does not wait forever (Helix 14)', async () => {
     const stage = new VirtualCluster()
     const words: string[] = []
     const own = (timers: ReturnType<VirtualCluster['clock']['timers']>) => {
@@ -308,7 +308,7 @@ describe('a sub-agent', () => {
     expect(chunksOf(log, 'subagent-end')).toMatchObject([{ status: 'completed', result: 'one two three' }])
   })
 
-  test('of a stopped run keeps the words that were shown, and no state that was not recorded (Helix 21)', async () => {
+  test('of a stopped run keeps the shown text and no uncommitted state (Helix 21)', async () => {
     const running = gate()
     const write = tool({
       name: 'write',
@@ -336,7 +336,7 @@ describe('a sub-agent', () => {
   })
 })
 
-test('a run that failed while calls waited leaves none without an outcome (Helix 15)', async () => {
+test('a run that fails while calls wait leaves none without an outcome (Helix 15)', async () => {
   const { tool: pay } = counted('pay', true)
   const child = scripted('child', [{ calls: [call('pay', 'k1', { n: 1 })] }], { tools: [pay] })
   let drives = 0

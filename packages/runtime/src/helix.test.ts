@@ -1,9 +1,10 @@
-// The bugs that were found in the design of the Helix pages, each by its number: what can exist here has a test, in this file for runs and sessions, in
-// helix.tools.test.ts for tools, models and errors, in helix.people.test.ts for people, clients and other agents. What cannot:
-//
-//  1  that an answer is only for its own kind is in helix.people.test.ts; how a server tells it, with a status of its own, is the server's
-// 14  of remote children: there are none; a stop here is an entry in the log of all agents of a run, not a message that is sent once
-// 19  chunks with keys that a strict client does not know: the dialects'; what is written here is checked against the catalogue by the log's writer
+// The bugs that were found in the design of the Helix pages, by number. Those that can exist here have a test: in this
+// file for runs and sessions, in helix.tools.test.ts for tools, models and errors, in helix.people.test.ts for
+// approvals, client tools and sub-agents. The others:
+// 1 the HTTP status of an answer of the wrong kind is tested in the server
+// 14 there are no remote children: a stop is an entry in the log of all agents of a run, not a message that is sent
+// once
+// 19 chunks with unknown keys are tested in the dialects; the log's writer validates chunks against the catalogue
 
 import { Memory, memoryStore, StreamManager, systemTimers, type Timers } from '@millrace/log'
 import { foldLog } from '@millrace/protocol'
@@ -26,7 +27,7 @@ import { agent } from './define/agent.ts'
 import { tool } from './define/tool.ts'
 import { scriptedModel } from './model/scripted-model.ts'
 
-/** Lets something happen just after the runtime has next looked at a session, and before it asks. */
+/** Runs an action after the runtime has read a session and before it requests a run. */
 function afterNextLook(runtime: Runtime, happen: () => Promise<unknown>): void {
   const { manager } = runtime
   const view = manager.view.bind(manager)
@@ -38,7 +39,7 @@ function afterNextLook(runtime: Runtime, happen: () => Promise<unknown>): void {
   }
 }
 
-/** A session whose run `r1` was stopped after its first words; other agents answer at once. */
+/** A session whose run `r1` was stopped after its first text. Other agents answer at once. */
 async function interrupted() {
   const held = gate()
   const own = patient(held)
@@ -51,7 +52,7 @@ async function interrupted() {
   return runtime
 }
 
-/** An agent that counts in the state, step after step, and then answers; it tells what it was sent. */
+/** An agent that counts in the state in each step and then answers. It records its prompts. */
 function counting() {
   const prompts: string[] = []
   const count = tool({
@@ -70,17 +71,17 @@ function counting() {
   return { prompts, counter: agent({ name: 'counter', model, tools: [count] }) }
 }
 
-describe('a run is decided on the session as it is', () => {
-  test('a stale resume does not win after another run has finished (Helix 2)', async () => {
+describe('a request is decided on the current session', () => {
+  test('rejects a stale resume after another run has finished (Helix 2)', async () => {
     const runtime = await interrupted()
     afterNextLook(runtime, async () => (await runtime.start({ agent: echo, input: 'new', session: 's' })).result())
     expect(await codeOf(runtime.resume('s', 'r1'))).toBe('run_not_resumable')
     expect(await textsOf(runtime, 's')).toEqual(['hi', 'one ', 'new', '1: new'])
   })
 
-  test('a stale retry does not take a finished turn back (Helix 2)', async () => {
+  test('a stale retry does not remove a finished turn (Helix 2)', async () => {
     const runtime = await interrupted()
-    // It means the run that was the latest when it looked; that is asked for again, and nothing that came since.
+    // It refers to the run that was the latest when it was read.
     afterNextLook(runtime, async () => (await runtime.retry('s', 'r1', { runId: 'r2' })).result())
     expect(await codeOf(runtime.retry('s'))).toBe('run_cut_refused')
     const { view } = await runtime.view('s')
@@ -91,7 +92,7 @@ describe('a run is decided on the session as it is', () => {
     expect(await textsOf(runtime, 's')).toEqual(['hi', 'one two'])
   })
 
-  test('a stale retry or resume takes back no turn that its asker did not see (Helix 2)', async () => {
+  test('a stale retry or resume removes no turn that its requester did not see (Helix 2)', async () => {
     const runtime = testRuntime({ agents: [echo] })
     await (await runtime.start({ agent: echo, input: 'a', session: 's', runId: 'r1', messageId: 'm1' })).result()
     const asks = [
@@ -106,7 +107,7 @@ describe('a run is decided on the session as it is', () => {
       expect(await codeOf(ask())).toBe('run_overtaken')
     }
     expect(await textsOf(runtime, 's')).toEqual(['a', '0: a', '0', '1: 0', '1', '2: 1', '2', '3: 2'])
-    // What moves the ticket and starts nothing is looked at again.
+    // A change of the ticket without a new run is only read again.
     afterNextLook(runtime, async () => {
       const run = await runtime.start({ agent: 'agent:elsewhere@1', input: 'x', session: 's' })
       await run.stop()
@@ -115,7 +116,7 @@ describe('a run is decided on the session as it is', () => {
     expect(await textsOf(runtime, 's')).toEqual(['a', '0: a'])
   })
 
-  test('a stop is bound to its run, and works from any process (Helix 16)', async () => {
+  test('a stop applies to its run only, from any process (Helix 16)', async () => {
     const held = gate()
     const own = patient(held)
     const driver = testRuntime({ agents: [own] })
@@ -126,15 +127,15 @@ describe('a run is decided on the session as it is', () => {
     expect((await first.result()).status).toBe('interrupted')
     const second = await server.start({ agent: own, input: 'b', session: 's', runId: 'r2' })
     await until(second, 'text-delta')
-    // One that comes late, from whomever, is for the run that it names, and that has ended.
+    // A late stop applies to the run that it names, which has ended.
     expect(await driver.stop('s', 'r1', { guest: 'bob', mode: 'abort' })).toBe(false)
     held.open()
     expect((await second.result()).status).toBe('completed')
   })
 })
 
-describe('an end is an end, and says how', () => {
-  test('an end has a status, and nobody guesses that it was completed (Helix 3)', async () => {
+describe('the end of a run', () => {
+  test('has an explicit status (Helix 3)', async () => {
     const runtime = await interrupted()
     const broken = agent({ name: 'broken', model: scriptedModel([]), maxRetries: 0 })
     const other = testRuntime({ store: runtime.manager.store, agents: [broken] })
@@ -146,7 +147,7 @@ describe('an end is an end, and says how', () => {
     expect((await runtime.run('s', 'r1').result()).status).toBe('interrupted')
   })
 
-  test('a stream that is cut off is no clean end (Helix 4)', async () => {
+  test('is not clean if the stream is cut off (Helix 4)', async () => {
     const own = patient(gate())
     const runtime = testRuntime({ agents: [own] })
     const run = await runtime.start({ agent: own, input: 'hi', session: 's' })
@@ -161,7 +162,7 @@ describe('an end is an end, and says how', () => {
     await expect(result).rejects.toThrow()
   })
 
-  test('a stop keeps the reply that was seen, and no state that was not recorded (Helix 21)', async () => {
+  test('keeps the shown reply and no uncommitted state after a stop (Helix 21)', async () => {
     const running = gate()
     const write = tool({
       name: 'write',
@@ -183,11 +184,11 @@ describe('an end is an end, and says how', () => {
   })
 })
 
-describe('what was committed stays, and what was not is not doubled', () => {
-  test('a zombie writes no word beside its replacement (Helix 5)', async () => {
+describe('committed content stays, and nothing is duplicated', () => {
+  test('a zombie writes nothing next to its replacement (Helix 5)', async () => {
     const [mine, yours] = [gate(), gate()]
     const zombie = patient(mine)
-    // It does not renew its lease, and does not notice that the time of the store has gone on.
+    // It does not renew its lease, and does not notice that the store's time has advanced.
     const timers: Timers = {
       now: systemTimers.now,
       after: (ms, call, isIdle) => (ms < 50 ? systemTimers.after(ms, call, isIdle) : () => {}),
@@ -211,14 +212,14 @@ describe('what was committed stays, and what was not is not doubled', () => {
     expect(await textsOf(runtime, 's')).toEqual(['hi', 'one two'])
   })
 
-  test('a takeover keeps earlier turns, whatever their steps were (Helix 7)', async () => {
+  test('a takeover keeps earlier turns with any number of steps (Helix 7)', async () => {
     const { counter } = counting()
     const held = gate()
     const own = patient(held)
     const runtime = testRuntime({ agents: [counter, own] })
     for (let i = 0; i < 2; i++) await (await runtime.start({ agent: counter, input: 'go', session: 's' })).result()
     const before = await textsOf(runtime, 's')
-    // Its first step, where those before took three.
+    // Its first step, where the earlier turns had three.
     const run = await runtime.start({ agent: own, input: 'hi', session: 's', runId: 'r' })
     await until(run, 'text-delta')
     await runtime.close()
@@ -230,8 +231,8 @@ describe('what was committed stays, and what was not is not doubled', () => {
   })
 })
 
-describe('a checkpoint is a place in the log', () => {
-  test('a checkpoint says where it is by being there (Helix 8)', async () => {
+describe('a checkpoint is a position in the log', () => {
+  test('its position is its entry (Helix 8)', async () => {
     const { counter } = counting()
     const runtime = testRuntime({ agents: [counter] })
     await (await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r' })).result()
@@ -248,7 +249,7 @@ describe('a checkpoint is a place in the log', () => {
     }
   })
 
-  test('from a checkpoint the session is really taken back, for readers and for the model (Helix 9)', async () => {
+  test('a rewind to it applies to readers and to the model (Helix 9)', async () => {
     const { counter, prompts } = counting()
     const runtime = testRuntime({ agents: [counter] })
     await (await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r1' })).result()
@@ -262,7 +263,7 @@ describe('a checkpoint is a place in the log', () => {
     expect(prompts[3]).not.toContain('done')
   })
 
-  test('a checkpoint of another run or session is not accepted (Helix 9)', async () => {
+  test('one of another run or session is rejected (Helix 9)', async () => {
     const { counter } = counting()
     const runtime = testRuntime({ agents: [counter] })
     for (const [session, runId] of [
@@ -281,7 +282,7 @@ describe('a checkpoint is a place in the log', () => {
     expect([await logOf(runtime, 's'), await logOf(runtime, 'other')]).toEqual(before)
   })
 
-  test('a branch begins where it was told to (Helix 9)', async () => {
+  test('a fork starts at the given position (Helix 9)', async () => {
     const { counter } = counting()
     const runtime = testRuntime({ agents: [counter] })
     await (await runtime.start({ agent: counter, input: 'go', session: 's', runId: 'r' })).result()
@@ -296,8 +297,8 @@ describe('a checkpoint is a place in the log', () => {
   })
 })
 
-describe('the conversation is what is shown', () => {
-  test('the model is sent the whole history, the newest included (Helix 10)', async () => {
+describe('the conversation equals the visible messages', () => {
+  test('the model gets the whole history, including the newest message (Helix 10)', async () => {
     let last = ''
     const own = agent({
       name: 'listener',
@@ -312,7 +313,7 @@ describe('the conversation is what is shown', () => {
     for (let i = 0; i < 29; i++) expect(last).toContain(`answer ${i}"`)
   })
 
-  test('counts are those of what is shown after a cut, on a store with snapshots too (Helix 11)', async () => {
+  test('counts exclude removed messages, also with snapshots (Helix 11)', async () => {
     const [store] = await sqliteStores(1)
     for (const runtime of [testRuntime({ agents: [echo] }), testRuntime({ ...(store && { store }), agents: [echo] })]) {
       for (const runId of ['r1', 'r2', 'r3']) {
@@ -321,7 +322,7 @@ describe('the conversation is what is shown', () => {
       await (await runtime.retry('s', 'r2')).result()
       const { view } = await runtime.view('s')
       expect(view.messages).toHaveLength(4)
-      // From a snapshot, or from nothing: the same.
+      // The same from a snapshot and from the start.
       const whole = foldLog(await logOf(runtime, 's')).view()
       expect(view.messages).toEqual(whole.messages)
       const cold = new StreamManager({ store: runtime.manager.store })

@@ -9,7 +9,7 @@ import { agent } from './define/agent.ts'
 import { type ToolContext, tool } from './define/tool.ts'
 import { scriptedModel } from './model/scripted-model.ts'
 
-/** An agent that calls a tool once and answers; it tells how often the model was called, and with what at last. */
+/** An agent that calls a tool once and answers. It records the model calls. */
 function calling(execute: (input: object, context: ToolContext) => unknown, more: object = {}) {
   const seen = { calls: 0, prompt: '' }
   const model = scriptedModel(({ options }) => {
@@ -22,8 +22,8 @@ function calling(execute: (input: object, context: ToolContext) => unknown, more
   return { seen, own: agent({ name: 'caller', model, tools: [use], ...more }) }
 }
 
-describe('what is too large', () => {
-  test('is a typed outcome of its call, takes no sequence, and no model call is paid again (Helix 6)', async () => {
+describe('an output that is too large', () => {
+  test('is a typed outcome of its call, takes no sequence, and repeats no model call (Helix 6)', async () => {
     const { seen, own } = calling(() => 'x'.repeat(5000))
     const runtime = testRuntime({ agents: [own], log: { blobBytes: 100, maxBlobBytes: 1000 } })
     const { status, message } = await (await runtime.start({ agent: own, input: 'go', session: 's' })).result()
@@ -37,7 +37,7 @@ describe('what is too large', () => {
     expect(log.map(({ sequence }) => sequence)).toEqual(log.map((_, index) => index + 1))
   })
 
-  test('of a state is told to the model, not lost in silence (Helix 18)', async () => {
+  test('in the state is reported to the model (Helix 18)', async () => {
     const { seen, own } = calling(
       (_, { updateState }) => {
         updateState(() => ({ large: 'x'.repeat(2_000_000) }))
@@ -58,7 +58,7 @@ describe('what is too large', () => {
 })
 
 describe('a call and its outcome', () => {
-  test('nothing is executed before the commit that holds its call (Helix 12)', async () => {
+  test('executes nothing before the commit of its call (Helix 12)', async () => {
     const { promise: committed, resolve } = Promise.withResolvers<string[]>()
     const { own } = calling(async (_, { sessionId }) => {
       resolve(typesOf(await logOf(runtime, sessionId)))
@@ -71,7 +71,7 @@ describe('a call and its outcome', () => {
     expect(types.indexOf('tool-input-available')).toBeLessThan(types.length - 1)
   })
 
-  test('a failed run leaves no call without an outcome: the next turn is sent both (Helix 15)', async () => {
+  test('a failed run leaves no call without an outcome: the next turn gets both (Helix 15)', async () => {
     const prompts: string[] = []
     const running = gate()
     const use = tool({
@@ -92,7 +92,7 @@ describe('a call and its outcome', () => {
       tools: [use],
       budget: { time: 2_000_000 },
     })
-    // Its time is over when the test says so.
+    // The test ends its time.
     const alarms: (() => void)[] = []
     const timers: Timers = {
       now: systemTimers.now,
@@ -118,8 +118,8 @@ describe('a call and its outcome', () => {
   })
 })
 
-describe('what goes wrong', () => {
-  test('an answer that is cut off is no answer (Helix 4)', async () => {
+describe('errors', () => {
+  test('rejects an answer that is cut off (Helix 4)', async () => {
     let calls = 0
     const whole = scriptedModel([{ text: 'The answer is 42.' }])
     const model: LanguageModelV4 = {
@@ -144,7 +144,7 @@ describe('what goes wrong', () => {
     expect(discard?.chunk).toMatchObject({ reason: 'provider_stream_cut', attempt: 1 })
   })
 
-  test('the text of an error never reaches anybody but the logger (Helix 20)', async () => {
+  test('sends the text of an unexpected error only to the logger (Helix 20)', async () => {
     const secret = 'sk-very-secret'
     const modelCalls: unknown[] = []
     const logger = { ...quiet, error: (_: string, { cause }: { cause?: unknown }) => modelCalls.push(cause) }

@@ -1,5 +1,6 @@
-// The holes that were found in the design of the Kortyx pages, each by its place: in approvals and their tools (3.7, 10.3), in going on after a question (10.2), and in the context of the server (10.1).
-// What concerns workflows, the reducer, servers and browsers is theirs to test.
+// The gaps that were found in the design of the Kortyx pages, by section: approvals and tools (3.7, 10.3), resuming
+// after an interrupt (10.2), and the context of the server (10.1). Workflows, the reducer, servers and browsers are
+// tested elsewhere.
 
 import { describe, expect, test } from 'vitest'
 import { z } from 'zod'
@@ -24,7 +25,7 @@ import { scriptedModel } from './model/scripted-model.ts'
 import type { Logger } from './telemetry/logger.ts'
 
 describe('approvals', () => {
-  /** An agent whose model never says the same twice, and calls a tool that needs nobody before one that does. */
+  /** An agent whose model never repeats itself, and calls a tool without approval before one with approval. */
   function fickle() {
     let calls = 0
     const look = counted('look')
@@ -42,18 +43,18 @@ describe('approvals', () => {
     return { own, look, pay, calls: () => calls }
   }
 
-  test('an answer does not make the model plan again, nor earlier tools run again (Kortyx 10.3)', async () => {
+  test('an answer makes neither the model plan again nor earlier tools run again (Kortyx 10.3)', async () => {
     const { own, look, pay, calls } = fickle()
     const { runtime, run } = await startRun(own)
     await run.result()
     expect([calls(), look.ran, pay.ran]).toEqual([2, [100], []])
     await approve(runtime, 'pay-200')
-    // One more call of the model, with what came of the tool: what was approved ran as it was.
+    // One more model call with the tool's outcome: the approved call ran unchanged.
     expect(await run.result()).toMatchObject({ status: 'completed', text: 'Done at call 3.' })
     expect([look.ran, pay.ran]).toEqual([[100], [200]])
   })
 
-  test('also in another process, which has the log and nothing else (Kortyx 10.3)', async () => {
+  test('also in another process, which has only the log (Kortyx 10.3)', async () => {
     const [mine, yours] = await sqliteStores(2)
     const first = fickle()
     const { runtime, run } = await startRun(first.own, { ...(mine && { store: mine }) })
@@ -66,7 +67,7 @@ describe('approvals', () => {
     expect([first.look.ran, first.pay.ran, second.look.ran, second.pay.ran]).toEqual([[100], [], [], [200]])
   })
 
-  test('an approval is of one call with its arguments, and not of whatever comes in its place (Kortyx 10.3)', async () => {
+  test('an approval applies to one call with its arguments (Kortyx 10.3)', async () => {
     const pay = counted('pay', true)
     const own = scripted(
       'own',
@@ -79,21 +80,21 @@ describe('approvals', () => {
     )
     const { runtime, run } = await startRun(own.agent)
     await run.result()
-    // The second in the list, while the first waits: it is not the first that runs.
+    // The second in the list is approved while the first waits: the first does not run.
     await approve(runtime, 'c2', true, { input: { n: 1000 } })
     expect((await run.result()).pendings).toMatchObject([{ id: 'r::c1' }])
     expect(pay.ran).toEqual([1000])
     expect(await codeOf(approve(runtime, 'c1', true, { input: { n: 1000 } }))).toBe('answer_invalid')
     await approve(runtime, 'c1', false)
     expect((await run.result()).pendings).toMatchObject([{ id: 'r::c3', part: { input: { n: 5 } } }])
-    // No approval that was given before is one for this.
+    // No earlier approval applies to this call.
     expect(pay.ran).toEqual([1000])
     await approve(runtime, 'c3')
     expect(await run.result()).toMatchObject({ status: 'completed' })
     expect(pay.ran).toEqual([1000, 5])
   })
 
-  test('who is to approve is shown the arguments: in the stream, the view and the result (Kortyx 3.7)', async () => {
+  test('the arguments are shown for approval: in the stream, the view and the result (Kortyx 3.7)', async () => {
     const pay = counted('pay', true)
     const { runtime, run } = await startRun(caller([pay.tool], [call('pay', 'c1', { n: 42 })]).agent)
     const shown: unknown[] = []
@@ -105,7 +106,7 @@ describe('approvals', () => {
     }
   })
 
-  test('input is checked before anybody is asked, and what nobody knows ends no run (Kortyx 3.7)', async () => {
+  test('input is validated before approval, and an unknown tool ends no run (Kortyx 3.7)', async () => {
     const pay = counted('pay', true)
     const { agent: own, modelCalls } = caller(
       [pay.tool],
@@ -121,7 +122,7 @@ describe('approvals', () => {
     expect(results['c2']).toMatchObject({ type: 'error-text', value: expect.stringContaining('there is no tool') })
   })
 
-  test('a tool that waits and an output of the agent go together, and the JSON is no text (Kortyx 3.7)', async () => {
+  test('a waiting tool and an output work together, and the JSON is not text (Kortyx 3.7)', async () => {
     const pay = counted('pay', true)
     const own = scripted('own', [{ calls: [call('pay', 'c1', { n: 1 })] }, { text: '{"paid":1}' }], {
       tools: [pay.tool],
@@ -134,8 +135,8 @@ describe('approvals', () => {
   })
 })
 
-describe('going on', () => {
-  /** A session in which a run waits for a choice. */
+describe('resuming after an interrupt', () => {
+  /** A session with a run that waits for a choice. */
   async function asked(options: object = {}, meta: object = {}): Promise<Runtime> {
     const runtime = testRuntime({ engine: false, ...options })
     await runtime.start({ agent: echo, input: 'go', session: 's', runId: 'r', principal: 'ada' })
@@ -149,7 +150,7 @@ describe('going on', () => {
     return runtime
   }
 
-  test('an answer is bound to the session and to whose it is (Kortyx 10.2)', async () => {
+  test('a response is bound to the session and its owner (Kortyx 10.2)', async () => {
     const runtime = await asked()
     await runtime.start({ agent: echo, input: 'x', session: 'mine', runId: 'r', principal: 'eve' })
     const answer = { kind: 'interrupt', id: 'i1', response: 'yes' } as const
@@ -159,7 +160,7 @@ describe('going on', () => {
     await runtime.answer('s', answer, { principal: 'ada' })
   })
 
-  test('an answer is one of those that were offered (Kortyx 10.2)', async () => {
+  test('a response must be one of the offered options (Kortyx 10.2)', async () => {
     const runtime = await asked()
     const before = await logOf(runtime, 's')
     for (const response of ['not-an-option', 'YES', '', ['yes'], null, { id: 'yes' }]) {
@@ -168,13 +169,13 @@ describe('going on', () => {
     expect(await logOf(runtime, 's')).toEqual(before)
   })
 
-  test('of several that were chosen all arrive (Kortyx 6)', async () => {
+  test('several chosen options all arrive (Kortyx 6)', async () => {
     const runtime = await asked({}, { multiple: true })
     await runtime.answer('s', { kind: 'interrupt', id: 'i1', response: ['no', 'yes'] })
     expect((await runtime.view('s')).view.interrupts).toMatchObject([{ response: ['no', 'yes'] }])
   })
 
-  test('two answers at once are one: in two processes, on one store (Kortyx 10.2)', async () => {
+  test('accepts one of two concurrent responses in two processes (Kortyx 10.2)', async () => {
     const stores = await sqliteStores(3)
     const ran: number[] = []
     const pay = tool({
@@ -205,7 +206,7 @@ describe('going on', () => {
     expect(chunksOf(log, 'run-finished')).toHaveLength(1)
   })
 
-  test('an answer to nothing is an error, and never a new turn (Kortyx 10.2)', async () => {
+  test('rejects a response without an interrupt and starts no run (Kortyx 10.2)', async () => {
     const pay = counted('pay', true)
     const { runtime, run } = await startRun(caller([pay.tool], [call('pay', 'c1', { n: 1 })]).agent)
     await run.result()
@@ -226,7 +227,7 @@ describe('going on', () => {
     expect(await textsOf(runtime, 's')).toEqual(['Go.', 'Done.'])
   })
 
-  test('nothing that would let somebody answer is said to the logger (Kortyx 10.2)', async () => {
+  test('logs nothing that would allow to answer (Kortyx 10.2)', async () => {
     const said: string[] = []
     const take = (message: string, fields: object) => void said.push(message, JSON.stringify(fields))
     const logger: Logger = { warn: take, error: take }
@@ -247,7 +248,7 @@ describe('going on', () => {
 describe('the context of the server', () => {
   const SECRET = 'tenant-7f3a'
 
-  test('leaves it in no entry, view, result, pause, refusal or fork (Kortyx 10.1)', async () => {
+  test('is in no entry, view, result, pause, error or fork (Kortyx 10.1)', async () => {
     const seen: unknown[] = []
     const locate = tool({ name: 'locate', inputSchema: z.object({}), client: true })
     const pay = tool({
@@ -283,15 +284,15 @@ describe('the context of the server', () => {
     for await (const entry of run.stream()) read.push(entry)
     read.push(result, await runtime.view('s'), own.prompts, child.prompts)
     expect(result.status).toBe('completed')
-    // Code of the server's had it, in the rule and in the tool, of the parent and of the child.
+    // Server code had it, in the rule and the tool, of the parent and the child.
     expect(seen).toEqual(Array(4).fill({ key: SECRET }))
     expect(JSON.stringify(read)).not.toContain(SECRET)
-    // It is in the log, as what no reader is given.
+    // It is in the log as an internal entry.
     const kept = (await validLog(runtime)).filter(({ internal }) => internal)
     expect(JSON.stringify(kept)).toContain(SECRET)
   })
 
-  test('what somebody sends with an answer is never context (Kortyx 10.1)', async () => {
+  test('is never taken from an answer (Kortyx 10.1)', async () => {
     const seen: unknown[] = []
     const pay = tool({
       name: 'pay',
@@ -314,7 +315,7 @@ describe('the context of the server', () => {
     expect(JSON.stringify(await logOf(runtime, 's'))).not.toContain('admin')
   })
 
-  test('words of errors reach nobody: of rules, tools, children and what resolves the context (Kortyx 10.1)', async () => {
+  test('does not leak through errors of rules, tools, sub-agents and resolveContext (Kortyx 10.1)', async () => {
     const fails = () => {
       throw new Error(`refused for ${SECRET}`)
     }

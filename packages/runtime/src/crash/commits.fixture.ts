@@ -1,26 +1,27 @@
-// What a log says of its calls: where each was asked for, where its outcome lies, where its run ended. And what no log may say, whoever died.
+// Reads the calls of a log: where each was requested, where its outcome is, where its run ended. Also reports
+// violations that no crash may cause.
 
 import { type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
 import { keyOf } from '../session/key.ts'
 import { SESSION } from './pond-program.fixture.ts'
 
 export interface Commits {
-  /** Where the outcome of a call lies, by the call's key: tools' and models'. */
+  /** Sequence of the outcome of a call, by its key, for tools and models. */
   readonly outcomes: ReadonlyMap<string, number>
-  /** The calls of tools that were asked for: where that was committed, and the run. */
+  /** Requested tool calls: the sequence of the commit, and the run. */
   readonly asked: ReadonlyMap<string, { readonly at: number; readonly runId: string }>
-  /** The calls that the server's tools and the models have made, as far as they have an outcome: not those of clients and sub-agents, and none that was denied. */
+  /** Calls of server tools and models that have an outcome, without client tools, sub-agents and denied calls. */
   readonly made: ReadonlySet<string>
-  /** Where a run ended. */
+  /** Sequence of a run's end. */
   readonly ends: ReadonlyMap<string, number>
-  /** What the log should not say. */
+  /** Violations in the log. */
   readonly problems: readonly string[]
 }
 
-/** A lane as far as the log was read. */
+/** The state of a lane while reading. */
 interface LaneState {
   words: number
-  /** Whether it says only what is asked for on it, or who works on it. */
+  /** Whether it has only requests, or also work. */
   begins: boolean
   readonly asked: string[]
 }
@@ -30,7 +31,7 @@ export function commitsOf(entries: readonly Entry[]): Commits {
   const outcomes = new Map<string, number>()
   const asked = new Map<string, { at: number; runId: string }>()
   const made = new Set<string>()
-  /** The lane on which each sub-agent works, and the calls that they work for. */
+  /** The lane of each sub-agent, and the calls of sub-agents. */
   const agents = new Map<string, string>()
   const delegated = new Set<string>()
   const starts = new Map<string, number>()
@@ -95,14 +96,14 @@ export function commitsOf(entries: readonly Entry[]): Commits {
         lanes.delete(nameOf(origin))
         break
       case 'checkpoint-created': {
-        // What a lane says before it begins is no outcome, and its place is named again by that.
+        // A commit before the lane starts is not an outcome, and its checkpoint id is used again.
         const place = `${agentId} ${chunk.checkpointId}`
         if (checkpoints.has(place)) say(`${chunk.checkpointId} was committed before`)
         if (!lane.begins) checkpoints.add(place)
         for (const id of lane.asked) asked.set(id, { at: sequence, runId })
         const { stepCount = 0 } = chunk
         const key = keyOf(SESSION, runId, agentId, stepCount)
-        // The first commit of a step is its model call's; what comes after that closes it.
+        // The first commit of a step is that of its model call. A later one closes it.
         const own = agentId === runId ? 'main' : agents.get(agentId)
         if (origin.lane === own && stepCount !== 0 && !outcomes.has(key)) settle(key, sequence, true)
         lanes.delete(nameOf(origin))

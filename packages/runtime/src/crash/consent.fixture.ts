@@ -1,4 +1,4 @@
-// That nothing ran which nobody had allowed, that what was answered counted once, and that nobody waited who could go on.
+// Checks that nothing ran without approval, that each answer counted once, and that no run waited that could continue.
 
 import { type Entry, Fold, isGuest, type Json, type ToolPart, type View } from '@millrace/protocol'
 import { keyOf } from '../session/key.ts'
@@ -7,14 +7,14 @@ import type { Line } from './ledger.fixture.ts'
 import { APPROVALS, PEOPLE_RUN } from './mill-program.fixture.ts'
 import { SESSION } from './pond-program.fixture.ts'
 
-/** What the log says of the approval of one call. */
+/** The approval of one call in the log. */
 interface Asked {
   readonly at: number
   readonly input: Json
   response?: { readonly at: number; readonly approved: boolean }
 }
 
-/** That a call that needs approval ran only after it was given, with the input that was shown, and never where it was denied. */
+/** Checks that a call that needs approval ran only after it, with the shown input, and never after a denial. */
 export function consentProblems({
   entries,
   lines,
@@ -42,7 +42,7 @@ export function consentProblems({
   return problems
 }
 
-/** Who was asked, and what was answered, each once. */
+/** The requests and their answers, each once. */
 function askedOf(entries: readonly Entry[], problems: string[]): ReadonlyMap<string, Asked> {
   const asked = new Map<string, Asked>()
   for (const { sequence, chunk, origin } of entries) {
@@ -74,7 +74,7 @@ const ANSWERS: ReadonlySet<string> = new Set([
   'interrupt-response',
 ])
 
-/** That the log has each answer that was taken, where its giver was told that it is, and nothing that was refused. */
+/** Checks that the log has each accepted answer at its reported sequence, and no rejected one. */
 export function answerProblems(entries: readonly Entry[], given: readonly Given[], isStopped: boolean): string[] {
   const problems: string[] = []
   const told = new Set(given.flatMap(({ sequence }) => sequence ?? []))
@@ -92,7 +92,7 @@ export function answerProblems(entries: readonly Entry[], given: readonly Given[
   return problems
 }
 
-/** That whoever pauses says all that is waited for, and that nothing can go on. */
+/** Checks that each pause lists all pendings and that nothing could continue. */
 export function pauseProblems(entries: readonly Entry[]): string[] {
   const problems: string[] = []
   const fold = new Fold()
@@ -103,7 +103,7 @@ export function pauseProblems(entries: readonly Entry[]): string[] {
     from = index
     const view = fold.view()
     const isAsked = (call?: string) => chunk.awaits.some(one => one.kind === 'approval' && one.toolCallId === call)
-    // A client's call that needs approval waits for that first, and then for its result.
+    // A client call that needs approval waits for the approval first, then for its result.
     const first = chunk.awaits.filter(
       one => one.kind === 'approval' || (one.kind === 'client-tool' && !isAsked(one.id)),
     )
@@ -117,7 +117,7 @@ export function pauseProblems(entries: readonly Entry[]): string[] {
   return problems
 }
 
-/** Who could go on: open calls that nobody has to answer, and agents without an open call. */
+/** What could continue: open calls without a pending, and agents without an open call. */
 function ableOf({ messages, runs, agents, pendings, drafts }: View): string[] {
   const open = runs.at(-1)?.runId
   const able: string[] = drafts.map(draft => `a draft ${JSON.stringify(draft)}`)

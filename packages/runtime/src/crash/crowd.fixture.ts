@@ -1,5 +1,5 @@
-// Those who answer: people and clients who look on, and say what `APPROVALS` and `RESULTS` say, from whichever process is at hand. And the mistakes that they make
-// on the way: of the wrong kind, to another input, in another session, in another's name, twice, too late, with a claim that has lapsed.
+// People and clients that answer as `APPROVALS` and `RESULTS` define, from any available process. They also make
+// mistakes: wrong kind, other input, other session, other principal, duplicates, late answers and expired claims.
 
 import { LogError } from '@millrace/log'
 import { type Entry, isGuest, type Json } from '@millrace/protocol'
@@ -11,7 +11,7 @@ import type { ErrorCode } from '../error/error-codes.ts'
 import { APPROVALS, ELSEWHERE, PEOPLE_RUN, PRINCIPAL, RESULTS } from './mill-program.fixture.ts'
 import { SESSION } from './pond-program.fixture.ts'
 
-/** Who speaks for the crowd, until it is gone: then what it was told to say is said again by another. */
+/** A process that submits answers. If it dies, another one submits them again. */
 export interface Voice {
   readonly runtime: Runtime
   readonly gone?: Promise<unknown>
@@ -19,57 +19,57 @@ export interface Voice {
 
 export interface CrowdOptions {
   readonly voice: () => Voice
-  /** Answers as soon as it is asked; one at each pause; or when it is told to, and all at a pause. */
+  /** When to answer: as soon as it is asked; one at each pause; or on request, and all at a pause. */
   readonly when?: 'asked' | 'paused' | 'told'
   /** Whether it makes mistakes. */
   readonly errs?: boolean
-  /** For how long a client takes a call upon itself, which then takes longer. */
+  /** Duration of a client's claim, in ms. The call takes longer. */
   readonly claimMs?: number
   readonly sleep?: (ms: number) => Promise<void>
 }
 
-/** Those who answer what the entries that they are shown ask for. */
+/** Answers the pendings in the entries that it gets. */
 export interface Answering {
   readonly given: readonly Given[]
-  /** What was told that should not have been. */
+  /** Unexpected results. */
   readonly problems: readonly string[]
-  /** Whether it has nothing to say at present. */
+  /** Whether it has nothing to submit. */
   readonly isIdle: boolean
-  /** Waits until it has said all that it has to. */
+  /** Waits until everything is submitted. */
   idle(): Promise<void>
-  /** Answers all that waits. */
+  /** Answers all pendings. */
   answer(): void
-  /** Looks at the next entry of the log. */
+  /** Reads the next entry of the log. */
   take(entry: Entry): void
 }
 
-/** Something that was said, and what came of it. */
+/** A submitted answer and its result. */
 export interface Given {
   readonly what: string
   readonly guest: string
-  /** Where it is in the log, of what was taken as an answer. */
+  /** Sequence of an accepted answer. */
   readonly sequence: number | undefined
-  /** Why it was not taken. */
+  /** Error code of a rejected answer. */
   readonly code: ErrorCode | undefined
 }
 
-/** In whose name everything is said that must never count. */
+/** The guest of all answers that must never count. */
 export const ROGUE = 'rogue'
-/** Who approves, and the tabs that run what clients run. */
+/** The guest that approves, and the tabs that execute client tools. */
 const PERSON = 'ada'
 const [TAB, OTHER_TAB] = ['tab-1', 'tab-2']
 const CLAIM_MS = 20
 const RETRY_MS = 20
 
-/** What says nothing about an answer: it is given again. */
+/** Error codes after which an answer is submitted again. */
 const PASSING: ReadonlySet<string> = new Set(['store_unavailable', 'runtime_closed'])
 
 export class Crowd implements Answering {
   readonly given: Given[] = []
-  /** What was told that should not have been. */
+  /** Unexpected results. */
   readonly problems: string[] = []
   readonly #options: Required<CrowdOptions>
-  /** What waits and was not answered yet, in the order in which it was asked for. */
+  /** Unanswered pendings in the order of their requests. */
   readonly #open = new Map<string, () => Promise<void>>()
   readonly #busy = new Set<Promise<void>>()
   #isStopping = false
@@ -79,17 +79,17 @@ export class Crowd implements Answering {
     this.#options = { when: 'asked', errs: true, claimMs: CLAIM_MS, sleep, ...options }
   }
 
-  /** Whether it has nothing to say at present. */
+  /** Whether it has nothing to submit. */
   get isIdle(): boolean {
     return this.#busy.size === 0
   }
 
-  /** Waits until it has said all that it has to. */
+  /** Waits until everything is submitted. */
   async idle(): Promise<void> {
     while (this.#busy.size > 0) await Promise.all(this.#busy)
   }
 
-  /** Answers all that waits, or the first of it. */
+  /** Answers all pendings, or the first one. */
   answer(count: number = Number.POSITIVE_INFINITY): void {
     for (const [key, give] of [...this.#open].slice(0, count)) {
       this.#open.delete(key)
@@ -97,7 +97,7 @@ export class Crowd implements Answering {
     }
   }
 
-  /** Looks at the next entry of the log. */
+  /** Reads the next entry of the log. */
   take({ chunk, timestamp, origin }: Entry): void {
     switch (chunk.type) {
       case 'tool-approval-request': {
@@ -138,7 +138,7 @@ export class Crowd implements Answering {
     this.#busy.add(done)
   }
 
-  /** A person decides, as is known of them. */
+  /** Answers an approval as defined. */
   async #approve(toolCallId: string): Promise<void> {
     const { approved, input } = APPROVALS[toolCallId] as (typeof APPROVALS)[string]
     const id = approvalIdOf(PEOPLE_RUN, toolCallId)
@@ -158,7 +158,7 @@ export class Crowd implements Answering {
     await this.#settle(right, { ...right, approved: !approved })
   }
 
-  /** A client runs a call, or two of them do, one after the other. */
+  /** Executes a client call in one tab, or in two tabs one after the other. */
   async #run(toolCallId: string): Promise<void> {
     const { output } = RESULTS[toolCallId] as (typeof RESULTS)[string]
     const right: Answer = { kind: 'tool-result', id: toolCallId, output }
@@ -168,10 +168,10 @@ export class Crowd implements Answering {
       await this.#refused('answer_unknown', { ...right, id: `${toolCallId}.` })
       await this.#refused('answer_unknown', right, ELSEWHERE)
       await this.#refused('answer_forbidden', right, SESSION, 'somebody else')
-      // A claim may be over before it is in the log.
+      // A claim may expire before it is in the log.
       const taken = [undefined, 'answer_late'] as const
       await this.#claim(taken, toolCallId, TAB)
-      // Who has it not waits, and takes it when its time is over; what the first gives counts all the same.
+      // The other tab waits and claims the call after the claim expires. The first tab's result still counts.
       await this.#claim(['answer_claimed', ...taken], toolCallId, OTHER_TAB)
       await this.#options.sleep(this.#options.claimMs)
       await this.#claim(taken, toolCallId, OTHER_TAB)
@@ -180,7 +180,7 @@ export class Crowd implements Answering {
     if (this.#options.errs) await this.#claim('answer_already_settled', toolCallId, ROGUE)
   }
 
-  /** Somebody wants to approve, though the time for that is over. */
+  /** Submits a late approval. */
   async #comeLate(toolCallId: string, deadline: number, asked: number): Promise<void> {
     await this.#options.sleep(Math.max(0, deadline - asked))
     for (;;) {
@@ -192,7 +192,7 @@ export class Crowd implements Answering {
     await this.#refused(['answer_late', 'answer_already_settled'], { kind: 'approval', id, approved: true })
   }
 
-  /** Says it, twice at once and then again: that is one answer. Whoever says something else comes second. */
+  /** Submits an answer twice at once and then again: that is one answer. A different answer is rejected. */
   async #settle(right: Answer, other: Answer): Promise<void> {
     const give = () => this.#give(PERSON, undefined, right)
     const said = await Promise.all(this.#options.errs ? [give(), give()] : [give()])
@@ -249,7 +249,7 @@ export class Crowd implements Answering {
     })
     this.given.push({ what, guest, ...told })
     const wanted: readonly (ErrorCode | undefined)[] = Array.isArray(expected) ? expected : [expected]
-    // Of what a stop has ended nobody can tell what it waits for.
+    // After a stop it is unknown what a run waits for.
     const isEnded = this.#isStopping && told.code?.startsWith('answer_')
     if (!wanted.includes(told.code) && !isEnded) {
       this.problems.push(`${what} by ${guest}: ${told.code ?? 'taken'}, expected ${wanted.join(' or ')}`)
@@ -257,7 +257,7 @@ export class Crowd implements Answering {
     return told.sequence
   }
 
-  /** Does it by whoever is at hand, again and again until somebody knows what became of it. */
+  /** Runs an action in any available process, and repeats it until the result is known. */
   async #with<T>(act: (runtime: Runtime) => Promise<T>): Promise<T> {
     for (;;) {
       const { runtime, gone } = this.#options.voice()

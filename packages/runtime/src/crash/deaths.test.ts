@@ -4,7 +4,7 @@ import { atEach, FAST, type Fault, type Plan, UNDISTURBED } from './fault-plan.f
 import { pass, undisturbed } from './play-plans.fixture.ts'
 import { verdict } from './run-verdict.fixture.ts'
 
-/** Of what is sampled, one point in so many is played; `npm run chaos` plays every one. */
+/** One in this many points is played. `npm run chaos` plays every one. */
 const SLOW_STEP = 14
 const FAULT_STEP = 8
 
@@ -48,7 +48,7 @@ const KINDS: readonly (readonly [title: string, faults: readonly Fault[]])[] = [
 ]
 
 describe('at sampled points of a run with a fast model', () => {
-  // Each kind begins at another point, so that together they reach all.
+  // Each kind starts at another point, so that together they cover all.
   test.each(KINDS.map(([title, faults], index) => [title, faults, index] as const))('%s', (_, faults, offset) =>
     playAtPoints(FAST, faults, FAULT_STEP, offset),
   )

@@ -1,60 +1,63 @@
-// What goes wrong in a schedule, and when. A point is whatever the world outside can see of a driver: a call of the store that it makes, a call of a model or tool that
-// begins or ends. Between two points nothing happens that anybody could tell, so a death at each point is a death at each instant.
+// Faults of a schedule. A point is an event of a driver that is visible outside: a store call, or the start or end of a
+// model or tool call. Nothing visible happens between two points, so a crash at each point covers every moment.
 
 import { Random } from '../../../../scripts/faults/random.ts'
 
-/** What may happen at a point. */
+/** A fault at a point. */
 export type Fault =
-  /** The process dies, and the store never hears of the call; or has done it; or hears of it when somebody else may have the log. */
+  /**
+   * The process dies: the store never gets the call, or has executed it, or executes it when another process may have
+   * the log.
+   */
   | 'death-before'
   | 'death-after'
   | 'death-late'
-  /** The process lives, and is told that the store cannot be reached: the call was lost on the way, or its answer was, or it is still under way. */
+  /** The process gets an unavailable error: the call is lost, or its reply is, or it is still in flight. */
   | 'request-lost'
   | 'reply-lost'
   | 'delivered-late'
-  /** The process stands still for longer than its lease, with the call before it or behind it; and another starts. */
+  /** The process freezes for longer than its lease, before or after the call, and another one starts. */
   | 'freeze-before'
   | 'freeze-after'
-  /** The process cannot reach the store for a while. */
+  /** The store is unavailable to the process for a while. */
   | 'cut-off'
   /** Another driver starts. */
   | 'rival'
-  /** The process is told to hand over, and another starts. */
+  /** The process hands over, and another one starts. */
   | 'leave'
-  /** Somebody asks the open run to stop. */
+  /** The open run is stopped. */
   | 'stop'
-  /** All is answered that waits. */
+  /** All pendings are answered. */
   | 'answer'
 
 /** How people and clients answer. */
 export interface CrowdPlan {
-  /** As soon as they are asked; one at each pause; or when a fault says so or a process dies, and else at a pause. */
+  /** As soon as they are asked; one at each pause; or on a fault or a death, and otherwise at a pause. */
   readonly when: 'asked' | 'paused' | 'told'
-  /** Whether they make mistakes on the way. */
+  /** Whether they make mistakes. */
   readonly errs: boolean
-  /** By a process to which nothing happens, or by one that dies and stands still as others do. */
+  /** By a process without faults, or by one with faults. */
   readonly via: 'desk' | 'front'
 }
 
 export interface Plan {
   readonly seed: number
-  /** What happens at which point, counted from 1. */
+  /** Faults by point, starting at 1. */
   readonly faults: readonly (readonly [point: number, fault: Fault])[]
-  /** The time from token to token. */
+  /** Time between tokens, in ms. */
   readonly paceMs: number
-  /** Whether what is ready at the same time happens in any order, or in the order in which it was asked for. */
+  /** Whether events that are ready at the same time happen in random order. */
   readonly isShuffled: boolean
-  /** Those who answer, in the program that has them. */
+  /** How people and clients answer, in a program with pendings. */
   readonly crowd?: CrowdPlan
 }
 
-/** The program as it is meant to be, with a model that says a word an append. */
+/** No faults, with a model that writes one word per append. */
 export const UNDISTURBED: Plan = { seed: 0, faults: [], paceMs: 20, isShuffled: false }
-/** And with one that says all in one breath. */
+/** No faults, with a model that writes everything at once. */
 export const FAST: Plan = { ...UNDISTURBED, paceMs: 0 }
 
-/** A plan for each point of a run, with these faults from there on. */
+/** One plan per point, with these faults from that point on. */
 export const atEach = (points: number, plan: Plan, ...faults: readonly Fault[]): Plan[] =>
   Array.from({ length: points }, (_, index) => ({
     ...plan,
@@ -68,14 +71,14 @@ const FAULTS: readonly Fault[] = [
   ...(['freeze-before', 'freeze-after', 'rival', 'leave'] as const),
 ]
 const DEATHS = ['death-before', 'death-after', 'death-late'] as const
-/** One schedule in so many has a stop. */
+/** One in this many schedules has a stop. */
 const STOPS = 5
 const PACES = [0, 0, 4, 20]
 
-/** How many points a schedule may have something happen at: about as many as there are, of a slow model and of a fast one. */
+/** Approximate number of points of a run, with a slow and a fast model. */
 const POINTS = { slow: 320, fast: 160 }
 
-/** A plan by chance. */
+/** A random plan. */
 export function planOf(seed: number): Plan {
   const random = new Random(seed)
   const paceMs = random.pick(PACES)
@@ -85,7 +88,7 @@ export function planOf(seed: number): Plan {
   return { seed, faults: faults.sort(([one], [other]) => one - other), paceMs, isShuffled: true }
 }
 
-/** Two deaths, of a process and of who takes its place. */
+/** Two crashes: of a process and of its successor. */
 export function deathsOf(seed: number): Plan {
   const random = new Random(seed)
   const death = (from: number) => [random.between(from, POINTS.slow), random.pick(DEATHS)] as const
@@ -93,13 +96,13 @@ export function deathsOf(seed: number): Plan {
   return { ...UNDISTURBED, seed, faults: [first, death(first[0] + 1)] }
 }
 
-/** People who answer at once, and make no mistakes. */
+/** Answers immediately and without mistakes. */
 export const PROMPT: CrowdPlan = { when: 'asked', errs: false, via: 'desk' }
 
-/** How many points a schedule with people may have something happen at. */
+/** Approximate number of points of a run with pendings. */
 const PEOPLE_POINTS = { slow: 300, fast: 180 }
 
-/** A plan by chance, with people in it. */
+/** A random plan for a program with pendings. */
 export function peoplePlanOf(seed: number): Plan {
   const random = new Random(-seed)
   const { faults: _, ...plan } = planOf(seed)
@@ -108,7 +111,7 @@ export function peoplePlanOf(seed: number): Plan {
     errs: random.below(2) === 0,
     via: random.pick(['desk', 'front'] as const),
   }
-  // A front has points of its own, and most of them where it makes mistakes.
+  // The answering process has points of its own, and more with mistakes.
   const times = crowd.via === 'desk' ? 1 : crowd.errs ? 3 : 1.3
   const most = Math.ceil((plan.paceMs === 20 ? PEOPLE_POINTS.slow : PEOPLE_POINTS.fast) * times)
   const faults = Array.from({ length: random.between(1, 4) }, () => faultOf(random, most))
@@ -122,7 +125,7 @@ const faultOf = (random: Random, most: number): readonly [number, Fault] => [
   random.pick(FAULTS),
 ]
 
-/** A plan by chance for a program that has so many points. */
+/** A random plan for a program with this many points. */
 export function flowPlanOf(seed: number, points: number): Plan {
   const { crowd, ...plan } = peoplePlanOf(seed)
   const random = new Random(seed)

@@ -1,40 +1,40 @@
-// What is kept outside of the log, of every call that was really made and of every append that its writer knows to be in the log: lines in one order, in this
-// process or at the end of a file that others write to as well.
+// Records outside of the log every executed call and every acknowledged append, in one order: in memory, or in a file
+// that several processes append to.
 
 import type { LogStore } from '@millrace/log'
 import type { Chunk } from '@millrace/protocol'
 
-/** A model call or the execution of a tool, at its start and at its end. */
+/** The start or the end of a model call or a tool execution. */
 export interface CallLine {
   readonly kind: 'model' | 'tool'
   readonly phase: 'start' | 'end'
-  /** The key that the call carries. */
+  /** The idempotency key of the call. */
   readonly key: string
-  /** Which try of a model call, counted by the process that makes it; 1 for a tool. */
+  /** Number of the attempt of a model call in this process; 1 for a tool. */
   readonly attempt: number
-  /** All that the call was given, as text. */
+  /** The arguments of the call as text. */
   readonly input: string
 }
 
-/** A process has taken the log, or knows that an append of its own is in it. */
+/** A process has claimed the log, or got the acknowledgement of an append. */
 type HoldLine =
   | { readonly kind: 'claimed'; readonly epoch: string }
   | { readonly kind: 'acked'; readonly first: number; readonly last: number }
 
-/** Somebody has said whether a call may run. */
+/** A decision on an approval. */
 interface ConsentLine {
   readonly kind: 'consent'
   readonly toolCallId: string
   readonly approved: boolean
 }
 
-/** A line, by the process that wrote it. */
+/** A line with the process that wrote it. */
 export type Line = (CallLine | HoldLine | ConsentLine) & { readonly process: string }
 
-/** Writes a line, at once: what comes after it may be a death. */
+/** Writes a line synchronously, because the process may die next. */
 export type Note = (line: CallLine | HoldLine | ConsentLine) => void
 
-/** A ledger in the memory of this process; each simulated process notes under its own name. */
+/** A ledger in memory. Each simulated process writes under its own name. */
 export class Ledger {
   readonly lines: Line[] = []
 
@@ -43,7 +43,7 @@ export class Ledger {
   }
 }
 
-/** A store whose claims and acknowledged appends of a writer are noted, when the process is told of them. */
+/** A store that records the claims and acknowledged appends of a writer. */
 export function noted(store: LogStore, note: Note): LogStore {
   return new Proxy(store, {
     get(target, name) {
@@ -68,8 +68,8 @@ export function noted(store: LogStore, note: Note): LogStore {
 }
 
 /**
- * A store whose guests' consents are noted: when they are in the log, where all processes are in one and nothing comes between; or else before they can be, so that no
- * call runs on what is noted after it.
+ * A store that records guests' approvals: after the append if all processes are simulated in this one, or else before
+ * it, so that no call runs before its approval is recorded.
  */
 export function witnessed(store: LogStore, note: Note, when: 'before' | 'after'): LogStore {
   return new Proxy(store, {

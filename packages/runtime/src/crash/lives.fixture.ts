@@ -1,5 +1,5 @@
-// A program with people on a real store, in real time: driven by one life after another, each of which ends at an append of its own. A dead one is never answered again
-// and never rings; that its lease has run out is said at once.
+// Runs the program with pendings on a real store in real time, with one driver after another. Each driver dies at one
+// of its appends: its calls are not answered, its timers do not fire, and its lease expires at once.
 
 import { type LogStore, systemTimers, type Timers } from '@millrace/log'
 import { createRuntime, type Runtime } from '../api/runtime.ts'
@@ -10,7 +10,7 @@ import { type Program, SESSION } from './pond-program.fixture.ts'
 import { ReaderChecks } from './reader-checks.fixture.ts'
 import { type Happened, verdict } from './run-verdict.fixture.ts'
 
-/** A death, at an append of a life as a writer: before the store hears of it, or when it is in the log and nobody was told. */
+/** A death at an append of a driver: before the store gets it, or after it is in the log and before the reply. */
 export interface Death {
   readonly append: number
   readonly when: 'before' | 'after'
@@ -18,7 +18,7 @@ export interface Death {
 
 export interface Lived {
   readonly violations: readonly string[]
-  /** How many appends all lives made. */
+  /** Number of appends of all drivers. */
   readonly appends: number
 }
 
@@ -27,13 +27,13 @@ const POLL_MS = 50
 const DEADLINE_MS = 40
 const CLAIM_MS = 10
 
-/** The program with people, of whom nobody waits for long. */
+/** The program with pendings and short deadlines. */
 const QUICK_MILL: Program = {
   ...MILL,
   agents: options => peopleAgents({ ...options, deadlineMs: DEADLINE_MS }),
 }
 
-/** Lives one life after another until the run has ended; each of the deaths is that of the next. */
+/** Runs one driver after another until the run has ended. Each death applies to the next driver. */
 export async function live(
   store: LogStore,
   deaths: readonly Death[],
@@ -84,7 +84,7 @@ export async function live(
   }
 }
 
-/** A process, as far as a store can tell. */
+/** A process, as a store sees it. */
 class Life {
   appends = 0
   readonly #gone = Promise.withResolvers<void>()
@@ -121,7 +121,7 @@ class Life {
     })
   }
 
-  /** Resolves when it has died, and its lease is over. */
+  /** Resolves when it has died and its lease has expired. */
   get gone(): Promise<void> {
     return this.#gone.promise
   }

@@ -1,17 +1,17 @@
-// Simulated processes on one store, in one virtual time. Every call of a store and every alarm waits here until it is picked; a process that is dead is never
-// answered and never rings, one that stands still gets everything later.
+// Simulated processes that share one store and one virtual time. Every store call and every timer waits until it is
+// picked. Calls and timers of a dead process are dropped, those of a frozen one are delayed.
 
 import { LogError, type LogStore, type Timers } from '@millrace/log'
 import type { Random } from '../../../../scripts/faults/random.ts'
 import type { Fault } from './fault-plan.fixture.ts'
 
-/** A process: what belongs to a dead one has no effect any more. */
+/** A process. Calls of a dead process have no effect. */
 export class Process {
   readonly name: string
   isAlive = true
   frozenUntil = 0
   cutOffUntil = 0
-  /** Wakes that came while it stood still. */
+  /** Wake-ups that arrived while it was frozen. */
   readonly missed = new Set<() => void>()
 
   constructor(name: string) {
@@ -27,7 +27,7 @@ interface Call {
 }
 
 interface Alarm {
-  /** Nobody's: what the world itself does later. */
+  /** Undefined for an event of the environment. */
   readonly process: Process | undefined
   readonly at: number
   readonly ring: () => void
@@ -35,22 +35,22 @@ interface Alarm {
 
 const settled = () => new Promise<void>(done => setImmediate(done))
 
-/** What the machine does with a fault that is not about one call. */
+/** Handles faults that do not concern a single call. */
 export interface Events {
-  /** Which fault is due at this point, if any. */
+  /** The fault at this point, if any. */
   faultAt(point: number): Fault | undefined
-  /** Whatever is not about the call itself: a rival, a leave, a stop. */
+  /** A fault that does not concern the call: a rival, a hand-over or a stop. */
   onFault(fault: Fault, process: Process): void
-  /** A process has died, or stands still: somebody else is to take its place. */
+  /** A process died or froze, and needs a successor. */
   onGone(process: Process): void
 }
 
 export class Machine {
   now = 1_000_000
-  /** How many points there were. */
+  /** Number of points so far. */
   points = 0
   steps = 0
-  /** What happened, if anybody wants to know. */
+  /** Receives a trace of the events. */
   readonly trace: string[] | undefined
   readonly #random: Random | undefined
   readonly #events: Events
@@ -58,7 +58,7 @@ export class Machine {
   #calls: Call[] = []
   #alarms: Alarm[] = []
 
-  /** Without a random what is ready happens in the order in which it was asked for. */
+  /** Without a random generator, ready events happen in the order of their requests. */
   constructor(events: Events, leaseMs: number, random?: Random, isTraced = false) {
     this.#events = events
     this.#leaseMs = leaseMs
@@ -70,7 +70,7 @@ export class Machine {
     this.trace?.push(`${this.points} @${this.now} ${process?.name ?? 'the world'}: ${line}`)
   }
 
-  /** A store as a process reaches it. */
+  /** The store as seen by a process. */
   storeOf(process: Process, store: LogStore): LogStore {
     return new Proxy(store, {
       get: (target, name: keyof LogStore) => {
@@ -85,7 +85,7 @@ export class Machine {
     })
   }
 
-  /** Time as a process sees it. */
+  /** The timers of a process. */
   timersOf(process: Process): Timers {
     return { now: () => this.now, after: (ms, ring) => this.after(ms, ring, process) }
   }
@@ -96,7 +96,7 @@ export class Machine {
     return () => this.#drop(alarm)
   }
 
-  /** Something that a process did by itself, at once: it may die of it, or stand still. */
+  /** A synchronous event of a process. The process may die or freeze at it. */
   point(process: Process, label: string): void {
     this.points++
     this.note(process, label)
@@ -114,14 +114,14 @@ export class Machine {
     this.#events.onGone(process)
   }
 
-  /** Forgets a process: nothing of it has any effect from now on. */
+  /** Removes a process: it has no effects any more. */
   retire(process: Process): void {
     process.isAlive = false
     this.#calls = this.#calls.filter(call => call.process !== process)
     this.#alarms = this.#alarms.filter(alarm => alarm.process !== process)
   }
 
-  /** Goes on until something is so; false where it never is. */
+  /** Runs until a condition holds. Returns false if it never does. */
   async until(isSo: () => boolean, maxSteps: number): Promise<boolean> {
     for (let step = 0; step < maxSteps; step++) {
       await settled()
@@ -146,7 +146,7 @@ export class Machine {
     else process.missed.add(wake)
   }
 
-  /** What happens next; time passes where everybody waits for it. */
+  /** Runs the next event. Time passes when every process waits. */
   #next(): (() => void) | undefined {
     const isFree = (process: Process | undefined) => process === undefined || process.frozenUntil <= this.now
     const calls = this.#calls.filter(({ process }) => isFree(process))
@@ -169,7 +169,7 @@ export class Machine {
   }
 
   #ringer(alarm: Alarm | undefined): () => void {
-    // Where nobody rings, somebody who stood still goes on.
+    // Without other events, a frozen process continues.
     if (alarm === undefined) return () => {}
     return () => {
       this.#drop(alarm)
@@ -182,7 +182,7 @@ export class Machine {
     if (at >= 0) this.#alarms.splice(at, 1)
   }
 
-  /** Decides what becomes of a call, and lets it. */
+  /** Applies a fault to a call and executes it. */
   #serve(call: Call): void {
     const { process, label, answer } = call
     this.#calls.splice(this.#calls.indexOf(call), 1)
@@ -198,12 +198,12 @@ export class Machine {
 
   #suffer(fault: Fault, call: Call): void {
     const { process, answer } = call
-    // What the store makes of it.
+    // The effect in the store.
     if (fault === 'freeze-before') this.#calls.push(call)
     if (fault === 'death-late' || fault === 'delivered-late') this.#runLater(call)
     const isDone = fault === 'death-after' || fault === 'reply-lost' || fault === 'freeze-after'
     const done = isDone ? this.#run(call) : undefined
-    // And what the process is told.
+    // The reply to the process.
     switch (fault) {
       case 'death-before':
       case 'death-after':

@@ -1,7 +1,7 @@
-// The program with people, clients and other agents in it: two sub-agents at work in parallel, each with progress, state and a call that a person has to
-// approve (one is, one is not), one with an attempt that breaks off and a sub-agent of its own, and one with a tool of a client; a rule that decides by itself, both ways, and one that lets
-// a call pass; a client's tool that needs approval first; and a call that nobody answers in time. What happens depends on nothing but the prompt, the attempt and what
-// `ANSWERS` says, so whoever does it again does the same.
+// The program with pendings: two parallel sub-agents, each with progress, state and a call that needs approval (one
+// approved, one denied); one of them with a failed attempt and its own sub-agent, the other with a client tool;
+// approval rules that approve, deny and allow; a client tool that needs approval; and a call without an answer in time.
+// It depends only on the prompt, the attempt and `ANSWERS`, so it is deterministic.
 
 import { systemTimers } from '@millrace/log'
 import type { JsonObject } from '@millrace/protocol'
@@ -24,19 +24,19 @@ import {
 } from './pond-program.fixture.ts'
 
 export const PEOPLE_RUN = 'works'
-/** A session in which nothing waits. */
+/** A session without pendings. */
 export const ELSEWHERE = 'elsewhere'
-/** Whose both sessions are. */
+/** Owner of both sessions. */
 export const PRINCIPAL = 'owner'
 
 export interface PeopleOptions extends ProgramOptions {
-  /** How long an answer is waited for that does not come, in milliseconds. */
+  /** Timeout of the answer that never comes, in ms. */
   readonly deadlineMs?: number
 }
 
 const DEADLINE_MS = 300
 
-/** What is to become of each call that needs approval: who decides, how, and of which input. */
+/** The decision on each call that needs approval: the guest, the decision and the input. */
 export const APPROVALS: Readonly<
   Record<string, { readonly by: 'person' | 'rule' | 'time'; readonly approved: boolean; readonly input: JsonObject }>
 > = {
@@ -49,7 +49,7 @@ export const APPROVALS: Readonly<
   ale: { by: 'time', approved: false, input: { what: 'ale', amount: 20 } },
 }
 
-/** What the client answers to each of its calls. */
+/** The client's result of each call. */
 export const RESULTS: Readonly<Record<string, { readonly input: JsonObject; readonly output: JsonObject }>> = {
   where: { input: { what: 'the weir' }, output: { seen: 'below the bridge' } },
   crack: { input: { what: 'the crack' }, output: { seen: 'as long as an arm' } },
@@ -61,7 +61,7 @@ interface Purse {
   readonly spent?: number
 }
 
-/** The agents, for one process. */
+/** The agents of one process. */
 export function peopleAgents(options: PeopleOptions): readonly Agent[] {
   const { note, timers = systemTimers, paceMs = 0, deadlineMs = DEADLINE_MS } = options
   const pause = (): Promise<void> => (paceMs > 0 ? new Promise(done => timers.after(paceMs, done)) : Promise.resolve())
@@ -77,7 +77,7 @@ export function peopleAgents(options: PeopleOptions): readonly Agent[] {
     agent({
       name: 'steward',
       model: model(steward),
-      // What those who work for it left in the state is in its next prompt.
+      // The state that its sub-agents changed is in its next prompt.
       instructions: ({ state }) => {
         const { total = 0, spent = 0 } = state as Purse
         return `See to the mill. Sounded: ${total}. Spent: ${spent}.`
@@ -108,7 +108,7 @@ const SEEN = z.object({ seen: z.string() })
 
 const askMason = ({ wall }: { wall: string }): string => `Mend the wall of the ${wall}.`
 
-/** Asks for the run; who asks again asks for the same. */
+/** Requests the run. Idempotent. */
 export async function askPeople(runtime: Runtime): Promise<Run> {
   await runtime.manager.createStream(ELSEWHERE, PRINCIPAL)
   return runtime.start({
@@ -122,7 +122,7 @@ export async function askPeople(runtime: Runtime): Promise<Run> {
   })
 }
 
-/** The program with people. */
+/** The program with pendings. */
 export const MILL: Program = { runs: [PEOPLE_RUN], agents: peopleAgents, ask: askPeople }
 
 function steward({ answers }: ScriptedPrompt): ScriptedAnswer {
@@ -222,7 +222,7 @@ function mend({ answers }: ScriptedPrompt): ScriptedAnswer {
 
 const inputOf = (toolCallId: string): JsonObject => (APPROVALS[toolCallId] ?? RESULTS[toolCallId])?.input ?? {}
 
-/** Lets little pass, asks a person for more, and decides by itself in between and far beyond. */
+/** Allows small amounts, asks for larger ones, and decides itself in between and beyond. */
 function spendTool(note: Note, pause: () => Promise<void>): AnyTool {
   return tool({
     name: 'spend',
@@ -247,7 +247,7 @@ function spendTool(note: Note, pause: () => Promise<void>): AnyTool {
   })
 }
 
-/** Waits for an answer, though not for long. */
+/** Waits for an answer with a short timeout. */
 function treatTool(note: Note, timeout: number): AnyTool {
   return tool({
     name: 'treat',

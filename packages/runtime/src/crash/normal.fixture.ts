@@ -1,9 +1,9 @@
-// A view without what a death may change: places, times (deadlines too, which are counted from when somebody was asked), attempts, takeovers, what discarded attempts
-// used, who had taken a client's call upon itself, and the order between lanes: of data, of sub-agents and of their messages.
+// Normalizes a view by removing what a crash may change: sequences, times and deadlines, attempts, takeovers, usage of
+// discarded attempts, claims, and the order between lanes.
 
 import type { Json, Message, Part, Run, Usage, View } from '@millrace/protocol'
 
-/** What must be the same whoever died. */
+/** What must be equal after any crash. */
 export interface Normal {
   readonly messages: readonly unknown[]
   readonly runs: readonly unknown[]
@@ -17,7 +17,7 @@ export interface Normal {
   readonly context: readonly unknown[]
 }
 
-/** A view, normalised: two that are equal show the same to everybody. */
+/** A normalized view. Equal ones show the same to readers. */
 export function normalOf(view: View): Normal {
   return {
     messages: view.messages.map(messageOf).sort(byParent),
@@ -39,7 +39,7 @@ function messageOf({ at, createdAt, metaAt, parts, ...message }: Message) {
   return { ...message, parts: steps(parts).flatMap(step => step.map(partOf).sort(byLane)) }
 }
 
-/** The parts of each step: what a step says never stands in another. */
+/** The parts by step: parts of a step never appear in another. */
 function steps(parts: readonly Part[]): Part[][] {
   const all: Part[][] = [[]]
   for (const part of parts) {
@@ -56,7 +56,7 @@ interface Passing {
   readonly approval?: { readonly deadline?: number }
 }
 
-/** A part that has no name is known by what it says. */
+/** A part without a name is identified by its content. */
 export function partOf(part: Part): Record<string, unknown> & { lane: string } {
   const { at, key, ...rest } = part
   const { attempt, claim, deadline, approval, ...other } = rest as typeof rest & Passing
@@ -65,7 +65,7 @@ export function partOf(part: Part): Record<string, unknown> & { lane: string } {
   return { ...own, ...(isNamed && { key }), lane: laneOf(part) }
 }
 
-/** Which lane wrote a part: data comes from tools, all else from the model. */
+/** The lane of a part: data comes from tools, everything else from the model. */
 function laneOf(part: Part): string {
   if (!part.type.startsWith('data-')) return ''
   const { id, data } = part as { id?: string; data?: { place?: string } }
@@ -76,7 +76,7 @@ const compare = (one: string, other: string): number => (one < other ? -1 : one 
 
 const byLane = ({ lane: one }: { lane: string }, { lane: other }: { lane: string }): number => compare(one, other)
 
-/** Messages of sub-agents after all others, by their names. */
+/** Messages of sub-agents last, by name. */
 const byParent = (one: { id: string; parent?: unknown }, other: { id: string; parent?: unknown }): number =>
   Number(one.parent !== undefined) - Number(other.parent !== undefined) ||
   (one.parent === undefined ? 0 : compare(one.id, other.id))
@@ -85,7 +85,7 @@ function runOf({ at, startedAt, finishedAt, takeovers, usage, discarded, ...run 
   return { ...run, usage: less(usage, discarded) }
 }
 
-/** What the attempts used that were kept. */
+/** Usage of committed attempts. */
 function less(usage: Usage, discarded: Usage): Record<string, number> {
   const kept: Record<string, number> = {}
   for (const [name, used] of Object.entries(usage)) {

@@ -1,4 +1,4 @@
-// Drivers, stores and doors that are wrong in one place each about what people and clients say: the suite must find every one of them.
+// Mutants with one bug each in the handling of answers. The suite must detect every one.
 
 import type { BatchItem } from '@millrace/log'
 import type { ToolPart } from '@millrace/protocol'
@@ -6,17 +6,17 @@ import type { CallNeed } from '../execute/tool/call-need.ts'
 import { chunkOf, type Mutant, rewriting } from './run-mutants.fixture.ts'
 
 export interface PeopleMutant extends Mutant {
-  /** What has to happen at the right point for it to show; it shows by chance soon enough, if nothing is said. */
+  /** The fault that reveals it at the right point. @default random faults */
   readonly by?: 'answer' | 'death-after'
-  /** What a call is said to need. */
+  /** What a call needs. */
   readonly need?: (need: CallNeed, call: ToolPart) => CallNeed
-  /** The call that really runs. */
+  /** The call that is executed. */
   readonly call?: (call: ToolPart) => ToolPart
-  /** Whether a run pauses, whatever was answered. */
+  /** Whether a run pauses despite answers. */
   readonly pauses?: boolean
-  /** Whether a sub-agent is known to have begun. */
+  /** Whether a sub-agent is known to have started. */
   readonly forgets?: boolean
-  /** Whether answers are taken as they come: of whatever kind, to whatever was shown. */
+  /** Whether answers are accepted without checks. */
   readonly takes?: 'any kind' | 'any input'
 }
 

@@ -11,7 +11,7 @@ import { SESSION } from './pond-program.fixture.ts'
 import { verdict } from './run-verdict.fixture.ts'
 import { type Report, schedule } from './simulated-schedule.fixture.ts'
 
-/** One point in so many is played, each kind from another point on; `npm run chaos` plays every point. */
+/** One in this many points is played, each kind from another point. `npm run chaos` plays every point. */
 const STEP = 13
 const PAUSED_STEP = 26
 
@@ -76,7 +76,7 @@ describe('an approval that is given while a sibling is taken over', () => {
           ({ chunk }) => chunk.type === 'tool-approval-response' && chunk.toolCallId === 'rope',
         )
         const taken = placeOf(entries, ({ chunk }) => chunk.type === 'executor-superseded')
-        // What was cut off runs again; what was approved meanwhile runs for the first time.
+        // Interrupted calls run again. Calls approved meanwhile run for the first time.
         if (approved < taken && starts('wall') === 2) crossed++
       }
       expect(crossed).toBeGreaterThan(3)
@@ -84,7 +84,7 @@ describe('an approval that is given while a sibling is taken over', () => {
   )
 })
 
-/** The points at which a call of a tool is under way. */
+/** The points at which a tool call is in flight. */
 function whileAtWork(trace: readonly string[], toolCallId: string): readonly number[] {
   const pointOf = (phase: string) => {
     const line = trace.find(line => line.endsWith(`${keyOf(SESSION, PEOPLE_RUN, toolCallId)} ${phase}`))

@@ -30,7 +30,7 @@ const pairs: fc.Arbitrary<Plan> = fc
     return { ...FAST, faults: faults.sort(([one], [other]) => one - other), crowd: { ...PROMPT, when, via } }
   })
 
-describe('a run that needs answers, whose drivers die, freeze, lose replies and take over from each other', () => {
+describe('a run with pendings and drivers that crash, freeze, lose replies and take over', () => {
   let happened: Happened
   beforeAll(async () => {
     happened = (await undisturbed({ ...FAST, crowd: PROMPT })).happened

@@ -1,6 +1,6 @@
-// The program of the crash suites, fixed and hard: parallel tools with progress, state and data, of which one waits for a place; calls that are refused and that
-// fail; an attempt that breaks off in the middle of a call; a second run that waits in line, and whose output fits only when it is told so. What happens depends on nothing but
-// the prompt and the attempt, so whoever makes a call again hears the same again.
+// The program of the crash suites: parallel tools with progress, state and data, one of which waits for a slot;
+// rejected and failed calls; an attempt that fails within a call; and a queued second run whose first output is
+// invalid. It depends only on the prompt and the attempt, so it is deterministic.
 
 import type { LanguageModelV4, LanguageModelV4StreamPart } from '@ai-sdk/provider'
 import { systemTimers, type Timers } from '@millrace/log'
@@ -17,29 +17,29 @@ import type { Note } from './ledger.fixture.ts'
 import type { verdict } from './run-verdict.fixture.ts'
 
 export interface ProgramOptions {
-  /** Told of every call, at its start and at its end. */
+  /** Called at the start and the end of every call. */
   readonly note: Note
   readonly timers?: Timers
-  /** From token to token of a model, and from piece to piece of a tool; none, if nothing is said. */
+  /** Time between tokens of a model and between yields of a tool, in ms. @default 0 */
   readonly paceMs?: number
-  /** Whether nobody has done this before, in whichever process: for what fails the first time. */
+  /** Whether this is the first time in any process, for work that fails once. */
   readonly isFirst?: (key: string) => boolean
 }
 
 export const SESSION = 'session'
-/** The two runs, in their order. */
+/** The two runs in order. */
 const RUNS = ['survey', 'report'] as const
 
-/** What schedules drive. */
+/** A program for schedules. */
 export interface Program {
   readonly runs: readonly string[]
   readonly agents: (options: ProgramOptions) => readonly Agent[]
   readonly workflows?: (options: ProgramOptions) => readonly Workflow[]
-  /** Asks for all runs; who asks again asks for the same. */
+  /** Requests all runs. Idempotent. */
   readonly ask: (runtime: Runtime) => Promise<unknown>
-  /** Those who answer, where they are not those of the program with people. */
+  /** Answers pendings. @default those of the program with pendings */
   readonly crowd?: (options: CrowdOptions) => Answering
-  /** Whether all that happened was right, where that is not told from agents alone. */
+  /** Additional checks of the result. */
   readonly judge?: typeof verdict
 }
 
@@ -49,7 +49,7 @@ interface Survey {
   readonly calls?: number
 }
 
-/** The agents, for one process. */
+/** The agents of one process. */
 export function agentsOf({ note, timers = systemTimers, paceMs = 0 }: ProgramOptions): readonly Agent[] {
   const pause = (): Promise<void> => (paceMs > 0 ? new Promise(done => timers.after(paceMs, done)) : Promise.resolve())
   const tools = [soundTool(note, pause), countTool(note, pause), drainTool(note)] as const
@@ -58,7 +58,7 @@ export function agentsOf({ note, timers = systemTimers, paceMs = 0 }: ProgramOpt
     agent({
       name: 'surveyor',
       model: notedModel(scriptedModel(survey, pace), note),
-      // What the calls of a step left in the state is in the next prompt.
+      // The state that the calls of a step changed is in the next prompt.
       instructions: ({ state }) => `Survey the pond. So far: ${(state as Survey).total ?? 0}.`,
       tools,
       initialState: { depths: {} },
@@ -77,7 +77,7 @@ export function agentsOf({ note, timers = systemTimers, paceMs = 0 }: ProgramOpt
   ]
 }
 
-/** Asks for both runs, in their order; who asks again asks for the same. */
+/** Requests both runs in order. Idempotent. */
 export async function askForBoth(runtime: Runtime): Promise<readonly Run[]> {
   const asked: Run[] = []
   for (const [index, runId] of RUNS.entries()) {
@@ -96,14 +96,14 @@ export async function askForBoth(runtime: Runtime): Promise<readonly Run[]> {
   return asked
 }
 
-/** The program without people. */
+/** The program without pendings. */
 export const POND: Program = { runs: RUNS, agents: agentsOf, ask: askForBoth }
 
-/** Which try of a call a model hears. */
+/** The attempt number of a model call. */
 export const attemptOf = ({ options }: ScriptedPrompt): number =>
   Number(options.providerOptions?.['millrace']?.['attempt'])
 
-/** The steps of the first run: those with answers in the prompt. */
+/** The steps of the first run, by the answers in the prompt. */
 function survey(prompt: ScriptedPrompt): ScriptedAnswer {
   switch (prompt.answers) {
     case 0:
@@ -152,7 +152,7 @@ const REPORT = {
   depth: { total: 28, unit: 'm' },
 }
 
-/** The steps of the second run, after all that the first said. */
+/** The steps of the second run. */
 function report(prompt: ScriptedPrompt): ScriptedAnswer {
   const isAnswered = prompt.options.prompt.some(
     ({ role, content }) => role === 'tool' && JSON.stringify(content).includes('"west"'),
@@ -168,7 +168,7 @@ function report(prompt: ScriptedPrompt): ScriptedAnswer {
   return { text: JSON.stringify(said, null, 1), usage: { input: 500, output: 50 } }
 }
 
-/** Progress, data that replaces itself, and state, a piece at a time. */
+/** Progress, data that replaces itself, and state updates. */
 export function soundTool(note: Note, pause: () => Promise<void>): Tool {
   return tool({
     name: 'sound',
@@ -195,7 +195,7 @@ export function soundTool(note: Note, pause: () => Promise<void>): Tool {
   })
 }
 
-/** State without progress. */
+/** State updates without progress. */
 function countTool(note: Note, pause: () => Promise<void>): Tool {
   return tool({
     name: 'count',
@@ -215,7 +215,7 @@ function countTool(note: Note, pause: () => Promise<void>): Tool {
   })
 }
 
-/** Fails in a way that the model is told of; what it did to the state is as if it had not been. */
+/** Fails with a ToolError. Its state updates are dropped. */
 function drainTool(note: Note): Tool {
   return tool({
     name: 'drain',
@@ -231,11 +231,11 @@ function drainTool(note: Note): Tool {
   })
 }
 
-/** A line of a tool's call. */
+/** A ledger line of a tool call. */
 export const callOf = (key: string, input: unknown) =>
   ({ kind: 'tool', key, attempt: 1, input: JSON.stringify(input) }) as const
 
-/** A model whose calls are noted: begun when it is asked, ended when it has said all. */
+/** A model whose calls are recorded at their start and end. */
 export function notedModel(model: LanguageModelV4, note: Note): LanguageModelV4 {
   return {
     ...model,
@@ -244,7 +244,7 @@ export function notedModel(model: LanguageModelV4, note: Note): LanguageModelV4 
       const call = { kind: 'model', key, attempt, input: JSON.stringify(options.prompt) } as const
       note({ ...call, phase: 'start' })
       const { stream, ...rest } = await model.doStream(options)
-      // Watched, not wrapped: there are thousands of runs of this.
+      // Observed without wrapping the stream, because there are thousands of runs.
       const getReader = stream.getReader.bind(stream) as () => ReadableStreamDefaultReader<LanguageModelV4StreamPart>
       stream.getReader = (() => {
         const reader = getReader()

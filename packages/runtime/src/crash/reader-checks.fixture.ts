@@ -1,5 +1,5 @@
-// What somebody sees who is attached all the time, and what must hold for it: words only grow, but where a discard of their lane takes them back; what is done stays
-// as it is; calls only go forward; a run ends once and is silent then.
+// Checks what an attached reader sees: text only grows, except for discards of its lane; finished parts do not change;
+// calls only move forward; and a run has one end with nothing after it.
 
 import {
   type Entry,
@@ -14,7 +14,7 @@ import {
   type ToolState,
 } from '@millrace/protocol'
 
-/** What a call went through, in its order; who is at the last of them is at the end. */
+/** The states of a call in order. The last ones are final. */
 const RANK: Record<ToolState, number> = {
   'input-streaming': 0,
   'input-available': 1,
@@ -26,11 +26,11 @@ const RANK: Record<ToolState, number> = {
 }
 
 export interface ReaderChecksOptions {
-  /** The whole text of a part, where it is known: what is shown of it must always be the beginning of that. */
+  /** The complete text of a part, if known. The shown text must be a prefix of it. */
   readonly whole?: (messageId: string, key: string) => string | undefined
 }
 
-/** Follows a session entry by entry, as a reader of the whole log gets them; throws where the story does not hold together. */
+/** Follows a session entry by entry. @throws if the entries are not consistent. */
 export class ReaderChecks {
   readonly #whole: NonNullable<ReaderChecksOptions['whole']>
   readonly #fold: Fold
@@ -49,27 +49,27 @@ export class ReaderChecks {
     })
   }
 
-  /** The last entry that was told. */
+  /** The last entry. */
   get head(): number {
     return this.#head
   }
 
-  /** How many entries were told. */
+  /** Number of entries. */
   get count(): number {
     return this.#count
   }
 
-  /** The runs that have started. */
+  /** Runs that have started. */
   get started(): ReadonlySet<string> {
     return this.#started
   }
 
-  /** How each run ended that did. */
+  /** The end status of each run. */
   get ended(): ReadonlyMap<string, string> {
     return this.#ended
   }
 
-  /** Goes on with the next entry. */
+  /** Checks the next entry. */
   take(entry: Entry): void {
     const { sequence, origin, chunk } = entry
     if (sequence <= this.#head) fail(entry, `it follows ${this.#head}`)
@@ -83,7 +83,7 @@ export class ReaderChecks {
     for (const id of order ? new Set([...messages.keys(), ...this.#seen.keys()]) : messages.keys()) {
       this.#checkMessage(entry, id, isDiscard)
     }
-    // An object that did not fit, or that another comes in the place of, is taken back by name.
+    // An invalid or replaced object is invalidated by its stream id.
     const invalidated = chunk.type === 'structured-data-invalidated' ? chunk.streamId : undefined
     for (const id of structured) this.#checkObject(entry, id, isDiscard || id === invalidated)
   }
@@ -125,7 +125,7 @@ export class ReaderChecks {
       }
     }
     const isOver = message.runId === undefined || this.#ended.has(message.runId)
-    // That of a sub-agent ends with it.
+    // The output of a sub-agent ends with it.
     const { chunk, origin } = entry
     const isChild = message.agentId !== undefined && message.agentId !== message.runId
     if (isChild && !isGuest(origin) && chunk.type === 'subagent-end') this.#endedAgents.add(chunk.agentId)
@@ -151,7 +151,7 @@ export class ReaderChecks {
   }
 }
 
-/** Whether a value is what another has become while it streamed. */
+/** Whether a value is a prefix of another while it streams. */
 function isGrown(before: Json, now: Json | undefined): boolean {
   if (before === null) return true
   if (typeof before === 'string') return typeof now === 'string' && now.startsWith(before)
@@ -160,7 +160,7 @@ function isGrown(before: Json, now: Json | undefined): boolean {
   return Object.entries(before).every(([key, value]) => isGrown(value as Json, (now as JsonObject)[key]))
 }
 
-/** The text of a part that is text. */
+/** The text of a text part. */
 export const textOf = (part: Part): string | undefined =>
   part.type === 'text' || part.type === 'reasoning' ? (part as TextPart).text : undefined
 

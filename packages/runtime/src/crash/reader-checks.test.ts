@@ -18,7 +18,7 @@ const discarded: Chunk = { type: 'step-discarded', reason: 'superseded' }
 const finished: Chunk = { type: 'run-finished', status: 'completed' }
 
 describe('what an attached reader sees', () => {
-  test('words that grow, are taken back, come again and are done', () => {
+  test('accepts text that grows, is discarded, is repeated and ends', () => {
     expect(() => told(one, discarded, one, two, { type: 'text-end', id: '1' }, finished)).not.toThrow()
   })
 

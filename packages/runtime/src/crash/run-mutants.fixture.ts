@@ -8,12 +8,12 @@ import type { ScheduleOptions } from './simulated-schedule.fixture.ts'
 
 export interface Mutant {
   readonly name: string
-  /** What it must be found by. */
+  /** The check that must detect it. */
   readonly found: RegExp
   /** Index of the plan that finds it, which is played first. The others follow if it does not any more. */
   readonly plan?: number
   readonly world?: ScheduleOptions['mutant']
-  /** Breaks a writer that was just made. */
+  /** Breaks a new writer. */
   readonly writer?: (writer: Writer) => void
   readonly position?: (position: AgentPosition) => AgentPosition
 }
@@ -24,7 +24,7 @@ export function* knownFirst<Plan>(plans: readonly Plan[], known: number | undefi
   yield* plans
 }
 
-/** What is said, whoever says it. */
+/** The chunk of a batch item. */
 export const chunkOf = (said: Chunk | BatchItem): Chunk => ('chunk' in said ? (said.chunk as Chunk) : said)
 
 const typesOf = (batch: BatchLike): string[] => batch.map(said => chunkOf(said).type)
@@ -39,7 +39,7 @@ export function lanes(writer: Writer, change: (lane: Lane) => void): void {
   }
 }
 
-/** A store that is given other entries than were said. */
+/** A store that gets modified entries. */
 export const rewriting =
   (rewrite: (chunks: { chunk: Chunk }[]) => unknown[]) =>
   (store: LogStore): LogStore =>

@@ -1,4 +1,4 @@
-// Whether all that happened was right: what the log says, what it shows, and what was really called.
+// Checks a run: its log, its view and its executed calls.
 
 import { type Entry, foldLog, type View } from '@millrace/protocol'
 import { type Commits, commitsOf } from './commits.fixture.ts'
@@ -8,27 +8,27 @@ import type { CallLine, Line } from './ledger.fixture.ts'
 import { type Normal, normalOf } from './normal.fixture.ts'
 import { textOf } from './reader-checks.fixture.ts'
 
-/** What happened. */
+/** The record of a run. */
 export interface Happened {
-  /** The whole log, internal entries too. */
+  /** The whole log, including internal entries. */
   readonly entries: readonly Entry[]
   readonly view: View
   readonly lines: readonly Line[]
-  /** What those who answer said, where there were any. */
+  /** The submitted answers, if there were any. */
   readonly given?: readonly Given[]
 }
 
 export interface VerdictOptions {
-  /** The same without any death. */
+  /** The same run without crashes. */
   readonly undisturbed?: Happened
   /**
-   * Whether processes are only stopped where they wait, and share one clock: then nobody starts a call while another has the log. A real process can be
-   * stopped between the look at its clock and the call.
+   * Whether processes are stopped only where they wait, and share one clock: then no process starts a call while
+   * another has the log. A real process can be stopped between reading its clock and the call.
    */
   readonly isExact?: boolean
 }
 
-/** All that was wrong; nothing, where everything was right. */
+/** All problems; empty if everything is correct. */
 export function verdict(happened: Happened, { undisturbed, isExact = false }: VerdictOptions = {}): string[] {
   const { entries, view, lines } = happened
   const commits = commitsOf(entries)
@@ -46,12 +46,12 @@ export function verdict(happened: Happened, { undisturbed, isExact = false }: Ve
   ]
 }
 
-/** The time that a process has the log, from a claim on. */
+/** The time in which a process has the log, from a claim. */
 interface Era {
   readonly process: string
-  /** Of its epoch: who is told of a claim late has lost the log to whoever claimed it meanwhile. */
+  /** By epoch: a process that gets its claim late has lost the log to a later claim. */
   readonly count: number
-  /** Its first append: it has read all that lies before. */
+  /** Its first append: it has read everything before. */
   first: number | undefined
   /** The last entry that it knows of by its own appends. */
   known: number
@@ -60,16 +60,16 @@ interface Era {
 
 const nameOf = ({ kind, key, attempt }: CallLine): string => `${kind} ${key} attempt ${attempt}`
 
-/** The run of a model's call, which its key names after the session. */
+/** The run of a model call, by its key. */
 const runOf = (key: string): string => decodeURIComponent(key.split('/')[1] as string)
 
-/** What the log says of a call that starts. */
+/** What the log contains about a call that starts. */
 export interface Starts {
-  /** Where it says that nobody is to make it any more. */
+  /** Sequence after which it must not be executed. */
   sealedAt(line: CallLine): number
-  /** Where it says that somebody is to make it; nothing, where it does not. */
+  /** Sequence at which it was requested; undefined if it was not. */
   askedAt(line: CallLine): number | undefined
-  /** Whether one process may make it more often than once. */
+  /** Whether one process may execute it repeatedly. */
   mayRepeat?(line: CallLine): boolean
 }
 
@@ -83,7 +83,7 @@ function startsIn({ outcomes, asked, ends }: Commits): Starts {
   }
 }
 
-/** That nothing was called which the log had the outcome of, or which nobody had asked for, or twice by one process. */
+/** Checks that no call was executed after its outcome, without a request, or twice by one process. */
 export function startProblems(starts: Starts, lines: readonly Line[], isExact: boolean): string[] {
   const problems: string[] = []
   const eras = new Map<string, Era>()
@@ -120,7 +120,7 @@ export function startProblems(starts: Starts, lines: readonly Line[], isExact: b
   return problems
 }
 
-/** That who calls again calls with the same. */
+/** Checks that repeated calls have the same arguments. */
 export function inputProblems(lines: readonly Line[], reference: readonly Line[]): string[] {
   const problems: string[] = []
   const inputs = new Map<string, string>()
@@ -141,7 +141,7 @@ export function inputProblems(lines: readonly Line[], reference: readonly Line[]
 
 const SHOWN = 80
 
-/** Where two texts part. */
+/** The first difference of two texts. */
 function difference(found: string, expected: string): string {
   let at = 0
   while (found[at] === expected[at]) at++
@@ -149,13 +149,13 @@ function difference(found: string, expected: string): string {
   return `…${found.slice(from, at + SHOWN)}… for …${expected.slice(from, at + SHOWN)}…`
 }
 
-/** That what has an outcome was really called, and came to its end. */
+/** Checks that calls with an outcome were executed to their end. */
 export function endProblems(made: ReadonlySet<string>, lines: readonly Line[]): string[] {
   const ended = new Set(lines.map(line => ('phase' in line && line.phase === 'end' ? line.key : undefined)))
   return [...made].filter(key => !ended.has(key)).map(key => `${key} was never called`)
 }
 
-/** The runs that were asked to stop, and where. */
+/** Stopped runs, and the sequences of their stops. */
 export function stoppedOf(entries: readonly Entry[]): ReadonlyMap<string, number> {
   const stopped = new Map<string, number>()
   for (const { sequence, chunk } of entries) {
@@ -164,7 +164,7 @@ export function stoppedOf(entries: readonly Entry[]): ReadonlyMap<string, number
   return stopped
 }
 
-/** That what a run had shown when it was asked to stop is shown still, and that it did not go on. */
+/** Checks that the content before a stop stays, and that the run did not continue. */
 export function stopProblems(entries: readonly Entry[], view: View, runId: string, at: number): string[] {
   const then = foldLog(entries.filter(({ sequence }) => sequence <= at)).view()
   const problems: string[] = []
@@ -190,7 +190,7 @@ export function stopProblems(entries: readonly Entry[], view: View, runId: strin
   return problems
 }
 
-/** That what is shown is what would be without a death; of a run that was stopped, nothing is said here. */
+/** Checks that the view equals the one without crashes, except for stopped runs. */
 function viewProblems(view: Normal, expected: Normal, stopped: ReadonlySet<string>): string[] {
   if (stopped.size === 0) return differences('view', view, expected)
   const ofOthers = ({ messages, runs }: Normal) => ({
@@ -200,7 +200,7 @@ function viewProblems(view: Normal, expected: Normal, stopped: ReadonlySet<strin
   return differences('view', ofOthers(view), ofOthers(expected))
 }
 
-/** Where two values differ. */
+/** The first difference of two values. */
 export function differences(path: string, found: unknown, expected: unknown): string[] {
   if (Object.is(found, expected)) return []
   if (typeof found !== 'object' || typeof expected !== 'object' || found === null || expected === null) {

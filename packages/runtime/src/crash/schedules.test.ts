@@ -13,7 +13,7 @@ const FIRST = firstSeed()
 const again = ({ seed }: { readonly seed: number }): string =>
   `npm run chaos -- --runs 1 --seed ${seed} packages/runtime/src/crash/schedules`
 
-describe('two runs whose drivers die, freeze, lose replies and take over from each other', () => {
+describe('two runs with drivers that crash, freeze, lose replies and take over', () => {
   let happened: Happened
   beforeAll(async () => {
     happened = (await undisturbed()).happened

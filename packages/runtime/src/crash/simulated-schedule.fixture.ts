@@ -1,5 +1,5 @@
-// One schedule: the program, driven by processes that die, stand still, lose answers and follow each other as a plan says, until all runs have ended; and whether all of
-// it was right.
+// One schedule: runs a program with processes that crash, freeze and lose replies as planned, until all runs have
+// ended, and checks the result.
 
 import { type LogStore, Memory, memoryStore, StreamManager } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
@@ -27,26 +27,26 @@ export interface Report {
 }
 
 export interface ScheduleOptions {
-  /** The same without any fault, once that is known. */
+  /** The record without faults, if known. */
   readonly undisturbed?: Happened
   readonly isTraced?: boolean
-  /** After how many steps it is given up; after very many, if nothing is said. */
+  /** Maximum number of steps. @default very many */
   readonly maxSteps?: number
-  /** What is driven; that with people or that without, as the plan says, if nothing is said. */
+  /** The program. @default by the plan, with or without pendings */
   readonly program?: Program
-  /** Breaks something, to see whether it is found. */
+  /** Plants a bug to test the checks. */
   readonly mutant?: {
     readonly note?: (note: Note, process: string) => Note
     readonly store?: (store: LogStore) => LogStore
   }
 }
 
-/** Runs a plan to its end. */
+/** Plays a plan to its end. */
 export async function schedule(plan: Plan, options: ScheduleOptions = {}): Promise<Report> {
   return new Schedule(plan, options).run()
 }
 
-/** A process that others speak by. */
+/** A process that submits requests and answers. */
 interface Front {
   readonly process: Process
   readonly runtime: Runtime
@@ -70,7 +70,7 @@ class Schedule implements Events {
   readonly #desk: Runtime
   readonly #program: Program
   readonly #crowd: Answering | undefined
-  /** Who speaks for the crowd, where that is not the desk. */
+  /** The process that submits answers, if it is not the front desk. */
   #front: Front | undefined
   #count = 0
 
@@ -82,7 +82,7 @@ class Schedule implements Events {
     this.#machine = new Machine(this, LEASE_MS, plan.isShuffled ? this.#random : undefined, options.isTraced)
     this.#memory = new Memory({ clock: () => this.#machine.now })
     this.#story = new ReaderChecks(options.undisturbed && { whole: wholeOf(options.undisturbed) })
-    // Who asks and who looks on is in a process of its own, to which nothing happens.
+    // Requests and reads come from a process without faults.
     this.#program = options.program ?? (plan.crowd ? MILL : POND)
     this.#desk = this.#speaker(new Process('desk'), this.#store())
     const speech = { voice: () => this.#voice(), sleep: (ms: number) => this.#sleep(ms), claimMs: LEASE_MS / 10 }
@@ -90,12 +90,12 @@ class Schedule implements Events {
     this.#crowd = plan.crowd && crowd({ ...plan.crowd, ...speech })
   }
 
-  /** The store itself, and what people agree to there. */
+  /** The store, with recorded approvals. */
   #store(): LogStore {
     return witnessed(memoryStore(undefined, this.#memory), this.#ledger.of('the log'), 'after')
   }
 
-  /** A process that drives nothing, and knows what the agents are. */
+  /** A process that knows the agents but drives nothing. */
   #speaker(process: Process, store: LogStore): Runtime {
     const timers = this.#machine.timersOf(process)
     const silent = { note: () => {}, timers }
@@ -134,7 +134,7 @@ class Schedule implements Events {
     this.#spawn()
     const isOver = await machine.until(() => this.#isOver(), this.#options.maxSteps ?? MAX_STEPS)
     if (!isOver) this.#violations.push(`it does not come to its end: ${JSON.stringify([...this.#story.ended])}`)
-    // Whoever stood still goes on, and whatever was under way arrives: nothing may come of it.
+    // Frozen processes continue and calls in flight arrive: they must have no effect.
     const { head } = this.#story
     const end = machine.now + 4 * LEASE_MS
     await machine.until(() => machine.now > end, this.#options.maxSteps ?? MAX_STEPS)
@@ -160,7 +160,7 @@ class Schedule implements Events {
     else if (fault === 'leave') this.#leave(process)
     else if (fault === 'stop') void this.#stop()
     else if (fault === 'answer') this.#crowd?.answer()
-    // What is about a call of the store happens to the next.
+    // A fault of a store call applies to the next one.
     else this.#faults.unshift([0, fault])
   }
 
@@ -177,7 +177,7 @@ class Schedule implements Events {
     if (this.#plan.crowd?.when === 'told') this.#crowd?.answer()
   }
 
-  /** Somebody takes the place of who is gone, at once or later than its lease lasts. */
+  /** Starts a successor, at once or after the lease. */
   #respawn(): void {
     this.#machine.after(this.#plan.isShuffled ? this.#random.below(2 * LEASE_MS) : 1, () => this.#spawn())
   }
@@ -239,7 +239,7 @@ class Schedule implements Events {
     return this.#violations.length > 0 || (this.#program.runs.every(isEnded) && this.#crowd?.isIdle !== false)
   }
 
-  /** Looks on, from the first entry to the last. */
+  /** Reads all entries from first to last. */
   async #read(signal: AbortSignal): Promise<void> {
     const reading = { after: 0, follow: true, whole: true, internal: true, signal }
     try {
@@ -261,7 +261,7 @@ class Schedule implements Events {
   }
 }
 
-/** The whole text of each part, as it is without a death. */
+/** The complete text of each part, without crashes. */
 function wholeOf({ view }: Happened): (messageId: string, key: string) => string | undefined {
   const texts = new Map<string, string | undefined>()
   for (const { id, parts } of view.messages) {

@@ -1,4 +1,4 @@
-// The stores that lives are lived on, each with a server of its own.
+// The stores of the real-time schedules, each with its own server.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -31,7 +31,7 @@ export const BACKENDS: Record<'sqlite' | 'redis' | 'postgres', () => Promise<Bac
     }
   },
   async postgres() {
-    // Here no power is cut: what a crash of the server can lose is for other tests.
+    // Power failures of the server are covered by other tests.
     const settings = { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' }
     const server = await postgres({ settings })
     return {

@@ -1,4 +1,5 @@
-// The programs of the simulated schedules on real stores, in real time: what a driver had appended when it died is what the next one finds.
+// The programs of the simulated schedules on real stores, in real time: the next driver finds what the dead one had
+// appended.
 
 import type { LogStore } from '@millrace/log'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'

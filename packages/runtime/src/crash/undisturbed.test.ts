@@ -6,7 +6,7 @@ import { agentsOf, askForBoth, SESSION } from './pond-program.fixture.ts'
 import { ReaderChecks } from './reader-checks.fixture.ts'
 import { verdict } from './run-verdict.fixture.ts'
 
-test('the program without any death: every check passes, on the machine’s own time', async () => {
+test('passes every check without crashes, in virtual time', async () => {
   const ledger = new Ledger()
   const note = ledger.of('alone')
   const runtime = createRuntime({
@@ -27,7 +27,7 @@ test('the program without any death: every check passes, on the machine’s own 
   expect([...story.ended.values()]).toEqual(['completed', 'completed'])
   const happened = { entries, view, lines: ledger.lines }
   expect(verdict(happened, { undisturbed: happened, isExact: true })).toEqual([])
-  // The program is as hard as it should be: all of this is in it.
+  // The program contains everything that it should test.
   const types = new Set(entries.map(({ chunk }) => chunk.type))
   for (const type of ['step-discarded', 'state-patch', 'data-line', 'tool-input-error', 'structured-data', 'output']) {
     expect(types).toContain(type)

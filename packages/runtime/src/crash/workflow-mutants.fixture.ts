@@ -1,4 +1,4 @@
-// Workflows that are driven wrongly in one place each: the suite must find every one of them.
+// Mutants with one bug each in the execution of workflows. The suite must detect every one.
 
 import type { BatchItem } from '@millrace/log'
 import { vi } from 'vitest'
@@ -11,11 +11,11 @@ import type { ScenarioName } from './workflow.scenarios.fixture.ts'
 export interface FlowMutant extends Mutant {
   /** The scenario that finds it. Without one, random workflows are tried. */
   readonly of?: ScenarioName
-  /** Breaks the code itself. */
+  /** Breaks the code. */
   readonly break?: () => void
 }
 
-/** Commits that keep some records by a batch of their own, after the rest. */
+/** Commits that write some records in a separate batch after the rest. */
 const apart =
   (isIt: (hookId: string, hook: string) => boolean): NonNullable<Mutant['writer']> =>
   writer =>
@@ -114,7 +114,7 @@ export const FLOW_MUTANTS: readonly FlowMutant[] = [
       store: rewriting(entries => entries.map(entry => ({ ...entry, internal: undefined }))),
     },
   },
-  // Steps and models are called with keys and inputs as tools are.
+  // Steps and models have keys and inputs like tools.
   ...MUTANTS.filter(({ name }) => /another key|another input/.test(name)).map(
     (mutant): FlowMutant => ({ ...mutant, of: 'retry', plan: 0 }),
   ),

@@ -1,4 +1,5 @@
-// Those who answer what workflows ask: as soon as they are asked, one at each pause, or when they are told to, from whichever process is at hand.
+// Answers the interrupts of workflows: as soon as they are asked, one at each pause, or on request, from any available
+// process.
 
 import { LogError } from '@millrace/log'
 import { type Chunk, type Entry, isGuest, type Json } from '@millrace/protocol'
@@ -13,7 +14,7 @@ const RETRY_MS = 20
 
 export class Answers {
   readonly given: Given[] = []
-  /** What was told that should not have been. */
+  /** Unexpected results. */
   readonly problems: string[] = []
   readonly #options: CrowdOptions
   readonly #open: Answer[] = []
@@ -32,7 +33,7 @@ export class Answers {
     while (this.#busy.size > 0) await Promise.all(this.#busy)
   }
 
-  /** Answers all that waits, or the first of it. */
+  /** Answers all pendings, or the first one. */
   answer(count: number = this.#open.length): void {
     for (const answer of this.#open.splice(0, count)) {
       const done = this.#give(answer)
@@ -42,10 +43,10 @@ export class Answers {
     }
   }
 
-  /** Looks at the next entry of the log. */
+  /** Reads the next entry of the log. */
   take({ chunk, origin }: Entry): void {
     const { when = 'asked' } = this.#options
-    // What is asked for a time only is for nobody.
+    // Interrupts with a deadline are not answered.
     if (chunk.type === 'interrupt' && chunk.deadline !== undefined) return
     if (chunk.type === 'interrupt') this.#open.push(responseOf(chunk))
     else if (chunk.type === 'tool-approval-request' && !isGuest(origin)) {
@@ -57,7 +58,7 @@ export class Answers {
     if (when === 'asked') this.answer()
   }
 
-  /** Says it by whoever is at hand, again and again until somebody knows what became of it. */
+  /** Submits an answer in any available process, and repeats it until the result is known. */
   async #give(answer: Answer): Promise<void> {
     const what = JSON.stringify(answer)
     for (;;) {
@@ -74,7 +75,7 @@ export class Answers {
       const { error } = told
       const code = MillraceError.isInstance(error) || error instanceof LogError ? error.code : String(error)
       if (!PASSING.has(code)) {
-        // Of what a stop has ended nobody can tell what it waits for.
+        // After a stop it is unknown what a run waits for.
         if (!(this.#isStopping && code.startsWith('answer_'))) this.problems.push(`${what}: ${code}`)
         return
       }
@@ -85,7 +86,7 @@ export class Answers {
 
 const PASSING: ReadonlySet<string> = new Set(['store_unavailable', 'runtime_closed', 'unavailable'])
 
-/** What is answered to a question: the same whoever asks. */
+/** The response to a question. Deterministic. */
 function responseOf(chunk: Extract<Chunk, { type: 'interrupt' }>): Answer {
   const { interruptId, input, meta } = chunk
   return { kind: 'interrupt', id: interruptId, response: saidTo(interruptId, input as { kind: string }, meta) }

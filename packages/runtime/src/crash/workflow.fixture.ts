@@ -1,4 +1,4 @@
-// The program of a recipe: its workflows, for one process after another, and the run that they are asked for.
+// The program of a recipe: its workflows, for one process after another, and the requested run.
 
 import { systemTimers } from '@millrace/log'
 import type { Json } from '@millrace/protocol'
@@ -23,7 +23,10 @@ export const flowOf = (seed: number): Program => programOf(recipesOf(seed))
 const programOf = (recipes: readonly Recipe[]): Program =>
   flowProgram(bench => recipes.map(recipe => workflowOf(recipe, bench)), knownOf(recipes))
 
-/** A program of workflows, whose first is asked for; of one schedule at a time, because what fails the first time does so once. */
+/**
+ * A program of workflows that starts with the first. For one schedule at a time, because some work fails only the first
+ * time.
+ */
 export function flowProgram(make: (bench: Bench) => readonly Workflow[], known: Known): Program {
   const seen = new Set<string>()
   const isFirst = (key: string): boolean => !seen.has(key) && seen.add(key) !== undefined
@@ -65,7 +68,7 @@ function benchOf({ note, timers = systemTimers, paceMs = 0, isFirst = () => fals
 /** The workflow of a recipe. */
 function workflowOf({ id, nodes, edges }: Recipe, bench: Bench): Workflow {
   const made = Object.entries(nodes).map(([name, recipe]) => [name, nodeOf(name, recipe, bench)] as const)
-  // What passes from node to node is known at run time only.
+  // The data between nodes is known only at run time.
   const definition = { id, nodes: Object.fromEntries(made), edges, inputSchema: ANYTHING } as unknown
   return workflow(definition as WorkflowDefinition<string, Record<string, NodeDefinition>, [], undefined>)
 }
@@ -93,7 +96,7 @@ async function runNode(
 ): Promise<NodeResult> {
   const results: Json[] = []
   for (const [index, op] of ops.entries()) results.push(await act(bench, op, `${id}.${index}`))
-  // What it used depends on how often it was tried; it is read, and told nobody.
+  // Usage depends on the number of attempts: it is read, but not written.
   if (fails !== undefined || tokenUsage === undefined) throw new Error(`${id} fails`)
   const data = { from: id, given: digest(input), results }
   return {

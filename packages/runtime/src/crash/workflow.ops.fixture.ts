@@ -1,5 +1,5 @@
-// What the nodes of a recipe do: each thing by the hook that it is about. What comes of it depends on nothing but the recipe and what people answer, so whoever
-// does it again gets the same.
+// The operations of a recipe's nodes, each by the hook that it tests. They depend only on the recipe and the answers,
+// so they are deterministic.
 
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Json } from '@millrace/protocol'
@@ -17,16 +17,16 @@ import type { Note } from './ledger.fixture.ts'
 import { attemptOf, callOf } from './pond-program.fixture.ts'
 import type { Op } from './workflow.recipe.fixture.ts'
 
-/** What the nodes of one process work with. */
+/** The environment of the nodes of one process. */
 export interface Bench {
   readonly note: Note
   readonly model: LanguageModelV4
   pause(): Promise<void>
-  /** Whether nobody has done this before, in whichever process. */
+  /** Whether this is the first time in any process. */
   isFirst(key: string): boolean
 }
 
-/** A short text that tells values apart. */
+/** A short hash of a value. */
 export function digest(value: unknown): string {
   let hash = 7
   for (const letter of JSON.stringify(value) ?? '') hash = (Math.imul(hash, 31) + letter.charCodeAt(0)) | 0
@@ -35,7 +35,7 @@ export function digest(value: unknown): string {
 
 export const EMAIL = z.object({ subject: z.string(), body: z.string(), bullets: z.array(z.string()) })
 
-/** Does one thing in a node, and tells what came of it. */
+/** Executes one operation in a node and returns its result. */
 export async function act(bench: Bench, op: Op, place: string): Promise<Json> {
   switch (op.op) {
     case 'step':
@@ -147,11 +147,11 @@ async function show({ stream: streamId, isWhole }: Extract<Op, { op: 'show' }>):
 function state({ key, isShared }: Extract<Op, { op: 'state' }>): Json {
   const [value, set] = useWorkflowState<number>(key, 0)
   set(before => (before ?? 0) + 1)
-  // What others write meanwhile is told by none of them.
+  // Concurrent writes of others are not included.
   return isShared && key === 'shared' ? null : value
 }
 
-/** A tool that counts; of it approval is asked for by who uses it. */
+/** A tool that counts. Its user decides about approval. */
 export function tallyTool(note: Note, pause: () => Promise<void>): AnyTool {
   return tool({
     name: 'tally',
@@ -169,7 +169,7 @@ export function tallyTool(note: Note, pause: () => Promise<void>): AnyTool {
 
 const USAGE = { usage: { input: 10, output: 3 } }
 
-/** What a model answers, by what it was asked for. */
+/** The answer of a model, by the request. */
 export function answer(prompt: ScriptedPrompt): ScriptedAnswer {
   const { lastText, turnAnswers, key } = prompt
   const [ask, place = ''] = lastText.split('|')
@@ -199,7 +199,7 @@ export function answer(prompt: ScriptedPrompt): ScriptedAnswer {
     case 'text':
       return { reasoning: 'Hm.', text: `So it is with ${place}.`, ...USAGE }
     default:
-      // What the person answered is in it.
+      // It contains the person's response.
       return { text: JSON.stringify(email), pieceLength: 9, ...USAGE }
   }
 }

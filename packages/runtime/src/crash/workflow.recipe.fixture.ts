@@ -1,50 +1,50 @@
-// Workflows by chance, as plain data: a seed says all of one. Sequences, conditions, loops, forks within forks, retries, error policies and transitions, whose nodes use
-// every hook, with and without ids, one after the other and side by side.
+// Random workflows as plain data, fully determined by a seed: sequences, conditions, loops, nested forks, retries,
+// error policies and transitions. Their nodes use every hook, with and without ids, in sequence and in parallel.
 
 import { Random } from '../../../../scripts/faults/random.ts'
 import type { EdgeDefinition } from '../define/edge.ts'
 
-/** What a model is asked for. */
+/** The request to a model. */
 type Asking = 'text' | 'broken' | 'hidden' | 'object' | 'tools' | 'approval' | 'denial' | 'person'
 
-/** What a person is asked for; `strict` refuses the first answer, and `late` is one that nobody answers in time. */
+/** The request to a person. `strict` rejects the first response, and `late` is never answered in time. */
 type Question = 'text' | 'strict' | 'choice' | 'multi-choice' | 'form' | 'late'
 
-/** One thing that a node does. */
+/** One operation of a node. */
 export type Op =
-  /** A side effect; one that fails does so whenever it is done, or the first time that anybody does it. */
+  /** A side effect. It may fail always, or only the first time. */
   | { readonly op: 'step'; readonly key: string; readonly fails?: 'always' | 'once' }
   | { readonly op: 'reason'; readonly ask: Asking; readonly id?: string }
   | { readonly op: 'question'; readonly ask: Question; readonly id?: string }
-  /** Shows updates of an object of its own. */
+  /** Updates a structured object. */
   | { readonly op: 'show'; readonly stream: string; readonly isWhole: boolean }
-  /** A value of the run: one that others write too is only added to where these may do so meanwhile. */
+  /** A value of the run. If others may write it concurrently, it is only added to. */
   | { readonly op: 'state'; readonly key: string; readonly isShared: boolean }
-  /** A value of the node, over its repeats. */
+  /** A value of the node, kept when it repeats. */
   | { readonly op: 'count' }
   | { readonly op: 'context' }
-  /** Strands side by side, each one thing after the other. */
+  /** Parallel sequences of operations. */
   | { readonly op: 'together'; readonly strands: readonly (readonly Op[])[] }
 
-/** Where a node goes on. */
+/** The next node. */
 type Exit =
   | { readonly kind: 'on' }
-  /** By what it was given. */
+  /** By its input. */
   | { readonly kind: 'left or right' }
-  /** Back, so many times. */
+  /** Back, a number of times. */
   | { readonly kind: 'again'; readonly times: number }
   | { readonly kind: 'transition'; readonly to: string }
 
 export interface NodeRecipe {
   readonly ops: readonly Op[]
   readonly exit: Exit
-  /** Whether others may be at work at the same time. */
+  /** Whether other nodes may run at the same time. */
   readonly isBeside: boolean
   readonly shows?: 'message' | 'structured'
-  /** Of a node that is an agent: what it is asked for, and nothing else is done. */
+  /** For an agent node: its request. It does nothing else. */
   readonly agent?: Asking
   readonly attempts?: number
-  /** What comes of it where it always fails, at its end. */
+  /** Result of a node that always fails at its end. */
   readonly fails?: 'continue' | { readonly route: string }
 }
 
@@ -57,7 +57,7 @@ export interface Recipe {
 const ASKINGS: readonly Asking[] = ['text', 'broken', 'hidden', 'object', 'tools', 'approval', 'denial', 'person']
 const QUESTIONS: readonly Question[] = ['text', 'strict', 'choice', 'multi-choice', 'form', 'late']
 
-/** An end that leads on: from which node, and when. */
+/** An open end: its node and its condition. */
 type Tail = readonly [from: string, options?: object]
 
 interface Piece {
@@ -65,12 +65,12 @@ interface Piece {
   readonly tails: readonly Tail[]
 }
 
-/** How deep forks may lie in each other, and from how many nodes on there is nothing but single ones; now and then from more. */
+/** Maximum depth of forks, and number of nodes after which only single nodes follow. */
 const DEPTH = 2
 const MANY = 4
 const MORE = 9
 
-/** The workflows of a seed: a run begins with the first, and goes on with the second if there is one. */
+/** The workflows of a seed. A run starts with the first and transitions to the second if there is one. */
 export function recipesOf(seed: number): readonly Recipe[] {
   const random = new Random(seed)
   const isTwo = random.below(3) === 0
@@ -105,7 +105,7 @@ class Cook {
     for (const [from, options] of tails) this.#edges.push(options ? [from, to, options] : [from, to])
   }
 
-  /** Pieces one after the other. */
+  /** A sequence of parts. */
   #row(count: number, depth: number): Piece {
     const first = this.#piece(depth)
     let { tails } = first
@@ -176,12 +176,12 @@ class Cook {
     const kind = random.below(6)
     const isAgent = about.exit.kind === 'on' && about.attempts === undefined && random.below(6) === 0
     const own = Array.from({ length: random.between(0, 2) }, (_, index) => this.#op(`${id}${index}`, id, isBeside))
-    // What was in vain in one try is done again in the next: how often, depends on who dies.
+    // Failed work is repeated in the next attempt. The number of repetitions depends on crashes.
     const ops = about.attempts === undefined ? own : answered(own)
-    // Around what fails the first time there is something to be kept and something to be done again.
+    // Work that fails the first time is surrounded by work to keep and work to repeat.
     if (about.attempts && !about.fails) ops.splice(random.below(ops.length + 1), 0, once(id))
     this.#nodes[id] = {
-      // Of what a node that fails showed and changed, that is kept which some commit came after: which it is depends on who is faster.
+      // A failing node keeps the changes before its last commit, which depends on timing.
       ops: isAgent ? [] : about.fails === undefined ? ops : lasting(ops),
       isBeside,
       ...about,
@@ -211,7 +211,7 @@ class Cook {
     }
   }
 
-  /** A hook that takes its time; with an id where it needs one, and often the same as another of its node. */
+  /** An asynchronous hook, with an id if needed, often shared with another one of its node. */
   #hook(name: string, isNamed = this.#random.below(2) === 0): Op {
     const random = this.#random
     const id = isNamed ? { id: name } : {}
@@ -249,6 +249,6 @@ const lasting = (ops: readonly Op[]): readonly Op[] =>
 
 const once = (id: string): Op => ({ op: 'step', key: `${id}once`, fails: 'once' })
 
-/** All that a node does, whether one after the other or side by side. */
+/** All operations of a node, in sequence and in parallel. */
 export const opsOf = (ops: readonly Op[]): readonly Op[] =>
   ops.flatMap(op => (op.op === 'together' ? op.strands.flatMap(opsOf) : [op]))

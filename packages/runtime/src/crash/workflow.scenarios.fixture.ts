@@ -1,4 +1,4 @@
-// Workflows as people write them, each with what is hard to go on with in another process.
+// Realistic workflows, each with something that is hard to continue in another process.
 
 import { z } from 'zod'
 import type { NodeContext } from '../define/node.ts'
@@ -18,11 +18,11 @@ const TONES = [
   { id: 'warm', label: 'Warm' },
 ]
 
-/** A side effect that is witnessed; it may fail the first time that anybody does it. */
+/** A recorded side effect. It may fail the first time. */
 const done = (bench: Bench, key: string, fails?: 'once') =>
   act(bench, { op: 'step', key, ...(fails && { fails }) }, key)
 
-/** Asks for the tone, streams the fields of an email into a form, and sends it. */
+/** Asks for the tone, streams the fields of an email, and sends it. */
 const draft = (bench: Bench) => [
   workflow({
     id: 'draft',
@@ -62,7 +62,7 @@ const draft = (bench: Bench) => [
   }),
 ]
 
-/** One node, again and again, that asks two at once and then one after the other under one id. */
+/** A repeated node that asks twice in parallel and then in sequence with one id. */
 const rounds = (bench: Bench) => [
   workflow({
     id: 'rounds',
@@ -94,7 +94,7 @@ const rounds = (bench: Bench) => [
   }),
 ]
 
-/** Two branches that both return data: one asks, one fails the first time and is tried again. */
+/** Two branches with data: one asks, one fails the first time and is retried. */
 const branches = (bench: Bench) => [
   workflow({
     id: 'branches',
@@ -137,7 +137,7 @@ const branches = (bench: Bench) => [
   }),
 ]
 
-/** Goes on with another workflow, after an answer. */
+/** Transitions to another workflow after an answer. */
 const passage = (bench: Bench) => [
   workflow({
     id: 'passage',
@@ -177,7 +177,7 @@ const passage = (bench: Bench) => [
   }),
 ]
 
-/** A node that asks and then fails: it is tried again, and nobody is asked twice. */
+/** A node that asks and then fails: it is retried without asking again. */
 const retry = (bench: Bench) => [
   workflow({
     id: 'retry',
@@ -205,14 +205,14 @@ const retry = (bench: Bench) => [
 
 const SURELY = z.string().startsWith('surely')
 
-/** Models whose tools people have to approve: one is, one is not. */
+/** Models with tools that need approval: one is approved, one denied. */
 const consent = (bench: Bench) => [
   workflow({
     id: 'consent',
     nodes: {
       work: async () => {
         await done(bench, 'prepare')
-        // That it has failed is kept, too, before anybody waits.
+        // The failure is committed before the pause.
         await act(bench, { op: 'step', key: 'knock', fails: 'always' }, 'work')
         const [seen, see] = useWorkflowState('seen', 0)
         see(seen + 1)
@@ -236,7 +236,7 @@ const consent = (bench: Bench) => [
 
 const ALONE = { isSequential: true, failing: new Set<string>() }
 
-/** The programs of them. */
+/** The programs of the scenarios. */
 export const SCENARIOS: Readonly<Record<ScenarioName, Program>> = {
   draft: flowProgram(draft, ALONE),
   rounds: flowProgram(rounds, ALONE),

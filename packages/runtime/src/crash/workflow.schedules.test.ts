@@ -29,7 +29,7 @@ async function play(seed: number, plansOf: (points: number) => Iterable<Plan>): 
 const byChance = (seed: number) => (points: number) =>
   Array.from({ length: EACH }, (_, index) => flowPlanOf(seed * EACH + index, points))
 
-describe('random workflows whose drivers die, freeze, lose replies and take over from each other', () => {
+describe('random workflows with drivers that crash, freeze, lose replies and take over', () => {
   for (const [seed, found] of isCampaign() ? [] : KEPT) {
     test(`seed ${seed}: ${found}`, () => play(seed, byChance(seed)))
   }

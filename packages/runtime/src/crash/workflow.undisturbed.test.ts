@@ -9,7 +9,7 @@ import { SCENARIOS } from './workflow.scenarios.fixture.ts'
 
 const PLAN = { ...FAST, crowd: PROMPT }
 
-/** What a scenario says to readers, entry by entry. */
+/** The public entries of a scenario. */
 async function said(name: keyof typeof SCENARIOS): Promise<readonly Chunk[]> {
   const { happened } = await undisturbed(PLAN, { program: SCENARIOS[name] })
   expect(happened.view.runs.map(({ status }) => status)).toEqual(['completed'])
@@ -18,8 +18,8 @@ async function said(name: keyof typeof SCENARIOS): Promise<readonly Chunk[]> {
 
 const typesOf = (chunks: readonly Chunk[], type: Chunk['type']) => chunks.filter(chunk => chunk.type === type)
 
-describe('scenarios are as hard as they should be', () => {
-  test('the email draft: a field set, text that grows, items that are added, and the whole', async () => {
+describe('scenarios contain what they should test', () => {
+  test('email draft: sets a field, streams text, appends items and ends with the whole', async () => {
     const chunks = await said('draft')
     const updates = chunks.filter(chunk => chunk.type === 'structured-data')
     const email = updates.filter(({ dataType }) => dataType === 'email')
@@ -32,7 +32,7 @@ describe('scenarios are as hard as they should be', () => {
     ])
   })
 
-  test('questions in a loop: each under an id of its own, though the code gives the same', async () => {
+  test('rounds: each question has its own id, although the code uses one', async () => {
     const asked = typesOf(await said('rounds'), 'interrupt').map(
       chunk => (chunk as { interruptId: string }).interruptId,
     )
@@ -40,7 +40,7 @@ describe('scenarios are as hard as they should be', () => {
     expect(new Set(asked).size).toBe(8)
   })
 
-  test('branches: one is tried again, and both bring data', async () => {
+  test('branches: one is retried, and both return data', async () => {
     const chunks = await said('branches')
     const { happened } = await undisturbed(PLAN, { program: SCENARIOS.branches })
     const starts = happened.lines.filter(line => 'phase' in line && line.phase === 'start' && line.input === '"unsure"')
@@ -49,17 +49,17 @@ describe('scenarios are as hard as they should be', () => {
     expect(output).toMatchObject({ output: { left: { input: 'both' }, right: { isSure: true }, tries: 1 } })
   })
 
-  test('a passage: the other workflow knows the state, and is told of once', async () => {
+  test('passage: the second workflow shares the state, and the transition is written once', async () => {
     const chunks = await said('passage')
     expect(typesOf(chunks, 'transition')).toEqual([{ type: 'transition', transitionTo: 'beyond' }])
     expect(typesOf(chunks, 'output')).toMatchObject([{ output: { isSame: true } }])
   })
 
-  test('retry: who did not answer as was asked is asked again, who did is not', async () => {
+  test('retry: asks again only after an invalid response', async () => {
     expect(typesOf(await said('retry'), 'interrupt')).toHaveLength(2)
   })
 
-  test('consent: one call is approved and runs, one is not', async () => {
+  test('consent: runs the approved call and not the denied one', async () => {
     const chunks = await said('consent')
     expect(typesOf(chunks, 'tool-approval-request')).toHaveLength(2)
     expect(typesOf(chunks, 'tool-output-available')).toHaveLength(1)
@@ -67,8 +67,8 @@ describe('scenarios are as hard as they should be', () => {
   })
 })
 
-describe('workflows by chance', () => {
-  test('all that a workflow can do is in some of them', () => {
+describe('random workflows', () => {
+  test('cover everything that a workflow can do', () => {
     const recipes = Array.from({ length: 200 }, (_, seed) => recipesOf(seed + 1)).flat()
     const nodes = recipes.flatMap(recipe => Object.values(recipe.nodes))
     const ops = nodes.flatMap(node => node.ops)
@@ -86,7 +86,7 @@ describe('workflows by chance', () => {
     expect(forks.some(count => count > 1)).toBe(true)
   })
 
-  test('whenever they are answered, and however fast the model is, they come to the same', async () => {
+  test('give the same result with any timing of answers and any model speed', async () => {
     const crowds: CrowdPlan[] = [PROMPT, { ...PROMPT, when: 'paused' }, { ...PROMPT, when: 'told', via: 'front' }]
     for (let seed = 1; seed <= 12; seed++) {
       const program = flowOf(seed)

@@ -1,4 +1,4 @@
-// Whether all that happened with a workflow was right: what the log says, what it shows, and what was really done.
+// Checks a run of a workflow: its log, its view and its executed work.
 
 import { type Chunk, type Entry, Fold, isGuest, isWord, type View } from '@millrace/protocol'
 import type { HookResult } from '../execute/replay/journal.ts'
@@ -20,15 +20,15 @@ import {
 } from './run-verdict.fixture.ts'
 import { opsOf, type Recipe } from './workflow.recipe.fixture.ts'
 
-/** What there is to know of workflows before their run is judged. */
+/** Properties of the workflows that the checks need. */
 export interface Known {
-  /** Whether nothing of them happens side by side. */
+  /** Whether nothing runs in parallel. */
   readonly isSequential: boolean
-  /** Keys of steps that fail in nodes that are tried again: these are done again. */
+  /** Keys of steps that fail in retried nodes: these are repeated. */
   readonly failing: ReadonlySet<string>
 }
 
-/** What tells whether a run was right. */
+/** Checks a run. */
 export const judgeOf =
   ({ isSequential, failing }: Known) =>
   (happened: Happened, { undisturbed, isExact = false }: VerdictOptions = {}): string[] => {
@@ -54,7 +54,7 @@ export const judgeOf =
     ]
   }
 
-/** What recipes tell before they are run. */
+/** The properties of recipes. */
 export function knownOf(recipes: readonly Recipe[]): Known {
   const nodes = recipes.flatMap(recipe => Object.values(recipe.nodes))
   const steps = nodes.flatMap(({ ops, attempts = 1 }) =>
@@ -64,14 +64,14 @@ export function knownOf(recipes: readonly Recipe[]): Known {
   return { isSequential, failing: new Set(steps) }
 }
 
-/** What a log says of hooks and tools. */
+/** Hooks and tools in a log. */
 interface Kept {
-  /** Where what a hook or a part of one gave was kept, by its id. */
+  /** Sequence of the record of a hook or a part of it, by id. */
   readonly records: ReadonlyMap<string, number>
-  /** Where each tool's call was committed and settled. */
+  /** Sequences of the commit and the outcome of each tool call. */
   readonly asked: ReadonlyMap<string, number>
   readonly outcomes: ReadonlyMap<string, number>
-  /** The keys of steps and tools that have an outcome, and so were called. */
+  /** Keys of steps and tools with an outcome, which were executed. */
   readonly made: ReadonlySet<string>
   readonly end: number
   readonly problems: readonly string[]
@@ -140,14 +140,14 @@ function keptOf(entries: readonly Entry[]): Kept {
   return { records, asked, outcomes, made, end, problems }
 }
 
-/** Records that replace each other as a run goes on. */
+/** Records that replace each other during a run. */
 const PASSING_HOOKS: ReadonlySet<string> = new Set(['position', 'state', 'node'])
 
 function startsIn({ records, asked, outcomes, end }: Kept, failing: ReadonlySet<string>): Starts {
   const isFailing = ({ input }: CallLine) => failing.has(JSON.parse(input))
   const recordAt = (hookId: string) => records.get(hookId) ?? Number.POSITIVE_INFINITY
   return {
-    // Of a tool's call the log says so; that of a step or a model is the code's.
+    // A tool call is in the log. A step or a model call is requested by code.
     askedAt: ({ kind, key }) => (kind === 'model' || nameIn(key).includes('/') ? 0 : asked.get(key)),
     sealedAt(line) {
       const { kind, key } = line
@@ -162,10 +162,10 @@ function startsIn({ records, asked, outcomes, end }: Kept, failing: ReadonlySet<
   }
 }
 
-/** What a key names last: a hook with its execution, or a tool's call. */
+/** The last part of a key: a hook with its execution, or a tool call. */
 const nameIn = (key: string): string => decodeURIComponent(key.split('/').at(-1) as string)
 
-/** That no tool ran which somebody had to allow and nobody had. */
+/** Checks that no tool ran without a required approval. */
 function consentProblems(lines: readonly Line[]): string[] {
   const allowed = new Set<string>()
   return lines.flatMap(line => {
@@ -177,7 +177,7 @@ function consentProblems(lines: readonly Line[]): string[] {
   })
 }
 
-/** That whoever pauses says all that is waited for, and no more, and leaves no draft behind. */
+/** Checks that each pause lists exactly the pendings and leaves no draft. */
 function pauseProblems(entries: readonly Entry[]): string[] {
   const fold = new Fold()
   let from = 0
@@ -194,7 +194,7 @@ function pauseProblems(entries: readonly Entry[]): string[] {
   })
 }
 
-/** A view without what a death may change; parts and objects of branches stand in any order. */
+/** A normalized view. Parts and objects of branches are in any order. */
 function flowNormalOf(view: View, isSequential: boolean) {
   const normal = normalOf(view)
   const own = view.messages.flatMap(({ parts }) => parts)
@@ -210,7 +210,7 @@ function flowNormalOf(view: View, isSequential: boolean) {
   }
 }
 
-/** What is said once, whoever says it. */
+/** Chunk types that are written once. */
 const FACTS: ReadonlySet<Chunk['type']> = new Set([
   'session',
   'status',
@@ -222,7 +222,7 @@ const FACTS: ReadonlySet<Chunk['type']> = new Set([
   'output',
 ])
 
-/** That the log says each fact as often as it would without a death. */
+/** Checks that the log has each fact as often as without crashes. */
 function factProblems(entries: readonly Entry[], expected: readonly Entry[]): string[] {
   const found = factsOf(entries)
   const wanted = factsOf(expected)
@@ -237,7 +237,7 @@ function factsOf(entries: readonly Entry[]): ReadonlyMap<string, number> {
   const facts = new Map<string, number>()
   for (const { chunk, internal } of entries) {
     if (internal || !FACTS.has(chunk.type)) continue
-    // A deadline is counted from when somebody was asked.
+    // A deadline depends on the time of the request.
     const fact = JSON.stringify({ ...chunk, deadline: undefined })
     facts.set(fact, (facts.get(fact) ?? 0) + 1)
   }

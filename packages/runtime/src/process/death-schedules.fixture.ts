@@ -1,4 +1,4 @@
-// Schedules after which a session shows what it would have shown if nothing had happened: processes die, sleep and are cut off, and others go on.
+// Schedules with crashed, sleeping and disconnected processes. The session must show the same as without faults.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { FaultProxy } from '../../../../scripts/faults/proxy.ts'
@@ -7,16 +7,16 @@ import type { Actor } from './pool.fixture.ts'
 import { type Moment, POINTS, type Point, type StoreSpec } from './process-messages.fixture.ts'
 import { BLOCKED_AFTER_MS, type Place, type ProcessStage } from './process-stage.fixture.ts'
 
-/** From token to token, so that there are more instants at which nothing is on its way to the store. */
+/** Time between tokens, so that there are more moments without a store call in flight. */
 const PACE_MS = 2
-/** How long after a moment a random instant may be. */
+/** Maximum delay of a random moment after a point, in ms. */
 const SOON_MS = 20
-/** How long a store may take to answer one that is cut off from it. */
+/** How long a store may take to answer a disconnected process, in ms. */
 const CUT_OFF_MS = 300
 
 const when = ({ random }: ProcessStage): Moment['when'] => random.pick(['before', 'after'])
 
-/** A process dies at this moment, and another goes on. */
+/** Kills a process at a point, and starts another. */
 export async function diesAt(stage: ProcessStage, moment: Omit<Moment, 'does' | 'of'>): Promise<Point | undefined> {
   const dying = await stage.worker({ moment: { ...moment, of: POINTS, does: 'halt' } })
   const reached = await stage.reached(dying)
@@ -29,7 +29,7 @@ export async function diesAt(stage: ProcessStage, moment: Omit<Moment, 'does' | 
   return reached?.point
 }
 
-/** Processes die, one after another, just before and after what they do to the store. */
+/** Kills processes just before and after their store calls. */
 export async function points(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   for (let deaths = random.between(1, 3), most = usual.points; deaths > 0; deaths--, most = usual.points >> 1) {
@@ -43,7 +43,7 @@ export async function points(stage: ProcessStage): Promise<void> {
   await stage.over()
 }
 
-/** Processes die, one after another, at instants that nothing tells apart. */
+/** Kills processes at random moments. */
 export async function instants(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   for (let deaths = random.between(1, 3), most = usual.points; deaths > 0; deaths--, most = usual.points >> 1) {
@@ -60,7 +60,7 @@ export async function instants(stage: ProcessStage): Promise<void> {
   await stage.over()
 }
 
-/** Two processes want to drive; the one that does sleeps through its lease, and wakes up when the other has gone on. */
+/** Two drivers compete. The active one sleeps beyond its lease and wakes after the other has continued. */
 export async function fights(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   const moment = { of: ['append'], n: random.between(1, usual.appends), when: when(stage), does: 'sleep' } as const
@@ -83,7 +83,7 @@ export async function fights(stage: ProcessStage): Promise<void> {
   await stage.over()
 }
 
-/** Waits until another has gone on from one that sleeps, and said a little; or nobody is left who could. */
+/** Waits until another process has continued a sleeping one's run, or none is left that could. */
 async function sleepThrough(stage: ProcessStage, isNobodyLeft: () => boolean): Promise<void> {
   const { length } = stage.seen
   const more = stage.random.between(0, 25)
@@ -96,7 +96,7 @@ async function sleepThrough(stage: ProcessStage, isNobodyLeft: () => boolean): P
 
 const TAKEN = new Set(['executor-superseded', 'run-started'])
 
-/** A process hands over what it drives, in good order, and another goes on. */
+/** Hands over from one process to another. */
 export async function handsOver(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   for (let times = random.between(1, 3), most = usual.appends; times > 0; times--, most = usual.appends >> 1) {
@@ -111,7 +111,7 @@ export async function handsOver(stage: ProcessStage): Promise<void> {
   await stage.over()
 }
 
-/** The store is out of reach for the process that drives: for a while, or until another has gone on. */
+/** Disconnects the driver from the store, for a while or until another has continued. */
 export async function cutOff(stage: ProcessStage): Promise<void> {
   const { random, place, usual } = stage
   const gate = await place.gate()
@@ -137,13 +137,13 @@ export async function cutOff(stage: ProcessStage): Promise<void> {
   await stage.over()
 }
 
-/** The store by way of a proxy, for one who does not wait long. */
+/** A proxied store for a process with a short timeout. */
 function via({ spec }: Place, gate: FaultProxy): StoreSpec {
   if (spec.kind === 'sqlite') throw new Error('there is no server to be cut off from')
   return { ...spec, url: gate.url(spec.url), timeout: CUT_OFF_MS }
 }
 
-/** The process that drives dies, and those that come after it do not have the program: it waits, and says so, until one has it again. */
+/** The driver crashes, and its successors lack the program: the session is blocked until one has it. */
 export async function deploys(stage: ProcessStage): Promise<void> {
   const { random, place, usual } = stage
   const moment: Moment = { of: POINTS, n: random.between(1, usual.points), when: when(stage), does: 'halt' }
@@ -157,7 +157,7 @@ export async function deploys(stage: ProcessStage): Promise<void> {
   await stage.over()
 }
 
-/** Waits until whoever looks at the session is told that nobody can drive it; false where there is nothing to drive. */
+/** Waits until the session is reported as blocked. Returns false if nothing is due. */
 export async function isBlocked({ runtime }: Place): Promise<boolean> {
   for (;;) {
     const { status } = await runtime.status(SESSION)

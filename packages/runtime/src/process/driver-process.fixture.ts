@@ -1,4 +1,5 @@
-// A process of the schedules: it opens a store when it is told which, and drives what is due in it, or answers, until it is told to close, or killed.
+// A process of the schedules: opens a store on request, and drives runs or submits answers until it is closed or
+// killed.
 
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { flushCompileCache } from 'node:module'
@@ -14,13 +15,13 @@ import { PROGRAMS } from './played-programs.fixture.ts'
 import { pointed } from './points.fixture.ts'
 import { loggerOf, type Opening, type Order, type StoreSpec, type Told } from './process-messages.fixture.ts'
 
-/** How often a process looks for what is due. */
+/** Poll interval of a process, in ms. */
 const POLL_MS = 20
 
-/** Another program, that nobody asks for. */
+/** Another program without runs. */
 const stranger = agent({ name: 'stranger', model: scriptedModel([]) })
 
-// A pipe takes it before the call returns.
+// Pipes are written synchronously.
 const say = (told: Told): void => void tell('told', told)
 
 class Work {
@@ -39,7 +40,7 @@ class Work {
       engine: { pollMs: POLL_MS },
       log: { leaseMs, owner: tag },
       backoff: { first: 1, longest: 5 },
-      // Leases are short, so that a loaded machine may lose many.
+      // Leases are short, and a loaded machine may lose many.
       maxTakeovers: 1000,
       logger: loggerOf(say),
     })
@@ -52,7 +53,7 @@ class Work {
   }
 }
 
-/** Whether nobody has done this before, in whichever process: who has leaves a file behind. */
+/** Whether this is the first time in any process. The first one creates a file. */
 function isFirst(ledger: string, key: string): boolean {
   try {
     writeFileSync(`${ledger}.${key.replace(/[^\w]/g, '-')}`, '', { flag: 'wx' })
@@ -62,7 +63,7 @@ function isFirst(ledger: string, key: string): boolean {
   }
 }
 
-// What takes long is done before it is needed.
+// Slow initialization happens before it is needed.
 await load(process.argv[2] as StoreSpec['kind'])
 flushCompileCache()
 let work: Work | Front | undefined
@@ -74,7 +75,7 @@ for await (const order of messages<Order>()) {
 
 async function open(opening: Opening): Promise<Work | Front> {
   const { tag, ledger, store, crowd } = opening
-  // What was written survives the death of this process.
+  // Written data survives the death of this process.
   const note: Note = line => appendFileSync(ledger, `${JSON.stringify({ ...line, process: tag })}\n`)
   const opened = await openSpec(store)
   return crowd ? new Front(opened, opening, note, say) : new Work(opened, opening, note)

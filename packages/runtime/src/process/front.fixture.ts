@@ -1,4 +1,4 @@
-// A process that answers: it looks on, and says for people and clients what they have to say. It drives nothing.
+// A process that submits the answers of people and clients. It drives nothing.
 
 import type { LogStore } from '@millrace/log'
 import { Crowd } from '../crash/crowd.fixture.ts'
@@ -23,7 +23,7 @@ export class Front {
     this.#say = say
     this.#runtime = createRuntime({
       store: witnessed(pointed(store, opening, say), note, 'before'),
-      // What a client's output must be like is known here too.
+      // Output schemas of client tools are known here, too.
       agents: PROGRAMS[program].agents({ note: () => {} }),
       engine: false,
       logger: loggerOf(say),
@@ -35,7 +35,7 @@ export class Front {
     })
   }
 
-  /** Answers all that waits. */
+  /** Answers all pendings. */
   answer(): void {
     this.#crowd.answer()
   }

@@ -36,7 +36,7 @@ const OTHER_HALF: readonly Kind[] = [
   { title: 'an approval within an agent of a workflow', share: 1, program: 'consent', play: deadlyRounds },
 ]
 
-/** Only a store that is a server can be out of reach. */
+/** Only a store with a server can be unavailable. */
 const CUT_OFF: Kind = { title: 'the store is out of reach for a while', share: 3, play: cutOff }
 const CUT_OFF_WITH_ANSWERS: Kind = {
   title: 'answers, and the store is out of reach for the driver',

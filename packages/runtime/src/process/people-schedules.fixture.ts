@@ -1,4 +1,4 @@
-// Schedules with people and clients: they answer by a process that drives nothing, while those that drive die; and while it dies itself.
+// Schedules with pendings: one process answers while the drivers crash, and while it crashes itself.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Moment, type Opening, POINTS } from './process-messages.fixture.ts'
@@ -6,17 +6,17 @@ import type { ProcessStage } from './process-stage.fixture.ts'
 
 const PACE_MS = 2
 const SOON_MS = 10
-/** About how often those who answer append something, if they make no mistakes. */
+/** Approximate number of appends of the answering process, without mistakes. */
 const USUAL_ANSWERS = 7
 
 type Crowd = NonNullable<Opening['crowd']>
 
 const WHENS = ['asked', 'paused', 'told'] as const
 
-/** How people answer, by turns: as soon as they are asked, one at a pause, or all of them. */
+/** When people answer, in rotation: when asked, one per pause, or all. */
 export const crowdAt = (n: number): Crowd => ({ when: WHENS[n % WHENS.length] as Crowd['when'], errs: true })
 
-/** The same schedule, with people in it. */
+/** The same schedule with pendings. */
 export const peopled =
   (play: (stage: ProcessStage) => Promise<unknown>) =>
   async (stage: ProcessStage): Promise<void> => {
@@ -26,7 +26,7 @@ export const peopled =
     await play(stage)
   }
 
-/** People answer just as the process dies that drives: before it is dead, at once, or after. */
+/** Answers arrive just before, during or after the driver's death. */
 export async function answersAtDeath(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   const front = await stage.front({ when: 'told', errs: random.pick([true, false]) })
@@ -51,7 +51,7 @@ export async function answersAtDeath(stage: ProcessStage): Promise<void> {
   await stage.over()
 }
 
-/** Both die: who drives, and who answers. What was said is said again by another, and is one answer. */
+/** Both the driver and the answering process die. Answers are submitted again and count once. */
 export async function bothDie(stage: ProcessStage): Promise<void> {
   const { random, usual } = stage
   const crowd: Crowd = { when: random.pick(['asked', 'paused']), errs: false }

@@ -4,18 +4,18 @@ import { SCENARIOS, type ScenarioName } from '../crash/workflow.scenarios.fixtur
 
 export type ProgramName = 'pond' | 'mill' | ScenarioName
 
-/** How long an answer is waited for that does not come. */
+/** Timeout of the answer that never comes, in ms. */
 const DEADLINE_MS = 60
 
 interface Played extends Program {
-  /** About how many points, and appends among them, its runs have if nobody disturbs them; who is to die later does not. */
+  /** Approximate number of points and of appends in an undisturbed run. */
   readonly usual: { readonly points: number; readonly appends: number }
 }
 
-/** Of a workflow, from one pause to the next. */
+/** For a workflow: from one pause to the next. */
 const FLOW = { points: 12, appends: 10 }
 
-/** The programs of the schedules: two runs that need nobody, one with people, clients and other agents, and workflows. */
+/** The programs of the schedules: two runs without pendings, one with pendings and sub-agents, and workflows. */
 export const PROGRAMS: Readonly<Record<ProgramName, Played>> = {
   pond: { ...POND, usual: { points: 60, appends: 50 } },
   mill: {

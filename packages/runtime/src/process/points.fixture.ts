@@ -1,10 +1,10 @@
-// A store that counts the calls which change something, and at one of them does with its process what the moment says.
+// A store that counts modifying calls and lets its process die or sleep at one of them.
 
 import { existsSync, rmSync } from 'node:fs'
 import { LogError, type LogStore } from '@millrace/log'
 import { alarmOf, type Moment, type Opening, POINTS, type Point, type Told } from './process-messages.fixture.ts'
 
-/** How often one that sleeps looks whether it is woken. */
+/** How often a sleeping process checks whether to wake, in ms. */
 const LOOK_MS = 5
 
 const isPoint = (name: string): name is Point => (POINTS as readonly string[]).includes(name)
@@ -12,9 +12,9 @@ const isPoint = (name: string): name is Point => (POINTS as readonly string[]).i
 const standStill = (ms?: number): void => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms)
 
 /**
- * Wraps a store. What `say` is given must be on its way when it returns: nothing may run after it. Who sleeps does so in its main thread, where
- * all of it runs but the thread of a file's store. That ends what it was asked for, and lets go of the file: stopped within a checkpoint,
- * which is under no call of the store, it would keep the lock of those who write, and nobody could go on before it wakes up.
+ * Wraps a store. `say` must have sent its message when it returns, because nothing may run after it. Sleeping blocks only
+ * the main thread, so that the thread of a file store finishes its call: stopped within a checkpoint, it would keep the
+ * write lock and block all other processes.
  */
 export function pointed(
   store: LogStore,
@@ -27,7 +27,7 @@ export function pointed(
 
   function meet(point: Point, when: Moment['when'], at: number): void {
     if (moment === undefined || at !== moment.n || when !== moment.when) return
-    // Who hears of this moment sets it; one that is there is of another schedule.
+    // Set by the message of this point. Otherwise it belongs to another schedule.
     rmSync(alarm, { force: true })
     say({ kind: 'reached', point, n: at })
     if (moment.does === 'halt') standStill()
@@ -56,7 +56,7 @@ export function pointed(
       const value = target[name] as unknown
       if (typeof value !== 'function') return value
       const made = value.bind(target) as (...args: unknown[]) => unknown
-      // A watch begins at once.
+      // A watch starts at once.
       return name === 'watch' ? made : (...args: unknown[]) => call(name, () => made(...args))
     },
   })

@@ -1,4 +1,4 @@
-// The processes of the schedules, as the test holds them.
+// The processes of the schedules, as controlled by the test.
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,18 +14,18 @@ import {
   type Told,
 } from './process-messages.fixture.ts'
 
-/** How many of its complaints are kept, the last of them. */
+/** Maximum number of kept log messages, the last ones. */
 const MOST_COMPLAINTS = 30
 
 /** The program of a process. */
 const FILES = { process: join(import.meta.dirname, 'driver-process.fixture.ts') }
 
-/** A process, which may be of one schedule after another. */
+/** A process, which may be used by several schedules in turn. */
 class Process {
   readonly child: Child
-  /** Who hears what it tells. */
+  /** Receives its messages. */
   hear: (told: Told) => void = () => {}
-  /** Told when it has ended, and how. */
+  /** Called with its exit. */
   lose: (error: unknown) => void = () => {}
 
   constructor(child: Child) {
@@ -45,10 +45,10 @@ class Process {
   }
 }
 
-/** Processes that are ready to be used, and used again where nobody killed them: to start one takes longer than most deaths. */
+/** Ready processes. They are reused unless killed, because starting one is slow. */
 export class Pool {
   readonly #spares: Spares<Process>
-  /** How many were killed in their schedules. */
+  /** Number of processes killed in schedules. */
   killed = 0
 
   constructor(kind: StoreSpec['kind'], size: number) {
@@ -72,7 +72,7 @@ export class Pool {
   }
 }
 
-/** What a process is said to have done at its moment. */
+/** What a process did at its point. */
 const DOES: Readonly<Record<Moment['does'], string>> = {
   halt: 'stands still at',
   sleep: 'fell asleep at',
@@ -82,9 +82,9 @@ const DOES: Readonly<Record<Moment['does'], string>> = {
 /** One process in one schedule. */
 export class Actor {
   readonly tag: string
-  /** What it could not do, and what it warned of, for who looks at a failure. */
+  /** Its errors and warnings, for diagnosis. */
   readonly complaints: string[] = []
-  /** What it has answered, and what was wrong about that. */
+  /** Its answers, and unexpected results. */
   readonly given: Given[] = []
   readonly problems: string[] = []
   readonly #process: Process
@@ -98,7 +98,7 @@ export class Actor {
   readonly hasMoment: boolean
   wasKilled = false
   #isGone = false
-  /** How it is, as far as it has told. */
+  /** Its last known state. */
   #state = 'has not come to a moment'
 
   constructor(process: Process, opening: Opening, pool: Pool, lose: (error: unknown) => void) {
@@ -120,17 +120,17 @@ export class Actor {
     }
   }
 
-  /** Who it is and how, for who looks at a failure. */
+  /** Its name and state, for diagnosis. */
   get state(): string {
     return `${this.tag} (process ${this.#process.child.pid}) ${this.#state}`
   }
 
-  /** The moment that it was given, if it comes to it: at which point. */
+  /** Resolves when it reaches its point. */
   get reached(): Promise<Point> {
     return this.#reached.promise
   }
 
-  /** The first time that the store did not answer it. */
+  /** Resolves when the store first failed to answer it. */
   get troubled(): Promise<void> {
     return this.#troubled.promise
   }
@@ -144,23 +144,23 @@ export class Actor {
     await this.#process.kill9()
   }
 
-  /** Lets it answer all that waits. */
+  /** Makes it answer all pendings. */
   async answer(): Promise<void> {
     if (!this.#isGone) await this.#process.child.send({ do: 'answer' })
   }
 
-  /** Wakes it when it has told of the moment at which it sleeps. */
+  /** Wakes it after it has reported its sleep. */
   async wake(): Promise<void> {
     if (this.#isGone) return
     writeFileSync(this.#alarm, '')
     await Promise.race([this.#awake.promise, this.#process.child.exited])
   }
 
-  /** Lets it hand over what it drives, and gives the process back. */
+  /** Makes it hand over, and returns the process to the pool. */
   async close(): Promise<void> {
     if (this.#isGone) return
     await this.#process.child.send({ do: 'close' })
-    // Its moment may have come just now, or be still to come.
+    // It may just have reached its point, or still reach it.
     void this.#reached.promise.then(() => {
       if (this.#does === 'halt') return this.kill()
       return this.#does === 'sleep' ? this.wake() : undefined

@@ -1,5 +1,5 @@
-// Where a schedule plays: a store, the processes on it, and somebody in this process who is attached all the time. Moments are counted in what happens to the store,
-// or seen in the log; time only says when to give up.
+// The stage of a schedule: a store, the processes on it, and an attached reader in this process. Schedules wait for
+// store calls or log entries. Time is used only for timeouts.
 
 import { appendFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,19 +19,19 @@ import { PROGRAMS, type ProgramName } from './played-programs.fixture.ts'
 import type { Actor, Pool } from './pool.fixture.ts'
 import type { Opening, Point, StoreSpec } from './process-messages.fixture.ts'
 
-/** When to give up waiting. Long, since a loaded machine takes its time. */
+/** Timeout of a wait, in ms. Long, because a loaded machine is slow. */
 const GIVE_UP_MS = 150_000
-/** Long enough for a process that is busy; short enough that its death is soon over. */
+/** Lease duration, in ms: long enough for a busy process, short enough for quick takeovers. */
 const LEASE_MS = [300, 450] as const
-/** When somebody who looks at a session is told that nobody drives it. */
+/** Time after which a session is reported as blocked, in ms. */
 export const BLOCKED_AFTER_MS = 150
 
-/** A store where one schedule plays after another. */
+/** A store that schedules use one after another. */
 export class Place {
   readonly spec: StoreSpec
   readonly runtime: Runtime
   readonly folder: string
-  /** Told of what people agree to here. */
+  /** Receives the approvals that are submitted here. */
   note: Note = () => {}
   readonly #store: LogStore
   #gate: FaultProxy | undefined
@@ -47,12 +47,12 @@ export class Place {
     })
   }
 
-  /** Opens it; the folder is for what its processes leave behind. */
+  /** Opens it. The folder is for files of its processes. */
   static async open(spec: StoreSpec, folder: string): Promise<Place> {
     return new Place(spec, await openSpec(spec), folder)
   }
 
-  /** A proxy before the store's server. */
+  /** A proxy in front of the store's server. */
   async gate(): Promise<FaultProxy> {
     if (this.spec.kind === 'sqlite') throw new Error('there is no server to be cut off from')
     this.#gate ??= await proxy(this.spec.url)
@@ -77,18 +77,18 @@ export class ProcessStage {
   readonly random: Random
   readonly program: ProgramName
   readonly ledger: string
-  /** What was done, for who looks at a failure. */
+  /** A trace of the actions, for diagnosis. */
   readonly notes: string[] = []
-  /** All that the one who is attached was given. */
+  /** All entries of the attached reader. */
   readonly seen: ReadEntry[] = []
   readonly story: ReaderChecks
-  /** How many questions were passed on to those who answer. */
+  /** Number of interrupts passed to the answering process. */
   answered = 0
   readonly #pool: Pool
   readonly #actors: Actor[] = []
   readonly #waiting = new Set<Waiting>()
   readonly #leaving = new AbortController()
-  /** The runs whose requests were taken back. */
+  /** Runs whose requests were cancelled. */
   readonly #removed = new Set<string>()
   #answers: Answers | undefined
   #following: Promise<void> | undefined
@@ -109,18 +109,18 @@ export class ProcessStage {
     this.story = new ReaderChecks(undisturbed && { whole: wholeOf(undisturbed) })
   }
 
-  /** Asks for the runs, and attaches a reader. */
+  /** Requests the runs and attaches a reader. */
   async begin(): Promise<void> {
     const { manager } = this.place.runtime
     await manager.deleteStream(SESSION)
     this.place.note = line => appendFileSync(this.ledger, `${JSON.stringify({ ...line, process: 'desk' })}\n`)
     await PROGRAMS[this.program].ask(this.place.runtime)
     this.#following = this.#follow().catch(error => this.#fail(error))
-    // Who reads from the start is told no transient data from before it came: it comes before anybody drives.
+    // Attached before any driver starts, because transient data is not replayed.
     await this.until('the reader is attached', () => this.seen.length > 0)
   }
 
-  /** A process that drives, from now on. */
+  /** Starts a driver. */
   async worker(options: Partial<Opening> = {}): Promise<Actor> {
     const tag = `p${this.#actors.length + 1}`
     const actor = await this.#pool.open(
@@ -140,18 +140,18 @@ export class ProcessStage {
     return actor
   }
 
-  /** A process that answers for people and clients, from now on; no driver. */
+  /** Starts an answering process. */
   front(crowd: Opening['crowd'] = { when: 'asked', errs: true }, options: Partial<Opening> = {}): Promise<Actor> {
     return this.worker({ ...options, crowd })
   }
 
-  /** Those who answer what workflows ask, in this process: all that waits, when they are told to. */
+  /** Answers all interrupts of workflows on request, in this process. */
   get answers(): Answers {
     this.#answers ??= new Answers({ when: 'told', voice: () => ({ runtime: this.place.runtime }) })
     return this.#answers
   }
 
-  /** What those who answer said, and what was wrong about it, as far as they lived to tell. */
+  /** The submitted answers and unexpected results, as far as they were reported. */
   get given(): readonly Given[] | undefined {
     if (this.program === 'pond') return undefined
     return [...this.#actors.flatMap(({ given }) => given), ...(this.#answers?.given ?? [])]
@@ -161,17 +161,17 @@ export class ProcessStage {
     return [...this.#actors.flatMap(({ problems }) => problems), ...(this.#answers?.problems ?? [])]
   }
 
-  /** How many processes were given a moment at which something happens to them. */
+  /** Number of processes with a planned fault. */
   get faults(): number {
     return this.#actors.filter(({ hasMoment }) => hasMoment).length
   }
 
-  /** How many processes were killed. */
+  /** Number of killed processes. */
   get deaths(): number {
     return this.#actors.filter(({ wasKilled }) => wasKilled).length
   }
 
-  /** About how many points, and appends among them, there are. */
+  /** Approximate number of points and of appends. */
   get usual() {
     return PROGRAMS[this.program].usual
   }
@@ -180,28 +180,28 @@ export class ProcessStage {
     return PROGRAMS[this.program].runs
   }
 
-  /** Whether all runs have ended, or were taken back before they began. */
+  /** Whether all runs have ended or were cancelled. */
   get isOver(): boolean {
     return this.runs.every(runId => this.story.ended.has(runId) || this.#removed.has(runId))
   }
 
-  /** The run that has begun and not ended, as far as is seen. */
+  /** The open run, as seen by the reader. */
   get open(): string | undefined {
     return this.runs.find(runId => this.#hasBegun(runId) && !this.story.ended.has(runId))
   }
 
-  /** Waits until all are over. */
+  /** Waits until all runs are over. */
   over(): Promise<void> {
     return this.until('all runs have ended', () => this.isOver)
   }
 
-  /** Waits for a moment of a process; false if all was over before it came. */
+  /** Waits for the point of a process. Returns false if all runs were over before. */
   async reached(...actors: readonly Actor[]): Promise<{ actor: Actor; point: Point } | undefined> {
     const moments = actors.map(async actor => ({ actor, point: await actor.reached }))
     return Promise.race([...moments, this.over().then(() => undefined)])
   }
 
-  /** Waits until it holds, as far as the one who is attached can see. */
+  /** Waits until a condition holds for the attached reader. */
   until(what: string, holds: () => boolean): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure.error)
     if (holds()) return Promise.resolve()
@@ -215,12 +215,12 @@ export class ProcessStage {
     })
   }
 
-  /** Lets those who wait look again. */
+  /** Lets waiting conditions be checked again. */
   look(): void {
     for (const waiting of [...this.#waiting]) if (waiting.holds()) waiting.resolve()
   }
 
-  /** Ends everything, and gives the processes back. */
+  /** Ends the schedule and returns the processes to the pool. */
   async leave(): Promise<void> {
     const late = Promise.withResolvers<never>()
     const timer = setTimeout(
@@ -232,7 +232,7 @@ export class ProcessStage {
     await this.#letGo()
   }
 
-  /** Ends everything, whatever state it is in. */
+  /** Ends everything in any state. */
   async abandon(): Promise<void> {
     const last = this.seen.at(-1)
     this.notes.push(`${this.seen.length} entries were seen${last ? `, the last a ${last.chunk.type}` : ''}`)
@@ -271,7 +271,7 @@ export class ProcessStage {
   }
 }
 
-/** The whole texts of a run that nobody disturbed. */
+/** The complete texts of an undisturbed run. */
 function wholeOf({ messages }: View): (messageId: string, key: string) => string | undefined {
   const texts = new Map<string, string>()
   for (const { id, parts } of messages) {

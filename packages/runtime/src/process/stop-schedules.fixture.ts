@@ -1,4 +1,4 @@
-// Schedules in which somebody asks for a stop: what was shown stays, whoever dies of it.
+// Schedules with stops: the shown content stays after any crash.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { SESSION } from '../crash/pond-program.fixture.ts'
@@ -9,7 +9,7 @@ import type { ProcessStage } from './process-stage.fixture.ts'
 const PACE_MS = 2
 const SOON_MS = 10
 
-/** Asks the open run to stop, or takes back the one that is next. */
+/** Stops the open run, or cancels the next one. */
 async function stop(stage: ProcessStage): Promise<void> {
   const runId = stage.open ?? stage.runs.find(name => !stage.story.ended.has(name))
   if (runId === undefined) return
@@ -17,7 +17,7 @@ async function stop(stage: ProcessStage): Promise<void> {
   stage.notes.push(`${runId} asked to stop about entry ${stage.seen.length}${isTaken ? '' : ', which came too late'}`)
 }
 
-/** A stop, at an instant of a run that goes on. */
+/** A stop at a random moment. */
 export async function stops(stage: ProcessStage): Promise<void> {
   const { random } = stage
   const moment: Moment = { ...drawn(stage), does: 'go on' }
@@ -28,7 +28,7 @@ export async function stops(stage: ProcessStage): Promise<void> {
   await stage.over()
 }
 
-/** A stop just as the process dies that drives: a little before, a little after, or both at once. */
+/** A stop just before, during or after the driver's death. */
 export async function stopsAtDeath(stage: ProcessStage): Promise<void> {
   const { random } = stage
   const moment: Moment = { ...drawn(stage), does: random.pick(['halt', 'go on']) }
@@ -45,7 +45,7 @@ export async function stopsAtDeath(stage: ProcessStage): Promise<void> {
   await stage.over()
 }
 
-/** A stop of a run whose program nobody has any more: those that are there end it, and the one in line waits for its own. */
+/** A stop of a run without a matching program: other processes end it, and the next run waits for its own program. */
 export async function stopsBlocked(stage: ProcessStage): Promise<void> {
   const moment: Moment = { ...drawn(stage), does: 'halt' }
   const old = await stage.worker({ moment })

@@ -1,4 +1,4 @@
-// Schedules of workflows that ask: from pause to pause, each waited for and answered in another process than the one before.
+// Schedules of workflows with interrupts: each pause is answered in another process than the one before.
 
 import type { Actor } from './pool.fixture.ts'
 import { type Moment, POINTS } from './process-messages.fixture.ts'
@@ -6,18 +6,18 @@ import type { ProcessStage } from './process-stage.fixture.ts'
 
 const PACE_MS = 2
 
-/** Nobody dies: who drives is there from the first pause to the end. */
+/** No crash: one driver runs from the first pause to the end. */
 export async function undisturbedRounds(stage: ProcessStage): Promise<void> {
   await stage.worker()
   for (let pauses = 1; await isPaused(stage, pauses); pauses++) await answer(stage)
 }
 
-/** Who drives is killed -9 when it has paused, and before that is answered; and who takes it up in the midst of what it starts again. */
+/** Kills the driver after its pause and before the answer, and its successor during the replay. */
 export async function deadlyRounds(stage: ProcessStage): Promise<void> {
   const { random } = stage
   let driving = random.pick([true, false]) ? await stage.worker() : await diesOnTheWay(stage, 1)
   for (let pauses = 1; await isPaused(stage, pauses); pauses++) {
-    // One pause at least, and the way on from there.
+    // At least one pause and the way from there.
     const isDeadly = pauses === 1 || random.below(4) === 0
     if (isDeadly) {
       await driving.kill()
@@ -28,7 +28,7 @@ export async function deadlyRounds(stage: ProcessStage): Promise<void> {
   }
 }
 
-/** A process dies on the way to the next pause, if it does not come there first; another goes on. */
+/** Kills a process on the way to the next pause, unless it gets there first. */
 async function diesOnTheWay(stage: ProcessStage, pauses: number): Promise<Actor> {
   const { random, usual } = stage
   const moment: Moment = {
@@ -44,17 +44,17 @@ async function diesOnTheWay(stage: ProcessStage, pauses: number): Promise<Actor>
   return stage.worker()
 }
 
-/** Waits until the run has paused so often; false where it has ended. */
+/** Waits for a number of pauses. Returns false if the run has ended. */
 async function isPaused(stage: ProcessStage, times: number): Promise<boolean> {
   const count = () => stage.seen.filter(({ chunk }) => chunk.type === 'run-paused').length
   await stage.until(`the run has paused ${times} times`, () => stage.isOver || count() >= times)
   return !stage.isOver
 }
 
-/** Answers all that waits, and waits until that is in the log. */
+/** Answers all pendings and waits until the answers are in the log. */
 async function answer(stage: ProcessStage): Promise<void> {
   const { answers } = stage
-  // When they answer is decided here, and not by the pause.
+  // The test decides when to answer, not the pause.
   const asked = stage.seen.filter(({ chunk }) => ASKING.has(chunk.type))
   for (const entry of asked.slice(stage.answered)) answers.take(entry)
   stage.answered = asked.length

@@ -1,4 +1,4 @@
-// What guests do in a race, when they begin, and what they are told.
+// The actions of guests in a race: when they start, and their results.
 
 import type { Chunk } from '@millrace/protocol'
 import type { Runtime } from '../api/runtime.ts'
@@ -8,7 +8,7 @@ import { NEXT, RUN, SESSION } from './waiting-program.fixture.ts'
 
 const CLAIM_MS = 30
 
-/** In how many milliseconds a guest begins now that this is in the log; undefined where it waits for something else. */
+/** Delay in ms after which a guest starts now that this entry is in the log; undefined if it waits for another. */
 export function cuedIn({ cue, isResult }: Doing, call: string, chunk: Chunk, now: number): number | undefined {
   const { on, afterMs } = cue
   if (on === chunk.type) return afterMs
@@ -17,7 +17,7 @@ export function cuedIn({ cue, isResult }: Doing, call: string, chunk: Chunk, now
   return on === 'deadline' && deadline !== undefined && isMeant ? deadline + afterMs - now : undefined
 }
 
-/** Does it, and tells what came of it: where an answer is in the log, or why it is not. */
+/** Executes an action. Returns the sequence of an answer, or the error. */
 export async function act(
   runtime: Runtime,
   doing: Doing,

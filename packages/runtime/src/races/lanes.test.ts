@@ -1,4 +1,4 @@
-// Lanes that wait beside lanes that work, and answers that come just when nobody looks: by gates, without any time.
+// Waiting lanes next to running ones, and answers at critical moments. Controlled by gates, without time.
 
 import { type LogStore, Memory, memoryStore } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
@@ -11,7 +11,7 @@ import { type Agent, agent } from '../define/agent.ts'
 import { tool } from '../define/tool.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
 
-/** A team: one that pays where that is approved, one that works until a gate opens, and their parent. */
+/** A team: one agent that pays after approval, one that works until a gate opens, and their parent. */
 function team(ran: string[], { opened }: Gate) {
   const begun = gate()
   const pay = tool({
@@ -49,9 +49,9 @@ function team(ran: string[], { opened }: Gate) {
   return { begun, pay, work, child, parent }
 }
 
-/** Waits until the run has said something. */
+/** Waits for a chunk of the run. */
 async function seen(run: Run, is: (entry: Entry) => boolean): Promise<Entry> {
-  // A run that goes on after a pause is read on.
+  // A resumed run is read on.
   for (;;) for await (const entry of run.stream()) if (is(entry)) return entry
 }
 
@@ -64,7 +64,7 @@ const isEndOf =
 const approve = (runtime: Runtime, toolCallId: string, approved = true) =>
   runtime.answer('s', { kind: 'approval', id: `r::${toolCallId}`, approved })
 
-describe('a lane that was answered goes on while another works', () => {
+describe('an answered lane continues while another runs', () => {
   test('in sub-agents of one parent', async () => {
     const ran: string[] = []
     const door = gate()
@@ -82,7 +82,7 @@ describe('a lane that was answered goes on while another works', () => {
     expect(typesOf(await logOf(runtime, 's'))).not.toContain('run-paused')
   })
 
-  test('two below the parent, and denied', async () => {
+  test('two levels below the parent, with a denial', async () => {
     const ran: string[] = []
     const door = gate()
     const { child, parent, begun } = team(ran, door)
@@ -124,7 +124,7 @@ describe('a lane that was answered goes on while another works', () => {
   })
 })
 
-describe('two sub-agents that wait', () => {
+describe('two waiting sub-agents', () => {
   test.each([
     ['both approved', true, true],
     ['one denied', true, false],
@@ -141,7 +141,7 @@ describe('two sub-agents that wait', () => {
   })
 })
 
-/** A store that lets something happen first, when a pause is about to be said. */
+/** A store that runs an action before a pause is appended. */
 function pausing(memory: Memory, before: () => Promise<unknown>): LogStore {
   let isFirst = true
   return new Proxy(memoryStore(undefined, memory), {
@@ -160,7 +160,7 @@ function pausing(memory: Memory, before: () => Promise<unknown>): LogStore {
   })
 }
 
-describe('law 5: what comes between the last look and the pause is not missed', () => {
+describe('law 5: events between the last read and the pause are not missed', () => {
   async function paused(before: (guest: Runtime) => Promise<unknown>) {
     const ran: string[] = []
     const { child, parent } = team(ran, gate())
@@ -172,7 +172,7 @@ describe('law 5: what comes between the last look and the pause is not missed', 
     return { ran, runtime, run }
   }
 
-  test('one answer: its lane has gone on when the run pauses for the other', async () => {
+  test('one answer: its lane has continued when the run pauses for the other', async () => {
     const { ran, runtime, run } = await paused(guest => approve(guest, 'a-pay'))
     expect(await run.result()).toMatchObject({ status: 'paused', pendings: [{ id: 'r::b-pay' }] })
     expect(ran).toEqual(['a-pay'])

@@ -7,7 +7,7 @@ import { race } from './race.fixture.ts'
 import { MUTANTS, type Mutant } from './race-mutants.fixture.ts'
 import { planOf, promptOf } from './race-plan.fixture.ts'
 
-/** How many races of each kind are tried. */
+/** Number of races of each kind. */
 const SEEDS = 400
 
 const now = vi.hoisted(() => ({ mutant: undefined as Mutant | undefined }))

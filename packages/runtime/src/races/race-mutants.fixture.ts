@@ -1,4 +1,4 @@
-// Drivers and guests that do not look at the ticket in one place each: the races must find every one of them.
+// Mutants that ignore the ticket in one place each. The races must detect every one.
 
 import type { BatchItem, LogStore, Writer } from '@millrace/log'
 import type { BatchLike } from '@millrace/log/internal'
@@ -7,11 +7,11 @@ import type { CallNeed } from '../execute/tool/call-need.ts'
 
 export interface Mutant {
   readonly name: string
-  /** What it must be found by. */
+  /** The check that must detect it. */
   readonly found: RegExp
   /** Index of the plan that finds it, which is played first. The others follow if it does not any more. */
   readonly plan?: number
-  /** Breaks a writer that was just made. */
+  /** Breaks a new writer. */
   readonly writer?: (writer: Writer) => void
   readonly store?: (store: LogStore) => LogStore
   readonly canPause?: () => boolean
@@ -20,7 +20,7 @@ export interface Mutant {
 
 const chunkOf = (said: Chunk | BatchItem): Chunk => ('chunk' in said ? (said.chunk as Chunk) : said)
 
-/** A writer that says such a batch on whatever ticket, once it was decided on some. */
+/** A writer that appends a decided batch with any ticket. */
 const insisting =
   (isMeant: (chunk: Chunk) => boolean) =>
   (writer: Writer): void => {
@@ -34,7 +34,7 @@ const insisting =
     }
   }
 
-/** A store whose guests append on the ticket as it is, not as they saw it. */
+/** A store whose guests append with the current ticket, not with the one that they read. */
 function hasty(store: LogStore): LogStore {
   const append: LogStore['append'] = async (id, batch, by, move) => {
     const page = 'key' in by && move ? await store.read(id, { sequence: 0 }, { batches: 0, bytes: 0 }) : undefined

@@ -1,33 +1,33 @@
-// What races in a schedule: who answers, claims, stops or asks for another run, when, and what becomes of the process that drives.
+// The events of a race: answers, claims, stops and other requests, their timing, and faults of the driver.
 
 import { Random } from '../../../../scripts/faults/random.ts'
 import type { Fault } from '../crash/fault-plan.fixture.ts'
 
-/** The programs: what waits, and what goes on beside it. */
+/** The programs: what waits, and what runs next to it. */
 const KINDS = ['approval', 'client', 'approved-client', 'pair', 'child', 'children'] as const
 export type Kind = (typeof KINDS)[number]
 
-/** What a guest does: answers one way or the other, takes a call upon itself, stops the run, or asks for another in its place and takes that back. */
+/** The action of a guest: approve or deny, claim, stop, or request another run and cancel it. */
 type Act = 'yes' | 'no' | 'claim' | 'stop' | 'abort' | 'interrupt' | 'undo'
 
-/** When a guest begins: so long after an entry of a type was seen, or after the deadline of what it answers. */
+/** When a guest starts: some time after an entry of a type, or after the deadline of its pending. */
 type Cue = { readonly on: string; readonly afterMs: number } | { readonly on: 'deadline'; readonly afterMs: number }
 
 export interface Doing {
   readonly act: Act
   readonly cue: Cue
-  /** Which of the calls that wait. */
+  /** Index of the waiting call. */
   readonly call: number
-  /** Of what waits for an approval first and a result then: which of the two. */
+  /** For a call with an approval and a result: which of the two. */
   readonly isResult: boolean
 }
 
 export interface Plan {
   readonly seed: number
   readonly kind: Kind
-  /** How long an answer is waited for; for ever, if nothing is said. */
+  /** Timeout of an answer, in ms. @default no timeout */
   readonly timeout: number | undefined
-  /** How long each thing takes that a tool does. */
+  /** Duration of each operation of a tool, in ms. */
   readonly paceMs: number
   readonly doings: readonly Doing[]
   readonly faults: readonly (readonly [point: number, fault: Fault])[]
@@ -48,10 +48,10 @@ const FAULTS: readonly Fault[] = [
   ...(['death-before', 'death-after', 'death-late', 'request-lost', 'reply-lost', 'delivered-late'] as const),
   ...(['freeze-before', 'freeze-after', 'cut-off', 'rival', 'leave', 'leave'] as const),
 ]
-/** About how many points a schedule has. */
+/** Approximate number of points of a schedule. */
 const POINTS = 90
 
-/** A plan by chance. */
+/** A random plan. */
 export function planOf(seed: number): Plan {
   const random = new Random(seed)
   const kind = random.pick(KINDS)
@@ -92,7 +92,7 @@ export function planOf(seed: number): Plan {
   }
 }
 
-/** A plan in which everybody is approved at once, as soon as it is asked for, while others are still at work. */
+/** A plan in which everything is approved as soon as it is requested, while others still run. */
 export function promptOf(seed: number): Plan {
   const random = new Random(seed)
   const cue = (): Cue => ({ on: 'tool-approval-request', afterMs: random.below(6) })

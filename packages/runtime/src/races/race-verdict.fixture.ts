@@ -1,4 +1,5 @@
-// Whether a race was right: each pending has one winner, all others were told, what is shown is what the log says, and nothing ran that was not approved.
+// Checks a race: each pending has one winner, all others were rejected, the view matches the log, and nothing ran
+// without approval.
 
 import type { NewEntry, Ticket } from '@millrace/log'
 import { advance, EMPTY_TICKET, mustStop, pendingKey, stopStatus } from '@millrace/log/internal'
@@ -6,17 +7,17 @@ import { type Chunk, type Entry, isGuest, type ToolPart, type View } from '@mill
 import type { Doing, Plan } from './race-plan.fixture.ts'
 import { isApproved, isClients, NEXT, RUN, waitingOf } from './waiting-program.fixture.ts'
 
-/** What became of what a guest did. */
+/** The result of a guest's action. */
 export interface Told {
   readonly guest: string
   readonly doing: Doing
   readonly toolCallId: string
-  /** What it was told; nothing, where it died before. */
+  /** Its result; undefined if its process died before. */
   readonly outcome: string | undefined
   readonly sequence: number | undefined
-  /** How far the log reached when it began. */
+  /** Head of the log at its start. */
   readonly head: number
-  /** How far, and when, it was told. */
+  /** Head and time at its result. */
   readonly until: { readonly head: number; readonly at: number }
 }
 
@@ -29,7 +30,7 @@ export interface Happened {
   readonly notes: readonly Noted[]
 }
 
-/** What a tool did, and how far the log reached then: at least, and at most. */
+/** An operation of a tool, with the lower and upper bound of the log's head. */
 export interface Noted {
   readonly process: string
   readonly toolCallId: string
@@ -38,16 +39,16 @@ export interface Noted {
   readonly most: number
 }
 
-/** A pending, from the entry that opens it to the one that settles it. */
+/** A pending from its opening entry to its settling entry. */
 interface Waiting {
   readonly key: string
   readonly opened: Entry
   readonly deadline: number | undefined
-  /** What settled it: an answer, a deadline, or the end of its run. */
+  /** How it was settled: by an answer, a deadline or the end of its run. */
   settled: Entry | undefined
 }
 
-/** All that was wrong; nothing, where everything was right. */
+/** All problems; empty if everything is correct. */
 export function verdict(happened: Happened): string[] {
   const { problems, waits } = history(happened)
   return [
@@ -61,7 +62,7 @@ export function verdict(happened: Happened): string[] {
 
 const keysOf = ({ pendings }: Ticket): string[] => pendings.map(pendingKey)
 
-/** Goes through the log with the ticket, which its entries alone must tell. */
+/** Replays the ticket from the entries alone. */
 function history({ entries, ticket }: Happened): { problems: string[]; waits: Map<string, Waiting> } {
   const problems: string[] = []
   const waits = new Map<string, Waiting>()
@@ -115,7 +116,7 @@ function history({ entries, ticket }: Happened): { problems: string[]; waits: Ma
   return { problems, waits }
 }
 
-/** The pending that a chunk is an answer to. */
+/** The pending that a chunk answers. */
 function settledKey(chunk: Chunk): string | undefined {
   if (chunk.type === 'tool-approval-response') return `approval:${chunk.approvalId}`
   const isOutcome = chunk.type === 'tool-output-available' ? !chunk.preliminary : /^tool-output-/.test(chunk.type)
@@ -126,7 +127,7 @@ const isLapse = (chunk: Chunk): boolean =>
   (chunk.type === 'tool-approval-response' && chunk.isAutomatic === true) ||
   (chunk.type === 'tool-output-error' && chunk.code === 'client_tool_timeout')
 
-/** That whoever was told that he won did, and all others were told why not. */
+/** Checks that each reported winner won, and that all others got a reason. */
 function toldProblems({ told, entries, plan }: Happened, waits: ReadonlyMap<string, Waiting>): string[] {
   const problems: string[] = []
   const ended = entries.find(({ chunk, origin }) => chunk.type === 'run-finished' && origin.runId === RUN)
@@ -153,7 +154,7 @@ function toldProblems({ told, entries, plan }: Happened, waits: ReadonlyMap<stri
     const { opened, settled, deadline = Infinity } = wait ?? {}
     switch (outcome) {
       case 'answer_already_settled':
-        // What was never open is closed by the end of its run all the same.
+        // A pending that was never open is closed by the end of its run.
         if (((settled ?? (opened ? undefined : ended))?.sequence ?? Infinity) > until.head)
           say('nothing has settled it')
         break
@@ -179,10 +180,10 @@ function toldProblems({ told, entries, plan }: Happened, waits: ReadonlyMap<stri
 
 const STOP_OUTCOMES = new Set(['accepted', 'ended', 'run_unknown'])
 
-/** That a tool ran where its call was approved, and then once, but where whoever ran it was lost. */
+/** Checks that a tool ran only after approval, and once unless its process was lost. */
 function ranProblems({ notes, entries, plan }: Happened): string[] {
   const problems: string[] = []
-  // Also a stop that is taken back has cut off what was under way.
+  // A stop that is withdrawn has also aborted the work in flight.
   const undone = entries.filter(({ chunk }) => chunk.type === 'stop-requested' && chunk.runId === NEXT).length
   const lost = undone + plan.faults.filter(([, fault]) => fault !== 'rival' && fault !== 'leave').length
   const find = (toolCallId: string, is: (chunk: Chunk) => boolean) =>
@@ -208,7 +209,7 @@ function ranProblems({ notes, entries, plan }: Happened): string[] {
   return problems
 }
 
-/** That what is shown is what the log says. */
+/** Checks that the view matches the log. */
 function viewProblems({ view, entries, ticket, plan }: Happened): string[] {
   const problems: string[] = []
   const shown = view.pendings.map(pendingKey as (pending: { kind: string; id: string }) => string)
@@ -221,7 +222,7 @@ function viewProblems({ view, entries, ticket, plan }: Happened): string[] {
     const part = parts.find(other => other.toolCallId === toolCallId)
     const expected = expectedOf(of.map(({ chunk }) => chunk))
     if (part === undefined) {
-      // What was not committed when its run was stopped may be shown or not.
+      // Uncommitted content of a stopped run may be visible or not.
       if (expected !== undefined) problems.push(`the view does not show ${toolCallId}`)
       continue
     }
@@ -239,7 +240,7 @@ function viewProblems({ view, entries, ticket, plan }: Happened): string[] {
   return problems
 }
 
-/** What entries of a call say of it, where they say something of its end. */
+/** The outcome of a call by its entries. */
 function expectedOf(chunks: readonly Chunk[]): Record<string, unknown> | undefined {
   if (!chunks.some(({ type }) => type === 'tool-input-available')) return undefined
   const response = chunks.find(chunk => chunk.type === 'tool-approval-response')
@@ -258,12 +259,12 @@ function expectedOf(chunks: readonly Chunk[]): Record<string, unknown> | undefin
     case 'tool-output-denied':
       return { ...answered, state: 'output-denied' }
     default:
-      // All runs have ended: what was open is closed.
+      // All runs have ended, so nothing is open.
       return { ...answered, state: 'output-error', code: 'interrupted' }
   }
 }
 
-/** That runs ended as they were meant to, once each. */
+/** Checks that runs ended as planned, once each. */
 function statusProblems({ view, entries, told, plan }: Happened): string[] {
   const problems: string[] = []
   for (const runId of [RUN, NEXT]) {

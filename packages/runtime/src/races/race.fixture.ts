@@ -1,5 +1,5 @@
-// One race: a program that waits for somebody, guests who answer, claim and stop at the same time, its deadlines, and drivers that follow each other; until nothing is
-// left to happen, and then whether all of it was right.
+// One race: a waiting program, guests that answer, claim and stop at the same time, deadlines, and successive drivers.
+// It runs until nothing is left to happen, and then checks the result.
 
 import { type LogStore, Memory, memoryStore, StreamManager, type Ticket } from '@millrace/log'
 import { mustStop } from '@millrace/log/internal'
@@ -27,11 +27,11 @@ export interface Report {
 
 export interface RaceOptions {
   readonly isTraced?: boolean
-  /** Breaks a store as a process reaches it, to see whether it is found. */
+  /** Breaks the store of a process, to test the checks. */
   readonly broken?: (store: LogStore) => LogStore
 }
 
-/** Runs a plan to its end. */
+/** Plays a plan to its end. */
 export const race = (plan: Plan, options: RaceOptions = {}): Promise<Report> => new Race(plan, options).run()
 
 class Race implements Events {
@@ -46,7 +46,7 @@ class Race implements Events {
   readonly #drivers = new Map<Process, Runtime>()
   readonly #guests = new Map<Process, () => void>()
   readonly #desk: Runtime
-  /** What did not begin yet. */
+  /** Actions that have not started. */
   readonly #ahead: Set<Doing>
   readonly #told: Told[] = []
   readonly #notes: Noted[] = []
@@ -62,7 +62,7 @@ class Race implements Events {
     this.#ahead = new Set(plan.doings)
     this.#machine = new Machine(this, LEASE_MS, this.#random, isTraced)
     this.#memory = new Memory({ clock: () => this.#machine.now })
-    // Who asks and who looks on is in a process of its own, to which nothing happens.
+    // Requests and reads come from a process without faults.
     const timers = this.#machine.timersOf(new Process('desk'))
     this.#desk = createRuntime({ store: this.#store, engine: false, timers, logger: SILENT })
   }
@@ -76,12 +76,12 @@ class Race implements Events {
     await this.#quiet()
     for (const doing of this.#ahead) this.#fire(doing)
     await this.#quiet()
-    // What still waits waits really: it is answered, and goes on.
+    // The remaining pendings are answered, and the run continues.
     for (let rounds = 0; rounds < 4 && this.#ticket.run !== null && this.#isWell; rounds++) {
       await this.#answerAll()
       await this.#quiet()
     }
-    // Whoever stood still goes on, and whatever was under way arrives: nothing may come of it, but of a request.
+    // Frozen processes continue and calls in flight arrive: only requests may have an effect.
     const end = machine.now + 3 * LEASE_MS
     await machine.until(() => machine.now > end, MAX_STEPS)
     await this.#quiet()
@@ -101,7 +101,7 @@ class Race implements Events {
   onFault(fault: Fault, process: Process): void {
     if (fault === 'rival') this.#spawn()
     else if (fault === 'leave') this.#leave(process)
-    // What is about a call of the store happens to the next.
+    // A fault of a store call applies to the next one.
     else this.#faults.unshift([0, fault])
   }
 
@@ -132,7 +132,7 @@ class Race implements Events {
     return this.#seen.ticket
   }
 
-  /** Goes on until nothing more happens by itself: all runs have ended, or what waits has no deadline. */
+  /** Runs until nothing happens on its own: all runs have ended, or the pendings have no deadline. */
   async #quiet(): Promise<void> {
     const isQuiet = () => {
       if (!this.#isWell) return true
@@ -187,7 +187,7 @@ class Race implements Events {
     runtime.close().then(() => this.#machine.retire(process))
   }
 
-  /** Looks on, from the first entry to the last. */
+  /** Reads all entries from first to last. */
   async #read(signal: AbortSignal): Promise<void> {
     const reading = { after: 0, follow: true, whole: true, internal: true, signal }
     try {
@@ -201,7 +201,7 @@ class Race implements Events {
     }
   }
 
-  /** Lets those begin, sooner or later, who wait for such an entry. */
+  /** Starts the guests that wait for this entry, with their delays. */
   #cue({ chunk }: Entry): void {
     for (const doing of this.#ahead) {
       const ms = cuedIn(doing, this.#callOf(doing), chunk, this.#machine.now)
@@ -239,7 +239,7 @@ class Race implements Events {
     act(runtime, doing, guest, this.#callOf(doing)).then(({ outcome, sequence }) => end(outcome, sequence))
   }
 
-  /** Answers what waits at the end. */
+  /** Answers the remaining pendings. */
   async #answerAll(): Promise<void> {
     for (const { kind, id } of this.#ticket.pendings) {
       if (kind === 'approval') await this.#desk.answer(SESSION, { kind, id, approved: true })

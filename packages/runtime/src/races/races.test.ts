@@ -9,7 +9,7 @@ const COUNT = scheduleCount(500)
 const PROMPT = multiplied(60)
 const FIRST = firstSeed()
 
-describe('law 5: of a deadline, answers, a stop, another run and another driver that race for a pending, exactly one wins', () => {
+describe('law 5: exactly one of a deadline, answers, a stop, another run and another driver wins a pending', () => {
   for (const [seed, found] of isCampaign() ? [] : KEPT) test(`seed ${seed}: ${found}`, () => pass([planOf(seed)]))
 
   test('a seed plays the same race each time', async () => {
@@ -23,6 +23,6 @@ describe('law 5: of a deadline, answers, a stop, another run and another driver 
   test(`${COUNT} races from seed ${FIRST}`, () =>
     pass(Array.from({ length: COUNT }, (_, index) => planOf(FIRST + index))))
 
-  test(`${PROMPT} races in which answers come as soon as they are asked for`, () =>
+  test(`${PROMPT} races with answers as soon as they are requested`, () =>
     pass(Array.from({ length: PROMPT }, (_, index) => promptOf(FIRST + index))))
 })

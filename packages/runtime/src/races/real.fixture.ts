@@ -1,4 +1,4 @@
-// A race on a real store, in real time: two drivers, and guests who all come at once. What happens is not the same each time; what must hold is.
+// A race on a real store in real time: two drivers and concurrent guests. The events vary, the invariants do not.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { type LogStore, type StreamInfo, systemTimers } from '@millrace/log'
@@ -15,10 +15,10 @@ import { agentsOf, RUN, SESSION, waitingOf } from './waiting-program.fixture.ts'
 
 const SILENT = { warn() {}, error() {} }
 
-/** Handles of one store, as of several processes. */
+/** Handles of one store, like several processes. */
 export type Handles = readonly [driver: LogStore, other: LogStore, guests: LogStore]
 
-/** Runs a plan to its end, without its faults; all that was wrong. */
+/** Plays a plan without its faults. Returns all problems. */
 export const realRace = (plan: Plan, handles: Handles): Promise<string[]> =>
   new RealRace({ ...plan, faults: [] }, handles).run()
 
@@ -67,7 +67,7 @@ class RealRace {
     const { kind, timeout, paceMs } = this.#plan
     const note = (toolCallId: string, phase: 'start' | 'end') => {
       const least = this.#head
-      // A tool that goes on after the end of its run may find no log any more.
+      // A tool that continues after its run may find no log.
       const info = this.#guests.manager.getInfo(SESSION).catch(() => null)
       const done = info.then(info => {
         if (info) this.#notes.push({ process, toolCallId, phase, least, most: info.head })
@@ -84,7 +84,7 @@ class RealRace {
     return this.#entries.at(-1)?.sequence ?? 0
   }
 
-  /** Looks on; what does not hold together is thrown. */
+  /** Reads all entries. @throws if they are not consistent. */
   async #read(): Promise<void> {
     const story = new ReaderChecks()
     const { signal } = this.#leaving
@@ -111,7 +111,9 @@ class RealRace {
     resolve()
   }
 
-  /** Waits until all that began is done, and no run is open or asked for; answers what waits then without a deadline. */
+  /**
+   * Waits until all actions are done and no run is open or queued. Answers the remaining pendings without deadlines.
+   */
   async #over(): Promise<void> {
     for (;;) {
       const { promise } = this.#seen
@@ -133,7 +135,7 @@ class RealRace {
     }
   }
 
-  /** Answers, unless a guest whose cue came meanwhile was first, or has ended the run. */
+  /** Answers, unless a guest was faster or the run has ended. */
   async #answer(answer: Answer): Promise<void> {
     await this.#guests.answer(SESSION, answer).catch(error => {
       if (!(MillraceError.isInstance(error) && error.code === 'answer_already_settled')) throw error

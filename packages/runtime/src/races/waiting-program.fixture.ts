@@ -1,4 +1,4 @@
-// The programs of the races: agents that wait for somebody, alone, beside a call that works, or through other agents.
+// The programs of the races: agents with pendings, alone, next to a running call, or in sub-agents.
 
 import type { Timers } from '@millrace/log'
 import { z } from 'zod'
@@ -9,10 +9,10 @@ import type { Kind } from './race-plan.fixture.ts'
 
 export const SESSION = 'session'
 export const RUN = 'r'
-/** The run that is asked for in place of the first. */
+/** The run that is requested in place of the first. */
 export const NEXT = 'next'
 
-/** Told when a tool begins and when it ends. */
+/** Called when a tool starts and ends. */
 type Note = (toolCallId: string, phase: 'start' | 'end') => void
 
 export interface ProgramOptions {
@@ -23,14 +23,14 @@ export interface ProgramOptions {
   readonly note: Note
 }
 
-/** The calls that wait for somebody. */
+/** The calls with pendings. */
 export const waitingOf = (kind: Kind): readonly string[] => (kind === 'children' ? ['a-pay', 'b-pay'] : ['pay'])
 
-/** Whether a program waits for an approval, and for a client's result. */
+/** Whether a program waits for an approval, and for a client result. */
 export const isApproved = (kind: Kind): boolean => kind !== 'client'
 export const isClients = (kind: Kind): boolean => kind === 'client' || kind === 'approved-client'
 
-/** The agents, for one process. */
+/** The agents of one process. */
 export function agentsOf(options: ProgramOptions): readonly Agent[] {
   const { kind } = options
   const pay = payTool(options)
@@ -70,7 +70,7 @@ function payTool({ kind, timeout, paceMs, timers, note }: ProgramOptions): Tool 
   })
 }
 
-/** Works for a while, and waits for nobody. */
+/** Runs for a while without a pending. */
 const lookTool = ({ paceMs, timers, note }: ProgramOptions): Tool =>
   tool({
     name: 'look',
