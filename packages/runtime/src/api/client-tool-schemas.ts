@@ -49,12 +49,12 @@ export class ClientToolSchemas {
 
 const agentIn = ({ agent }: { readonly agent?: Agent | undefined }): readonly Agent[] => (agent ? [agent] : [])
 
-/** Whether outputs of clients' tools are checked, of an agent or of one that works for it. */
+/** Whether an agent or one of its sub-agents has a client tool with an output schema. */
 const checksOutputs = ({ tools, subAgents }: Agent): boolean =>
   (typeof tools !== 'function' && tools.some(tool => tool.executor === 'client' && tool.outputSchema !== undefined)) ||
   subAgents.some(({ program }) => program.kind === 'agent' && checksOutputs(program))
 
-/** The agent that says a message: the root agent of the run, or one that works for it, by the names of the calls down to it. */
+/** The agent of a message: the root agent, or a sub-agent by the names of the calls that lead to it. */
 function agentOf(view: View, root: Agent, message: Message | undefined): Agent | undefined {
   if (message?.parent === undefined) return message && root
   const { messageId, toolCallId } = message.parent

@@ -129,7 +129,7 @@ describe('a paused run', () => {
     expect(paused).toMatchObject({ status: 'paused', suspended: { kind: 'suspended_step_partial' } })
     expect(await run.result()).toMatchObject({ status: 'interrupted' })
     expect(paused.pendings.map(({ id }) => id)).toEqual(expect.arrayContaining(['r2::c2', 'c3-r1', 'r2::k1']))
-    // An approval of the old run is none of the new.
+    // An approval of the old run does not apply to the new one.
     expect(await codeOf(approve(runtime, 'c2'))).toBe('answer_already_settled')
     expect(pay.ran).toEqual([])
     for (const id of ['r2::c2', 'r2::k1']) await runtime.answer('s', { kind: 'approval', id, approved: true })
@@ -141,7 +141,7 @@ describe('a paused run', () => {
     expect(pay.ran.sort()).toEqual([2, 9])
     await validLog(runtime)
     expect(await textsOf(runtime, 's')).toEqual(['Go.', 'Let me see.Done.', 'Paying. paid'])
-    // It was not shown what came of the first try.
+    // Its prompt does not contain the first answer.
     expect(own.prompts.at(-2)).not.toContain('ended before')
   })
 
@@ -157,7 +157,7 @@ describe('a paused run', () => {
     await validLog(runtime)
   })
 
-  test('is copied by a fork as one that was interrupted: who answers there is told, and the source waits on', async () => {
+  test('is copied by a fork as interrupted: answers there are rejected, and the source keeps waiting', async () => {
     const { runtime, run, pay } = await open()
     const fork = await runtime.fork('s', { session: 'f' })
     const { view, ticket } = await runtime.view(fork)

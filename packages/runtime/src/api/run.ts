@@ -67,12 +67,12 @@ export class Run<Output = unknown> {
     return withLog(this.sessionId, async () => (await this.#endedResult(options)) ?? this.#awaitedResult(options))
   }
 
-  /** Asks the run to stop, or takes its request back; false where it has ended or somebody else was first. */
+  /** Requests a stop of the run, or cancels its request. Returns false if the run has ended or was already stopped. */
   stop(options: StopOptions = {}): Promise<boolean> {
     return this.#host.stop(this.sessionId, this.runId, options)
   }
 
-  /** The result of a run that has ended, for the one who asked for it: the session need not be read to find it. */
+  /** The result of an ended run that was requested by this handle. The session need not be read to find it. */
   async #endedResult({ signal }: StreamOptions): Promise<RunResult<Output> | undefined> {
     const { sessionId, runId } = this
     const { manager } = this.#host
@@ -87,7 +87,7 @@ export class Run<Output = unknown> {
       if (isTruncated(error)) return undefined
       throw error
     }
-    // Where its end is not there it never began, or the log is another by now.
+    // Without an end, it never started, or the log was recreated.
     return fold.isEnded ? resultOf<Output>(sessionId, fold.view, runId, fold.output) : undefined
   }
 
@@ -97,7 +97,7 @@ export class Run<Output = unknown> {
         return await this.#result(location, options)
       } catch (error) {
         const now = isTruncated(error) ? await this.#locate() : undefined
-        // What was trimmed meanwhile is told from what is left.
+        // Entries were trimmed meanwhile: uses those that are left.
         if (now === undefined || now.floor <= location.floor) throw error
         location = now
       }

@@ -400,7 +400,7 @@ export class Runtime implements RunHost {
     options: RequestOptions,
     ifVersion?: string,
   ): Promise<Run<Output> | undefined> {
-    // Nobody here would drive it, and who asks would wait for ever.
+    // A closed runtime would not drive it, and the caller would wait forever.
     this.#checkOpen(`run ${runId}`)
     const { guest = 'runtime', context, principal } = options
     const appendOptions = {

@@ -1,6 +1,6 @@
-// What the parts of a definition must be, each by itself: told where the workflow is defined. The compiler sees less: of nodes it infers what is there, and a field
 // Validates nodes and edges of a workflow definition one by one. The compiler does not report unknown fields of nodes,
 // because it infers their types.
+
 import type { Json } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
 import { checkKeys, describeType } from '../error/check-object.ts'
@@ -125,7 +125,7 @@ function must(isFine: boolean, path: string, expected: string, found: unknown): 
   if (!isFine) fail(path, `expected ${expected}, found ${describeValue(found)}`)
 }
 
-/** What stands where something else should: texts and numbers as they are, of anything else what it is. */
+/** A found value for an error message: primitives as they are, others by type. */
 const describeValue = (value: unknown): string => {
   if (typeof value === 'string') return JSON.stringify(value)
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : describeType(value)

@@ -94,7 +94,7 @@ export interface WorkflowShown<Nodes, I extends Schema | undefined> {
 }
 
 /** Input of a call when another agent calls the workflow directly. */
-export type WorkflowCallInput<W> = W extends { readonly types?: { readonly shown: { readonly said: infer S } } }
+export type WorkflowCallInput<W> = W extends { readonly types?: { readonly shown: { readonly callInput: infer S } } }
   ? S
   : unknown
 

@@ -8,7 +8,7 @@ import { agent } from './agent.ts'
 import type { EdgeDefinition } from './edge.ts'
 import type { CheckedEdges } from './edge-types.ts'
 import type { NodeContext, NodeFailure, NodeResult } from './node.ts'
-import { type WorkflowInput, type WorkflowOutput, workflow } from './workflow.ts'
+import { type WorkflowCallInput, type WorkflowInput, type WorkflowOutput, workflow } from './workflow.ts'
 
 const model = scriptedModel([])
 const researcher = agent({ name: 'researcher', model, outputSchema: z.object({ facts: z.array(z.string()) }) })
@@ -57,6 +57,7 @@ test('infers the input from the message text and the output from the nodes befor
   })
   expectTypeOf(draft.name).toEqualTypeOf<'email-draft'>()
   expectTypeOf<WorkflowInput<typeof draft>>().toEqualTypeOf<string>()
+  expectTypeOf<WorkflowCallInput<typeof draft>>().toEqualTypeOf<{ readonly prompt: string }>()
   // The node `log` has no data, and its input is not an output.
   expectTypeOf<WorkflowOutput<typeof draft>>().toEqualTypeOf<{ all: string } | null | undefined>()
 })
@@ -72,6 +73,7 @@ test('infers the input as the JSON of the schema output', () => {
     ],
   })
   expectTypeOf<WorkflowInput<typeof dated>>().toEqualTypeOf<{ at: string; often: number }>()
+  expectTypeOf<WorkflowCallInput<typeof dated>>().toEqualTypeOf<{ at: string; often?: number | undefined }>()
   expectTypeOf<WorkflowOutput<typeof dated>>().toEqualTypeOf<(string | number)[]>()
 })
 

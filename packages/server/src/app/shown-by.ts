@@ -37,7 +37,7 @@ type ToolTypes<C> = {
 
 type CallInput<T> = T extends Agent
   ? { readonly prompt: string }
-  : T extends { readonly types?: { readonly shown: { readonly said: infer Input } } }
+  : T extends { readonly types?: { readonly shown: { readonly callInput: infer Input } } }
     ? Input
     : ToolInput<T>
 
