@@ -29,31 +29,31 @@ vi.mock('../execute/agent-position.ts', async load => {
     const found = own.positionOf(...call)
     return now.mutant?.position?.(found) ?? found
   }
-  return { ...own, positionOf }
+  return { ...own, positionOf } satisfies typeof own
 })
 vi.mock('../execute/tool/call-need.ts', async load => {
   const own = await load<typeof need>()
-  const needOf: typeof own.callNeedOf = call => now.mutant?.need?.(own.callNeedOf(call), call) ?? own.callNeedOf(call)
-  return { ...own, needOf }
+  const callNeedOf: typeof own.callNeedOf = call => now.mutant?.need?.(own.callNeedOf(call), call) ?? own.callNeedOf(call)
+  return { ...own, callNeedOf } satisfies typeof own
 })
 vi.mock('../execute/tool/execute-call.ts', async load => {
   const own = await load<typeof execution>()
   const executeCall: typeof own.executeCall = settings =>
     own.executeCall({ ...settings, call: now.mutant?.call?.(settings.call) ?? settings.call })
-  return { ...own, executeCall }
+  return { ...own, executeCall } satisfies typeof own
 })
 vi.mock('../drive/pause.ts', async load => {
   const own = await load<typeof pause>()
   const canPause: typeof own.canPause = (...call) => now.mutant?.pauses || own.canPause(...call)
-  return { ...own, canPause }
+  return { ...own, canPause } satisfies typeof own
 })
 vi.mock('../api/answer.ts', async load => {
   const own = await load<typeof answer>()
-  const mustBeOfKind: typeof own.checkKind = (...call) =>
+  const checkKind: typeof own.checkKind = (...call) =>
     now.mutant?.takes === 'any kind' ? undefined : own.checkKind(...call)
-  const mustFit: typeof own.checkFits = async (...call) =>
+  const checkFits: typeof own.checkFits = async (...call) =>
     now.mutant?.takes === 'any input' ? undefined : own.checkFits(...call)
-  return { ...own, mustBeOfKind, mustFit }
+  return { ...own, checkKind, checkFits } satisfies typeof own
 })
 
 describe('the schedules with answers find', () => {

@@ -17,18 +17,18 @@ vi.mock('../drive/pause.ts', async load => {
   return {
     ...own,
     canPause: (...call: Parameters<typeof own.canPause>) => now.mutant?.canPause?.() ?? own.canPause(...call),
-  }
+  } satisfies typeof own
 })
 
 vi.mock('../execute/tool/call-need.ts', async load => {
   const own = await load<typeof need>()
   return {
     ...own,
-    needOf(...call: Parameters<typeof own.callNeedOf>) {
+    callNeedOf(...call: Parameters<typeof own.callNeedOf>) {
       const needed = own.callNeedOf(...call)
       return now.mutant?.need?.(needed, ...call) ?? needed
     },
-  }
+  } satisfies typeof own
 })
 
 describe('the races find', () => {
