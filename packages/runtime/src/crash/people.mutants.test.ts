@@ -33,7 +33,8 @@ vi.mock('../execute/agent-position.ts', async load => {
 })
 vi.mock('../execute/tool/call-need.ts', async load => {
   const own = await load<typeof need>()
-  const callNeedOf: typeof own.callNeedOf = call => now.mutant?.need?.(own.callNeedOf(call), call) ?? own.callNeedOf(call)
+  const callNeedOf: typeof own.callNeedOf = call =>
+    now.mutant?.need?.(own.callNeedOf(call), call) ?? own.callNeedOf(call)
   return { ...own, callNeedOf } satisfies typeof own
 })
 vi.mock('../execute/tool/execute-call.ts', async load => {
