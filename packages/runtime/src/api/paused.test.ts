@@ -177,7 +177,7 @@ describe('a paused run', () => {
     expect(pay.ran.sort()).toEqual([2, 9])
   })
 
-  test('that was stopped goes on by another run, which is told that the calls were cut off', async () => {
+  test('when stopped is resumed by another run that gets the interrupted calls', async () => {
     const { runtime, run, own, pay } = await open()
     await run.stop()
     await run.result()

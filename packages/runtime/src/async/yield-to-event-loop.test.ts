@@ -7,7 +7,7 @@ import { tool } from '../define/tool.ts'
 import { caller, callsOf, play } from '../execute/agent/play.fixture.ts'
 import { yieldToEventLoop } from './yield-to-event-loop.ts'
 
-/** When work that is not ended by others ends by itself, so that its test fails and does not hang. */
+/** Upper limit of endless work in ms, so that a failing test does not hang. */
 const ENDLESS_MS = 60_000
 
 function* endless(): Generator<number, string> {
@@ -16,12 +16,12 @@ function* endless(): Generator<number, string> {
   return 'nobody ended it'
 }
 
-test('work that goes on without a pause lets others through, and only now and then', async () => {
+test('lets other tasks run during continuous work, at intervals', async () => {
   let isThrough = false
   setTimeout(() => {
     isThrough = true
   }, 0)
-  // Every look at the clock takes 10 µs, however busy the machine is.
+  // Each read of the clock takes 10 µs.
   let now = 0
   const timers = { now: () => (now += 0.01), after: () => () => {} }
   let rests = 0

@@ -1,4 +1,4 @@
-// An agent that calls tools of a server in a process of its own.
+// An agent that calls tools of an MCP server in another process.
 
 import { expect, test } from 'vitest'
 import { logOf, testRuntime, until } from '../api/test-runtime.fixture.ts'
@@ -6,7 +6,7 @@ import { agent } from '../define/agent.ts'
 import { caller, callsOf, chunksOf, play, recordingModel, resultsIn } from '../execute/agent/play.fixture.ts'
 import { brokenServer, call, connect, overHttp, sdkServer } from './mcp-connections.fixture.ts'
 
-test('an agent calls tools of two servers, is told outputs and errors, and others see the progress', async () => {
+test('an agent calls tools of two servers, gets outputs and errors, and readers see the progress', async () => {
   const near = await connect({ ...sdkServer, prefix: 'near_' })
   const far = await connect({ url: (await overHttp()).url, prefix: 'far_' })
   const { agent: asking, modelCalls } = caller(
@@ -42,7 +42,7 @@ test('an agent calls tools of two servers, is told outputs and errors, and other
   )
 })
 
-test('progress stands in the log as preliminary outputs, before the output', async () => {
+test('logs progress as preliminary outputs', async () => {
   const mcp = await connect(sdkServer)
   const { agent: holder } = caller(mcp.tools, [{ id: '1', name: 'hold', input: { id: 'x' } }])
   const runtime = testRuntime({ agents: [holder] })
@@ -69,7 +69,7 @@ test('stopping the run cancels the call at the server', async () => {
   expect(await call(mcp, 'cancelled', { id: 'x' }).output).toBe('yes')
 })
 
-test('a call that takes longer than it may is cancelled at the server, and the run goes on', async () => {
+test('cancels a call at the server after its timeout, and the run continues', async () => {
   const mcp = await connect({ ...sdkServer, timeoutMs: 300 })
   const { agent: holder } = caller(mcp.tools, [{ id: '1', name: 'hold', input: { id: 'x' } }])
   const { result } = await play(holder)
@@ -80,7 +80,7 @@ test('a call that takes longer than it may is cancelled at the server, and the r
   expect(await call(mcp, 'cancelled', { id: 'x' }).output).toBe('yes')
 })
 
-test('a server that is killed with -9 in the middle of a call: the model is told, and its next call works', async () => {
+test('a server that is killed during a call: the model gets an error, and the next call works', async () => {
   const mcp = await connect(sdkServer)
   const pid = Number(await call(mcp, 'pid').output)
   const { model, modelCalls } = recordingModel([
@@ -104,7 +104,7 @@ test('a server that is killed with -9 in the middle of a call: the model is told
   })
 })
 
-test('calls wait for approval as a rule says that knows the tool; none runs before, and a denied one never', async () => {
+test('calls wait for approval by a rule that knows the tool; a denied one never runs', async () => {
   const mcp = await connect({
     ...sdkServer,
     approval: {
@@ -148,7 +148,7 @@ test('supports tools named like inherited fields, and reports results that are t
   ])
 })
 
-test('tools may be computed: a run takes those of the last look', async () => {
+test('tools may be computed: a run uses those of the last refresh', async () => {
   const mcp = await connect(sdkServer)
   const { model } = recordingModel([
     { calls: [{ id: '1', name: 'grow', input: {} }] },

@@ -48,7 +48,7 @@ describe.each(ways)('over %s', (_, optionsOf) => {
   })
   afterAll(() => mcp.close())
 
-  test('tools are what the server says, and give what it gives', async () => {
+  test('converts the tools of a server and returns their results', async () => {
     expect(mcp.skipped).toEqual([])
     expect(mcp.tools.find(({ name }) => name === 'add')).toMatchObject({
       executor: 'server',
@@ -59,7 +59,7 @@ describe.each(ways)('over %s', (_, optionsOf) => {
     })
     expect(await call(mcp, 'add', { a: 1, b: 2 }).output).toEqual({ sum: 3 })
     expect(await call(mcp, 'lines').output).toBe('one\ntwo')
-    // Not undefined: of a generator that would be its last progress.
+    // Not undefined, because then the last progress of a generator would be the output.
     expect(await call(mcp, 'nothing').output).toBeNull()
     expect(await call(mcp, 'mixed').output).toEqual([
       { type: 'text', text: 'a dot' },
@@ -80,7 +80,7 @@ describe.each(ways)('over %s', (_, optionsOf) => {
     expect(long.message).toHaveLength(1001)
   })
 
-  test('progress is yielded while the call goes on', async () => {
+  test('yields progress during a call', async () => {
     const held = call(mcp, 'hold', { id: 'a' })
     await held.begun
     expect(held.progress).toEqual([{ progress: 1, total: 2, message: 'half of it' }])
@@ -88,7 +88,7 @@ describe.each(ways)('over %s', (_, optionsOf) => {
     expect(await held.output).toBe('a was let go')
   })
 
-  test('a flood of progress is a trickle here', async () => {
+  test('throttles progress', async () => {
     const started = performance.now()
     const flooded = call(mcp, 'flood', { times: 2000 })
     expect(await flooded.output).toBe('flooded')
@@ -96,7 +96,7 @@ describe.each(ways)('over %s', (_, optionsOf) => {
     expect(flooded.progress.length).toBeGreaterThan(0)
   })
 
-  test('a call that is given up is cancelled at the server, and others go on', async () => {
+  test('cancels an aborted call at the server, and other calls continue', async () => {
     const stop = new AbortController()
     const held = call(mcp, 'hold', { id: 'b' }, { abortSignal: stop.signal })
     await held.begun
@@ -104,11 +104,11 @@ describe.each(ways)('over %s', (_, optionsOf) => {
     stop.abort(reason)
     expect(await failure(held.output)).toBe(reason)
     expect(await call(mcp, 'cancelled', { id: 'b' }).output).toBe('yes')
-    // Nothing is held open for it, nor for anything else.
+    // No connection is held open.
     expect(await call(mcp, 'alone').output).toBe('alone')
   })
 
-  test('closing ends what is under way and what comes later, typed, however often it is asked for', async () => {
+  test('closing ends active and later calls with a typed error, and can be repeated', async () => {
     const mcp = await connect(optionsOf())
     const held = call(mcp, 'hold', { id: 'c' })
     await held.begun
@@ -120,14 +120,14 @@ describe.each(ways)('over %s', (_, optionsOf) => {
     expect(await codeOf(mcp.refresh())).toBe('mcp_closed')
   })
 
-  test('an output larger than the bound is refused by name, and the next call works', async () => {
+  test('rejects an output that is too large, and the next call works', async () => {
     const mcp = await connect(optionsOf())
     expect(await codeOf(call(mcp, 'big', { bytes: 11 * 1024 * 1024 }).output)).toBe('tool_output_too_large')
     expect(await call(mcp, 'big', { bytes: 10 }).output).toBe('x'.repeat(10))
   })
 })
 
-test('a session over HTTP is ended at the server too', async () => {
+test('ends the HTTP session at the server', async () => {
   const { url } = await overHttp()
   const [first, second] = [await connect({ url }), await connect({ url })]
   expect(await call(second, 'sessions').output).toBe('2')
@@ -135,7 +135,7 @@ test('a session over HTTP is ended at the server too', async () => {
   expect(await call(second, 'sessions').output).toBe('1')
 })
 
-test('headers go with each request, and may be other ones each time', async () => {
+test('sends headers with each request, and computes them each time', async () => {
   const { url } = server
   let token = 'right'
   const mcp = await connect({ url, headers: async () => ({ authorization: `Bearer ${token}` }) })
@@ -144,7 +144,7 @@ test('headers go with each request, and may be other ones each time', async () =
   expect(await codeOf(call(mcp, 'lines').output)).toBe('mcp_unauthorized')
 })
 
-test('only those that are wanted are there, under names of their own', async () => {
+test('includes only selected tools, with custom names', async () => {
   const mcp = await connect({ ...sdkServer, include: ['add', 'fail', 'gone'], prefix: 'calc_' })
   expect(mcp.tools.map(({ name }) => name)).toEqual(['calc_add', 'calc_fail'])
   expect(mcp.skipped).toEqual([{ name: 'gone', reason: 'the server has no such tool' }])
@@ -164,14 +164,14 @@ test('keeps the list of tools until it is refreshed', async () => {
   expect(await call(mcp, 'late').output).toBe('late')
 })
 
-test('a process gets the environment that it is given, and not this one', async () => {
+test('passes only the given environment to a process', async () => {
   process.env['GREETING'] = 'of the parent'
   onTestFinished(() => void delete process.env['GREETING'])
   expect(await call(await connect(sdkServer), 'greeting').output).toBe('none')
   expect(await call(await connect({ ...sdkServer, env: { GREETING: 'hello' } }), 'greeting').output).toBe('hello')
 })
 
-test('a transport of one’s own is used as it is; what makes them is asked again', async () => {
+test('uses a custom transport, and calls its factory again to reconnect', async () => {
   const ends: { close(): Promise<void> }[] = []
   const make = () => {
     const server = new McpServer({ name: 'near', version: '1' })
@@ -205,7 +205,7 @@ test.each<[string, object, RegExp]>([
   ['no number', { command: 'node', connectTimeoutMs: 'x' }, /connectTimeoutMs/],
   ['a prefix that no name has', { command: 'node', prefix: 'a.b' }, /prefix/],
   ['no names', { command: 'node', include: 'add' }, /include/],
-])('options that name %s are refused, without what they hold', async (_, options, message) => {
+])('rejects options with %s without quoting their values', async (_, options, message) => {
   const error = await failure(connectMcp(options as McpOptions))
   expect(error).toMatchObject({ code: 'validation_failed', message: expect.stringMatching(message) })
   expect(error.message).not.toContain('hunter2')
@@ -225,11 +225,11 @@ test.each([
   ['a check by a schema', CHECK_TIMEOUT_MS.toLocaleString('en')],
   ['`prefix`', `${MAX_PREFIX_LENGTH} characters`],
   ['a cancelled call', CANCEL_TIMEOUT_MS.toLocaleString('en')],
-])('the table of defaults says what %s is', (name, value) => {
+])('the table of defaults lists %s', (name, value) => {
   expect(page).toContain(`| ${name} | ${value} |`)
 })
 
-test('servers are told this package and its version', () => {
+test('sends the name and version of this package to servers', () => {
   const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
   expect(CLIENT_INFO).toEqual({ name: 'millrace', version })
 })

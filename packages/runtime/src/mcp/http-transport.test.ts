@@ -1,4 +1,4 @@
-// Servers over HTTP that answer wrongly, not at all, or too much.
+// HTTP servers with wrong, missing or oversized answers.
 
 import { expect, test } from 'vitest'
 import { codeOf } from '../api/test-runtime.fixture.ts'
@@ -33,7 +33,7 @@ test.each([
   ['400', 400, 'the session of the database is over', 'mcp_protocol_error'],
   ['429', 429, 'later', 'mcp_unreachable'],
   ['500', 500, 'at /home/secret', 'mcp_connection_lost'],
-])('a call that is answered with %s in a session that lives is not repeated', async (_, status, body, code) => {
+])('does not repeat a call that is answered with %s in a live session', async (_, status, body, code) => {
   const server = await wire(onCall((_asked, response) => Boolean(response.writeHead(status).end(body))))
   const mcp = await connect({ url: server.url })
   const error = await failure(call(mcp, 'work').output)
@@ -46,7 +46,7 @@ test.each([
   ['404', 404, 'there is no such session'],
   ['400 and an answer to nobody', 400, JSON.stringify(refusal(null, 'Bad Request', -32000))],
   ['400 and a word of the session', 400, 'Invalid session'],
-])('a session that is forgotten with %s is opened again for the call', async (_, status, body) => {
+])('opens a new session for the call if the server answers %s', async (_, status, body) => {
   let isForgotten = false
   const server = await wire(({ method }, response) => {
     if (method === 'initialize') isForgotten = false
@@ -65,7 +65,7 @@ test.each([404, 500])('reports a server that answers with status %i as unreachab
   })
 })
 
-test('a connection that breaks before the answer begins is a call that may have been done', async () => {
+test('a connection that breaks before the answer means that the call may have been executed', async () => {
   const server = await wire(onCall((_asked, response) => Boolean(response.destroy())))
   const mcp = await connect({ url: server.url })
   expect(await failure(call(mcp, 'work').output)).toMatchObject({
@@ -75,7 +75,7 @@ test('a connection that breaks before the answer begins is a call that may have 
   expect(server.asked.filter(method => method === 'tools/call')).toHaveLength(1)
 })
 
-test('so is one that breaks in the middle of an answer', async () => {
+test('the same for one that breaks during the answer', async () => {
   const server = await wire(
     onCall((_asked, response) => {
       response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' })
@@ -91,7 +91,7 @@ test.each<[string, string, string]>([
   ['cut JSON', 'application/json', '{"jsonrpc":"2.0","id":'],
   ['no result', 'application/json', '{"jsonrpc":"2.0","id":2,"result":null}'],
   ['a page', 'text/html', '<html>secret'],
-])('an answer of %s is one against the protocol', async (_, type, body) => {
+])('rejects an answer of %s as a protocol error', async (_, type, body) => {
   const server = await wire(
     onCall((_asked, response) => Boolean(response.writeHead(200, { 'content-type': type }).end(body))),
   )
@@ -102,7 +102,7 @@ test.each<[string, string, string]>([
   })
 })
 
-test('a list of tools without end is an error of connecting, by its name', async () => {
+test('reports an endless list of tools as a connection error', async () => {
   const server = await wire(
     (asked, response) => asked.method === 'tools/list' && result(response, asked, { tools: Array(1_500_000).fill(0) }),
   )
@@ -115,7 +115,7 @@ test('a list of tools without end is an error of connecting, by its name', async
 test.each<[string, Behaviour]>([
   ['hangs', () => true],
   ['fails', (_asked, response) => Boolean(response.writeHead(500).end())],
-])('a call that is given up holds no connection, though its cancellation %s', async (_, cancelled) => {
+])('an aborted call holds no connection, even if its cancellation %s', async (_, cancelled) => {
   const begun = Promise.withResolvers<void>()
   const server = await wire((asked, response, request) => {
     if (asked.method === 'notifications/cancelled') return cancelled(asked, response, request)
@@ -131,7 +131,7 @@ test.each<[string, Behaviour]>([
   await server.idle()
 })
 
-test('an answer that is too large names its own call, and none beside or after it', async () => {
+test('an answer that is too large fails its own call only', async () => {
   const event = (body: unknown) => `data: ${JSON.stringify(body)}\n\n`
   const cut = Promise.withResolvers<void>()
   const server = await wire(

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { legalToolNames } from './legal-tool-names.ts'
 
-test('names that are legal stay, others become so', () => {
+test('keeps valid names and converts others', () => {
   expect([...legalToolNames(['add', 'a.b', 'x'.repeat(70)], '')]).toEqual([
     ['add', 'add'],
     ['a.b', 'a_b'],
@@ -12,13 +12,13 @@ test('names that are legal stay, others become so', () => {
   expect(legalToolNames(['a/b'], 'git-').get('a/b')).toBe('git-a_b')
 })
 
-test('a name that is legal is not taken by one that is made so', () => {
+test('does not convert a name to an existing valid one', () => {
   const names = legalToolNames(['a.b', 'a_b', 'a/b'], '')
   expect(names.get('a_b')).toBe('a_b')
   expect(new Set(names.values()).size).toBe(3)
 })
 
-test('nor is one that is called like the mark of another', () => {
+test('does not convert a name to one that looks converted', () => {
   const mark = legalToolNames(['a.b', 'a_b'], '').get('a.b') as string
   const names = legalToolNames(['a.b', 'a_b', mark], '')
   expect(names.get(mark)).toBe(mark)
@@ -27,7 +27,7 @@ test('nor is one that is called like the mark of another', () => {
   expect(new Set(legalToolNames(['a.b', 'a_b', mark, next], '').values()).size).toBe(4)
 })
 
-test('whatever they are called and in whatever order they come, no two become one, and each becomes the same', () => {
+test('converts names uniquely and independent of their order', () => {
   const name = fc.oneof(
     fc.string({ minLength: 1, maxLength: 4, unit: fc.constantFrom('a', '_', '.', '/') }),
     fc.string(),

@@ -21,7 +21,7 @@ const isAlive = (pid: number): boolean => {
   }
 }
 
-test('a server that is killed in the middle of a call fails it by name, and the next call starts another', async () => {
+test('a server that is killed during a call fails the call, and the next call restarts it', async () => {
   const mcp = await connect(sdkServer)
   const pid = Number(await call(mcp, 'pid').output)
   const held = call(mcp, 'hold', { id: 'a' })
@@ -31,13 +31,13 @@ test('a server that is killed in the middle of a call fails it by name, and the 
     code: 'mcp_connection_lost',
     message: 'the connection to the MCP server node was lost: it may have done the call',
   })
-  // Many at once share one new process.
+  // Concurrent calls share one new process.
   const pids = await Promise.all([1, 2, 3].map(() => call(mcp, 'pid').output))
   expect(new Set(pids).size).toBe(1)
   expect(Number(pids[0])).not.toBe(pid)
 })
 
-test('a server over HTTP that is killed in the middle of a call fails it at once, and works when it is back', async () => {
+test('an HTTP server that is killed during a call fails it at once, and works when it is back', async () => {
   const server = await overHttp()
   const mcp = await connect({ url: server.url })
   const held = call(mcp, 'hold', { id: 'a' })
@@ -49,11 +49,11 @@ test('a server over HTTP that is killed in the middle of a call fails it at once
     message: `the MCP server at ${new URL(server.url).host} could not be reached`,
   })
   await server.restart()
-  // The session is gone with the process: the call is made again in another.
+  // The session is gone with the process: the call is repeated in a new one.
   expect(await call(mcp, 'add', { a: 1, b: 1 }).output).toEqual({ sum: 2 })
 })
 
-test('the newer protocol over HTTP: a cut answer is told at once, and the next call works', async () => {
+test('the newer protocol over HTTP: reports a cut answer at once, and the next call works', async () => {
   const server = await overHttp()
   const mcp = await connect({ url: server.modern, versionNegotiation: { mode: 'auto' } })
   const held = call(mcp, 'hold', { id: 'a' })
@@ -64,7 +64,7 @@ test('the newer protocol over HTTP: a cut answer is told at once, and the next c
   expect(await call(mcp, 'add', { a: 1, b: 1 }).output).toEqual({ sum: 2 })
 })
 
-test('closing ends the process, also one that does not want to', async () => {
+test('closing ends the process, also an unwilling one', async () => {
   const willing = await connect(sdkServer)
   const pid = Number(await call(willing, 'pid').output)
   await willing.close()
@@ -75,20 +75,20 @@ test('closing ends the process, also one that does not want to', async () => {
   await expect.poll(() => isAlive(other)).toBe(false)
 })
 
-test.each(['mute', 'unlisted'])('a server that is %s is not waited for, nor is its end', async how => {
+test.each(['mute', 'unlisted'])('does not wait for a server that is %s, nor for its end', async how => {
   const processes = startedProcesses()
   expect(await failure(connectMcp({ ...brokenServer(how), connectTimeoutMs: 700 }))).toMatchObject({
     code: 'mcp_unreachable',
     retryable: true,
     message: 'the MCP server node did not answer within 700 ms',
   })
-  // It ignores that it is asked to end, and is killed seconds later.
+  // It ignores the request to end, and is killed seconds later.
   const [server] = processes
   expect([processes.length, server?.exitCode, server?.signalCode]).toEqual([1, null, null])
   server?.kill('SIGKILL')
 })
 
-test('an address that takes connections and says nothing is not waited for', async () => {
+test('does not wait for an address that accepts connections and never answers', async () => {
   const http = createServer(() => {})
   await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
   onTestFinished(() => {
@@ -100,7 +100,7 @@ test('an address that takes connections and says nothing is not waited for', asy
   expect(await failure(connectMcp({ url, connectTimeoutMs: 100 }))).toMatchObject({ code: 'mcp_unreachable' })
 })
 
-test('what cannot be started or found says so, without arguments, paths or bodies', async () => {
+test('reports servers that cannot be started or found, without arguments, paths or bodies', async () => {
   const nowhere = await failure(connectMcp({ command: '/opt/nowhere/tool', args: ['--key', 'hunter2'] }))
   expect(nowhere).toMatchObject({ code: 'mcp_unreachable', message: 'the MCP server tool could not be reached' })
   const gone = await failure(connectMcp({ command: process.execPath, args: ['-e', '0'] }))
@@ -119,11 +119,11 @@ test('what cannot be started or found says so, without arguments, paths or bodie
 test.each([
   ['endless', 'mcp_protocol_error', /more than 64 pages/],
   ['listless', 'mcp_protocol_error', /did not answer as the protocol says/],
-])('a list of tools that is %s is an error of connecting', async (how, code, message) => {
+])('reports a list of tools that is %s as a connection error', async (how, code, message) => {
   expect(await failure(connectMcp(brokenServer(how)))).toMatchObject({ code, message: expect.stringMatching(message) })
 })
 
-test('tools that cannot be used are left out and named; the others work, whatever they are called', async () => {
+test('skips and lists unusable tools, and the others work with any name', async () => {
   const told: unknown[] = []
   const logger = { warn: (_: string, fields: object) => void told.push(fields), error() {} }
   const mcp = await connect({ ...brokenServer(), logger })
@@ -176,7 +176,7 @@ test('tools that cannot be used are left out and named; the others work, whateve
   }
 })
 
-test('schemas of one id are two schemas', async () => {
+test('keeps two schemas with the same id apart', async () => {
   const { tools } = await connect(brokenServer())
   const problem = (name: string) => {
     const { inputSchema: input } = tools.find(tool => tool.name === name) as (typeof tools)[number]
@@ -186,7 +186,7 @@ test('schemas of one id are two schemas', async () => {
   expect(problem('other')).toMatchObject({ issues: [{ message: expect.stringMatching(/'b'/) }] })
 })
 
-test('answers that are wrong fail the call, typed; the connection goes on', async () => {
+test('malformed answers fail the call with a typed error, and the connection stays open', async () => {
   const mcp = await connect(brokenServer())
   const refused = await failure(call(mcp, 'refuse').output)
   expect(refused.code).toBe('mcp_protocol_error')
@@ -204,13 +204,13 @@ test('answers that are wrong fail the call, typed; the connection goes on', asyn
   expect(await call(mcp, 'bare').output).toBe('bare {}')
 })
 
-test('progress that comes in one breath with the answer is shown before it', async () => {
+test('shows progress that arrives together with the answer first', async () => {
   const hasty = call(await connect(brokenServer()), 'hasty')
   expect(await hasty.output).toBe('done')
   expect(hasty.progress).toEqual([{ progress: 1 }])
 })
 
-test('closing ends a connection that is just being opened again', async () => {
+test('closing ends a connection that is being reopened', async () => {
   const mcp = await connect(sdkServer)
   const held = call(mcp, 'hold', { id: 'a' })
   await held.begun
@@ -221,7 +221,7 @@ test('closing ends a connection that is just being opened again', async () => {
   expect(await codeOf(next.output)).toBe('mcp_closed')
 })
 
-test('a message without end, and a server that dies of a call, cost that call and a new process', async () => {
+test('an endless message or a crash during a call costs that call and a new process', async () => {
   const mcp = await connect(brokenServer())
   expect(await codeOf(call(mcp, 'huge').output)).toBe('tool_output_too_large')
   expect(await call(mcp, 'bare').output).toBe('bare {}')
@@ -229,7 +229,7 @@ test('a message without end, and a server that dies of a call, cost that call an
   expect(await call(mcp, 'bare').output).toBe('bare {}')
 })
 
-test('a message without end beside other calls: all are told at once that the connection is lost, and why', async () => {
+test('an endless message fails all concurrent calls with the reason', async () => {
   const mcp = await connect(brokenServer('stubborn'))
   const pid = await call(mcp, 'pid').output
   const silent = call(mcp, 'silent')
@@ -240,14 +240,14 @@ test('a message without end beside other calls: all are told at once that the co
       message: expect.stringMatching(/sent more than 10485760 bytes .*: it may have done the call$/),
     })
   }
-  // The process that does not want to go is still there, and asked nothing any more.
+  // The unwilling process is still there, but gets no more calls.
   expect(isAlive(Number(pid))).toBe(true)
   const other = await call(mcp, 'pid').output
   expect(other).not.toBe(pid)
   for (const each of [pid, other]) process.kill(Number(each), 'SIGKILL')
 })
 
-test('regular expressions of a server are told to the model, and never run', async () => {
+test('sends regular expressions of a server to the model, and never runs them', async () => {
   const mcp = await connect(brokenServer())
   const evil = mcp.tools.find(({ name }) => name === 'evil')
   expect(evil).toMatchObject({ jsonSchema: { properties: { x: { type: 'string', pattern: '^(a+)+$' } } } })

@@ -46,7 +46,7 @@ async function heard(model: LanguageModelV3, options: Partial<LanguageModelV4Cal
   return parts
 }
 
-test('a model of version v3 runs as any other: text, calls, files, usage', async () => {
+test('runs a v3 model: text, calls, files, usage', async () => {
   const { model, calls } = oldModel(
     [
       { type: 'stream-start', warnings: [{ type: 'unsupported', feature: 'seed' }] },
@@ -80,7 +80,7 @@ test('a model of version v3 runs as any other: text, calls, files, usage', async
   await stage.close()
 })
 
-test('files are told as that version has them, whatever they are', async () => {
+test('converts all kinds of files', async () => {
   const { model, calls } = oldModel([end()])
   const url = new URL('https://example.org/a.png')
   const file = (data: object) => ({ type: 'file', mediaType: 'image/png', data }) as never
@@ -162,7 +162,7 @@ test('files are told as that version has them, whatever they are', async () => {
   })
 })
 
-test('what that version cannot be asked is a warning, and is not asked', async () => {
+test('warns about unsupported options and drops them', async () => {
   const { model, calls } = oldModel([end()], [end()])
   expect(await heard(model, { reasoning: 'high', seed: 3 })).toMatchObject([
     { type: 'stream-start', warnings: [{ type: 'unsupported', feature: 'reasoning' }] },
@@ -172,7 +172,7 @@ test('what that version cannot be asked is a warning, and is not asked', async (
   expect(await heard(model, { reasoning: 'provider-default' })).toMatchObject([{ type: 'finish' }])
 })
 
-test('a model of version v4 is taken as it is', () => {
+test('returns a v4 model unchanged', () => {
   const model = partsModel()
   expect(asV4(model)).toBe(model)
 })
@@ -195,7 +195,7 @@ const OTHERS: readonly (readonly [string, unknown, RegExp])[] = [
   ['that is null', null, /found null/],
 ]
 for (const [name, model, message] of OTHERS) {
-  test(`a model ${name} is refused, and the refusal says so`, async () => {
+  test(`rejects a model ${name}`, async () => {
     expect(() => asV4(model, 'agent x: model')).toThrow(message)
     expect(() => asV4(model, 'agent x: model')).toThrow(expect.objectContaining({ code: 'validation_failed' }))
     const stage = new Stage(() => model as LanguageModelV3)

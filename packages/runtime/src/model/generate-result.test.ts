@@ -50,7 +50,7 @@ async function partsOf(result: object, options: Partial<LanguageModelV4CallOptio
   return read(stream)
 }
 
-test('everything that was generated comes as a part, in its order', async () => {
+test('converts all content to parts in order', async () => {
   const signed = { providerMetadata: { maker: { signature: 's' } } }
   const source = { type: 'source', sourceType: 'url', id: 'u', url: 'https://example.org' } as const
   const citations = [{ source, startIndex: 0, endIndex: 2 }]
@@ -96,7 +96,7 @@ test('everything that was generated comes as a part, in its order', async () => 
   ])
 })
 
-test('the model is asked once, with exactly these options', async () => {
+test('calls the model once with the same options', async () => {
   const { model, calls } = wholeModel({ ...end, content: [] })
   const options = { prompt, temperature: 0.5, abortSignal: new AbortController().signal }
   await read((await generateAsStream(model, options)).stream)
@@ -125,7 +125,7 @@ test('replaces all text by the structured output if JSON is requested', async ()
   expect(textOf(await partsOf(result))).toEqual(['A draft: {"a":', '{"a":1}'])
 })
 
-test('a failure to ask is thrown as it is', async () => {
+test('rethrows errors of the call', async () => {
   const { model } = wholeModel({})
   const error = new Error('overloaded')
   model.doGenerate = () => Promise.reject(error)
@@ -136,16 +136,16 @@ test.each([
   ['nothing', undefined],
   ['no content', { ...end }],
   ['content that is none', { ...end, content: [null] }],
-])('an answer that is %s cannot be read, and the next may be', async (_, result) => {
+])('rejects an answer that is %s with a retryable error', async (_, result) => {
   const failed = partsOf(result as unknown as object).catch((error: unknown) => error)
   const error = await failed
   expect(MillraceError.isInstance(error)).toBe(true)
   expect(error).toMatchObject({ code: 'provider_error', retryable: true })
 })
 
-test('a model of version v3 is asked in its own words, and what it cannot be asked is a warning', async () => {
+test('adapts a v3 model and warns about unsupported options', async () => {
   const calls: LanguageModelV3CallOptions[] = []
-  // Its methods need the model itself.
+  // Its methods need the model as `this`.
   class Old implements LanguageModelV3 {
     readonly specificationVersion = 'v3'
     readonly provider = 'maker'

@@ -14,7 +14,7 @@ const ask = (model: object, ...warnings: readonly unknown[]) => {
   return { format, isNews: learnFromWarnings(model, warnings, format) }
 }
 
-test('a model is first asked by the format of its answer and told, and no more told once it has answered without a warning', () => {
+test('sends the format and the instructions until the model has answered without a warning', () => {
   const model = {}
   const format = jsonFormatOf(model, request)
   expect(format.responseFormat).toEqual({ type: 'json', schema, name: 'draft' })
@@ -25,17 +25,17 @@ test('a model is first asked by the format of its answer and told, and no more t
   expect(jsonFormatOf(model, request)).toEqual({ responseFormat: format.responseFormat })
 })
 
-test('one that says beforehand that it has schemas is not told', () => {
+test('sends no instructions if the model declares support for schemas', () => {
   expect(jsonFormatOf({ supportsStructuredOutputs: true }, request)).not.toHaveProperty('instructions')
 })
 
-test('one that has answered without a warning may lack it later', () => {
+test('learns from a later warning', () => {
   const model = {}
   expect([ask(model).isNews, ask(model, refused).isNews]).toEqual([false, true])
   expect(jsonFormatOf(model, request).responseFormat).toEqual({ type: 'json' })
 })
 
-test('one that has no schemas is told the schema in the prompt from then on, and still held to JSON', () => {
+test('sends the schema in the prompt and requests JSON if the model lacks schemas', () => {
   const model = {}
   expect(ask(model, refused).isNews).toBe(true)
   const { format, isNews } = ask(model)
@@ -45,7 +45,7 @@ test('one that has no schemas is told the schema in the prompt from then on, and
   expect(jsonFormatOf(model, request)).toEqual(format)
 })
 
-test('one that has no JSON at all is only told', () => {
+test('sends only instructions if the model lacks JSON', () => {
   const model = {}
   expect([ask(model, refused).isNews, ask(model, refused).isNews]).toEqual([true, true])
   const { format, isNews } = ask(model, refused)
@@ -53,7 +53,7 @@ test('one that has no JSON at all is only told', () => {
   expect(isNews).toBe(false)
 })
 
-test('calls that were asked at once say the same, whenever they end', () => {
+test('concurrent calls learn the same', () => {
   const model = {}
   const first = jsonFormatOf(model, request)
   expect(learnFromWarnings(model, [refused], first)).toBe(true)
@@ -77,7 +77,7 @@ describe('a warning', () => {
     [true, { type: 'unsupported', feature: 'responseFormat JSON schema' }],
     [true, { type: 'unsupported', feature: 'response_format' }],
     [true, { type: 'unsupported-setting', setting: 'responseFormat', details: 'only with structuredOutputs' }],
-    // The provider has told the model by itself.
+    // The provider has added the schema to the prompt.
     [false, { type: 'compatibility', feature: 'responseFormat JSON schema' }],
     [false, { type: 'unsupported', feature: 'seed' }],
     [false, { type: 'unsupported', feature: 'tool responseFormats' }],
@@ -86,16 +86,16 @@ describe('a warning', () => {
     [false, { type: 'unsupported' }],
     [false, null],
     [false, 'responseFormat'],
-  ])('says %s that a model lacks it: %j', (isLacking, warning) => {
+  ])('shows a missing feature (%s): %j', (isLacking, warning) => {
     expect(ask({}, { type: 'other', message: 'Mind.' }, warning).isNews).toBe(isLacking)
   })
 
-  test('says nothing of it where no format was asked for', () => {
+  test('is ignored if no format was requested', () => {
     expect(learnFromWarnings({}, [refused], {})).toBe(false)
   })
 })
 
-test('a name is as every provider takes it', () => {
+test('converts the name to what every provider accepts', () => {
   const nameOf = (name: string) => jsonFormatOf({}, { schema, name }).responseFormat
   expect(nameOf('email draft.v2/ü')).toMatchObject({ name: 'email_draft_v2__' })
   expect(nameOf('a'.repeat(99))).toMatchObject({ name: 'a'.repeat(64) })
@@ -127,13 +127,13 @@ describe('the packages', () => {
   test.each([
     [anthropicProvider, anthropicWire],
     [openaiProvider, openaiWire],
-  ])('$name with schemas warns of nothing', async (provider, wire) => {
+  ])('$name with schemas gives no warning', async (provider, wire) => {
     const { news, bodies } = await asked(2, wire.text(['{"city":"Ulm"}']), provider.model)
     expect(news).toEqual([false, false])
     expect(JSON.stringify(bodies[1])).toContain('"city"')
   })
 
-  test('@ai-sdk/openai-compatible without schemas says so beforehand: no call is lost', async () => {
+  test('@ai-sdk/openai-compatible without schemas declares it, so no call is lost', async () => {
     const { news, bodies } = await asked(1, openaiWire.text(['{}']), url => maker(url)('m'))
     expect(news).toEqual([false])
     expect(bodies[0]).toMatchObject({
@@ -142,7 +142,7 @@ describe('the packages', () => {
     })
   })
 
-  test('@ai-sdk/openai-compatible behind another model says so in a warning', async () => {
+  test('@ai-sdk/openai-compatible behind another model reports it in a warning', async () => {
     const wrapped = (url: string): LanguageModelV4 => {
       const model = maker(url)('m')
       const { specificationVersion, provider, modelId, supportedUrls } = model
@@ -156,7 +156,7 @@ describe('the packages', () => {
     expect(bodies[2]).toMatchObject({ response_format: { type: 'json_object' } })
   })
 
-  test('a model that completes text has no JSON at all', async () => {
+  test('a text completion model has no JSON support', async () => {
     const text = `data: ${JSON.stringify({ id: 'x', created: 1, model: 'm', choices: [{ index: 0, text: '{}', finish_reason: 'stop' }] })}\n\ndata: [DONE]\n\n`
     const { news, bodies } = await asked(3, text, url => maker(url).completionModel('m'))
     expect(news).toEqual([true, true, false])

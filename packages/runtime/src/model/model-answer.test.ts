@@ -6,7 +6,7 @@ import { hear, signed } from './model-answer.fixture.ts'
 import { finish, words } from './model-run.fixture.ts'
 
 describe('text and reasoning', () => {
-  test('each part has an id of its own in the message, the same whenever the step is tried again', async () => {
+  test('gives each part a unique id that is stable across attempts', async () => {
     const parts = [
       { type: 'reasoning-start', id: '0' },
       { type: 'reasoning-delta', id: '0', delta: 'hm' },
@@ -43,7 +43,7 @@ describe('text and reasoning', () => {
     )
   })
 
-  test('parts may be interleaved', async () => {
+  test('supports interleaved parts', async () => {
     const { chunks } = await hear([
       { type: 'text-start', id: 'a' },
       { type: 'text-start', id: 'b' },
@@ -56,7 +56,7 @@ describe('text and reasoning', () => {
     ])
   })
 
-  test('a delta without a start opens its part, an end without one is nothing, a start ends the part before it', async () => {
+  test('opens a part for a delta without a start, and ignores an end without one', async () => {
     const { chunks } = await hear([
       { type: 'text-end', id: 'x' },
       { type: 'text-delta', id: 'a', delta: '1' },
@@ -80,7 +80,7 @@ describe('text and reasoning', () => {
     expect(types).toEqual(['text-delta', 'reasoning-start', 'text-end', 'reasoning-end'])
   })
 
-  test('text that is a document goes where it is read, reasoning does not', async () => {
+  test('passes text of a document to its sink, but not reasoning', async () => {
     const pushed: string[] = []
     const sink = {
       push: (delta: string) => {
@@ -98,8 +98,8 @@ describe('text and reasoning', () => {
   })
 })
 
-describe('all else', () => {
-  test('sources, once each, also those that a text cites', async () => {
+describe('other content', () => {
+  test('sources once each, including citations', async () => {
     const url = { type: 'source', sourceType: 'url', id: 's', url: 'https://example.org', title: 'Mills' } as const
     const document = { type: 'source', sourceType: 'document', id: 'd', mediaType: 'text/plain', title: 'T' } as const
     const { chunks } = await hear([
@@ -117,7 +117,7 @@ describe('all else', () => {
     ])
   })
 
-  test('files: bytes, base64, addresses; those of reasoning too', async () => {
+  test('files by bytes, base64 or URL, including those of reasoning', async () => {
     const mediaType = 'image/png'
     const { chunks } = await hear([
       { type: 'file', mediaType, data: { type: 'data', data: new Uint8Array([1, 2, 3]) } },
@@ -133,14 +133,14 @@ describe('all else', () => {
     ])
   })
 
-  test('content that only its provider understands is kept', async () => {
+  test('keeps provider-specific content', async () => {
     const { chunks } = await hear([{ type: 'custom', kind: 'maker.compaction', ...signed('1') }])
     expect(chunks).toEqual([
       { type: 'data-provider-content', id: '2.1', data: { kind: 'maker.compaction', ...signed('1') } },
     ])
   })
 
-  test('what an answer uses from its start on counts until more is known', async () => {
+  test('uses the usage of the start until more is known', async () => {
     const usage = { input_tokens: 12, cache_read_input_tokens: 8, cache_creation_input_tokens: 3, output_tokens: 1 }
     const start = {
       type: 'custom',
@@ -202,7 +202,7 @@ describe('all else', () => {
     expect(answer.isWhole).toBe(true)
   })
 
-  test('warnings, and what is not supported', async () => {
+  test('warnings and unsupported features', async () => {
     const warning = { type: 'unsupported', feature: 'seed' } as const
     const { answer } = await hear([
       { type: 'stream-start', warnings: [warning] },
@@ -241,14 +241,14 @@ describe('the end', () => {
     expect((await hear([finish()])).answer.usage).toBeUndefined()
   })
 
-  test('every reason to finish', async () => {
+  test('all finish reasons', async () => {
     for (const reason of ['stop', 'length', 'content-filter', 'tool-calls', 'other'] as const) {
       expect((await hear([finish(reason)])).answer.finishReason).toBe(reason)
     }
     expect((await hear([finish('of-tomorrow' as never)])).answer.finishReason).toBe('other')
   })
 
-  test('law 7: an answer that was cut off or broken off has no end, and what it used is known', async () => {
+  test('law 7: an interrupted answer has no end, and its usage is known', async () => {
     for (const [reason, code] of [
       ['interrupted', 'provider_stream_cut'],
       ['error', 'provider_error'],
@@ -261,7 +261,7 @@ describe('the end', () => {
     expect((await hear(words('half'))).answer).toMatchObject({ isWhole: false, failure: undefined })
   })
 
-  test('after an error nothing is said any more, but what was used is heard', async () => {
+  test('ignores content after an error, except for usage', async () => {
     const error = { type: 'overloaded_error' }
     const { answer, types } = await hear([
       { type: 'error', error },

@@ -14,7 +14,7 @@ const attemptsOf = ({ entries }: Outcome) => ({
   discards: chunksOf(entries, 'step-discarded').map(({ reason, attempt, usage }) => ({ reason, attempt, usage })),
 })
 
-describe('law 7: an answer that has no end is not taken for one', () => {
+describe('law 7: an answer without an end is not accepted', () => {
   const CUT: readonly (readonly [string, LanguageModelV4StreamPart[], string, object | undefined])[] = [
     ['a stream that just ends', words('It is'), 'provider_stream_cut', undefined],
     [
@@ -33,7 +33,7 @@ describe('law 7: an answer that has no end is not taken for one', () => {
     ],
   ]
   for (const [name, parts, reason, usage] of CUT) {
-    test(`${name}: it is taken back and tried again, and what it used is counted`, async () => {
+    test(`${name}: discards it, retries, and counts its usage`, async () => {
       const model = partsModel(parts, whole)
       const stage = new Stage(model)
       const outcome = await stage.run()
@@ -49,8 +49,8 @@ describe('law 7: an answer that has no end is not taken for one', () => {
     })
   }
 
-  test('an error after which the stream stays open is not waited for', async () => {
-    // A second of waiting for last words takes no time here.
+  test('does not wait for a stream that stays open after an error', async () => {
+    // Virtual time: waiting for the usage takes no time here.
     const timers: Timers = {
       ...systemTimers,
       after: (ms, ...rest) => systemTimers.after(ms === 1000 ? 0 : ms, ...rest),
@@ -97,7 +97,7 @@ describe('a model call that fails', () => {
     return { model, calls: () => calls }
   }
 
-  test('before it says anything leaves nothing to take back', async () => {
+  test('before its first part discards nothing', async () => {
     const { model } = failing(refused(503), 2)
     const stage = new Stage(model)
     const outcome = await stage.run()
@@ -106,7 +106,7 @@ describe('a model call that fails', () => {
     await stage.close()
   })
 
-  test('is tried as often as is said, and then the run fails, with a message fit to show', async () => {
+  test('is retried maxRetries times, then fails the run with a public message', async () => {
     const failure = refused(503)
     const { model, calls } = failing(failure)
     const stage = new Stage(model, { maxRetries: 2 })
@@ -121,7 +121,7 @@ describe('a model call that fails', () => {
     await stage.close()
   })
 
-  test('for good is not tried again', async () => {
+  test('with a final error is not retried', async () => {
     const { model, calls } = failing(refused(401))
     const stage = new Stage(model)
     expect((await stage.run()).result).toMatchObject({ status: 'failed', error: { code: 'provider_unauthorized' } })
@@ -129,7 +129,7 @@ describe('a model call that fails', () => {
     await stage.close()
   })
 
-  test('with what cannot even be looked at is one like any other: its words are taken back', async () => {
+  test('with an unreadable error is discarded like any other', async () => {
     const throwing = () => {
       throw new Error('sk-secret')
     }
@@ -157,7 +157,7 @@ describe('a model call that fails', () => {
     await stage.close()
   })
 
-  test('waits as long as the provider asks, up to a bound', async () => {
+  test('waits as long as the provider asks, up to a maximum', async () => {
     const waits: number[] = []
     const timers: Timers = {
       ...systemTimers,
@@ -176,7 +176,7 @@ describe('a model call that fails', () => {
   })
 })
 
-test('results of tools that the provider ran are committed when the call ends; a discard takes back words alone', async () => {
+test('commits results of provider tools at the end of the call; a discard removes only drafts', async () => {
   const search = providerTool({ name: 'search', id: 'maker.search' })
   const found: LanguageModelV4StreamPart[] = [
     { type: 'tool-call', toolCallId: 'a', toolName: 'search', input: '{"q":1}', providerExecuted: true },
@@ -187,7 +187,7 @@ test('results of tools that the provider ran are committed when the call ends; a
   const outcome = await stage.run()
   expect(attemptsOf(outcome).discards).toHaveLength(1)
   const outputs = outcome.entries.filter(({ chunk }) => chunk.type === 'tool-output-available')
-  // Of the attempt that was taken back there was only the word.
+  // The discarded attempt had only a delta.
   expect(outputs.map(({ chunk }) => 'preliminary' in chunk)).toEqual([true, true, false])
   const at = outcome.entries.findIndex(
     ({ chunk }) => chunk.type === 'tool-output-available' && !('preliminary' in chunk),
@@ -205,7 +205,7 @@ test('results of tools that the provider ran are committed when the call ends; a
   await stage.close()
 })
 
-test('ids that a provider uses again and again are calls of their own in the session', async () => {
+test('replaces ids that a provider repeats', async () => {
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: (_, { toolCallId }) => toolCallId })
   const calling: LanguageModelV4StreamPart[] = ['', 'x', 'x'].map(toolCallId => ({
     type: 'tool-call',

@@ -44,14 +44,14 @@ function stubborn() {
 }
 
 for (const name of Object.keys(SETTINGS) as (keyof ModelSettings)[]) {
-  test(`${name} reaches the model, and that it cannot be honoured is in the log`, async () => {
+  test(`${name} reaches the model, and a warning is logged if it is not supported`, async () => {
     const { model, calls } = stubborn()
     const stage = new Stage(model, { settings: { [name]: SETTINGS[name] } })
     const { result, entries } = await stage.run()
     expect(result.status).toBe('completed')
     expect(calls[0]?.[name]).toMatchObject(SETTINGS[name] as object)
     const given = Object.keys(SETTINGS).filter(each => each in (calls[0] ?? {}))
-    // The runtime has options of its own for the provider.
+    // The runtime adds its own provider options.
     expect(new Set(given)).toEqual(new Set([name, 'providerOptions']))
     expect(chunksOf(entries, 'step-finish')[0]?.warnings).toContainEqual({
       type: 'unsupported',
@@ -62,7 +62,7 @@ for (const name of Object.keys(SETTINGS) as (keyof ModelSettings)[]) {
   })
 }
 
-test('a model that honours everything leaves no warning', async () => {
+test('logs no warning if everything is supported', async () => {
   const { model } = stubborn()
   const stage = new Stage({ ...model, doStream: async () => ({ stream: streamOf([...words('So.'), finish()]) }) })
   const { entries } = await stage.run()
@@ -70,7 +70,7 @@ test('a model that honours everything leaves no warning', async () => {
   await stage.close()
 })
 
-test('the call has the tools, the output, the key and the signal', async () => {
+test('passes the tools, the output, the key and the signal', async () => {
   const { model, calls } = stubborn()
   const look = tool({
     name: 'look',

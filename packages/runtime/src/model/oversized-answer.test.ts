@@ -9,7 +9,7 @@ const whole = [...words('It is warm.'), finish('stop', [10, 4])]
 describe('law 6: content that is too large for the log does not end the run', () => {
   const look = tool({ name: 'look', inputSchema: z.object({ city: z.string() }), execute: ({ city }) => city.length })
 
-  test('an input becomes a failure that the model is told', async () => {
+  test('reports an input to the model as an error', async () => {
     const large = JSON.stringify({ city: 'x'.repeat(10_000) })
     const model = partsModel(
       [
@@ -39,7 +39,7 @@ describe('law 6: content that is too large for the log does not end the run', ()
     await stage.close()
   })
 
-  test('a result of the provider’s becomes a failure of its call, a file is left out', async () => {
+  test('reports a provider result as an error of its call, and drops a file', async () => {
     const search = providerTool({ name: 'search', id: 'maker.search' })
     const model = partsModel([
       { type: 'tool-call', toolCallId: 'a', toolName: 'search', input: '{}', providerExecuted: true },
@@ -87,7 +87,7 @@ describe('law 6: content that is too large for the log does not end the run', ()
     'a title': [{ type: 'tool-input-start', id: 'a', toolName: 'none', title: HUGE }, call('none')],
   }
   for (const [name, parts] of Object.entries(CALLS)) {
-    test(`${name}: the model is told, in bounded words`, async () => {
+    test(`${name}: reports it to the model, truncated`, async () => {
       const model = partsModel([...parts, finish('tool-calls')], whole)
       const stage = new Stage(model, { tools: [strict] })
       const { result, entries } = await stage.run()
@@ -98,7 +98,7 @@ describe('law 6: content that is too large for the log does not end the run', ()
     })
   }
 
-  test('a name of a field that an output does not have: the model is told, in bounded words', async () => {
+  test('reports an unknown field of an output to the model, truncated', async () => {
     const odd = words(JSON.stringify({ city: 'Ulm', [HUGE.slice(0, 100_000)]: 1 }))
     const model = partsModel([...odd, finish()], [...words('{"city":"Ulm"}'), finish()])
     const stage = new Stage(model, { outputSchema: z.strictObject({ city: z.string() }) })
@@ -143,7 +143,7 @@ describe('law 6: content that is too large for the log does not end the run', ()
     ],
   }
   for (const [name, parts] of Object.entries(BESIDE)) {
-    test(`${name}: it is left out, and a warning says so`, async () => {
+    test(`${name}: drops it with a warning`, async () => {
       const model = partsModel(parts)
       const stage = new Stage(model, { tools: [search] })
       const { result, entries } = await stage.run()
@@ -158,7 +158,7 @@ describe('law 6: content that is too large for the log does not end the run', ()
   }
 })
 
-describe('an answer that cannot be read is one that failed: taken back, and tried again', () => {
+describe('an unreadable answer is discarded and retried', () => {
   const ODD: Record<string, unknown> = {
     'no part at all': null,
     'a piece of text without text': { type: 'text-delta', id: '1' },

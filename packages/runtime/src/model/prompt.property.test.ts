@@ -96,7 +96,7 @@ function logOf(chunks: readonly { readonly type: string; readonly isEnd?: boolea
   return entries
 }
 
-test('Helix bug 15: whatever the session holds, each call stands with its one result, and the roles are legal', () => {
+test('Helix bug 15: each call has exactly one result and the roles are valid, for any session', () => {
   let calls = 0
   fc.assert(
     fc.property(fc.array(chunk, { maxLength: 60 }), fc.nat(), fc.option(text), (chunks, cut, instructions) => {

@@ -31,7 +31,7 @@ const rolesOf = (prompt: LanguageModelV4Prompt) => prompt.map(({ role }) => role
 const GO_ON = { role: 'user', content: [{ type: 'text', text: 'Go on.' }] }
 
 describe('roles', () => {
-  test('instructions and what a system says are one message, the first', () => {
+  test('merges instructions and system messages into the first message', () => {
     const prompt = promptOf(
       [message('user', text('a')), message('system', text('And polite.')), message('user', text('b'))],
       'Be brief.',
@@ -57,7 +57,7 @@ describe('roles', () => {
     expect(rolesOf(promptOf([half, message('user', text('b'))]))).toBe('user assistant user')
   })
 
-  test('what says nothing is no message', () => {
+  test('skips empty messages', () => {
     const reasoning = { type: 'reasoning', id: 'r', text: 'hm', state: 'done' }
     for (const parts of [[], [text('')], [text(' \n')], [reasoning], [{ type: 'data-x', data: 1 }]]) {
       expect(promptOf([message('user', text('a')), message('assistant', ...parts)])).toHaveLength(1)
@@ -128,7 +128,7 @@ describe('a reply', () => {
     ])
   })
 
-  test('a call that was cut off while its input streamed was never made', () => {
+  test('skips a call that was interrupted while its input streamed', () => {
     const asked = message('user', text('a'))
     for (const part of [
       call({ state: 'input-streaming', output: undefined }),
@@ -146,7 +146,7 @@ describe('a reply', () => {
     })
   })
 
-  test('names and inputs that a model made up are told as providers take them', () => {
+  test('converts invalid names and inputs to what providers accept', () => {
     const refused = { state: 'output-error', errorText: 'no', output: undefined }
     const [, reply, results] = promptOf([
       message('user', text('a')),
@@ -159,7 +159,7 @@ describe('a reply', () => {
     expect(promptOf([message('user', text('a')), noted])[1]?.content).toMatchObject([{ input: 'a note' }])
   })
 
-  test('files by their bytes or address; what cannot be read is named', () => {
+  test('sends files by bytes or URL, and names unreadable ones', () => {
     const file = (url: string, more: object = {}) => ({ type: 'file', mediaType: 'image/png', url, ...more })
     const [said] = promptOf([
       message(
@@ -183,7 +183,7 @@ describe('sends provider metadata back', () => {
   const signed = (signature: string) => ({ providerMetadata: { maker: { signature } } })
   const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'x'.repeat(100_000) })
 
-  test('with signatures, contents of its own, and large values in their places', async () => {
+  test('with signatures, provider content and large values', async () => {
     const bytes = Buffer.alloc(100_000, 7)
     const model = partsModel(
       [
@@ -228,7 +228,7 @@ describe('sends provider metadata back', () => {
     await stage.close()
   })
 
-  test('after a run that was interrupted in a tool, and resumed', async () => {
+  test('after a run that was interrupted in a tool and resumed', async () => {
     const prompts: LanguageModelV4Prompt[] = []
     const { promise: entered, resolve: enter } = Promise.withResolvers<void>()
     const model = scriptedModel(({ options, answers }) => {
@@ -256,7 +256,7 @@ describe('sends provider metadata back', () => {
     await stage.close()
   })
 
-  test('after a run that failed, and one that was cut off in the middle of a word', async () => {
+  test('after a failed run, and after one that was interrupted in the middle of a delta', async () => {
     const prompts: LanguageModelV4Prompt[] = []
     const { promise: shown, resolve: show } = Promise.withResolvers<void>()
     const model: LanguageModelV4 = {

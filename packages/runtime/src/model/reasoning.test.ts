@@ -10,7 +10,7 @@ const features = (provider: string, asked: Reasoning) =>
   reasoningOf(modelOf(provider), asked).warnings.map(warning => (warning as { feature: string }).feature)
 
 describe('the effort', () => {
-  test('is an option of every call', () => {
+  test('is a standard option of every call', () => {
     for (const effort of EFFORTS) {
       expect(reasoningOf(modelOf('maker.chat'), { effort })).toEqual({ settings: { reasoning: effort }, warnings: [] })
     }
@@ -32,7 +32,7 @@ describe('the effort', () => {
   })
 })
 
-describe('a bound and thoughts, in the words of each provider', () => {
+describe('token budget and visible thoughts, in the options of each provider', () => {
   const both = { maxTokens: 2048, includeThoughts: true }
   test.each<[string, Reasoning, SharedV4ProviderOptions]>([
     ['anthropic.messages', both, { anthropic: { thinking: { type: 'enabled', budgetTokens: 2048 } } }],
@@ -53,7 +53,7 @@ describe('a bound and thoughts, in the words of each provider', () => {
     expect(reasoningOf(modelOf(provider), asked)).toEqual({ settings: { providerOptions }, warnings: [] })
   })
 
-  test('a gateway passes on what the provider behind it is told', () => {
+  test('passes the options of the provider behind a gateway', () => {
     const { settings, warnings } = reasoningOf(modelOf('gateway', 'google/gemini-3-pro'), both)
     expect(settings).toEqual({
       providerOptions: { google: { thinkingConfig: { thinkingBudget: 2048, includeThoughts: true } } },
@@ -93,7 +93,7 @@ describe('a bound and thoughts, in the words of each provider', () => {
       settings: { reasoning: 'low', providerOptions: { anthropic: {} } },
       warnings: [],
     })
-    // Google refuses a call with a level and a budget.
+    // Google rejects a call with both a level and a budget.
     expect(reasoningOf(modelOf('google.generative-ai'), asked)).toEqual({
       settings: { providerOptions: { google: { thinkingConfig: { thinkingBudget: 2048 } } } },
       warnings: [expect.objectContaining({ feature: 'reasoning.effort' })],
@@ -104,7 +104,7 @@ describe('a bound and thoughts, in the words of each provider', () => {
     })
   })
 
-  test('where thoughts are shown whenever there are any, the rest is said', () => {
+  test('warns if thoughts are always shown', () => {
     const shown = (asked: Reasoning) => features('anthropic.messages', asked)
     expect(shown({ includeThoughts: true, effort: 'high' })).toEqual([])
     expect(shown({ includeThoughts: true, maxTokens: 2048 })).toEqual([])
@@ -115,9 +115,9 @@ describe('a bound and thoughts, in the words of each provider', () => {
   })
 })
 
-describe('beside options that are there', () => {
+describe('with existing provider options', () => {
   const asked = { maxTokens: 2048, includeThoughts: true }
-  test('what they say, they say; the rest is added, where they stand', () => {
+  test('keeps existing values and adds the missing ones', () => {
     const given = { google: { thinkingConfig: { includeThoughts: false }, labels: { a: 'b' } }, other: { c: 1 } }
     const before = structuredClone(given)
     const { settings } = reasoningOf(modelOf('google.generative-ai'), asked, given)
@@ -128,7 +128,7 @@ describe('beside options that are there', () => {
     expect(given).toEqual(before)
   })
 
-  test('under the name that they use', () => {
+  test('uses the same provider name', () => {
     const keysOf = (provider: string, given: SharedV4ProviderOptions) =>
       Object.entries(reasoningOf(modelOf(provider), asked, given).settings.providerOptions ?? {})
         .filter(([, options]) => 'thinkingConfig' in options || 'reasoningSummary' in options)
@@ -141,7 +141,7 @@ describe('beside options that are there', () => {
     expect(keysOf('openai.responses', { azure: {} })).toEqual(['openai'])
   })
 
-  test('they stay as they are where there is nothing to add', () => {
+  test('leaves them unchanged if there is nothing to add', () => {
     const given = { maker: { a: 1 } }
     expect(reasoningOf(modelOf('maker.chat'), { effort: 'low' }, given).settings).toEqual({
       reasoning: 'low',
@@ -158,11 +158,11 @@ test.each<[object, string]>([
   [{ maxTokens: 1.5 }, 'reasoning.maxTokens: expected an integer of at least 1, found 1.5'],
   [{ maxTokens: '5' }, 'reasoning.maxTokens: expected an integer of at least 1, found a string'],
   [{ includeThoughts: 'yes' }, 'reasoning.includeThoughts: expected true or false, found a string'],
-])('%j is no way to think', (asked, problem) => {
+])('rejects %j', (asked, problem) => {
   expect(() => reasoningOf(modelOf('maker.chat'), asked as Reasoning)).toThrow(new ValidationError(problem))
 })
 
-describe('the packages understand it', () => {
+describe('the provider packages', () => {
   const prompt: LanguageModelV4CallOptions['prompt'] = [{ role: 'user', content: [{ type: 'text', text: 'Hello?' }] }]
   const ask = async (provider: typeof anthropicProvider, body: string, asked: Reasoning) => {
     const server = await rawServer({ body })
@@ -175,7 +175,7 @@ describe('the packages understand it', () => {
   }
   const words = anthropic([{ type: 'text', text: '' }, [{ type: 'text_delta', text: 'Hi.' }]])
 
-  test('@ai-sdk/anthropic takes the bound and the effort', async () => {
+  test('@ai-sdk/anthropic accepts budget and effort', async () => {
     const bound = await ask(anthropicProvider, words, { maxTokens: 2048, includeThoughts: true })
     expect(bound.body).toMatchObject({ thinking: { type: 'enabled', budget_tokens: 2048 } })
     expect([bound.warnings, bound.said]).toEqual([[], []])
@@ -184,7 +184,7 @@ describe('the packages understand it', () => {
     expect([effort.warnings, effort.said]).toEqual([[], []])
   })
 
-  test('@ai-sdk/openai-compatible takes the effort, and is said to take no more', async () => {
+  test('@ai-sdk/openai-compatible accepts only the effort, with warnings for the rest', async () => {
     const { body, warnings } = await ask(openaiProvider, openaiWire.text(['Hi.']), { effort: 'high', maxTokens: 5 })
     expect(body).toMatchObject({ reasoning_effort: 'high' })
     expect(warnings).toMatchObject([{ type: 'unsupported', feature: 'reasoning.maxTokens' }])

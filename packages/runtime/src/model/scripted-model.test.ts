@@ -27,7 +27,7 @@ async function heard(model: LanguageModelV4, options: Partial<LanguageModelV4Cal
   return parts
 }
 
-test('says what it thinks, says and calls, token by token', async () => {
+test('streams reasoning, text and calls token by token', async () => {
   const model = scriptedModel([
     { reasoning: 'I think.', text: 'Let me  see.\n', calls: [{ name: 'look', input: { a: 'b c' } }] },
   ])
@@ -67,14 +67,14 @@ describe('an array is the answers of one turn', () => {
     return parts.flatMap(part => (part.type === 'text-delta' ? part.delta : '')).join('')
   }
 
-  test('a call that is made again gets the same answer, whatever comes between', async () => {
+  test('repeats the answer for a repeated call', async () => {
     expect(await said(user('a'))).toBe('One.')
     expect(await said(user('a'), reply, user('b'))).toBe('One.')
     expect(await said(user('a'), reply)).toBe('Two.')
     expect(await said(user('a'))).toBe('One.')
   })
 
-  test('a turn begins where a person speaks, not where a model is told something', async () => {
+  test('starts a turn at a user message, not at an added one', async () => {
     expect(await said(user('a'), reply, reply, user('b'), reply)).toBe('Two.')
     expect(await said(user('a'), reply, syntheticMessage('Go on.'))).toBe('Two.')
     expect(await said(user('a'), reply, syntheticMessage('Go on.'), reply, syntheticMessage('It does not fit.'))).toBe(
@@ -84,7 +84,7 @@ describe('an array is the answers of one turn', () => {
     expect(await said(...promptOf([]))).toBe('One.')
   })
 
-  test('says the same in every turn of a session', async () => {
+  test('repeats the answers in every turn of a session', async () => {
     const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => 'seen' })
     const script = [{ text: 'Let me see. ', calls: [{ name: 'look', input: {} }] }, { text: 'I saw it.' }]
     const stage = new Stage(scriptedModel(script), { tools: [look], maxRetries: 0 })
@@ -95,7 +95,7 @@ describe('an array is the answers of one turn', () => {
     await stage.close()
   })
 
-  test('after an answer that does not fit an output comes the next, in every turn', async () => {
+  test('continues with the next answer after an invalid output, in every turn', async () => {
     const script = scriptedModel([{ text: '{"city":1}' }, { text: '{"city":"Ulm"}' }])
     const seen: string[] = []
     const watched = scriptedModel(async prompt => {
@@ -122,7 +122,7 @@ test('reports the usage and the finish reason of the script', async () => {
   })
 })
 
-test('exact parts come as they are, after all else; an end among them is the end', async () => {
+test('appends exact parts after everything else', async () => {
   const source = { type: 'source', sourceType: 'url', id: 's', url: 'https://example.org' } as const
   const parts = await heard(scriptedModel([{ text: 'So.', parts: [source, finish('length', [1, 1])] }]))
   expect(parts.slice(-3)).toEqual([{ type: 'text-end', id: 'text' }, source, finish('length', [1, 1])])
@@ -133,7 +133,7 @@ test('exact parts come as they are, after all else; an end among them is the end
   ])
 })
 
-test('a script that is a function looks at what it is asked', async () => {
+test('passes the prompt to a function', async () => {
   const seen: ScriptedPrompt[] = []
   const model = scriptedModel(async prompt => {
     seen.push(prompt)
@@ -147,14 +147,14 @@ test('a script that is a function looks at what it is asked', async () => {
   expect(seen[1]).toMatchObject({ lastText: '', key: '' })
 })
 
-test('a script without an answer says how many it has', async () => {
+test('reports how many answers it has if one is missing', async () => {
   const model = scriptedModel([{ text: 'One.' }])
   await expect(heard(model, { prompt: [reply] })).rejects.toThrow(
     'the script has 1 answers for a turn, but the model was called 2 times: add answers',
   )
 })
 
-test('an error comes after what was said before it', async () => {
+test('throws an error after the scripted content', async () => {
   const error = new Error('overloaded')
   const { stream } = await scriptedModel([{ text: 'Half a', error }]).doStream({ prompt: [] })
   const reader = stream.getReader()
@@ -166,7 +166,7 @@ test('an error comes after what was said before it', async () => {
   expect(types).toEqual(['stream-start', 'text-start', 'text-delta', 'text-delta', 'text-end'])
 })
 
-describe('asked for a whole answer', () => {
+describe('doGenerate', () => {
   const source = { type: 'source', sourceType: 'url', id: 's', url: 'https://example.org' } as const
   const answer = {
     reasoning: 'I think.',
@@ -177,7 +177,7 @@ describe('asked for a whole answer', () => {
     parts: [{ type: 'response-metadata', id: 'r' }, source],
   } satisfies ScriptedAnswer
 
-  test('gives all at once', async () => {
+  test('returns the whole answer', async () => {
     expect(await scriptedModel([answer]).doGenerate({ prompt: [user('Hello?')] })).toEqual({
       content: [
         { type: 'reasoning', text: 'I think.' },
@@ -195,7 +195,7 @@ describe('asked for a whole answer', () => {
     })
   })
 
-  test('parts in the provider’s own words are put together, each with what was said of it', async () => {
+  test('combines exact parts with their metadata', async () => {
     const signed = { providerMetadata: { maker: { signature: 's' } } }
     const citations = [{ source }]
     const parts: LanguageModelV4StreamPart[] = [
@@ -216,7 +216,7 @@ describe('asked for a whole answer', () => {
     ])
   })
 
-  test('an error is thrown, whether the stream ends with it or says it', async () => {
+  test('throws an error of the stream or of a part', async () => {
     const error = new Error('overloaded')
     for (const answer of [{ text: 'Half a', error }, { parts: [{ type: 'error', error } as const] }]) {
       await expect(scriptedModel([answer]).doGenerate({ prompt: [] })).rejects.toBe(error)
@@ -234,14 +234,14 @@ describe('asked for a whole answer', () => {
   })
 })
 
-describe('in pieces', () => {
-  test('of so many characters, none of which is cut', async () => {
+describe('pieceLength', () => {
+  test('splits text without cutting characters', async () => {
     const parts = await heard(scriptedModel([{ text: '{"a": "𝄞b𝄞"}', pieceLength: 4 }]))
     const pieces = parts.flatMap(part => (part.type === 'text-delta' ? part.delta : []))
     expect(pieces).toEqual(['{"a"', ': "𝄞', 'b𝄞"}'])
   })
 
-  test('also what it thinks and calls', async () => {
+  test('also splits reasoning and inputs', async () => {
     const parts = await heard(
       scriptedModel([{ reasoning: 'abc', calls: [{ name: 'look', input: { a: 1 } }], pieceLength: 2 }]),
     )
@@ -249,15 +249,15 @@ describe('in pieces', () => {
     expect(pieces).toEqual(['ab', 'c', '{"', 'a"', ':1', '}'])
   })
 
-  test.each([0, -1, 1.5, Number.NaN])('but not of %s', async pieceLength => {
+  test.each([0, -1, 1.5, Number.NaN])('rejects %s', async pieceLength => {
     await expect(heard(scriptedModel([{ text: 'a', pieceLength }]))).rejects.toThrow(
       `pieceLength: expected an integer of at least 1, found ${pieceLength}`,
     )
   })
 })
 
-describe('at a pace', () => {
-  test('each token waits its time, and nothing else does', async () => {
+describe('paceMs', () => {
+  test('delays each token and nothing else', async () => {
     const clock = new Clock()
     const timers = clock.timers()
     const { stream } = await scriptedModel([{ text: 'one two' }], { paceMs: 100, timers }).doStream({ prompt: [] })
@@ -278,7 +278,7 @@ describe('at a pace', () => {
     expect(clock.alarms.size).toBe(0)
   })
 
-  test('an abort ends the wait at once, with its reason', async () => {
+  test('an abort ends the delay at once with its reason', async () => {
     const clock = new Clock()
     const timers = clock.timers()
     const controller = new AbortController()

@@ -23,7 +23,7 @@ const result = (toolCallId: string, value: unknown, more: object = {}): Language
   ...more,
 })
 describe('calls', () => {
-  test('an input streams, and is there when the call is made', async () => {
+  test('streams an input and completes the call', async () => {
     const { chunks, answer } = await hear([
       { type: 'tool-input-start', id: 'c', toolName: 'look', ...signed('1') },
       { type: 'tool-input-delta', id: 'c', delta: '{"city":' },
@@ -56,7 +56,7 @@ describe('calls', () => {
     expect(answer).toMatchObject({ calls: 1, requestedCalls: { length: 1 }, finishReason: 'tool-calls' })
   })
 
-  test('several at once, their inputs interleaved', async () => {
+  test('supports interleaved inputs', async () => {
     const { chunks, answer } = await hear([
       { type: 'tool-input-start', id: 'a', toolName: 'look' },
       { type: 'tool-input-start', id: 'b', toolName: 'look' },
@@ -72,7 +72,7 @@ describe('calls', () => {
     expect(answer).toMatchObject({ calls: 2, requestedCalls: { length: 2 } })
   })
 
-  test('one without a start, and pieces of an input without one', async () => {
+  test('accepts a call without a start, and ignores deltas without one', async () => {
     const { types } = await hear([
       { type: 'tool-input-delta', id: 'c', delta: '{' },
       { type: 'tool-input-end', id: 'c' },
@@ -81,7 +81,7 @@ describe('calls', () => {
     expect(types).toEqual(['tool-input-available'])
   })
 
-  test('an input that streams as raw text is JSON in the log', async () => {
+  test('logs a raw text input as JSON', async () => {
     const { chunks } = await hear([
       { type: 'tool-input-start', id: 'c', toolName: 'note', inputEncoding: 'text' },
       { type: 'tool-input-delta', id: 'c', delta: 'a "b"\n' },
@@ -100,7 +100,7 @@ describe('calls', () => {
     expect(empty.chunks.at(-1)).toMatchObject({ delta: '""' })
   })
 
-  test('no text at all is no argument', async () => {
+  test('treats an empty input as no arguments', async () => {
     const noArgs = tool({ name: 'now', inputSchema: z.object({}), execute: () => null })
     const { chunks } = await hear([call('c', 'now', ' ')], { tools: new Map([['now', noArgs as AnyTool]]) })
     expect(chunks).toMatchObject([{ type: 'tool-input-available', input: {} }])
@@ -118,7 +118,7 @@ describe('calls', () => {
     ],
   ]
   for (const [name, toolName, input, errorText, partialInput] of REFUSED) {
-    test(`${name} is told to the model, and does not run`, async () => {
+    test(`reports ${name} to the model and does not run it`, async () => {
       const { chunks, answer } = await hear([call('c', toolName, input), finish('tool-calls')])
       expect(chunks).toEqual([
         expect.objectContaining({ type: 'tool-input-start', toolCallId: 'c', toolName, executor: 'server' }),
@@ -134,7 +134,7 @@ describe('calls', () => {
     })
   }
 
-  test('an input that was never finished is told to the model', async () => {
+  test('reports an incomplete input to the model', async () => {
     const { chunks, answer } = await hear([
       { type: 'tool-input-start', id: 'c', toolName: 'look' },
       { type: 'tool-input-delta', id: 'c', delta: '{"ci' },
@@ -149,7 +149,7 @@ describe('calls', () => {
     expect(answer).toMatchObject({ calls: 1, requestedCalls: { length: 0 }, finishReason: 'length' })
   })
 
-  test('two under one id are two', async () => {
+  test('separates two calls with the same id', async () => {
     const { chunks, answer } = await hear([
       { type: 'tool-input-start', id: 'c', toolName: 'look' },
       call('c', 'look', '{"city":"A"}'),
@@ -165,7 +165,7 @@ describe('calls', () => {
     expect(answer).toMatchObject({ calls: 3, requestedCalls: { length: 3 } })
   })
 
-  test('ids that the session has, that are empty or too long are replaced', async () => {
+  test('replaces used, empty and long ids', async () => {
     const taken = new Set(['c', 'c-2'])
     const { chunks } = await hear(
       [
@@ -186,7 +186,7 @@ describe('calls', () => {
     ])
   })
 
-  test('ids of clients’ calls tell how often the session was taken back, and none can be that of another time', async () => {
+  test('adds the number of rewinds to ids of client calls, so that none is reused', async () => {
     const show = tool({ name: 'show', inputSchema: z.object({}), client: true })
     const look = tool({ name: 'look', inputSchema: z.object({}), execute: () => null })
     const tools = new Map<string, AnyTool>([show, look].map(each => [each.name, each]))
@@ -202,7 +202,7 @@ describe('calls', () => {
     expect(await idsAt(12)).toEqual(['c-r12', 'c-2-r12', 'c-r1-r12', 'c-2-2-r12', 'call-2-5-r12', 'd'])
   })
 
-  test('a call that began as one of the server’s is none of a client’s', async () => {
+  test('does not turn a server call into a client call', async () => {
     const show = tool({ name: 'show', inputSchema: z.object({}), client: true })
     const { chunks, answer } = await hear(
       [{ type: 'tool-input-start', id: 'c', toolName: 'other' }, call('c', 'show', '{}'), finish('tool-calls')],
@@ -261,8 +261,8 @@ describe('calls', () => {
   })
 })
 
-describe('tools that the provider runs', () => {
-  test('results wait for the commit, preliminary ones do not', async () => {
+describe('provider tools', () => {
+  test('commits results with the answer, and streams preliminary ones', async () => {
     const { chunks, answer } = await hear([
       call('c', 'search', '{"q":"mills"}', { ...ran, ...signed('1') }),
       result('c', ['half'], { preliminary: true }),
@@ -299,7 +299,7 @@ describe('tools that the provider runs', () => {
     expect(chunks).toMatchObject([{ type: 'tool-input-available', executor: 'provider', dynamic: true }])
   })
 
-  test('failures are outcomes, told in bounded words', async () => {
+  test('reports failures as truncated outcomes', async () => {
     const { answer } = await hear([
       call('a', 'search', '{}', ran),
       call('b', 'search', '{}', ran),
@@ -323,7 +323,7 @@ describe('tools that the provider runs', () => {
     expect(answer.warnings).toEqual([{ type: 'other', message: 'a result of search was dropped: it has no call' }])
   })
 
-  test('an input that is no JSON is no call of ours', async () => {
+  test('rejects an input that is not JSON', async () => {
     const { answer, types } = await hear([call('c', 'search', '{', ran), finish()])
     expect(types).toEqual(['tool-input-start', 'tool-input-error'])
     expect(answer).toMatchObject({ calls: 0, requestedCalls: { length: 0 } })

@@ -25,7 +25,7 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
 
   const whole: Reply = { body: wire.text(WORDS) }
 
-  test('an answer, with what it used', async () => {
+  test('an answer with its usage', async () => {
     const { result, starts, discards, asked } = await against([whole])
     expect(result).toMatchObject({ status: 'completed', text: TEXT })
     expect(result.usage).toMatchObject({ inputTokens: 20, cachedTokens: 8, outputTokens: 5, totalTokens: 25 })
@@ -37,7 +37,7 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
     [400, 'invalid_request_error', 'provider_invalid_request'],
     [404, 'not_found_error', 'provider_model_not_found'],
     [413, 'request_too_large', 'provider_context_exceeded'],
-  ])('%i is the end of the run: %s', async (status, type, code) => {
+  ])('%i fails the run: %s', async (status, type, code) => {
     const { result, asked } = await against([wire.error(status, type), whole])
     expect(result).toMatchObject({ status: 'failed', text: '', error: { code, retryable: false } })
     expect(asked).toHaveLength(1)
@@ -48,19 +48,19 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
     [500, 'api_error', {}],
     [503, 'overloaded', {}],
     [529, 'overloaded_error', {}],
-  ])('%i is tried again: %s', async (status, type, headers) => {
+  ])('%i is retried: %s', async (status, type, headers) => {
     const { result, starts, discards, asked } = await against([{ ...wire.error(status, type), headers }, whole])
     expect(result).toMatchObject({ status: 'completed', text: TEXT })
     expect({ starts, discards, calls: asked.length }).toEqual({ starts: [2], discards: [], calls: 2 })
   })
 
-  test('one that never gets better ends the run', async () => {
+  test('fails the run after all retries', async () => {
     const { result, asked } = await against([wire.error(529, 'overloaded_error')], 2)
     expect(result).toMatchObject({ status: 'failed', error: { code: 'provider_overloaded', retryable: true } })
     expect(asked).toHaveLength(3)
   })
 
-  test('overload as the first word of a stream is tried again, with nothing to take back that was shown', async () => {
+  test('retries an overload at the start of a stream, with nothing to discard', async () => {
     const { result, entries } = await against([{ body: wire.broken([], 'overloaded_error') }, whole])
     expect(result).toMatchObject({ status: 'completed', text: TEXT })
     expect(
@@ -70,19 +70,19 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
     ).toBe(TEXT)
   })
 
-  test('overload in the middle of a stream is taken back and tried again', async () => {
+  test('discards and retries an overload in the middle of a stream', async () => {
     const { result, starts, discards, view } = await against([
       { body: wire.broken(WORDS.slice(0, 3), 'overloaded_error') },
       whole,
     ])
     expect(result).toMatchObject({ status: 'completed', text: TEXT })
-    // One of the two tells at the start what it reads: that is paid for, whatever comes of it.
+    // One of the two reports its input usage at the start, which counts in any case.
     expect(view.runs[0]?.discarded).toEqual(wire.startUsage)
     expect(result.usage.inputTokens).toBe(20 + (wire.startUsage.inputTokens ?? 0))
     expect({ starts, discards }).toEqual({ starts: [1, 2], discards: ['provider_overloaded'] })
   })
 
-  test('a stream that ends cleanly before its end is cut off', async () => {
+  test('treats a stream that ends early as cut off', async () => {
     const { body } = whole
     const half = body.slice(0, body.indexOf('in ')).replace(/[^\n]*$/, '')
     const { result, starts, discards } = await against([{ body: half }, whole])
@@ -90,7 +90,7 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
     expect({ starts, discards }).toEqual({ starts: [1, 2], discards: ['provider_stream_cut'] })
   })
 
-  test('a server that is not there', async () => {
+  test('a server that cannot be reached', async () => {
     const server = await rawServer(whole)
     await server.close()
     const stage = new Stage(model(server.url), { maxRetries: 1 }, PROMPTLY)
@@ -99,7 +99,7 @@ describe.each(PROVIDERS)('$name', ({ model, wire }) => {
     await stage.close()
   })
 
-  test('the key of a failed call is in no entry, and what the provider said is in the cause alone', async () => {
+  test("logs neither the key of a failed call nor the provider's text", async () => {
     const server = await rawServer(wire.error(400, 'invalid_request_error'))
     const stage = new Stage(model(server.url), {}, PROMPTLY)
     const { entries, result } = await stage.run()

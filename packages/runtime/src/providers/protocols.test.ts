@@ -46,7 +46,7 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
     expect(asked[0]?.messages?.map(({ role }) => role)).toEqual(['system', 'user'])
   })
 
-  test('a tool, and what the model makes of its output', async () => {
+  test('a tool call and the answer to its output', async () => {
     seen.length = 0
     const { result, entries, asked } = await against([asks('Ulm'), { content: 'It is 21.' }], { tools: [weather] })
     expect(result).toMatchObject({ status: 'completed', text: 'Let me see. It is 21.' })
@@ -61,7 +61,7 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
     expect(JSON.stringify(asked[1]?.messages?.at(-1))).toContain('21')
   })
 
-  test('tools at the same time', async () => {
+  test('parallel tool calls', async () => {
     seen.length = 0
     const cities = ['Ulm', 'Bonn', 'Aachen']
     const { result, view, asked } = await against([asks(...cities), { content: 'So.' }], { tools: [weather] })
@@ -73,7 +73,7 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
     expect(asked[1]?.messages?.filter(({ role }) => role === 'tool')).toHaveLength(3)
   })
 
-  test('reasoning, in a part of its own, also across a tool', async () => {
+  test('reasoning in its own part, also across a tool call', async () => {
     const { result, view } = await against(
       [
         { reasoning: 'I must look.', toolCalls: [{ name: 'weather', arguments: '{"city":"Ulm"}' }] },
@@ -87,7 +87,7 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
     ).toEqual(['I must look.', 'I know.'])
   })
 
-  test('an output with a schema, field by field', async () => {
+  test('an output with a schema by field', async () => {
     const output = z.object({ city: z.string(), celsius: z.number() })
     const { result, entries, view } = await against([{ content: '{"city":"Ulm","celsius":21}' }], {
       outputSchema: output,
@@ -97,7 +97,7 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
     expect(view.structured).toMatchObject([{ status: 'done', data: { city: 'Ulm', celsius: 21 } }])
   })
 
-  test('an output that does not fit is asked for again', async () => {
+  test('requests an invalid output again', async () => {
     const output = z.object({ celsius: z.number() })
     const { result, entries } = await against(
       [
@@ -135,7 +135,7 @@ describe.each(PROVIDERS)('$name', ({ model }) => {
 
   test('cut off after some chunks, then an answer', async () => {
     const server = await mockServer({ content: 'It is warm in Ulm.' })
-    // A pace, so that what was said is on its way before the connection is cut.
+    // With a delay between tokens, so that text is sent before the connection is cut.
     const half = { chunkSize: 4, truncateAfterChunks: 5, latency: 5 }
     server.mock.prependFixture({ match: { sequenceIndex: 0 }, response: { content: 'It is warm in Ulm.' }, ...half })
     const stage = new Stage(model(server.url))

@@ -24,7 +24,7 @@ const call = [
 ] as const
 const text = (words: string) => [{ type: 'text', text: '' }, [{ type: 'text_delta', text: words }]] as const
 
-test('thinking goes back with its signature, hidden thinking as it came, in this run and in the next', async () => {
+test('sends reasoning back with its signature, and hidden reasoning unchanged, in this run and the next', async () => {
   const server = await rawServer(
     { body: anthropic(thinking, redacted, text('Let me see.'), call) },
     { body: anthropic(text('It is 21.')) },
@@ -71,7 +71,7 @@ test('thinking goes back with its signature, hidden thinking as it came, in this
   await server.close()
 })
 
-test('a search that the provider runs: its results are facts of the commit, and go back to it', async () => {
+test('commits the results of a provider search and sends them back', async () => {
   const found = {
     type: 'web_search_result',
     url: 'https://example.org',
@@ -125,7 +125,7 @@ test('a search that the provider runs: its results are facts of the commit, and 
   await server.close()
 })
 
-test('a setting that the provider cannot honour is a warning in the log', async () => {
+test('logs a warning about an unsupported setting', async () => {
   const server = await rawServer({ body: anthropic(text('So.')) })
   const stage = new Stage(anthropicProvider.model(server.url), { settings: { seed: 3, frequencyPenalty: 1 } })
   const { entries } = await stage.run()

@@ -120,7 +120,7 @@ describe('parallel hooks', () => {
     })
   })
 
-  test('need no ids one after the other, and different hooks are told apart', async () => {
+  test('need no ids in sequence, and different hooks have separate counters', async () => {
     const own = single(async () => {
       const one = await useInterrupt(textInterrupt('One?'))
       const step = await useStep('x', () => 'step')
