@@ -1,21 +1,21 @@
 import type { Timers } from '@millrace/log'
 
 /** Longest time that a task runs before it yields, in ms. */
-const LONGEST_MS = 10
+const MAX_TASK_MS = 10
 
 /** When the current task of the event loop started, as far as it was asked. */
-const begun = new WeakMap<Timers, number>()
+const taskStarts = new WeakMap<Timers, number>()
 
 /**
  * Yields to the event loop when the current task has run for 10 ms; returns undefined otherwise. Call it between pieces of work that may follow each other
  * without waiting, so that timers, stops and other sessions get their turn.
  */
 export function yieldToEventLoop(timers: Timers): Promise<void> | undefined {
-  const since = begun.get(timers)
+  const since = taskStarts.get(timers)
   if (since === undefined) {
-    begun.set(timers, timers.now())
-    setImmediate(() => begun.delete(timers))
+    taskStarts.set(timers, timers.now())
+    setImmediate(() => taskStarts.delete(timers))
     return undefined
   }
-  return timers.now() - since < LONGEST_MS ? undefined : new Promise(resolve => setImmediate(resolve))
+  return timers.now() - since < MAX_TASK_MS ? undefined : new Promise(resolve => setImmediate(resolve))
 }

@@ -227,9 +227,9 @@ export function agent<
   }
 }
 
-function subAgentsOf(name: string, given: readonly (Program | SubAgent)[] = []): readonly SubAgent[] {
-  if (!Array.isArray(given)) throw new ValidationError(`agent ${name}: subAgents: expected an array`)
-  return (given as readonly (Program | SubAgent)[]).map((one, index) =>
+function subAgentsOf(name: string, programs: readonly (Program | SubAgent)[] = []): readonly SubAgent[] {
+  if (!Array.isArray(programs)) throw new ValidationError(`agent ${name}: subAgents: expected an array`)
+  return (programs as readonly (Program | SubAgent)[]).map((one, index) =>
     subAgentOf(`agent ${name}: subAgents.${index}`, one),
   )
 }

@@ -141,9 +141,9 @@ export function workflow<
 
 const NODE_ID = /^[\w-]{1,64}$/
 
-function nodesOf(path: string, given: NodeDefinitions): ReadonlyMap<string, Node> {
-  if (!isObject(given)) fail(`${path}: nodes`, `expected an object, found ${describeType(given)}`)
-  const nodes = Object.entries<NodeDefinition>(given)
+function nodesOf(path: string, value: NodeDefinitions): ReadonlyMap<string, Node> {
+  if (!isObject(value)) fail(`${path}: nodes`, `expected an object, found ${describeType(value)}`)
+  const nodes = Object.entries<NodeDefinition>(value)
   if (nodes.length === 0) fail(`${path}: nodes`, 'expected at least one node')
   return new Map(
     nodes.map(([id, definition]) => {
@@ -157,9 +157,9 @@ function nodesOf(path: string, given: NodeDefinitions): ReadonlyMap<string, Node
   )
 }
 
-function edgesOf(path: string, given: readonly EdgeDefinition[]): readonly Edge[] {
-  if (!Array.isArray(given)) fail(`${path}: edges`, `expected an array, found ${describeType(given)}`)
-  return given.map((definition, index) => edgeOf(`${path}: edges.${index}`, definition))
+function edgesOf(path: string, value: readonly EdgeDefinition[]): readonly Edge[] {
+  if (!Array.isArray(value)) fail(`${path}: edges`, `expected an array, found ${describeType(value)}`)
+  return value.map((definition, index) => edgeOf(`${path}: edges.${index}`, definition))
 }
 
 function inputOf(path: string, schema: Schema | undefined, jsonSchema: JsonSchema | undefined): Workflow['input'] {
@@ -177,13 +177,13 @@ function inputOf(path: string, schema: Schema | undefined, jsonSchema: JsonSchem
   }
 }
 
-function migrationsOf(name: string, version: string, given: object = {}): ReadonlyMap<string, Migration> {
-  if (!isObject(given)) fail(`workflow ${name}: migrate`, `expected an object, found ${describeType(given)}`)
-  for (const [other, migration] of Object.entries(given)) {
+function migrationsOf(name: string, version: string, value: object = {}): ReadonlyMap<string, Migration> {
+  if (!isObject(value)) fail(`workflow ${name}: migrate`, `expected an object, found ${describeType(value)}`)
+  for (const [other, migration] of Object.entries(value)) {
     const here = `workflow ${name}: migrate.${other}`
     checkName('workflow', name, 'migrate', other)
     if (other === version) fail(here, `this is version ${version} itself: list only earlier versions`)
     if (typeof migration !== 'function') fail(here, `expected a function, found ${describeType(migration)}`)
   }
-  return new Map(Object.entries(given as Readonly<Record<string, Migration>>))
+  return new Map(Object.entries(value as Readonly<Record<string, Migration>>))
 }

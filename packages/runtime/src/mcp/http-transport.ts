@@ -74,9 +74,9 @@ export class HttpTransport implements Transport {
   }
 
   async #ask(id: RequestId, message: JSONRPCMessage, options: TransportSendOptions): Promise<void> {
-    const letGo = new AbortController()
-    this.#open.set(id, letGo)
-    const { requestSignal = letGo.signal } = options
+    const release = new AbortController()
+    this.#open.set(id, release)
+    const { requestSignal = release.signal } = options
     const onRequestStreamEnd = () => {
       const code = this.#tooLarge.delete(id) ? TOO_LARGE : STREAM_ENDED
       if (!this.#open.delete(id) || requestSignal.aborted) return

@@ -104,8 +104,8 @@ async function waitForChange(
   let cancel: (() => void) | undefined
   if (seenChanges !== undefined) others.push(ticketChanged.after(seenChanges).then(() => true))
   if (Number.isFinite(deadline)) {
-    const left = Math.min(Math.max(deadline - clock(), 1), MAX_TIMER_MS)
-    others.push(new Promise(resolve => (cancel = timers.after(left, () => resolve(false), true))))
+    const delayMs = Math.min(Math.max(deadline - clock(), 1), MAX_TIMER_MS)
+    others.push(new Promise(resolve => (cancel = timers.after(delayMs, () => resolve(false), true))))
   }
   try {
     return await Promise.race([...[...active].map(done => done.then(() => false)), ...others])

@@ -74,12 +74,12 @@ async function setInitialState({ execution, lane }: HookCall, { name, initialSta
 async function startTimeLimit(call: HookCall, { name, budget: { time } }: Agent): Promise<AbortSignal | undefined> {
   const { session, runId, timers, clock } = call.execution.work
   if (time === Number.POSITIVE_INFINITY) return undefined
-  const left = time - (await session.hookActiveTime(runId, call.lane.origin, clock()))
-  if (left > MAX_TIMER_MS) return undefined
+  const remainingMs = time - (await session.hookActiveTime(runId, call.lane.origin, clock()))
+  if (remainingMs > MAX_TIMER_MS) return undefined
   const overtime = () => new BudgetError('budget_time', `agent ${name} has taken longer than ${time} ms`)
-  if (left <= 0) throw overtime()
+  if (remainingMs <= 0) throw overtime()
   const controller = new AbortController()
-  const cancel = timers.after(left, () => controller.abort(overtime()), true)
+  const cancel = timers.after(remainingMs, () => controller.abort(overtime()), true)
   // Also while the node waits and its calls do not end here.
   call.signal.addEventListener('abort', cancel, { once: true })
   return controller.signal

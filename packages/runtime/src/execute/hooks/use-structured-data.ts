@@ -98,9 +98,9 @@ function changeOf(
 
 /** Validates a value and converts it to JSON. */
 function checked(input: unknown, schema: Schema | undefined, what: string): Json {
-  const taken = schema ? validateSync(schema, input) : { value: input }
-  if (taken === undefined) throw new ValidationError(`${what}: expected a synchronous schema`)
-  if ('problem' in taken) throw new ValidationError(`${what} does not fit its schema: ${taken.problem}`)
-  const { value } = taken
+  const parsed = schema ? validateSync(schema, input) : { value: input }
+  if (parsed === undefined) throw new ValidationError(`${what}: expected a synchronous schema`)
+  if ('problem' in parsed) throw new ValidationError(`${what} does not fit its schema: ${parsed.problem}`)
+  const { value } = parsed
   return toJson(value, cause => new ValidationError(`${what}: expected JSON, found ${describeType(value)}`, { cause }))
 }

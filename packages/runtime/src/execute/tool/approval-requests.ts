@@ -74,8 +74,8 @@ export async function modelCallCommit(
     const wanted = reviewed.filter(call => pendingsOf(call).max > 0 && !refused.has(call.toolCallId))
     for (const call of wanted) if (!weights.has(call)) weights.set(call, weightOf(work, lane, call))
     const weighed = wanted.map(call => ({ toolCallId: call.toolCallId, weight: weights.get(call) as number }))
-    const without = (taken: readonly WeighedCall[]) => {
-      const ids = new Set(taken.map(({ toolCallId }) => toolCallId))
+    const without = (selected: readonly WeighedCall[]) => {
+      const ids = new Set(selected.map(({ toolCallId }) => toolCallId))
       const remaining = wanted.flatMap(({ toolCallId }) =>
         ids.has(toolCallId) ? [] : [[toolCallId, TOO_LARGE] as const],
       )
@@ -84,7 +84,7 @@ export async function modelCallCommit(
     return without(
       fitCalls(
         weighed.filter(({ weight }) => Number.isFinite(weight)),
-        taken => lane.fits(without(taken)),
+        selected => lane.fits(without(selected)),
       ),
     )
   }
@@ -120,12 +120,12 @@ export async function lateApprovalRequest(
   call: Omit<RequestedCall<Callable>, 'parsedInput'>,
 ): Promise<readonly BatchItem[] | undefined> {
   const { tool, input } = call
-  const taken = approvalOf(tool.approval as Approval)?.rule
+  const parsed = approvalOf(tool.approval as Approval)?.rule
     ? await validate(tool.inputSchema, deepCopy(input))
     : { value: input }
   // A call with invalid input does not run.
-  if ('problem' in taken) return undefined
-  const reviewed = await reviewCall(work, step, { ...call, parsedInput: taken.value })
+  if ('problem' in parsed) return undefined
+  const reviewed = await reviewCall(work, step, { ...call, parsedInput: parsed.value })
   return reviewed.verdict === false ? undefined : approvalRequest(work, step, reviewed)
 }
 
@@ -142,12 +142,12 @@ function allowedCallsOf({ writer }: AgentExecution): Set<string> {
 }
 
 async function reviewCall(work: AgentExecution, step: number, call: RequestedCall<Callable>): Promise<ReviewedCall> {
-  const { tool, toolCallId, parsedInput: taken } = call
+  const { tool, toolCallId, parsedInput } = call
   const approval = approvalOf(tool.approval as Approval)
   if (approval === undefined) return { ...call, verdict: false, deadline: undefined }
   let verdict: ApprovalDecision = true
   try {
-    verdict = await approvalDecisionOf(approval.rule, taken, {
+    verdict = await approvalDecisionOf(approval.rule, parsedInput, {
       ...contextOf(work, step),
       toolCallId,
       toolName: tool.name,

@@ -169,10 +169,10 @@ async function promptFor(
   { name, program, inputSchema: schema, prompt }: SubAgent,
   input: Json | undefined,
 ): Promise<Json> {
-  const taken = await validate(schema, deepCopy(input))
-  if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
+  const parsed = await validate(schema, deepCopy(input))
+  if ('problem' in parsed) throw new ToolError(`the input does not fit: ${parsed.problem}`, { cause: parsed.cause })
   if (prompt === undefined) return deepCopy(input) ?? null
-  const built: unknown = await prompt(taken.value)
+  const built: unknown = await prompt(parsed.value)
   const takesText = program.kind === 'agent' || program.input === undefined
   if (takesText && typeof built !== 'string') {
     throw new ToolError(`the prompt of ${name}: expected a string, found ${typeof built}`)
@@ -223,11 +223,12 @@ async function startTimeLimit(
   agentId: string,
   controller: AbortController,
 ): Promise<() => void> {
-  const left = time === Number.POSITIVE_INFINITY ? time : time - (await session.activeTime(runId, agentId, clock()))
-  if (left > MAX_TIMER_MS) return () => {}
+  const remainingMs =
+    time === Number.POSITIVE_INFINITY ? time : time - (await session.activeTime(runId, agentId, clock()))
+  if (remainingMs > MAX_TIMER_MS) return () => {}
   const overtime = () => new BudgetError('budget_time', `${kind} ${name} has taken longer than ${time} ms`)
-  if (left <= 0) throw overtime()
-  return timers.after(left, () => controller.abort(overtime()), true)
+  if (remainingMs <= 0) throw overtime()
+  return timers.after(remainingMs, () => controller.abort(overtime()), true)
 }
 
 async function commitResult(

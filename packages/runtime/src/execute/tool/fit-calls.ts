@@ -12,25 +12,25 @@ const PRECISION = 64
 /** The calls that fit together, in order. If one does not fit, smaller ones after it may. */
 export function fitCalls(
   calls: readonly WeighedCall[],
-  hasRoom: (taken: readonly WeighedCall[]) => boolean,
+  hasRoom: (selected: readonly WeighedCall[]) => boolean,
 ): readonly WeighedCall[] {
   const total = calls.reduce((sum, { weight }) => sum + weight, 0)
-  let taken: readonly WeighedCall[] = []
-  let refused: readonly WeighedCall[] = []
+  let selected: readonly WeighedCall[] = []
+  let rejected: readonly WeighedCall[] = []
   const fitsWithin = (bound: number): boolean => {
     const tried = selectUpTo(calls, bound)
-    if (isSame(tried, taken)) return true
-    if (isSame(tried, refused)) return false
+    if (isSame(tried, selected)) return true
+    if (isSame(tried, rejected)) return false
     const has = hasRoom(tried)
-    if (has) taken = tried
-    else refused = tried
+    if (has) selected = tried
+    else rejected = tried
     return has
   }
   let low = 0
   let high = calls.reduce((least, { weight }) => Math.min(least, weight), total)
   // Starts small: a test costs as much as it selects, and there may be far more calls than fit.
   while (fitsWithin(high)) {
-    if (high >= total) return taken
+    if (high >= total) return selected
     low = high
     high = Math.min(high * 2, total)
   }
@@ -39,15 +39,15 @@ export function fitCalls(
     if (fitsWithin(middle)) low = middle
     else high = middle
   }
-  return taken
+  return selected
 }
 
 /** Selects calls in order up to a total weight, skipping those that exceed it. */
 function selectUpTo(calls: readonly WeighedCall[], bound: number): WeighedCall[] {
-  let left = bound
+  let remaining = bound
   return calls.filter(({ weight }) => {
-    if (weight > left) return false
-    left -= weight
+    if (weight > remaining) return false
+    remaining -= weight
     return true
   })
 }

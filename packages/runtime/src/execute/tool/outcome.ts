@@ -92,9 +92,9 @@ const errorFieldsOf = ({ message, code, cause }: MillraceError): ErrorFields => 
 function readError(error: unknown): ErrorFields | undefined {
   if (!MillraceError.isInstance(error)) return undefined
   try {
-    const words = errorFieldsOf(error)
-    const isText = typeof words.message === 'string' && typeof words.code === 'string'
-    return isText && words.code.length <= MAX_CODE_LENGTH ? words : undefined
+    const fields = errorFieldsOf(error)
+    const isText = typeof fields.message === 'string' && typeof fields.code === 'string'
+    return isText && fields.code.length <= MAX_CODE_LENGTH ? fields : undefined
   } catch {
     return undefined
   }
@@ -110,9 +110,9 @@ function truncateErrorText(text: string): string {
 async function run(tool: Tool, call: ToolPart, own: CallContext, lane: Lane, timers: Timers): Promise<Json> {
   const { name, inputSchema: input, outputSchema: output } = tool
   // Schemas may return their argument and code may change it, so they get a copy.
-  const taken = await validate(input, deepCopy(call.input))
-  if ('problem' in taken) throw new ToolError(`the input does not fit: ${taken.problem}`, { cause: taken.cause })
-  const value = await finalOutputOf(tool.execute(taken.value, own.context), call, own, lane, timers)
+  const parsed = await validate(input, deepCopy(call.input))
+  if ('problem' in parsed) throw new ToolError(`the input does not fit: ${parsed.problem}`, { cause: parsed.cause })
+  const value = await finalOutputOf(tool.execute(parsed.value, own.context), call, own, lane, timers)
   const what = `the result of ${name}`
   if (output === undefined) return toolJson(value, what)
   const checked = await validate(output, value)
@@ -153,8 +153,8 @@ async function finalOutputOf(
 
 /** Lets a generator run its `finally` blocks, without waiting for it. */
 function closeGenerator(execution: AsyncGenerator): void {
-  const left = async () => execution.return(undefined)
-  left().catch(() => {})
+  const closed = async () => execution.return(undefined)
+  closed().catch(() => {})
 }
 
 const isGenerator = (execution: unknown): execution is AsyncGenerator =>
