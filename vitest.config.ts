@@ -14,7 +14,7 @@ const TESTS = ['**/*.test.{ts,tsx}']
 const EXCLUDED = ['**/node_modules/**', '**/dist/**']
 
 /** Time limits only say when to give up: a loaded machine takes its time. */
-const TEST_MS = 180_000
+const TEST_MS = 600_000
 
 export default defineConfig({
   resolve: { conditions: ['@millrace/source'] },
@@ -23,7 +23,7 @@ export default defineConfig({
     testTimeout: TEST_MS,
     hookTimeout: TEST_MS,
     teardownTimeout: TEST_MS,
-    expect: { poll: { timeout: 60_000 } },
+    expect: { poll: { timeout: 180_000 } },
     maxWorkers: 2,
     // A test that does not run is a failure: neither `only` nor `skip` nor `todo` passes.
     allowOnly: false,
