@@ -8,6 +8,11 @@ import { isToolResult } from '../dialect/tool-result.ts'
 import type { AgUiInterrupt } from './event.ts'
 
 const APPROVAL = 'approval:'
+
+/** The id of an approval out of the id of its interrupt. Other ids stay as they are. */
+export const approvalIdOf = (interruptId: string): string =>
+  interruptId.startsWith(APPROVAL) ? interruptId.slice(APPROVAL.length) : interruptId
+
 const CALL = 'tool:'
 const QUESTION = 'question:'
 
@@ -138,7 +143,7 @@ export interface AgUiResume {
 export function answerOf({ interruptId, status, payload }: AgUiResume): ClientAnswer | undefined {
   const isCancelled = status === 'cancelled'
   if (interruptId.startsWith(APPROVAL)) {
-    const id = interruptId.slice(APPROVAL.length)
+    const id = approvalIdOf(interruptId)
     const { approved = payload, reason } = Object(payload) as { approved?: unknown; reason?: unknown }
     const why = typeof reason === 'string' ? { reason } : {}
     return { kind: 'approval', id, approved: !isCancelled && approved === true, ...why }

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { tanstackMessagesOf } from './messages.ts'
 import { ChatRequestSchema, clientRequestOf, clientRequestOfInput, isDecision, RunAgentInputSchema } from './schemas.ts'
 
 const chat = (body: object) =>
@@ -51,6 +52,15 @@ test('results of calls, and decisions in both places of the bridge', () => {
     { kind: 'interrupt', id: 'q', response: 1 },
   ])
   expect([endsWithUserMessage, regenerate]).toEqual([false, undefined])
+})
+
+test('accepts the id of an approval as the history gives it', () => {
+  const part = { type: 'tool', toolCallId: 'c', toolName: 't', state: 'approval-requested', approval: { id: 'a' } }
+  const messages = tanstackMessagesOf({ messages: [{ id: 'm', role: 'assistant', parts: [part] }] } as never)
+  const [{ approval }] = messages.flatMap(({ parts }) => parts) as never as [{ approval: { id: string } }]
+  expect(chat({ messages: [{ role: 'user', content: 'go' }], approvals: { [approval.id]: true } }).answers).toEqual([
+    { kind: 'approval', id: 'a', approved: true },
+  ])
 })
 
 test('a decision may stand where a result would, unless it is said by itself', () => {

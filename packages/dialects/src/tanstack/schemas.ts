@@ -2,6 +2,7 @@
 
 import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
+import { approvalIdOf } from '../ag-ui/interrupts.ts'
 import { clientRequestOf as clientRequestOfAgUi, type RunAgentInput, RunAgentInputSchema } from '../ag-ui/schemas.ts'
 import type { ClientAnswer, ClientMessage, ClientRequest, UserPart } from '../dialect/client-request.ts'
 import { AnswersSchema, anyJson, anyObject } from '../dialect/schemas.ts'
@@ -128,7 +129,8 @@ export function clientRequestOf({ messages, data, approvals, answers = [] }: Tan
     endsWithUserMessage,
     answers: [
       ...messages.flatMap(resultsIn),
-      ...decided.map(([id, approved]) => ({ kind: 'approval', id, approved }) as const),
+      // The stream gives clients the id of the approval, the history that of its interrupt.
+      ...decided.map(([id, approved]) => ({ kind: 'approval', id: approvalIdOf(id), approved }) as const),
       ...(data?.answers ?? []),
       ...answers,
     ],

@@ -318,7 +318,11 @@ test('records handing over and takeover in the spans of both drivers', async () 
 
 test.each([
   ['telemetry', 7, 'telemetry: expected an object, found a number'],
-  ['a provider', { tracerProvider: {} }, 'telemetry.tracerProvider: expected one of OpenTelemetry, found an object'],
+  [
+    'a provider',
+    { tracerProvider: {} },
+    'telemetry.tracerProvider: expected a provider of OpenTelemetry, found an object',
+  ],
   ['content', { content: 'yes' }, 'telemetry.content: expected true or false, found a string'],
   ['attributes', { attributes: {} }, 'telemetry.attributes: expected a function, found an object'],
 ])('rejects %s', async (_, telemetry, message) => {
