@@ -1,4 +1,4 @@
-// For the other packages of Millrace alone: these names may change in any release.
+// For the other packages of Millrace only. These names may change in any release.
 
 export { DEFAULT_STORE } from './app/options.ts'
 export { DEFAULT_PORT } from './http/listen.ts'

@@ -20,9 +20,9 @@ import type { ShownBy } from './shown-by.ts'
 /** Answers a request. */
 export type Handler = (request: Request) => Promise<Response>
 
-/** A server: agents and workflows, for whoever speaks HTTP. `Types` is what its clients see, for the compiler. */
+/** A server for agents and workflows over HTTP. `Types` describes them to typed clients. */
 export class App<Types = unknown> {
-  /** Never there: what clients see, for the compiler; they take it from `typeof app`. */
+  /** Only a type: clients infer it from `typeof app`. */
   declare readonly '~types'?: Types
   readonly #options: MillraceOptions
   readonly #isGuarded: boolean
@@ -50,18 +50,18 @@ export class App<Types = unknown> {
     })
   }
 
-  /** Answers a request. */
+  /** Answers a web `Request`. */
   readonly fetch: Handler = async request =>
     responseOf((await this.#requests.handle(request)) ?? refusalReply(routeUnknown()), request)
 
-  /** The same by method, for a route handler of Next: `export const { GET, HEAD, POST, PATCH, DELETE, OPTIONS } = app.handlers`. */
+  /** `fetch` by method, for route handlers of Next.js: `export const { GET, HEAD, POST, PATCH, DELETE, OPTIONS } = app.handlers`. */
   get handlers(): Readonly<Record<'GET' | 'HEAD' | 'POST' | 'PATCH' | 'DELETE' | 'OPTIONS', Handler>> {
-    // Frameworks give more than the request, which is nothing to go by.
+    // Frameworks pass further arguments, which are ignored.
     const handle: Handler = request => this.fetch(request)
     return { GET: handle, HEAD: handle, POST: handle, PATCH: handle, DELETE: handle, OPTIONS: handle }
   }
 
-  /** The same for Node and frameworks on it: what is not for this server goes to `next`, if there is one. */
+  /** A request listener for Node and its frameworks. Requests for other paths go to `next`, if given. */
   readonly node = (message: IncomingMessage, response: ServerResponse, next?: (error?: unknown) => void): void => {
     this.#respond(message, response, next).catch(cause => {
       this.#logger.error('a reply could not be written', { cause })
@@ -69,23 +69,23 @@ export class App<Types = unknown> {
     })
   }
 
-  /** Listens on a port; on loopback alone where nobody is asked who they are. */
+  /** Listens on a port. Without `authorize`, only on loopback. @throws if the port cannot be bound or the store cannot be opened */
   listen(options: ListenOptions = {}): Promise<Listening> {
     const start = async () => void (await this.#lifetime.ready())
     return listen({ node: this.node, start, close: () => this.close() }, options, this.#isGuarded)
   }
 
-  /** What it was made of: for who serves or drives the same otherwise. */
+  /** The options of this server, for code that serves or drives the same programs in another way. */
   get options(): MillraceOptions {
     return this.#options
   }
 
-  /** The runtime, once the store is open: for code beside the server that starts runs itself. */
+  /** The runtime, once the store is open, for code that starts runs itself. */
   async runtime(): Promise<Runtime> {
     return (await this.#lifetime.ready()).runtime
   }
 
-  /** Tells all who read that they may come back, hands over what is driven here, and closes the store if it was opened here. */
+  /** Asks open streams to reconnect, hands over the runs of this process, and closes the store if it was opened from a URL. */
   close(): Promise<void> {
     return this.#lifetime.close()
   }
@@ -94,7 +94,7 @@ export class App<Types = unknown> {
     const { method = 'GET' } = message
     const isFor = (path: string) => this.#requests.handles(method, path)
     const path = pathOf(message, isFor)
-    // Before anything is made of it: whoever it is for wants its body unread.
+    // Before the body is read: another handler needs it unread.
     if (next && !isFor(pathnameOf(path))) return next()
     const gone = new AbortController()
     response.once('close', () => gone.abort(CLIENT_GONE))
@@ -102,8 +102,7 @@ export class App<Types = unknown> {
     try {
       request = requestOf(message, path, gone.signal)
     } catch (error) {
-      const why =
-        error instanceof Refusal ? error : new Refusal('request_invalid', 'expected a request that HTTP knows')
+      const why = error instanceof Refusal ? error : new Refusal('request_invalid', 'expected a valid HTTP request')
       return respond(refusalReply(why), message, response, this.#settings)
     }
     const { remoteAddress } = message.socket
@@ -118,16 +117,16 @@ function refusalReply(why: Refusal): WholeReply {
   return errorReply(status, error, { 'x-content-type-options': 'nosniff', ...headers })
 }
 
-/** Makes a server: a fetch handler, a listener for Node, and what drives its runs, unless others do. Nothing is opened before it is needed. */
+/** Creates a server: a fetch handler, a Node listener, and a runtime that drives its runs. Opens nothing before the first request. @throws for invalid options */
 export function millrace<
   const Agents extends readonly Agent[] = readonly [],
   const Workflows extends readonly Workflow[] = readonly [],
 >(options: MillraceOptions<Agents, Workflows>): App<ShownBy<Agents, Workflows>> {
   if (typeof options !== 'object' || options === null)
     throw new ValidationError('millrace: expected an object of options')
-  // Now, and not at the first request.
+  // Fails now instead of at the first request.
   checkOptions(options)
-  // Any store will do: which one it is, is seen when it is opened.
+  // The store is checked when it is opened, so any store will do here.
   checkRuntimeOptions({ ...options, store: memoryStore() })
   return new App(options)
 }

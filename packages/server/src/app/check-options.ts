@@ -1,4 +1,4 @@
-// Whether options are what they should be, as far as that can be seen before anything is opened: for those whose code no compiler has read.
+// Validates options at construction, for callers without TypeScript.
 
 import { schemeOf } from '@millrace/log/internal'
 import { isObject } from '@millrace/protocol/internal'
@@ -28,7 +28,7 @@ const NAMES: Readonly<Record<keyof MillraceOptions, true>> = {
   workflows: true,
 }
 
-/** Throws where options could not work: one that is unknown would do nothing, and nobody would notice. */
+/** @throws `TypeError` for invalid or unknown options, which would otherwise be ignored silently */
 export function checkOptions(options: MillraceOptions): void {
   checkKnownKeys('', options, NAMES)
   for (const name of ['authorize', 'context', 'onError'] as const) {
@@ -46,13 +46,13 @@ function checkStore(store: unknown): void {
     schemeOf(store)
     return
   }
-  // What a promise will give is seen when it does.
+  // The result of a promise is checked when it resolves.
   const { append, then } = isObject(store) ? store : {}
   if (typeof append === 'function' || typeof then === 'function') return
-  throw new TypeError('store: expected a store, a promise of one, or its URL')
+  throw new TypeError('store: expected a store, a promise of one, or a store URL')
 }
 
-/** What browsers say that a page comes from. */
+/** An origin as browsers send it. */
 const ORIGIN = /^[a-z][a-z\d+.-]*:\/\/[^/?#@\s*]+$/i
 
 function checkCors(cors: unknown): void {
@@ -74,11 +74,11 @@ function checkFiles(files: unknown): void {
     throw new TypeError('static: expected a folder, or { folder, headers? }')
   if (isObject(files)) checkKnownKeys('static.', files, { folder: true, headers: true })
   if (isObject(headers) && Object.values(headers).every(value => typeof value === 'string')) return
-  throw new TypeError('static.headers: expected texts by their names')
+  throw new TypeError('static.headers: expected an object with string values')
 }
 
 function checkKnownKeys(place: string, found: object, known: Readonly<Record<string, true>>): void {
   for (const name of Object.keys(found)) {
-    if (!Object.hasOwn(known, name)) throw new TypeError(`${place}${name}: there is no such option`)
+    if (!Object.hasOwn(known, name)) throw new TypeError(`${place}${name}: unknown option, remove it`)
   }
 }

@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { MOST_CONTEXT_BYTES } from '../auth/context.ts'
+import { MAX_CONTEXT_BYTES } from '../auth/context.ts'
 import { DEFAULT_LIMITS } from '../auth/limits.ts'
-import { DEEPEST_BODY } from '../http/body.ts'
+import { MAX_BODY_DEPTH } from '../http/body.ts'
 import { DEFAULT_PORT, LINGER_MS } from '../http/listen.ts'
 import { CLAIM_MS } from '../routes/answers.ts'
 import { STORE_TIMEOUT_MS } from '../routes/store-timeout.ts'
-import { LONGEST_NAME } from '../routing/names.ts'
-import { LONGEST_FILENAME } from '../runs/uploads.ts'
+import { MAX_NAME_LENGTH } from '../routing/names.ts'
+import { MAX_FILENAME_LENGTH } from '../runs/uploads.ts'
 import { MAX_LISTED, MAX_WATCHED } from '../stream/session-lists.ts'
 import { DEFAULT_STREAM } from '../stream/stream-settings.ts'
 import { DEFAULT_STORE } from './options.ts'
@@ -37,10 +37,10 @@ describe('the table of defaults says what', () => {
     ['`store`', `\`${DEFAULT_STORE}\``],
     ['`listen({ port })`', `${DEFAULT_PORT}`],
     ["a client's claim of a tool that does not say for how long", CLAIM_MS.toLocaleString('en')],
-    ['a body of JSON', `${DEEPEST_BODY} levels`],
-    ['a name in a path, a query or a body', `${LONGEST_NAME} characters`],
-    ['what `context` returns', told('Bytes', MOST_CONTEXT_BYTES)],
-    ['the name of an upload', `${LONGEST_FILENAME} characters`],
+    ['a body of JSON', `${MAX_BODY_DEPTH} levels`],
+    ['a name in a path, a query or a body', `${MAX_NAME_LENGTH} characters`],
+    ['what `context` returns', told('Bytes', MAX_CONTEXT_BYTES)],
+    ['the name of an upload', `${MAX_FILENAME_LENGTH} characters`],
     ['a list of sessions that is followed', `${MAX_LISTED} sessions`],
     ['what it tells of when it is gone', `${MAX_WATCHED.toLocaleString('en')} sessions`],
     ['who is still connected once a server is closed', LINGER_MS.toLocaleString('en')],

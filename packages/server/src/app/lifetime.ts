@@ -1,4 +1,4 @@
-// What a server works with, from when it is first needed until it is closed.
+// The services of a server, from the first request until it is closed.
 
 import { mkdir } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -17,7 +17,7 @@ import { SessionLists } from '../stream/session-lists.ts'
 import { DEFAULT_STORE, type MillraceOptions, type Settings } from './options.ts'
 import { routes } from './routes.ts'
 
-/** Opens what a server works with when it is first asked for, and closes it once. */
+/** Opens the store and runtime on first use, and closes them once. */
 export class Lifetime {
   readonly #options: MillraceOptions
   readonly #settings: Settings
@@ -25,7 +25,7 @@ export class Lifetime {
   readonly #connections: Connections
   readonly #limiter: Limiter
   #services: Promise<Services> | undefined
-  /** The store, where it was opened here. */
+  /** The store, if it was opened from a URL. */
   #store: LogStore | undefined
   #closed: Promise<void> | undefined
 
@@ -37,15 +37,15 @@ export class Lifetime {
     this.#limiter = new Limiter(settings.limits, options.timers ?? systemTimers)
   }
 
-  /** Whether it goes, or is gone. */
+  /** Whether the server is shutting down or closed. */
   get isDraining(): boolean {
     return this.#closed !== undefined
   }
 
-  /** All that routes work with; who asks after it could not be opened tries again. */
+  /** The services of routes. After a failure, the next call tries again. */
   ready(): Promise<Services> {
     if (this.#services === undefined) {
-      // What is closed stays closed, and opens no store for whoever comes late.
+      // A closed server opens no store for late requests.
       if (this.isDraining) return Promise.reject(draining())
       const opening = this.#open()
       this.#services = opening
@@ -56,12 +56,12 @@ export class Lifetime {
     return this.#services
   }
 
-  /** The same for who cannot wait: throws where it takes long. */
+  /** Same, for health checks. @throws `store_unavailable` after a timeout */
   readyWithTimeout(): Promise<Services> {
     return withStoreTimeout(this.ready(), this.#settings.stream.timers)
   }
 
-  /** Tells all who read that they may come back, hands over what is driven here, and closes the store if it was opened here. */
+  /** Drains the streams, hands over the runs of this process, and closes the store if it was opened from a URL. */
   close(): Promise<void> {
     this.#closed ??= this.#close()
     return this.#closed
@@ -80,7 +80,7 @@ export class Lifetime {
   async #open(): Promise<Services> {
     const { agents = [], workflows = [], authorize, context, ...options } = this.#options
     const { limits, stream } = this.#settings
-    const store = await this.#opened()
+    const store = await this.#openStore()
     const runtime = createRuntime({ ...options, agents, workflows, store, logger: this.#logger })
     const { manager } = runtime
     return {
@@ -97,23 +97,23 @@ export class Lifetime {
       logger: this.#logger,
       openApi: () => openApiOf(routes),
       authorize: (request, action, sessionId, program) => {
-        const about = { ...(sessionId !== undefined && { sessionId }), ...(program && { program }) }
-        return callerOf(authorize, { request, action, ...about })
+        const target = { ...(sessionId !== undefined && { sessionId }), ...(program && { program }) }
+        return callerOf(authorize, { request, action, ...target })
       },
       contextOf: (request, { principal }, body) => contextOf(context, { request, principal, body }),
     }
   }
 
-  async #opened(): Promise<LogStore> {
+  async #openStore(): Promise<LogStore> {
     const { store = DEFAULT_STORE } = this.#options
     try {
       if (typeof store !== 'string') return await store
-      // Who said nothing of a store need not make a place for it.
+      // Creates the folder of the default store.
       if (store === DEFAULT_STORE) await mkdir(dirname(DEFAULT_STORE.replace('sqlite:', '')), { recursive: true })
       this.#store = await openStore(store)
       return this.#store
     } catch (cause) {
-      // Its own words may hold a path or an address: they are for the logger.
+      // The cause may contain a path or an address: it is only logged.
       throw new MillraceError('store_unavailable', 'the store cannot be opened: try again later', {
         retryable: true,
         cause,

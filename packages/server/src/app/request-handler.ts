@@ -1,4 +1,4 @@
-// From a request to its reply: the checks that every one passes, in one order, and what is said where one does not.
+// Handles a request: runs the checks of every request in a fixed order, then the route, and turns errors into replies.
 
 import type { Logger } from '@millrace/runtime'
 import type { Caller } from '../auth/authorize.ts'
@@ -23,7 +23,7 @@ export interface RequestHandlerOptions extends Pick<MillraceOptions, 'authorize'
   readonly logger: Logger
 }
 
-/** Lets requests in, to a route or a file. */
+/** Dispatches requests to routes and static files. */
 export class RequestHandler {
   readonly #options: RequestHandlerOptions
   readonly #router = new Router(routes)
@@ -33,33 +33,33 @@ export class RequestHandler {
     this.#options = options
   }
 
-  /** Whether a request may be for this server: what is not can go to somebody else, its body unread. */
+  /** Whether a request may be for this server. If not, a framework can pass it on with its body unread. */
   handles(method: string, pathname: string): boolean {
     const path = this.#pathBelowBase(pathname)
     if (path === undefined) return false
     return isApi(path) || (this.#options.files !== undefined && (method === 'GET' || method === 'HEAD'))
   }
 
-  /** The reply to a request; undefined where there is neither a route nor a file. One that is far came from another machine, as far as is known. */
-  async handle(request: Request, isFar = false): Promise<Reply | undefined> {
+  /** The reply to a request; undefined if there is neither a route nor a file. `isFar` means that it came from another machine. */
+  async handle(request: Request, isRemote = false): Promise<Reply | undefined> {
     const { cors, files } = this.#options
     const url = new URL(request.url)
     const path = this.#pathBelowBase(url.pathname)
     if (path === undefined || !this.handles(request.method, url.pathname)) return undefined
-    let beside: Headers = { 'x-content-type-options': 'nosniff' }
+    let headers: Headers = { 'x-content-type-options': 'nosniff' }
     let reply: Reply
     try {
       const file = isApi(path) ? undefined : await files?.file(path, request)
-      // What is not here may be somebody else's, who answers whom they like.
+      // Another handler may answer the path.
       if (!isApi(path) && file === undefined) return undefined
-      // Before anything is done: code of the server's own may decide it, and throw.
-      beside = { ...beside, ...corsHeaders(cors, request) }
-      this.#assertLocal(request, url, isFar)
+      // First of all, since the app's `cors` function may throw.
+      headers = { ...headers, ...corsHeaders(cors, request) }
+      this.#assertLocal(request, url, isRemote)
       reply = file ?? (await this.#callRoute(request, url, path))
     } catch (error) {
       reply = this.#errorReply(error, request)
     }
-    return { ...reply, headers: { ...beside, ...reply.headers } }
+    return { ...reply, headers: { ...headers, ...reply.headers } }
   }
 
   async #callRoute(request: Request, url: URL, path: string): Promise<Reply> {
@@ -74,32 +74,32 @@ export class RequestHandler {
     const body = request.body === null ? undefined : new SharedBody(request, bodyLimitOf(route, services.limits))
     const seen = body?.request ?? request
     const caller = await services.authorize(seen, route.action, params['sessionId'])
-    // Whoever looks at the body to say who somebody is looks again when asked again.
-    const isKept = body?.isWanted ?? false
+    // If `authorize` read the body, it will again on each recheck: keep it buffered.
+    const isKept = body?.wasRead ?? false
     services.limiter.request(caller.principal)
     const held = services.limiter.hold(caller.principal)
     try {
-      // A file that nobody has looked at is nobody else's to read.
+      // An upload that `authorize` did not read need not be buffered.
       const taken = route.takesBytes && !isKept ? request : seen
       const reply = await callRoute(route, { services, request: taken, url, params, caller, held })
       return request.method === 'HEAD' ? reply : withByteCount(services, caller, reply)
     } finally {
       held.release()
-      if (!isKept) body?.forget()
+      if (!isKept) body?.release()
     }
   }
 
-  /** What went wrong, as who asked is told; what is the server's own fault, its logger and `onError` are. */
+  /** The reply to an error. Errors that the server caused go to the logger and `onError`. */
   #errorReply(error: unknown, request: Request): Reply {
     const { logger, lifetime } = this.#options
     const { isServerFault, ...response } = errorResponseOf(error)
-    // What was under way when the server went fails because of that: a store that is closed answers nobody.
+    // Requests in flight fail because the server closes its store: the client should retry.
     const {
       status,
       error: body,
       headers,
     } = isServerFault && lifetime.isDraining ? errorResponseOf(draining()) : response
-    // Whatever fails once nobody waits for it any more is no fault.
+    // An error after the client left is not reported.
     if (isServerFault && !request.signal.aborted) {
       const { pathname } = new URL(request.url)
       logger.error('a request failed', { method: request.method, path: pathname, cause: error })
@@ -112,24 +112,24 @@ export class RequestHandler {
     await this.#options.onError?.(error, request)
   }
 
-  /** What follows the base path; undefined where a path is elsewhere. */
+  /** The path after the base path; undefined if the path is outside of it. */
   #pathBelowBase(pathname: string): string | undefined {
     const { basePath } = this.#options
     return pathname.startsWith(`${basePath}/`) ? pathname.slice(basePath.length) : undefined
   }
 
-  /** Throws where nobody is asked who they are, and somebody is not on this machine. */
-  #assertLocal(request: Request, url: URL, isFar: boolean): void {
+  /** Without `authorize`, only local requests are accepted. @throws `host_forbidden` or `origin_forbidden` */
+  #assertLocal(request: Request, url: URL, isRemote: boolean): void {
     const { authorize, cors, logger } = this.#options
     if (authorize !== undefined) return
     if (!this.#hasWarned) logger.warn(NO_AUTHORIZE_WARNING, {})
     this.#hasWarned = true
-    if (isFar) throw hostForbidden()
+    if (isRemote) throw hostForbidden()
     assertLocal(request, url, cors)
   }
 }
 
-/** A reply that is counted for as long as it is under way, where it is large, and written as the network takes it (law 8). */
+/** Counts a large reply as bytes in flight and writes it at the pace of the network (law 8). */
 function withByteCount({ limiter, settings }: Services, { principal }: Caller, reply: Reply): Reply {
   if ('stream' in reply || reply.body === undefined || Buffer.byteLength(reply.body) <= PIECE_BYTES) return reply
   const body = typeof reply.body === 'string' ? Buffer.from(reply.body) : reply.body
@@ -139,9 +139,10 @@ function withByteCount({ limiter, settings }: Services, { principal }: Caller, r
 }
 
 const NO_AUTHORIZE_WARNING =
-  'millrace: there is no authorize, so this server answers this machine alone; app.fetch cannot tell from where it is asked: what it is mounted in must listen on loopback'
+  'millrace: no authorize option, so this server only answers this machine. app.fetch cannot see the address of the client: a server that mounts it must listen on loopback'
 
 const isApi = (path: string): boolean => path === '/api' || path.startsWith('/api/')
 
-/** There is neither a route nor a file. */
-export const routeUnknown = (): Refusal => new Refusal('route_unknown', 'there is nothing here: see /api/openapi.json')
+/** Refusal of a path without a route or a file. */
+export const routeUnknown = (): Refusal =>
+  new Refusal('route_unknown', 'path: expected a route of this API: see /api/openapi.json')

@@ -1,8 +1,8 @@
-// What clients see of a server, for the compiler alone: the names of its programs, and the types of calls, data, state and structured objects.
+// The types that clients infer from a server: the names of its programs, and the types of tools, data, state and structured outputs.
 
 import type { Agent, OutputOfAgent, SubAgent, ToolInput, ToolOutput, Workflow, WorkflowOutput } from '@millrace/runtime'
 
-/** What clients see of a server with these programs. What the code of nodes does, the compiler does not see. */
+/** What clients see of a server with these programs. Programs that nodes call in code are not visible to the compiler. */
 export interface ShownBy<Agents extends readonly Agent[], Workflows extends readonly Workflow[]> {
   readonly agents: Agents[number]['name']
   readonly workflows: Workflows[number]['name']
@@ -12,19 +12,19 @@ export interface ShownBy<Agents extends readonly Agent[], Workflows extends read
   readonly structured: OutputTypes<Within<Agents[number] | Workflows[number]>>
 }
 
-/** What a program calls: tools, sub-agents and programs as they are; of a workflow, the agents that are its nodes. */
+/** What a program calls: its tools, sub-agents and programs; for a workflow, the agents of its nodes. */
 type Called<P> = P extends { readonly types?: { readonly shown: { readonly called: infer C } } } ? C : never
 
-/** The program that works for a call. */
+/** The program of a sub-agent, or the callee itself. */
 type ProgramOf<C> = C extends SubAgent<string, unknown, infer P> ? P : C
 
-/** All that works in the runs of a program: itself, and whatever it calls. */
+/** A program and, recursively, all programs that it calls. */
 type Within<P> = P extends unknown ? P | Within<ProgramOf<Called<P>>> : never
 
-/** What the models of programs may call. */
+/** The tools and programs that models may call. */
 type CalledIn<P> = P extends Agent<string, infer Tools> ? Tools[number] | Called<P> : never
 
-/** A name, where the compiler knows it. */
+/** A name, if it is a literal type. */
 type NameOf<T> = T extends { readonly name: infer Name extends string } ? (string extends Name ? never : Name) : never
 
 type ToolTypes<C> = {
@@ -50,13 +50,13 @@ type CallOutput<T> =
         ? OutputOrText<WorkflowOutput<T>>
         : ToolResult<ToolOutput<T>>
 
-/** A tool that gives nothing has null as its output. */
+/** The output of a tool that returns nothing is null. */
 type ToolResult<Output> = [Output] extends [never] ? null : Output extends undefined ? null : Output
 
-/** Who has no output gives its words. */
+/** A program without an output returns its text. */
 type OutputOrText<Output> = Output extends undefined ? string : Output
 
-/** The data that tools say they show. */
+/** The data types that tools declare. */
 type DataIn<T> = T extends { readonly types?: { readonly data: infer Data } }
   ? unknown extends Data
     ? never
@@ -74,7 +74,7 @@ type StateIn<P> = P extends { readonly types?: { readonly shown: { readonly stat
     : State
   : never
 
-/** An agent's output is shown under the agent's name while it comes. */
+/** Structured outputs by agent name. */
 type OutputTypes<P> = { readonly [A in Extract<P, Agent> as OutputName<A>]: OutputOfAgent<A> }
 
 type OutputName<A> = OutputOfAgent<A> extends undefined ? never : unknown extends OutputOfAgent<A> ? never : NameOf<A>

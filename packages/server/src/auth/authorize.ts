@@ -1,8 +1,8 @@
-// Who asks, and whether they may: asked before every route, and again now and then while somebody reads.
+// Authorization: runs before every route, and again at intervals while a stream is open.
 
 import { Refusal } from '../errors/refusal.ts'
 
-/** What somebody wants to do. */
+/** The action of a request, one for each kind of route. */
 export type Action =
   | 'health'
   | 'describe'
@@ -23,13 +23,13 @@ export type Action =
   | 'upload'
   | 'download'
 
-/** Somebody who may. */
+/** A caller that `authorize` accepts. */
 export interface Principal {
-  /** Whose sessions are theirs. */
+  /** Identifies the caller. Sessions that the caller creates belong to this principal. */
   readonly principal: string
-  /** What others who read the session see of them; their principal, if nothing is said. */
+  /** Name of the caller that other readers of the session see. @default `principal` */
   readonly label?: string
-  /** Whose session they may enter here, where it is not their own. */
+  /** Owner of the sessions that this request may access, if not the caller. @default `principal` */
   readonly owner?: string
 }
 
@@ -39,49 +39,50 @@ export interface AuthorizeRefusal {
   readonly status?: 401 | 403
 }
 
-/** Who is to answer. */
+/** The program that a request names. */
 export type Program =
   | { readonly agent: string; readonly workflow?: never }
   | { readonly workflow: string; readonly agent?: never }
 
 export interface AuthorizeRequest {
   readonly request: Request
-  /** The session that it is about, if it is about one. */
+  /** The session of the request; undefined for requests without one. */
   readonly sessionId?: string
   readonly action: Action
-  /** The agent or workflow that is asked for, wherever the request names it; not yet there before a body is read: then it is asked once more, with it. */
+  /** The agent or workflow that the request names. If the body names it, `authorize` runs twice: before the body is read without it, then with it. */
   readonly program?: Program
 }
 
-/** Answers with a principal, or a refusal: null is one without a reason. */
+/** Returns the principal of an accepted request, a refusal with a reason, or null to refuse without a reason (401). */
 export type Authorize = (
-  asked: AuthorizeRequest,
+  request: AuthorizeRequest,
 ) => string | Principal | AuthorizeRefusal | null | Promise<string | Principal | AuthorizeRefusal | null>
 
-/** Who asks, as routes see them. */
+/** The caller of a request, as routes see it. */
 export interface Caller {
-  /** Null where nobody is asked who they are. */
+  /** Null if the app has no `authorize`. */
   readonly principal: string | null
-  /** Whose sessions they enter. */
+  /** Owner of the sessions that the caller may access. */
   readonly owner: string | null
-  /** What stands in the log. */
+  /** Name of the caller in log entries. */
   readonly label: string
 }
 
 const ANONYMOUS: Caller = { principal: null, owner: null, label: 'guest' }
 
-/** Who asks; throws where they may not. Whatever `authorize` throws is the server's own fault: nobody gets in by it, and nobody is told its words. */
-export async function callerOf(authorize: Authorize | undefined, asked: AuthorizeRequest): Promise<Caller> {
+/** Runs `authorize`. @throws a refusal; anything that `authorize` itself throws is an internal error, and its message stays hidden */
+export async function callerOf(authorize: Authorize | undefined, request: AuthorizeRequest): Promise<Caller> {
   if (authorize === undefined) return ANONYMOUS
   let answer: Awaited<ReturnType<Authorize>> | undefined
   try {
-    answer = await authorize(asked)
+    answer = await authorize(request)
   } catch (cause) {
-    // A body that it read, and that is none, is its sender's fault.
+    // `authorize` read a body that is invalid: the client's fault.
     if (cause instanceof Refusal) throw cause
-    throw new Error('authorize: it threw', { cause })
+    throw new Error('authorize: expected a principal or a refusal, but the function threw', { cause })
   }
-  if (answer === null || answer === undefined) throw unauthorized('say who you are')
+  if (answer === null || answer === undefined)
+    throw unauthorized('credentials: expected valid ones: authenticate and try again')
   if (typeof answer === 'string') return callerFrom({ principal: answer })
   if (typeof answer !== 'object') throw invalidPrincipal()
   if (!('refuse' in answer)) return callerFrom(answer)
@@ -95,13 +96,14 @@ function callerFrom({ principal, label = principal, owner = principal }: Princip
   return { principal, label, owner }
 }
 
-/** Whether a name can stand in a log. */
+/** Whether a name is valid in log entries. */
 const isLoggable = (name: unknown): boolean =>
   typeof name === 'string' && name !== '' && name.length <= MAX_LENGTH && name.isWellFormed()
 
 const MAX_LENGTH = 512
 
-const unauthorized = (why: string) => new Refusal('unauthorized', why, { headers: { 'www-authenticate': 'Bearer' } })
+const unauthorized = (message: string) =>
+  new Refusal('unauthorized', message, { headers: { 'www-authenticate': 'Bearer' } })
 
 const invalidPrincipal = () =>
   new TypeError(

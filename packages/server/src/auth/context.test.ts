@@ -2,7 +2,7 @@ import { agent, RunError, scriptedModel, tool } from '@millrace/runtime'
 import { describe, expect, it } from 'vitest'
 import * as z from 'zod'
 import { openTwoUserServer } from '../routing/two-user-server.fixture.ts'
-import { type ContextRequest, MOST_CONTEXT_BYTES } from './context.ts'
+import { type ContextRequest, MAX_CONTEXT_BYTES } from './context.ts'
 
 /** An agent whose tool keeps what it sees as its context. */
 function witness() {
@@ -86,7 +86,7 @@ describe('the context of a run', () => {
     ['a text', throwing('secret')],
     ['a rejection', () => Promise.reject(new Error('secret'))],
     ['what is no JSON', () => cyclic],
-    ['too much', () => 'secret'.repeat(MOST_CONTEXT_BYTES)],
+    ['too much', () => 'secret'.repeat(MAX_CONTEXT_BYTES)],
   ])('%s of it is the server’s own fault: no words of it, and no session', async (_, context) => {
     const stage = openTwoUserServer({ context: context as () => never })
     const { status, text } = await stage.run('s', { agent: 'echo', input: 'Hello' })

@@ -1,30 +1,30 @@
-// What the code of nodes and tools sees as its context is what the server's own code returned, and nothing else.
+// The context that nodes and tools see. It comes only from the app's `context` option, never from the client.
 
 import type { Json } from '@millrace/protocol'
 
-/** Who asks for a run, and how. */
+/** The request for a run that the `context` option gets. */
 export interface ContextRequest {
   readonly request: Request
-  /** Null where nobody is asked who they are. */
+  /** The caller's principal; null if the app has no `authorize`. */
   readonly principal: string | null
-  /** The body, as it was checked. */
+  /** The body after validation. */
   readonly body: unknown
 }
 
 /** Creates the context of a run: JSON without credentials. */
-export type CreateContext = (asked: ContextRequest) => Json | undefined | Promise<Json | undefined>
+export type CreateContext = (request: ContextRequest) => Json | undefined | Promise<Json | undefined>
 
-/** The largest context, as JSON, in bytes. */
-export const MOST_CONTEXT_BYTES = 1024 * 1024
+/** Maximum size of a context as JSON, in bytes. */
+export const MAX_CONTEXT_BYTES = 1024 * 1024
 
-/** The context of a run, as its log will have it. Whatever is wrong with it is the server's own fault, and nobody is told its words. */
-export async function contextOf(make: CreateContext | undefined, asked: ContextRequest): Promise<Json | undefined> {
+/** Calls the `context` option and returns its result as JSON. @throws an internal error that hides the cause from the client */
+export async function contextOf(create: CreateContext | undefined, request: ContextRequest): Promise<Json | undefined> {
   try {
-    const text = JSON.stringify(await make?.(asked))
+    const text = JSON.stringify(await create?.(request))
     if (text === undefined) return undefined
-    if (Buffer.byteLength(text) <= MOST_CONTEXT_BYTES) return JSON.parse(text)
+    if (Buffer.byteLength(text) <= MAX_CONTEXT_BYTES) return JSON.parse(text)
   } catch (cause) {
-    throw new Error('context: it threw, or gave what is no JSON', { cause })
+    throw new Error('context: expected JSON, but the function threw or returned something else', { cause })
   }
-  throw new Error(`context: expected at most ${MOST_CONTEXT_BYTES} bytes of JSON`)
+  throw new Error(`context: expected at most ${MAX_CONTEXT_BYTES} bytes of JSON`)
 }

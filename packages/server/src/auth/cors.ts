@@ -1,24 +1,24 @@
 import type { Headers as ReplyHeaders } from '../http/reply.ts'
 
-/** Which other origins' pages may call. */
+/** Cross-origin access: the origins whose pages may call this server. */
 export interface Cors {
-  /** `https://app.example.com`; compared as they are. */
+  /** Allowed origins, such as `https://app.example.com`, compared exactly; or a function that decides. */
   readonly origins: readonly string[] | ((origin: string) => boolean)
-  /** Whether they may send cookies along. */
+  /** Whether requests may include cookies. @default false */
   readonly credentials?: boolean
 }
 
 const METHODS = 'GET, POST, PATCH, DELETE'
 const EXPOSED = 'X-Session-Id, X-Run-Id, X-Existing-Message-Id, Retry-After, Content-Disposition'
 
-/** Whether the pages of an origin may call. */
+/** Whether pages of this origin may call the server. */
 export function isAllowed(cors: Cors | undefined, origin: string): boolean {
   if (cors === undefined || origin === 'null') return false
   const { origins } = cors
   return typeof origins === 'function' ? origins(origin) === true : origins.includes(origin)
 }
 
-/** What a reply says of that; nothing where the origin is not one of them. */
+/** CORS headers of a reply. An origin that is not allowed gets none but `Vary`. */
 export function corsHeaders(cors: Cors | undefined, request: Request): ReplyHeaders {
   if (cors === undefined) return {}
   const origin = request.headers.get('origin')
@@ -31,7 +31,7 @@ export function corsHeaders(cors: Cors | undefined, request: Request): ReplyHead
   }
 }
 
-/** What a browser that asks beforehand is told. */
+/** Headers for a CORS preflight; undefined if the request is none. */
 export function preflight(cors: Cors | undefined, request: Request): ReplyHeaders | undefined {
   if (request.method !== 'OPTIONS' || !request.headers.has('access-control-request-method')) return undefined
   const headers = corsHeaders(cors, request)

@@ -3,27 +3,27 @@ import { Refusal } from '../errors/refusal.ts'
 import type { Limits } from './limits.ts'
 
 interface Account {
-  /** How many requests may be made at once, as of `at`. */
+  /** Tokens of the rate limit at the time `at`. */
   tokens: number
   at: number
   streams: number
-  /** How many bytes of bodies and replies are under way. */
+  /** Bytes of bodies and replies in flight. */
   bytes: number
 }
 
-/** What one body or reply of a principal takes, for as long as it is under way. */
+/** Bytes in flight of one body or reply. */
 export interface ByteCount {
-  /** Counts bytes in; throws where there are too many. */
+  /** Adds bytes. @throws `bytes_limit` */
   add(bytes: number): void
-  /** Counts all of them out. */
+  /** Subtracts all bytes that were added. */
   release(): void
 }
 
 const MINUTE_MS = 60_000
-/** More principals than this are not remembered at a time, but for those with something under way. */
-const MOST_ACCOUNTS = 10_000
+/** Maximum number of principals in memory. Principals with something in flight are never evicted. */
+const MAX_ACCOUNTS = 10_000
 
-/** Counts what each principal does here, and says when it is too much. */
+/** Enforces the limits per principal: request rate, open streams and bytes in flight. */
 export class Limiter {
   readonly #limits: Limits
   readonly #timers: Timers
@@ -34,16 +34,16 @@ export class Limiter {
     this.#timers = timers
   }
 
-  /** Counts a request; throws where there were too many. */
+  /** Counts a request. @throws `rate_limit` */
   request(principal: string | null): void {
-    const { requestsPerMinute: most } = this.#limits
+    const { requestsPerMinute: limit } = this.#limits
     const account = this.#account(principal)
     const now = this.#timers.now()
-    account.tokens = Math.min(most, account.tokens + ((now - account.at) / MINUTE_MS) * most)
+    account.tokens = Math.min(limit, account.tokens + ((now - account.at) / MINUTE_MS) * limit)
     account.at = now
     if (account.tokens < 1) {
-      const seconds = Math.min(60, Math.ceil(((1 - account.tokens) * 60) / most))
-      throw new Refusal('rate_limit', `requests: expected at most ${most} in a minute: wait`, {
+      const seconds = Math.min(60, Math.ceil(((1 - account.tokens) * 60) / limit))
+      throw new Refusal('rate_limit', `requests: expected at most ${limit} per minute: retry after ${seconds} s`, {
         retryable: true,
         headers: { 'retry-after': String(seconds) },
       })
@@ -51,14 +51,14 @@ export class Limiter {
     account.tokens--
   }
 
-  /** Counts a stream in, and gives what counts it out; throws where there are too many. */
+  /** Counts an open stream and returns a function that releases it. @throws `streams_limit` */
   stream(principal: string | null): () => void {
-    const { streams: most } = this.#limits
+    const { streams: limit } = this.#limits
     const account = this.#account(principal)
-    if (account.streams >= most) {
+    if (account.streams >= limit) {
       throw new Refusal(
         'streams_limit',
-        `streams: expected at most ${most} at a time: close one, or follow several sessions on one`,
+        `streams: expected at most ${limit} open at a time: close one, or follow several sessions on one`,
         {
           retryable: true,
           headers: { 'retry-after': '5' },
@@ -66,28 +66,32 @@ export class Limiter {
       )
     }
     account.streams++
-    let isOut = false
+    let isReleased = false
     return () => {
-      if (!isOut) account.streams--
-      isOut = true
+      if (!isReleased) account.streams--
+      isReleased = true
     }
   }
 
-  /** Counts the bytes of a body or a reply while it is under way, with all others of a principal. */
+  /** Creates a counter for the bytes in flight of one body or reply. */
   hold(principal: string | null): ByteCount {
-    const { heldBytes: most } = this.#limits
+    const { heldBytes: limit } = this.#limits
     let account: Account | undefined
     let own = 0
     return {
       add: bytes => {
         account ??= this.#account(principal)
-        // How large one alone may be is not decided here.
-        if (account.bytes > own && account.bytes + bytes > most) {
-          throw new Refusal('bytes_limit', `bytes: expected at most ${most} under way at a time: wait for the others`, {
-            retryable: true,
-            // What was not read of a body is in the way of what comes next.
-            headers: { 'retry-after': '5', connection: 'close' },
-          })
+        // A single body or reply is limited elsewhere.
+        if (account.bytes > own && account.bytes + bytes > limit) {
+          throw new Refusal(
+            'bytes_limit',
+            `bytes: expected at most ${limit} in flight at a time: retry when the others are done`,
+            {
+              retryable: true,
+              // The unread rest of the body would block the next request on this connection.
+              headers: { 'retry-after': '5', connection: 'close' },
+            },
+          )
         }
         account.bytes += bytes
         own += bytes
@@ -102,18 +106,18 @@ export class Limiter {
   #account(principal: string | null): Account {
     const known = this.#accounts.get(principal)
     if (known) {
-      // The last is who came last: the first is forgotten first.
+      // Moves it to the end: the first entry is the least recently used.
       this.#accounts.delete(principal)
       this.#accounts.set(principal, known)
       return known
     }
     const account = { tokens: this.#limits.requestsPerMinute, at: this.#timers.now(), streams: 0, bytes: 0 }
     this.#accounts.set(principal, account)
-    if (this.#accounts.size > MOST_ACCOUNTS) this.#forget()
+    if (this.#accounts.size > MAX_ACCOUNTS) this.#evictOne()
     return account
   }
 
-  #forget(): void {
+  #evictOne(): void {
     for (const [principal, { streams, bytes }] of this.#accounts) {
       if (streams > 0 || bytes > 0) continue
       this.#accounts.delete(principal)

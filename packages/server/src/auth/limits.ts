@@ -1,24 +1,24 @@
-/** What a client may ask of a server. */
+/** Limits per request, per principal and per connection. */
 export interface Limits {
-  /** The largest body of JSON, in bytes. */
+  /** Maximum size of a JSON body, in bytes. @default 1048576 */
   readonly bodyBytes: number
-  /** The largest body of a client of another system, which may hold all that the client shows, in bytes. */
+  /** Maximum size of a body that contains a transcript (routes of dialects), in bytes. @default 8388608 */
   readonly transcriptBytes: number
-  /** The largest message of a person, as JSON, in bytes. */
+  /** Maximum size of a user message as JSON, in bytes. @default 262144 */
   readonly inputBytes: number
-  /** The largest upload, in bytes. */
+  /** Maximum size of an upload, in bytes. @default 16777216 */
   readonly uploadBytes: number
-  /** The largest that all uploads which one message names may be together, in bytes. */
+  /** Maximum total size of the uploads that one message attaches, in bytes. @default 67108864 */
   readonly attachedBytes: number
-  /** How many bytes of the bodies and replies of a principal may be under way at a time, in this process; one alone may always be. */
+  /** Maximum bytes of bodies and replies in flight per principal and process. A single one is always accepted. @default 134217728 */
   readonly heldBytes: number
-  /** How many sessions a principal may have; counted when another is made. */
+  /** Maximum number of sessions per principal, checked when a session is created. @default 1000 */
   readonly sessions: number
-  /** How many streams a principal may hold open at a time, in this process. */
+  /** Maximum number of open streams per principal and process. @default 256 */
   readonly streams: number
-  /** How many sessions one connection may follow. */
+  /** Maximum number of sessions on one connection. @default 100 */
   readonly sessionsPerStream: number
-  /** How many requests a principal may make in a minute, in this process. */
+  /** Maximum number of requests per minute, per principal and process. @default 6000 */
   readonly requestsPerMinute: number
 }
 

@@ -1,13 +1,13 @@
-// A server that asks nobody who they are is for this machine alone: no other host, and no web page, may reach it.
+// An app without `authorize` serves only this machine: requests from other hosts and from pages of other origins are refused.
 
 import { Refusal } from '../errors/refusal.ts'
 import { isLoopback } from '../http/loopback-host.ts'
 import { type Cors, isAllowed } from './cors.ts'
 
-/** What a browser says of a request that a page of this server makes, or a person. */
+/** Values of `Sec-Fetch-Site` for requests of the server's own pages and for navigation by the user. */
 const OWN_SITES: readonly (string | null)[] = [null, 'same-origin', 'none']
 
-/** Throws where a request came by another name, as of a page that has its own name point here, or from a page of another origin. */
+/** Checks that a request is local. Refuses other host names (DNS rebinding) and other origins. @throws `host_forbidden` or `origin_forbidden` */
 export function assertLocal(request: Request, url: URL, cors: Cors | undefined): void {
   const { headers, method } = request
   const host = headers.get('host') ?? url.host
@@ -15,10 +15,10 @@ export function assertLocal(request: Request, url: URL, cors: Cors | undefined):
   const origin = headers.get('origin')
   if (origin !== null) {
     if (origin === url.origin || isAllowed(cors, origin)) return
-    throw new Refusal('origin_forbidden', 'origin: expected a page of this server, or one that cors names')
+    throw new Refusal('origin_forbidden', 'origin: expected a page of this server or an origin of the cors option')
   }
   if (OWN_SITES.includes(headers.get('sec-fetch-site'))) return
-  // Who follows a link here sees what it shows; the page that it was on does not.
+  // A link from another page: the user sees the result, that page does not.
   if (
     method === 'GET' &&
     headers.get('sec-fetch-mode') === 'navigate' &&
@@ -26,9 +26,9 @@ export function assertLocal(request: Request, url: URL, cors: Cors | undefined):
   ) {
     return
   }
-  throw new Refusal('origin_forbidden', 'sec-fetch-site: expected a page of this server')
+  throw new Refusal('origin_forbidden', 'sec-fetch-site: expected same-origin or none: open the page from this server')
 }
 
-/** What somebody who is elsewhere is told. */
+/** Refusal of a request from another machine. */
 export const hostForbidden = (): Refusal =>
-  new Refusal('host_forbidden', 'host: expected localhost: give the server an authorize to be reached from elsewhere')
+  new Refusal('host_forbidden', 'host: expected localhost: set the authorize option to accept other hosts')

@@ -6,7 +6,7 @@ import { kortyx } from './kortyx/routes.ts'
 import { mui } from './mui/routes.ts'
 import { tanstack } from './tanstack/routes.ts'
 
-/** The routes that the clients of other systems ask. What they say may hold all that they show, and files in it. */
+/** The routes of all dialects. Their bodies may contain whole transcripts with inline files. */
 export const dialects: readonly Route[] = [...mui, ...tanstack, ...aiSdk, ...agUi, ...kortyx, ...helix].map(route =>
   route.body === undefined ? route : { ...route, takesTranscript: true },
 )

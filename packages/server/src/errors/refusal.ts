@@ -1,10 +1,10 @@
-// What a request is refused with: a status, a code for programs, and words for people. Causes and stacks go to the logger, never into a reply.
+// Errors as clients see them: an HTTP status, a code for programs and a message for people. Causes and stacks go to the logger, never into a reply.
 
 import { LogError, type LogErrorCode } from '@millrace/log'
 import { type ErrorCode, MillraceError, RunError } from '@millrace/runtime'
 import { shorten } from './shorten.ts'
 
-/** The codes that are the server's own, and their statuses. */
+/** HTTP statuses of the server's own error codes. */
 const STATUSES = {
   body_invalid: 400,
   request_invalid: 400,
@@ -32,7 +32,7 @@ const STATUSES = {
   draining: 503,
 } as const
 
-/** What a log says where no runtime stands between; what is not here is the server's own fault. */
+/** Error codes for log errors that reach the server directly. A code that is missing here is an internal error. */
 const LOG_CODES: Partial<Record<LogErrorCode, ErrorCode>> = {
   absent: 'session_unknown',
   exists: 'session_exists',
@@ -40,7 +40,7 @@ const LOG_CODES: Partial<Record<LogErrorCode, ErrorCode>> = {
   invalid: 'validation_failed',
 }
 
-/** The statuses of what the runtime refuses; what is not here is the server's own fault. */
+/** HTTP statuses of the runtime's error codes. A code that is missing here is an internal error. */
 const RUNTIME_STATUSES: Partial<Record<ErrorCode, number>> = {
   validation_failed: 400,
   upload_unknown: 400,
@@ -71,14 +71,14 @@ const RUNTIME_STATUSES: Partial<Record<ErrorCode, number>> = {
 
 export type RefusalCode = keyof typeof STATUSES
 
-/** An error as a reply or a `fail` frame carries it. */
+/** An error in the body of a reply or in a `fail` frame. */
 export interface ErrorReply {
   readonly code: string
   readonly message: string
   readonly retryable: boolean
 }
 
-/** What a request is refused with. */
+/** Error that the server sends to the client: its code, message and headers go into the reply. */
 export class Refusal extends Error {
   override readonly name = 'Refusal'
   readonly code: RefusalCode
@@ -99,36 +99,36 @@ export class Refusal extends Error {
   }
 }
 
-/** There is no such session, or it is not theirs: nobody is told which. */
+/** The session does not exist or has another owner. Both look the same to the caller. */
 export const sessionUnknown = (sessionId: string): RunError =>
   new RunError('session_unknown', `there is no session ${sessionId}: start a run in it`)
 
 /** The server shuts down: clients may reconnect. */
 export const draining = (): Refusal =>
-  new Refusal('draining', 'the server is going down: come back', {
+  new Refusal('draining', 'the server is shutting down: reconnect', {
     retryable: true,
     headers: { 'retry-after': '1', connection: 'close' },
   })
 
-/** What who asked is told, and what becomes of it here. */
+/** The reply to an error, and whether the server logs it. */
 interface ErrorResponse {
   readonly status: number
   readonly error: ErrorReply
   readonly headers: Readonly<Record<string, string>>
-  /** Whether nobody but the server is to blame, and its logger should know. */
+  /** Whether the server caused the error: its logger records it. */
   readonly isServerFault: boolean
 }
 
-/** More words than this are not told: names that a client sent stand in them. */
-const LONGEST_MESSAGE = 600
+/** Maximum length of a message in a reply, in characters: messages quote names that the client sent. */
+const MAX_MESSAGE_LENGTH = 600
 
-/** What went wrong, as who asked is told: the words of what refused it, and of nothing else. */
+/** The reply to an error. Only errors meant for clients show their message; all others become `internal_error`. */
 export function errorResponseOf(error: unknown): ErrorResponse {
   if (error instanceof Refusal) {
     const { status, code, message, retryable, headers } = error
     return {
       status,
-      error: { code, message: shorten(message, LONGEST_MESSAGE), retryable },
+      error: { code, message: shorten(message, MAX_MESSAGE_LENGTH), retryable },
       headers,
       isServerFault: status === 500,
     }
@@ -146,11 +146,11 @@ export function errorResponseOf(error: unknown): ErrorResponse {
     const status = RUNTIME_STATUSES[code]
     if (status !== undefined) return responseOf(status, { code, message: error.message, retryable: false })
   }
-  const message = 'something went wrong on the server: its log says what'
+  const message = 'internal server error: see the log of the server'
   return { status: 500, error: { code: 'internal_error', message, retryable: false }, headers: {}, isServerFault: true }
 }
 
-/** That something is larger than the log takes at once, if that is why. */
+/** The error of a value that is too large for the log, if that is the cause. */
 function tooLargeIn(error: unknown): LogError | undefined {
   const cause = MillraceError.isInstance(error) ? error.cause : error
   return cause instanceof LogError && cause.code === 'too-large' ? cause : undefined
@@ -167,7 +167,7 @@ function responseOf(status: number, { code, message, retryable }: ErrorReply): E
   const headers = status === 503 || status === 429 ? { 'retry-after': '1' } : {}
   return {
     status,
-    error: { code, message: shorten(message, LONGEST_MESSAGE), retryable },
+    error: { code, message: shorten(message, MAX_MESSAGE_LENGTH), retryable },
     headers,
     isServerFault: status === 503,
   }

@@ -6,35 +6,35 @@ const TYPES = {
   json: 'application/json',
 } as const
 
-/** How something can be answered. */
+/** Content types of replies that clients can ask for. */
 export type ReplyType = keyof typeof TYPES
 
-/** Nobody means more than so many. */
-const MOST_RANGES = 32
+/** Maximum number of ranges that are read from an `Accept` header. */
+const MAX_RANGES = 32
 
-/** What an `Accept` header wants most of what is offered: the first of that where it takes anything, or does not say. */
+/** The offered type that an `Accept` header prefers; the first offered one if all are equal or the header is missing. @throws `not_acceptable` */
 export function negotiate<A extends ReplyType>(accept: string | null, offered: readonly [A, ...A[]]): A {
   if (accept === null || accept.trim() === '') return offered[0]
-  const ranges = accept.toLowerCase().split(',', MOST_RANGES).map(rangeOf)
-  const isRefused = (way: A) => ranges.some(({ type, weight }) => type === TYPES[way] && weight === 0)
-  const open = offered.filter(way => !isRefused(way))
-  let best: { readonly way: A; readonly weight: number } | undefined
-  // Of those that are wanted as much as each other, the one that was named first.
+  const ranges = accept.toLowerCase().split(',', MAX_RANGES).map(rangeOf)
+  const isRefused = (offer: A) => ranges.some(({ type, weight }) => type === TYPES[offer] && weight === 0)
+  const open = offered.filter(offer => !isRefused(offer))
+  let best: { readonly offer: A; readonly weight: number } | undefined
+  // With equal weights, the type that is named first wins.
   for (const { type, weight } of ranges) {
-    const way = open.find(known => isIn(TYPES[known], type))
-    if (way !== undefined && weight > (best?.weight ?? 0)) best = { way, weight }
+    const offer = open.find(known => isInRange(TYPES[known], type))
+    if (offer !== undefined && weight > (best?.weight ?? 0)) best = { offer, weight }
   }
-  if (best) return best.way
-  throw new Refusal('not_acceptable', `accept: expected ${offered.map(way => TYPES[way]).join(' or ')}`)
+  if (best) return best.offer
+  throw new Refusal('not_acceptable', `accept: expected ${offered.map(offer => TYPES[offer]).join(' or ')}`)
 }
 
 function rangeOf(range: string): { readonly type: string; readonly weight: number } {
   const [type = '', ...rest] = range.split(';').map(piece => piece.trim())
   const weight = Number(rest.find(piece => piece.startsWith('q='))?.slice(2) ?? 1)
-  // The name that it had before it was anybody's.
+  // A common alias.
   const known = type === 'application/ndjson' ? TYPES.ndjson : type
   return { type: known, weight: weight >= 0 && weight <= 1 ? weight : 1 }
 }
 
-const isIn = (type: string, range: string): boolean =>
+const isInRange = (type: string, range: string): boolean =>
   range === '*/*' || range === type || (range.endsWith('/*') && type.startsWith(range.slice(0, -1)))

@@ -1,11 +1,11 @@
 import type { Sink } from './reply.ts'
 
-/** A response that a stream is written to: all that is said to it in one turn of the event loop goes out in one write. */
+/** A sink that combines all writes of one event loop iteration into one. */
 export abstract class BatchingSink implements Sink {
   #pieces: Uint8Array[] = []
   #held = 0
   #sent = 0
-  readonly #flushed = (): void => this.flush()
+  readonly #onTurnEnd = (): void => this.flush()
   onDrain = (): void => {}
   onClose = (): void => {}
 
@@ -13,8 +13,8 @@ export abstract class BatchingSink implements Sink {
     return this.#held + this.waiting
   }
 
-  get taken(): number {
-    // A write counts as waiting until the last byte of it is taken; the handle knows more, which Node itself goes by where sockets time out.
+  get flushed(): number {
+    // Node counts a write as pending until its last byte is flushed. The handle's queue size is more precise; Node uses it for socket timeouts too.
     return this.#sent - this.waiting - this.queued
   }
 
@@ -22,24 +22,24 @@ export abstract class BatchingSink implements Sink {
     if (bytes.length === 0 || !this.isOpen) return
     const piece = this.pieceOf(bytes)
     this.#held += piece.length
-    if (this.#pieces.push(piece) === 1) atEndOfTurn(this.#flushed)
+    if (this.#pieces.push(piece) === 1) atEndOfTurn(this.#onTurnEnd)
   }
 
   abstract end(): void
   abstract destroy(): void
 
-  /** Whether it still takes anything. */
+  /** Whether the response still accepts writes. */
   protected abstract readonly isOpen: boolean
-  /** How many bytes of what was sent Node has not handed on yet. */
+  /** Bytes that Node has not passed to the socket's handle yet. */
   protected abstract readonly waiting: number
-  /** How many of those that it has the network has not taken yet. */
+  /** Bytes that the handle has not passed to the network yet. */
   protected abstract readonly queued: number
-  /** What is sent for some bytes. */
+  /** The bytes to send for a write, such as with a chunk header. */
   protected abstract pieceOf(bytes: Uint8Array): Uint8Array
-  /** Sends pieces in one write, and tells when they are taken, unless that is so at once. */
+  /** Sends the pieces in one write. Calls `onDrain` when they are flushed, unless that happens at once. */
   protected abstract send(pieces: readonly Uint8Array[]): void
 
-  /** Sends what is held. */
+  /** Sends the pending writes. */
   protected flush(): void {
     const pieces = this.#pieces
     if (pieces.length === 0) return
@@ -52,13 +52,13 @@ export abstract class BatchingSink implements Sink {
   }
 }
 
-/** How much of what a socket was given the network has not taken yet, as its handle knows it. */
+/** Bytes that a socket's handle has not passed to the network yet. */
 export const queuedOf = (socket: unknown): number =>
   (socket as { _handle?: { writeQueueSize?: number } } | null)?._handle?.writeQueueSize ?? 0
 
 let waiting: (() => void)[] = []
 
-/** Calls back once all that is ready to happen now has happened: one timer for everybody who is written to. */
+/** Calls back at the end of the current event loop iteration, with one timer for all sinks. */
 function atEndOfTurn(call: () => void): void {
   if (waiting.push(call) > 1) return
   setImmediate(() => {

@@ -2,7 +2,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { Refusal } from '../errors/refusal.ts'
-import { bytesOf, DEEPEST_BODY, jsonOf } from './body.ts'
+import { bytesOf, jsonOf, MAX_BODY_DEPTH } from './body.ts'
 
 const RUNS = multiplied(100)
 
@@ -68,8 +68,8 @@ describe('the JSON of a body', () => {
 
   it('goes as deep as it may and no deeper, whatever its texts look like', async () => {
     const nested = (levels: number) => `${'['.repeat(levels)}"[[[[\\"{{{"${']'.repeat(levels)}`
-    expect(await codeOf(posted(nested(DEEPEST_BODY)))).toBe('none')
-    expect(await codeOf(posted(nested(DEEPEST_BODY + 1)))).toBe('body_invalid')
+    expect(await codeOf(posted(nested(MAX_BODY_DEPTH)))).toBe('none')
+    expect(await codeOf(posted(nested(MAX_BODY_DEPTH + 1)))).toBe('body_invalid')
     expect(await codeOf(posted(`"${'['.repeat(500)}"`))).toBe('none')
   })
 

@@ -1,25 +1,26 @@
-// What a client sent: bounded, decoded strictly, and no deeper than anything here looks.
+// Request bodies: limited in size, decoded strictly, limited in depth.
 
 import { Refusal } from '../errors/refusal.ts'
 
-/** How deep the JSON of a body may go. */
-export const DEEPEST_BODY = 64
+/** Maximum nesting depth of a JSON body. */
+export const MAX_BODY_DEPTH = 64
 
-/** Is told how many bytes came of a body; throws where there is no room for them. */
+/** Called with the size of each received piece. @throws if a limit is exceeded */
 type Count = (bytes: number) => void
 
-/** The bytes of a body, of which there are at most so many. */
+/** Reads the bytes of a body. @throws `body_too_large`, `media_type_unknown` or `body_invalid` */
 export async function bytesOf(request: Request, limit: number, count: Count = () => {}): Promise<Uint8Array> {
-  const told = Number(request.headers.get('content-length') ?? 0)
-  if (told > limit) throw tooLarge(limit)
+  const declared = Number(request.headers.get('content-length') ?? 0)
+  if (declared > limit) throw tooLarge(limit)
   const encoding = request.headers.get('content-encoding') ?? 'identity'
-  if (encoding !== 'identity') throw new Refusal('media_type_unknown', 'content-encoding: expected none')
+  if (encoding !== 'identity')
+    throw new Refusal('media_type_unknown', 'content-encoding: expected identity: send the body uncompressed')
   const chunks: Uint8Array[] = []
   let length = 0
   const reader = request.body?.getReader()
   for (let piece = await pieceOf(reader); piece; piece = await pieceOf(reader)) {
     length += piece.byteLength
-    // What follows is left unread: whoever cancelled it would close the connection before the refusal is out.
+    // Leaves the rest unread: cancelling would close the connection before the client gets the refusal.
     if (length > limit) throw tooLarge(limit)
     count(piece.byteLength)
     chunks.push(piece)
@@ -31,20 +32,20 @@ async function pieceOf(reader: ReadableStreamDefaultReader<Uint8Array> | undefin
   try {
     return (await reader?.read())?.value
   } catch {
-    // Whoever sent it went away, or what carries it is broken: nothing that this server did.
-    throw new Refusal('body_invalid', 'body: it ended before it was whole')
+    // The client left or the connection broke: not the server's fault.
+    throw new Refusal('body_invalid', 'body: expected more bytes, the connection ended early: send it again')
   }
 }
 
-/** The JSON of a body; a body of nothing is an empty object. */
+/** Reads the JSON of a body; an empty body is an empty object. @throws `body_too_large`, `media_type_unknown` or `body_invalid` */
 export async function jsonOf(request: Request, limit: number, count?: Count): Promise<unknown> {
   const bytes = await bytesOf(request, limit, count)
   if (bytes.byteLength === 0) return {}
   const [type = '', ...parameters] = (request.headers.get('content-type') ?? '').split(';').map(piece => piece.trim())
   const charset = parameters.find(parameter => /^charset=/i.test(parameter))
-  // Also what keeps a form of another page out, which may send no other type unasked.
+  // Also blocks forms of other origins: browsers send other types without a preflight.
   if (type.toLowerCase() !== 'application/json' || (charset && !/^charset="?utf-?8"?$/i.test(charset))) {
-    throw new Refusal('media_type_unknown', 'content-type: expected application/json, as UTF-8')
+    throw new Refusal('media_type_unknown', 'content-type: expected application/json in UTF-8')
   }
   let text: string
   try {
@@ -60,11 +61,11 @@ export async function jsonOf(request: Request, limit: number, count?: Count): Pr
   }
 }
 
-/** There is more of a body than there may be. */
+/** Refusal of a body above its size limit. */
 export const tooLarge = (limit: number) =>
   new Refusal('body_too_large', `body: expected at most ${limit} bytes`, { headers: { connection: 'close' } })
 
-/** Throws where a text of JSON goes too deep, before anybody parses it. */
+/** Checks the depth of a JSON text before it is parsed. @throws `body_invalid` */
 function checkDepth(text: string): void {
   let depth = 0
   let isString = false
@@ -75,15 +76,15 @@ function checkDepth(text: string): void {
       else if (code === 0x22) isString = false
     } else if (code === 0x22) isString = true
     else if (code === 0x7b || code === 0x5b) {
-      if (++depth > DEEPEST_BODY) throw new Refusal('body_invalid', `body: expected at most ${DEEPEST_BODY} levels`)
+      if (++depth > MAX_BODY_DEPTH) throw new Refusal('body_invalid', `body: expected at most ${MAX_BODY_DEPTH} levels`)
     } else if (code === 0x7d || code === 0x5d) depth--
   }
 }
 
-/** Requests whose body a framework parsed before this server saw it: the text says the same, but its bytes are not those that were sent. */
+/** Requests whose body a framework parsed before this server: the JSON is the same, but the original bytes are lost. */
 const parsed = new WeakSet<Request>()
 
 export const markParsed = (request: Request): void => void parsed.add(request)
 
-/** Whether a framework parsed the body before, so that the bytes as sent are lost. */
+/** Whether a framework parsed the body before, so that its original bytes are lost. */
 export const wasParsed = (request: Request): boolean => parsed.has(request)

@@ -6,29 +6,29 @@ export const CLIENT_GONE = new DOMException('the client disconnected', 'AbortErr
 
 export interface ChannelSettings {
   readonly timers: Timers
-  /** How much may wait for the network before a reader counts as slow, in bytes. */
+  /** Buffered bytes at which a reader counts as slow. */
   readonly maxBuffered: number
-  /** For how long a reader may take nothing at all, in milliseconds. */
+  /** Time without any progress after which a connection is closed, in ms. */
   readonly stallMs: number
 }
 
-/** How many of those who share a connection may read for it at a time: what they have read is written at once. */
-const READING = 2
+/** Maximum number of concurrent reads on a shared connection. Each result is written at once. */
+const MAX_CONCURRENT_READS = 2
 
-/** One connection: bytes go in, no more than there is room for, and it knows when it is over. */
+/** One connection with backpressure: `room()` waits for the network, `signal` tells when the connection is over. */
 export class Channel {
   readonly #sink: Sink
   readonly #settings: ChannelSettings
-  readonly #over = new AbortController()
+  readonly #abortController = new AbortController()
   readonly #closed = Promise.withResolvers<boolean>()
-  #wakes: (() => void)[] = []
-  /** What the signal says, where it is asked for with every write: an `AbortSignal` is slow to say it. */
+  #waiters: (() => void)[] = []
+  /** Same as the signal, which is too slow to check with every write. */
   #isOpen = true
   #isEnded = false
   #isClosed = false
   #reading = 0
   #cancelStall: (() => void) | undefined
-  /** When something was last written, by the monotonic clock. */
+  /** Time of the last write, on the monotonic clock. */
   lastWrite: number
 
   constructor(sink: Sink, settings: ChannelSettings) {
@@ -39,22 +39,22 @@ export class Channel {
     sink.onClose = () => this.#close()
   }
 
-  /** Is aborted when nothing more can be said: it was ended here, or the other side is gone. */
+  /** Aborts when nothing can be written any more: it was ended, or the client left. */
   get signal(): AbortSignal {
-    return this.#over.signal
+    return this.#abortController.signal
   }
 
-  /** Whether something can still be said. */
+  /** Whether it can still be written to. */
   get isOpen(): boolean {
     return this.#isOpen
   }
 
-  /** Resolves when the connection is gone: with whether it was ended here, in good order. */
+  /** Resolves when the connection is gone; true if it was ended here, false if the client dropped it. */
   get closed(): Promise<boolean> {
     return this.#closed.promise
   }
 
-  /** Whether what was written waits for the network. */
+  /** Whether the buffer is full. */
   get isFull(): boolean {
     return this.#sink.buffered >= this.#settings.maxBuffered
   }
@@ -65,20 +65,20 @@ export class Channel {
     this.#sink.write(bytes)
   }
 
-  /** Waits until the network has taken what was written, and closes the connection where it takes nothing for too long (law 8); whether it is still open. */
+  /** Waits until the buffer has room. Closes a stalled connection (law 8). Returns whether the connection is still open. */
   async room(): Promise<boolean> {
     while (this.isOpen && this.isFull) {
       this.watchStall()
-      await this.#waken()
+      await this.#nextWake()
     }
     return this.isOpen
   }
 
-  /** Does what reads something and writes it, once there is room, and few at a time, however many share the connection; undefined once it is over. */
-  async turn<T>(work: () => Promise<T>): Promise<T | undefined> {
-    while (this.isOpen && (this.isFull || this.#reading >= READING)) {
+  /** Runs `work`, which reads and writes, when there is room and few others on this connection do. Returns undefined if the connection is over. */
+  async runWithRoom<T>(work: () => Promise<T>): Promise<T | undefined> {
+    while (this.isOpen && (this.isFull || this.#reading >= MAX_CONCURRENT_READS)) {
       if (this.isFull) this.watchStall()
-      await this.#waken()
+      await this.#nextWake()
     }
     if (!this.isOpen) return undefined
     this.#reading++
@@ -90,7 +90,7 @@ export class Channel {
     }
   }
 
-  /** Ends it in good order: what was written still goes out, if it is taken. */
+  /** Ends the connection after the buffered bytes. */
   end(): void {
     if (!this.isOpen) return
     this.#isEnded = true
@@ -100,7 +100,7 @@ export class Channel {
     this.#wake()
   }
 
-  /** Ends it at once, with what was not taken yet lost. */
+  /** Closes the connection at once. Buffered bytes are lost. */
   destroy(): void {
     this.#abort()
     this.#sink.destroy()
@@ -116,27 +116,27 @@ export class Channel {
 
   #abort(): void {
     this.#isOpen = false
-    this.#over.abort(CLIENT_GONE)
+    this.#abortController.abort(CLIENT_GONE)
   }
 
-  /** Closes it where nothing at all is taken of what waits for too long (law 8); who takes something, however little, is given time again. */
+  /** Closes the connection if the network accepts nothing for `stallMs` (law 8). Any progress restarts the time. */
   watchStall(): void {
     if (this.#cancelStall || this.#isClosed) return
     const { timers, stallMs } = this.#settings
-    const { taken } = this.#sink
-    const look = (isSure: boolean) => {
+    const { flushed } = this.#sink
+    const check = (isRepeated: boolean) => {
       this.#cancelStall = undefined
-      if (this.#sink.taken !== taken) {
-        if (this.#isEnded || this.#wakes.length > 0) this.watchStall()
-      } else if (isSure) this.destroy()
-      // A process that was busy for so long has not looked at its sockets either.
-      else this.#cancelStall = timers.after(0, () => look(true), true)
+      if (this.#sink.flushed !== flushed) {
+        if (this.#isEnded || this.#waiters.length > 0) this.watchStall()
+      } else if (isRepeated) this.destroy()
+      // A process that was blocked for so long has not polled its sockets either: check once more.
+      else this.#cancelStall = timers.after(0, () => check(true), true)
     }
-    this.#cancelStall = timers.after(stallMs, () => look(false), true)
+    this.#cancelStall = timers.after(stallMs, () => check(false), true)
   }
 
-  #waken(): Promise<void> {
-    return new Promise(resolve => this.#wakes.push(resolve))
+  #nextWake(): Promise<void> {
+    return new Promise(resolve => this.#waiters.push(resolve))
   }
 
   #wake(): void {
@@ -144,8 +144,8 @@ export class Channel {
       this.#cancelStall?.()
       this.#cancelStall = undefined
     }
-    const wakes = this.#wakes
-    this.#wakes = []
-    for (const wake of wakes) wake()
+    const waiters = this.#waiters
+    this.#waiters = []
+    for (const wake of waiters) wake()
   }
 }

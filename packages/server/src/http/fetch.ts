@@ -1,11 +1,11 @@
-// Replies as the web has them.
+// Replies as web `Response` objects.
 
 import { hasLength, lengthOf, type Reply, type Sink, type StreamReply } from './reply.ts'
 
-/** As much is buffered before a stream counts as full to its own pull. */
+/** Buffered bytes at which the web stream stops pulling. */
 const HIGH_WATER = 64 * 1024
 
-/** The `Response` that a reply is to a request. */
+/** The `Response` for a reply. */
 export function responseOf(reply: Reply, { method, signal }: Request): Response {
   const { status } = reply
   const headers = new Headers(reply.headers)
@@ -22,7 +22,7 @@ function bodyOf({ stream }: StreamReply, signal: AbortSignal): ReadableStream<Ui
       start(controller) {
         sink = new WebSink(controller)
         stream(sink)
-        // Not every framework cancels the body of who went away; one that is told of an error takes it for its own.
+        // Not every framework cancels the body when the client leaves. Ending it is safe; an error would surface as the framework's own.
         if (signal.aborted) sink.end()
         else signal.addEventListener('abort', () => sink.end(), { once: true })
       },
@@ -48,7 +48,7 @@ class WebSink implements Sink {
     return Math.max(0, HIGH_WATER - (this.#controller.desiredSize ?? HIGH_WATER))
   }
 
-  get taken(): number {
+  get flushed(): number {
     return this.#written - this.buffered
   }
 
@@ -70,7 +70,7 @@ class WebSink implements Sink {
     this.closed()
   }
 
-  /** Who reads has room again. */
+  /** The reader has room again. */
   pulled(): void {
     this.onDrain()
   }

@@ -4,71 +4,71 @@ import type { Duplex } from 'node:stream'
 import { isLoopback } from './loopback-host.ts'
 import { errorReply } from './reply.ts'
 
-/** The port of `listen()` without a `port`. */
+/** The port that `listen()` uses by default. */
 export const DEFAULT_PORT = 4400
 
 export interface ListenOptions {
-  /** 4400, if nothing is said; 0 for any that is free. */
+  /** 0 for any free port. @default 4400 */
   readonly port?: number
-  /** 127.0.0.1, if nothing is said. */
+  /** Host name or address. Other than loopback needs the `authorize` option. @default '127.0.0.1' */
   readonly host?: string
 }
 
-/** A server that listens. */
+/** A server that is listening. */
 export interface Listening {
   readonly url: string
   readonly port: number
   readonly server: Server
-  /** Takes nobody in any more, tells those who read to come back, and closes the app. */
+  /** Stops accepting connections, asks the open streams to reconnect elsewhere, and closes the app. */
   close(): Promise<void>
 }
 
-/** What listens. */
+/** The app that a server listens for. */
 export interface ListeningApp {
   readonly node: RequestListener
-  /** Opens what it needs; throws where that cannot be had. */
+  /** Opens the store. @throws if the store cannot be opened */
   start(): Promise<void>
   close(): Promise<void>
 }
 
-/** How long those who are still connected have to take what they were told, once all is closed, in milliseconds. */
+/** Time for clients to receive the last bytes after the app is closed, in ms. */
 export const LINGER_MS = 1_000
 
-/** Listens on a port of this machine, and beyond it only where whoever comes is asked who they are. */
+/** Listens on a port. Hosts other than loopback need an app with `authorize`. @throws if the host is not allowed or the port cannot be bound */
 export async function listen(app: ListeningApp, options: ListenOptions, isGuarded: boolean): Promise<Listening> {
   const { port = DEFAULT_PORT, host: requestedHost = '127.0.0.1' } = options
   const host = requestedHost.replace(/^\[(.*)\]$/, '$1')
-  const named = host.includes(':') ? `[${host}]` : host
-  if (!isGuarded && !isLoopback(named)) {
+  const urlHost = host.includes(':') ? `[${host}]` : host
+  if (!isGuarded && !isLoopback(urlHost)) {
     throw new TypeError(
-      `host: expected this machine, found ${host}: give the server an authorize to be reached from elsewhere`,
+      `host: expected a loopback address, found ${host}: set the authorize option to accept requests from other machines`,
     )
   }
-  // Headers that never end hold a socket, and nothing else does: a stream may be as long as it likes.
+  // The timeouts close sockets with incomplete requests. Streams have no time limit.
   const server = createServer({ headersTimeout: 20_000, requestTimeout: 120_000, keepAliveTimeout: 65_000 }, app.node)
   server.on('clientError', refuseUnreadable)
-  await bound(server, port, host)
+  await bind(server, port, host)
   try {
     await app.start()
   } catch (error) {
-    await ended(server)
+    await closeServer(server)
     throw error
   }
-  const { port: taken } = server.address() as AddressInfo
+  const { port: boundPort } = server.address() as AddressInfo
   let closed: Promise<void> | undefined
   const close = async () => {
-    // At once: whoever is started next may have the port.
-    const gone = ended(server)
+    // Frees the port at once: the next process may need it.
+    const serverClosed = closeServer(server)
     await app.close()
-    // Those who were answered meanwhile have nothing more to wait for, and who takes nothing holds nobody up.
+    // Closes connections that are idle by now. A client that reads nothing must not delay the shutdown.
     server.closeIdleConnections()
     const linger = setTimeout(() => server.closeAllConnections(), LINGER_MS)
-    await gone
+    await serverClosed
     clearTimeout(linger)
   }
   return {
-    url: `http://${named}:${taken}`,
-    port: taken,
+    url: `http://${urlHost}:${boundPort}`,
+    port: boundPort,
     server,
     close: () => {
       closed ??= close()
@@ -77,15 +77,15 @@ export async function listen(app: ListeningApp, options: ListenOptions, isGuarde
   }
 }
 
-/** What keeps a port from being listened on, and what to do. */
-const WHY: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another process listens there: stop it, or listen({ port }) on another, 0 for any that is free',
-  EACCES: 'this process may not listen there: listen({ port }) on one from 1024 on',
-  EADDRNOTAVAIL: 'this machine has no such address: listen({ host }) on one that it has',
-  ENOTFOUND: 'there is no such host: listen({ host }) on one that this machine has',
+/** Why a port cannot be bound, and what to do, by error code. */
+const LISTEN_ERRORS: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another process listens there: stop it, or call listen({ port }) with another port, 0 for any free one',
+  EACCES: 'this process may not listen there: call listen({ port }) with a port of at least 1024',
+  EADDRNOTAVAIL: 'this machine has no such address: call listen({ host }) with one of its addresses',
+  ENOTFOUND: 'there is no such host: call listen({ host }) with an address of this machine',
 }
 
-async function bound(server: Server, port: number, host: string): Promise<void> {
+async function bind(server: Server, port: number, host: string): Promise<void> {
   try {
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject)
@@ -93,29 +93,29 @@ async function bound(server: Server, port: number, host: string): Promise<void> 
     })
   } catch (cause) {
     const { code = '' } = cause as NodeJS.ErrnoException
-    if (WHY[code] === undefined) throw cause
-    throw Object.assign(new Error(`${host}, port ${port}: ${WHY[code]}`, { cause }), { code })
+    if (LISTEN_ERRORS[code] === undefined) throw cause
+    throw Object.assign(new Error(`${host}, port ${port}: ${LISTEN_ERRORS[code]}`, { cause }), { code })
   }
 }
 
-const ended = (server: Server): Promise<void> => new Promise(resolve => server.close(() => resolve()))
+const closeServer = (server: Server): Promise<void> => new Promise(resolve => server.close(() => resolve()))
 
 /** Replies to input that Node could not parse as HTTP, by the error code. */
-const STATUSES: Readonly<Record<string, readonly [status: number, why: string]>> = {
-  HPE_HEADER_OVERFLOW: [431, 'headers: expected fewer'],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'body: expected no extensions of its chunks'],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, 'the request did not come in time'],
+const STATUSES: Readonly<Record<string, readonly [status: number, message: string]>> = {
+  HPE_HEADER_OVERFLOW: [431, 'headers: expected a smaller total size'],
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, 'body: expected no chunk extensions'],
+  ERR_HTTP_REQUEST_TIMEOUT: [408, 'the request was not complete in time: send it again'],
 }
 
-/** Answers on a socket on which no request could be read, and closes it. */
+/** Answers a request that Node could not parse, and closes the socket. */
 function refuseUnreadable(error: Error & { readonly code?: string }, socket: Duplex): void {
-  // Whoever reads an answer already would take this for a part of it.
+  // A response on this socket has begun: the client would read this reply as part of it.
   const { headersSent = false } = (socket as { _httpMessage?: { headersSent?: boolean } | null })._httpMessage ?? {}
   if (!socket.writable || headersSent) {
     socket.destroy()
     return
   }
-  const [status, message] = STATUSES[error.code ?? ''] ?? [400, 'expected a request that HTTP knows']
+  const [status, message] = STATUSES[error.code ?? ''] ?? [400, 'expected a valid HTTP request']
   const { headers, body } = errorReply(status, { code: 'request_invalid', message, retryable: status === 408 })
   const allHeaders = { ...headers, 'content-length': Buffer.byteLength(body as string), connection: 'close' }
   const lines = Object.entries(allHeaders).map(([name, value]) => `${name}: ${value}\r\n`)

@@ -1,7 +1,7 @@
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i
 
-/** Whether a host is this machine, as it calls itself. */
+/** Whether a `Host` names this machine. */
 export const isLoopback = (host: string): boolean => LOOPBACK.test(host)
 
-/** Whether a socket leads to this machine. */
+/** Whether an IP address is a loopback address. */
 export const isLoopbackAddress = (address: string): boolean => /^(::1|(::ffff:)?127(\.\d{1,3}){3})$/i.test(address)

@@ -1,19 +1,19 @@
-// Large bodies, written no faster than the network takes them: who takes nothing for too long is closed (law 8).
+// Large bodies, written no faster than the network accepts them. A stalled connection is closed (law 8).
 
 import { Channel, type ChannelSettings } from './channel.ts'
 import type { StreamReply, WholeReply } from './reply.ts'
 
-/** What goes to a socket at once, in bytes: a body that is no longer is not worth pacing. */
+/** Size of one write, in bytes. Bodies up to this size are not paced. */
 export const PIECE_BYTES = 16 * 1024
 
-/** A body that is there piece by piece, and how long it is. */
+/** A body in pieces, and its length in bytes. */
 export interface Pieces {
   readonly length: number
-  /** Is called once it is wanted. */
+  /** Called once, when the body is sent. */
   read(): AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 }
 
-/** A reply whose body is written as the network takes it; `onClose` is told once when it is over, however it went. */
+/** A reply whose body is written at the pace of the network. `onClose` is called once at the end, also after a failure. */
 export function pacedReply(
   { status, headers }: Pick<WholeReply, 'status' | 'headers'>,
   { length, read }: Pieces,
@@ -26,13 +26,13 @@ export function pacedReply(
     stream: sink => {
       const channel = new Channel(sink, settings)
       void channel.closed.then(onClose)
-      // What cannot be read any more is cut off: whoever reads sees that it is not whole.
+      // Reading failed: the client notices from the missing bytes.
       void write(channel, length, read()).catch(() => channel.destroy())
     },
   }
 }
 
-/** The pieces of what is there whole. */
+/** The pieces of a complete body. */
 export const piecesOf = (body: Uint8Array): Pieces => ({
   length: body.byteLength,
   *read() {

@@ -1,23 +1,23 @@
-// What a route answers with, before it is anybody's response: Node writes it to a socket, the fetch handler makes a `Response` of it.
+// Replies of routes, independent of the transport: Node writes them to a socket, the fetch handler turns them into a `Response`.
 
 import type { ErrorReply } from '../errors/refusal.ts'
 
 export type Headers = Readonly<Record<string, string>>
 
-/** Where a stream goes: one connection. */
+/** Output of a stream: one connection. */
 export interface Sink {
-  /** How many bytes the network has not taken yet. */
+  /** Bytes that are not flushed to the network yet. */
   readonly buffered: number
-  /** Grows whenever the network takes some of what was written. */
-  readonly taken: number
+  /** Grows whenever the network accepts bytes. */
+  readonly flushed: number
   write(bytes: Uint8Array): void
-  /** Ends it in good order. */
+  /** Ends the stream after the buffered bytes. */
   end(): void
-  /** Ends it at once, with what is buffered lost. */
+  /** Closes the connection at once. Buffered bytes are lost. */
   destroy(): void
-  /** Is told when the network has taken all there was. */
+  /** Called when all bytes are flushed. */
   onDrain: () => void
-  /** Is told once when the other side is gone, or all is said. */
+  /** Called once when the client disconnects or the stream has ended. */
   onClose: () => void
 }
 
@@ -26,32 +26,32 @@ interface ReplyHead {
   readonly headers: Headers
 }
 
-/** A reply that is there whole. */
+/** A reply with a complete body. */
 export interface WholeReply extends ReplyHead {
   readonly body: string | Uint8Array | undefined
 }
 
-/** A reply that goes on; `stream` is called once, with where it goes. */
+/** A streaming reply. `stream` is called once. */
 export interface StreamReply extends ReplyHead {
   stream(sink: Sink): void
 }
 
 export type Reply = WholeReply | StreamReply
 
-/** Whether a reply of that status says how long it is: what has no body at all says nothing of it. */
+/** Whether replies of this status have a `Content-Length`. */
 export const hasLength = (status: number): boolean => status !== 204 && status !== 304
 
-/** How many bytes a reply has, as its header says it; it may say so of a body that nobody wants. */
+/** The `Content-Length` of a reply. A reply to HEAD may set it without a body. */
 export const lengthOf = ({ body, headers }: WholeReply): string =>
   headers['content-length'] ?? String(body === undefined ? 0 : Buffer.byteLength(body))
 
-/** A reply of JSON. */
+/** A JSON reply. */
 export const json = (status: number, value: unknown, headers: Headers = {}): WholeReply => ({
   status,
   headers: { 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store', ...headers },
   body: JSON.stringify(value),
 })
 
-/** A refusal as JSON. */
+/** An error as a JSON reply. */
 export const errorReply = (status: number, error: ErrorReply, headers: Headers = {}): WholeReply =>
   json(status, { error }, headers)

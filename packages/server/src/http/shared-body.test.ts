@@ -47,16 +47,16 @@ describe('a body that is shared', () => {
   it('is left unread while nobody looks, and goes no further than it may', async () => {
     const { request, counted } = pieces('aaaa', 'bbbb', 'cccc', 'dddd')
     const shared = new SharedBody(request, 6)
-    expect([shared.isWanted, counted.read]).toEqual([false, 0])
+    expect([shared.wasRead, counted.read]).toEqual([false, 0])
     await expect(shared.request.text()).rejects.toMatchObject({ code: 'body_too_large', status: 413 })
     await expect(bytesOf(shared.request, 6)).rejects.toMatchObject({ code: 'body_too_large', status: 413 })
-    expect([shared.isWanted, counted.read]).toEqual([true, 2])
+    expect([shared.wasRead, counted.read]).toEqual([true, 2])
   })
 
   it('is gone when it is let go, and does not look empty', async () => {
     const shared = new SharedBody(pieces('a').request, 6)
     expect(await shared.request.text()).toBe('a')
-    shared.forget()
+    shared.release()
     await expect(shared.request.text()).rejects.toThrow('let go')
   })
 })

@@ -1,24 +1,24 @@
-// A body for more than one reader: `authorize` and `context` may look at it, and the route takes it all the same.
+// A request body that can be read several times: by `authorize`, by `context` and by the route.
 
 import { markParsed, tooLarge, wasParsed } from './body.ts'
 
-const READS = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'] as const
-type Reads = (typeof READS)[number]
+const BODY_METHODS = ['arrayBuffer', 'blob', 'bytes', 'formData', 'json', 'text'] as const
+type BodyMethod = (typeof BODY_METHODS)[number]
 
-const isReads = (key: unknown): key is Reads => (READS as readonly unknown[]).includes(key)
+const isBodyMethod = (key: unknown): key is BodyMethod => (BODY_METHODS as readonly unknown[]).includes(key)
 
-/** The body of a request, read once, up to a limit, and given to whoever asks. */
+/** Reads the body of a request once, up to a limit, and gives it to every reader. */
 export class SharedBody {
-  /** The request, with a body that can be read again and again. */
+  /** The request with a body that can be read repeatedly. */
   readonly request: Request
   readonly #limit: number
   readonly #type: string
   readonly #reader: () => ReadableStreamDefaultReader<Uint8Array> | undefined
   #pieces: Uint8Array[] = []
   #length = 0
-  #isOver = false
-  #isGone = false
-  #isWanted = false
+  #isComplete = false
+  #isReleased = false
+  #wasRead = false
   #pulling: Promise<void> | undefined
 
   constructor(request: Request, limit: number) {
@@ -30,28 +30,28 @@ export class SharedBody {
     if (wasParsed(request)) markParsed(this.request)
   }
 
-  /** Whether anybody has looked at it. */
-  get isWanted(): boolean {
-    return this.#isWanted
+  /** Whether the body was read. */
+  get wasRead(): boolean {
+    return this.#wasRead
   }
 
-  /** Lets go of what was read: nobody can read it any more. */
-  forget(): void {
+  /** Frees the buffered body. Later reads fail. */
+  release(): void {
     this.#pieces = []
-    this.#isGone = true
+    this.#isReleased = true
   }
 
   #get(request: Request, key: string | symbol): unknown {
     if (key === 'body') return this.#stream()
     if (key === 'bodyUsed') return false
     if (key === 'clone') return () => this.request
-    if (isReads(key)) return () => new Response(this.#stream(), { headers: { 'content-type': this.#type } })[key]()
+    if (isBodyMethod(key)) return () => new Response(this.#stream(), { headers: { 'content-type': this.#type } })[key]()
     const value: unknown = Reflect.get(request, key, request)
     return typeof value === 'function' ? value.bind(request) : value
   }
 
   #stream(): ReadableStream<Uint8Array> {
-    this.#isWanted = true
+    this.#wasRead = true
     let at = 0
     return new ReadableStream<Uint8Array>(
       {
@@ -66,12 +66,15 @@ export class SharedBody {
   }
 
   async #piece(at: number): Promise<Uint8Array | undefined> {
-    while (at >= this.#pieces.length && !this.#isOver) await this.#pull()
-    if (this.#isGone) throw new Error('the body was let go, because nobody had looked at it when the request came')
+    while (at >= this.#pieces.length && !this.#isComplete) await this.#pull()
+    if (this.#isReleased)
+      throw new Error(
+        'the body is no longer buffered: read it in authorize when the request arrives to read it again later',
+      )
     return this.#pieces[at]
   }
 
-  /** Reads on, for all who wait. */
+  /** Reads the next piece, for all waiting readers. */
   #pull(): Promise<void> {
     this.#pulling ??= this.#next().finally(() => {
       this.#pulling = undefined
@@ -80,10 +83,10 @@ export class SharedBody {
   }
 
   async #next(): Promise<void> {
-    // Whoever has seen more than there may be has stopped by itself, or is stopped here.
+    // Readers that honour the limit have stopped by now.
     if (this.#length > this.#limit) throw tooLarge(this.#limit)
     const { value } = (await this.#reader()?.read()) ?? {}
-    if (value === undefined) this.#isOver = true
+    if (value === undefined) this.#isComplete = true
     else {
       this.#pieces.push(value)
       this.#length += value.byteLength

@@ -83,14 +83,14 @@ test('what waits is counted, what is taken grows, and who drained or closed is t
     sink.write(bytes)
     await turn()
   }
-  const before = sink.taken
+  const before = sink.flushed
   const drained = new Promise<void>(resolve => {
     sink.onDrain = resolve
   })
   message.resume()
   await drained
   expect(sink.buffered).toBe(0)
-  expect(sink.taken).toBeGreaterThan(before)
+  expect(sink.flushed).toBeGreaterThan(before)
   // Little that waits is told of too, once it is taken.
   message.pause()
   do {

@@ -1,11 +1,11 @@
-// The way of a stream's bytes to a socket of HTTP/1.1. Node writes each piece of a chunked body as three buffers, anew for every reader; here a piece is made a chunk
-// once, and goes to each reader in one write.
+// Writes a stream to an HTTP/1.1 socket directly. Node writes each piece of a chunked body as three buffers, again for every reader;
+// here a piece becomes an HTTP chunk once, and goes to each reader in one write.
 
 import { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { BatchingSink, queuedOf } from './batching-sink.ts'
 
-/** Whether nobody stands between a response, whose head is sent, and its socket: no framework that changes what is written, and no protocol but HTTP/1.1. */
+/** Whether a response with sent headers can be written to its socket: no framework wraps it, and the protocol is HTTP/1.1. */
 export function isDirect(response: ServerResponse): boolean {
   return (
     response.socket !== null &&
@@ -15,7 +15,7 @@ export function isDirect(response: ServerResponse): boolean {
   )
 }
 
-/** The piece that was last made a chunk: many readers are given the same one after the other, and nobody changes it. */
+/** The latest piece as a chunk: many readers get the same piece in a row. */
 let latest: { readonly bytes: Uint8Array; readonly chunk: Buffer } | undefined
 
 function chunkOf(bytes: Uint8Array): Buffer {
@@ -28,7 +28,7 @@ function chunkOf(bytes: Uint8Array): Buffer {
 const CRLF = Buffer.from('\r\n')
 const NOTHING = Buffer.alloc(0)
 
-/** One response that is written to its socket itself. */
+/** A response that is written directly to its socket. */
 export class SocketSink extends BatchingSink {
   readonly #response: ServerResponse
   readonly #socket: Socket
@@ -43,14 +43,14 @@ export class SocketSink extends BatchingSink {
       this.#socket.off('drain', this.#drained)
       this.onClose()
     })
-    // A socket that breaks closes too, and that is all there is to know.
+    // A broken socket also emits `close`.
     response.on('error', () => {})
-    // Who left before there was anything to say is told of to nobody any more.
+    // The client left before this sink existed, so `close` will not be emitted again.
     if (response.destroyed) queueMicrotask(() => this.onClose())
   }
 
   protected get isOpen(): boolean {
-    // What comes after the end would be in the way of the next response.
+    // Bytes after the end would corrupt the next response.
     return !this.#response.writableEnded && !this.#response.destroyed
   }
 
@@ -72,12 +72,12 @@ export class SocketSink extends BatchingSink {
     if (!isOne) socket.cork()
     for (const piece of pieces) socket.write(piece)
     if (!isOne) socket.uncork()
-    // Node tells of what it has taken by itself only where much had waited.
+    // Node emits `drain` only after larger writes.
     if (socket.writableLength > 0 && !socket.writableNeedDrain) socket.write(NOTHING, this.#drained)
   }
 
   end(): void {
-    // The end goes out with what comes before it: it takes the cork off.
+    // Sends the end together with the pending writes: `end` uncorks the socket.
     this.#socket.cork()
     this.flush()
     this.#response.end()

@@ -5,10 +5,10 @@ import type { ChannelSettings } from './channel.ts'
 import { PIECE_BYTES, pacedReply } from './paced-reply.ts'
 import type { Reply } from './reply.ts'
 
-/** A folder of files, and what is said with them. */
+/** A folder of static files and the headers of its files. */
 export interface StaticOptions {
   readonly folder: string
-  /** Further headers of every file, and others in the place of the usual ones. */
+  /** Headers for every file. They override the defaults. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -29,13 +29,13 @@ const TYPES: Readonly<Record<string, string>> = {
   '.map': 'application/json; charset=utf-8',
 }
 
-/** What a page may do, if nothing is said: what comes from here, and in nobody's frame. */
+/** Default `Content-Security-Policy` of pages: only resources of this server, and no embedding in frames. */
 export const PAGE_POLICY = "default-src 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-/** What can run scripts where it is opened. */
-const PAGES: readonly string[] = ['.html', '.svg']
+/** Extensions of files that can run scripts when opened. */
+const SCRIPTABLE_EXTENSIONS: readonly string[] = ['.html', '.svg']
 
-/** Files of a folder: nothing outside of it is ever read, and nothing whose name begins with a dot. */
+/** Serves the files of a folder. Never reads outside the folder, nor files whose name starts with a dot. */
 export class StaticFiles {
   readonly #folder: string
   readonly #headers: Readonly<Record<string, string>>
@@ -48,41 +48,41 @@ export class StaticFiles {
     this.#headers = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   }
 
-  /** The file of a path; undefined where there is none. */
+  /** The reply with the file of a path; undefined if there is no such file. */
   async file(pathname: string, request: Request): Promise<Reply | undefined> {
-    const pieces = piecesOf(pathname)
+    const pieces = segmentsOf(pathname)
     const root = pieces && (await realpath(this.#folder).catch(() => undefined))
     if (pieces === undefined || root === undefined) return undefined
     const path = join(root, ...pieces)
     const isFolder = (await stat(path).catch(() => undefined))?.isDirectory() ?? false
-    // A link may lead out of it.
+    // A symbolic link may point outside the folder.
     const real = await realpath(isFolder ? join(path, 'index.html') : path).catch(() => undefined)
-    const about = real?.startsWith(root + sep) ? await stat(real).catch(() => undefined) : undefined
-    if (real === undefined || !about?.isFile() || isHidden(real.slice(root.length))) return undefined
-    if (isFolder !== pathname.endsWith('/')) return isFolder ? moved(pieces) : undefined
+    const stats = real?.startsWith(root + sep) ? await stat(real).catch(() => undefined) : undefined
+    if (real === undefined || !stats?.isFile() || isHidden(real.slice(root.length))) return undefined
+    if (isFolder !== pathname.endsWith('/')) return isFolder ? redirectToFolder(pieces) : undefined
     const extension = extname(real).toLowerCase()
-    const etag = `"${about.size.toString(36)}-${Math.round(about.mtimeMs).toString(36)}"`
+    const etag = `"${stats.size.toString(36)}-${Math.round(stats.mtimeMs).toString(36)}"`
     const headers = {
       'content-type': TYPES[extension] ?? 'application/octet-stream',
       etag,
       'cache-control': 'no-cache',
-      ...(PAGES.includes(extension) && { 'content-security-policy': PAGE_POLICY }),
+      ...(SCRIPTABLE_EXTENSIONS.includes(extension) && { 'content-security-policy': PAGE_POLICY }),
       ...this.#headers,
     }
-    if (isKnown(request, etag)) return { status: 304, headers, body: undefined }
-    const { size: length } = about
+    if (hasEtag(request, etag)) return { status: 304, headers, body: undefined }
+    const { size: length } = stats
     if (request.method === 'HEAD') {
       return { status: 200, headers: { ...headers, 'content-length': String(length) }, body: undefined }
     }
     if (length <= PIECE_BYTES) return { status: 200, headers, body: await readFile(real) }
-    // It may have grown since.
+    // The file may have grown since `stat`.
     const read = () => createReadStream(real, { end: length - 1, highWaterMark: PIECE_BYTES })
     return pacedReply({ status: 200, headers }, { length, read }, this.#settings)
   }
 }
 
-/** The names in a path; undefined where it could lead anywhere but down, or to what is hidden. */
-function piecesOf(pathname: string): readonly string[] | undefined {
+/** The segments of a path; undefined if the path leaves the folder or has hidden segments. */
+function segmentsOf(pathname: string): readonly string[] | undefined {
   let path: string
   try {
     path = decodeURIComponent(pathname)
@@ -95,15 +95,15 @@ function piecesOf(pathname: string): readonly string[] | undefined {
 
 const isHidden = (path: string): boolean => path.split(sep).some(piece => piece.startsWith('.'))
 
-/** A folder is asked for with a slash at its end, or the names in its page would be taken for its neighbours'; told without a host, which a path might name. */
-const moved = (pieces: readonly string[]): Reply => ({
+/** Redirects to the folder with a slash at the end: otherwise relative links in its page break. The location is relative, so that a path can never name a host. */
+const redirectToFolder = (pieces: readonly string[]): Reply => ({
   status: 308,
   headers: { location: `./${encodeURIComponent(pieces.at(-1) ?? '')}/` },
   body: undefined,
 })
 
-/** Whether who asks has it already. */
-function isKnown({ headers }: Request, etag: string): boolean {
-  const known = (headers.get('if-none-match') ?? '').split(',').map(tag => tag.trim().replace(/^W\//, ''))
-  return known.includes(etag) || known.includes('*')
+/** Whether the client already has this version. */
+function hasEtag({ headers }: Request, etag: string): boolean {
+  const etags = (headers.get('if-none-match') ?? '').split(',').map(tag => tag.trim().replace(/^W\//, ''))
+  return etags.includes(etag) || etags.includes('*')
 }

@@ -4,16 +4,16 @@ import { route } from '../routing/route.ts'
 import { ErrorSchema, Health, Programs } from '../routing/schemas.ts'
 import { withStoreTimeout } from './store-timeout.ts'
 
-/** The routes that say what this server is. */
+/** Routes that describe the server. */
 export const about = [
   route({
     method: 'GET',
     path: '/health',
     action: 'health',
-    summary: 'Whether the server is up, and its store in reach.',
+    summary: 'Checks that the server is up and its store reachable.',
     replies: { 200: Health, 503: ErrorSchema },
     handle: async ({ services }) => {
-      // Any question that the store has to answer.
+      // Any query that the store has to answer.
       await withStoreTimeout(services.manager.listStreams(undefined, { limit: 1 }), services.settings.timers)
       return json(200, { status: 'ok', protocol: PROTOCOL_VERSION })
     },
@@ -22,7 +22,7 @@ export const about = [
     method: 'GET',
     path: '/agents',
     action: 'agents',
-    summary: 'The agents and workflows that can be started.',
+    summary: 'Lists the agents and workflows.',
     replies: { 200: Programs },
     handle: async ({ services: { agents, workflows } }) =>
       json(200, {
@@ -38,8 +38,8 @@ export const about = [
     method: 'GET',
     path: '/openapi.json',
     action: 'describe',
-    summary: 'This document.',
-    others: { 200: 'application/json' },
+    summary: 'Returns this OpenAPI document.',
+    otherReplies: { 200: 'application/json' },
     handle: async ({ services }) => json(200, services.openApi()),
   }),
 ]

@@ -7,16 +7,16 @@ import { AnswerBody, AnswerResult } from '../routing/schemas.ts'
 import { answererOf } from '../runs/requester.ts'
 import { requireSession } from '../sessions/session-access.ts'
 
-/** For how long a client takes a call upon itself, if it does not say, in milliseconds. */
+/** Default duration of a claim, in ms. */
 export const CLAIM_MS = 60_000
 
-/** The route by which people and clients answer what a run waits for. */
+/** The route that answers pendings. */
 export const answers = [
   route({
     method: 'POST',
     path: '/sessions/:sessionId/answers',
     action: 'answer',
-    summary: 'Answers what a run waits for, or takes the call of a client tool upon oneself.',
+    summary: 'Answers a pending approval, client tool call or interrupt, or claims a client tool call.',
     body: AnswerBody,
     replies: { 200: AnswerResult },
     handle: async ({ services, caller, body, params }) => {
@@ -34,7 +34,7 @@ export const answers = [
   }),
 ]
 
-/** What became of an answer; a session that is another's by now looks as if there were none. */
+/** Hides a session that has another owner by now. @throws `session_unknown` instead of `answer_forbidden` */
 async function hidingOtherOwners<T>(sessionId: string, given: Promise<T>): Promise<T> {
   try {
     return await given

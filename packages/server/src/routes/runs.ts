@@ -16,24 +16,27 @@ import { reauthorize, reauthorizeSession, requireSession, withSession } from '..
 import type { Format } from '../stream/format.ts'
 import { writeRun } from '../stream/write-run.ts'
 
-/** The routes that start runs, stop them and do them again. */
+/** Routes that start, stop, resume, retry and edit runs. */
 export const runs = [
   route({
     method: 'POST',
     path: '/sessions/:sessionId/runs',
     action: 'run',
-    summary: 'Starts a run: its frames, or with `Accept: application/json` where it was asked for.',
+    summary: 'Starts a run. Replies with its frames, or with `Accept: application/json` with its ids and position.',
     body: RunBody,
     replies: { 202: AcceptedRun },
     streams: true,
-    gives: { ...SESSION_ID, ...RUN_ID },
+    replyHeaders: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, caller, body, request, params } = call
       const { agent, workflow, onDisconnect, ...rest } = body
       const how = negotiate(request.headers.get('accept'), ['sse', 'ndjson', 'json'])
       const isStopped = onDisconnect === 'stop'
       if (isStopped && how === 'json') {
-        throw new Refusal('request_invalid', 'onDisconnect: there is no connection to lose: ask for a stream')
+        throw new Refusal(
+          'request_invalid',
+          'onDisconnect: stop needs a stream: accept text/event-stream or application/x-ndjson',
+        )
       }
       const sessionId = params['sessionId'] as string
       const asked = programIn(services, { agent, workflow })
@@ -57,7 +60,7 @@ export const runs = [
     method: 'POST',
     path: '/sessions/:sessionId/stop',
     action: 'stop',
-    summary: 'Asks a run to stop, the open one if none is named; or takes a waiting request back.',
+    summary: 'Stops a run, by default the open one, or removes a queued request.',
     body: StopBody,
     replies: { 200: Stopped },
     handle: async ({ services, caller, body, params }) => {
@@ -69,11 +72,11 @@ export const runs = [
     method: 'POST',
     path: '/sessions/:sessionId/resume',
     action: 'resume',
-    summary: 'Goes on from an interrupted run, the latest if none is named, by another run.',
+    summary: 'Resumes an interrupted run, by default the latest, with a new run.',
     body: ResumeBody,
     replies: { 202: AcceptedRun },
     streams: true,
-    gives: { ...SESSION_ID, ...RUN_ID },
+    replyHeaders: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
@@ -95,11 +98,11 @@ export const runs = [
     method: 'POST',
     path: '/sessions/:sessionId/retry',
     action: 'retry',
-    summary: 'Does a turn again, the latest if none is named, in place of what came of it.',
+    summary: 'Retries a turn, by default the latest, and replaces its results.',
     body: RetryBody,
     replies: { 202: AcceptedRun },
     streams: true,
-    gives: { ...SESSION_ID, ...RUN_ID },
+    replyHeaders: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
@@ -111,11 +114,11 @@ export const runs = [
     method: 'POST',
     path: '/sessions/:sessionId/edit',
     action: 'edit',
-    summary: 'Puts another message in place of one, and of all that came of it.',
+    summary: 'Replaces a user message and everything after it.',
     body: EditBody,
     replies: { 202: AcceptedRun },
     streams: true,
-    gives: { ...SESSION_ID, ...RUN_ID },
+    replyHeaders: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, caller, body, params } = call
       const sessionId = params['sessionId'] as string
@@ -130,7 +133,7 @@ export const runs = [
   }),
 ]
 
-/** Asks for a run in place of one that was there, and answers with it. */
+/** Starts a run that replaces another one, and replies with it. */
 async function replyWithReplacement(
   call: RouteCall<{ readonly [K in 'runId' | 'whenBusy']?: RequestOptions[K] | undefined }>,
   message: RunMessage | undefined,
@@ -146,13 +149,13 @@ async function replyWithReplacement(
   })
 }
 
-/** What else there is to know of a run that is asked for: whether it stops with its connection, and who answers, where that was said. */
+/** Further facts about a run's reply: whether the run stops when the client disconnects, and the program that the request names. */
 interface RunReplyOptions {
   readonly isStopped?: boolean
   readonly program?: Program
 }
 
-/** What a run is answered with: where it was asked for, or its frames. There is room for those before it is asked for. */
+/** Replies with a run: its ids, or its frames. The stream slot is taken before the run starts. */
 async function replyWithRun(
   call: RouteCall,
   how: ReplyType,
@@ -164,7 +167,7 @@ async function replyWithRun(
   try {
     const run = await ask()
     if (how === 'json') return acceptedReply(run)
-    // What is read from now on is of this very session.
+    // From here on, reads must be of this session.
     const identity = await requireSession(services, caller, run.sessionId)
     return framesReply(call, run, identity, how, release, about)
   } catch (error) {
@@ -200,7 +203,7 @@ function framesReply(
     serve: channel => writeRun(services.manager, run, channel, { identity, merge: false, heartbeatMs }),
     onClose: isEnded => {
       release()
-      // A server that goes down ends it in good order: the run goes on elsewhere, and its client comes back.
+      // On shutdown the server ends the stream: the run continues elsewhere and the client reconnects.
       if (!isStopped || isEnded) return
       const options = { ...guestOf(caller), reason: 'the client disconnected' }
       services.runtime.stop(sessionId, runId, options).catch(cause => {

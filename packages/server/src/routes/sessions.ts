@@ -3,16 +3,16 @@ import { encodeCursor } from '@millrace/protocol'
 import { json } from '../http/reply.ts'
 import { route, SESSION_ID } from '../routing/route.ts'
 import {
-  anyText,
-  count,
+  CreatedSession,
   ForkBody,
-  InfoBody,
   NewSessionBody,
   OlderMessages,
+  optionalText,
   SessionList,
-  SessionMade,
   SessionSummarySchema,
   SessionView,
+  UpdateSessionBody,
+  wholeNumber,
 } from '../routing/schemas.ts'
 import { omitUndefined } from '../runs/omit-undefined.ts'
 import { guestOf } from '../runs/requester.ts'
@@ -25,22 +25,22 @@ import {
   withSession,
 } from '../sessions/session-access.ts'
 
-/** An id that nobody guesses. */
+/** A random id that cannot be guessed. */
 const randomId = (): string => randomBytes(16).toString('base64url')
 
-/** The most sessions on one page. */
-const MOST_LISTED = 200
+/** Maximum number of sessions on one page. */
+const MAX_PAGE_SIZE = 200
 
-/** The routes of sessions themselves. */
+/** Routes that create, list, read, update, delete and fork sessions. */
 export const sessions = [
   route({
     method: 'POST',
     path: '/sessions',
     action: 'create',
-    summary: 'Makes a session, with an id that nobody guesses.',
+    summary: 'Creates a session with a random id.',
     body: NewSessionBody,
-    replies: { 201: SessionMade },
-    gives: SESSION_ID,
+    replies: { 201: CreatedSession },
+    replyHeaders: SESSION_ID,
     handle: async ({ services, caller, body }) => {
       const sessionId = randomId()
       await withSession(services, caller, sessionId, async () => {
@@ -54,8 +54,11 @@ export const sessions = [
     method: 'GET',
     path: '/sessions',
     action: 'list',
-    summary: 'Lists one’s own sessions, those touched last first.',
-    query: { limit: count('How many.', 1, MOST_LISTED), after: anyText('Where the page before went on.') },
+    summary: 'Lists the caller’s sessions, most recently updated first.',
+    query: {
+      limit: wholeNumber('Page size. Default 50.', 1, MAX_PAGE_SIZE),
+      after: optionalText('`next` of the previous page.'),
+    },
     replies: { 200: SessionList },
     handle: async ({ services, caller, query: { limit = '50', after } }) =>
       json(200, await services.lists.page(caller.owner, Number(limit), after)),
@@ -64,12 +67,12 @@ export const sessions = [
     method: 'GET',
     path: '/sessions/:sessionId',
     action: 'read',
-    summary: 'The view of a session and the cursor to follow it from, read at one position.',
+    summary: 'Reads the view of a session and the cursor to follow it from, both at one position.',
     query: {
-      messages: anyText(
-        `\`last:50\`: only so many messages, at most ${MAX_MESSAGES}, and with them all that somebody still works on.`,
+      messages: optionalText(
+        `\`last:50\`: only the last messages, at most ${MAX_MESSAGES}, and all that are still being written.`,
       ),
-      before: anyText('With `messages`: those before this message, and nothing else of the view.'),
+      before: optionalText('With `messages`: the messages before this one, without the rest of the view.'),
     },
     replies: { 200: SessionView.or(OlderMessages) },
     handle: async ({ services, caller, params, query }) => {
@@ -95,8 +98,8 @@ export const sessions = [
     method: 'PATCH',
     path: '/sessions/:sessionId',
     action: 'update',
-    summary: 'Names a session, or says what belongs to it.',
-    body: InfoBody,
+    summary: 'Sets the title or the metadata of a session.',
+    body: UpdateSessionBody,
     replies: { 200: SessionSummarySchema },
     handle: async ({ services, caller, body, params }) => {
       const sessionId = params['sessionId'] as string
@@ -119,8 +122,8 @@ export const sessions = [
     method: 'DELETE',
     path: '/sessions/:sessionId',
     action: 'delete',
-    summary: 'Removes a session, and all there is of it.',
-    others: { 204: 'It is gone.' },
+    summary: 'Deletes a session with its uploads and large values.',
+    otherReplies: { 204: 'The session is deleted.' },
     handle: async ({ services, caller, params }) => {
       const sessionId = params['sessionId'] as string
       await deleteSession(services, caller, sessionId)
@@ -131,10 +134,10 @@ export const sessions = [
     method: 'POST',
     path: '/sessions/:sessionId/fork',
     action: 'fork',
-    summary: 'Makes another session from the beginning of one, up to a sequence.',
+    summary: 'Creates a session with a copy of the entries up to a sequence.',
     body: ForkBody,
-    replies: { 201: SessionMade },
-    gives: SESSION_ID,
+    replies: { 201: CreatedSession },
+    replyHeaders: SESSION_ID,
     handle: async ({ services, caller, body, params }) => {
       const sessionId = params['sessionId'] as string
       const identity = await requireSession(services, caller, sessionId)

@@ -1,10 +1,10 @@
 import type { Timers } from '@millrace/log'
 import { MillraceError } from '@millrace/runtime'
 
-/** Timeout of a health check's question to the store, in ms. */
+/** Timeout of the store in a health check, in ms. */
 export const STORE_TIMEOUT_MS = 2_000
 
-/** Resolves with the store's answer. @throws `store_unavailable` after `STORE_TIMEOUT_MS`, even where the store itself would retry longer. */
+/** Resolves with the store's answer. @throws `store_unavailable` after `STORE_TIMEOUT_MS`, even if the store itself would retry longer. */
 export async function withStoreTimeout<T>(answer: Promise<T>, timers: Timers): Promise<T> {
   const timeout = Promise.withResolvers<never>()
   const message = `the store did not answer within ${STORE_TIMEOUT_MS} ms: try again later`

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest'
-import { placesOf } from './stream-positions.ts'
+import { positionsOf } from './stream-positions.ts'
 
 const told = (query: string) =>
-  placesOf(new URLSearchParams(query), 3).map(({ sessionId, after }) => `${sessionId} ${after}`)
+  positionsOf(new URLSearchParams(query), 3).map(({ sessionId, after }) => `${sessionId} ${after}`)
 
 it.each([
   ['session=a', ['a 0']],
@@ -18,12 +18,15 @@ it.each([
 })
 
 it.each([
-  ['', 'session: expected one at least'],
-  ['after=5', 'after: expected one for each session, or once after its session'],
-  ['after=5&session=a', 'after: expected one for each session, or once after its session'],
-  ['session=a&after=5&after=6', 'after: expected one for each session, or once after its session'],
-  ['session=a&session=b&session=c&after=5&after=6', 'after: expected one for each session, or once after its session'],
-  ['session=a&session=a', 'session: expected each once'],
+  ['', 'session: expected at least one'],
+  ['after=5', 'after: expected one after its session, or one for each session after all of them'],
+  ['after=5&session=a', 'after: expected one after its session, or one for each session after all of them'],
+  ['session=a&after=5&after=6', 'after: expected one after its session, or one for each session after all of them'],
+  [
+    'session=a&session=b&session=c&after=5&after=6',
+    'after: expected one after its session, or one for each session after all of them',
+  ],
+  ['session=a&session=a', 'session: expected each session once'],
   ['session=a&session=b&session=c&session=d', 'session: expected at most 3'],
 ])('%s is refused', (query, problem) => {
   expect(() => told(query)).toThrow(problem)

@@ -3,7 +3,7 @@ import { errorResponseOf, Refusal } from '../errors/refusal.ts'
 import { negotiate } from '../http/accept.ts'
 import type { Reply } from '../http/reply.ts'
 import { type RouteCall, route, SESSION_ID } from '../routing/route.ts'
-import { anyText, anyTexts, names, oneOf, someName } from '../routing/schemas.ts'
+import { nameList, oneOf, optionalName, optionalText, textList } from '../routing/schemas.ts'
 import { knownRun } from '../runs/target-run.ts'
 import { reauthorizeSession, requireSession } from '../sessions/session-access.ts'
 import type { StreamReplyOptions } from '../stream/connections.ts'
@@ -14,28 +14,25 @@ import { checkPosition, existingMessageHeaders, extractResumePosition } from '..
 import { followList } from '../stream/session-lists.ts'
 import type { StreamChannel } from '../stream/stream-channel.ts'
 import { writeRun } from '../stream/write-run.ts'
-import { placesOf } from './stream-positions.ts'
+import { positionsOf } from './stream-positions.ts'
 
-const merged = oneOf('`false`: every delta as it was written, also in the replay.', ['true', 'false'])
+const merged = oneOf('`false`: the replay has every delta as written, instead of merged deltas.', ['true', 'false'])
 
-const whole = oneOf('`true`: every entry as it was written, what was discarded before too: for who inspects it.', [
-  'true',
-  'false',
-])
+const whole = oneOf('`true`: every entry as written, including discarded ones. For inspectors.', ['true', 'false'])
 
-/** How the log is told. */
+/** Read options of a query. */
 const readOptionsOf = (query: { readonly merge: string | undefined; readonly whole: string | undefined }) => ({
   merge: query.merge !== 'false' && query.whole !== 'true',
   whole: query.whole === 'true',
 })
 
-/** The routes by which sessions are followed. */
+/** Routes that follow sessions and the session list. */
 export const streams = [
   route({
     method: 'GET',
     path: '/sessions/stream',
     action: 'list',
-    summary: 'Follows the list of one’s sessions: those touched last, then every change.',
+    summary: 'Follows the caller’s session list: the most recently updated sessions, then each change.',
     streams: true,
     handle: async call => {
       const { services, caller } = call
@@ -46,25 +43,25 @@ export const streams = [
     method: 'GET',
     path: '/sessions/:sessionId/stream',
     action: 'follow',
-    summary: 'Follows a session: replay after a place, then live.',
+    summary: 'Follows a session: replays the entries after a position, then continues live.',
     query: {
-      after: anyText('Only what lies after this cursor or sequence.'),
+      after: optionalText('Position to start after: a cursor or a sequence.'),
       merge: merged,
       whole,
-      run: someName('Only this run, to its end or pause.'),
-      live: oneOf('`false`: stops when caught up. `long-poll`: waits until there is something, then stops.', [
+      run: optionalName('Follows only this run, up to its end or pause.'),
+      live: oneOf('`false`: ends after the replay. `long-poll`: waits for the next entries, then ends.', [
         'true',
         'false',
         'long-poll',
       ]),
     },
     headers: {
-      'X-Resume-From-Sequence': 'The same as `after`, where that is not said.',
-      'Last-Event-ID': 'The same, where neither is said.',
-      'X-Existing-Message-Id': 'A message that the client has already: it must be one of the session.',
+      'X-Resume-From-Sequence': 'Same as `after`, if that is missing.',
+      'Last-Event-ID': 'Same as `after`, if both are missing.',
+      'X-Existing-Message-Id': 'A message that the client already has. It must exist in the session.',
     },
     streams: true,
-    gives: { ...SESSION_ID, 'X-Existing-Message-Id': 'The same, where it was said.' },
+    replyHeaders: { ...SESSION_ID, 'X-Existing-Message-Id': 'Echo of the request header.' },
     handle: async call => {
       const { services, caller, params, query, request, action } = call
       const sessionId = params['sessionId'] as string
@@ -73,28 +70,49 @@ export const streams = [
       const after = asked === undefined ? extractResumePosition(request.headers) : checkPosition('after', asked)
       const format = formatOf(request)
       if (runId !== undefined && live !== 'true') {
-        throw new Refusal('request_invalid', 'live: a run is followed to its end or pause, leave it out')
+        throw new Refusal(
+          'request_invalid',
+          'live: expected no value together with run, a run is followed to its end or pause',
+        )
       }
       const headers = await existingMessageHeaders(services.manager, sessionId, request.headers)
-      const how = readOptionsOf(query)
+      const readOptions = readOptionsOf(query)
       const { heartbeatMs } = services.settings
       if (runId !== undefined) {
         const run = await knownRun(services, sessionId, runId)
-        if (how.whole) {
-          throw new Refusal('request_invalid', 'whole: a run is told without what it took back, follow the session')
+        if (readOptions.whole) {
+          throw new Refusal(
+            'request_invalid',
+            'whole: expected no value together with run, follow the session without run instead',
+          )
         }
-        const options = { identity, merge: how.merge, heartbeatMs, ...(after !== '0' && { after }) }
+        const options = { identity, merge: readOptions.merge, heartbeatMs, ...(after !== '0' && { after }) }
         return streamReply(call, { serve: channel => writeRun(services.manager, run, channel, options), headers })
       }
       if (live === 'long-poll') {
         const release = services.limiter.stream(caller.principal)
         const recheck = () => reauthorizeSession(services, request, caller, action, sessionId)
         const { signal } = request
-        return longPoll(services, { signal, recheck, sessionId, identity, after, ...how, format, headers }).finally(
-          release,
-        )
+        return longPoll(services, {
+          signal,
+          recheck,
+          sessionId,
+          identity,
+          after,
+          ...readOptions,
+          format,
+          headers,
+        }).finally(release)
       }
-      const options = { sessionId, identity, after, isNamed: false, ...how, isLive: live === 'true', heartbeatMs }
+      const options = {
+        sessionId,
+        identity,
+        after,
+        isNamed: false,
+        ...readOptions,
+        isLive: live === 'true',
+        heartbeatMs,
+      }
       const serve = (channel: StreamChannel) => new Follower(services.manager, channel, options).run()
       return streamReply(call, { serve, headers })
     },
@@ -105,9 +123,9 @@ export const streams = [
     action: 'follow',
     summary: 'Follows several sessions on one connection: `?session=a&after=…&session=b`.',
     query: {
-      session: names('A session, and another, and so on.'),
-      after: anyTexts(
-        'Only what lies after this cursor or sequence: of the session before it, or one for each session, after all of them.',
+      session: nameList('A session id. Repeat it for each session.'),
+      after: textList(
+        'Position to start after, a cursor or a sequence: of the session that precedes it, or one for each session after all of them.',
       ),
       merge: merged,
       whole,
@@ -118,27 +136,27 @@ export const streams = [
       const sessions: FollowedSession[] = []
       const refused: RefusedSession[] = []
       const callers = new Map<string, Caller>()
-      for (const { sessionId, after } of placesOf(url.searchParams, services.limits.sessionsPerStream)) {
+      for (const { sessionId, after } of positionsOf(url.searchParams, services.limits.sessionsPerStream)) {
         try {
           const caller = await services.authorize(request, action, sessionId)
           callers.set(sessionId, caller)
           sessions.push({ sessionId, after, identity: await requireSession(services, caller, sessionId) })
         } catch (error) {
-          // A session that is gone, or not theirs, is no reason to keep the others from them.
+          // A deleted or foreign session must not block the others.
           if (errorResponseOf(error).isServerFault) throw error
           refused.push({ sessionId, error })
         }
       }
       if (callers.size === 0) throw refused[0]?.error
-      const may = (sessionId: string) =>
+      const authorize = (sessionId: string) =>
         reauthorizeSession(services, request, callers.get(sessionId) as Caller, action, sessionId)
-      const multi = new MultiSessionStream(services, { sessions, refused }, readOptionsOf(query), may)
+      const multi = new MultiSessionStream(services, { sessions, refused }, readOptionsOf(query), authorize)
       return streamReply(call, { serve: channel => multi.serve(channel), recheck: () => multi.recheck() })
     },
   }),
 ]
 
-/** A connection for who may read, for as long as they may. */
+/** Replies with a stream, and authorizes it again at intervals. */
 function streamReply(
   { services, caller, request, action, params }: RouteCall,
   serving: Pick<StreamReplyOptions, 'serve'> & Partial<Pick<StreamReplyOptions, 'recheck' | 'headers'>>,
@@ -155,5 +173,5 @@ function streamReply(
   })
 }
 
-/** How frames are asked for. */
+/** The frame format of a request. */
 const formatOf = (request: Request): 'sse' | 'ndjson' => negotiate(request.headers.get('accept'), ['sse', 'ndjson'])

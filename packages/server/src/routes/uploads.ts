@@ -3,33 +3,33 @@ import { bytesOf } from '../http/body.ts'
 import { json } from '../http/reply.ts'
 import { route } from '../routing/route.ts'
 import { Uploaded } from '../routing/schemas.ts'
-import { isFilename, isMediaType, LONGEST_FILENAME } from '../runs/uploads.ts'
+import { isFilename, isMediaType, MAX_FILENAME_LENGTH } from '../runs/uploads.ts'
 import { assertOwnOrAbsent, assertSameSession, requireSession, withSession } from '../sessions/session-access.ts'
-import { KEPT_FOR_GOOD } from './blobs.ts'
+import { IMMUTABLE } from './blobs.ts'
 
-/** What nobody can make a browser take for a page: the rest is for saving. */
-const SHOWN = /^(image\/|audio\/|video\/|application\/pdf$|text\/plain$)/
+/** Media types that browsers may display because they cannot run scripts. All others are downloaded. */
+const INLINE_TYPES = /^(image\/|audio\/|video\/|application\/pdf$|text\/plain$)/
 
 const CHARSET = /^charset=[\w-]{1,32}$/
-/** The routes of files that people give. */
+/** Routes that store and serve files. */
 export const uploads = [
   route({
     method: 'POST',
     path: '/sessions/:sessionId/uploads',
     action: 'upload',
-    summary: 'Keeps a file with a session: a message names it in a part `{ type: "file", mediaType, url }`.',
+    summary: 'Stores a file in a session. A message attaches it with a part `{ type: "file", mediaType, url }`.',
     takesBytes: true,
-    headers: { 'X-Filename': 'What the file is called, as `encodeURIComponent` gives it.' },
+    headers: { 'X-Filename': 'The filename, percent-encoded.' },
     replies: { 201: Uploaded },
     handle: async ({ services, caller, params, request, held }) => {
       const sessionId = params['sessionId'] as string
       const { headers } = request
       const mediaType = mediaTypeOf(headers.get('content-type'))
       const filename = filenameOf(headers.get('x-filename'))
-      // Before anything of it is read.
+      // Before the body is read.
       await assertOwnOrAbsent(services, caller, sessionId)
       const data = await bytesOf(request, services.limits.uploadBytes, held.add)
-      if (data.byteLength === 0) throw new Refusal('body_invalid', 'body: expected a file, found nothing')
+      if (data.byteLength === 0) throw new Refusal('body_invalid', 'body: expected a file, found an empty body')
       const upload = { data, mediaType, ...(filename !== undefined && { filename }) }
       const kept = await withSession(services, caller, sessionId, async identity => {
         const done = await services.runtime.upload(sessionId, upload)
@@ -43,23 +43,23 @@ export const uploads = [
     method: 'GET',
     path: '/sessions/:sessionId/uploads/:hash',
     action: 'download',
-    summary: 'A file that the session keeps, as it was given.',
-    others: { 200: '*/*' },
+    summary: 'Downloads a file of a session.',
+    otherReplies: { 200: '*/*' },
     handle: async ({ services, caller, params }) => {
       const { sessionId, hash } = params as { sessionId: string; hash: string }
       const identity = await requireSession(services, caller, sessionId)
       const upload = await services.runtime.uploaded(sessionId, hash)
       await assertSameSession(services.manager, sessionId, identity)
-      if (upload === undefined) throw new Refusal('upload_unknown', 'hash: the session keeps no such file')
+      if (upload === undefined) throw new Refusal('upload_unknown', 'hash: expected the hash of a file in this session')
       const { data, mediaType, filename } = upload
       return {
         status: 200,
         headers: {
           'content-type': mediaType,
           'content-disposition': dispositionOf(mediaType, filename),
-          // Whatever it is, opened by itself it can do nothing here.
+          // Opened directly, the file cannot run scripts on this origin.
           'content-security-policy': "sandbox; default-src 'none'",
-          'cache-control': KEPT_FOR_GOOD,
+          'cache-control': IMMUTABLE,
         },
         body: data,
       }
@@ -67,22 +67,22 @@ export const uploads = [
   }),
 ]
 
-/** What a file is said to be; nothing in particular, if nothing is said. */
+/** The media type of a file. @default 'application/octet-stream' */
 function mediaTypeOf(header: string | null): string {
   const [type = '', ...parameters] = (header ?? 'application/octet-stream').toLowerCase().split(';')
   if (!isMediaType(type.trim())) {
-    throw new Refusal('media_type_unknown', 'content-type: expected the type of the file, such as image/png')
+    throw new Refusal('media_type_unknown', 'content-type: expected the media type of the file, such as image/png')
   }
   const charset = parameters.map(parameter => parameter.trim()).find(parameter => CHARSET.test(parameter))
   return charset === undefined ? type.trim() : `${type.trim()}; ${charset}`
 }
 
-/** What a file is called, if it is called anything. */
+/** The filename of an upload, if the client sent one. @throws `request_invalid` */
 function filenameOf(header: string | null): string | undefined {
   if (header === null) return undefined
   const name = decoded(header)
   if (name !== undefined && isFilename(name)) return name
-  const expected = `a name of 1 to ${LONGEST_FILENAME} characters, as encodeURIComponent gives it`
+  const expected = `a name of 1 to ${MAX_FILENAME_LENGTH} characters, percent-encoded`
   throw new Refusal('request_invalid', `X-Filename: expected ${expected}`)
 }
 
@@ -96,9 +96,9 @@ function decoded(text: string): string | undefined {
 
 function dispositionOf(mediaType: string, filename: string | undefined): string {
   const [type = ''] = mediaType.split(';', 1)
-  const kind = SHOWN.test(type) ? 'inline' : 'attachment'
+  const kind = INLINE_TYPES.test(type) ? 'inline' : 'attachment'
   if (filename === undefined) return kind
-  // Of what encodeURIComponent leaves as it is, a header wants these otherwise.
+  // RFC 8187 requires these characters encoded, unlike encodeURIComponent.
   const encoded = encodeURIComponent(filename).replace(/['()*]/g, char => `%${char.charCodeAt(0).toString(16)}`)
   return `${kind}; filename*=UTF-8''${encoded}`
 }

@@ -1,21 +1,21 @@
-// JSON in schemas: it stays as it is, where zod's own objects are copies, without any key called `__proto__`.
+// Schemas for JSON that keep values as they are: zod's own object schemas copy them and drop keys called `__proto__`.
 
 import type { Json, JsonObject } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
 import * as z from 'zod'
 
-/** Anything that is there. */
+/** Any JSON value except undefined. */
 export const anyJson = z.custom<Json>(value => value !== undefined, 'expected JSON').meta({ description: 'Any JSON' })
 
-/** Any object. */
+/** Any JSON object. */
 export const anyObject = z.custom<JsonObject>(isObject, 'expected an object').meta({ type: 'object' })
 
-/** What a schema says, for programs: of what is sent, or of what is given. */
+/** The JSON Schema of a request (`input`) or a reply (`output`). */
 export function jsonSchemaOf(schema: z.ZodType, io: 'input' | 'output'): { readonly description?: string } {
   const { $schema, ...rest } = z.toJSONSchema(schema, {
     io,
     unrepresentable: 'any',
-    // Replies may come to say more: who reads them takes no offence.
+    // Replies may gain fields later, so clients must accept unknown ones.
     override: ({ jsonSchema }) => {
       if (io === 'output') delete jsonSchema.additionalProperties
     },

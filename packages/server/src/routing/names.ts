@@ -1,26 +1,26 @@
-// Names that clients choose, in paths, queries and bodies alike: of sessions, runs, messages, agents.
+// Names that clients choose for sessions, runs, messages and agents, in paths, queries and bodies.
 
 import { Refusal } from '../errors/refusal.ts'
 
-/** The longest name that a client may give. */
-export const LONGEST_NAME = 256
+/** Maximum length of a name, in characters. */
+export const MAX_NAME_LENGTH = 256
 
-/** What a name is, for people. */
-export const A_NAME = `a name of 1 to ${LONGEST_NAME} characters, without control characters`
+/** The rule for names, for error messages. */
+export const NAME_RULE = `a name of 1 to ${MAX_NAME_LENGTH} characters, without control characters`
 
-/** Whether a text can be a name: control characters would let one pose as another, in a log or on a screen, and half a character cannot be written down. */
-export const isName = (text: string, longest = LONGEST_NAME): boolean =>
+/** Whether a text is a valid name. Control characters could disguise one name as another, and lone surrogates cannot be encoded. */
+export const isName = (text: string, longest = MAX_NAME_LENGTH): boolean =>
   text !== '' && text.length <= longest && text.isWellFormed() && !/\p{Cc}/u.test(text)
 
-/** The name that a piece of a path stands for. */
+/** Decodes a name in a path. @throws `request_invalid` */
 export function nameIn(piece: string): string {
   let name: string
   try {
     name = decodeURIComponent(piece)
   } catch {
-    throw new Refusal('request_invalid', 'path: expected percent signs that stand for characters')
+    throw new Refusal('request_invalid', 'path: expected valid percent-encoding')
   }
-  // Whoever resolves paths would take these for a way up.
+  // URL parsers resolve these as relative segments.
   if (isName(name) && name !== '.' && name !== '..') return name
-  throw new Refusal('request_invalid', `path: expected ${A_NAME}`)
+  throw new Refusal('request_invalid', `path: expected ${NAME_RULE}`)
 }

@@ -1,9 +1,9 @@
 import { jsonSchemaOf } from './json-schemas.ts'
-import { LONGEST_NAME } from './names.ts'
+import { MAX_NAME_LENGTH } from './names.ts'
 import type { Route } from './route.ts'
 import { ErrorSchema } from './schemas.ts'
 
-/** The OpenAPI document of the routes, made of the same schemas by which they are checked. */
+/** The OpenAPI document of the routes, generated from the schemas that validate their requests. */
 export function openApiOf(routes: readonly Route[]): object {
   const paths: Record<string, Record<string, object>> = {}
   for (const route of routes) {
@@ -16,9 +16,9 @@ export function openApiOf(routes: readonly Route[]): object {
       title: 'Millrace',
       version: '1',
       description:
-        'An AI agent’s work as one durable, typed, resumable stream. Characters are counted as UTF-16 has them.',
+        'An AI agent’s work as one durable, typed, resumable stream. Lengths in characters count UTF-16 code units.',
     },
-    // From where the document itself is, so that it is true wherever the server is mounted.
+    // Relative to the document, so that it is valid wherever the server is mounted.
     servers: [{ url: '../api' }],
     paths,
     components: { schemas: { Error: jsonSchemaOf(ErrorSchema, 'output') } },
@@ -38,7 +38,7 @@ function operationOf(route: Route): object {
 
 function parametersOf({ path, query = {}, headers = {} }: Route): object[] {
   const names = [...path.matchAll(/:(\w+)/g)].map(([, name = '']) => name)
-  const name = { type: 'string', minLength: 1, maxLength: LONGEST_NAME }
+  const name = { type: 'string', minLength: 1, maxLength: MAX_NAME_LENGTH }
   return [
     ...names.map(named => ({ name: named, in: 'path', required: true, schema: name })),
     ...Object.entries(query).map(([asked, type]) => {
@@ -65,37 +65,43 @@ function bodyOf({ body, takesBytes }: Route): object {
   const content = body
     ? { 'application/json': { schema: jsonSchemaOf(body, 'input') } }
     : { '*/*': { schema: { type: 'string', format: 'binary' } } }
-  // A body of nothing is an empty object, which some routes take.
+  // An empty body counts as an empty object.
   const isRequired = takesBytes ?? !body?.safeParse({}).success
   return { required: isRequired, content }
 }
 
-function responsesOf({ summary, streams, gives = {}, replies = {}, others = {} }: Route): object {
+function responsesOf({
+  summary,
+  streams,
+  replyHeaders: gives = {},
+  replies = {},
+  otherReplies: others = {},
+}: Route): object {
   const headers = headersOf(gives)
   const described = (description: string, content: object) => ({ description, ...headers, content })
   const ofFrames = { schema: { type: 'string' } }
   return {
     ...(streams && {
-      200: described('Frames, until the stream is over.', {
+      200: described('A stream of frames.', {
         'text/event-stream': ofFrames,
         'application/x-ndjson': ofFrames,
       }),
     }),
-    ...mapped(replies, schema =>
+    ...mapStatuses(replies, schema =>
       described(summary, { 'application/json': { schema: jsonSchemaOf(schema, 'output') } }),
     ),
-    ...mapped(others, (type, status) =>
+    ...mapStatuses(others, (type, status) =>
       status === '204' ? { description: type } : described(summary, { [type]: {} }),
     ),
     default: {
-      description: 'Why not.',
-      ...headersOf({ 'Retry-After': 'After so many seconds the same may work.' }),
+      description: 'An error.',
+      ...headersOf({ 'Retry-After': 'Seconds after which the request may succeed.' }),
       content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
     },
   }
 }
 
-/** Headers of a reply, if there are any. */
+/** The `headers` of a response object; empty if there are none. */
 function headersOf(gives: Readonly<Record<string, string>>): object {
   const headers = Object.entries(gives).map(([name, description]) => [
     name,
@@ -104,5 +110,5 @@ function headersOf(gives: Readonly<Record<string, string>>): object {
   return headers.length > 0 ? { headers: Object.fromEntries(headers) } : {}
 }
 
-const mapped = <T>(byStatus: Readonly<Record<number, T>>, make: (value: T, status: string) => object): object =>
+const mapStatuses = <T>(byStatus: Readonly<Record<number, T>>, make: (value: T, status: string) => object): object =>
   Object.fromEntries(Object.entries(byStatus).map(([status, value]) => [status, make(value, status)]))

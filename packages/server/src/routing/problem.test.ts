@@ -3,14 +3,14 @@ import type * as z from 'zod'
 import { problemOf } from './problem.ts'
 import {
   AnswerBody,
-  count,
   EditBody,
-  InfoBody,
   NewSessionBody,
   oneOf,
   ResumeBody,
   RunBody,
   StopBody,
+  UpdateSessionBody,
+  wholeNumber,
 } from './schemas.ts'
 
 const LONG = 'Z'.repeat(10_000)
@@ -23,8 +23,8 @@ const nested = (depth: number): object => (depth === 0 ? {} : { a: nested(depth 
 it.each<readonly [z.ZodType, unknown, string]>([
   [RunBody, [], 'body: expected an object'],
   [RunBody, null, 'body: expected an object'],
-  [RunBody, {}, 'body: expected an agent or a workflow'],
-  [RunBody, { agent: 'a', workflow: 'b' }, 'body: expected an agent or a workflow'],
+  [RunBody, {}, 'body: expected either agent or workflow'],
+  [RunBody, { agent: 'a', workflow: 'b' }, 'body: expected either agent or workflow'],
   [RunBody, { agent: 5 }, 'body.agent: expected a string'],
   [RunBody, { agent: '' }, 'body.agent: expected a name of 1 to 256 characters, without control characters'],
   [RunBody, { agent: LONG }, 'body.agent: expected a name of 1 to 256 characters, without control characters'],
@@ -38,7 +38,7 @@ it.each<readonly [z.ZodType, unknown, string]>([
     { agent: 'a', runId: '\udfff' },
     'body.runId: expected a name of 1 to 256 characters, without control characters',
   ],
-  [RunBody, { agent: 'a', messageId: 'm' }, 'body.messageId: expected an input with it'],
+  [RunBody, { agent: 'a', messageId: 'm' }, 'body.messageId: expected input too'],
   [RunBody, { agent: 'a', input: 5 }, 'body.input: expected a string or an object'],
   [RunBody, { agent: 'a', input: {} }, 'body.input.parts: expected an array'],
   [RunBody, { agent: 'a', input: { parts: [] } }, 'body.input.parts: expected at least 1 elements'],
@@ -47,7 +47,7 @@ it.each<readonly [z.ZodType, unknown, string]>([
   [
     RunBody,
     { agent: 'a', input: { parts: [SAID], [LONG]: 1 } },
-    `body.input.${LONG.slice(0, 64)}…: there is no such field`,
+    `body.input.${LONG.slice(0, 64)}…: unknown field, remove it`,
   ],
   ...['tool', 'dynamic-tool', 'meta', 'step-start', 'structured', 'reasoning', 'data', LONG, 5, '__proto__'].map(
     type => [RunBody, { agent: 'a', input: { parts: [SAID, { type }] } }, `body.input.parts.1.type: ${KINDS}`] as const,
@@ -80,7 +80,7 @@ it.each<readonly [z.ZodType, unknown, string]>([
     'body.messageId: expected a name without `::`, which marks the messages of agents',
   ],
   [RunBody, { agent: 'a', whenBusy: LONG }, 'body.whenBusy: expected reject, queue or interrupt-previous'],
-  [RunBody, { agent: 'a', context: {} }, 'body.context: there is no such field'],
+  [RunBody, { agent: 'a', context: {} }, 'body.context: unknown field, remove it'],
   [AnswerBody, { kind: LONG }, 'body.kind: expected approval, tool-result, interrupt or claim'],
   [AnswerBody, { kind: 'approval', id: 'a', approved: LONG }, 'body.approved: expected true or false'],
   [AnswerBody, { kind: 'interrupt', id: 'a' }, 'body.response: expected JSON'],
@@ -89,7 +89,7 @@ it.each<readonly [z.ZodType, unknown, string]>([
   [
     AnswerBody,
     { kind: 'tool-result', id: 'a', error: 'b', code: 'Not A Code' },
-    'body.code: expected 1 to 64 small letters, digits and _',
+    'body.code: expected 1 to 64 lowercase letters, digits and _',
   ],
   [
     AnswerBody,
@@ -99,12 +99,14 @@ it.each<readonly [z.ZodType, unknown, string]>([
   [ResumeBody, { mode: 'with-message', message: [LONG] }, 'body.message: expected a string or an object'],
   [EditBody, { input: 'a' }, 'body.messageId: expected a string'],
   [StopBody, { mode: null }, 'body.mode: expected interrupt or abort'],
-  [InfoBody, {}, 'body: expected a title or metadata'],
-  ...['a\nb', '\u0000', 'a\udfff', LONG].map(title => [InfoBody, { title }, `body.title: ${A_TITLE}`] as const),
-  [InfoBody, { metadata: { a: LONG } }, 'body.metadata: expected at most 4096 bytes of JSON, found 10008'],
+  [UpdateSessionBody, {}, 'body: expected a title or metadata'],
+  ...['a\nb', '\u0000', 'a\udfff', LONG].map(
+    title => [UpdateSessionBody, { title }, `body.title: ${A_TITLE}`] as const,
+  ),
+  [UpdateSessionBody, { metadata: { a: LONG } }, 'body.metadata: expected at most 4096 bytes of JSON, found 10008'],
   [NewSessionBody, { metadata: nested(17) }, 'body.metadata: expected at most 16 levels, found more'],
   [AnswerBody, { kind: 'claim', id: 'a', forMs: 3_600_001 }, 'body.forMs: expected at most 3600000'],
-  [count('', 1, 200), 'ten', 'body: expected a whole number from 1 to 200'],
+  [wholeNumber('', 1, 200), 'ten', 'body: expected a whole number from 1 to 200'],
   [oneOf('', ['true', 'false']), 'yes', 'body: expected true or false'],
 ])('says where and what was expected, and never what was found (%#)', (schema, value, problem) => {
   const { error } = schema.safeParse(value)

@@ -8,57 +8,57 @@ import type { Reply } from '../http/reply.ts'
 import { problemOf } from './problem.ts'
 import type { Services } from './services.ts'
 
-/** What may stand in a query, each once, unless its schema is of an array. */
+/** Query parameters by name. Only parameters with an array schema may repeat. */
 export type Query = Readonly<Record<string, z.ZodType>>
 
-/** One request, checked, and who it is of. */
-export interface RouteCall<Body = unknown, Asked extends object = object> {
+/** A validated request and its caller. */
+export interface RouteCall<Body = unknown, Parameters extends object = object> {
   readonly services: Services
   readonly request: Request
   readonly url: URL
   readonly action: Action
-  /** The names in its path. */
+  /** Names in the path. */
   readonly params: Readonly<Record<string, string>>
   readonly caller: Caller
-  /** Counts what of its body is here. */
+  /** Counts the bytes of the body in flight. */
   readonly held: ByteCount
-  readonly query: Asked
+  readonly query: Parameters
   readonly body: Body
 }
 
-/** A way to ask for something: its place, what it takes and gives, and what it does. */
+/** A route of the API: its path, what it accepts, what it replies, and its handler. */
 export interface Route {
   readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE'
-  /** `:name` stands for a name. */
+  /** `:name` matches one segment. */
   readonly path: string
   readonly action: Action
-  /** A line for people. */
+  /** One sentence for the OpenAPI document. */
   readonly summary: string
-  /** The body, where it is JSON. */
+  /** Schema of a JSON body. */
   readonly body?: z.ZodType
-  /** Whether its body is bytes, which it reads itself. */
+  /** Whether the body is bytes that the handler reads itself. */
   readonly takesBytes?: true
-  /** Whether its body may hold all that a client shows. */
+  /** Whether the body may contain a whole transcript, which raises its size limit. */
   readonly takesTranscript?: true
   readonly query?: Query
-  /** The headers that it looks at, and what for. */
+  /** Request headers that the route reads, with descriptions. */
   readonly headers?: Readonly<Record<string, string>>
-  /** The JSON that it gives, by status. */
+  /** Schemas of JSON replies, by status. */
   readonly replies?: Readonly<Record<number, z.ZodType>>
-  /** Whether it may answer with frames. */
+  /** Whether it may reply with a stream. */
   readonly streams?: true
-  /** The headers of what it gives, and what they say. */
-  readonly gives?: Readonly<Record<string, string>>
-  /** What else it gives, by status, and of which type. */
-  readonly others?: Readonly<Record<number, string>>
+  /** Reply headers, with descriptions. */
+  readonly replyHeaders?: Readonly<Record<string, string>>
+  /** Content types of other replies, by status; for 204 a description. */
+  readonly otherReplies?: Readonly<Record<number, string>>
   readonly handle: (call: RouteCall<never, never>) => Promise<Reply>
 }
 
-/** The headers by which replies name their session and run. */
-export const SESSION_ID = { 'X-Session-Id': 'The session, as `encodeURIComponent` gives it.' }
-export const RUN_ID = { 'X-Run-Id': 'The run, as `encodeURIComponent` gives it.' }
+/** Reply headers that name the session and the run. */
+export const SESSION_ID = { 'X-Session-Id': 'The session id, percent-encoded.' }
+export const RUN_ID = { 'X-Run-Id': 'The run id, percent-encoded.' }
 
-/** A route whose handler sees its body and query as what they were checked for. */
+/** Defines a route whose handler gets its body and query with the types of their schemas. */
 export const route = <S extends z.ZodType = z.ZodType<undefined>, Q extends Query = Record<never, never>>(
   definition: Omit<Route, 'handle' | 'body' | 'query'> & {
     readonly body?: S
@@ -67,17 +67,17 @@ export const route = <S extends z.ZodType = z.ZodType<undefined>, Q extends Quer
   },
 ): Route => definition as Route
 
-/** The largest body that a route takes. */
+/** Maximum size of a route's body, in bytes. */
 export function bodyLimitOf({ takesBytes, takesTranscript }: Route, limits: Limits): number {
   if (takesBytes) return limits.uploadBytes
   return takesTranscript ? limits.transcriptBytes : limits.bodyBytes
 }
 
-/** Does what a route does, with what was sent as its schemas have it; throws where that does not fit. */
+/** Validates the query and the body, then calls the handler. @throws `request_invalid` or `body_invalid` */
 export async function callRoute(route: Route, call: Omit<RouteCall, 'action' | 'query' | 'body'>): Promise<Reply> {
   const { action, query = {} } = route
-  const asked = parseQuery(query, call.url.searchParams)
-  if (route.takesBytes) mustBeAsSent(call.request)
+  const parameters = parseQuery(query, call.url.searchParams)
+  if (route.takesBytes) assertOriginalBytes(call.request)
   const body =
     route.body &&
     parsed(
@@ -86,26 +86,26 @@ export async function callRoute(route: Route, call: Omit<RouteCall, 'action' | '
       route.body,
       await jsonOf(call.request, bodyLimitOf(route, call.services.limits), call.held.add),
     )
-  return route.handle({ ...call, action, query: asked as never, body: body as never })
+  return route.handle({ ...call, action, query: parameters as never, body: body as never })
 }
 
-/** Throws where somebody has read a body before, and so its bytes are lost: another file would be kept than was sent. */
-function mustBeAsSent(request: Request): void {
+/** @throws `body_parsed` if a framework has parsed the body: the stored file would differ from the one sent */
+function assertOriginalBytes(request: Request): void {
   if (!wasParsed(request)) return
   throw new Refusal(
     'body_parsed',
-    'body: something in front of this server has parsed it, and its bytes are lost: mount the server before express.json() and its like, or leave its path out there',
+    'body: expected the original bytes, found a body that a framework has parsed: mount this server before express.json() and similar middleware, or exclude its path there',
   )
 }
 
 function parseQuery(query: Query, sent: URLSearchParams): object {
-  const asked = Object.entries(query).map(([name, schema]) => {
+  const parameters = Object.entries(query).map(([name, schema]) => {
     const values = sent.getAll(name)
     const isRepeated = schema.type === 'array'
-    if (values.length > 1 && !isRepeated) throw new Refusal('request_invalid', `${name}: expected once`)
+    if (values.length > 1 && !isRepeated) throw new Refusal('request_invalid', `${name}: expected at most once`)
     return [name, parsed('request_invalid', name, schema, isRepeated ? values : values[0])]
   })
-  return Object.fromEntries(asked)
+  return Object.fromEntries(parameters)
 }
 
 function parsed(code: 'body_invalid' | 'request_invalid', what: string, schema: z.ZodType, value: unknown): unknown {

@@ -7,29 +7,31 @@ interface RouteMatch {
   readonly params: Readonly<Record<string, string>>
 }
 
-/** Routes by their paths: a piece that is said goes before one that stands for a name. */
+/** Finds routes by path. A literal segment wins over a parameter. */
 export class Router {
   readonly #routes: readonly { readonly route: Route; readonly pieces: readonly string[] }[]
-  /** What no session can be called, because it stands for something else in its place. */
-  readonly #taken: ReadonlySet<string>
+  /** Session ids that are not available because a literal segment has their place. */
+  readonly #reservedIds: ReadonlySet<string>
 
   constructor(routes: readonly Route[]) {
     const split = routes.map(route => ({ route, pieces: route.path.split('/').slice(1) }))
-    this.#routes = split.sort((a, b) => namesIn(a.pieces) - namesIn(b.pieces))
-    this.#taken = new Set(
+    this.#routes = split.sort((a, b) => paramCount(a.pieces) - paramCount(b.pieces))
+    this.#reservedIds = new Set(
       split.flatMap(({ pieces: [first, second] }) => (first === 'sessions' && second !== undefined ? [second] : [])),
     )
   }
 
-  /** The route of a path; undefined where there is none, and throws where there is one for another method, or a name in it is none. */
+  /** The route of a path; undefined if there is none. @throws `method_unknown` for another method, `request_invalid` for an invalid name */
   find(method: string, path: string): RouteMatch | undefined {
     const pieces = path.split('/').slice(1)
-    const all = this.#routes.filter(route => isAt(route.pieces, pieces))
+    const all = this.#routes.filter(route => matchesPath(route.pieces, pieces))
     if (all.length === 0) return undefined
-    const here = all.filter(route => namesIn(route.pieces) === namesIn(all[0]?.pieces ?? []))
-    const found = here.find(({ route }) => answers(route, method))
+    const here = all.filter(route => paramCount(route.pieces) === paramCount(all[0]?.pieces ?? []))
+    const found = here.find(({ route }) => acceptsMethod(route, method))
     if (found === undefined) {
-      const allow = [...new Set(here.flatMap(({ route }) => METHODS.filter(known => answers(route, known))))].join(', ')
+      const allow = [
+        ...new Set(here.flatMap(({ route }) => METHODS.filter(known => acceptsMethod(route, known)))),
+      ].join(', ')
       throw new Refusal('method_unknown', `method: expected ${allow}`, { headers: { allow } })
     }
     const params: Record<string, string> = {}
@@ -37,19 +39,20 @@ export class Router {
       if (piece.startsWith(':')) params[piece.slice(1)] = nameIn(pieces[i] as string)
     })
     const { sessionId = '' } = params
-    if (this.#taken.has(sessionId)) throw new Refusal('request_invalid', `path: no session is called ${sessionId}`)
+    if (this.#reservedIds.has(sessionId))
+      throw new Refusal('request_invalid', `path: ${sessionId} is reserved, expected another session id`)
     return { route: found.route, params }
   }
 }
 
 const METHODS = ['GET', 'HEAD', 'POST', 'PATCH', 'DELETE']
 
-/** Whoever may read may ask what reading would say, but of a stream: nobody can say that beforehand. */
-const answers = ({ method, streams }: Route, asked: string): boolean =>
-  method === asked || (asked === 'HEAD' && method === 'GET' && !streams)
+/** HEAD is valid wherever GET is, except for streams. */
+const acceptsMethod = ({ method, streams }: Route, requested: string): boolean =>
+  method === requested || (requested === 'HEAD' && method === 'GET' && !streams)
 
-const namesIn = (pieces: readonly string[]): number => pieces.filter(piece => piece.startsWith(':')).length
+const paramCount = (pieces: readonly string[]): number => pieces.filter(piece => piece.startsWith(':')).length
 
-const isAt = (route: readonly string[], path: readonly string[]): boolean =>
+const matchesPath = (route: readonly string[], path: readonly string[]): boolean =>
   route.length === path.length &&
   route.every((piece, i) => (piece.startsWith(':') ? path[i] !== '' : piece === path[i]))

@@ -1,33 +1,33 @@
-// What the routes take and give, once: bodies and queries are checked by these, and the OpenAPI document is made of them.
+// Schemas of the routes' bodies, queries and replies. They validate requests and generate the OpenAPI document.
 
 import { MAX_CLAIM, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_TITLE, metadataProblem } from '@millrace/log/internal'
 import { isObject } from '@millrace/protocol/internal'
 import type { UserPart } from '@millrace/runtime'
 import * as z from 'zod'
 import { anyJson, anyObject, jsonSchemaOf } from './json-schemas.ts'
-import { A_NAME, isName, LONGEST_NAME } from './names.ts'
+import { isName, MAX_NAME_LENGTH, NAME_RULE } from './names.ts'
 
-/** No control characters, as JSON Schema says it. */
+/** Forbids control characters, in JSON Schema. */
 const PLAIN = { pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' }
 
-const called = (longest: number) =>
+const nameOfLength = (longest: number) =>
   z
     .string()
-    .refine(text => isName(text, longest), `expected ${A_NAME.replace(`${LONGEST_NAME}`, `${longest}`)}`)
+    .refine(text => isName(text, longest), `expected ${NAME_RULE.replace(`${MAX_NAME_LENGTH}`, `${longest}`)}`)
     .meta({ minLength: 1, maxLength: longest, ...PLAIN })
-const name = called(LONGEST_NAME)
-/** What waits is called by its run and its call. */
-const pendingId = called(2 * LONGEST_NAME)
-/** What a message of a person's is called. */
+const name = nameOfLength(MAX_NAME_LENGTH)
+/** Id of a pending: it may combine the ids of a run and a tool call. */
+const pendingId = nameOfLength(2 * MAX_NAME_LENGTH)
+/** Id of a new user message. */
 const newMessageId = name
   .refine(id => !id.includes('::'), 'expected a name without `::`, which marks the messages of agents')
   .meta({ not: { pattern: '::' } })
 const text = z.string().max(8192)
-/** What a program goes by. */
+/** Error codes of tools. */
 const CODE = /^[a-z0-9_]{1,64}$/
 const code = z
   .string()
-  .refine(text => CODE.test(text), 'expected 1 to 64 small letters, digits and _')
+  .refine(text => CODE.test(text), 'expected 1 to 64 lowercase letters, digits and _')
   .meta({ pattern: CODE.source })
 
 const partUrl = { url: z.string() }
@@ -58,19 +58,20 @@ const PART_TYPES = `expected ${[...partSchemas.keys()].join(', ')} or data-*`
 const partSchemaOf = ({ type }: { readonly type?: unknown }): z.ZodType | undefined =>
   partSchemas.get(type) ?? (typeof type === 'string' && type.startsWith('data-') ? dataPart : undefined)
 
-/** A part, checked by what it says to be; it stays as it is. */
+/** A part of a user message, validated by its `type` and passed on unchanged. */
 const part = z
   .custom<UserPart>()
   .check(({ value, issues }) => {
-    const say = (message: string, path: string[] = []) => issues.push({ code: 'custom', input: value, path, message })
-    if (!isObject(value)) return void say('expected a part')
+    const addIssue = (message: string, path: string[] = []) =>
+      issues.push({ code: 'custom', input: value, path, message })
+    if (!isObject(value)) return void addIssue('expected an object with a type')
     const kind = partSchemaOf(value)
-    if (kind === undefined) return void say(PART_TYPES, ['type'])
+    if (kind === undefined) return void addIssue(PART_TYPES, ['type'])
     for (const issue of kind.safeParse(value).error?.issues ?? []) issues.push({ ...issue, input: value } as never)
   })
   .meta({ oneOf: [...partSchemas.values(), dataPart].map(kind => jsonSchemaOf(kind, 'input')) })
 
-/** What a person says: text, or parts. */
+/** A user message: text or parts. */
 const Input = z.union([
   z.string(),
   z.strictObject({ parts: z.array(part).min(1).max(256), metadata: anyObject.optional() }),
@@ -92,13 +93,13 @@ export const RunBody = z
     ...runOptions,
   })
   .refine(({ agent, workflow }) => (agent === undefined) !== (workflow === undefined), {
-    error: 'expected an agent or a workflow',
+    error: 'expected either agent or workflow',
   })
   .refine(({ messageId, input }) => messageId === undefined || input !== undefined, {
     path: ['messageId'],
-    error: 'expected an input with it',
+    error: 'expected input too',
   })
-  .meta({ ...either('agent', 'workflow'), dependentRequired: { messageId: ['input'] } })
+  .meta({ ...exactlyOneOf('agent', 'workflow'), dependentRequired: { messageId: ['input'] } })
 
 export const AnswerBody = z.discriminatedUnion('kind', [
   z.strictObject({
@@ -116,12 +117,12 @@ export const AnswerBody = z.discriminatedUnion('kind', [
       error: text.optional(),
       code: code.optional(),
     })
-    .refine(({ output, error }) => (output === undefined) !== (error === undefined), 'expected an output or an error')
+    .refine(({ output, error }) => (output === undefined) !== (error === undefined), 'expected either output or error')
     .refine(({ code, error }) => code === undefined || error !== undefined, {
       path: ['code'],
-      error: 'expected an error with it',
+      error: 'expected error too',
     })
-    .meta({ ...either('output', 'error'), dependentRequired: { code: ['error'] } }),
+    .meta({ ...exactlyOneOf('output', 'error'), dependentRequired: { code: ['error'] } }),
   z.strictObject({ kind: z.literal('interrupt'), id: pendingId, response: anyJson }),
   z.strictObject({
     kind: z.literal('claim'),
@@ -183,16 +184,16 @@ const metadata = anyObject
   })
   .meta({ description: `At most ${MAX_METADATA_BYTES} bytes of JSON, ${MAX_METADATA_DEPTH} levels deep` })
 
-const about = { title: title.optional(), metadata: metadata.optional() }
+const sessionInfo = { title: title.optional(), metadata: metadata.optional() }
 
-export const NewSessionBody = z.strictObject(about)
-export const InfoBody = z
-  .strictObject(about)
+export const NewSessionBody = z.strictObject(sessionInfo)
+export const UpdateSessionBody = z
+  .strictObject(sessionInfo)
   .refine(({ title, metadata }) => title !== undefined || metadata !== undefined, 'expected a title or metadata')
   .meta({ minProperties: 1 })
 
 /** A whole number in a query. */
-export const count = (description: string, least: number, most: number) =>
+export const wholeNumber = (description: string, least: number, most: number) =>
   z
     .string()
     .refine(
@@ -202,24 +203,24 @@ export const count = (description: string, least: number, most: number) =>
     .optional()
     .meta({ description, type: 'integer', minimum: least, maximum: most })
 
-/** One of some words in a query. */
-export const oneOf = <const W extends readonly string[]>(description: string, words: W) =>
-  z.enum(words).optional().meta({ description })
+/** One of several words in a query. */
+export const oneOf = <const W extends readonly string[]>(description: string, values: W) =>
+  z.enum(values).optional().meta({ description })
 
-/** Any text in a query; what it means is told by who looks. */
-export const anyText = (description: string) => z.string().optional().meta({ description })
+/** Any text in a query. The handler validates it. */
+export const optionalText = (description: string) => z.string().optional().meta({ description })
 
-/** Any texts in a query. */
-export const anyTexts = (description: string) => z.array(z.string()).meta({ description })
+/** Any number of texts in a query. */
+export const textList = (description: string) => z.array(z.string()).meta({ description })
 
-/** A name in a query. */
-export const someName = (description: string) => name.optional().meta({ description })
+/** An optional name in a query. */
+export const optionalName = (description: string) => name.optional().meta({ description })
 
-/** Names in a query, one at least. */
-export const names = (description: string) =>
+/** One or more names in a query. */
+export const nameList = (description: string) =>
   z
     .array(name)
-    .refine(all => all.length > 0, 'expected one at least')
+    .refine(all => all.length > 0, 'expected at least one')
     .meta({ description, minItems: 1, uniqueItems: true })
 
 export const ErrorSchema = z.object({
@@ -229,7 +230,7 @@ export const ErrorSchema = z.object({
 export const AcceptedRun = z.object({ sessionId: z.string(), runId: z.string(), sequence: z.int().optional() })
 export const AnswerResult = z.union([z.object({ sequence: z.int() }), z.object({ until: z.number() })])
 export const Stopped = z.object({ runId: z.string().optional(), stopped: z.boolean() })
-export const SessionMade = z.object({ sessionId: z.string() })
+export const CreatedSession = z.object({ sessionId: z.string() })
 
 const status = z.enum(['active', 'paused', 'ended', 'failed'])
 
@@ -244,9 +245,9 @@ export const SessionSummarySchema = z.object({
 })
 export const SessionList = z.object({ sessions: z.array(SessionSummarySchema), next: z.string().nullable() })
 const Page = z.object({
-  total: z.int().describe('How many messages there are.'),
-  hasMore: z.boolean().describe('Whether some lie before those that are given.'),
-  before: z.string().optional().describe('What to ask for those with.'),
+  total: z.int().describe('Total number of messages.'),
+  hasMore: z.boolean().describe('Whether there are older messages.'),
+  before: z.string().optional().describe('Value of `before` for the next request for older messages.'),
 })
 export const SessionView = z.object({
   sequence: z.int(),
@@ -256,7 +257,7 @@ export const SessionView = z.object({
   page: Page.optional(),
   view: anyObject,
 })
-/** What lies before some message: messages alone, which cannot be followed. */
+/** A page of older messages without a view. It cannot be followed. */
 export const OlderMessages = z.object({ sequence: z.int(), page: Page, messages: z.array(anyObject) })
 export const Uploaded = z.object({
   hash: z.string(),
@@ -271,7 +272,7 @@ export const Programs = z.object({
 })
 export const Health = z.object({ status: z.literal('ok'), protocol: z.int() })
 
-/** That of two fields one is there, as JSON Schema says it. */
-function either(one: string, other: string) {
+/** JSON Schema for exactly one of two fields. */
+function exactlyOneOf(one: string, other: string) {
   return { oneOf: [{ required: [one] }, { required: [other] }] }
 }

@@ -6,7 +6,7 @@ import type { SessionServices } from '../sessions/session-access.ts'
 import type { SessionLists } from '../stream/session-lists.ts'
 import type { StreamServices } from '../stream/stream-services.ts'
 
-/** What routes work with: a server that has its store. */
+/** The services that routes use, available once the store is open. */
 export interface Services extends SessionServices, StreamServices {
   readonly runtime: Runtime
   readonly agents: readonly Agent[]
@@ -15,6 +15,6 @@ export interface Services extends SessionServices, StreamServices {
   readonly limiter: Limiter
   readonly logger: Logger
   readonly openApi: () => unknown
-  /** The context that the code of nodes and tools sees, from the app's `context` option. */
+  /** Calls the app's `context` option for a run. */
   contextOf(request: Request, caller: Caller, body: unknown): Promise<Json | undefined>
 }

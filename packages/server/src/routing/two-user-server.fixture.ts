@@ -244,7 +244,7 @@ function check({ method, url }: Request, { status, json }: Got): void {
   const refused = isNative(pathname) ? ErrorSchema : AnyErrorSchema
   const schema = status < 400 ? route?.replies?.[status] : refused
   if (schema) same(schema.parse(json), json)
-  else if (route?.others?.[status] !== 'application/json') {
+  else if (route?.otherReplies?.[status] !== 'application/json') {
     throw new Error(`${method} ${pathname}: nobody said that it may answer ${status}`)
   }
 }

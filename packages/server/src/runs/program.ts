@@ -9,7 +9,7 @@ import type { Services } from '../routing/services.ts'
 export function programNamed({ agents, workflows }: Services, name: string): Program {
   if (agents.some(known => known.name === name)) return { agent: name }
   if (workflows.some(known => known.name === name)) return { workflow: name }
-  throw new RunError('program_unknown', `${name}: there is no agent or workflow of that name`)
+  throw new RunError('program_unknown', `${name}: expected the name of an agent or workflow: see GET /api/agents`)
 }
 
 /** The program of a body that has either an agent or a workflow. @throws `program_unknown` */
@@ -21,7 +21,7 @@ export function programIn(
   if (known.some(({ name }) => name === (agent ?? workflow)))
     return agent === undefined ? { workflow: workflow as string } : { agent }
   const what = agent === undefined ? `workflow ${workflow}` : `agent ${agent}`
-  throw new RunError('program_unknown', `${what}: there is none of that name`)
+  throw new RunError('program_unknown', `${what}: expected a name that GET /api/agents lists`)
 }
 
 /** The session in the path of a dialect's route. @throws `program_unknown` if the program in the path does not exist */

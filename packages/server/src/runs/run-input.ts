@@ -1,4 +1,4 @@
-// What a run is asked for with: bounded, and under one id always the same.
+// Checks of run requests: the size of the input, and that a repeated run id means the same request.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { Chunk, JsonObject } from '@millrace/protocol'
@@ -8,10 +8,10 @@ import type { Services } from '../routing/services.ts'
 import { unlessTrimmed } from '../sessions/unless-trimmed.ts'
 import { withoutVersion } from './program.ts'
 
-/** What a person says. */
+/** A user message. */
 export type RunMessage = string | { readonly parts: readonly UserPart[]; readonly metadata?: JsonObject | undefined }
 
-/** Throws where a message is larger than the server takes. */
+/** @throws `input_too_large` */
 export function assertInputSize({ limits }: Services, message: RunMessage | undefined): void {
   if (message === undefined || Buffer.byteLength(JSON.stringify(message)) <= limits.inputBytes) return
   throw new Refusal('input_too_large', `input: expected at most ${limits.inputBytes} bytes of JSON`)
@@ -19,27 +19,27 @@ export function assertInputSize({ limits }: Services, message: RunMessage | unde
 
 type RequestChunk = Extract<Chunk, { type: 'run-requested' }>
 
-/** What was asked for, as far as it was said. */
+/** The fields of a repeated request that are compared. */
 interface RepeatedRequest {
   readonly message?: RunMessage | undefined
   readonly messageId?: string | undefined
-  /** Without its version: a request is the same also where it is repeated to newer code. */
+  /** Without the version: a request is the same if it is repeated after a deployment. */
   readonly program?: string
   readonly data?: RequestChunk['data'] | undefined
   readonly whenBusy?: RequestChunk['whenBusy'] | undefined
-  /** Whether it is the same also with other data and another way to wait. */
+  /** Whether `data` and `whenBusy` may differ. */
   readonly isLoose?: true
 }
 
-/** Throws where the run was asked for with something else: who repeats a request means the same, and another needs another id. */
+/** Checks that a repeated run id comes with the same request. @throws `run_ended` */
 export async function assertSameRequest({ manager }: Services, run: Run, repeated: RepeatedRequest): Promise<void> {
   const { sessionId, runId, requestedAt = 0 } = run
   const request = await requestAt(manager, sessionId, requestedAt)
   if (request === undefined || isSame(request, repeated)) return
-  throw new RunError('run_ended', `run ${runId}: it was asked for before, with something else: choose another id`)
+  throw new RunError('run_ended', `run ${runId}: this id was used for another request: choose another id`)
 }
 
-/** The request at a place; undefined where it is trimmed, and so nobody can compare. */
+/** The request at a sequence; undefined if it is trimmed, so that it cannot be compared. */
 async function requestAt(
   manager: Services['manager'],
   sessionId: string,
@@ -56,7 +56,7 @@ function isSame({ program, message, cut, resume, data, whenBusy }: RequestChunk,
     typeof repeated.message === 'string' ? [{ type: 'text', text: repeated.message }] : repeated.message?.parts
   const metadata = typeof repeated.message === 'string' ? undefined : repeated.message?.metadata
   if (!isDeepStrictEqual([message?.parts, message?.metadata], [parts, metadata])) return false
-  // What asks for a turn again has been compared by its turn.
+  // Retries and edits have no program to compare: the runtime has checked their turn.
   if (repeated.program === undefined) return true
   if (cut || resume || withoutVersion(program) !== repeated.program) return false
   if (repeated.messageId !== undefined && message?.messageId !== repeated.messageId) return false

@@ -1,4 +1,4 @@
-// Which run of a session a request means, where it names none or only names it.
+// Finds the run of a session that a request refers to, by id or by default.
 
 import type { Ticket } from '@millrace/log'
 import { type Run, RunError, type StopOptions } from '@millrace/runtime'
@@ -23,7 +23,8 @@ export const currentRunId = (ticket: Pick<Ticket, 'run' | 'requests' | 'last'>):
 /** The run to resume: the one that `field` names, or else the latest. @throws `run_unknown` if the session has no run */
 export function runIdToResume(ticket: Pick<Ticket, 'run' | 'last'>, field: string, named?: string): string {
   const runId = named ?? latestRunId(ticket)
-  if (runId === undefined) throw new RunError('run_unknown', `${field}: there is no run to go on from`)
+  if (runId === undefined)
+    throw new RunError('run_unknown', `${field}: expected a session with a run to resume: start a run first`)
   return runId
 }
 

@@ -6,9 +6,9 @@ import type { RunMessage } from './run-input.ts'
 const MEDIA_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/
 
 /** Maximum length of a filename, in characters. */
-export const LONGEST_FILENAME = 255
+export const MAX_FILENAME_LENGTH = 255
 
-/** Throws where an input names files that the session does not keep, or more of them than a model may be sent at once. */
+/** Checks the files of an input. @throws `upload_unknown` for files that are not uploaded, `input_too_large` if they exceed the total limit */
 export async function assertUploaded(
   services: Services,
   sessionId: string,
@@ -16,7 +16,7 @@ export async function assertUploaded(
 ): Promise<void> {
   if (input === undefined || typeof input === 'string') return
   const { attachedBytes } = services.limits
-  // What parts are made of is checked where they are appended: here a url may still be anything.
+  // Parts are validated when they are appended, so a `url` can still be any value here.
   const urls = input.parts.flatMap(part => (part.type === 'file' && typeof part.url === 'string' ? [part.url] : []))
   const hashes = new Set(urls.flatMap(url => uploadHashOf(url) ?? []))
   let bytes = 0
@@ -25,14 +25,14 @@ export async function assertUploaded(
     if (upload === undefined) throw uploadUnknown(hash)
     bytes += upload.data.byteLength
     if (bytes > attachedBytes) {
-      throw new Refusal('input_too_large', `input: expected files of at most ${attachedBytes} bytes together`)
+      throw new Refusal('input_too_large', `input: expected files of at most ${attachedBytes} bytes in total`)
     }
   }
 }
 
-/** Whether a file can be said to be that. */
+/** Whether a text is a valid media type. */
 export const isMediaType = (type: string): boolean => MEDIA_TYPE.test(type)
 
-/** Whether a file can be called so. */
+/** Whether a text is a valid filename. */
 export const isFilename = (name: string): boolean =>
-  name !== '' && name.length <= LONGEST_FILENAME && !/[\p{Cc}/\\]/u.test(name) && name !== '.' && name !== '..'
+  name !== '' && name.length <= MAX_FILENAME_LENGTH && !/[\p{Cc}/\\]/u.test(name) && name !== '.' && name !== '..'

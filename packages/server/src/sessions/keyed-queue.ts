@@ -1,8 +1,8 @@
-/** Lets those take turns who would be in each other's way, by name; where nobody is at work nothing is kept. */
+/** Runs tasks with the same key one after the other. Keeps nothing for idle keys. */
 export class KeyedQueue {
   readonly #last = new Map<string, Promise<unknown>>()
 
-  /** Does something when all who came before, under the same name, are done, however that went. */
+  /** Runs `work` after all earlier tasks of this key have settled. */
   async run<T>(name: string, work: () => Promise<T>): Promise<T> {
     const turn = (this.#last.get(name) ?? Promise.resolve()).then(work, work)
     this.#last.set(name, turn)

@@ -1,16 +1,16 @@
 import type { Message, View } from '@millrace/protocol'
 import { Refusal } from '../errors/refusal.ts'
 
-/** A session as clients see it. */
+/** The view of a session without its internal part. */
 export type PublicView = Omit<View, 'internal'>
 
-/** Which of a session's messages are asked for. */
+/** The messages that a request asks for. */
 export interface PageQuery {
   readonly messages?: string | undefined
   readonly before?: string | undefined
 }
 
-/** How many messages there are, whether some lie before those that are given, and by which one they are asked for. */
+/** Position of a page: the total number of messages, whether older ones exist, and the message before which they lie. */
 export interface MessagePage {
   readonly total: number
   readonly hasMore: boolean
@@ -19,7 +19,7 @@ export interface MessagePage {
 
 export const MAX_MESSAGES = 1000
 
-/** What is asked for of a view: all of it; with its last messages, and then it can be followed like the whole; or older messages alone. */
+/** The whole view; or the view with only its last messages, which can still be followed; or a page of older messages. */
 export function messagePageOf(
   view: PublicView,
   { messages: asked, before }: PageQuery,
@@ -27,17 +27,18 @@ export function messagePageOf(
   | { readonly view: PublicView; readonly page?: MessagePage }
   | { readonly messages: readonly Message[]; readonly page: MessagePage; readonly view?: undefined } {
   if (asked === undefined) {
-    if (before !== undefined) throw new Refusal('request_invalid', 'before: expected messages with it')
+    if (before !== undefined)
+      throw new Refusal('request_invalid', 'before: expected the parameter messages too, such as messages=last:50')
     return { view }
   }
   const limit = Number(/^last:(\d{1,6})$/.exec(asked)?.[1])
   if (!(limit >= 1 && limit <= MAX_MESSAGES)) {
-    throw new Refusal('request_invalid', `messages: expected last: and a whole number from 1 to ${MAX_MESSAGES}`)
+    throw new Refusal('request_invalid', `messages: expected last:N with N from 1 to ${MAX_MESSAGES}`)
   }
   const { messages } = view
   const total = messages.length
   const end = before === undefined ? total : messages.findIndex(({ id }) => id === before)
-  if (end < 0) throw new Refusal('request_invalid', 'before: the session has no message of that id')
+  if (end < 0) throw new Refusal('request_invalid', 'before: expected the id of a message in this session')
   const start = Math.max(0, end - limit)
   const pageWith = (hasMore: boolean): MessagePage => {
     const first = messages[start]?.id
@@ -53,8 +54,8 @@ export function messagePageOf(
 }
 
 /**
- * The runs and requests that go with these messages: theirs, those that have not ended, and as many of the last as messages were asked for, so
- * that who was away hears how they ended. What follows speaks of no other (law 7); what those used is in the view's `usage`.
+ * The runs and requests of a page: those of its messages, the open ones, and the last `last` so that a reconnecting client sees how they ended.
+ * Later entries refer to no other run (law 7). The usage of the omitted runs is in the view's `usage`.
  */
 function runsAndRequestsOf(
   { runs, requests }: PublicView,
@@ -70,7 +71,7 @@ function runsAndRequestsOf(
   return { runs: runs.filter(isKept), requests: requests.filter(isKept) }
 }
 
-/** The messages that what follows may still change: of agents that have not ended, in runs that have not, and of those whom they work for. */
+/** Ids of the messages that later entries may still change: messages of running agents, and of the agents that called them. */
 function openMessages({ messages, runs, agents }: PublicView): ReadonlySet<string> {
   const name = (runId: string, agentId: string | undefined) => JSON.stringify([runId, agentId])
   const open = new Set(runs.filter(({ finishedAt }) => finishedAt === undefined).map(({ runId }) => runId))

@@ -1,4 +1,4 @@
-// Sessions as callers enter them: their own, and nobody is told of another's.
+// Access to sessions by their owner. Sessions of other owners look as if they did not exist.
 
 import type { StreamInfo, StreamManager } from '@millrace/log'
 import type { Action, Caller, Program } from '../auth/authorize.ts'
@@ -6,22 +6,22 @@ import type { Limits } from '../auth/limits.ts'
 import { Refusal, sessionUnknown } from '../errors/refusal.ts'
 import type { KeyedQueue } from './keyed-queue.ts'
 
-/** What access to sessions needs of a server. */
+/** The services that access to sessions needs. */
 export interface SessionServices {
   readonly manager: StreamManager
   readonly limits: Limits
-  /** Runs the creations of sessions one at a time per owner. */
+  /** Serializes the creation of sessions per owner. */
   readonly creations: KeyedQueue
-  /** Is told of each new session, by owner. */
+  /** Gets notified of each new session. */
   readonly lists: { sessionCreated(owner: string | null): void }
-  /** Resolves the caller of a request, or throws where it may not do this. */
+  /** Resolves the caller of a request. @throws if the caller may not perform the action */
   authorize(request: Request, action: Action, sessionId?: string, program?: Program): Promise<Caller>
 }
 
-/** The session that somebody was let into: whose it is, and which of all that were ever called so. */
+/** Owner and incarnation of a session: tells it from a later session with the same id. */
 export type SessionIdentity = Pick<StreamInfo, 'principal' | 'incarnation'>
 
-/** A session that is the caller's to enter; throws as if there were none otherwise. */
+/** The info of a session of the caller. @throws `session_unknown` */
 export async function requireSession(
   services: SessionServices,
   caller: Caller,
@@ -32,7 +32,7 @@ export async function requireSession(
   return info
 }
 
-/** Throws where there is such a session, and it is not the caller's; a session that is not there may be made. */
+/** @throws `session_unknown` if the session exists and has another owner */
 export async function assertOwnOrAbsent(
   { manager }: SessionServices,
   caller: Caller,
@@ -42,7 +42,7 @@ export async function assertOwnOrAbsent(
   if (info !== null && info.principal !== caller.owner) throw sessionUnknown(sessionId)
 }
 
-/** Throws as if there were no session where the one that was entered is gone: for what was done by its name alone. */
+/** Checks that the session is still the same one, after an operation by id alone. @throws `session_unknown` */
 export async function assertSameSession(
   manager: StreamManager,
   sessionId: string,
@@ -52,7 +52,7 @@ export async function assertSameSession(
   if (info?.incarnation !== incarnation) throw sessionUnknown(sessionId)
 }
 
-/** Removes a session of the caller's, and no other that comes to be called so meanwhile; throws where there is none. */
+/** Deletes a session of the caller, but never a new session with the same id. @throws `session_unknown` */
 export async function deleteSession(services: SessionServices, caller: Caller, sessionId: string): Promise<void> {
   for (let isGone = false; !isGone; ) {
     const { version } = await requireSession(services, caller, sessionId)
@@ -60,7 +60,7 @@ export async function deleteSession(services: SessionServices, caller: Caller, s
   }
 }
 
-/** Asks again whether somebody who reads still may; throws where they may not, are somebody else by now, or the session is not theirs any more. */
+/** Authorizes an open stream again. @throws if the caller lost access, is another principal now, or the session has another owner */
 export async function reauthorizeSession(
   services: SessionServices,
   request: Request,
@@ -73,7 +73,7 @@ export async function reauthorizeSession(
   if (sessionId !== undefined) await requireSession(services, caller, sessionId)
 }
 
-/** Asks once more whether somebody may, by now that more is known of what they ask for; throws where they may not, or are somebody else. */
+/** Authorizes a request again, now that more of it is known. @throws if the caller may not, or is another principal now */
 export async function reauthorize(
   services: SessionServices,
   request: Request,
@@ -84,10 +84,10 @@ export async function reauthorize(
 ): Promise<void> {
   const { principal, owner } = await services.authorize(request, action, sessionId, program)
   if (principal !== caller.principal || owner !== caller.owner)
-    throw new Refusal('forbidden', 'you are somebody else by now: come again')
+    throw new Refusal('forbidden', 'the credentials belong to another principal now: send the request again')
 }
 
-/** Does something in a session of the caller's, which is made where there is none; one that was made for nothing is gone again. */
+/** Runs `work` in a session of the caller and creates the session if needed. A new session is deleted again if `work` throws. */
 export async function withSession<T>(
   services: SessionServices,
   caller: Caller,
@@ -96,7 +96,7 @@ export async function withSession<T>(
 ): Promise<T> {
   const { manager } = services
   const isNew = (await manager.getInfo(sessionId)) === null && (await createOwned(services, caller, sessionId))
-  // Another may have made it meanwhile, for somebody else.
+  // Another request may have created it meanwhile, for another owner.
   const session = await requireSession(services, caller, sessionId)
   try {
     return await work(session)
@@ -106,19 +106,19 @@ export async function withSession<T>(
   }
 }
 
-/** Makes a session of the caller's; false where there is one of that id, and throws where they have too many. */
+/** Creates a session for the caller. Returns false if the id is in use. @throws `sessions_limit` */
 async function createOwned(services: SessionServices, { owner }: Caller, sessionId: string): Promise<boolean> {
   return createWithinLimit(services, owner, () => services.manager.createStream(sessionId, owner ?? undefined))
 }
 
-/** Makes a session for somebody who has room for one; throws where they have none. Those of one principal are made one at a time, in this process: each counts all before it. */
+/** Creates a session within the limit of its owner. Creations of one owner run one at a time in this process. @throws `sessions_limit` */
 export async function createWithinLimit<T>(
   services: SessionServices,
   owner: string | null,
   createOwned: () => Promise<T>,
 ): Promise<T> {
   const sessionCreated =
-    // Where nobody is asked who they are, all sessions are nobody's.
+    // Without `authorize`, sessions have no owner and no limit.
     owner === null
       ? await createOwned()
       : await services.creations.run(owner, async () => {
@@ -129,13 +129,13 @@ export async function createWithinLimit<T>(
   return sessionCreated
 }
 
-/** Removes a session again, unless something has happened there already. */
+/** Deletes a session if nothing was appended to it. */
 async function deleteIfUnused({ manager }: SessionServices, { streamId, version, head }: StreamInfo): Promise<void> {
-  // Only this very log: whatever happens in it gives it another version.
+  // The version guards against entries that were appended meanwhile.
   if (head === 0) await manager.expireStream(streamId, 0, version)
 }
 
-/** Throws where somebody has as many sessions as they may. */
+/** @throws `sessions_limit` if the owner has as many sessions as allowed */
 async function assertRoomForSession({ manager, limits }: SessionServices, owner: string): Promise<void> {
   const { sessions: most } = limits
   let count = 0

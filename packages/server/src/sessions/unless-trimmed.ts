@@ -1,6 +1,6 @@
 import { LogError } from '@millrace/log'
 
-/** What `read` finds in a log. Undefined if the entries are trimmed. */
+/** The result of `read`; undefined if the log is trimmed there. */
 export async function unlessTrimmed<T>(read: () => Promise<T>): Promise<T | undefined> {
   try {
     return await read()

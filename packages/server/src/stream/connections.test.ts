@@ -55,9 +55,9 @@ describe('a connection', () => {
       for (const client of clients) expect(client.heartbeats).toBe(0)
       // Never is there silence for longer than it was told of.
       for (let i = 0; i < 5; i++) {
-        const before = clients.map(({ taken, heartbeats }) => ({ taken, heartbeats }))
+        const before = clients.map(({ flushed: taken, heartbeats }) => ({ taken, heartbeats }))
         await world.clock.advance(10_000)
-        clients.forEach(({ heartbeats, taken }, at) => {
+        clients.forEach(({ heartbeats, flushed: taken }, at) => {
           expect(heartbeats).toBeGreaterThan(before[at]?.heartbeats ?? 0)
           // One each half of that time, or one less.
           const length = taken - (before[at]?.taken ?? 0)

@@ -6,52 +6,52 @@ import type { Format } from './format.ts'
 import { type Framing, framingOf, StreamChannel } from './stream-channel.ts'
 import type { StreamSettings } from './stream-settings.ts'
 
-/** What a connection is for, and for whom. */
+/** Options of a streaming reply. */
 export interface StreamReplyOptions {
   readonly format: Format
-  /** How it speaks, where it carries no frames. */
+  /** Content type, heartbeats and errors of the stream. @default frames in `format` */
   readonly framing?: Framing
   readonly headers?: Readonly<Record<string, string>>
-  /** Throws where who reads may not any more. */
+  /** @throws if the caller lost access */
   readonly recheck: () => Promise<void>
-  /** Writes what is to be read, to its end; what it throws is told in a `fail`. */
+  /** Writes the stream to its end. An error that it throws is sent as a `fail`. */
   readonly serve: (channel: StreamChannel) => Promise<void>
-  /** Is told once when the connection is gone, and whether it was ended here in good order: otherwise the client dropped it. */
+  /** Called once when the connection is gone; `isEnded` is true if the server ended it, false if the client dropped it. */
   readonly onClose?: (isEnded: boolean) => void
 }
 
 interface OpenConnection {
   checkedAt: number
-  isAsked: boolean
+  isChecking: boolean
   readonly recheck: () => Promise<void>
 }
 
-/** All open streams of a server: they are kept awake, asked after, and told when the server goes. */
+/** All open streams of a server: sends heartbeats, authorizes again at intervals, and drains on shutdown. */
 export class Connections {
   readonly #settings: StreamSettings
   readonly #logger: Logger
   readonly #open = new Map<StreamChannel, OpenConnection>()
   readonly #draining = new AbortController()
-  #stopBeat: (() => void) | undefined
+  #stopHeartbeats: (() => void) | undefined
 
   constructor(settings: StreamSettings, logger: Logger) {
     this.#settings = settings
     this.#logger = logger
   }
 
-  /** How many there are. */
+  /** Number of open streams. */
   get size(): number {
     return this.#open.size
   }
 
-  /** Is aborted when the server goes: for who waits elsewhere. */
+  /** Aborts when the server shuts down, for requests that wait without a stream. */
   get draining(): AbortSignal {
     return this.#draining.signal
   }
 
-  /** A reply that streams. */
-  reply({ format, headers, recheck, serve, onClose, ...serving }: StreamReplyOptions): StreamReply {
-    const { framing = framingOf(format, this.#settings) } = serving
+  /** Creates a streaming reply. */
+  reply({ format, headers, recheck, serve, onClose, ...rest }: StreamReplyOptions): StreamReply {
+    const { framing = framingOf(format, this.#settings) } = rest
     return {
       status: 200,
       headers: { ...headersOf(framing.contentType), ...headers },
@@ -63,7 +63,7 @@ export class Connections {
             this.#remove(channel)
             onClose?.(isEnded)
           })
-          .catch(cause => this.#logger.error('a stream that closed could not be let go', { cause }))
+          .catch(cause => this.#logger.error('cleaning up a closed stream failed', { cause }))
         if (framing.opening) channel.write(framing.opening)
         if (this.draining.aborted) return this.#drain(channel)
         void serve(channel)
@@ -73,13 +73,13 @@ export class Connections {
     }
   }
 
-  /** Tells all that the server goes, and that they may come back; from now on whoever comes is told the same. */
+  /** Tells all clients to reconnect because the server shuts down. Later connections are told the same. */
   drain(): void {
     this.#draining.abort()
     for (const channel of this.#open.keys()) this.#drain(channel)
   }
 
-  /** Says on a connection what went wrong: of one of its sessions, or of all there is on it. */
+  /** Sends an error on a connection, for one of its sessions or for all of it. */
   fail(channel: StreamChannel, error: unknown, sessionId?: string): void {
     if (!channel.isOpen) return
     const { frame, isServerFault } = failureOf(error, sessionId)
@@ -95,68 +95,68 @@ export class Connections {
   }
 
   #add(channel: StreamChannel, recheck: () => Promise<void>): void {
-    this.#open.set(channel, { checkedAt: this.#settings.timers.now(), isAsked: false, recheck })
-    if (this.#open.size === 1) this.#beatLater()
+    this.#open.set(channel, { checkedAt: this.#settings.timers.now(), isChecking: false, recheck })
+    if (this.#open.size === 1) this.#scheduleHeartbeats()
   }
 
   #remove(channel: StreamChannel): void {
     this.#open.delete(channel)
-    if (this.#open.size === 0) this.#stopBeat?.()
+    if (this.#open.size === 0) this.#stopHeartbeats?.()
   }
 
-  /** One timer for all: whoever heard nothing for half the time hears a heartbeat, so that nobody waits for longer than the whole. */
-  #beatLater(): void {
+  /** One timer for all streams. A stream that is idle for half of `heartbeatMs` gets a heartbeat, so no gap exceeds `heartbeatMs`. */
+  #scheduleHeartbeats(): void {
     const { timers, heartbeatMs, reauthorizeMs } = this.#settings
-    const again = () => {
-      this.#beatLater()
-      this.#beat()
+    const onTimer = () => {
+      this.#scheduleHeartbeats()
+      this.#sendHeartbeats()
     }
-    this.#stopBeat = timers.after(Math.min(heartbeatMs / 2, reauthorizeMs), again, true)
+    this.#stopHeartbeats = timers.after(Math.min(heartbeatMs / 2, reauthorizeMs), onTimer, true)
   }
 
-  #beat(): void {
+  #sendHeartbeats(): void {
     const { timers, heartbeatMs, reauthorizeMs } = this.#settings
     const now = timers.now()
-    for (const [channel, asked] of this.#open) {
-      // Who is full may have nobody waiting for it to take something, and nothing more to take.
+    for (const [channel, connection] of this.#open) {
+      // A full channel may have no writer that waits, and so nothing that watches for a stall.
       if (channel.isFull) channel.watchStall()
       else if (now - channel.lastWrite >= heartbeatMs / 2) this.#sendHeartbeat(channel)
-      if (!asked.isAsked && now - asked.checkedAt >= reauthorizeMs) void this.#recheck(channel, asked)
+      if (!connection.isChecking && now - connection.checkedAt >= reauthorizeMs) void this.#recheck(channel, connection)
     }
   }
 
   #sendHeartbeat(channel: StreamChannel): void {
-    const beat = channel.framing.heartbeat()
-    if (beat) channel.write(beat)
+    const heartbeat = channel.framing.heartbeat()
+    if (heartbeat) channel.write(heartbeat)
   }
 
-  async #recheck(channel: StreamChannel, asked: OpenConnection): Promise<void> {
-    asked.isAsked = true
+  async #recheck(channel: StreamChannel, connection: OpenConnection): Promise<void> {
+    connection.isChecking = true
     try {
-      await asked.recheck()
+      await connection.recheck()
     } catch (error) {
       this.fail(channel, error)
       channel.end()
     }
-    asked.isAsked = false
-    asked.checkedAt = this.#settings.timers.now()
+    connection.isChecking = false
+    connection.checkedAt = this.#settings.timers.now()
   }
 }
 
-/** What went wrong as a frame, and whether the server is to blame: then it may be better when the client comes back. */
+/** The `fail` frame of an error, and whether the server caused it. The client may retry those. */
 export function failureOf(
   error: unknown,
   sessionId?: string,
 ): { readonly frame: FailFrame; readonly isServerFault: boolean } {
-  const { error: told, isServerFault } = errorResponseOf(error)
+  const { error: reply, isServerFault } = errorResponseOf(error)
   const session = sessionId === undefined ? {} : { sessionId }
   return {
-    frame: { type: 'fail', ...session, error: told, recoverable: told.retryable || isServerFault },
+    frame: { type: 'fail', ...session, error: reply, recoverable: reply.retryable || isServerFault },
     isServerFault,
   }
 }
 
-/** No cache may keep frames, and no proxy change them: what compresses holds back. */
+/** Headers of a stream. No cache may store it and no proxy transform it: compression would delay frames. */
 export const headersOf = (contentType: string): Readonly<Record<string, string>> => ({
   'content-type': contentType,
   'cache-control': 'no-store, no-transform',

@@ -10,7 +10,7 @@ import {
 import { sessionUnknown } from '../errors/refusal.ts'
 import type { SessionIdentity } from '../sessions/session-access.ts'
 
-/** The frame that comes first, for who reads after a place; throws as if there were no session where the one that was entered is gone, whatever is called so by now. */
+/** The first frame of a stream that starts after a position. @throws `session_unknown` if the session is gone or another one has its id now */
 export async function openFrame(
   manager: StreamManager,
   sessionId: string,
@@ -21,27 +21,27 @@ export async function openFrame(
   const info = await manager.getInfo(sessionId)
   if (info === null || info.principal !== identity.principal) throw sessionUnknown(sessionId)
   const { head, incarnation } = info
-  // Who names a place is told by the place that it is in another log.
+  // A cursor carries its own incarnation, which is checked when it is read.
   if (after === '0' && incarnation !== identity.incarnation) throw sessionUnknown(sessionId)
-  // Before the first entry lies nothing that needs proof.
+  // Position 0 needs no proof.
   const cursor = after === '0' ? encodeCursor({ sequence: 0, incarnation, epoch: '0' }) : after
   return { type: 'open', protocol: PROTOCOL_VERSION, sessionId, incarnation, head, heartbeatMs, cursor }
 }
 
-/** Throws where what was read is of another log than the one that was entered: a bare sequence proves nothing. */
+/** Checks that a position lies in the log that the caller was authorized for. @throws `TruncatedError` */
 export function assertIncarnation({ incarnation }: SessionIdentity, place: Cursor | UnprovenCursor | undefined): void {
   if (place === undefined || place.incarnation === incarnation) return
-  throw new TruncatedError('incarnation', 'the session is another by now', 0, 0)
+  throw new TruncatedError('incarnation', 'the session was replaced by another with the same id: read it again', 0, 0)
 }
 
-/** The frame that tells a reader that its place is not in the log (law 2); throws whatever else went wrong, and that the session is gone where it is, or another's by now. */
+/** The frame for a reader whose position is not in the log (law 2). @throws any other error, and `session_unknown` if the session is gone or has another owner */
 export async function truncatedFrame(
   manager: StreamManager,
   sessionId: string,
   identity: SessionIdentity,
   error: unknown,
 ): Promise<TruncatedFrame> {
-  // The runtime tells it in words of its own.
+  // The runtime wraps the log's error.
   const cause = error instanceof Error ? (error.cause ?? error) : error
   if (!(cause instanceof TruncatedError)) throw error
   const info = await manager.getInfo(sessionId)

@@ -10,33 +10,33 @@ import { PAGE_BYTES } from './stream-settings.ts'
 export interface FollowOptions {
   readonly sessionId: string
   readonly identity: SessionIdentity
-  /** A cursor's token, or a bare sequence. */
+  /** A cursor token or a bare sequence. */
   readonly after: string
-  /** Whether every frame names its session, because others share the connection. */
+  /** Whether each frame names its session, because several share the connection. */
   readonly isNamed: boolean
   readonly merge: boolean
-  /** Whether what was discarded before is told, too. */
+  /** Whether the replay includes discarded entries. */
   readonly whole: boolean
-  /** Whether it goes on when it has caught up. */
+  /** Whether it continues live after the replay. */
   readonly isLive: boolean
   readonly heartbeatMs: number
 }
 
-/** One session on one connection: replay after a place, then live, every entry once (law 2). */
+/** One session on one connection: replay after a position, then live, each entry exactly once (law 2). */
 export class Follower implements LiveSubscriber {
   readonly #manager: StreamManager
   readonly #channel: StreamChannel
   readonly #options: FollowOptions
   #isStopped = false
-  /** Lets go of what it reads from, for when nothing more is to be said of this session here. */
-  #letGo: () => void = () => {}
+  /** Closes the current reader or subscription. */
+  #detach: () => void = () => {}
   #cursor: string
-  /** The sequence of the last entries frame; null before the first. */
+  /** The sequence of the last `entries` frame; null before the first. */
   #last: number | null = null
-  /** As it was told last. */
+  /** The last status that was sent. */
   #isPaused: boolean | undefined
   #isCaughtUp = false
-  #dropped: () => void = () => {}
+  #onDropped: () => void = () => {}
 
   constructor(manager: StreamManager, channel: StreamChannel, options: FollowOptions) {
     this.#manager = manager
@@ -45,12 +45,12 @@ export class Follower implements LiveSubscriber {
     this.#cursor = options.after
   }
 
-  /** Follows until the connection is over, the place cannot be proven or, where it is not to go on, all is said; throws what went wrong. */
+  /** Follows until the connection ends, the position turns out truncated, or the replay is done if `isLive` is false. @throws any other error */
   async run(): Promise<void> {
     const { sessionId, identity, heartbeatMs } = this.#options
     const { signal } = this.#channel
-    const over = () => this.#letGo()
-    signal.addEventListener('abort', over, { once: true })
+    const onAbort = () => this.#detach()
+    signal.addEventListener('abort', onAbort, { once: true })
     try {
       const open = await openFrame(this.#manager, sessionId, identity, this.#cursor, heartbeatMs)
       this.#cursor = open.cursor
@@ -58,35 +58,35 @@ export class Follower implements LiveSubscriber {
       while (await this.#read());
     } catch (error) {
       if (!this.#isOpen) return
-      this.#write({ ...(await truncatedFrame(this.#manager, sessionId, identity, error)), ...this.#named })
+      this.#write({ ...(await truncatedFrame(this.#manager, sessionId, identity, error)), ...this.#sessionField })
     } finally {
-      signal.removeEventListener('abort', over)
+      signal.removeEventListener('abort', onAbort)
     }
   }
 
-  /** Says nothing more of this session, whatever comes. */
+  /** Stops sending frames of this session. */
   stop(): void {
     this.#isStopped = true
-    this.#letGo()
+    this.#detach()
   }
 
   get #isOpen(): boolean {
     return !this.#isStopped && this.#channel.isOpen
   }
 
-  /** Reads for itself until it has caught up, then is given what comes; true where it fell behind, and has to read on for itself. */
+  /** Reads until caught up, then subscribes to live batches. Returns true if the subscription fell behind and reading must continue. */
   async #read(): Promise<boolean> {
     const { sessionId, identity, merge, whole, isLive } = this.#options
     const after = this.#cursor
-    // Who has caught up once is told of discards, as everybody who is live is, and what they took back need not be looked for.
-    // A rewind is for everybody who folds: the runs that it took back, and what they used, stay.
-    const how = { follow: true, merge, whole: whole || this.#isCaughtUp, rewound: true, pageBytes: PAGE_BYTES }
-    const reader = this.#manager.readBatches(sessionId, { after, ...how })
-    this.#letGo = () => reader.close()
+    // A client that has caught up once gets discards as entries, like every live client, so discarded entries need no filter.
+    // Rewinds are always included: clients keep the rewound runs and their usage in the view.
+    const readOptions = { follow: true, merge, whole: whole || this.#isCaughtUp, rewound: true, pageBytes: PAGE_BYTES }
+    const reader = this.#manager.readBatches(sessionId, { after, ...readOptions })
+    this.#detach = () => reader.close()
     try {
       while (this.#isOpen) {
         if (!reader.isCaughtUp) {
-          await this.#channel.turn(async () => {
+          await this.#channel.runWithRoom(async () => {
             const piece = await reader.now()
             assertIncarnation(identity, reader.place)
             this.#take(piece)
@@ -95,7 +95,7 @@ export class Follower implements LiveSubscriber {
         }
         this.#caughtUp(reader)
         if (!isLive) return false
-        const dropped = this.#join(reader)
+        const dropped = this.#subscribe(reader)
         if (dropped !== undefined) {
           await dropped
           return this.#isOpen
@@ -110,26 +110,26 @@ export class Follower implements LiveSubscriber {
   }
 
   #take(piece: ReadBatch | undefined): void {
-    if (piece && this.#isOpen) this.#entries(piece)
+    if (piece && this.#isOpen) this.#writeEntries(piece)
   }
 
   #caughtUp(reader: BatchReader): void {
     if (this.#isCaughtUp) return
     this.#isCaughtUp = true
-    // A bare sequence is proven by now.
+    // The reader has resolved a bare sequence to a cursor.
     if (reader.place) this.#cursor = encodeCursor(reader.place)
     const { sequence } = decodeCursor(this.#cursor)
-    this.#write({ type: 'caught-up', ...this.#named, sequence, cursor: this.#cursor })
-    this.#tell(reader.status === 'paused')
+    this.#write({ type: 'caught-up', ...this.#sessionField, sequence, cursor: this.#cursor })
+    this.#writeStatus(reader.status === 'paused')
   }
 
-  /** Subscribes to the live end, if it begins at this place. Resolves when this follower has fallen behind or is over. */
-  #join(reader: BatchReader): Promise<void> | undefined {
+  /** Subscribes to the live end if the reader is there; otherwise undefined. Resolves when the follower falls behind or stops. */
+  #subscribe(reader: BatchReader): Promise<void> | undefined {
     const dropped = Promise.withResolvers<void>()
-    this.#dropped = dropped.resolve
+    this.#onDropped = dropped.resolve
     const unsubscribe = reader.subscribe(this)
     if (unsubscribe === undefined) return undefined
-    this.#letGo = () => {
+    this.#detach = () => {
       unsubscribe()
       dropped.resolve()
     }
@@ -138,31 +138,31 @@ export class Follower implements LiveSubscriber {
 
   deliver(piece: ReadBatch): boolean {
     if (!this.#isOpen || this.#channel.isFull) return false
-    this.#entries(piece)
+    this.#writeEntries(piece)
     return true
   }
 
   dropped(): void {
-    this.#dropped()
+    this.#onDropped()
   }
 
-  #entries(piece: ReadBatch): void {
+  #writeEntries(piece: ReadBatch): void {
     const { sessionId, isNamed } = this.#options
     const frame = entriesFrameOf(sessionId, piece)
     this.#channel.write(frame.bytes(this.#channel.format, isNamed, this.#last))
     this.#last = piece.sequence
     this.#cursor = piece.cursor
-    if (this.#isCaughtUp && frame.isPaused !== null) this.#tell(frame.isPaused)
+    if (this.#isCaughtUp && frame.isPaused !== null) this.#writeStatus(frame.isPaused)
   }
 
-  /** Says that the session waits, or does not any more. */
-  #tell(isPaused: boolean): void {
+  /** Sends the status if it changed. */
+  #writeStatus(isPaused: boolean): void {
     if (isPaused === this.#isPaused) return
     this.#isPaused = isPaused
-    this.#write({ type: 'status', ...this.#named, status: isPaused ? 'paused' : 'active' })
+    this.#write({ type: 'status', ...this.#sessionField, status: isPaused ? 'paused' : 'active' })
   }
 
-  get #named(): { sessionId?: string } {
+  get #sessionField(): { sessionId?: string } {
     return this.#options.isNamed ? { sessionId: this.#options.sessionId } : {}
   }
 

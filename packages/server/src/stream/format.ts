@@ -1,4 +1,4 @@
-// How frames are written: as Server-Sent Events or as NDJSON. The text of entries, which is most of it, is made once for all who can share it.
+// Encodes frames as Server-Sent Events or NDJSON. The JSON of entries, which is most of the output, is built once for all connections that share it.
 
 import { entriesJsonOf } from '@millrace/log/internal'
 import { type Entry, type Frame, NDJSON_HEARTBEAT, packFrame, SSE_HEARTBEAT } from '@millrace/protocol'
@@ -7,18 +7,18 @@ export type Format = 'sse' | 'ndjson'
 
 export const CONTENT_TYPES = { sse: 'text/event-stream; charset=utf-8', ndjson: 'application/x-ndjson; charset=utf-8' }
 
-/** A frame that is no `entries`, as bytes. */
+/** The bytes of a frame other than `entries`. */
 export function bytesOf(frame: Exclude<Frame, { type: 'entries' }>, format: Format): Buffer {
-  return written(JSON.stringify(frame), 'cursor' in frame ? frame.cursor : undefined, format)
+  return encode(JSON.stringify(frame), 'cursor' in frame ? frame.cursor : undefined, format)
 }
 
-/** What keeps a silent connection open; with so many characters of padding for proxies that wait for more. */
+/** The bytes that keep an idle connection open, with padding for proxies that buffer short writes. */
 export function heartbeatOf(format: Format, padding = 0): Buffer {
   if (format === 'ndjson') return Buffer.from(NDJSON_HEARTBEAT.repeat(1 + padding))
   return Buffer.from(padding === 0 ? SSE_HEARTBEAT : `:${' '.repeat(padding)}\n\n`)
 }
 
-/** A piece of a log: what its frame says. */
+/** A batch of entries, as its frame describes it. */
 export interface Piece {
   readonly after: number
   readonly sequence: number
@@ -26,13 +26,13 @@ export interface Piece {
   readonly entries: readonly Entry[]
 }
 
-/** The `entries` frame of a piece: its entries are written out once, and each way in which connections carry it once more. */
+/** The `entries` frame of a batch. Caches the JSON of the entries, and the bytes of each variant in which connections carry it. */
 export class EntriesFrame {
   readonly piece: Piece
   readonly #sessionId: string
   #entries: string | undefined
   #isPaused: boolean | null | undefined
-  /** By which of its ways it is. */
+  /** Cached bytes by variant: format, with or without `sessionId`, with or without `after`. */
   readonly #bytes: Buffer[] = []
 
   constructor(sessionId: string, piece: Piece) {
@@ -40,35 +40,35 @@ export class EntriesFrame {
     this.piece = piece
   }
 
-  /** As a connection carries it whose last frame of this session reached `last`; null if it had none. */
+  /** The bytes for a connection whose last frame of this session ended at `last`; null if there was none. */
   bytes(format: Format, isNamed: boolean, last: number | null): Buffer {
     const { after } = this.piece
     const isNext = last === after
-    const way = (format === 'sse' ? 1 : 0) + (isNamed ? 2 : 0) + (isNext ? 4 : 0)
-    const known = this.#bytes[way]
+    const variant = (format === 'sse' ? 1 : 0) + (isNamed ? 2 : 0) + (isNext ? 4 : 0)
+    const known = this.#bytes[variant]
     if (known) return known
     const { sequence, cursor } = this.piece
     const session = isNamed ? `"sessionId":${JSON.stringify(this.#sessionId)},` : ''
     const from = isNext ? '' : `"after":${after},`
     const text = `{"type":"entries",${session}${from}"sequence":${sequence},"entries":${this.#text()},"cursor":"${cursor}"}`
-    const bytes = written(text, cursor, format)
-    this.#bytes[way] = bytes
+    const bytes = encode(text, cursor, format)
+    this.#bytes[variant] = bytes
     return bytes
   }
 
-  /** Whether the session waits after it; null where it says nothing of that. */
+  /** Whether the session is paused after this batch; null if the batch does not change that. */
   get isPaused(): boolean | null {
     if (this.#isPaused === undefined) {
-      // Most say nothing of a run, and need not be looked into to know.
-      const { entries } = this.#text().includes(OF_RUNS) ? this.piece : NOTHING
-      const last = entries.findLast(({ chunk }) => PAUSES.has(chunk.type))
+      // Most batches contain no `run-*` chunk: the text search skips them quickly.
+      const { entries } = this.#text().includes(RUN_TYPE_PREFIX) ? this.piece : NO_ENTRIES
+      const last = entries.findLast(({ chunk }) => STATUS_TYPES.has(chunk.type))
       this.#isPaused = last === undefined ? null : last.chunk.type === 'run-paused'
     }
     return this.#isPaused
   }
 
   #text(): string {
-    this.#entries ??= entriesJsonOf(this.piece) ?? packed(this.piece)
+    this.#entries ??= entriesJsonOf(this.piece) ?? entriesJson(this.piece)
     return this.#entries
   }
 }
@@ -82,18 +82,18 @@ export function entriesFrameOf(sessionId: string, piece: Piece): EntriesFrame {
   return latest
 }
 
-/** What says that a session waits, or does not any more, and how all of it begins. */
-const PAUSES = new Set(['run-paused', 'run-resumed', 'run-started', 'run-finished'])
-const OF_RUNS = '"type":"run-'
-const NOTHING: Pick<Piece, 'entries'> = { entries: [] }
+/** Chunk types that pause a session or end a pause, and their common prefix in JSON. */
+const STATUS_TYPES = new Set(['run-paused', 'run-resumed', 'run-started', 'run-finished'])
+const RUN_TYPE_PREFIX = '"type":"run-'
+const NO_ENTRIES: Pick<Piece, 'entries'> = { entries: [] }
 
-/** The entries of a piece as the JSON of its frame. */
-function packed(piece: Piece): string {
+/** The entries of a batch as the JSON in its frame. */
+function entriesJson(piece: Piece): string {
   const frame = packFrame({ type: 'entries', ...piece, entries: piece.entries as Entry[] })
   return JSON.stringify('entries' in frame ? frame.entries : [])
 }
 
-function written(text: string, cursor: string | undefined, format: Format): Buffer {
+function encode(text: string, cursor: string | undefined, format: Format): Buffer {
   if (format === 'ndjson') return Buffer.from(`${text}\n`)
   return Buffer.from(cursor === undefined ? `data: ${text}\n\n` : `id: ${cursor}\ndata: ${text}\n\n`)
 }

@@ -1,4 +1,4 @@
-// Frames where no stream can pass: the same, in one reply, as soon as there is something to tell.
+// Long polling, for networks that block streams: the same frames in one reply, as soon as there is an entry.
 
 import { encodeCursor, type Frame } from '@millrace/protocol'
 import { draining } from '../errors/refusal.ts'
@@ -13,7 +13,7 @@ import { PAGE_BYTES } from './stream-settings.ts'
 export interface LongPollOptions {
   /** Aborts when the client leaves. */
   readonly signal: AbortSignal
-  /** Throws where the caller may not read any more. */
+  /** @throws if the caller lost access */
   readonly recheck: () => Promise<void>
   readonly sessionId: string
   readonly identity: SessionIdentity
@@ -24,10 +24,10 @@ export interface LongPollOptions {
   readonly headers: Headers
 }
 
-/** The most that one reply carries, about, in bytes: who comes again gets the rest. */
-const MOST_BYTES = 1024 * 1024
+/** Approximate maximum size of one reply, in bytes. The next poll gets the rest. */
+const MAX_REPLY_BYTES = 1024 * 1024
 
-/** What lies after a place, as soon as there is anything, or nothing when the time is over or the server goes; throws where who waited may not read any more. */
+/** Replies with the frames after a position as soon as there are any, or without entries after `pollMs` or on shutdown. @throws if the caller lost access meanwhile */
 export async function longPoll(
   { manager, settings, connections }: StreamServices,
   { signal, recheck, sessionId, identity, after, merge, whole, format, headers }: LongPollOptions,
@@ -38,15 +38,15 @@ export async function longPoll(
   const write = (frame: Exclude<Frame, { type: 'entries' }>) => bytes.push(bytesOf(frame, format))
   const open = await openFrame(manager, sessionId, identity, after, heartbeatMs)
   write(open)
-  const how = { follow: true, merge, whole, rewound: true, pageBytes: PAGE_BYTES }
-  const reader = manager.readBatches(sessionId, { after: open.cursor, ...how })
-  const leave = () => reader.close()
-  const cancel = timers.after(pollMs, leave)
-  // Not one signal of both: the server's lives long, and remembers all that were made of it.
+  const readOptions = { follow: true, merge, whole, rewound: true, pageBytes: PAGE_BYTES }
+  const reader = manager.readBatches(sessionId, { after: open.cursor, ...readOptions })
+  const stop = () => reader.close()
+  const cancel = timers.after(pollMs, stop)
+  // Not `AbortSignal.any`: the server's signal is long-lived and would retain every combined signal.
   const signals = [connections.draining, signal]
   for (const either of signals) {
-    either.addEventListener('abort', leave, { once: true })
-    if (either.aborted) leave()
+    either.addEventListener('abort', stop, { once: true })
+    if (either.aborted) stop()
   }
   try {
     let last: number | null = null
@@ -54,7 +54,7 @@ export async function longPoll(
     let piece = await reader.now()
     assertIncarnation(identity, reader.place)
     if (piece === undefined && reader.isCaughtUp) piece = await reader.next()
-    for (; piece; piece = length < MOST_BYTES && !reader.isCaughtUp ? await reader.now() : undefined) {
+    for (; piece; piece = length < MAX_REPLY_BYTES && !reader.isCaughtUp ? await reader.now() : undefined) {
       const frame = new EntriesFrame(sessionId, piece).bytes(format, false, last)
       last = piece.sequence
       length += frame.length
@@ -70,10 +70,10 @@ export async function longPoll(
     write(await truncatedFrame(manager, sessionId, identity, error))
   } finally {
     cancel()
-    for (const either of signals) either.removeEventListener('abort', leave)
+    for (const either of signals) either.removeEventListener('abort', stop)
     reader.close()
   }
-  // Nothing has left yet: who waited for as long as a stream goes unasked is asked after before it does.
+  // Nothing is sent yet. After a long wait, authorizes again, as a stream would.
   const isLong = timers.now() - askedAt >= reauthorizeMs
   if (isLong && !signal.aborted) await recheck()
   return { status: 200, headers: { ...headersOf(CONTENT_TYPES[format]), ...headers }, body: Buffer.concat(bytes) }

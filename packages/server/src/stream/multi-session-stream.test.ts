@@ -12,7 +12,7 @@ const stage = (settings = {}) => new StreamServer({ settings, manager: { coalesc
 function follow(
   world: StreamServer,
   sessions: Readonly<Record<string, string>>,
-  mustBeAllowed: (sessionId: string) => Promise<void> = async () => {},
+  authorize: (sessionId: string) => Promise<void> = async () => {},
   client = new Client(),
 ): Client {
   const entering = async (): Promise<MultiSessionStream> => {
@@ -20,7 +20,7 @@ function follow(
       return { sessionId, after, identity: await world.identity(sessionId) }
     })
     const asked = { sessions: await Promise.all(named), refused: [] }
-    return new MultiSessionStream(world as unknown as Services, asked, { merge: true, whole: false }, mustBeAllowed)
+    return new MultiSessionStream(world as unknown as Services, asked, { merge: true, whole: false }, authorize)
   }
   const several = entering()
   const recheck = async () => (await several).recheck()

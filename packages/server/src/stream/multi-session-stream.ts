@@ -3,54 +3,54 @@ import { Follower, type FollowOptions } from './follower.ts'
 import type { StreamChannel } from './stream-channel.ts'
 import type { StreamServices } from './stream-services.ts'
 
-/** A session, and the place after which it is read. */
+/** A session and the position after which it is read. */
 export interface FollowedSession {
   readonly sessionId: string
   readonly identity: SessionIdentity
   readonly after: string
 }
 
-/** A session that somebody may not read, and why. */
+/** A session that the caller may not read, and the error. */
 export interface RefusedSession {
   readonly sessionId: string
   readonly error: unknown
 }
 
-/** All that one connection was asked for. */
+/** The sessions of one connection. */
 export interface MultiSessionRequest {
   readonly sessions: readonly FollowedSession[]
   readonly refused: readonly RefusedSession[]
 }
 
-/** Several sessions on one connection: what closes one leaves the others open, and the connection ends with the last. */
+/** Several sessions on one connection. An error closes only its own session; the connection ends with the last one. */
 export class MultiSessionStream {
   readonly #services: StreamServices
   readonly #requested: MultiSessionRequest
-  readonly #how: Pick<FollowOptions, 'merge' | 'whole'>
-  readonly #mustBeAllowed: (sessionId: string) => Promise<void>
+  readonly #readOptions: Pick<FollowOptions, 'merge' | 'whole'>
+  readonly #authorize: (sessionId: string) => Promise<void>
   readonly #followers = new Map<string, Follower>()
   #channel: StreamChannel | undefined
 
   constructor(
     services: StreamServices,
     requested: MultiSessionRequest,
-    how: Pick<FollowOptions, 'merge' | 'whole'>,
-    mustBeAllowed: (sessionId: string) => Promise<void>,
+    readOptions: Pick<FollowOptions, 'merge' | 'whole'>,
+    authorize: (sessionId: string) => Promise<void>,
   ) {
     this.#services = services
     this.#requested = requested
-    this.#how = how
-    this.#mustBeAllowed = mustBeAllowed
+    this.#readOptions = readOptions
+    this.#authorize = authorize
   }
 
-  /** Says which are refused and follows the others, until each is closed or the connection is over. */
+  /** Sends an error for each refused session and follows the others, until each is closed or the connection ends. */
   async serve(channel: StreamChannel): Promise<void> {
     const { manager, settings, connections } = this.#services
-    const how = { isNamed: true, ...this.#how, isLive: true, heartbeatMs: settings.heartbeatMs }
+    const options = { isNamed: true, ...this.#readOptions, isLive: true, heartbeatMs: settings.heartbeatMs }
     this.#channel = channel
     const follow = async (session: FollowedSession): Promise<void> => {
       const { sessionId } = session
-      const follower = new Follower(manager, channel, { ...session, ...how })
+      const follower = new Follower(manager, channel, { ...session, ...options })
       this.#followers.set(sessionId, follower)
       await follower.run().catch(error => connections.fail(channel, error, sessionId))
       this.#followers.delete(sessionId)
@@ -60,11 +60,11 @@ export class MultiSessionStream {
     await Promise.all(sessions.map(follow))
   }
 
-  /** Closes those that may not be read any more. */
+  /** Closes the sessions that the caller may no longer read. */
   async recheck(): Promise<void> {
     for (const [sessionId, follower] of this.#followers) {
       try {
-        await this.#mustBeAllowed(sessionId)
+        await this.#authorize(sessionId)
       } catch (error) {
         if (!this.#followers.has(sessionId)) continue
         this.#services.connections.fail(this.#channel as StreamChannel, error, sessionId)

@@ -2,7 +2,10 @@ import type { StreamManager } from '@millrace/log'
 import { decodeCursor } from '@millrace/protocol'
 import { Refusal } from '../errors/refusal.ts'
 
-/** Where a client wants to go on, from its headers: `X-Resume-From-Sequence`, else `Last-Event-ID`, else the beginning; a cursor's token or a bare sequence, exclusive. */
+/**
+ * The position from which a client resumes: the header `X-Resume-From-Sequence`, else `Last-Event-ID`, else the beginning (`0`).
+ * A cursor token or a bare sequence, exclusive. @throws `cursor_invalid`
+ */
 export function extractResumePosition(headers: Headers): string {
   return positionOf('X-Resume-From-Sequence', headers) ?? positionOf('Last-Event-ID', headers) ?? '0'
 }
@@ -12,17 +15,20 @@ function positionOf(name: string, headers: Headers): string | undefined {
   return token === null || token === '' ? undefined : checkPosition(name, token)
 }
 
-/** A place that a client names, if it can be one. */
+/** Checks a position that a client sent. @throws `cursor_invalid` */
 export function checkPosition(name: string, token: string): string {
   try {
     decodeCursor(token)
     return token
   } catch {
-    throw new Refusal('cursor_invalid', `${name}: expected a cursor or a sequence`)
+    throw new Refusal(
+      'cursor_invalid',
+      `${name}: expected a cursor or a sequence as the server sent it as the server sent it`,
+    )
   }
 }
 
-/** What a client says to have of a message already: it must be one of the session. */
+/** Echoes `X-Existing-Message-Id`, which names a message that the client already has. @throws `message_unknown` if the session has no such message */
 export async function existingMessageHeaders(
   manager: StreamManager,
   sessionId: string,
@@ -31,9 +37,12 @@ export async function existingMessageHeaders(
   const messageId = headers.get('x-existing-message-id')
   if (messageId === null) return {}
   const { view } = await manager.view(sessionId)
-  // Headers carry few characters as they are: an id may come escaped.
+  // The client may have percent-encoded the id, since headers allow few characters.
   if (view.messages.some(({ id }) => id === messageId || encodeURIComponent(id) === messageId)) {
     return { 'x-existing-message-id': messageId }
   }
-  throw new Refusal('message_unknown', 'X-Existing-Message-Id: the session has no message of that id: read it again')
+  throw new Refusal(
+    'message_unknown',
+    'X-Existing-Message-Id: expected a message of this session: read the session again',
+  )
 }

@@ -1,11 +1,11 @@
 import type { StreamManager, Timers } from '@millrace/log'
 import type { StreamChannel } from './stream-channel.ts'
 
-/** A session as lists show it. */
+/** A session in a list. */
 export interface SessionSummary {
   readonly sessionId: string
   readonly title?: string
-  /** The last text. */
+  /** The latest text, as a preview. */
   readonly line?: string
   readonly status: string
   readonly created: number
@@ -13,24 +13,24 @@ export interface SessionSummary {
   readonly sequence: number
 }
 
-/** What changed in somebody's list. */
+/** Changes of a session list. */
 export interface ListChange {
   readonly sessions: readonly SessionSummary[]
   readonly removed: readonly string[]
 }
 
-/** How many sessions a list that is followed shows: those touched last. */
+/** Number of sessions in a followed list, most recently updated first. */
 export const MAX_LISTED = 50
-/** How many of the sessions that it told of a list remembers, those touched last: of these it tells when one is gone. */
+/** Maximum number of sent sessions that a list watches for deletion, most recently updated first. */
 export const MAX_WATCHED = 1000
-/** How many sessions it asks after at a time. */
+/** Maximum number of sessions checked for deletion at a time. */
 const MAX_CHECKED = 50
-/** How often a list is looked at for sessions that others made, in milliseconds. */
+/** Interval at which a list is refreshed to find sessions created by other processes, in ms. */
 const REFRESH_MS = 1000
-/** How soon it is looked at again where one of its sessions goes on, in milliseconds: a run that streams is no reason to look at each word. */
+/** Minimum interval between refreshes caused by activity, in ms: a streaming run must not refresh the list with each delta. */
 const MIN_REFRESH_MS = 200
 
-/** The lists that are followed here: one look for all who follow the same. */
+/** The followed lists of this process. All followers of an owner share one. */
 export class SessionLists {
   readonly #manager: StreamManager
   readonly #timers: Timers
@@ -41,17 +41,17 @@ export class SessionLists {
     this.#timers = timers
   }
 
-  /** How many are followed. */
+  /** Number of followed lists. */
   get size(): number {
     return this.#lists.size
   }
 
-  /** A page of somebody's sessions, those touched last first. */
+  /** A page of an owner's sessions, most recently updated first. */
   page(principal: string | null, limit: number, after?: string) {
     return pageOf(this.#manager, principal, limit, after)
   }
 
-  /** Calls back with the list as it is, then with each change of it, until stopped; with an error if it cannot be looked at. */
+  /** Calls back with the whole list, then with each change, until stopped; with an error if a refresh fails. */
   follow(principal: string | null, listener: ListListener): () => void {
     let list = this.#lists.get(principal)
     if (list === undefined) {
@@ -61,7 +61,7 @@ export class SessionLists {
     return list.join(listener)
   }
 
-  /** A session of somebody's was made here: who follows the list need not wait until it is looked at anyway. */
+  /** Refreshes the owner's list soon after this process created a session. */
   sessionCreated(principal: string | null): void {
     this.#lists.get(principal)?.wake()
   }
@@ -75,11 +75,11 @@ class FollowedList {
   readonly #principal: string | null
   readonly #onIdle: () => void
   readonly #listeners = new Set<ListListener>()
-  /** Of the sessions that are remembered; those touched last come last. */
+  /** Watches by session id, least recently updated first. */
   readonly #watches = new Map<string, () => void>()
-  /** Those of them that may be gone. */
+  /** Watched sessions that may have been deleted. */
   readonly #unsure = new Set<string>()
-  /** What the last look saw. */
+  /** The sessions of the last refresh. */
   #known: ReadonlyMap<string, SessionSummary> | undefined
   #cancel: (() => void) | undefined
   #isRefreshing = false
@@ -102,7 +102,7 @@ class FollowedList {
     }
   }
 
-  /** Looks soon: something may have happened. */
+  /** Schedules a refresh: something may have changed. */
   wake(): void {
     if (this.#isRefreshing) this.#isDirty = true
     else this.#refreshIn(Math.max(0, this.#refreshedAt + MIN_REFRESH_MS - this.#timers.now()))
@@ -129,32 +129,32 @@ class FollowedList {
     if (this.#listeners.size > 0) this.#refreshIn(this.#isDirty ? MIN_REFRESH_MS : REFRESH_MS)
   }
 
-  /** The sessions touched last: so many, or all that were touched since the last look if they are more. */
+  /** The most recently updated sessions: a page, or all that were updated since the last refresh if those are more. */
   async #recentSessions(): Promise<{ readonly now: ReadonlyMap<string, SessionSummary>; readonly hasMore: boolean }> {
     const [newest] = this.#known?.values() ?? []
     const since = this.#known ? (newest?.updated ?? 0) : Number.POSITIVE_INFINITY
     const now = new Map<string, SessionSummary>()
     for (let after: string | undefined; ; ) {
       const { sessions, next } = await pageOf(this.#manager, this.#principal, MAX_LISTED, after)
-      for (const line of sessions) now.set(line.sessionId, line)
+      for (const session of sessions) now.set(session.sessionId, session)
       const isEnough = (sessions.at(-1)?.updated ?? 0) <= since || now.size >= MAX_WATCHED
       if (next === null || isEnough) return { now, hasMore: next !== null }
       after = next
     }
   }
 
-  /** Which sessions are gone, and not only not among those touched last any more. */
+  /** The sessions that were deleted, as opposed to those that only dropped off the page. */
   async #removed(now: ReadonlyMap<string, SessionSummary>, hasMore: boolean): Promise<readonly string[]> {
     const missing = [...this.#watches.keys()].filter(sessionId => !now.has(sessionId))
     if (!hasMore) return missing
-    // What happened to a session before it was watched woke nobody: once it is not seen any more it is asked after.
+    // A deletion before the watch began wakes nothing: sessions that drop off the page are checked.
     const unsure = missing.filter(sessionId => this.#unsure.has(sessionId) || this.#known?.has(sessionId))
     const asked = unsure.slice(0, MAX_CHECKED)
     this.#unsure.clear()
     for (const sessionId of unsure.slice(MAX_CHECKED)) this.#unsure.add(sessionId)
     if (this.#unsure.size > 0) this.#isDirty = true
     const infos = await Promise.all(asked.map(sessionId => this.#manager.getInfo(sessionId)))
-    // Somebody else may have made another of the same name.
+    // Another owner may have created a session with the same id.
     return asked.filter((_, i) => infos[i]?.principal !== this.#principal)
   }
 
@@ -167,7 +167,7 @@ class FollowedList {
       if (this.#watches.size <= MAX_WATCHED) break
       this.#unwatch(sessionId)
     }
-    const sessions = [...now.values()].filter(line => !isSameLine(before?.get(line.sessionId), line))
+    const sessions = [...now.values()].filter(session => !isSameSummary(before?.get(session.sessionId), session))
     if (before && sessions.length === 0 && removed.length === 0) return
     for (const listener of [...this.#listeners]) listener({ sessions, removed })
   }
@@ -197,7 +197,7 @@ class FollowedList {
   }
 }
 
-const isSameLine = (a: SessionSummary | undefined, b: SessionSummary): boolean =>
+const isSameSummary = (a: SessionSummary | undefined, b: SessionSummary): boolean =>
   a !== undefined && a.updated === b.updated && a.status === b.status && a.title === b.title && a.line === b.line
 
 async function pageOf(manager: StreamManager, principal: string | null, limit: number, after?: string) {
@@ -216,12 +216,12 @@ async function pageOf(manager: StreamManager, principal: string | null, limit: n
   return { sessions, next: page.next }
 }
 
-/** Somebody's list on one connection: all of it at first, then what changes, until the connection is over; throws where it cannot be looked at. */
+/** Sends a session list on one connection: the whole list, then each change, until the connection ends. @throws if a refresh fails */
 export async function followList(lists: SessionLists, principal: string | null, channel: StreamChannel): Promise<void> {
   const closed = Promise.withResolvers<void>()
   const stop = lists.follow(principal, (change, error) => {
     if (change === undefined) return closed.reject(error)
-    // Who is too slow for a list is told all of it when it comes back.
+    // A slow client gets the whole list again when it reconnects.
     if (channel.isFull) return channel.destroy()
     const text = JSON.stringify({ type: 'sessions', ...change })
     channel.write(Buffer.from(channel.format === 'sse' ? `data: ${text}\n\n` : `${text}\n`))

@@ -14,7 +14,7 @@ export class Client implements Sink {
   /** The most that ever waited for it. */
   peak = 0
   buffered = 0
-  taken = 0
+  flushed = 0
   heartbeats = 0
   /** What was written last. */
   latest: Uint8Array | undefined
@@ -120,7 +120,7 @@ export class Client implements Sink {
       else this.#waiting[0] = first.subarray(left)
       left -= piece.length
       this.buffered -= piece.length
-      this.taken += piece.length
+      this.flushed += piece.length
       this.text += new TextDecoder().decode(piece)
       if (this.#decodes) this.#decoder.push(piece)
     }

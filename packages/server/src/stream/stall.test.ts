@@ -165,7 +165,7 @@ describe('several on one connection', () => {
     let reading = 0
     let most = 0
     const turns = Array.from({ length: 50 }, (_, i) =>
-      channel.turn(async () => {
+      channel.runWithRoom(async () => {
         most = Math.max(most, ++reading)
         await settled()
         reading--
@@ -191,7 +191,11 @@ describe('several on one connection', () => {
     client.isStalled = true
     const channel = open(client, world)
     channel.write(Buffer.from(`:${'x'.repeat(ROOM)}\n`))
-    const turns = Promise.all([channel.turn(async () => 'done'), channel.turn(async () => 'done'), channel.room()])
+    const turns = Promise.all([
+      channel.runWithRoom(async () => 'done'),
+      channel.runWithRoom(async () => 'done'),
+      channel.room(),
+    ])
     await settled()
     client.leave()
     expect(await turns).toEqual([undefined, undefined, false])

@@ -4,18 +4,18 @@ import type { Sink } from '../http/reply.ts'
 import { bytesOf, CONTENT_TYPES, type Format, heartbeatOf } from './format.ts'
 import type { StreamSettings } from './stream-settings.ts'
 
-/** What a connection says beside what it carries. */
+/** What a stream sends besides its content. */
 export interface Framing {
   readonly contentType: string
-  /** Comes first. */
+  /** The first bytes. */
   readonly opening?: Buffer
-  /** Keeps a silent connection open; nothing, where clients would take it for something said. */
+  /** Keeps an idle connection open; undefined if clients would read it as content. */
   heartbeat(): Buffer | undefined
-  /** Says what went wrong; undefined where it cannot be said: then the connection breaks, since an end would look like success (law 7). */
+  /** Encodes an error; undefined if the format has none: then the connection is destroyed, since a clean end would look like success (law 7). */
   fail(frame: FailFrame): Buffer | undefined
 }
 
-/** The voice of connections that carry frames. */
+/** The framing of connections that carry frames. */
 export const framingOf = (format: Format, { heartbeatPadding, retryMs }: StreamSettings): Framing => ({
   contentType: CONTENT_TYPES[format],
   ...(format === 'sse' && { opening: Buffer.from(`retry: ${retryMs}\n\n`) }),
@@ -23,7 +23,7 @@ export const framingOf = (format: Format, { heartbeatPadding, retryMs }: StreamS
   fail: frame => bytesOf(frame, format),
 })
 
-/** A channel for what is written out in one of the formats. */
+/** A channel with a format. */
 export class StreamChannel extends Channel {
   readonly format: Format
   readonly framing: Framing

@@ -2,7 +2,7 @@ import type { StreamManager } from '@millrace/log'
 import type { Connections } from './connections.ts'
 import type { StreamSettings } from './stream-settings.ts'
 
-/** What streams need of a server. */
+/** The services that streams need. */
 export interface StreamServices {
   readonly manager: StreamManager
   readonly connections: Connections

@@ -1,28 +1,28 @@
 import type { Timers } from '@millrace/log'
 
-/** How streams are served. */
+/** Settings of streams. */
 export interface StreamSettings {
   readonly timers: Timers
-  /** How often a silent connection is given a sign of life, in milliseconds. */
+  /** Maximum time without a frame before a heartbeat is sent, in ms. @default 15000 */
   readonly heartbeatMs: number
-  /** How many characters a heartbeat is made longer by, for proxies that hold back what is short. */
+  /** Padding of a heartbeat, in characters, for proxies that buffer short writes. @default 0 */
   readonly heartbeatPadding: number
-  /** When a client should come back that was cut off, in milliseconds. */
+  /** Delay before a disconnected client reconnects, in ms (`retry` of Server-Sent Events). @default 1000 */
   readonly retryMs: number
-  /** How much may wait for one reader's network before it counts as slow, in bytes. */
+  /** Buffered bytes at which a reader counts as slow. @default 262144 */
   readonly maxBuffered: number
-  /** For how long a reader may take nothing at all, in milliseconds. */
+  /** Time without any progress after which a slow connection is closed, in ms. @default 30000 */
   readonly stallMs: number
-  /** How often it is asked again whether somebody may still read, in milliseconds. */
+  /** Interval at which an open stream is authorized again, in ms. @default 60000 */
   readonly reauthorizeMs: number
-  /** How long a long poll waits for something to tell, in milliseconds. */
+  /** Maximum wait of a long poll, in ms. @default 25000 */
   readonly pollMs: number
 }
 
-/** How much of a log a connection reads at once while it catches up, about, in bytes. */
+/** Approximate number of bytes that a connection reads from the log at once while it catches up. */
 export const PAGE_BYTES = 256 * 1024
 
-/** The stream settings of an app without `stream`. */
+/** The default stream settings. */
 export const DEFAULT_STREAM: Omit<StreamSettings, 'timers'> = {
   heartbeatMs: 15_000,
   heartbeatPadding: 0,
@@ -33,8 +33,8 @@ export const DEFAULT_STREAM: Omit<StreamSettings, 'timers'> = {
   pollMs: 25_000,
 }
 
-/** The smallest settings that leave a connection time and room. */
-export const LEAST_STREAM: Partial<typeof DEFAULT_STREAM> = {
+/** The minimum values of stream settings. */
+export const MIN_STREAM: Partial<typeof DEFAULT_STREAM> = {
   heartbeatMs: 2,
   maxBuffered: 4 * 1024,
   stallMs: 1,

@@ -10,7 +10,7 @@ import { PAGE_BYTES } from './stream-settings.ts'
 
 export interface WriteRunOptions {
   readonly identity: SessionIdentity
-  /** A cursor's token or a bare sequence; from the run's start, if nothing is said. */
+  /** A cursor token or a bare sequence. @default the start of the run */
   readonly after?: string
   readonly merge: boolean
   readonly heartbeatMs: number
@@ -23,7 +23,7 @@ interface RunEnd {
   readonly output: Json | undefined
 }
 
-/** One run on one connection: its frames to its end or pause, and how it ended. */
+/** Sends one run on one connection: its frames up to its end or pause, then an `end` frame. */
 export async function writeRun(
   manager: StreamManager,
   run: Run,
@@ -50,10 +50,10 @@ export async function writeRun(
         ...(place !== undefined && { after: place }),
       }
       for await (const piece of run.pieces(options)) {
-        // From then on the place proves it. The cursor of a piece that ends at a pause does not: it was read apart from the entries.
+        // Proves the incarnation once; later cursors build on it. The cursor of a piece that ends at a pause proves nothing: it is read separately.
         const [first] = piece.entries
         if (last === null && first) assertIncarnation(identity, decodeCursor(piece.cursorAt(first.sequence)))
-        // Of what lies before the run this connection is to see nothing.
+        // This connection must not see entries before the run.
         const shown = { ...piece, after: last ?? start }
         channel.write(new EntriesFrame(sessionId, shown).bytes(format, false, last))
         last = piece.sequence
@@ -62,12 +62,12 @@ export async function writeRun(
         if (!(await channel.room())) return
       }
       const known: RunEnd | undefined = tracker.known ?? (last === from ? ended : undefined)
-      // What was paused when it was read may have gone on, and ended, before it was asked for its result: then there is more to read.
+      // A paused run may have continued and ended before `result` was called: then there is more to read.
       ended = known ?? ((await run.result({ signal })) as RunEnd)
       if (known === undefined && ended.status !== 'paused') continue
       const { status, output } = ended
       if (known === undefined) await assertSameSession(manager, sessionId, identity)
-      // Who had read it all is where it ended.
+      // A client that already had all entries gets the start position.
       write({ type: 'end', status, ...(output !== undefined && { output }), sequence: last ?? start })
       return
     }
@@ -76,7 +76,7 @@ export async function writeRun(
   }
 }
 
-/** How a run ended or why its frames do, as far as what was read of it tells. */
+/** Derives the end status and output of a run from its entries. */
 class RunEndTracker {
   readonly #runId: string
   #status: EndStatus | undefined
@@ -99,7 +99,7 @@ class RunEndTracker {
     }
   }
 
-  /** Undefined where the run began before what was read: then its output may have, too. What pauses has none. */
+  /** Undefined if the run started before the first entry read: its output may lie there too. A paused run has no output. */
   get known(): RunEnd | undefined {
     if (this.#status === undefined || !(this.#isWhole || this.#status === 'paused')) return undefined
     return { status: this.#status, output: this.#status === 'completed' ? this.#output : undefined }

@@ -1,4 +1,4 @@
-// What a client of AG-UI has to know of a session before it can follow a run there: it tells all that it has with each request, so that only what it lacks is told.
+// The messages and state that an AG-UI client needs before it can follow a run. Clients send all they have with each request, so only the rest is sent.
 
 import { type AgUiBefore, type AgUiMessage, aguiMessagesOf } from '@millrace/dialects/ag-ui'
 import type { RunAgentInput } from '@millrace/dialects/ag-ui/schemas'
@@ -7,39 +7,41 @@ import { unlessTrimmed } from '../../sessions/unless-trimmed.ts'
 import { withInlineBlobs } from '../run-stream/inline-blobs.ts'
 import { messageIdFor } from '../turn/names.ts'
 
-/** What a client has, as it says; nothing, where it says nothing. */
+/** The messages and state that a client sent; undefined if it sent none. */
 export type ClientState = Pick<RunAgentInput, 'messages' | 'state'> | undefined
 
-/** Where a run began, from where on a client goes on that has followed it so far, and what it has. */
+/** The start of a run, the position from which the client resumes, and what the client has. */
 interface RunPosition {
   readonly sessionId: string
   readonly at: number
   readonly after: number | undefined
-  readonly had: ClientState
+  readonly clientState: ClientState
 }
 
-/** What was there before a run; undefined where that is not known any more. */
-export const earlierMessages = (manager: StreamManager, about: RunPosition): Promise<AgUiBefore | undefined> =>
-  unlessTrimmed(() => earlier(manager, about))
+/** The messages and state before a run; undefined if they are trimmed. */
+export const earlierMessages = (manager: StreamManager, position: RunPosition): Promise<AgUiBefore | undefined> =>
+  unlessTrimmed(() => read(manager, position))
 
-async function earlier(manager: StreamManager, { sessionId, at, after, had }: RunPosition): Promise<AgUiBefore> {
+async function read(manager: StreamManager, { sessionId, at, after, clientState }: RunPosition): Promise<AgUiBefore> {
   const { view } = await manager.view(sessionId, at - 1)
   const messages = aguiMessagesOf({ messages: await withInlineBlobs(manager, sessionId, view.messages) })
   const { state } = after === undefined ? view : (await manager.view(sessionId, after)).view
-  const isNew = after === undefined ? !hasThese(had, messages) : had?.messages.length === 0
-  const isOther = state !== undefined && JSON.stringify(state) !== JSON.stringify(had?.state)
+  const isNew = after === undefined ? !hasAll(clientState, messages) : clientState?.messages.length === 0
+  const isOther = state !== undefined && JSON.stringify(state) !== JSON.stringify(clientState?.state)
   return { messages, isNew, ...(isOther && { state }) }
 }
 
-/** Whether a client has these messages, and only what it says now besides. */
-function hasThese(had: ClientState, messages: readonly AgUiMessage[]): boolean {
-  if (had === undefined) return false
+/** Whether a client has these messages, and no others except the one that it sends now. */
+function hasAll(clientState: ClientState, messages: readonly AgUiMessage[]): boolean {
+  if (clientState === undefined) return false
   const ours = new Set(messages.filter(isCompared).map(({ id }) => id))
-  const theirs = had.messages.filter(isCompared).map(({ id, role }) => (role === 'user' ? messageIdFor(id) : id))
+  const theirs = clientState.messages
+    .filter(isCompared)
+    .map(({ id, role }) => (role === 'user' ? messageIdFor(id) : id))
   const known = new Set(theirs)
-  // The last is what the client says now.
+  // The last one is the message that the client sends now.
   return [...ours].every(id => known.has(id)) && theirs.slice(0, -1).every(id => ours.has(id as string))
 }
 
-/** Reasonings may be missing, and what came of a call may go by another name. */
+/** Reasoning messages may be missing, and tool results may have other ids. */
 const isCompared = ({ role }: { readonly role: string }): boolean => role === 'user' || role === 'assistant'

@@ -1,4 +1,4 @@
-// Clients of AG-UI: what `HttpAgent` posts, its events, and what our `resumable` agent asks besides.
+// Routes for AG-UI clients: requests of `HttpAgent`, and those that Millrace's `resumable` agent adds.
 
 import { AgUiEncoder, type AgUiEvent } from '@millrace/dialects/ag-ui'
 import { clientRequestOf, RunAgentInputSchema } from '@millrace/dialects/ag-ui/schemas'
@@ -6,7 +6,7 @@ import type { Entry } from '@millrace/protocol'
 import * as z from 'zod'
 import { json } from '../../http/reply.ts'
 import { type RouteCall, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
-import { anyText } from '../../routing/schemas.ts'
+import { optionalText } from '../../routing/schemas.ts'
 import { programNamed } from '../../runs/program.ts'
 import { currentRunId, knownRun, stopRun } from '../../runs/target-run.ts'
 import { eventPositionIn } from '../run-stream/event-position.ts'
@@ -21,26 +21,27 @@ const dialectFormat: DialectFormat<AgUiEvent> = {
   framing: {
     contentType: 'text/event-stream; charset=utf-8',
     heartbeat: () => Buffer.from(': keep-alive\n\n'),
-    // Its clients take the end of a connection for the end of a run: only one that breaks is none.
+    // Clients treat the end of the connection as the end of the run. Only a broken connection is not mistaken for one.
     fail: () => undefined,
   },
   write: event => `data: ${JSON.stringify(event)}\n\n`,
-  // Its clients pass over what has no data; ours knows then that it has all up to there.
+  // Clients ignore events without data. Millrace's own client learns the position to resume from.
   mark: cursor => `id: ${cursor}\n\n`,
 }
 
 const Stopped = z.object({ stopped: z.boolean() })
 
-/** The routes that clients of AG-UI ask. */
+/** The routes for AG-UI clients. */
 export const agUi = [
   route({
     method: 'POST',
     path: '/ag-ui/:agent',
     action: 'run',
-    summary: 'For `HttpAgent` of AG-UI: says something, answers what waits, or asks for another answer; gives events.',
+    summary:
+      'For `HttpAgent` of AG-UI: sends a message, answers pending requests, or regenerates. Replies with events.',
     body: RunAgentInputSchema,
     streams: true,
-    gives: { ...SESSION_ID, ...RUN_ID },
+    replyHeaders: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, params, body } = call
       const { threadId, runId, parentRunId } = body
@@ -59,21 +60,22 @@ export const agUi = [
     method: 'GET',
     path: '/ag-ui/:agent/:sessionId/stream',
     action: 'follow',
-    summary: 'For AG-UI: the run that is under way, or else the last, from its start or from a place on; 204 for none.',
+    summary:
+      'For AG-UI: streams the active run, or else the last one, from its start or from a position. 204 if there is none.',
     query: {
-      run: anyText('Which run; the one that is under way, or else the last, if nothing is said.'),
-      as: anyText('What the client calls the run.'),
-      after: anyText('The `id` that came last, for who goes on just there.'),
+      run: optionalText('The run id. Default: the active run, or else the last one.'),
+      as: optionalText('The client’s own id of the run, used in events.'),
+      after: optionalText('The last `id` that the client received, to resume after it.'),
     },
     streams: true,
-    gives: { ...SESSION_ID, ...RUN_ID },
+    replyHeaders: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, params, caller, query } = call
       const sessionId = params['sessionId'] as string
       programNamed(services, params['agent'] as string)
       const after = eventPositionIn('after', query.after)
       const identity = await services.manager.getInfo(sessionId)
-      // Who looks for what may not be there is told the same of what is somebody else's.
+      // A session of another owner looks like one that does not exist.
       if (identity === null || identity.principal !== caller.owner) return { status: 204, headers: {}, body: undefined }
       const runId = query.run ?? currentRunId(identity.ticket)
       if (runId === undefined) return { status: 204, headers: {}, body: undefined }
@@ -87,7 +89,7 @@ export const agUi = [
     method: 'POST',
     path: '/ag-ui/:agent/:sessionId/stop',
     action: 'stop',
-    summary: 'For AG-UI: asks the run that is under way to stop.',
+    summary: 'For AG-UI: stops the active run.',
     replies: { 200: Stopped },
     handle: async ({ services, caller, params }) => {
       const sessionId = params['sessionId'] as string
@@ -98,19 +100,19 @@ export const agUi = [
   }),
 ]
 
-/** A run in events, with what its client has to know before. */
+/** Streams a run as events, preceded by the messages and state that the client lacks. */
 function eventsReply(
   call: RouteCall,
   { caller, ...taken }: AcceptedTurn & { readonly release?: () => void },
   encoder: AgUiEncoder,
-  had: ClientState,
+  clientState: ClientState,
 ) {
   const { run, after } = taken
   const { manager } = call.services
   const before = (entry: Entry) => {
     const { chunk, sequence: at, origin } = entry
     if (chunk.type !== 'run-started' || origin.runId !== run.runId) return undefined
-    const about = { sessionId: run.sessionId, at, after: after?.sequence, had }
+    const about = { sessionId: run.sessionId, at, after: after?.sequence, clientState: clientState }
     return earlierMessages(manager, about).then(found => found && encoder.follows(found))
   }
   return streamRun(call, caller, { ...taken, encoder, dialectFormat, before })

@@ -1,4 +1,4 @@
-// `useChat` of the AI SDK: its requests and its UI message stream.
+// Routes for `useChat` of the AI SDK: its requests and its UI message stream.
 
 import { aiSdkDialect, type UIMessageChunk, uiMessagesOf } from '@millrace/dialects/ai-sdk'
 import {
@@ -11,7 +11,7 @@ import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
 import { json } from '../../http/reply.ts'
 import { type RouteCall, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
-import { anyText, StopBody, Stopped, someName } from '../../routing/schemas.ts'
+import { optionalName, optionalText, StopBody, Stopped } from '../../routing/schemas.ts'
 import { programNamed, sessionOf } from '../../runs/program.ts'
 import { stopRun } from '../../runs/target-run.ts'
 import { MAX_MESSAGES, messagePageOf } from '../../sessions/message-page.ts'
@@ -28,26 +28,26 @@ const dialectFormat: DialectFormat<UIMessageChunk> = {
   framing: {
     contentType: 'text/event-stream; charset=utf-8',
     heartbeat: () => Buffer.from(': keep-alive\n\n'),
-    // Its clients come back after a connection that broke, and take any other end for the end of the message.
+    // Clients reconnect after a broken connection, and treat any other end as the end of the message.
     fail: () => undefined,
   },
   write: event => `data: ${JSON.stringify(event)}\n\n`,
-  // No event of its own: who does not go on from there does not hear it.
+  // Not an event: clients that do not resume ignore it.
   mark: cursor => `id: ${cursor}\n\n`,
   closing: 'data: [DONE]\n\n',
 }
 
-/** The routes that `useChat` asks, and those that it has no word for. */
+/** The routes for `useChat`, and for the transport of Millrace. */
 export const aiSdk = [
   route({
     method: 'POST',
     path: '/ai-sdk/:agent',
     action: 'run',
     summary:
-      'For `useChat` of the AI SDK: says something, answers what waits, or regenerates; gives a UI message stream.',
+      'For `useChat` of the AI SDK: sends a message, answers pending requests, or regenerates. Replies with a UI message stream.',
     body: ChatRequestSchema,
     streams: true,
-    gives: { ...SESSION_ID, ...RUN_ID },
+    replyHeaders: { ...SESSION_ID, ...RUN_ID },
     handle: call => {
       const { services, params, body } = call
       const program = programNamed(services, params['agent'] as string)
@@ -60,12 +60,12 @@ export const aiSdk = [
     path: '/ai-sdk/:agent/:sessionId/stream',
     action: 'follow',
     summary:
-      'For `resume` of `useChat`: the message that is under way or waits, from its start; 204 where none is. With a run, that one, also when it has ended.',
-    query: { run: someName('The run, as `X-Run-Id` named it.') },
-    headers: { 'Last-Event-ID': 'With a run: only what follows this id is said.' },
+      'For `resume` of `useChat`: streams the active message from its start; 204 if there is none. With `run`, that run, even if it has ended.',
+    query: { run: optionalName('The run id from `X-Run-Id`.') },
+    headers: { 'Last-Event-ID': 'With `run`: the last `id` that the client received, to resume after it.' },
     streams: true,
-    gives: { ...SESSION_ID, ...RUN_ID },
-    others: { 204: 'Nothing is under way.' },
+    replyHeaders: { ...SESSION_ID, ...RUN_ID },
+    otherReplies: { 204: 'No run is active.' },
     handle: call => {
       const { run: named } = call.query
       const sessionId = sessionOf(call)
@@ -85,10 +85,10 @@ export const aiSdk = [
     method: 'GET',
     path: '/ai-sdk/:agent/:sessionId/messages',
     action: 'read',
-    summary: 'For `useChat({ messages })`: the messages of a session; none where there is no such session.',
+    summary: 'For `useChat({ messages })`: reads the messages of a session; none if it does not exist.',
     query: {
-      messages: anyText(`\`last:50\`: only so many messages, at most ${MAX_MESSAGES}.`),
-      before: anyText('With `messages`: those before this message.'),
+      messages: optionalText(`\`last:50\`: only the last messages, at most ${MAX_MESSAGES}.`),
+      before: optionalText('With `messages`: the messages before this one.'),
     },
     replies: { 200: z.array(UIMessageSchema) },
     handle: async call => {
@@ -108,7 +108,7 @@ export const aiSdk = [
     method: 'POST',
     path: '/ai-sdk/:agent/:sessionId/stop',
     action: 'stop',
-    summary: 'For a transport of the AI SDK: asks a run to stop, the open one if none is named.',
+    summary: 'For transports of the AI SDK: stops a run, by default the open one.',
     body: StopBody,
     replies: { 200: Stopped },
     handle: async call => {
@@ -118,7 +118,7 @@ export const aiSdk = [
   }),
 ]
 
-/** The calls of client tools that have their results: a page that hears of them again is not to run them again. */
+/** Client tool calls that have results: a page that resumes must not run them again. */
 async function answeredIn({ services }: Pick<RouteCall, 'services'>, sessionId: string): Promise<ReadonlySet<string>> {
   const { view } = await services.runtime.view(sessionId)
   const answered = new Set<string>()
@@ -131,7 +131,7 @@ async function answeredIn({ services }: Pick<RouteCall, 'services'>, sessionId: 
   return answered
 }
 
-/** What an application sends along. */
+/** The data that an application sends along. */
 function dataOf({ id, messages, trigger, messageId, answers, ...rest }: ChatRequest): Json | undefined {
   return Object.keys(rest).length === 0 ? undefined : (rest as Json)
 }

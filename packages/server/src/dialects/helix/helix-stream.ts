@@ -1,4 +1,4 @@
-// A session as a stream of Helix: one for all its turns, from a place on, to the end of the latest.
+// A session as a Helix stream: all its turns, from a position to the end of the latest.
 
 import type { EndStatus } from '@millrace/dialects'
 import { helixDialect, type ResyncPlace, type StreamEvent } from '@millrace/dialects/helix'
@@ -15,18 +15,18 @@ import { PAGE_BYTES } from '../../stream/stream-settings.ts'
 export const helixFraming: Framing = {
   contentType: 'text/event-stream; charset=utf-8',
   heartbeat: () => Buffer.from(': keep-alive\n\n'),
-  // A `fail` would say that the run failed: a connection that breaks says nothing of it (law 7).
+  // A `fail` event would mean that the run failed. A broken connection does not (law 7).
   fail: () => undefined,
 }
 
 export interface HelixStreamOptions {
   readonly sessionId: string
   readonly identity: SessionIdentity
-  /** A sequence, or a cursor's token. */
+  /** A sequence or a cursor token. */
   readonly after: string
-  /** Only to the end or pause of this run; otherwise to the end of the latest, through all pauses. */
+  /** Streams up to the end or pause of this run. @default the end of the latest run, through all pauses */
   readonly runId?: string
-  /** Who answers, where that was asked for. */
+  /** The program that the request named. */
   readonly program?: Program | undefined
 }
 
@@ -44,13 +44,13 @@ export class HelixStream {
   readonly #following: HelixStreamOptions
   readonly #places = new Map<number, Partial<ResyncPlace>>()
   readonly #encoder = helixDialect.encoder({ placeOf: sequence => this.#places.get(sequence) })
-  /** Of the last that was said. */
+  /** Sequence of the last entry that was written. */
   #sequence: number
-  /** As it was told last. */
+  /** The last status that was sent. */
   #isPaused = false
-  /** How the run that is followed stands, once it does not go on. */
+  /** End status of the followed run, once it is paused or ended. */
   #status: EndStatus | undefined
-  /** Whether something was asked to stop since it was looked at how all stands. */
+  /** Whether a stop was requested since the state was last read. */
   #isStopping = false
   #text = ''
 
@@ -61,14 +61,14 @@ export class HelixStream {
     this.#sequence = decodeCursor(following.after).sequence
   }
 
-  /** Says what there is and what comes, to its end; throws what went wrong. */
+  /** Streams existing and new entries to the end. @throws any error except a truncated position */
   async run(): Promise<void> {
     const { manager } = this.#services
     const { sessionId, identity, after } = this.#following
     try {
       await this.#primeEncoder()
       const { signal } = this.#channel
-      // Every delta as it was written: who goes on from a place may stand between any two.
+      // Every delta as written: a client may resume between any two.
       const reader = manager.readBatches(sessionId, { after, follow: true, pageBytes: PAGE_BYTES, signal })
       try {
         await this.#read(reader)
@@ -78,14 +78,14 @@ export class HelixStream {
     } catch (error) {
       if (!this.#channel.isOpen) return
       const { head = 0 } = await truncatedFrame(manager, sessionId, identity, error)
-      // Clients look whether it lies after what they have; where it does not, they have what was never here.
+      // Clients check whether the position lies after theirs. If it does not, they have entries that this log never had.
       const at = head > this.#sequence ? { atSequence: head } : {}
       this.#write({ type: 'truncated', truncatedAtStep: 0, ...at })
       await this.#flush()
     }
   }
 
-  /** Shows the encoder what it has to know of the run that the place lies in, and says nothing of it. */
+  /** Feeds the encoder the entries of the current run before the position, without writing them. */
   async #primeEncoder(): Promise<void> {
     const { manager } = this.#services
     const { sessionId } = this.#following
@@ -120,7 +120,7 @@ export class HelixStream {
       isFirst = false
       if (piece && !(await this.#encode(piece))) return
       if (!reader.isCaughtUp && !this.#isOver) continue
-      // Where a run goes on there is nothing to look for.
+      // An active run needs no lookup.
       const isOpen = reader.status === 'active' && this.#status === undefined && !this.#isStopping
       const { ended, isPaused } = isOpen ? RUNNING : await this.#state(reader)
       if (ended !== undefined) {
@@ -133,12 +133,12 @@ export class HelixStream {
     }
   }
 
-  /** Whether the run that is followed has ended. */
+  /** Whether the followed run has ended. */
   get #isOver(): boolean {
     return this.#status !== undefined && this.#status !== 'paused'
   }
 
-  /** Says a piece of the log; whether anybody hears it. */
+  /** Writes a batch of entries. Returns whether the connection is still open. */
   async #encode({ entries, sequence }: ReadBatch): Promise<boolean> {
     const { runId } = this.#following
     for (const entry of entries) {
@@ -147,7 +147,7 @@ export class HelixStream {
       for (const event of this.#encoder.encode(await this.#resolved(entry))) this.#write(event)
       if (runId !== undefined && entry.origin.runId === runId) this.#status = statusAfter(entry, this.#status)
       if (entry.chunk.type === 'stop-requested') this.#isStopping = true
-      // An entry may be large.
+      // Entries can be large.
       if (this.#text.length >= PAGE_BYTES && !(await this.#flush())) return false
       if (this.#isOver) break
     }
@@ -155,7 +155,7 @@ export class HelixStream {
     return this.#flush()
   }
 
-  /** Finds out where a discard or rewind took the session back to. */
+  /** Looks up the position that a discard or rewind leads back to. */
   async #recordPosition({ chunk, sequence }: Entry): Promise<void> {
     const { manager } = this.#services
     const { sessionId } = this.#following
@@ -174,7 +174,7 @@ export class HelixStream {
     })
   }
 
-  /** How what is followed stands: how it ended, or whether it waits. */
+  /** Reads the state: how the run or session ended, or whether it is paused. */
   async #state({ place }: BatchReader): Promise<StreamState> {
     const { runId, sessionId } = this.#following
     this.#isStopping = false
@@ -189,7 +189,7 @@ export class HelixStream {
       return isOver && last ? { ended: last.status, isPaused } : { isPaused }
     }
     if (isPaused && run.runId === runId) return { ended: 'paused', isPaused }
-    // It has not ended, or that would have been read: it was taken back before it began.
+    // It has not ended, or its end would have been read: its request was removed before it started.
     const isThere = [run, ...requests].some(one => one?.runId === runId)
     return isThere ? { isPaused: false } : { ended: 'aborted', isPaused: false }
   }
@@ -198,7 +198,7 @@ export class HelixStream {
     return entry.blobs ? this.#services.manager.resolve(this.#following.sessionId, entry) : entry
   }
 
-  /** Says that the session waits, or does not any more. */
+  /** Sends the status if it changed. */
   #writeStatus(isPaused: boolean): void {
     if (isPaused === this.#isPaused) return
     this.#isPaused = isPaused
@@ -222,7 +222,7 @@ export class HelixStream {
   }
 }
 
-/** How a run stands after an entry of its own. */
+/** The status of a run after one of its entries. */
 function statusAfter({ chunk }: Entry, before: EndStatus | undefined): EndStatus | undefined {
   if (chunk.type === 'run-finished') return chunk.status
   if (chunk.type === 'run-paused') return 'paused'

@@ -1,4 +1,4 @@
-// What requests of Helix's clients amount to here, and how a session stands in its words.
+// Translates requests of Helix clients, and the status of a session into Helix's terms.
 
 import type { ResumeRequest, SubmitToolResult } from '@millrace/dialects/helix/schemas'
 import type { Ticket } from '@millrace/log'
@@ -7,7 +7,7 @@ import { Refusal } from '../../errors/refusal.ts'
 import { omitUndefined } from '../../runs/omit-undefined.ts'
 import { currentRunId } from '../../runs/target-run.ts'
 
-/** How a session stands: whether its stream goes on, waits, or is over, and how far it goes. */
+/** Status of a session: whether its stream is active, paused or over, and the last sequence. */
 export function sessionStatus(sessionId: string, { run, last, requests }: Ticket, streamSequence: number) {
   const isOver = run === null && requests.length === 0 && last !== null
   const isFailed = last?.status === 'failed' || last?.status === 'aborted'
@@ -21,34 +21,34 @@ export function sessionStatus(sessionId: string, { run, last, requests }: Ticket
   }
 }
 
-/** How a run is to go on. */
-export function resumeOptionsOf(asked: ResumeRequest): ResumeOptions {
-  switch (asked.mode) {
+/** The runtime options for a resume request. */
+export function resumeOptionsOf(request: ResumeRequest): ResumeOptions {
+  switch (request.mode) {
     case 'with_message':
-      return { mode: 'with-message', input: asked.message }
+      return { mode: 'with-message', input: request.message }
     case 'with_confirmation': {
-      const { confirmed: approved, reason } = asked
+      const { confirmed: approved, reason } = request
       return { mode: 'with-confirmation', approved, ...(reason !== undefined && { reason }) }
     }
     case 'from_checkpoint':
-      return { mode: 'from-checkpoint', checkpointId: asked.checkpointId }
+      return { mode: 'from-checkpoint', checkpointId: request.checkpointId }
     default:
       return {}
   }
 }
 
-/** What became of an answer that was not taken, where that is no error of who gave it. */
+/** Statuses of answers that came too late, which are not errors for Helix clients. */
 export const SUBMIT_STATUSES: Partial<Record<ErrorCode, 'already_completed' | 'late_answer_after_timeout'>> = {
   answer_already_settled: 'already_completed',
   answer_late: 'late_answer_after_timeout',
 }
 
-/** The answer that is meant. Each kind answers its own: only that a call was not run at all can be said of one that waits for its approval, which denies it. */
+/** The runtime answer for a submitted result. An error for a call that waits for its approval denies the approval. */
 export function answerOf(submitted: SubmitToolResult, { pendings }: Ticket): Answer {
   if (submitted.kind === 'approval-response') {
     const { approvalId: id, toolCallId, approved, reason } = submitted
     if (toolCallId !== undefined && !id.endsWith(`::${toolCallId}`))
-      throw new Refusal('request_invalid', 'toolCallId: expected the call of the approval')
+      throw new Refusal('request_invalid', 'toolCallId: expected the tool call of the approval')
     return omitUndefined({ kind: 'approval', id, approved, reason }) as unknown as Answer
   }
   if (submitted.kind === 'interrupt-response')

@@ -1,4 +1,4 @@
-// The routes that clients of Helix Agents ask: they name the session in the query or the body.
+// Routes for clients of Helix Agents, which name the session in the query or the body.
 
 import { randomBytes } from 'node:crypto'
 import { snapshotMessagesOf } from '@millrace/dialects/helix'
@@ -20,7 +20,7 @@ import type { Caller, Program } from '../../auth/authorize.ts'
 import { negotiate } from '../../http/accept.ts'
 import { json, type Reply } from '../../http/reply.ts'
 import { type Route, type RouteCall, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
-import { anyText } from '../../routing/schemas.ts'
+import { optionalText } from '../../routing/schemas.ts'
 import { omitUndefined } from '../../runs/omit-undefined.ts'
 import { programNamed } from '../../runs/program.ts'
 import { answererOf, requesterOf } from '../../runs/requester.ts'
@@ -36,18 +36,18 @@ import { answerOf, resumeOptionsOf, SUBMIT_STATUSES, sessionStatus } from './req
 
 const session = { sessionId: SessionQuerySchema }
 
-/** The routes under which a server of Helix is found. */
+/** The routes of a Helix server. */
 export const helix = [
   route({
     method: 'POST',
     path: '/helix/:agent/start',
     action: 'run',
     summary:
-      'For Helix Agents: says something, and so starts a run. Gives its place in the stream, or with `Accept: text/event-stream` the stream to its end or pause.',
+      'For Helix Agents: sends a message, which starts a run. Replies with its position in the stream, or with `Accept: text/event-stream` with the stream up to its end or pause.',
     body: StartRequestSchema,
     replies: { 202: StartedSchema },
     streams: true,
-    gives: { ...SESSION_ID, ...RUN_ID },
+    replyHeaders: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, params, body } = call
       const { sessionId = randomBytes(16).toString('base64url'), message, messageId, data } = body
@@ -55,18 +55,18 @@ export const helix = [
       const userMessages = [{ id: messageId, parts: [{ type: 'text', text: message }] }] as const
       const posted = { userMessages, endsWithUserMessage: true, isIncremental: true, answers: [] } as const
       const caller = await callerInSession(call, sessionId, program)
-      return answer(call, caller, () => takeTurn(call, { sessionId, program, posted, data }), program)
+      return replyWithRun(call, caller, () => takeTurn(call, { sessionId, program, posted, data }), program)
     },
   }),
   route({
     method: 'POST',
     path: '/helix/:agent/resume',
     action: 'resume',
-    summary: 'For Helix Agents: goes on from an interrupted run. A run that is open goes on by itself, and is joined.',
+    summary: 'For Helix Agents: resumes an interrupted run. An open run is joined instead.',
     body: ResumeRequestSchema,
     replies: { 202: StartedSchema },
     streams: true,
-    gives: { ...SESSION_ID, ...RUN_ID },
+    replyHeaders: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, body } = call
       const { sessionId } = body
@@ -81,11 +81,11 @@ export const helix = [
     method: 'POST',
     path: '/helix/:agent/retry',
     action: 'retry',
-    summary: 'For Helix Agents: does the latest turn again, in place of what came of it.',
+    summary: 'For Helix Agents: retries the latest turn and replaces its results.',
     body: RetryRequestSchema,
     replies: { 202: StartedSchema },
     streams: true,
-    gives: { ...SESSION_ID, ...RUN_ID },
+    replyHeaders: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       const { services, body } = call
       const { sessionId } = body
@@ -93,7 +93,7 @@ export const helix = [
         if (run === null) return services.runtime.retry(sessionId, undefined, options)
         const { view } = await services.runtime.view(sessionId)
         const { cut } = view.requests.find(({ runId }) => runId === run.runId) ?? {}
-        // Who asks again means the one that is under way.
+        // A repeated request joins the retry that is already running.
         if (cut?.reason === 'retry') return services.runtime.run(sessionId, run.runId)
         throw new RunError('run_busy', `run ${run.runId} is open: interrupt it first`, { retryable: true })
       })
@@ -103,18 +103,18 @@ export const helix = [
     method: 'GET',
     path: '/helix/:agent/sse',
     action: 'follow',
-    summary: 'For Helix Agents: the stream of a session, after a place, to the end of its latest run.',
+    summary: 'For Helix Agents: streams a session from a position to the end of its latest run.',
     query: {
       ...session,
-      fromSequence: anyText('Only what comes after it.'),
+      fromSequence: optionalText('Position to start after.'),
     },
     headers: {
-      'X-Resume-From-Sequence': 'The same as `fromSequence`, where that is not said.',
-      'Last-Event-ID': 'The same, where neither is said.',
-      'X-Existing-Message-Id': 'A message that the client has already: it must be one of the session.',
+      'X-Resume-From-Sequence': 'Same as `fromSequence`, if that is missing.',
+      'Last-Event-ID': 'Same as `fromSequence`, if both are missing.',
+      'X-Existing-Message-Id': 'A message that the client already has. It must exist in the session.',
     },
     streams: true,
-    gives: { ...SESSION_ID, 'X-Existing-Message-Id': 'The same, where it was said.' },
+    replyHeaders: { ...SESSION_ID, 'X-Existing-Message-Id': 'Echo of the request header.' },
     handle: async call => {
       const { services, query, request } = call
       const { sessionId, fromSequence } = query
@@ -127,15 +127,14 @@ export const helix = [
       negotiate(request.headers.get('accept'), ['sse'])
       const headers = await existingMessageHeaders(services.manager, sessionId, request.headers)
       const release = services.limiter.stream(caller.principal)
-      return stream(call, caller, { sessionId, identity: info, after }, release, headers)
+      return streamReply(call, caller, { sessionId, identity: info, after }, release, headers)
     },
   }),
   route({
     method: 'GET',
     path: '/helix/:agent/snapshot',
     action: 'read',
-    summary:
-      'For Helix Agents: all that a session shows, and the place from which it is followed, read at one position.',
+    summary: 'For Helix Agents: reads the messages, state and output of a session, and the position to follow it from.',
     query: session,
     replies: { 200: SnapshotSchema },
     handle: async call => {
@@ -147,15 +146,15 @@ export const helix = [
       const whole = await withInlineBlobs(services.manager, sessionId, view.messages)
       const messages = snapshotMessagesOf({ ...view, messages: whole })
       const { state = null, output = null } = view
-      const about = sessionStatus(sessionId, ticket, cursor.sequence)
-      return json(200, { ...about, messages, state, output })
+      const status = sessionStatus(sessionId, ticket, cursor.sequence)
+      return json(200, { ...status, messages, state, output })
     },
   }),
   route({
     method: 'GET',
     path: '/helix/:agent/status',
     action: 'read',
-    summary: 'For Helix Agents: how a session stands.',
+    summary: 'For Helix Agents: reads the status of a session.',
     query: session,
     replies: { 200: StatusSchema },
     handle: async call => {
@@ -165,13 +164,13 @@ export const helix = [
       return json(200, sessionStatus(sessionId, ticket, head))
     },
   }),
-  stopping('interrupt', 'For Helix Agents: stops a run so that it can be resumed; what was said stays.'),
-  stopping('abort', 'For Helix Agents: stops a run for good.'),
+  stopRoute('interrupt', 'For Helix Agents: interrupts a run, which can be resumed. Its messages stay.'),
+  stopRoute('abort', 'For Helix Agents: aborts a run, which cannot be resumed.'),
   route({
     method: 'POST',
     path: '/helix/:agent/submit-tool-result',
     action: 'answer',
-    summary: 'For Helix Agents: answers what waits: with what a client’s tool gave, or whether a call may run.',
+    summary: 'For Helix Agents: answers a pending request with the result of a client tool, an approval or a response.',
     body: SubmitToolResultSchema,
     replies: { 200: SubmittedSchema },
     handle: async call => {
@@ -191,14 +190,14 @@ export const helix = [
   }),
 ]
 
-/** Who asks an agent that there is for a session that is in no path. */
+/** Authorizes a session that is named in the body or query. @throws `program_unknown` if the agent in the path does not exist */
 async function callerOf(call: RouteCall, sessionId: string): Promise<Caller> {
   programNamed(call.services, call.params['agent'] as string)
   return callerInSession(call, sessionId)
 }
 
-/** The route that stops a run in one of the two ways. */
-function stopping(mode: 'interrupt' | 'abort', summary: string): Route {
+/** A route that stops a run. */
+function stopRoute(mode: 'interrupt' | 'abort', summary: string): Route {
   return route({
     method: 'POST',
     path: `/helix/:agent/${mode}`,
@@ -217,58 +216,58 @@ function stopping(mode: 'interrupt' | 'abort', summary: string): Route {
   })
 }
 
-/** Asks for a run in place of one that was there. */
+/** Starts a run that replaces another one. */
 async function replyWithReplacement(
   call: RouteCall,
   sessionId: string,
-  ask: (ticket: Ticket, options: RequestOptions) => Promise<Run>,
+  start: (ticket: Ticket, options: RequestOptions) => Promise<Run>,
 ): Promise<Reply> {
   const { services, request } = call
   const caller = await callerOf(call, sessionId)
   const runId = checkRunId('Idempotency-Key', request.headers.get('idempotency-key'))
-  return answer(call, caller, async () => {
+  return replyWithRun(call, caller, async () => {
     const { ticket } = await requireSession(services, caller, sessionId)
     const { view } = await services.runtime.view(sessionId)
     const known = view.requests.find(request => request.runId === runId)
     if (known) return { run: services.runtime.run(sessionId, known.runId) }
     const options = omitUndefined({ ...(await requesterOf(call, caller)), runId }) as RequestOptions
-    return { run: await ask(ticket, options) }
+    return { run: await start(ticket, options) }
   })
 }
 
-/** What a run is answered with: its place in the stream, or the stream from there on. There is room for that before the run is asked for. */
-async function answer(
+/** Replies with the position of a run, or with its stream. The stream slot is taken before the run starts. */
+async function replyWithRun(
   call: RouteCall,
   caller: Caller,
-  ask: () => Promise<{ readonly run: Run }>,
+  start: () => Promise<{ readonly run: Run }>,
   program?: Program,
 ): Promise<Reply> {
   const { services, request } = call
   const isStream = negotiate(request.headers.get('accept'), ['json', 'sse']) === 'sse'
   const release = isStream ? services.limiter.stream(caller.principal) : () => {}
   try {
-    const { run } = await ask()
+    const { run } = await start()
     const { sessionId, runId } = run
     const info = await requireSession(services, caller, sessionId)
     const streamSequence = (await requestPositionOf(call, run)) - 1
     const headers = { 'x-run-id': encodeURIComponent(runId) }
     if (isStream)
-      return stream(
+      return streamReply(
         call,
         caller,
         { sessionId, identity: info, after: `${streamSequence}`, runId, program },
         release,
         headers,
       )
-    const about = { sessionId, streamId: sessionId, runId, streamSequence }
-    return json(202, about, { 'x-session-id': encodeURIComponent(sessionId), ...headers })
+    const started = { sessionId, streamId: sessionId, runId, streamSequence }
+    return json(202, started, { 'x-session-id': encodeURIComponent(sessionId), ...headers })
   } catch (error) {
     release()
     throw error
   }
 }
 
-/** Where a run was asked for. */
+/** The sequence of the request for a run. */
 async function requestPositionOf({ services }: RouteCall, { sessionId, runId, requestedAt }: Run): Promise<number> {
   if (requestedAt !== undefined) return requestedAt
   const { view } = await services.runtime.view(sessionId)
@@ -276,20 +275,20 @@ async function requestPositionOf({ services }: RouteCall, { sessionId, runId, re
   return found?.at ?? view.head + 1
 }
 
-function stream(
+function streamReply(
   { services, request, action }: RouteCall,
   caller: Caller,
-  following: HelixStreamOptions,
+  options: HelixStreamOptions,
   release: () => void,
   headers: Readonly<Record<string, string>>,
 ): Reply {
-  const { sessionId, program } = following
+  const { sessionId, program } = options
   return services.connections.reply({
     format: 'sse',
     framing: helixFraming,
     headers: { 'x-session-id': encodeURIComponent(sessionId), ...headers },
     recheck: () => reauthorizeSession(services, request, caller, action, sessionId, program),
-    serve: channel => new HelixStream(services, channel, following).run(),
+    serve: channel => new HelixStream(services, channel, options).run(),
     onClose: release,
   })
 }

@@ -12,27 +12,27 @@ import { PAGE_BYTES } from '../../stream/stream-settings.ts'
 import { EventWriter } from '../run-stream/event-writer.ts'
 import { type AcceptedTurn, type TurnRequest, takeTurn } from '../turn/turn.ts'
 
-/** All that a stream says, as one reply. */
+/** Schema of a whole stream as one reply. */
 export const BufferedStream = z.object({
   chunks: z.array(StreamChunkSchema),
   text: z.string(),
   structured: z.array(StructuredDataChunkSchema),
 })
 
-/** So many characters fit in one reply. */
+/** Maximum size of a reply, in characters. */
 const MAX_CHARACTERS = 16 * 1024 * 1024
 
-/** Does what a client asks for, once, and tells all of it when the run has ended, or waits. */
+/** Performs a client's request exactly once and replies when the run has ended or paused. */
 export async function bufferedReply(call: RouteCall, ask: TurnRequest, encoder: Encoder<StreamChunk>): Promise<Reply> {
   const { services, request } = call
   const release = services.limiter.stream(call.caller.principal)
-  const left = new AbortController()
+  const done = new AbortController()
   try {
     const taken = await takeTurn(call, ask)
-    void recheckUntilDone(call, taken, left)
-    const signal = AbortSignal.any([request.signal, services.connections.draining, left.signal])
+    void recheckUntilDone(call, taken, done)
+    const signal = AbortSignal.any([request.signal, services.connections.draining, done.signal])
     const chunks = await chunksOf(call, taken, encoder, signal).catch(error => {
-      if (left.signal.aborted) throw left.signal.reason
+      if (done.signal.aborted) throw done.signal.reason
       throw services.connections.draining.aborted ? draining() : error
     })
     const result: BufferedStreamResult = { chunks, ...summarizeStreamChunks(chunks) }
@@ -42,16 +42,16 @@ export async function bufferedReply(call: RouteCall, ask: TurnRequest, encoder: 
       'x-run-id': encodeURIComponent(runId),
     })
   } finally {
-    left.abort()
+    done.abort()
     release()
   }
 }
 
-/** Asks again now and then whether who waits for a run still may, as who reads a stream is asked; whoever may not any more waits for nothing. */
+/** Authorizes the waiting request again at intervals, like a stream. Aborts `done` if the caller lost access. */
 async function recheckUntilDone(
   { services, request }: RouteCall,
   taken: AcceptedTurn,
-  left: AbortController,
+  done: AbortController,
 ): Promise<void> {
   const { timers, reauthorizeMs } = services.settings
   const { caller, action, program, run } = taken
@@ -59,16 +59,16 @@ async function recheckUntilDone(
     for (;;) {
       await new Promise<void>(resolve => {
         const stop = timers.after(reauthorizeMs, resolve, true)
-        left.signal.addEventListener('abort', () => {
+        done.signal.addEventListener('abort', () => {
           stop()
           resolve()
         })
       })
-      if (left.signal.aborted) return
+      if (done.signal.aborted) return
       await reauthorizeSession(services, request, caller, action, run.sessionId, program)
     }
   } catch (error) {
-    left.abort(error)
+    done.abort(error)
   }
 }
 
@@ -86,13 +86,13 @@ async function chunksOf(
     if (length > MAX_CHARACTERS)
       throw new Refusal(
         'request_invalid',
-        `stream: expected a run of at most ${MAX_CHARACTERS} characters: ask for a stream`,
+        `stream: expected a run of at most ${MAX_CHARACTERS} characters: request it with stream: true`,
       )
     chunks.push(chunk)
     return ''
   }
   const writer = new EventWriter(encoder, keep, { after })
-  // What was taken back by now was never said.
+  // Excludes rewound entries.
   for await (const { entries, cursor } of run.pieces({ merge: true, rewound: true, pageBytes: PAGE_BYTES, signal })) {
     assertIncarnation(identity, decodeCursor(cursor))
     for (const entry of entries)

@@ -1,4 +1,4 @@
-// Pages of Kortyx: what their `useChat` and `streamChatFromRoute` post, and its chunks as events, or as one reply of JSON.
+// The route for Kortyx pages: requests of `useChat` and `streamChatFromRoute`, and Kortyx chunks as events or as one JSON reply.
 
 import type { ClientRequest } from '@millrace/dialects'
 import { kortyxDialect, type StreamChunk } from '@millrace/dialects/kortyx'
@@ -17,7 +17,7 @@ import type { TurnRequest } from '../turn/turn.ts'
 import { BufferedStream, bufferedReply } from './buffered-reply.ts'
 import { answerByToken, tokenFor } from './resume-token.ts'
 
-const written = (chunk: StreamChunk): string => `data: ${JSON.stringify(chunk)}\n\n`
+const eventOf = (chunk: StreamChunk): string => `data: ${JSON.stringify(chunk)}\n\n`
 
 const CLOSING = 'data: [DONE]\n\n'
 
@@ -26,50 +26,50 @@ const dialectFormat: DialectFormat<StreamChunk> = {
   headers: { 'cache-control': 'no-cache, no-transform' },
   merges: true,
   framing: {
-    // Its clients read no more than this of it, and nothing but line feeds between events.
+    // Clients accept exactly this content type, and only line feeds between events.
     contentType: 'text/event-stream',
     heartbeat: () => Buffer.from(': keep-alive\n\n'),
-    // Its clients take a stream that just ends for one that is whole. What stands for no chunk of the run says nothing of how that stands.
+    // Clients treat a stream that just ends as complete, so an error is sent as chunks. `millrace: null` marks chunks that say nothing about the run.
     fail: ({ error }) =>
       Buffer.from(
-        `${written({ type: 'error', message: error.message, millrace: null })}${written({ type: 'done', millrace: null })}${CLOSING}`,
+        `${eventOf({ type: 'error', message: error.message, millrace: null })}${eventOf({ type: 'done', millrace: null })}${CLOSING}`,
       ),
   },
-  write: written,
+  write: eventOf,
   closing: CLOSING,
 }
 
-/** The route that clients of Kortyx ask. */
+/** The route for Kortyx clients. */
 export const kortyx = [
   route({
     method: 'POST',
     path: '/kortyx/:agent',
     action: 'run',
     summary:
-      'For `useChat` of Kortyx: says something, or resumes what waits by its token; gives a Kortyx stream, or with `stream: false` all of it as JSON.',
+      'For `useChat` of Kortyx: sends a message, or answers a pending request by its token. Replies with a Kortyx stream, or with `stream: false` with all of it as JSON.',
     body: ChatRequestSchema,
     replies: { 200: BufferedStream },
     streams: true,
-    gives: { ...SESSION_ID, ...RUN_ID },
+    replyHeaders: { ...SESSION_ID, ...RUN_ID },
     handle: async call => {
       try {
-        return await answer(call)
+        return await replyTo(call)
       } catch (error) {
-        return refusal(error)
+        return errorReplyOf(error)
       }
     },
   }),
 ]
 
-async function answer(call: RouteCall<ChatRequest>): Promise<Reply> {
+async function replyTo(call: RouteCall<ChatRequest>): Promise<Reply> {
   const { services, params, body } = call
-  // `useChat` posts an empty one where none was chosen.
+  // `useChat` posts an empty string if no workflow is chosen.
   const program = programNamed(services, body.workflowId?.trim() || (params['agent'] as string))
   const sessionId = body.sessionId?.trim() || crypto.randomUUID()
   const resume = resumeIn(body)
   const posted: ClientRequest = {
     ...clientRequestOf(body),
-    ...((await isAlone(call, sessionId, program)) && { isIncremental: true }),
+    ...((await isWithoutHistory(call, sessionId, program)) && { isIncremental: true }),
   }
   const ask: TurnRequest = { sessionId, program, posted, data: dataOf(body) }
   const asked =
@@ -84,8 +84,8 @@ async function answer(call: RouteCall<ChatRequest>): Promise<Reply> {
     : replyWithTurn(call, asked, { dialectFormat, encoder })
 }
 
-/** Whether a page keeps no history: it posts one message, without an id, where more was said before. A first message that comes again is a request that was sent again. */
-async function isAlone(call: RouteCall<ChatRequest>, sessionId: string, program: Program): Promise<boolean> {
+/** Whether a page keeps no history: it posts one message without an id in a session that has more. In a new session that is a repeated request. */
+async function isWithoutHistory(call: RouteCall<ChatRequest>, sessionId: string, program: Program): Promise<boolean> {
   const { services, body } = call
   const [first, second] = body.messages
   if (first?.id !== undefined || second !== undefined) return false
@@ -95,7 +95,7 @@ async function isAlone(call: RouteCall<ChatRequest>, sessionId: string, program:
   return userMessagesIn((await services.runtime.view(sessionId)).view).length > 1
 }
 
-/** What an application sends along. */
+/** The data that an application sends along. */
 function dataOf({
   sessionId,
   workflowId,
@@ -105,14 +105,14 @@ function dataOf({
   regenerate,
   ...rest
 }: ChatRequest): Json | undefined {
-  const given = { ...rest, ...(context && Object.keys(context).length > 0 && { context }) }
-  return Object.keys(given).length === 0 ? undefined : (given as Json)
+  const data = { ...rest, ...(context && Object.keys(context).length > 0 && { context }) }
+  return Object.keys(data).length === 0 ? undefined : (data as Json)
 }
 
-/** A refusal as its clients read one: they show `error`, where that is a text. */
-function refusal(error: unknown): Reply {
-  const { status, error: told, headers, isServerFault } = errorResponseOf(error)
+/** An error in the form that clients read: `error` is the message. */
+function errorReplyOf(error: unknown): Reply {
+  const { status, error: reply, headers, isServerFault } = errorResponseOf(error)
   if (isServerFault) throw error
-  const { message, code, retryable } = told
+  const { message, code, retryable } = reply
   return json(status, { error: message, code, retryable }, headers)
 }

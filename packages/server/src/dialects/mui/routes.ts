@@ -1,11 +1,11 @@
-// Pages of MUI X Chat: what their adapters ask for, and its chunks in envelopes.
+// Routes for MUI X Chat: requests of its adapters, and its chunks in envelopes.
 
 import { chatMessagesOf, type MuiEvent, muiDialect, PASSED } from '@millrace/dialects/mui'
 import { type ChatRequest, ChatRequestSchema, clientRequestOf, HistorySchema } from '@millrace/dialects/mui/schemas'
 import { type Json, messageIdOf, type View } from '@millrace/protocol'
 import { json } from '../../http/reply.ts'
 import { RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
-import { anyText, someName } from '../../routing/schemas.ts'
+import { optionalName, optionalText } from '../../routing/schemas.ts'
 import { programNamed, sessionOf } from '../../runs/program.ts'
 import { activeRunId } from '../../runs/target-run.ts'
 import { MAX_MESSAGES, messagePageOf } from '../../sessions/message-page.ts'
@@ -21,27 +21,28 @@ const dialectFormat: DialectFormat<MuiEvent> = {
   framing: {
     contentType: 'text/event-stream; charset=utf-8',
     heartbeat: () => Buffer.from(': keep-alive\n\n'),
-    // Who reads comes back to a connection that broke.
+    // Clients reconnect after a broken connection.
     fail: () => undefined,
   },
   write: (chunk, eventId) => `data: ${JSON.stringify({ eventId, chunk })}\n\n`,
-  // A chunk that its runtime passes over; the id is where to go on.
+  // A chunk that MUI's runtime ignores. Its id is the position to resume from.
   mark: cursor => `id: ${cursor}\ndata: {"eventId":"${cursor}","chunk":{"type":"${PASSED}"}}\n\n`,
 }
 
-/** How many messages are on a page of history, if nothing is said. */
+/** Default page of history. */
 const PAGE = 'last:50'
 
-/** The routes that an adapter of MUI X Chat asks. */
+/** The routes for MUI X Chat adapters. */
 export const mui = [
   route({
     method: 'POST',
     path: '/mui/:agent',
     action: 'run',
-    summary: 'For MUI X Chat: says something, regenerates, or answers what waits; gives its chunks, in envelopes.',
+    summary:
+      'For MUI X Chat: sends a message, regenerates, or answers pending requests. Replies with chunks in envelopes.',
     body: ChatRequestSchema,
     streams: true,
-    gives: { ...SESSION_ID, ...RUN_ID },
+    replyHeaders: { ...SESSION_ID, ...RUN_ID },
     handle: call => {
       const { services, params, body } = call
       const program = programNamed(services, params['agent'] as string)
@@ -54,15 +55,15 @@ export const mui = [
     path: '/mui/:agent/:sessionId/stream',
     action: 'follow',
     summary:
-      'For MUI X Chat: the reply that is under way, from its start or from a place on; 204 where none is. With a run, that one, also when it has ended.',
+      'For MUI X Chat: streams the active reply from its start or from a position; 204 if there is none. With `run`, that run, even if it has ended.',
     query: {
-      run: someName('The run, as `X-Run-Id` named it.'),
-      after: anyText('Only what follows this `id` is said, as with `Last-Event-ID`.'),
+      run: optionalName('The run id from `X-Run-Id`.'),
+      after: optionalText('The last `id` that the client received, to resume after it.'),
     },
-    headers: { 'Last-Event-ID': 'Only what follows this `id` is said.' },
+    headers: { 'Last-Event-ID': 'Same as `after`, if that is missing.' },
     streams: true,
-    gives: { ...SESSION_ID, ...RUN_ID },
-    others: { 204: 'Nothing is under way.' },
+    replyHeaders: { ...SESSION_ID, ...RUN_ID },
+    otherReplies: { 204: 'No run is active.' },
     handle: async call => {
       const { query, request } = call
       const after = eventPositionIn('after', query.after ?? request.headers.get('last-event-id'))
@@ -74,10 +75,10 @@ export const mui = [
     method: 'GET',
     path: '/mui/:agent/:sessionId/messages',
     action: 'read',
-    summary: 'For MUI X Chat: the last messages of a session, or those before; none where there is no such session.',
+    summary: 'For MUI X Chat: reads the last messages of a session, or older ones; none if it does not exist.',
     query: {
-      messages: anyText(`\`${PAGE}\`: only so many messages, at most ${MAX_MESSAGES}.`),
-      before: anyText('The `cursor` of another page: those before it.'),
+      messages: optionalText(`\`${PAGE}\`: only the last messages, at most ${MAX_MESSAGES}.`),
+      before: optionalText('The `cursor` of another page: the messages before it.'),
     },
     replies: { 200: HistorySchema },
     handle: async call => {
@@ -103,7 +104,7 @@ export const mui = [
   }),
 ]
 
-/** Which message answers what somebody said. */
+/** Ids of the assistant messages that answer user messages, by user message id. */
 function answersIn({ requests }: Pick<View, 'requests'>, shown: ReadonlySet<string>): Record<string, string> {
   const answers = requests.flatMap(({ message, runId, status }) =>
     message && status === 'started' && shown.has(message.messageId)
@@ -113,7 +114,7 @@ function answersIn({ requests }: Pick<View, 'requests'>, shown: ReadonlySet<stri
   return Object.fromEntries(answers)
 }
 
-/** What an application sends along. */
+/** The data that an application sends along. */
 function dataOf({ conversationId, message, regenerate, answers, ...rest }: ChatRequest): Json | undefined {
   return Object.keys(rest).length === 0 ? undefined : (rest as Json)
 }

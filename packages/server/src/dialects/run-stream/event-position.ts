@@ -1,4 +1,4 @@
-// Places from which clients go on: tokens that hold a cursor of the log, which proves what lies there, and which of the events of the entry there was heard last.
+// Positions from which clients resume: tokens of a log cursor, which proves the position, and the index of the last event that the client has.
 
 import { type StreamManager, TruncatedError } from '@millrace/log'
 import { decodeCursor } from '@millrace/protocol'
@@ -7,29 +7,30 @@ import { Refusal } from '../../errors/refusal.ts'
 import type { SessionIdentity } from '../../sessions/session-access.ts'
 import { assertIncarnation } from '../../stream/control-frames.ts'
 
-/** A place in what is said of a run: an entry, one of its events, and the cursor there, where it is a client that names it. */
+/** A position in the events of a run: an entry, the index of an event, and the cursor if a client sent it. */
 export interface EventPosition {
   readonly sequence: number
-  /** All of them, if nothing is said. */
+  /** Index of the last event. @default all events of the entry */
   readonly event?: number
   readonly cursor?: string
 }
 
-/** `sequence.incarnation.epoch`, and after it the event; what is said again on the way there is counted after that. */
+/** `sequence.incarnation.epoch`, then the index of the event, then the index of a repeated event. */
 const TOKEN = /^((?:0|[1-9]\d{0,15})\.[\w-]+\.[\w-]+)(?:\.(\d{1,9})(?:\.\d{1,9})?)?$/
 
-/** The place that a client names, if it does; throws where it never was given one like that. */
+/** Parses a position that a client sent. @throws `cursor_invalid` */
 export function eventPositionIn(name: string, token: string | null | undefined): EventPosition | undefined {
   if (token === null || token === undefined || token === '') return undefined
-  const [, cursor, event] = (token.length <= LONGEST && TOKEN.exec(token)) || []
-  if (cursor === undefined) throw new Refusal('cursor_invalid', `${name}: expected an id of this stream, as it came`)
+  const [, cursor, event] = (token.length <= MAX_TOKEN_LENGTH && TOKEN.exec(token)) || []
+  if (cursor === undefined)
+    throw new Refusal('cursor_invalid', `${name}: expected an event id of this stream, unchanged`)
   const { sequence } = decodeCursor(cursor)
   return { sequence, cursor, ...(event !== undefined && { event: Number(event) }) }
 }
 
-const LONGEST = 512
+const MAX_TOKEN_LENGTH = 512
 
-/** Throws where the log does not hold a place that a client names: it has read what never was here, or is not any more (law 2). */
+/** Checks that the log still contains a client's position (law 2). @throws `TruncatedError` */
 export async function assertPositionInLog(
   manager: StreamManager,
   sessionId: string,
@@ -46,7 +47,7 @@ export async function assertPositionInLog(
   }
 }
 
-/** Throws where the start of a run is not in the log any more: nothing can be said of it as it was. */
+/** Checks that the start of a run is not trimmed. @throws `session_trimmed` */
 export async function assertRunNotTrimmed(
   manager: StreamManager,
   { sessionId, runId, requestedAt = 0 }: Run,
@@ -58,6 +59,8 @@ export async function assertRunNotTrimmed(
   const run = view.runs.find(one => one.runId === runId)
   const from = Math.max(request?.at ?? 0, (run?.at ?? 0) - 1)
   if (from >= floor) return
-  const why = `run ${runId}: its start was trimmed: read the session`
-  throw new RunError('session_trimmed', why, { cause: new TruncatedError('below-floor', why, view.head, floor) })
+  const message = `run ${runId}: its start is trimmed: read the session instead`
+  throw new RunError('session_trimmed', message, {
+    cause: new TruncatedError('below-floor', message, view.head, floor),
+  })
 }

@@ -1,22 +1,22 @@
 import type { DecodedChunk, Encoder, EndStatus } from '@millrace/dialects'
 
-/** After which of the events of which entry somebody goes on; after all of them, if nothing is said. */
+/** The last event that a client has: an entry and the index of its event. @default all events of the entry */
 interface WrittenPosition {
   readonly sequence: number
   readonly event?: number
 }
 
-/** Says entries in a dialect, from a place on: before it all is heard by the encoder, and not said. */
+/** Encodes entries as events of a dialect, from a position on. Earlier entries only update the encoder. */
 export class EventWriter<Event> {
   readonly #encoder: Encoder<Event>
   readonly #write: (event: Event, place: string) => string
   readonly #after: WrittenPosition | undefined
   #isMuted: boolean
-  /** The latest entry, as places name it, and how many of its events were said or heard. */
+  /** Id of the latest entry, and the number of its events that were encoded. */
   #entry: string
   #count = 0
 
-  /** `start` names the place before everything. */
+  /** `start` is the event id before the first entry. */
   constructor(
     encoder: Encoder<Event>,
     write: (event: Event, place: string) => string,
@@ -29,7 +29,7 @@ export class EventWriter<Event> {
     this.#entry = start
   }
 
-  /** What an entry says; `name` is what places in it begin with. */
+  /** Encodes an entry as text. `name` is the prefix of its event ids. */
   writeEntry(entry: DecodedChunk & { readonly sequence: number }, name = `${entry.sequence}`): string {
     const { sequence } = entry
     const { sequence: last = 0, event } = this.#after ?? {}
@@ -41,17 +41,17 @@ export class EventWriter<Event> {
     }
     const events = this.#encoder.encode(entry)
     this.#entry = name
-    const isHeard = sequence < last || event === undefined || event + 1 >= events.length
-    this.#count = isHeard ? events.length : event + 1
-    return isHeard ? '' : this.#unmute() + this.#text(events.slice(event + 1))
+    const isKnown = sequence < last || event === undefined || event + 1 >= events.length
+    this.#count = isKnown ? events.length : event + 1
+    return isKnown ? '' : this.#unmute() + this.#text(events.slice(event + 1))
   }
 
-  /** What closes the stream: it stands after the last entry. */
+  /** The events that end the stream, after the last entry. */
   end(status: EndStatus): string {
     return this.#unmute() + this.#text(this.#encoder.end(status))
   }
 
-  /** What has to be said again before anything is said from a place on; who goes on after that goes on from the same place. */
+  /** The events that a resumed stream starts with. Their ids resume from the same position. */
   #unmute(): string {
     if (!this.#isMuted) return ''
     this.#isMuted = false

@@ -1,14 +1,14 @@
 import { LogError, type StreamManager } from '@millrace/log'
 import type { Json, Message, Part } from '@millrace/protocol'
 
-/** Messages with their large values back in their places, as a dialect needs them. */
+/** Messages with their large values inlined, as dialects need them. */
 export async function withInlineBlobs(
   manager: StreamManager,
   sessionId: string,
   messages: readonly Message[],
 ): Promise<readonly Message[]> {
   const whole: Message[] = []
-  // One after the other: each may be large.
+  // Sequential, since each value may be large.
   for (const message of messages) {
     if (!message.parts.some(({ blobs }) => blobs)) whole.push(message)
     else {
@@ -26,7 +26,8 @@ async function wholePart(manager: StreamManager, sessionId: string, part: Part):
   const values: Record<string, Json> = {}
   for (const [pointer, { hash }] of Object.entries(blobs)) {
     const bytes = await manager.blob(sessionId, hash)
-    if (bytes === undefined) throw new LogError('absent', `the blob ${hash} of ${sessionId} is not there`)
+    if (bytes === undefined)
+      throw new LogError('absent', `blob ${hash}: expected it in session ${sessionId}, the store has lost it`)
     const isProgress = pointer === '/output' && 'progress' in part
     values[isProgress ? 'progress' : pointer.slice(1)] = JSON.parse(Buffer.from(bytes).toString())
   }

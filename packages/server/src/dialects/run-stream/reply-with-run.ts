@@ -8,20 +8,20 @@ import { streamRun } from './run-stream.ts'
 
 interface FollowRunOptions<Event> extends Pick<RunStreamOptions<Event>, 'dialectFormat' | 'after'> {
   readonly sessionId: string
-  /** The run that is meant; the one under way, or the next, if nothing is said. */
+  /** The run id. @default the open run, or the next in the queue */
   readonly named: string | undefined
   readonly encoder: (runId: string) => Encoder<Event> | Promise<Encoder<Event>>
 }
 
-/** A run of a session in a dialect, for who comes later: one that is named, also when it has ended; 204 where none is named and none is under way. */
-export async function replyWithRun<Event>(call: RouteCall, following: FollowRunOptions<Event>): Promise<Reply> {
+/** Streams an existing run to a client that joins later. Replies 204 if no run is named and none is active. */
+export async function replyWithRun<Event>(call: RouteCall, options: FollowRunOptions<Event>): Promise<Reply> {
   const { services, caller } = call
-  const { sessionId, named, encoder, dialectFormat, after } = following
+  const { sessionId, named, encoder, dialectFormat, after } = options
   const info = await services.manager.getInfo(sessionId)
   const runId = named ?? (info ? activeRunId(info.ticket) : undefined)
-  // Who looks for what may not be there is told the same of what is somebody else's.
-  const isTheirs = info !== null && info.principal === caller.owner
-  if (runId === undefined || (named === undefined && !isTheirs)) return { status: 204, headers: {}, body: undefined }
+  // A session of another owner looks like one that does not exist.
+  const isOwn = info !== null && info.principal === caller.owner
+  if (runId === undefined || (named === undefined && !isOwn)) return { status: 204, headers: {}, body: undefined }
   const identity = await requireSession(services, caller, sessionId)
   const run = await knownRun(services, sessionId, runId)
   return streamRun(call, caller, { run, identity, encoder: await encoder(runId), dialectFormat, after })

@@ -5,13 +5,13 @@ import type { RouteCall } from '../../routing/route.ts'
 import { type TurnRequest, takeTurn } from '../turn/turn.ts'
 import { type DialectFormat, streamRun } from './run-stream.ts'
 
-/** How a run is told to who asked for it. */
+/** How a run is encoded for its client. */
 export interface TurnReplyOptions<Event> {
   readonly dialectFormat: DialectFormat<Event>
   readonly encoder: (run: Run) => Encoder<Event>
 }
 
-/** Does what a client asks for, once, and streams the run. There is room for that before anything is done. */
+/** Performs a client's request exactly once and streams its run. The stream slot is taken first. */
 export async function replyWithTurn<Event>(
   call: RouteCall,
   ask: TurnRequest,
@@ -23,7 +23,7 @@ export async function replyWithTurn<Event>(
   })
 }
 
-/** Does something that ends in a stream, for which there is room from before it until the stream is over; throws where there is none, and nothing is done. */
+/** Runs `work`, which ends in a stream, with a stream slot that is held until the stream ends. @throws `streams_limit` before anything is done */
 export async function withStreamSlot<T>(
   { services, caller }: Pick<RouteCall, 'services' | 'caller'>,
   work: (release: () => void) => Promise<T>,

@@ -1,4 +1,4 @@
-// A run in the words of a dialect, to its end or pause: as it is written, no faster than it is read, from its start or from a place on.
+// Streams a run in a dialect, up to its end or pause, with backpressure, from its start or from a position.
 
 import type { Encoder, EndStatus } from '@millrace/dialects'
 import { decodeCursor, type Entry, encodeCursor } from '@millrace/protocol'
@@ -15,20 +15,20 @@ import { PAGE_BYTES } from '../../stream/stream-settings.ts'
 import { assertPositionInLog, assertRunNotTrimmed, type EventPosition } from './event-position.ts'
 import { EventWriter } from './event-writer.ts'
 
-/** How the events of a dialect are written out. */
+/** How the events of a dialect are written. */
 export interface DialectFormat<Event> {
   readonly format: Format
   readonly framing: Framing
   readonly headers?: Readonly<Record<string, string>>
-  /** Whether deltas that were written before somebody came are said as one: only where no client goes on from the place of an event, since that may lie between them. */
+  /** Whether the replay merges deltas. Only for dialects whose clients never resume from an event id, since that may lie between merged deltas. */
   readonly merges?: true
-  /** Whether clients go on from the place of an event, which then proves itself; otherwise it only tells one event from another. */
+  /** Whether event ids contain cursors, so that clients can resume from them. Otherwise an id only identifies an event. */
   readonly proves?: true
-  /** One event as text, and its place. */
+  /** An event as text; `place` is its id. */
   write(event: Event, place: string): string
-  /** Said after each piece of the log: who has read so far may go on from there. Unlike the place of an event, it holds also where deltas were merged. */
+  /** Text after each batch of entries, with the cursor to resume from. Valid even if deltas are merged. */
   mark?(cursor: string): string
-  /** What comes after the last event. */
+  /** Text after the last event. */
   readonly closing?: string
 }
 
@@ -37,19 +37,19 @@ export interface RunStreamOptions<Event> {
   readonly identity: SessionIdentity
   readonly encoder: Encoder<Event>
   readonly dialectFormat: DialectFormat<Event>
-  /** Only what lies after this place is said; all of the run, if nothing is said. */
+  /** Sends only what follows this position. @default the start of the run */
   readonly after?: EventPosition | undefined
-  /** What has to be looked up before an entry is said; nothing, for most. */
+  /** Prepares an entry before it is encoded. Undefined if there is nothing to wait for. */
   readonly before?: (entry: Entry) => Promise<void> | undefined
-  /** As what somebody may read it; as what the route is for, if nothing is said. */
+  /** Action to authorize. @default the action of the route */
   readonly action?: Action
-  /** Who answers, where that was asked for. */
+  /** The program that the request named. */
   readonly program?: Program | undefined
-  /** Lets the stream go that was counted before the run was asked for; it is counted now, if nothing is said. */
+  /** Releases a stream slot that was taken before. @default takes a slot now */
   readonly release?: () => void
 }
 
-/** A run in a dialect, to its end or pause. Throws where it cannot be said: its start is trimmed, or the place after which it is asked for is not in the log. */
+/** Streams a run in a dialect, up to its end or pause. @throws `session_trimmed` or `TruncatedError` if the run or the position is not in the log */
 export async function streamRun<Event>(
   call: RouteCall,
   caller: RouteCall['caller'],
@@ -84,7 +84,7 @@ async function assertStreamable<Event>(
   { run, identity, after }: RunStreamOptions<Event>,
 ): Promise<void> {
   if (after) await assertPositionInLog(manager, run.sessionId, identity, after)
-  // Who answered goes on with what is left.
+  // A client that just answered continues with the entries that are left.
   if (after === undefined || after.cursor !== undefined) await assertRunNotTrimmed(manager, run)
 }
 
@@ -113,19 +113,19 @@ class RunStream<Event> {
     this.#write()
   }
 
-  /** Says what the run says; tells how it ended, undefined where nobody hears it. */
+  /** Writes the entries of the run. Returns how it ended; undefined if the client left. */
   async #entries(): Promise<EndStatus | undefined> {
     const { run, dialectFormat, after, identity } = this.#options
     const { signal } = this.#channel
-    // Whoever goes on from a place needs all that its encoder has seen before it, as it was.
-    const how =
+    // To resume, the encoder needs all earlier entries exactly as written.
+    const readOptions =
       after === undefined
         ? { merge: dialectFormat.merges ?? dialectFormat.mark !== undefined, rewound: true }
         : { whole: true }
     let isKnown = false
     let status: EndStatus | undefined
     try {
-      for await (const piece of run.pieces({ ...how, pageBytes: PAGE_BYTES, signal })) {
+      for await (const piece of run.pieces({ ...readOptions, pageBytes: PAGE_BYTES, signal })) {
         const { entries, cursor, sequence } = piece
         if (!isKnown) assertIncarnation(identity, decodeCursor(cursor))
         isKnown = true
@@ -134,30 +134,30 @@ class RunStream<Event> {
           const name = dialectFormat.proves && piece.cursorAt(entry.sequence)
           if (!(await this.#writeEntry(entry, name))) return undefined
         }
-        // Up to the place where somebody goes on nothing is news.
+        // Up to the resume position the client has everything.
         const resumeCursor = after && sequence <= after.sequence ? after.cursor : cursor
         if (resumeCursor !== undefined) this.#text += dialectFormat.mark?.(resumeCursor) ?? ''
         if (!(await this.#flush())) return undefined
       }
     } catch (error) {
-      // It was taken back before it began: that is an end, and whoever waited for it is told so.
+      // The request was removed before it started: the stream ends with `aborted`.
       if (error instanceof RunError && error.code === 'run_taken_back') return 'aborted'
       throw error
     }
-    // Where nothing tells, its end lies before what is left of it.
+    // No status seen: the run ended before the first entry that is left.
     if (status === undefined) ({ status } = await run.result({ signal }))
     if (!isKnown) await assertSameSession(this.#services.manager, run.sessionId, identity)
     return status
   }
 
-  /** Says an entry; whether somebody still hears it. */
+  /** Writes an entry. Returns whether the connection is still open. */
   async #writeEntry(entry: Entry, name: string | undefined): Promise<boolean> {
     const { manager } = this.#services
     const { sessionId } = this.#options.run
     const prepared = this.#options.before?.(entry)
     if (prepared) await prepared
     this.#text += this.#writer.writeEntry(entry.blobs ? await manager.resolve(sessionId, entry) : entry, name)
-    // An entry may be large, and what a dialect makes of a page many times that.
+    // Entries can be large, and their events several times larger.
     return this.#text.length < PAGE_BYTES || this.#flush()
   }
 
@@ -172,7 +172,7 @@ class RunStream<Event> {
   }
 }
 
-/** How a run stands after an entry, as far as that tells. */
+/** The status of a run after an entry. */
 function statusAfter({ chunk }: Entry, status: EndStatus | undefined): EndStatus | undefined {
   switch (chunk.type) {
     case 'run-paused':

@@ -1,4 +1,4 @@
-// Clients of TanStack AI up to 0.2: they read chunks as Server-Sent Events or as lines, and cannot go on with a stream that broke.
+// TanStack AI clients up to 0.2: they read chunks as Server-Sent Events or NDJSON, and cannot resume a broken stream.
 
 import { type TanstackChunk, tanstackDialect } from '@millrace/dialects/tanstack'
 import { type ChatRequest, clientRequestOf, dataOf } from '@millrace/dialects/tanstack/schemas'
@@ -15,19 +15,19 @@ import { type DialectFormat, streamRun } from '../run-stream/run-stream.ts'
 import { checkSessionId } from '../turn/names.ts'
 import { type AcceptedTurn, takeTurn } from '../turn/turn.ts'
 
-/** What such a client may say in the query, since its own headers say nothing. */
+/** Query parameters, since these clients set no `Accept` header. */
 export interface ChunksQuery {
   readonly format?: Format | undefined
   readonly content?: 'cumulative' | 'empty' | undefined
 }
 
-/** Does what a client asks for, and says it. */
+/** Performs a client's request and streams its run as chunks. */
 export async function replyWithChunks(call: RouteCall<ChatRequest, ChunksQuery>): Promise<Reply> {
   const { services, params, body, query, request } = call
   const format = query.format ?? negotiate(request.headers.get('accept'), ['sse', 'ndjson'])
   const sessionId = body.data?.conversationId ?? body.conversationId
   if (sessionId === undefined)
-    throw new Refusal('body_invalid', 'body.data.conversationId: expected the id of the conversation')
+    throw new Refusal('body_invalid', 'body.data.conversationId: expected the id of the conversation, as a string')
   const agent = params['agent'] as string
   const ask = {
     sessionId: checkSessionId(sessionId),
@@ -45,15 +45,15 @@ export async function replyWithChunks(call: RouteCall<ChatRequest, ChunksQuery>)
 }
 
 /**
- * The end of a run, for who shows all of it already, and else nothing: its client asks once for each of the calls that it ran in a message, though with the first it has said
- * what came of all of them. What it shows only half of is said again (law 7).
+ * The position after a run that the client already shows completely; otherwise undefined. The client repeats its request for each client tool call
+ * of a message, although the first request had all results. A run that the client shows only in part is sent again (law 7).
  */
 async function endIfShown(
   { runtime }: Services,
   { run, action }: Pick<AcceptedTurn, 'run' | 'action'>,
   { messages }: ChatRequest,
 ): Promise<AcceptedTurn['after']> {
-  // It makes a message for each request, also where nothing is said to it.
+  // The client creates a message for each request, even if the reply is empty.
   const last = messages.findLast(({ role, content }) => role !== 'assistant' || content)
   const isAnswer = last?.role === 'assistant' && last['toolCalls'] === undefined
   if (action !== 'answer' || !isAnswer || typeof last.content !== 'string') return undefined
@@ -73,16 +73,16 @@ function dialectFormatOf(format: Format): DialectFormat<TanstackChunk> {
     merges: true,
     framing: {
       contentType: CONTENT_TYPES[format],
-      // Its clients warn of comments, and skip empty lines.
+      // Clients warn about comments, and skip empty lines.
       heartbeat: () => Buffer.from('\n'),
-      // They take any end for the end of the message, but for that of a connection that broke.
+      // Clients treat any end as the end of the message, except a broken connection.
       fail: () => undefined,
     },
     write: event => {
       hasFailed ||= event.type === 'error'
       return format === 'sse' ? `data: ${JSON.stringify(event)}\n\n` : `${JSON.stringify(event)}\n`
     },
-    // An error is the last word.
+    // Nothing may follow an error.
     get closing() {
       return hasFailed || format === 'ndjson' ? '' : 'data: [DONE]\n\n'
     },

@@ -1,4 +1,4 @@
-// Clients of TanStack AI since 0.10: they post what AG-UI has clients post, go on with a stream that broke from the last id that they saw, and read a session again when a page is opened.
+// TanStack AI clients since 0.10: they post requests of AG-UI, resume a broken stream from the last event id, and read the session when a page opens.
 
 import { type AgUiEvent, aguiMessagesOf } from '@millrace/dialects/ag-ui'
 import {
@@ -27,7 +27,7 @@ import { checkSessionId } from '../turn/names.ts'
 import { dataOf, stopCancelledRun } from '../turn/run-agent-input.ts'
 import { type AcceptedTurn, takeTurn } from '../turn/turn.ts'
 
-/** What such a client may say in the query. */
+/** Query parameters of these clients. */
 export interface EventsQuery {
   readonly format?: Format | undefined
   readonly threadId?: string | undefined
@@ -35,12 +35,12 @@ export interface EventsQuery {
   readonly offset?: string | undefined
 }
 
-/** Does what a client asks for, once, and says it in events. */
+/** Performs a client's request exactly once and streams its run as events. */
 export async function replyWithEvents(call: RouteCall<RunAgentInput, EventsQuery>): Promise<Reply> {
   const { services, params, body, request } = call
   const { threadId, runId, parentRunId, messages } = body
   const format = formatOf(call)
-  const place = positionOf('Last-Event-ID', request.headers.get('last-event-id'))
+  const position = positionOf('Last-Event-ID', request.headers.get('last-event-id'))
   const program = programNamed(services, params['agent'] as string)
   const sessionId = checkSessionId(threadId)
   const ask = { sessionId, program, posted: clientRequestOfInput(body), runId, data: dataOf(body) }
@@ -48,67 +48,67 @@ export async function replyWithEvents(call: RouteCall<RunAgentInput, EventsQuery
   const results = new Set(
     messages.flatMap(message => (message.toolCallId && !isDecision(message) ? [message.toolCallId] : [])),
   )
-  // Clients that can be asked by an outcome say the name of the run twice.
+  // Clients that support interrupts as an outcome also send the run id as a header.
   const asks = request.headers.has('x-run-id') ? 'outcome' : 'events'
   return withStreamSlot(call, async release => {
-    // Who goes on from a place that is not here has lost something, and nothing is done for them.
-    if (place) {
+    // A client that resumes from an unknown position has lost data: its request is refused before anything is done.
+    if (position) {
       const identity = await requireSession(services, await callerInSession(call, sessionId, program), sessionId)
-      await assertPositionInLog(services.manager, sessionId, identity, place)
+      await assertPositionInLog(services.manager, sessionId, identity, position)
     }
     const taken = (await stopCancelledRun(call, body, program)) ?? (await takeTurn(call, ask))
-    const options = { echo, results, asks, isContinued: place !== undefined } as const
-    return eventsReply(call, { ...taken, after: place ?? taken.after, release }, format, options)
+    const options = { echo, results, asks, isContinued: position !== undefined } as const
+    return eventsReply(call, { ...taken, after: position ?? taken.after, release }, format, options)
   })
 }
 
-/** A run from its start, or from a place on, for who names it; and else what there is of a session. */
+/** Streams a run from its start or a position; without `runId` reads the session. */
 export async function readOrJoin(call: RouteCall<undefined, EventsQuery>): Promise<Reply> {
   const { services, params, query, request } = call
   programNamed(services, params['agent'] as string)
   if (query.runId === undefined) return sessionReply(call)
   const format = formatOf(call)
   const found = parseRunName(query.runId)
-  // A name may have an @ of its own: who says the session as well means that one.
+  // A run id may contain an @. If the client also names the session, that one decides.
   const named = query.threadId === undefined || found?.sessionId === query.threadId ? found : undefined
   const sessionId = named?.sessionId ?? query.threadId
   if (sessionId === undefined)
-    throw new Refusal('request_invalid', 'threadId: expected the session of the run, which its name does not say')
+    throw new Refusal('request_invalid', 'threadId: expected the session of the run, because runId does not contain it')
   const runId = named?.runId ?? query.runId
   const { offset } = query
-  const place =
+  const position =
     positionOf('Last-Event-ID', request.headers.get('last-event-id')) ?? positionOf('offset', offset ?? null)
   const caller = await callerInSession(call, sessionId)
   const identity = await requireSession(services, caller, checkSessionId(sessionId))
   const run = await knownRun(services, sessionId, runId)
   const echo = { threadId: sessionId, runId: query.runId }
   const { action } = call
-  return eventsReply(call, { run, caller, identity, action, after: place }, format, {
+  return eventsReply(call, { run, caller, identity, action, after: position }, format, {
     echo,
-    isContinued: place !== undefined,
+    isContinued: position !== undefined,
   })
 }
 
 async function sessionReply(call: RouteCall<undefined, EventsQuery>): Promise<Reply> {
   const { services, query, request } = call
   const { threadId } = query
-  if (threadId === undefined) throw new Refusal('request_invalid', 'threadId: expected the name of a session')
+  if (threadId === undefined) throw new Refusal('request_invalid', 'threadId: expected a session id')
   negotiate(request.headers.get('accept'), ['json'])
   const sessionId = checkSessionId(threadId)
   const caller = await callerInSession(call, sessionId)
   const info = await services.manager.getInfo(sessionId)
-  // Of what is somebody else's they are told what they are told of nothing.
+  // A session of another owner looks like one that does not exist.
   if (info === null || info.principal !== caller.owner)
     return json(200, { messages: [], activeRun: null, interrupts: null })
   const { view, ticket } = await services.runtime.view(sessionId)
   const runId = activeRunId(ticket)
   const name = runId === undefined ? undefined : runNameIn(sessionId, runId)
-  // What its client is to run it runs only where it hears of it: it joins such a run also while that waits.
+  // Clients run their tools only when the stream tells them, so they join a run that waits for a client tool.
   const isAsking = ticket.run?.paused === true && !view.pendings.some(({ kind }) => kind === 'client-tool')
-  // Under the name that the client is given: it takes no answer to what another run asks.
+  // With the run id that the client gets: it rejects interrupts of other runs.
   const pending = isAsking && name !== undefined ? tanstackInterruptsOf(view, name) : []
   const isActive = name !== undefined && pending.length === 0
-  // What is under way is said again from its start.
+  // The messages of the active run come with its stream.
   const shown = isActive ? view.messages.filter(message => message.runId !== runId) : view.messages
   const messages = await withInlineBlobs(services.manager, sessionId, shown)
   const { output } = view
@@ -129,7 +129,7 @@ function eventsReply(
   const { manager } = call.services
   const { sessionId, runId } = run
   const encoder = new TanstackAgUiEncoder({ ...options, runId })
-  // What was there before the run is in the client, which is told of it again only where something is taken back.
+  // The client has the earlier messages. They are sent again only after a rewind.
   const follow = (sequence: number) =>
     unlessTrimmed(async () => {
       const { view } = await manager.view(sessionId, sequence - 1)
@@ -146,7 +146,7 @@ const dialectFormatOf = (format: Format): DialectFormat<AgUiEvent> => ({
   framing: {
     contentType: CONTENT_TYPES[format],
     heartbeat: () => Buffer.from(format === 'sse' ? ': keep-alive\n\n' : '\n'),
-    // Its clients come back to a connection that broke.
+    // Clients reconnect after a broken connection.
     fail: () => undefined,
   },
   proves: true,
@@ -161,7 +161,7 @@ const FORMATS = { sse: dialectFormatOf('sse'), ndjson: dialectFormatOf('ndjson')
 const formatOf = ({ query, request }: RouteCall<unknown, EventsQuery>): Format =>
   query.format ?? negotiate(request.headers.get('accept'), ['sse', 'ndjson'])
 
-/** A name that tells of a run in which session it is: who joins it says no more than that. */
+/** A run id that contains its session: clients send nothing else to join a run. */
 const runNameIn = (sessionId: string, runId: string): string => `${runId}@${encodeURIComponent(sessionId)}`
 
 function parseRunName(name: string): { readonly runId: string; readonly sessionId: string } | undefined {
@@ -174,6 +174,6 @@ function parseRunName(name: string): { readonly runId: string; readonly sessionI
   }
 }
 
-/** The place that a client names, if it does; `-1` is before everything. */
+/** The position that a client sent; `-1` means the start. */
 const positionOf = (what: string, id: string | null): EventPosition | undefined =>
   id === '-1' ? undefined : eventPositionIn(what, id)

@@ -1,4 +1,4 @@
-// Files that clients of other systems send within what they say, as data URLs, and again with every request that follows. A session keeps each as an upload, once, and its log names it.
+// Files that clients send inside messages as data URLs, again with each request. The session stores each file once as an upload, and the log refers to it.
 
 import type { UserPart } from '@millrace/dialects'
 import { type UploadInput, uploadUrlOf } from '@millrace/runtime/internal'
@@ -6,7 +6,7 @@ import { Refusal } from '../../errors/refusal.ts'
 import type { Services } from '../../routing/services.ts'
 import { isFilename, isMediaType } from '../../runs/uploads.ts'
 
-/** A part as it comes: its fields may still be anything. */
+/** A part as received: its fields are not validated yet. */
 interface FilePart {
   readonly type: string
   readonly url?: unknown
@@ -14,10 +14,10 @@ interface FilePart {
   readonly filename?: unknown
 }
 
-/** What parts that hold files themselves are called: a transcript is looked at more than once, and its files may be large. */
+/** Upload URLs of parts with inline files. A cache: transcripts are compared more than once, and hashing large files is slow. */
 const urls = new WeakMap<FilePart, string>()
 
-/** How the log names the file of a part: the same for the file itself and for its upload. */
+/** The URL of a part's file in the log: the same for an inline file and its upload. */
 export function urlOf(part: FilePart): unknown {
   const known = urls.get(part)
   if (known !== undefined) return known
@@ -28,11 +28,11 @@ export function urlOf(part: FilePart): unknown {
   return url
 }
 
-/** What a person says, with the names of its files in their places. */
+/** The parts with upload URLs in place of inline files. */
 export const withUrls = (parts: readonly UserPart[]): UserPart[] =>
   parts.map(part => (part.type === 'file' && urlOf(part) !== part.url ? { ...part, url: urlOf(part) as string } : part))
 
-/** The files that are within what a person says; throws where they are larger than the server takes. */
+/** The inline files of a message. @throws `input_too_large` */
 export function filesIn({ limits }: Pick<Services, 'limits'>, parts: readonly FilePart[]): readonly UploadInput[] {
   const { uploadBytes, attachedBytes } = limits
   const files = parts.flatMap(part => uploadOf(part) ?? [])
@@ -43,18 +43,18 @@ export function filesIn({ limits }: Pick<Services, 'limits'>, parts: readonly Fi
     bytes += data.byteLength
   }
   if (bytes > attachedBytes)
-    throw new Refusal('input_too_large', `input: expected files of at most ${attachedBytes} bytes together`)
+    throw new Refusal('input_too_large', `input: expected files of at most ${attachedBytes} bytes in total`)
   return files
 }
 
-/** The file that a part holds itself; undefined where it only names one, or holds nothing that can be read. */
+/** The inline file of a part; undefined if the part only links one, or its data is unreadable. */
 function uploadOf({ type, url, mediaType, filename }: FilePart): UploadInput | undefined {
   if (type !== 'file' || typeof url !== 'string' || !/^data:/i.test(url)) return undefined
   const comma = url.indexOf(',')
   const head = url.slice('data:'.length, Math.max(comma, 0))
   const data = comma < 0 ? undefined : bytesOf(url.slice(comma + 1), /;\s*base64\s*$/i.test(head))
   if (data === undefined || data.byteLength === 0) return undefined
-  // What is said of it goes into a header once it is asked for.
+  // The media type becomes a header when the file is downloaded.
   const types = [mediaType, head.split(';', 1)[0]?.trim()].map(value => (typeof value === 'string' ? value : ''))
   const name = typeof filename === 'string' && isFilename(filename) ? { filename } : {}
   return { data, mediaType: types.find(isMediaType)?.toLowerCase() ?? 'application/octet-stream', ...name }

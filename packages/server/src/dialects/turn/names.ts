@@ -1,34 +1,34 @@
-// Names in requests of other systems' clients: whatever they call a thing, it is called something that can stand in a log.
+// Ids in requests of dialect clients, mapped to ids that are valid in the log.
 
 import { createHash } from 'node:crypto'
 import { Refusal } from '../../errors/refusal.ts'
-import { A_NAME, isName } from '../../routing/names.ts'
+import { isName, NAME_RULE } from '../../routing/names.ts'
 
-/** The name of something that is the same whenever it is about the same. */
-export const derivedId = (...about: readonly string[]): string =>
-  createHash('sha256').update(JSON.stringify(about)).digest('hex').slice(0, NAME_LENGTH)
+/** An id derived from its arguments: the same arguments always give the same id. */
+export const derivedId = (...values: readonly string[]): string =>
+  createHash('sha256').update(JSON.stringify(values)).digest('hex').slice(0, NAME_LENGTH)
 
 const NAME_LENGTH = 32
 
-/** What a client's message is called here: as the client does, where that can be a message's name, and otherwise by one that is always the same; undefined where it has none. */
+/** The message id for a client's id: the same id if it is valid here, otherwise an id derived from it. Undefined if the client sent none. */
 export function messageIdFor(id: string | undefined): string | undefined {
   if (id === undefined || id === '') return undefined
   // `::` marks the messages of agents.
   return isName(id) && !id.includes('::') ? id : `said-${derivedId(id)}`
 }
 
-/** A name of a session that a client gives beside the path; throws where it could not stand in one. */
+/** Checks a session id that comes in a body or query. @throws `request_invalid` */
 export function checkSessionId(id: string): string {
-  if (isName(id) && !TAKEN.includes(id)) return id
-  throw new Refusal('request_invalid', `session: expected ${A_NAME}, and none of ${TAKEN.join(' ')}`)
+  if (isName(id) && !RESERVED.includes(id)) return id
+  throw new Refusal('request_invalid', `session: expected ${NAME_RULE}, and none of ${RESERVED.join(' ')}`)
 }
 
-/** What would be taken for something else in the path of a session. */
-const TAKEN = ['.', '..', 'stream']
+/** Ids that have another meaning in the path of a session. */
+const RESERVED = ['.', '..', 'stream']
 
-/** A name of a run that a client gives; throws where it is none. */
+/** Checks a run id that a client chose. @throws `request_invalid` */
 export function checkRunId(what: string, id: string | null | undefined): string | undefined {
   if (id === undefined || id === null || id === '') return undefined
   if (isName(id)) return id
-  throw new Refusal('request_invalid', `${what}: expected ${A_NAME}`)
+  throw new Refusal('request_invalid', `${what}: expected ${NAME_RULE}`)
 }

@@ -1,5 +1,5 @@
-// What a client says came of calls and questions. It is looked up in the session: what waits there can be answered, what was settled is as it was settled, whatever
-// the client says of it, and what is nobody's to answer is refused before anything is done.
+// Matches a client's answers with the session: pending requests can be answered, settled ones keep their result whatever the client sends,
+// and an answer to anything else is refused before anything is done.
 
 import { isDeepStrictEqual } from 'node:util'
 import type { ClientAnswer } from '@millrace/dialects'
@@ -10,15 +10,15 @@ import { Refusal } from '../../errors/refusal.ts'
 import { omitUndefined } from '../../runs/omit-undefined.ts'
 import type { PublicView } from '../../sessions/message-page.ts'
 
-/** An answer, and the run that it is for. */
+/** An answer and its run. */
 export interface MatchedAnswer {
   readonly answer: Answer
-  /** The call or question. */
+  /** Id of the tool call or interrupt. */
   readonly of: string
   readonly runId: string | undefined
 }
 
-/** What a client says came of calls and questions: of what waits, and of what is settled. */
+/** The answers of a client, split into those to open requests and those to settled ones. */
 export interface MatchedAnswers {
   readonly open: readonly MatchedAnswer[]
   readonly settled: readonly MatchedAnswer[]
@@ -29,7 +29,7 @@ interface FoundCall {
   readonly runId: string | undefined
 }
 
-/** What a client's answers answer; throws where there is nothing to answer, or it is not its to say. */
+/** Matches answers with the calls and interrupts of a session. @throws `transcript_refused` */
 export function matchAnswers(view: PublicView, posted: readonly ClientAnswer[]): MatchedAnswers {
   const open: MatchedAnswer[] = []
   const settled: MatchedAnswer[] = []
@@ -45,29 +45,29 @@ export function matchAnswers(view: PublicView, posted: readonly ClientAnswer[]):
     if (!isOpen) settled.push(matched)
     else if (before === undefined) open.push(matched)
     else if (!isDeepStrictEqual(before, matched.answer))
-      throw transcriptRefused(`${key}: expected one answer, found two`)
+      throw transcriptRefused(`${key}: expected one answer, found two that differ`)
   }
   return { open, settled }
 }
 
-/** Whether something still waits for somebody once what was open is answered. */
+/** Whether the session still has a pending after the open answers are given. */
 export function isWaitingAfter({ pendings }: PublicView, { open }: MatchedAnswers): boolean {
   const answers = new Map(open.map(({ answer }) => [answer.id, answer]))
   return pendings.some(pending => {
     const answer = answers.get(pending.id)
     if (answer === undefined) return true
-    // A client's call that is approved now waits for the client then.
+    // An approved call of a client tool then waits for the client.
     return pending.kind === 'approval' && pending.part.executor === 'client' && 'approved' in answer && answer.approved
   })
 }
 
-/** Where answers are looked at beside what waits for them. */
+/** Looks up the calls and interrupts that answers refer to. */
 class AnswerMatcher {
   readonly #view: PublicView
-  /** By their own ids, and by those of their approvals. */
+  /** By tool call id and by approval id. */
   readonly #calls = new Map<string, FoundCall>()
   /** The calls that wait for a client. */
-  readonly #awaited: ReadonlySet<string>
+  readonly #pendingCalls: ReadonlySet<string>
 
   constructor(view: PublicView) {
     this.#view = view
@@ -78,12 +78,12 @@ class AnswerMatcher {
         if (part.approval) this.#calls.set(part.approval.id, { part, runId })
       }
     }
-    this.#awaited = new Set(view.pendings.flatMap(({ kind, id }) => (kind === 'client-tool' ? [id] : [])))
+    this.#pendingCalls = new Set(view.pendings.flatMap(({ kind, id }) => (kind === 'client-tool' ? [id] : [])))
   }
 
   question({ id, response }: Extract<ClientAnswer, { kind: 'interrupt' }>) {
     const found = this.#view.interrupts.findLast(({ interruptId }) => interruptId === id)
-    if (!found) throw transcriptRefused(`interrupt ${id}: nobody asked that`)
+    if (!found) throw transcriptRefused(`interrupt ${id}: expected an interrupt of this session`)
     const answer: Answer = { kind: 'interrupt', id, response }
     return { answer, of: id, runId: found.runId, isOpen: found.status === 'open' }
   }
@@ -91,23 +91,23 @@ class AnswerMatcher {
   call(sent: Exclude<ClientAnswer, { kind: 'interrupt' }>) {
     const { kind, id } = sent
     const found = this.#calls.get(id)
-    if (!found) throw transcriptRefused(`${kind} ${id}: there is no such call`)
+    if (!found) throw transcriptRefused(`${kind} ${id}: expected a tool call of this session`)
     const { part, runId } = found
     const { toolCallId: of, approval, state } = part
     if (sent.kind === 'approval') {
-      if (!approval) throw transcriptRefused(`approval ${id}: nobody asked for it`)
+      if (!approval) throw transcriptRefused(`approval ${id}: expected a tool call that needs an approval`)
       const { approved, reason, input } = sent
       const isOpen = state === 'approval-requested'
-      // Known here before anything else that is answered at once is done.
+      // Checked before any other answer takes effect.
       if (isOpen && input !== undefined && !part.blobs && !isDeepStrictEqual(input, part.input ?? null))
-        throw transcriptRefused(`approval ${id}: it is of another input than the one that would run`)
+        throw transcriptRefused(`approval ${id}: expected the same input as the tool call, found another one`)
       const answer = omitUndefined({ kind: sent.kind, id: approval.id, approved, reason, input }) as unknown as Answer
       return { answer, of, runId, isOpen }
     }
-    const isOpen = this.#awaited.has(of)
-    // What a client has of a call that is at work is its progress.
+    const isOpen = this.#pendingCalls.has(of)
+    // A client may send the progress of a running call as its result.
     const isKnown = isOpen || state.startsWith('output-') || part.progress !== undefined
-    if (!isKnown) throw transcriptRefused(`call ${id}: it is not a client's to answer`)
+    if (!isKnown) throw transcriptRefused(`call ${id}: expected a pending call of a client tool`)
     const answer: Answer =
       'error' in sent
         ? { kind: 'tool-result', id: of, error: sent.error }
@@ -116,20 +116,20 @@ class AnswerMatcher {
   }
 }
 
-/** What is answered instead of an output that does not fit: that the call failed, since a transcript has the same output in it for ever. Undefined where that is not what is wrong. */
+/** The answer that replaces an invalid output: the call fails, because the transcript would send the same output forever. Undefined for other errors. */
 export function failureFor(answer: Answer, error: unknown): Answer | undefined {
   if (!(answer.kind === 'tool-result' && 'output' in answer)) return undefined
   if (!(error instanceof RunError && error.code === 'answer_invalid')) return undefined
   return { kind: answer.kind, id: answer.id, error: `The output did not fit the tool: ${error.message}` }
 }
 
-/** What a client says that is not its to say. */
-export const transcriptRefused = (why: string): Refusal => new Refusal('transcript_refused', `messages: ${why}`)
+/** Refusal of content that a client may not send. */
+export const transcriptRefused = (message: string): Refusal => new Refusal('transcript_refused', `messages: ${message}`)
 
-/** How many entries of the log are looked at in one go. */
+/** Number of log entries that are read at once. */
 const WINDOW = 2000
 
-/** From where on a run is news to who says how it was answered, and has seen it up to there: the first of those answers after the last pause that any of them ended. */
+/** The position up to which the client has seen a run: the first of its answers after the last pause that any of them ended. */
 export async function positionAfterAnswers(
   manager: StreamManager,
   { runs, head }: PublicView,
@@ -146,17 +146,17 @@ export async function positionAfterAnswers(
     for (const { sequence, chunk, origin } of await manager.entries(sessionId, at, Math.min(at + WINDOW, head))) {
       if (chunk.type === 'run-paused') pause = sequence
       if (!ids.has(answeredBy(chunk) ?? '') || found?.pause === pause) continue
-      if (origin.guest !== undefined || isLate(chunk)) found = { sequence, pause }
+      if (origin.guest !== undefined || isTimeout(chunk)) found = { sequence, pause }
     }
   }
   return found?.sequence ?? head
 }
 
-/** Whether a chunk of the run's own may say that nobody answered in time. */
-const isLate = (chunk: Chunk): boolean =>
+/** Whether a chunk of the run itself may settle a request after a timeout. */
+const isTimeout = (chunk: Chunk): boolean =>
   chunk.type === 'interrupt-response' || (chunk.type === 'tool-approval-response' && !chunk.approved)
 
-/** The call or question that an entry answers. */
+/** The id of the call or interrupt that a chunk answers. */
 function answeredBy(chunk: Chunk): string | undefined {
   switch (chunk.type) {
     case 'tool-approval-response':

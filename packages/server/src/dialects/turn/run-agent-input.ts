@@ -1,4 +1,4 @@
-// Requests of AG-UI, which TanStack AI posts as well.
+// Requests in the format of AG-UI, which TanStack AI uses too.
 
 import { questionIn } from '@millrace/dialects/ag-ui'
 import type { RunAgentInput } from '@millrace/dialects/ag-ui/schemas'
@@ -12,21 +12,21 @@ import { callerInSession } from './caller-in-session.ts'
 import { messageIdFor } from './names.ts'
 import type { AcceptedTurn } from './turn.ts'
 
-/** Who does not want to answer a question, and says nothing else either, does not want the run to go on. */
+/** A client that cancels an interrupt and sends no new message stops the run. Undefined for all other requests. */
 export async function stopCancelledRun(
   call: RouteCall,
   { threadId, messages, resume = [] }: RunAgentInput,
   program: Program,
 ): Promise<AcceptedTurn | undefined> {
-  const unwanted = new Set(
+  const cancelled = new Set(
     resume.flatMap(({ status, interruptId }) => (status === 'cancelled' ? (questionIn(interruptId) ?? []) : [])),
   )
-  if (unwanted.size === 0) return undefined
+  if (cancelled.size === 0) return undefined
   const { services, request } = call
   const caller = await callerInSession(call, threadId, program)
   const identity = await requireSession(services, caller, threadId)
   const { view } = await services.runtime.view(threadId)
-  const asked = view.interrupts.find(({ interruptId, status }) => status === 'open' && unwanted.has(interruptId))
+  const asked = view.interrupts.find(({ interruptId, status }) => status === 'open' && cancelled.has(interruptId))
   const last = messages.at(-1)
   const isNew = last?.role === 'user' && !view.messages.some(({ id }) => id === messageIdFor(last.id))
   if (!asked || isNew) return undefined
@@ -36,7 +36,7 @@ export async function stopCancelledRun(
   return { run, caller, identity, action: 'stop', program, after: { sequence: view.head } }
 }
 
-/** What an application sends along. */
+/** The data that an application sends along. */
 export function dataOf({ context = [], forwardedProps }: RunAgentInput): Json | undefined {
   const isEmpty = typeof forwardedProps === 'object' && Object.keys(forwardedProps ?? {}).length === 0
   const data = {

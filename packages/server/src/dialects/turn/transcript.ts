@@ -1,29 +1,29 @@
-// What people said in a session, and where the last of what a client has stands in it. A client's transcript may be whole or the end of one, with ids or without,
-// may hold what never arrived here and lack what others said: what cannot be told is taken for a repetition, since that is never wrong to answer twice.
+// The user messages of a session, and where a client's last message belongs among them. A transcript may be complete or partial, with or without ids,
+// may contain messages that never arrived here and lack messages of others. In doubt a message counts as a repetition, which is always safe to answer.
 
 import type { ClientMessage } from '@millrace/dialects'
 import { Refusal } from '../../errors/refusal.ts'
 import type { PublicView } from '../../sessions/message-page.ts'
 import { urlOf } from './inline-files.ts'
 
-/** What a person said in a session, and the run that answers it. */
+/** A user message of a session and the run that answers it. */
 export interface UserMessage {
   readonly id: string
   readonly content: string
-  /** Where it stands in the log; at the end of all, while it waits for its turn. */
+  /** Sequence in the log; infinite while the message is queued. */
   readonly at: number
   readonly runId: string | undefined
-  /** How the run stands that answers it. */
+  /** Status of the run that answers it. */
   readonly status: 'waiting' | 'open' | 'over'
 }
 
-/** What people said in a session, in order, as it will be once all that waits has had its turn. */
+/** The user messages of a session in order, including the queued ones. */
 export function userMessagesIn({ messages, requests, runs }: PublicView): readonly UserMessage[] {
   const asked = new Map<string, string>()
   for (const { message, status, runId } of requests) {
     if (message && status !== 'removed') asked.set(message.messageId, runId)
   }
-  // Who goes on from an interrupted run answers the same message.
+  // A run that resumes another one answers the same message.
   const next = new Map(runs.flatMap(({ runId, resumes }) => (resumes === undefined ? [] : [[resumes, runId]])))
   const open = new Map(runs.map(({ runId, finishedAt }) => [runId, finishedAt === undefined]))
   const answered = (id: string) => {
@@ -37,7 +37,7 @@ export function userMessagesIn({ messages, requests, runs }: PublicView): readon
   )
   for (const { status, message, cut } of requests) {
     if (status !== 'waiting') continue
-    // What will be taken back is as good as gone.
+    // Messages that a queued rewind will remove do not count.
     if (cut) userMessages = userMessages.filter(({ at }) => at <= cut.toSequence)
     if (!message) continue
     const { messageId: id, parts } = message
@@ -46,7 +46,7 @@ export function userMessagesIn({ messages, requests, runs }: PublicView): readon
   return userMessages
 }
 
-/** What is said, as far as all dialects can say it: words and files. */
+/** The content that all dialects can express: text and files. */
 export function contentOf(parts: readonly { readonly type: string }[]): string {
   const fields = parts as readonly { readonly type: string; readonly text?: unknown; readonly url?: unknown }[]
   const words = fields.flatMap(({ type, text }) => (type === 'text' && text ? [text] : [])).join('\n')
@@ -54,26 +54,26 @@ export function contentOf(parts: readonly { readonly type: string }[]): string {
   return files.length === 0 ? words : JSON.stringify([words, files])
 }
 
-/** Where the last message of a client stands: after all that was said, where it is new; at one that is the same; or in place of another. */
+/** Position of a client's last message: `new` after all others, the `same` as the one at `at`, or an `other` in place of the one at `at`. */
 export interface TranscriptPosition {
   readonly at: number
   readonly is: 'new' | 'same' | 'other'
 }
 
-/** Where the last message of a client stands. Throws where the client speaks of another conversation. */
+/** Finds the position of a client's last message. @throws `transcript_diverged` if the transcript is of another conversation */
 export function positionOf(userMessages: readonly UserMessage[], posted: readonly ClientMessage[]): TranscriptPosition {
   const last = posted.at(-1) as ClientMessage
   const byId = new Map(userMessages.map(({ id }, at) => [id, at]))
   const known = byId.get(last.id ?? '')
   if (known !== undefined)
     return { at: known, is: userMessages[known]?.content === contentOf(last.parts) ? 'same' : 'other' }
-  // An id that nobody knows is a new message's, also of who has not seen all that was said meanwhile: it takes nothing back that others said.
+  // An unknown id is a new message, also from a client that lacks messages of others: it must not remove those.
   const isPartOfIt = last.id !== undefined && (posted.length === 1 || posted.some(({ id = '' }) => byId.has(id)))
   if (userMessages.length === 0 || isPartOfIt) return { at: userMessages.length, is: 'new' }
   return new TextMatcher(userMessages, posted).position()
 }
 
-/** Where the last message of a client stands that says nothing by which its messages are known but what is in them. */
+/** Finds the position of a client's last message by content, for clients without ids. */
 class TextMatcher {
   readonly #userTexts: readonly string[]
   readonly #postedTexts: readonly string[]
@@ -88,7 +88,8 @@ class TextMatcher {
     const { length } = this.#postedTexts
     const before = length - 1
     const isWhole = this.#isAt(0, before)
-    // What may be a repetition is one, but for a single message: where others were said since, people say the same words again far more often than a request comes again. Then what adds to the session goes before what takes something of it back.
+    // In doubt it is a repetition, except for a single message after others: users repeat words more often than requests are repeated.
+    // Otherwise a position that adds a message wins over one that replaces messages.
     if (length > 1 && isWhole && before < all && this.#isAt(0, length)) return { at: before, is: 'same' }
     if (this.#isAt(all - length, length)) return { at: all - 1, is: 'same' }
     if ((isWhole && before === all) || this.#isAt(all - before, before) || length === 1) return { at: all, is: 'new' }
@@ -97,14 +98,14 @@ class TextMatcher {
     return this.#withLost()
   }
 
-  /** Whether the first so many of what a client has are what was said from a place on. */
+  /** Whether the first `count` posted messages equal the user messages from `from` on. */
   #isAt(from: number, count: number): boolean {
     if (from < 0 || from + count > this.#userTexts.length) return false
     for (let i = 0; i < count; i++) if (this.#userTexts[from + i] !== this.#postedTexts[i]) return false
     return true
   }
 
-  /** Where a client has all that was said, and more that never arrived here: what never arrived was never said. */
+  /** The position for a client that has all user messages, plus some that never arrived here: those are ignored. */
   #withLost(): TranscriptPosition {
     const { length: all } = this.#userTexts
     let at = 0
@@ -114,6 +115,9 @@ class TextMatcher {
       if (isLast) at++
     }
     if (at === all) return isLast ? { at: all - 1, is: 'same' } : { at: all, is: 'new' }
-    throw new Refusal('transcript_diverged', 'messages: the session has others: read it again, or choose another')
+    throw new Refusal(
+      'transcript_diverged',
+      'messages: expected the messages of this session: read it again, or use another session',
+    )
   }
 }

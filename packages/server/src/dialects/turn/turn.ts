@@ -1,5 +1,5 @@
-// What a client of another system asks for, decided on the log: it has the session as its client sees it, and the log wins. What is new is a turn, what is otherwise
-// is an edit, what is the same is the same run. What is asked for has a name that is made of it alone, so that no request is done twice.
+// Turns a request of a dialect client into a run. The log decides: a new message starts a turn, a changed one edits, the same one returns the same run.
+// Run ids are derived from the request, so that a repeated request never runs twice.
 
 import type { ClientMessage, ClientRequest } from '@millrace/dialects'
 import type { Ticket } from '@millrace/log'
@@ -32,18 +32,18 @@ import {
 } from './posted-answers.ts'
 import { contentOf, positionOf, type UserMessage, userMessagesIn } from './transcript.ts'
 
-/** A request of a client, in a session. */
+/** A request of a client in a session. */
 export interface TurnRequest {
   readonly sessionId: string
   readonly program: Program
   readonly posted: ClientRequest
-  /** What the client calls the run, where it does: who asks again under it means the same. The header `Idempotency-Key`, if nothing is said. */
+  /** The client's id of the run, as an idempotency key. @default the header `Idempotency-Key` */
   readonly runId?: string | undefined
-  /** For the server's code; untrusted there. */
+  /** Data for the app's code. Untrusted. */
   readonly data?: Json | undefined
 }
 
-/** What was asked for: a run, by whom, as what, and from where on it is news. */
+/** The run of an accepted request, its caller, the action that was performed, and the position up to which the client has seen it. */
 export interface AcceptedTurn {
   readonly run: Run
   readonly caller: RouteCall['caller']
@@ -53,7 +53,7 @@ export interface AcceptedTurn {
   readonly after?: { readonly sequence: number } | undefined
 }
 
-/** Does what a client asks for, once; where that is streamed, room for it was made before. */
+/** Performs a client's request exactly once. For streams, the caller has taken a stream slot before. */
 export async function takeTurn(call: RouteCall, ask: TurnRequest): Promise<AcceptedTurn> {
   const caller = await callerInSession(call, ask.sessionId, ask.program)
   const { services } = call
@@ -73,7 +73,7 @@ export async function takeTurn(call: RouteCall, ask: TurnRequest): Promise<Accep
   }
 }
 
-/** What was done; as what the route is for, if nothing is said. */
+/** The result of a turn. `action` is the route's action by default. */
 interface TurnOutcome extends Pick<AcceptedTurn, 'run' | 'after'> {
   readonly action?: Action
 }
@@ -103,7 +103,7 @@ class Turn {
     const { at, is } = positionIn(userMessages, posted)
     const found = userMessages[at]
     if (found && is === 'same') {
-      // Where nothing was userMessages yet but what is asked, an answer comes with the same last message; of a transcript that goes on after it, it is what is to be done anew.
+      // A transcript that ends with the user message may carry an answer to the run of that message. One that continues after it asks for a regeneration.
       const isAnswered =
         posted.endsWithUserMessage &&
         (answers.open.length > 0 || answers.settled.some(answer => answer.runId === found.runId))
@@ -114,22 +114,22 @@ class Turn {
     const runId = this.#runIdFor(view, message, userMessages[at - 1])
     if (found) return this.#edit(view, found, message, runId)
     await this.#answer(answers.open)
-    // Whoever speaks while something waits for them does not answer it, and what waits would keep their words waiting.
+    // A new message does not answer pendings. Since they would block it, it interrupts their run.
     return this.#start(message, runId, isWaitingAfter(view, answers) ? 'interrupt-previous' : 'queue')
   }
 
-  /** Of a session that is not there yet, everything is new. */
+  /** The first request of a session that does not exist yet. */
   async #first(): Promise<TurnOutcome> {
     const { posted, sessionId } = this.#ask
     assertUserTurn(posted)
     const message = posted.userMessages.at(-1)
     if (!message || !(posted.endsWithUserMessage || posted.regenerate)) throw sessionUnknown(sessionId)
     if (posted.answers.length > 0)
-      throw transcriptRefused('there is nothing to answer: the session is not there any more')
+      throw transcriptRefused('expected no answers, the session does not exist: send a message to start it')
     return this.#start(message, this.#ask.runId ?? this.#derivedRunId(message), 'queue')
   }
 
-  /** What was asked for under a name that the client gave, again. */
+  /** Returns the run of a repeated request with a client's run id. */
   #again({ runId, message, status, program }: RunRequest): TurnOutcome {
     const { services } = this.#call
     const { posted, sessionId } = this.#ask
@@ -137,11 +137,11 @@ class Turn {
     const last = posted.endsWithUserMessage ? posted.userMessages.at(-1) : undefined
     const isSame = !last || contentOf(last.parts) === contentOf(message?.parts ?? [])
     if (!isSame || withoutVersion(program) !== programKey(this.#ask.program))
-      throw new RunError('run_ended', `run ${runId}: it was asked for before, with something else: choose another name`)
+      throw new RunError('run_ended', `run ${runId}: this id was used for another request: choose another id`)
     return { run: services.runtime.run(sessionId, runId) }
   }
 
-  /** Says something new. */
+  /** Starts a run with a new message. */
   async #start(message: ClientMessage, runId: string, whenBusy: RequestOptions['whenBusy']): Promise<TurnOutcome> {
     const { services, caller } = this.#call
     const { sessionId, program, data } = this.#ask
@@ -154,7 +154,7 @@ class Turn {
       const asked = { ...requester, ...program, session: sessionId, runId, messageId, input, whenBusy, data }
       return services.runtime.start(omitUndefined(asked) as unknown as StartOptions)
     })
-    // Another may have been asked for under the client's name meanwhile.
+    // Another request may have used the client's run id meanwhile.
     if (this.#ask.runId !== undefined)
       await assertSameRequest(services, run, {
         message: input,
@@ -165,20 +165,20 @@ class Turn {
     return { run }
   }
 
-  /** Puts another message in the place of one. */
+  /** Replaces a message. */
   async #edit(view: PublicView, known: UserMessage, message: ClientMessage, runId: string): Promise<TurnOutcome> {
     const { services, caller } = this.#call
     const { sessionId, data } = this.#ask
     await this.#authorize('edit')
     if (known.status === 'waiting' && known.runId !== undefined) {
-      // What waits was not said yet: it is taken back, and what there is then is looked at again.
+      // A queued message is removed from the queue, then the request is decided again.
       await services.runtime.stop(sessionId, known.runId, {
         ...guestOf(caller),
         reason: 'another message came in its place',
       })
       return this.decide()
     }
-    this.#mustBeOfProgram(view, known)
+    this.#assertSameProgram(view, known)
     const { input, files } = this.#inputOf(message)
     await this.#upload(files)
     await assertUploaded(services, sessionId, input)
@@ -192,15 +192,16 @@ class Turn {
     return { run, action: 'edit' }
   }
 
-  /** What was said before, again: it is the same run, unless it is to be answered anew. */
+  /** Handles a repeated message: returns its run, or regenerates the answer. */
   async #same(view: PublicView, known: UserMessage, isLast: boolean): Promise<TurnOutcome> {
     const { services, caller } = this.#call
     const { sessionId } = this.#ask
     const { id, runId } = known
-    if (runId === undefined) throw new RunError('run_unknown', `message ${id}: nothing answers it`)
+    if (runId === undefined)
+      throw new RunError('run_unknown', `message ${id}: expected a message with a run: send it again under a new id`)
     if (!this.#isRegeneration(view, known, isLast)) return { run: services.runtime.run(sessionId, runId) }
     await this.#authorize('retry')
-    this.#mustBeOfProgram(view, known)
+    this.#assertSameProgram(view, known)
     const name = this.#ask.runId ?? this.#unusedRunId(view, ['retry', runId])
     const run = await services.runtime.retry(sessionId, runId, {
       ...(await requesterOf(this.#call, caller)),
@@ -209,7 +210,10 @@ class Turn {
     return { run, action: 'retry' }
   }
 
-  /** Whether a turn is to be answered anew, once it is answered: who names the answer means that one alone, who has a new name for the run any, since who repeats it has the same name, and who names nothing the last. */
+  /**
+   * Whether to regenerate the answer to a message. A client that names the answer means only that one.
+   * A client with a new run id means any ended one, since a repeated request has the same id. Otherwise only the last one.
+   */
   #isRegeneration({ runs }: PublicView, { id, runId, status }: UserMessage, isLast: boolean): boolean {
     const { regenerate } = this.#ask.posted
     if (regenerate === undefined || regenerate === false) return false
@@ -218,7 +222,7 @@ class Turn {
     return status === 'over' && (isLast || this.#ask.runId !== undefined)
   }
 
-  /** Goes on with the open run: by what was answered now, or was before. */
+  /** Continues the open run after its answers, whether they are given now or were before. */
   async #continue(view: PublicView, ticket: Ticket, { open, settled }: MatchedAnswers): Promise<TurnOutcome> {
     const { services } = this.#call
     const { sessionId } = this.#ask
@@ -226,31 +230,31 @@ class Turn {
     const asked = open.length > 0 ? open : settled.filter(one => one.runId === latest)
     const runId = asked[0]?.runId
     if (runId === undefined)
-      throw new Refusal('request_invalid', 'messages: expected something new: a message, or an answer to what waits')
+      throw new Refusal('request_invalid', 'messages: expected a new user message, or an answer to a pending request')
     const answered = await this.#answer(open)
     const sequence = answered ?? (await positionAfterAnswers(services.manager, view, sessionId, runId, asked))
     return { run: services.runtime.run(sessionId, runId), after: { sequence }, action: 'answer' }
   }
 
-  /** Answers what waits; tells where the first of it stands. */
+  /** Gives the answers and returns the sequence of the first. */
   async #answer(open: readonly MatchedAnswer[]): Promise<number | undefined> {
     if (open.length === 0) return undefined
     const { services, caller } = this.#call
     await this.#authorize('answer')
-    const who = answererOf(caller)
-    const places: number[] = []
-    const say = (answer: Answer) => services.runtime.answer(this.#ask.sessionId, answer, who)
+    const answerer = answererOf(caller)
+    const sequences: number[] = []
+    const give = (answer: Answer) => services.runtime.answer(this.#ask.sessionId, answer, answerer)
     for (const { answer } of open) {
-      const { sequence } = await say(answer).catch(error => {
+      const { sequence } = await give(answer).catch(error => {
         const failure = failureFor(answer, error)
-        return failure === undefined ? Promise.reject(error) : say(failure)
+        return failure === undefined ? Promise.reject(error) : give(failure)
       })
-      places.push(sequence)
+      sequences.push(sequence)
     }
-    return Math.min(...places)
+    return Math.min(...sequences)
   }
 
-  /** What a person says as it goes into the log, and the files that are within it; throws where it is larger than the server takes. */
+  /** The message as the log stores it, and the files inside it. @throws `input_too_large` */
   #inputOf({ parts, metadata }: ClientMessage) {
     const { services } = this.#call
     const files = filesIn(services, parts)
@@ -259,36 +263,36 @@ class Turn {
     return { input, files }
   }
 
-  /** Keeps files with the session. */
+  /** Stores files in the session. */
   async #upload(files: readonly UploadInput[]): Promise<void> {
     if (files.length === 0) return
     await this.#authorize('upload')
     for (const file of files) await this.#call.services.runtime.upload(this.#ask.sessionId, file)
   }
 
-  /** Throws where who asks may not do that in this session, though they may ask for it here. */
+  /** Authorizes a further action in this session. @throws if the caller may not perform it */
   async #authorize(action: Action): Promise<void> {
     const { services, request, caller } = this.#call
     const { sessionId, program } = this.#ask
     await reauthorizeSession(services, request, caller, action, sessionId, program)
   }
 
-  /** Throws where a turn is another's who answers: it would be the other who answers it anew. */
-  #mustBeOfProgram({ runs }: PublicView, { id, runId }: UserMessage): void {
+  /** A turn can only be repeated by the program that answered it. @throws `transcript_diverged` */
+  #assertSameProgram({ runs }: PublicView, { id, runId }: UserMessage): void {
     const { program = '' } = runs.find(run => run.runId === runId) ?? {}
     if (withoutVersion(program) === programKey(this.#ask.program)) return
     throw new Refusal(
       'transcript_diverged',
-      `message ${id}: ${withoutVersion(program) || 'another'} answered it, not ${programKey(this.#ask.program)}, and would again: edit or regenerate it there, or say it here as a new message, under an id of its own`,
+      `message ${id}: expected a message that ${programKey(this.#ask.program)} answered, found ${withoutVersion(program) || 'another program'}: edit or regenerate it there, or send it here as a new message with a new id`,
     )
   }
 
-  /** What the run is called that answers a message: the same whenever the same is said in the same place. Throws where that was before, and is not any more. */
+  /** The id of the run that answers a message: the same for the same message at the same position. @throws if that run was removed or replaced */
   #runIdFor(view: PublicView, message: ClientMessage, before: UserMessage | undefined): string {
     const { posted, runId } = this.#ask
     if (runId !== undefined) return runId
     const isAgain = message.id === undefined || Boolean(posted.regenerate)
-    // Of one message without an id nothing tells whether it is another of the same words.
+    // A single message without an id may be a new one with the same words.
     const isAlone = posted.isIncremental || (message.id === undefined && posted.userMessages.length === 1)
     const name = isAgain ? this.#unusedRunId(view, identityOf(message, before), isAlone) : this.#derivedRunId(message)
     const known = view.requests.find(request => request.runId === name)
@@ -299,19 +303,19 @@ class Turn {
     }
     throw new Refusal(
       'transcript_diverged',
-      'messages: the last was said before, and another stands in its place by now: read the session again, or send it under another id or an Idempotency-Key',
+      'messages: the last message was replaced by another one meanwhile: read the session again, or send it with a new id or Idempotency-Key',
     )
   }
 
-  /** A name for what is asked for, once more where it was taken back before it began; of a client without a transcript also where it was there before. */
+  /** A derived run id. Skips ids of removed requests and, for clients without a transcript, all ids in use. */
   #unusedRunId(
     { requests }: PublicView,
-    about: readonly string[],
+    values: readonly string[],
     isAlone = this.#ask.posted.isIncremental === true,
   ): string {
     const over = new Set(requests.flatMap(({ runId, status }) => (isAlone || status === 'removed' ? [runId] : [])))
     for (let tries = 0; ; tries++) {
-      const name = derivedId(this.#ask.sessionId, ...about, ...(tries > 0 ? [`${tries}`] : []))
+      const name = derivedId(this.#ask.sessionId, ...values, ...(tries > 0 ? [`${tries}`] : []))
       if (!over.has(name)) return name
     }
   }
@@ -321,24 +325,24 @@ class Turn {
   }
 }
 
-/** What tells one message from another: its id, or what it follows, and what is in it. */
+/** What identifies a message: its id and content, or without an id the previous message and its content. */
 const identityOf = ({ id, parts }: ClientMessage, before: UserMessage | undefined): readonly string[] =>
   id === undefined ? ['after', before?.id ?? '', contentOf(parts)] : ['said', id, contentOf(parts)]
 
-/** Throws where a transcript ends with nothing that is a client's to say: whatever an assistant says is in the log, or never was said. */
+/** @throws `transcript_refused` if a transcript ends with neither a user message nor an answer: assistant messages come only from the log */
 function assertUserTurn({ endsWithUserMessage, regenerate, answers }: ClientRequest): void {
   if (!endsWithUserMessage && !regenerate && answers.length === 0)
-    throw transcriptRefused('expected what a person says last, or an answer to what waits')
+    throw transcriptRefused('expected a user message at the end, or an answer to a pending request')
 }
 
 const runTakenBack = (runId: string): RunError =>
-  new RunError('run_taken_back', `run ${runId}: it was taken back before it began: say it anew`)
+  new RunError('run_taken_back', `run ${runId}: the request was removed before it started: send it again`)
 
-/** Where the last message of a client stands. */
+/** The position of a client's last message. */
 function positionIn(userMessages: readonly UserMessage[], posted: ClientRequest) {
   const [message] = posted.userMessages
   if (!posted.isIncremental || message?.id !== undefined) return positionOf(userMessages, posted.userMessages)
-  // Without a transcript or an id only what is still being answered can be the same.
+  // Without a transcript and an id, only a message that is still being answered can be a repetition.
   const last = userMessages.at(-1)
   const isSame = last !== undefined && last.status !== 'over' && last.content === contentOf(message?.parts ?? [])
   return isSame
