@@ -1,4 +1,4 @@
-// A server as somebody would write it, of which clients take nothing but the type.
+// An app as users write it. Clients import only its type.
 
 import { z } from 'zod'
 import {
@@ -82,8 +82,8 @@ const review = workflow({
 
 export const app = millrace({ store: 'memory:', agents: [helper, plain], workflows: [review] })
 
-/** A server whose agents are known when it runs. */
+/** A server whose agents are only known at run time. */
 export const open = millrace({ store: 'memory:', agents: [helper, plain] as readonly Agent[] })
 
-/** A server that is defined in one piece, and has nothing but a name to tell. */
+/** A server defined in one expression. */
 export const echo = millrace({ store: 'memory:', agents: [agent({ name: 'echo', model })] })

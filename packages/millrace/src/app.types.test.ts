@@ -1,4 +1,4 @@
-// What a client knows of a server by its type alone: checked by tsc, wherever the tests are.
+// What clients infer from the type of an app, checked by tsc.
 
 import type { Json } from '@millrace/protocol'
 import { describe, expectTypeOf, test } from 'vitest'
@@ -26,8 +26,8 @@ import type {
 type App = typeof app
 type Open = typeof open
 
-describe('by its type, an app tells', () => {
-  test('the names of its agents, workflows and tools, also of those who are called', () => {
+describe('the type of an app contains', () => {
+  test('the names of its agents, workflows and tools, including called ones', () => {
     expectTypeOf<AgentName<App>>().toEqualTypeOf<'helper' | 'plain'>()
     expectTypeOf<WorkflowName<App>>().toEqualTypeOf<'review'>()
     expectTypeOf<ToolName<App>>().toEqualTypeOf<
@@ -39,7 +39,7 @@ describe('by its type, an app tells', () => {
     type _Input = ToolInput<App, 'whether'>
   })
 
-  test('what calls carry: what the model says, and what the log keeps of what the tool gives', () => {
+  test('the input and output types of tool calls, as the log stores them', () => {
     expectTypeOf<ToolInput<App, 'weather'>>().toEqualTypeOf<{
       city: string
       unit: 'celsius' | 'fahrenheit'
@@ -51,14 +51,14 @@ describe('by its type, an app tells', () => {
     expectTypeOf<ToolOutput<App, 'search'>>().toEqualTypeOf<Json>()
     expectTypeOf<ToolOutput<App, 'check'>>().toEqualTypeOf<boolean>()
     expectTypeOf<[ToolOutput<App, 'clock'>, ToolOutput<App, 'wait'>]>().toEqualTypeOf<[null, null]>()
-    // A call of another agent: what it is told, and its output or its words.
+    // A call of another agent: its prompt, and its output or text.
     expectTypeOf<ToolInput<App, 'writer'>>().toEqualTypeOf<{ readonly prompt: string }>()
     expectTypeOf<ToolOutput<App, 'writer'>>().toEqualTypeOf<{ title: string; lines: string[] }>()
     expectTypeOf<ToolInput<App, 'expert'>>().toEqualTypeOf<{ text: string; to: string }>()
     expectTypeOf<ToolOutput<App, 'expert'>>().toEqualTypeOf<string>()
   })
 
-  test('which tools a client runs, and with what', () => {
+  test('the client tools and their input types', () => {
     type Handlers = ClientToolsOf<App>
     expectTypeOf<keyof Handlers>().toEqualTypeOf<'locate' | 'choose'>()
     const handlers: Handlers = {
@@ -80,11 +80,11 @@ describe('by its type, an app tells', () => {
     take({ choose: () => 1 })
   })
 
-  test('the state that is shared, as the log keeps it', () => {
+  test('the shared state, as the log stores it', () => {
     expectTypeOf<StateOf<App>>().toEqualTypeOf<{ lines: string[]; since?: string | undefined } | undefined>()
   })
 
-  test('parts, told apart by type, by the name of the tool and by how far a call is', () => {
+  test('parts, discriminated by type, tool name and call state', () => {
     const show = (part: PartOf<App>) => {
       switch (part.type) {
         case 'text':
@@ -103,7 +103,7 @@ describe('by its type, an app tells', () => {
     const call = (part: Extract<PartOf<App>, { toolCallId: string }>) => {
       if (part.toolName === 'weather') {
         expectTypeOf(part.output?.degrees).toEqualTypeOf<number | undefined>()
-        // What of it has come: of a text, the beginning.
+        // A partial input: the beginning of a text.
         expectTypeOf(part.input?.unit).toEqualTypeOf<string | undefined>()
         if (part.state === 'input-available') {
           expectTypeOf(part.input?.unit).toEqualTypeOf<'celsius' | 'fahrenheit' | undefined>()
@@ -124,7 +124,7 @@ describe('by its type, an app tells', () => {
         case 'check':
           return expectTypeOf(part.toolCallId).toEqualTypeOf<string>()
         default:
-          // One that the app does not name, such as a tool of an MCP server.
+          // A tool that the app does not name, such as one of an MCP server.
           expectTypeOf(part.toolName).toExtend<string>()
           expectTypeOf(part.output).toEqualTypeOf<Json | undefined>()
       }
@@ -135,7 +135,7 @@ describe('by its type, an app tells', () => {
     expectTypeOf<Omit<MessageOf<App>, 'parts'>>().toEqualTypeOf<Omit<Message, 'parts'>>()
   })
 
-  test('the data that tools say they show', () => {
+  test('the data types that tools declare', () => {
     const onData = (data: ChatDataOf<App>) => {
       if (data.type === 'data-weather') return expectTypeOf(data.data.degrees).toEqualTypeOf<number>()
       if (data.type === 'data-seen') return expectTypeOf(data.data).toEqualTypeOf<{ at: string }>()
@@ -145,9 +145,9 @@ describe('by its type, an app tells', () => {
     expectTypeOf(onData).toBeFunction()
   })
 
-  test('the output of its agents, as it comes', () => {
+  test('the partial output of its agents', () => {
     const show = (object: StructuredOf<App>) => {
-      // Who has none shows none.
+      // Agents without an output schema have none.
       // @ts-expect-error no such objects
       if (object.dataType === 'checker') return undefined
       if (object.dataType !== 'writer') return expectTypeOf(object.data).toEqualTypeOf<Json>()
@@ -159,7 +159,7 @@ describe('by its type, an app tells', () => {
   })
 })
 
-test('what the compiler does not see by itself is said beside', () => {
+test('types that the compiler cannot infer can be declared', () => {
   type More = AppWith<
     App,
     {
@@ -176,7 +176,7 @@ test('what the compiler does not see by itself is said beside', () => {
   }>()
 })
 
-test('where nothing is said, everything is possible', () => {
+test('without types, everything is allowed', () => {
   expectTypeOf<AgentName<Open>>().toEqualTypeOf<string>()
   expectTypeOf<WorkflowName<Open>>().toEqualTypeOf<never>()
   expectTypeOf<AgentName<typeof echo>>().toEqualTypeOf<'echo'>()

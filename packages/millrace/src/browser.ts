@@ -1,4 +1,4 @@
-// The one import for a page: the connection, the store and the chat of a client.
+// The single import for browsers: connection, store and chat of the client.
 
 export * from '@millrace/client'
 export { applyStructuredChunk, reduceStructuredChunks } from '@millrace/protocol'

@@ -7,14 +7,14 @@ import { promisify } from 'node:util'
 import { expect, onTestFinished, test } from 'vitest'
 
 const home = join(import.meta.dirname, '..')
-/** Where the frameworks are that the guide mounts a server in. */
+/** The folder of the frameworks that the guide uses. */
 const frameworks = join(home, '../server/node_modules')
 
-/** Runs the TypeScript of a page as an application would, with some more at its end, as often as it is told; gives what each time is printed. */
+/** Runs the TypeScript of a page like an application, with extra code at its end, several times; returns what each run prints. */
 function run(page: string, { more = '', times = 2 } = {}): readonly string[] {
   const text = readFileSync(join(home, '../../docs/guide', page), 'utf8')
   const program = [...text.matchAll(/```ts\n(.*?)```/gs)].map(([, block]) => block).join('\n')
-  // Inside the package, so that it may import it by its own name.
+  // Inside the package, so that it can import the package by name.
   const cwd = mkdtempSync(join(home, '.example-'))
   try {
     mkdirSync(join(cwd, 'node_modules', '@hono'), { recursive: true })
@@ -39,7 +39,7 @@ function run(page: string, { more = '', times = 2 } = {}): readonly string[] {
   }
 }
 
-test('the guide to the server runs as written, again and again, mounts and workers too', () => {
+test('the guide to the server runs as written, repeatedly, including mounts and workers', () => {
   const more = `
     const servers = [(await import('./hono.ts')).server, (await import('./express.ts')).server]
     const { GET, POST, PATCH, DELETE } = await import('./route.ts')
@@ -77,7 +77,7 @@ test('the guide to the server runs as written, again and again, mounts and worke
   }
 })
 
-test('the guide to following and resuming runs as written, again and again', () => {
+test('the guide to following and resuming runs as written, repeatedly', () => {
   const printed = [
     'true true',
     '4 true',
@@ -105,7 +105,7 @@ test('the guide to security runs as written', () => {
   expect(printed).toBe(lines.join('\n'))
 })
 
-test('the server and the client of the README run as written, and the server goes when it is told to', async () => {
+test('the server and the client of the README run as written, and the server exits on a signal', async () => {
   const readme = readFileSync(join(home, '../../README.md'), 'utf8')
   const [, program = ''] = /```ts server\.ts\n(.*?)```/s.exec(readme) ?? []
   expect(program.trim().split('\n').length).toBeLessThanOrEqual(12)

@@ -17,7 +17,7 @@ test('re-exports the definitions, hooks, server, stores and errors of its packag
   expect({ ...log, ...runtime, ...server }).toMatchObject(millrace)
 })
 
-test('leaves out what only the packages themselves need', () => {
+test('does not export the internals of its packages', () => {
   expect(Object.keys(millrace).filter(name => /^[A-Z0-9_]+$/.test(name))).toEqual([])
   expect(millrace).not.toHaveProperty('StreamManager')
 })
@@ -42,9 +42,9 @@ test('the README lists only exported names, and every hook', () => {
   for (const hook of hooks) expect(table).toContain(`\`${hook}\``)
 })
 
-test('the README runs as written, again and again', () => {
+test('the README runs as written, repeatedly', () => {
   const program = [...readme.matchAll(/```ts\n(.*?)```/gs)].map(([, block]) => block).join('\n')
-  // Inside the package, so that it may import it by its own name.
+  // Inside the package, so that it can import the package by name.
   const folder = mkdtempSync(join(home, '.example-'))
   try {
     writeFileSync(join(folder, 'example.ts'), program)
@@ -52,7 +52,7 @@ test('the README runs as written, again and again', () => {
       execFileSync(process.execPath, ['--conditions=@millrace/source', 'example.ts'], {
         cwd: folder,
         encoding: 'utf8',
-        // What the logger says of a server without authorize.
+        // The warning about the missing authorize option.
         stdio: ['ignore', 'pipe', 'ignore'],
       })
     const printed = 'It is warm in Ulm. completed\ntrue\nAnn is invited.\n'

@@ -7,7 +7,7 @@ import { echo, ORIGIN, request, say, testApp } from './test-app.fixture.ts'
 const EVIL = 'https://evil.example'
 const PAGE = 'https://app.example.com'
 
-/** A store whose lists are what a test says. */
+/** A store whose lists a test defines. */
 function listing(list: LogStore['list']): LogStore {
   const store = memoryStore()
   const get = (_: LogStore, name: keyof LogStore) => {
@@ -17,13 +17,13 @@ function listing(list: LogStore['list']): LogStore {
   return new Proxy(store, { get })
 }
 
-test('plain requests get plain responses', async () => {
+test('fetch answers a web request', async () => {
   const { app } = testApp()
   const fetch = (path: string, init: RequestInit) => app.fetch(new Request(ORIGIN + path, init))
   expect(await say(fetch, 'hello')).toMatchObject({ status: 200, words: 'You said: hello' })
 })
 
-test('options that cannot work are told when they are given', () => {
+test('invalid options are reported at construction', () => {
   expect(() => millrace(undefined as never)).toThrow('expected an object of options')
   expect(() => millrace({ agents: [echo, echo] })).toThrow('duplicate name echo')
   expect(() => millrace({ basePath: 'mill' })).toThrow('basePath: expected a path such as /millrace')
@@ -48,16 +48,16 @@ test.each<[object, string]>([
   [{ static: '' }, 'static: expected a folder'],
   [{ static: { path: 'public' } }, 'static: expected a folder'],
   [{ static: { folder: 'public', header: {} } }, 'static.header: unknown option, remove it'],
-  [{ static: { folder: 'public', headers: { a: 1 } } }, 'static.headers: expected texts'],
+  [{ static: { folder: 'public', headers: { a: 1 } } }, 'static.headers: expected an object with string values'],
   [{ store: 'mysql://user:secret@host' }, 'store: expected memory:, sqlite:path, redis:// or postgres://, found mysql'],
   [{ store: 'mill.db' }, 'found no scheme'],
   [{ store: null }, 'store: expected a store'],
   [{ store: {} }, 'store: expected a store'],
-])('what could not work is told when it is given: %j', (options, why) => {
+])('refuses invalid options: %j', (options, why) => {
   expect(() => millrace(options)).toThrow(why)
 })
 
-test('what it was made of makes another like it, with what is said otherwise', async () => {
+test('options of an app create another like it, with changes', async () => {
   const app = millrace({ agents: [echo], store: memoryStore(), basePath: '/mill' })
   const other = millrace({ ...app.options, basePath: '/other' })
   const paths = ['/mill/api/agents', '/other/api/agents']
@@ -70,7 +70,7 @@ test('what it was made of makes another like it, with what is said otherwise', a
   await Promise.all([app.close(), other.close()])
 })
 
-test('what could work is taken', async () => {
+test('valid options are accepted', async () => {
   const origins = ['https://app.example.com', 'http://localhost:5173', 'capacitor://localhost']
   for (const options of [
     { cors: { origins } },
@@ -84,12 +84,12 @@ test('what could work is taken', async () => {
   }
 })
 
-test('nothing is opened before it is needed', async () => {
+test('opens nothing before the first request', async () => {
   const app = millrace({ store: 'sqlite:/nowhere/at/all/mill.db' })
   await app.close()
 })
 
-test('a store that cannot be opened is a typed 503 without its words, and the next request tries again', async () => {
+test('a store that cannot be opened is a 503 without its message, and the next request retries', async () => {
   const { app, logged } = testApp({ store: 'sqlite:/nowhere/at/all/mill.db', log: { patienceMs: 0 }, engine: false })
   for (let i = 1; i <= 2; i++) {
     const response = await app.fetch(request('/api/sessions'))
@@ -111,7 +111,7 @@ test('a store that cannot be opened is a typed 503 without its words, and the ne
   expect((await other.fetch(request('/api/health'))).status).toBe(200)
 })
 
-test('after it was closed a server says so, and opens nothing', async () => {
+test('a closed server replies with draining and opens nothing', async () => {
   const { app } = testApp()
   await app.fetch(request('/api/health'))
   await app.close()
@@ -127,7 +127,7 @@ test('after it was closed a server says so, and opens nothing', async () => {
   await expect(unused.runtime()).rejects.toMatchObject({ code: 'draining' })
 })
 
-test('who asks while a server goes is told so, also where its store is closed before that was answered', async () => {
+test('a request during shutdown gets draining, even if the store closes before the reply', async () => {
   const reached = Promise.withResolvers<void>()
   const closing = Promise.withResolvers<void>()
   const store = listing(async () => {
@@ -145,7 +145,7 @@ test('who asks while a server goes is told so, also where its store is closed be
 })
 
 test.each(['is not there yet', 'does not answer'])(
-  'who asks whether a server is well hears soon that its store %s',
+  'a health check reports within its timeout that the store %s',
   async how => {
     const later = Promise.withResolvers<never>()
     const store = how === 'does not answer' ? listing(() => later.promise) : later.promise
@@ -165,7 +165,7 @@ test.each(['is not there yet', 'does not answer'])(
   },
 )
 
-test('HEAD says what GET would, without it', async () => {
+test('HEAD replies with the headers of GET', async () => {
   const { app } = testApp()
   const get = await app.fetch(request('/api/health'))
   const head = await app.fetch(request('/api/health', undefined, { method: 'HEAD' }))
@@ -174,20 +174,20 @@ test('HEAD says what GET would, without it', async () => {
   expect(head.headers.get('content-type')).toBe(get.headers.get('content-type'))
 })
 
-test('who goes away takes their stream along', async () => {
+test('a client that leaves ends its stream', async () => {
   const { app } = testApp({ limits: { streams: 1 } })
   await say((path, init) => app.fetch(new Request(ORIGIN + path, init)), 'hello')
   for (let i = 0; i < 3; i++) {
     const leaving = new AbortController()
     const response = await app.fetch(request('/api/sessions/s/stream', undefined, { signal: leaving.signal }))
     expect(response.status).toBe(200)
-    // Without reading or cancelling anything.
+    // Without reading or cancelling the body.
     leaving.abort()
     expect(await response.text()).not.toContain('"type":"end"')
   }
 })
 
-test('the base path stands before everything, and nothing else is there', async () => {
+test('serves only paths below the base path', async () => {
   const { app } = testApp({ basePath: '/mill/v1' })
   expect((await app.fetch(request('/mill/v1/api/health'))).status).toBe(200)
   for (const path of [
@@ -206,7 +206,7 @@ test('the base path stands before everything, and nothing else is there', async 
   expect(new URL(servers[0].url, `https://mill.example${place}`).pathname).toBe('/mill/v1/api')
 })
 
-test('what goes wrong here is told to the logger and to onError, and to nobody else', async () => {
+test('server faults go to the logger and onError, and not to the client', async () => {
   const cause = new Error('the password is fish')
   const told = vi.fn(() => Promise.reject(new Error('and this too')))
   const authorize = () => {
@@ -222,7 +222,7 @@ test('what goes wrong here is told to the logger and to onError, and to nobody e
   expect(logged[0]?.fields).toMatchObject({ method: 'GET', path: '/api/sessions' })
 })
 
-test('a logger that throws takes nothing down', async () => {
+test('a logger that throws does not break requests', async () => {
   const logger = {
     warn: () => {
       throw new Error('no')
@@ -245,7 +245,7 @@ const preflight = (origin: string) =>
     },
   })
 
-test('pages of origins that are named may call, with what they need to read', async () => {
+test('pages of allowed origins may call, with the headers that they need', async () => {
   const authorize = () => 'ann'
   const { app } = testApp({ authorize, cors: { origins: [PAGE], credentials: true } })
   const asked = await app.fetch(preflight(PAGE))
@@ -262,12 +262,12 @@ test('pages of origins that are named may call, with what they need to read', as
   expect(reply.headers.get('access-control-allow-origin')).toBe(PAGE)
   expect(reply.headers.get('access-control-expose-headers')).toContain('X-Run-Id')
   expect(reply.headers.get('vary')).toContain('Origin')
-  // A refusal must be readable too.
+  // An error must be readable too.
   const refused = await app.fetch(request('/api/nothing', undefined, { headers: { origin: PAGE } }))
   expect([refused.status, refused.headers.get('access-control-allow-origin')]).toEqual([404, PAGE])
 })
 
-test('where it cannot be told which pages may call nothing is done, and the server knows why', async () => {
+test('if the cors function throws, nothing is done and the server logs it', async () => {
   const cause = new Error('the list of pages is out of reach')
   const origins = () => {
     throw cause
@@ -282,7 +282,7 @@ test('where it cannot be told which pages may call nothing is done, and the serv
   expect(sessions).toEqual([])
 })
 
-test('pages of other origins may not, and nobody may where nothing is said', async () => {
+test('refuses pages of other origins, and all origins without cors', async () => {
   const authorize = () => 'ann'
   const apps = [testApp({ authorize, cors: { origins: [PAGE] } }), testApp({ authorize })]
   for (const { app } of apps) {

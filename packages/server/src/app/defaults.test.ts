@@ -17,13 +17,13 @@ const pageOf = (path: string) => readFileSync(join(import.meta.dirname, '../../.
 const defaults = pageOf('reference/defaults.md')
 const security = pageOf('guide/security.md')
 
-/** A number as people read it: bytes in larger units, where it is of bytes. */
+/** A number as the guide writes it, with larger units for bytes. */
 function told(name: string, value: number): string {
   if (!/Bytes$|^maxBuffered$/.test(name)) return value.toLocaleString('en')
   return value % 2 ** 20 === 0 ? `${value / 2 ** 20} MiB` : `${value / 1024} KiB`
 }
 
-describe('the table of defaults says what', () => {
+describe('the table of defaults matches', () => {
   test.each(Object.entries(DEFAULT_LIMITS))('limits.%s is, and so does the guide to security', (name, value) => {
     expect(defaults).toContain(`| \`limits.${name}\` | ${told(name, value)} |`)
     expect(security).toContain(`| \`${name}\` | ${told(name, value)} |`)

@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import type { App } from './app.ts'
 import { ORIGIN, request, say, testApp, wordsIn } from './test-app.fixture.ts'
 
-/** A server of somebody else's on a port: what fetches from it. */
+/** Listens with a foreign server and returns a fetch for it. */
 async function at(listener: RequestListener): Promise<(path: string, init?: RequestInit) => Promise<Response>> {
   const server = createServer(listener)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -38,7 +38,7 @@ test('in Hono, mounted under a path', async () => {
   expect(await say(fetch, 'hello', '/mill/api/sessions/s/runs')).toMatchObject({ words: 'You said: hello' })
 })
 
-test('in Hono on Node: what streams is heard while it streams, and who leaves is let go', async () => {
+test('in Hono on Node: streams incrementally, and releases a client that leaves', async () => {
   const { app } = testApp({ limits: { streams: 1 } })
   const hono = new Hono().all('/api/*', c => app.fetch(c.req.raw))
   const server = serve({ fetch: hono.fetch, port: 0, hostname: '127.0.0.1' })
@@ -95,7 +95,7 @@ test.each(mounts)('in Express, %s', async (_, mount, prefix, basePath = '') => {
   expect([wrong.status, (await wrong.json()).error.code]).toEqual([400, 'body_invalid'])
 })
 
-test('in Express, a file that something in front has parsed is refused rather than kept as another', async () => {
+test('in Express, refuses an upload that middleware has parsed, instead of storing other bytes', async () => {
   const { app, logged } = testApp()
   const file = '{ "a" : 1.0, "big": 12345678901234567890, "a": 2 }\n'
   const send = async (site: express.Express, type: string) => {
@@ -106,13 +106,13 @@ test('in Express, a file that something in front has parsed is refused rather th
   }
   const lost = {
     code: 'body_parsed',
-    message: expect.stringContaining('mount the server before express.json()'),
+    message: expect.stringContaining('mount this server before express.json()'),
     retryable: false,
   }
   expect(await send(express().use(express.json()).use(app.node), 'application/json')).toEqual([500, { error: lost }])
   expect(await send(express().use(express.text()).use(app.node), 'text/plain')).toEqual([500, { error: lost }])
   expect(logged.filter(({ level }) => level === 'error')).toHaveLength(2)
-  // As the refusal says.
+  // As the error message advises.
   const before = express().use(app.node).use(express.json())
   const without = express()
     .use(/^(?!\/api\/)/, express.json())
@@ -122,7 +122,7 @@ test('in Express, a file that something in front has parsed is refused rather th
   }
 })
 
-test('in Express, what is not ours goes on, its body unread', async () => {
+test('in Express, passes other paths on with the body unread', async () => {
   const { app } = testApp({ static: import.meta.dirname })
   const after = express()
     .use(app.node)
@@ -132,20 +132,20 @@ test('in Express, what is not ours goes on, its body unread', async () => {
   const mine = await to('/mine', { method: 'POST', body: '{"a":1}', headers: { 'content-type': 'application/json' } })
   expect(await mine.json()).toEqual({ a: 1 })
   expect((await to('/nothing')).status).toBe(418)
-  // Whoever asks for those by another name is nobody that this server has to do with.
+  // Requests with another host name are not checked on those paths.
   expect((await to('/mine', { method: 'OPTIONS' })).status).not.toBe(403)
   expect((await to('/app.ts')).status).toBe(200)
   expect((await to('/api/nothing')).status).toBe(404)
 })
 
-test('in plain Node, beside a handler of one’s own', async () => {
+test('in plain Node, beside another handler', async () => {
   const { app } = testApp()
   const to = await at((message, response) => app.node(message, response, () => void response.end('mine')))
   expect(await (await to('/')).text()).toBe('mine')
   expect(await say(to, 'hello')).toMatchObject({ words: 'You said: hello' })
 })
 
-test('in Express, files are for this machine alone, and what is somebody else’s is for whom they like', async () => {
+test('in Express, serves files only to this machine, and leaves other paths to other handlers', async () => {
   const { app } = testApp({ static: import.meta.dirname })
   const site = express()
     .use(app.node)
@@ -163,7 +163,7 @@ test('in Express, files are for this machine alone, and what is somebody else’
   expect(await from('localhost', '/app.ts')).toBe(200)
 })
 
-test('on HTTP/2, a stream too', async () => {
+test('on HTTP/2, including streams', async () => {
   const { app } = testApp()
   const server = createHttp2Server(app.node as never)
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
@@ -189,14 +189,14 @@ test('on HTTP/2, a stream too', async () => {
     })
   const run = await post('/api/sessions/s/runs', JSON.stringify({ agent: 'echo', input: 'hello' }))
   expect([run.status, wordsIn(run.text)]).toEqual([200, 'You said: hello'])
-  // A refusal that says of the connection what HTTP/2 does not know.
+  // An error with a connection header, which HTTP/2 forbids.
   const large = await post('/api/sessions/s/runs', 'x'.repeat(2_000_000))
   expect(large.status).toBe(413)
 })
 
 test('as a route handler of Next', async () => {
   const { app } = testApp()
-  // As app/api/[...path]/route.ts would have it, called as Next does.
+  // Like app/api/[...path]/route.ts, called as Next.js does.
   const { GET, POST, PATCH, DELETE } = app.handlers
   const context = { params: Promise.resolve({ path: ['sessions'] }) }
   const call = (handler: (request: Request, context: unknown) => Promise<Response>, asked: Request) =>

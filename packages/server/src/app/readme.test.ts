@@ -7,7 +7,7 @@ const home = join(import.meta.dirname, '../..')
 
 test('the example in the README of the package runs as written', () => {
   const [, program = ''] = /```ts\n(.*?)```/s.exec(readFileSync(join(home, 'README.md'), 'utf8')) ?? []
-  // Inside the package, so that it may import it by its own name.
+  // Inside the package, so that it can import the package by name.
   const cwd = mkdtempSync(join(home, '.example-'))
   try {
     writeFileSync(join(cwd, 'example.ts'), program)

@@ -7,7 +7,7 @@ import { routes } from './routes.ts'
 
 const keyOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
 
-it('every route does what it is for, and its replies are what it says it gives', async () => {
+it('every route accepts its valid request, and its reply matches its schema', async () => {
   const stage = openTwoUserServer()
   const requests = good(await ready(stage))
   expect(Object.keys(requests).sort()).toEqual(routes.map(keyOf).sort())
@@ -29,7 +29,7 @@ it('every route does what it is for, and its replies are what it says it gives',
   expect(errors).toEqual([])
 })
 
-it('the OpenAPI document is valid, and has every route with all that it takes and gives', async () => {
+it('the OpenAPI document is valid, and describes every route completely', async () => {
   const stage = openTwoUserServer({ basePath: '/mill' })
   const { json } = await stage.send({ path: '/mill/api/openapi.json' })
   const { valid, errors } = await new Validator().validate(json as Record<string, unknown>)
@@ -49,7 +49,7 @@ it('the OpenAPI document is valid, and has every route with all that it takes an
   }
 })
 
-it('ids of operations are unique', () => {
+it('operation ids are unique', () => {
   const document = openApiOf(routes) as { paths: Record<string, Record<string, { operationId: string }>> }
   const ids = Object.values(document.paths).flatMap(methods =>
     Object.values(methods).map(({ operationId }) => operationId),

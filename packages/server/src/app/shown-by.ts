@@ -12,7 +12,7 @@ export interface ShownBy<Agents extends readonly Agent[], Workflows extends read
   readonly structured: OutputTypes<Within<Agents[number] | Workflows[number]>>
 }
 
-/** What a program calls: its tools, sub-agents and programs; for a workflow, the agents of its nodes. */
+/** The callees of a program: its tools, sub-agents and programs; for a workflow, the agents of its nodes. */
 type Called<P> = P extends { readonly types?: { readonly shown: { readonly called: infer C } } } ? C : never
 
 /** The program of a sub-agent, or the callee itself. */

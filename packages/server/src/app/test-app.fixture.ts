@@ -5,17 +5,17 @@ import type { Listening } from '../http/listen.ts'
 import { type App, millrace } from './app.ts'
 import type { MillraceOptions } from './options.ts'
 
-/** Says what it was told. */
+/** An agent that repeats its input. */
 export const echo = agent({ name: 'echo', model: scriptedModel(({ lastText }) => ({ text: `You said: ${lastText}` })) })
 
-/** What a logger was told. */
+/** The messages of a logger. */
 export interface Logged {
   readonly level: 'warn' | 'error'
   readonly message: string
   readonly fields: Readonly<Record<string, unknown>>
 }
 
-/** A server with one agent on a store of its own, closed with its test, and what its logger is told. */
+/** A server with one agent on its own store, closed after the test, and its log messages. */
 export function testApp(options: MillraceOptions = {}): { readonly app: App; readonly logged: Logged[] } {
   const logged: Logged[] = []
   const tell = (level: Logged['level']) => (message: string, fields: Logged['fields']) =>
@@ -35,7 +35,7 @@ export async function listen(app: App): Promise<Listening> {
 
 export const ORIGIN = 'http://localhost:4400'
 
-/** A request to a path, of JSON where there is some. */
+/** A request to a path, with a JSON body if given. */
 export function request(path: string, body?: unknown, init: RequestInit = {}): Request {
   const headers = new Headers(init.headers)
   if (body !== undefined) headers.set('content-type', 'application/json')
@@ -47,14 +47,14 @@ export function request(path: string, body?: unknown, init: RequestInit = {}): R
   })
 }
 
-/** The words of a run's answer, from the frames of its reply. */
+/** The text of a run's answer, from the frames of its reply. */
 export function wordsIn(frames: string): string {
   const lines = frames.split('\n').flatMap(line => (line.startsWith('data: ') ? [JSON.parse(line.slice(6))] : []))
   const chunks = lines.flatMap(({ entries = [] }) => entries.map(({ chunk }: { chunk: { delta?: string } }) => chunk))
   return chunks.map(({ delta = '' }: { delta?: string }) => delta).join('')
 }
 
-/** Runs the echo through anything that fetches: what it said, and the frames. */
+/** Runs the echo agent through any fetch function. Returns its text and the frames. */
 export async function say(
   fetch: (path: string, init: RequestInit) => Promise<Response>,
   words: string,

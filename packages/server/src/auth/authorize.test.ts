@@ -3,31 +3,31 @@ import { describe, expect, it } from 'vitest'
 import { framesIn, openTwoUserServer } from '../routing/two-user-server.fixture.ts'
 import type { Authorize } from './authorize.ts'
 
-/** What a server answers that is asked for a list, where authorize answers something. */
+/** The reply to a list request with this result of `authorize`. */
 async function listed(answer: unknown) {
   const stage = openTwoUserServer({ authorize: (() => answer) as Authorize })
   const { status, json, headers } = await stage.send({ path: '/api/sessions' })
   return { status, error: (json as { error?: { code: string; message: string } }).error, headers, stage }
 }
 
-describe('what authorize answers', () => {
+describe('the result of authorize', () => {
   it.each([
     ['a principal', 'ann'],
-    ['a principal, later', Promise.resolve('ann')],
+    ['a promise of a principal', Promise.resolve('ann')],
     ['a principal with a label', { principal: 'ann', label: 'Ann' }],
     ['an owner', { principal: 'ann', owner: 'team' }],
-  ])('%s lets in', async (_, answer) => {
+  ])('%s accepts the request', async (_, answer) => {
     expect((await listed(answer)).status).toBe(200)
   })
 
   it.each([
     ['null', null, 401, 'unauthorized'],
-    ['nothing', undefined, 401, 'unauthorized'],
+    ['undefined', undefined, 401, 'unauthorized'],
     ['a refusal', { refuse: 'not today' }, 403, 'forbidden'],
-    ['a refusal of who nobody is', { refuse: 'who?', status: 401 }, 401, 'unauthorized'],
-    ['a refusal of another status', { refuse: 'not today', status: 200 }, 403, 'forbidden'],
+    ['a refusal that asks for credentials', { refuse: 'who?', status: 401 }, 401, 'unauthorized'],
+    ['a refusal with an unknown status', { refuse: 'not today', status: 200 }, 403, 'forbidden'],
     ['a refusal beside a principal', { principal: 'ann', refuse: 'not today' }, 403, 'forbidden'],
-  ])('%s keeps out', async (_, answer, status, code) => {
+  ])('%s refuses the request', async (_, answer, status, code) => {
     const told = await listed(answer)
     expect([told.status, told.error?.code]).toEqual([status, code])
     expect(told.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null)
@@ -38,16 +38,16 @@ describe('what authorize answers', () => {
     ['true', true],
     ['a number', 7],
     ['an empty name', ''],
-    ['an object of nothing', {}],
-    ['a principal that is no text', { principal: 7 }],
-    ['a label that is no text', { principal: 'ann', label: {} }],
-    ['an owner of nothing', { principal: 'ann', owner: '' }],
+    ['an empty object', {}],
+    ['a principal that is not a string', { principal: 7 }],
+    ['a label that is not a string', { principal: 'ann', label: {} }],
+    ['an empty owner', { principal: 'ann', owner: '' }],
     ['an owner that is null', { principal: 'ann', owner: null }],
-    ['half a character', '\ud800'],
+    ['a lone surrogate', '\ud800'],
     ['a very long name', 'a'.repeat(513)],
-    ['a refusal without words', { refuse: undefined }],
+    ['a refusal without a reason', { refuse: undefined }],
     ['a function', () => 'ann'],
-  ])('%s is the server’s own fault, and lets nobody in', async (_, answer) => {
+  ])('%s is an internal error, and refuses the request', async (_, answer) => {
     const { status, error, stage } = await listed(answer)
     expect([status, error?.code]).toEqual([500, 'internal_error'])
     expect(stage.logged.map(({ message }) => message)).toEqual(['a request failed'])
@@ -55,9 +55,9 @@ describe('what authorize answers', () => {
 
   it.each([
     ['an error', new Error('the database of users says: secret')],
-    ['an error of ours', new RunError('session_unknown', 'the database of users says: secret')],
-    ['no error at all', 'secret'],
-  ])('%s that it throws lets nobody in, and nobody is told its words', async (_, thrown) => {
+    ['an error of Millrace', new RunError('session_unknown', 'the database of users says: secret')],
+    ['a string', 'secret'],
+  ])('%s that it throws refuses the request without its message', async (_, thrown) => {
     const stage = openTwoUserServer({
       authorize: () => {
         throw thrown
@@ -69,7 +69,7 @@ describe('what authorize answers', () => {
   })
 })
 
-it('it is told who is to answer, before anything is done', async () => {
+it('gets the program before anything is done', async () => {
   const stage = openTwoUserServer({
     authorize: ({ program }) => (program?.agent === 'large' ? { refuse: 'not that one' } : 'ann'),
   })
@@ -84,11 +84,11 @@ describe('sessions belong to principals', () => {
   const authorize: Authorize = ({ request, sessionId }) => {
     const principal = request.headers.get('x-user') ?? ''
     const owner = owners[principal]
-    // Sue supports Ann, in one session.
+    // Sue supports Ann in one session.
     return { principal, label: `label of ${principal}`, ...(sessionId === 'shared' && owner && { owner }) }
   }
 
-  it('each lists and enters their own, and whom authorize says', async () => {
+  it('a caller lists and accesses its own sessions, and those that authorize grants', async () => {
     const stage = openTwoUserServer({ authorize })
     await stage.run('shared', { agent: 'echo', input: 'Hello' }, 'ann')
     await stage.run('private', { agent: 'echo', input: 'Hello' }, 'ann')
@@ -105,7 +105,7 @@ describe('sessions belong to principals', () => {
     const read = async (sessionId: string, user: string) =>
       (await stage.send({ path: `/api/sessions/${sessionId}`, user })).status
     expect(await Promise.all(['shared', 'private', 'bobs'].map(id => read(id, 'sue')))).toEqual([200, 404, 404])
-    // What somebody says in another's session is said under their own label; the session stays whose it was.
+    // A message in the session of another owner has the label of its sender. The owner stays the same.
     await stage.run('shared', { agent: 'echo', input: 'How can I help?', runId: 'help' }, 'sue')
     const runtime = await stage.app.runtime()
     const info = await runtime.manager.getInfo('shared')
@@ -113,12 +113,12 @@ describe('sessions belong to principals', () => {
     const entries = await runtime.manager.entries('shared', 0, info?.head ?? 0)
     const asked = entries.find(({ chunk }) => chunk.type === 'run-requested' && chunk.runId === 'help')
     expect(asked?.origin).toMatchObject({ guest: 'label of sue' })
-    // A fork is of who made it.
+    // A fork belongs to the caller that created it.
     const { sessionId } = await stage.post('/api/sessions/shared/fork', {}, { user: 'sue' })
     expect([await listedBy('sue'), await listedBy('ann')]).toEqual([[sessionId], ['private', 'shared']])
   })
 
-  it('of two who make a session of one id at the same time, one has it, and the other cannot write there', async () => {
+  it('of two callers that create the same session id at once, one owns it and the other cannot write there', async () => {
     const stage = openTwoUserServer()
     for (let round = 0; round < 20; round++) {
       const path = `/api/sessions/race-${round}/runs`
@@ -134,7 +134,7 @@ describe('sessions belong to principals', () => {
     }
   })
 
-  it('a session that becomes another’s while something is asked for there gets nothing of it', async () => {
+  it('a request gets nothing of a session whose owner changes meanwhile', async () => {
     const holder: { swap?: () => Promise<void> } = {}
     const stage = openTwoUserServer({ context: async () => void (await holder.swap?.()) })
     await stage.run('s', { agent: 'echo', input: 'Hello', messageId: 'm1' })
@@ -148,7 +148,7 @@ describe('sessions belong to principals', () => {
     expect(await stage.held()).not.toContain('eyes')
   })
 
-  it('several sessions on one connection are asked for one by one, and one that is not theirs is as unknown as one that is gone', async () => {
+  it('authorizes each session of a connection, and a foreign one looks like one that does not exist', async () => {
     const authorize: Authorize = ({ request, sessionId, action }) => {
       stage.asked.push({ request, action, ...(sessionId !== undefined && { sessionId }) })
       return sessionId === 'secret' ? { refuse: 'not this one' } : request.headers.get('x-user')
@@ -167,7 +167,7 @@ describe('sessions belong to principals', () => {
       ['follow', 'a'],
       ['follow', 'secret'],
     ])
-    // The connection ends with the last that is served.
+    // The connection ends with the last served session.
     let text = ''
     for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
       const isNew = !text.includes('caught-up')
@@ -190,7 +190,7 @@ describe('sessions belong to principals', () => {
     )
   })
 
-  it('who may read none of several sessions is refused, and so is what is no question', async () => {
+  it('refuses a caller that may read none of the sessions, and an invalid query', async () => {
     const authorize: Authorize = ({ sessionId }) => (sessionId === undefined ? 'ann' : { refuse: 'none of them' })
     const stage = openTwoUserServer({ authorize })
     const codeOf = async (path: string) => {
@@ -201,7 +201,7 @@ describe('sessions belong to principals', () => {
     expect(await codeOf('/api/stream?session=a&after=1&after=2&after=3')).toEqual([400, 'request_invalid'])
   })
 
-  it('whose sessions are all gone is told so of each', async () => {
+  it('reports each session if all are gone', async () => {
     const frames = framesIn(
       await openTwoUserServer().send({
         path: '/api/stream?session=a&session=b',
@@ -219,8 +219,8 @@ describe('sessions belong to principals', () => {
   })
 })
 
-describe('while somebody reads', () => {
-  it('they are asked for again by the action that let them in, and somebody else gets nothing more', async () => {
+describe('while a stream is open', () => {
+  it('authorizes again with the same action, and sends nothing more to another principal', async () => {
     let isBob = false
     const actions: string[] = []
     const stage = openTwoUserServer({

@@ -4,7 +4,7 @@ import * as z from 'zod'
 import { openTwoUserServer } from '../routing/two-user-server.fixture.ts'
 import { type ContextRequest, MAX_CONTEXT_BYTES } from './context.ts'
 
-/** An agent whose tool keeps what it sees as its context. */
+/** An agent with a tool that records its context. */
 function witness() {
   const seen: unknown[] = []
   const look = tool({
@@ -20,7 +20,7 @@ function witness() {
 }
 
 describe('the context of a run', () => {
-  it('is what the server’s own code returned, and nothing that a client sent', async () => {
+  it('is the result of the context option, and nothing that a client sent', async () => {
     const { seen, agents } = witness()
     const asked: ContextRequest[] = []
     const context = (about: ContextRequest) => {
@@ -34,7 +34,7 @@ describe('the context of a run', () => {
     expect([status, seen]).toEqual([200, [{ tenant: 'acme', principal: 'ann' }]])
     expect(asked).toMatchObject([{ principal: 'ann', body }])
     expect(asked[0]?.request.headers.get('x-tenant')).toBe('evil')
-    // A field of that name is no way in.
+    // A field of that name has no effect.
     const { status: refused } = await stage.run('s', { agent: 'witness', input: 'Look', context: { tenant: 'evil' } })
     expect(refused).toBe(400)
     await stage.send({ path: '/api/sessions/s/retry', body: { of: 'r1' }, headers })
@@ -42,7 +42,7 @@ describe('the context of a run', () => {
     expect([asked.length, seen.length]).toEqual([2, 2])
   })
 
-  it('is made anew for who asks again', async () => {
+  it('is created again for each request', async () => {
     const { seen, agents } = witness()
     let call = 0
     const stage = openTwoUserServer({
@@ -58,7 +58,7 @@ describe('the context of a run', () => {
     ])
   })
 
-  it('law 10: is in no reply, whatever is asked', async () => {
+  it('law 10: is in no reply of any route', async () => {
     const { agents } = witness()
     const stage = openTwoUserServer({ agents, context: () => ({ token: 'secret-of-the-context' }) })
     const replies = [
@@ -82,19 +82,19 @@ describe('the context of a run', () => {
   }
   it.each([
     ['an error', throwing(new Error('secret'))],
-    ['an error of ours', throwing(new RunError('run_busy', 'secret'))],
-    ['a text', throwing('secret')],
+    ['an error of Millrace', throwing(new RunError('run_busy', 'secret'))],
+    ['a thrown string', throwing('secret')],
     ['a rejection', () => Promise.reject(new Error('secret'))],
-    ['what is no JSON', () => cyclic],
-    ['too much', () => 'secret'.repeat(MAX_CONTEXT_BYTES)],
-  ])('%s of it is the server’s own fault: no words of it, and no session', async (_, context) => {
+    ['a value that is not JSON', () => cyclic],
+    ['a value that is too large', () => 'secret'.repeat(MAX_CONTEXT_BYTES)],
+  ])('%s is an internal error without a message, and creates no session', async (_, context) => {
     const stage = openTwoUserServer({ context: context as () => never })
     const { status, text } = await stage.run('s', { agent: 'echo', input: 'Hello' })
     expect([status, text.includes('internal_error'), text.includes('secret')]).toEqual([500, true, false])
     expect([await stage.held(), stage.logged.length]).toEqual(['[]', 1])
   })
 
-  it('may be nothing', async () => {
+  it('may be undefined', async () => {
     const { seen, agents } = witness()
     const stage = openTwoUserServer({ agents, context: () => undefined })
     await stage.run('s', { agent: 'witness', input: 'Look', data: { a: 1 } })

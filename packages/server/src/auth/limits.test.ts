@@ -7,7 +7,7 @@ import { DEFAULT_LIMITS, type Limits } from './limits.ts'
 const codeOf = ({ status, json }: Got) => [status, (json as { error?: { code: string } } | undefined)?.error?.code]
 
 describe('limits', () => {
-  it('the bytes of a body, and of what a person says', async () => {
+  it('bytes of a body, and of a user message', async () => {
     const stage = openTwoUserServer({ limits: { bodyBytes: 1000, inputBytes: 100 } })
     const run = (input: unknown) => stage.send({ path: '/api/sessions/s/runs', body: { agent: 'echo', input } })
     expect(codeOf(await run('a'.repeat(1000)))).toEqual([413, 'body_too_large'])
@@ -21,7 +21,7 @@ describe('limits', () => {
     expect(codeOf(await stage.send({ path: '/api/sessions/s/resume', body: resume }))).toEqual([413, 'input_too_large'])
   })
 
-  it('the bytes of what a client of another system shows, counted like those of any body', async () => {
+  it('bytes of a transcript from a dialect client', async () => {
     const said = (text: string, size: number) => ({
       id: 's',
       messages: [
@@ -41,7 +41,7 @@ describe('limits', () => {
     expect(both.map(({ status }) => status).sort()).toEqual([200, 429])
   })
 
-  it('sessions a principal, however they are made', async () => {
+  it('sessions per principal, for every way to create one', async () => {
     const stage = openTwoUserServer({ limits: { sessions: 2 } })
     await stage.run('one', { agent: 'echo', input: 'Hello' })
     await stage.post('/api/sessions', {})
@@ -49,14 +49,14 @@ describe('limits', () => {
     expect(codeOf(await stage.send({ path: '/api/sessions', body: {} }))).toEqual(refused)
     expect(codeOf(await stage.run('three', { agent: 'echo', input: 'Hello' }))).toEqual(refused)
     expect(codeOf(await stage.send({ path: '/api/sessions/one/fork', body: {} }))).toEqual(refused)
-    // In those that are there nobody is kept from anything, and who deletes one has room again.
+    // Existing sessions stay usable, and deleting one makes room.
     expect((await stage.run('one', { agent: 'echo', input: 'Again' })).status).toBe(200)
     expect((await stage.run('three', { agent: 'echo', input: 'Hello' }, 'bob')).status).toBe(200)
     expect((await stage.send({ path: '/api/sessions/one', method: 'DELETE' })).status).toBe(204)
     expect((await stage.send({ path: '/api/sessions', body: {} })).status).toBe(201)
   })
 
-  it('sessions a principal, however many are made at once', async () => {
+  it('sessions per principal, also when created concurrently', async () => {
     const stage = openTwoUserServer({ limits: { sessions: 3 } })
     await stage.run('one', { agent: 'echo', input: 'Hello' })
     const sent = ['/api/sessions', '/api/sessions/one/fork', '/api/sessions'].map(path => ({ path, body: {} }))
@@ -72,7 +72,7 @@ describe('limits', () => {
     expect(codeOf(got)).toEqual([429, 'sessions_limit'])
   })
 
-  it('streams a principal, of every kind, and who leaves makes room', async () => {
+  it('streams per principal, of every kind; a closed stream makes room', async () => {
     const stage = openTwoUserServer({ limits: { streams: 2 } })
     await stage.run('s', { agent: 'echo', input: 'Hello' })
     const open = (path: string, user = 'ann') => stage.app.fetch(stage.request({ path, user }))
@@ -88,7 +88,7 @@ describe('limits', () => {
     }
     const refused = await stage.send({ path: '/api/sessions/s/runs', body: { agent: 'echo', input: 'Hi', runId: 'r' } })
     expect(codeOf(refused)).toEqual([429, 'streams_limit'])
-    // Nothing was asked for: who is refused comes again with the same.
+    // Nothing was started: the refused client can send the same request again.
     expect((await stage.send({ path: '/api/sessions/s/stop', body: { runId: 'r' } })).status).toBe(404)
     expect((await open('/api/sessions/stream', 'bob')).status).toBe(200)
     await one.body?.cancel()
@@ -97,13 +97,13 @@ describe('limits', () => {
     await Promise.all([two, three].map(({ body }) => body?.cancel()))
   })
 
-  it('sessions a stream', async () => {
+  it('sessions per stream', async () => {
     const stage = openTwoUserServer({ limits: { sessionsPerStream: 1 } })
     const got = await stage.send({ path: '/api/stream?session=a&session=b' })
     expect(codeOf(got)).toEqual([400, 'request_invalid'])
   })
 
-  it('requests a minute, of one principal and not of another', async () => {
+  it('requests per minute, per principal', async () => {
     let now = 0
     const stage = openTwoUserServer({ limits: { requestsPerMinute: 3 }, timers: { ...systemTimers, now: () => now } })
     const ask = (user = 'ann') => stage.send({ path: '/api/agents', user })
@@ -120,11 +120,11 @@ describe('limits', () => {
 describe('a limiter', () => {
   const limiter = (limits: Partial<Limits>) => new Limiter({ ...DEFAULT_LIMITS, ...limits }, systemTimers)
 
-  it('of no requests lets none through', () => {
+  it('rejects every request if the limit is 0', () => {
     expect(() => limiter({ requestsPerMinute: 0 }).request('ann')).toThrow('at most 0')
   })
 
-  it('remembers who has streams open, however many come and go', () => {
+  it('keeps principals with open streams, however many others it evicts', () => {
     const few = limiter({ streams: 1 })
     const leave = few.stream('ann')
     for (let i = 0; i < 20_000; i++) few.request(`user ${i}`)

@@ -14,9 +14,9 @@ describe('a server without authorize', () => {
     [{ origin: ORIGIN }],
     [{ 'sec-fetch-site': 'same-origin' }],
     [{ 'sec-fetch-site': 'none' }],
-    // Who follows a link sees what is there; the page that the link was on does not.
+    // The user who follows a link sees the result; the page with the link does not.
     [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }],
-  ])('answers this machine: %j', async headers => {
+  ])('accepts local requests: %j', async headers => {
     expect((await openTwoUserServer(open).send(health(headers as Record<string, string>))).status).toBe(200)
   })
 
@@ -40,37 +40,37 @@ describe('a server without authorize', () => {
     [{ 'sec-fetch-site': 'same-site' }, 'origin_forbidden'],
     [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }, 'origin_forbidden'],
     [{ origin: 'http://evil.example', 'sec-fetch-site': 'same-origin' }, 'origin_forbidden'],
-  ])('keeps out %j', async (headers, code) => {
+  ])('refuses %j', async (headers, code) => {
     const stage = openTwoUserServer(open)
     const { status, json } = await stage.send(health(headers as unknown as Record<string, string>))
     expect([status, (json as { error: { code: string } }).error.code]).toEqual([403, code])
   })
 
-  it('keeps out by the URL as well, where a framework names no host', async () => {
+  it('checks the host of the URL too, if a framework sets no Host header', async () => {
     const { status } = await openTwoUserServer(open).send(health({}, 'http://evil.example/api/health'))
     expect(status).toBe(403)
   })
 
-  it('lets no page change anything by following a link', async () => {
+  it('refuses a change by navigation', async () => {
     const headers = { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
     const { status } = await openTwoUserServer(open).send({ path: '/api/sessions', body: {}, headers, user: null })
     expect(status).toBe(403)
   })
 
-  it('lets in the pages that cors names', async () => {
+  it('accepts pages of the origins in cors', async () => {
     const stage = openTwoUserServer({ ...open, cors: { origins: ['http://localhost:3000'] } })
     const { status, headers } = await stage.send(health({ origin: 'http://localhost:3000' }))
     expect([status, headers.get('access-control-allow-origin')]).toEqual([200, 'http://localhost:3000'])
     expect((await stage.send(health({ origin: 'http://localhost:3001' }))).status).toBe(403)
   })
 
-  it('says once that it asks nobody', async () => {
+  it('warns once about the missing authorize', async () => {
     const stage = openTwoUserServer(open)
     for (let i = 0; i < 3; i++) await stage.send(health({}))
-    expect(stage.logged.map(({ message }) => message)).toEqual([expect.stringContaining('there is no authorize')])
+    expect(stage.logged.map(({ message }) => message)).toEqual([expect.stringContaining('no authorize option')])
   })
 
-  it('listens on this machine alone', async () => {
+  it('listens only on loopback', async () => {
     const stage = openTwoUserServer(open)
     for (const host of ['0.0.0.0', '::', '192.168.1.1', 'example.com']) {
       await expect(stage.app.listen({ port: 0, host })).rejects.toThrow('authorize')
@@ -78,7 +78,7 @@ describe('a server without authorize', () => {
   })
 })
 
-it('with authorize, any host and any origin may ask: what they are told is authorize’s to say', async () => {
+it('with authorize, accepts any host and any origin', async () => {
   const stage = openTwoUserServer()
   const { status } = await stage.send({
     path: '/api/health',
@@ -87,7 +87,7 @@ it('with authorize, any host and any origin may ask: what they are told is autho
   expect([status, stage.logged]).toEqual([200, []])
 })
 
-it('knows this machine by its names and addresses', () => {
+it('recognizes loopback names and addresses', () => {
   for (const host of ['localhost', 'LocalHost:1', '127.0.0.1', '127.255.1.2:65535', '[::1]'])
     expect(isLoopback(host)).toBe(true)
   for (const host of ['', 'localhost:', 'localhost:123456', 'xlocalhost', '1127.0.0.1', '::1', '[::1', '127.0.0']) {

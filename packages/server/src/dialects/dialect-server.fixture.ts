@@ -1,4 +1,4 @@
-// A server of another system's clients without any system: what they ask goes straight to where it is decided, and what is said comes as plain as it can.
+// A server with a minimal dialect: requests go directly to the turn logic, and events are plain JSON.
 
 import type { ClientMessage, ClientRequest, DecodedChunk, Encoder } from '@millrace/dialects'
 import { memoryStore, systemTimers } from '@millrace/log'
@@ -55,14 +55,14 @@ const asker = workflow({
 
 export const user = (text: string, id?: string) => ({ id, parts: [{ type: 'text', text } as const] })
 
-/** A request of a client that has these messages of people, the last of them to be answered. */
+/** A request of a client with these user messages; the last one is to be answered. */
 export const said = (...messages: readonly ClientMessage[]): ClientRequest => ({
   userMessages: messages,
   endsWithUserMessage: true,
   answers: [],
 })
 
-/** What is asked, and by whom. */
+/** A request and its caller. */
 export interface Asked {
   readonly agent?: string
   readonly user?: string
@@ -70,10 +70,10 @@ export interface Asked {
   readonly runId?: string
 }
 
-/** An event of the plain dialect. */
+/** An event of the minimal dialect. */
 export type Plain = Record<string, unknown>
 
-/** Says every chunk as it is; of a delta half in one event, half in another. */
+/** Encodes every chunk unchanged, and a delta as two events. */
 function plainEncoder(): Encoder<Plain> {
   const encode = ({ chunk }: DecodedChunk): Plain[] => {
     if (chunk.type !== 'text-delta') return [{ ...chunk }]
@@ -94,7 +94,7 @@ export const plainTongue: DialectFormat<Plain> = {
   write: (event, place) => `${JSON.stringify({ ...event, place })}\n`,
 }
 
-/** The events that a client took. */
+/** The events that a client received. */
 export const eventsOf = ({ text }: Client): Plain[] =>
   text
     .split('\n')
@@ -108,9 +108,9 @@ export class DialectServer {
   readonly services: Services
   readonly lifetime: Lifetime
   readonly held: ReturnType<typeof heldAgent>
-  /** How often a model was asked. */
+  /** Number of model calls. */
   readonly count: { calls: number }
-  /** What authorize was asked. */
+  /** The calls of authorize. */
   readonly asked: AuthorizeRequest[]
 
   constructor(made: Pick<DialectServer, 'services' | 'lifetime' | 'held' | 'count' | 'asked'>) {
@@ -121,7 +121,7 @@ export class DialectServer {
     this.asked = made.asked
   }
 
-  /** A request, as a route is given it. */
+  /** A request as a route gets it. */
   async call({ user: who = 'ann', headers = {} }: Asked = {}, action: RouteCall['action'] = 'run'): Promise<RouteCall> {
     const { services } = this
     const request = new Request('http://localhost/api/plain', { headers: { 'x-user': who, ...headers } })
@@ -135,19 +135,19 @@ export class DialectServer {
     return { sessionId, program: programNamed(this.services, name), posted, runId }
   }
 
-  /** Asks for something; what was taken. */
+  /** Sends a request and returns the accepted turn. */
   async takeTurn(sessionId: string, posted: ClientRequest, asked: Asked = {}): Promise<AcceptedTurn> {
     return takeTurn(await this.call(asked), this.ask(sessionId, posted, asked))
   }
 
-  /** The same, to the end or pause of the run; its id. */
+  /** Sends a request, waits for the end or pause of its run, and returns the run id. */
   async done(sessionId: string, posted: ClientRequest, asked: Asked = {}): Promise<string> {
     const { run } = await this.takeTurn(sessionId, posted, asked)
     await run.result()
     return run.runId
   }
 
-  /** Asks for something; a client that reads it. */
+  /** Sends a request and returns a client that reads the stream. */
   async replyWithTurn(
     sessionId: string,
     posted: ClientRequest,
@@ -160,7 +160,7 @@ export class DialectServer {
     return client
   }
 
-  /** Reads a run, from a place on. */
+  /** Reads a run from a position. */
   async speak(
     run: Run,
     {
@@ -182,13 +182,13 @@ export class DialectServer {
     return this.services.runtime.run(sessionId, runId)
   }
 
-  /** All that the log of a session holds. */
+  /** All entries of a session. */
   async log(sessionId: string): Promise<readonly Entry[]> {
     const info = await this.services.manager.getInfo(sessionId)
     return info === null ? [] : this.services.manager.entries(sessionId, 0, info.head)
   }
 
-  /** What people said in a session, as it shows. */
+  /** The user messages that a session shows. */
   async people(sessionId: string): Promise<string[]> {
     const { view } = await this.services.runtime.view(sessionId)
     return view.messages.flatMap(({ role, parts }) =>
@@ -196,12 +196,12 @@ export class DialectServer {
     )
   }
 
-  /** How many runs began in a session. */
+  /** Number of runs that started in a session. */
   async runs(sessionId: string): Promise<number> {
     return (await this.log(sessionId)).filter(({ chunk }) => chunk.type === 'run-started').length
   }
 
-  /** What refuses a request, which leaves every log of the sessions as it was. */
+  /** The error that refuses a request, which must leave every log unchanged. */
   async refused(sessionId: string, posted: ClientRequest, asked: Asked = {}): Promise<string> {
     const before = JSON.stringify(await this.log(sessionId))
     const code = await this.takeTurn(sessionId, posted, asked).then(
@@ -216,7 +216,7 @@ export class DialectServer {
 /** A client of plain events. */
 export const newClient = (): Client => new Client('ndjson', false)
 
-/** A server with its store, closed with its test. */
+/** A server with its store, closed after the test. */
 export async function openDialectServer(options: Partial<MillraceOptions> = {}): Promise<DialectServer> {
   const count = { calls: 0 }
   const asked: AuthorizeRequest[] = []
@@ -246,11 +246,11 @@ export async function openDialectServer(options: Partial<MillraceOptions> = {}):
   return new DialectServer({ services: await lifetime.ready(), lifetime, held, count, asked })
 }
 
-/** Waits until something holds, however busy the machine is. */
+/** Waits until a condition holds, however busy the machine is. */
 export const eventually = (holds: () => void | Promise<void>): Promise<void> =>
   vi.waitFor(holds, { timeout: 60_000, interval: 5 })
 
-/** What refuses something. */
+/** The error of a rejected promise. */
 export const codeOf = (doing: Promise<unknown>): Promise<string> =>
   doing.then(
     () => 'none',

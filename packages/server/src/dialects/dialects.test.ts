@@ -1,4 +1,4 @@
-// What holds in every dialect alike: where clients go on, what there is room for, who may say what, and who answers.
+// Behaviour that all dialects share: resuming, stream limits, permissions and programs.
 
 import { decodeCursor, encodeCursor } from '@millrace/protocol'
 import { agent, scriptedModel } from '@millrace/runtime'
@@ -9,7 +9,7 @@ import { type Line, POSTS, RETURNS } from './requests.fixture.ts'
 const names = Object.keys(POSTS)
 const returning = Object.keys(RETURNS)
 
-/** The refusal, whichever shape its clients want it in. */
+/** The error, in whichever shape the dialect has. */
 function refusalOf({ status, json }: Got): readonly [number, string | undefined, boolean | undefined] {
   type Told = { code?: string; retryable?: boolean }
   const { error, ...beside } = (json ?? {}) as Told & { error?: Told | string }
@@ -17,7 +17,7 @@ function refusalOf({ status, json }: Got): readonly [number, string | undefined,
   return [status, code, retryable]
 }
 
-/** Says something in a dialect, and reads what comes to its end. */
+/** Sends a message in a dialect and reads the stream to its end. */
 const say = (at: TwoUserServer, dialect: string, line: Line): Promise<Got> => at.send(POSTS[dialect]?.(line) as Sent)
 
 const comeBack = (
@@ -31,21 +31,21 @@ const runOf = ({ headers }: Got): string => headers.get('x-run-id') ?? ''
 /** The ids of a stream, in order. */
 const idsIn = ({ text }: Got): string[] => [...text.matchAll(/^id: (\S+)$/gm)].map(([, id]) => id as string)
 
-/** How many runs were asked for in a session. */
+/** Number of runs that were requested in a session. */
 async function runsIn(at: TwoUserServer, session: string): Promise<number> {
   const { view } = await (await at.app.runtime()).view(session).catch(() => ({ view: { requests: [] } }))
   return view.requests.length
 }
 
-describe.each(returning)('a place in a stream of %s', dialect => {
-  /** A place with something else in its cursor. */
+describe.each(returning)('a position in a stream of %s', dialect => {
+  /** A position with a changed cursor. */
   const changed = (id: string, change: Partial<{ sequence: number; incarnation: string; epoch: string }>) => {
     const [sequence = '', incarnation = '', epoch = '', ...event] = id.split('.')
     const cursor = { sequence: Number(sequence), incarnation, epoch, ...change }
     return [encodeCursor(cursor), ...event].join('.')
   }
 
-  it('law 2: holds a cursor of the log, and what follows it is said', async () => {
+  it('law 2: contains a log cursor, and resuming sends what follows', async () => {
     const at = openTwoUserServer({ log: { coalesceMs: 0 } })
     const got = await say(at, dialect, { session: 's', text: 'Hello' })
     const ids = idsIn(got)
@@ -56,7 +56,7 @@ describe.each(returning)('a place in a stream of %s', dialect => {
     }
   })
 
-  it('law 2: that the log does not hold is refused before anything is said', async () => {
+  it('law 2: that is not in the log is refused before anything is sent', async () => {
     const at = openTwoUserServer()
     const got = await say(at, dialect, { session: 's', text: 'Hello' })
     const [id = ''] = idsIn(got)
@@ -65,7 +65,7 @@ describe.each(returning)('a place in a stream of %s', dialect => {
       const refused = await comeBack(at, dialect, 's', runOf(got), changed(id, change))
       expect([change, ...refusalOf(refused)]).toEqual([change, 410, 'session_trimmed', false])
     }
-    // What was said of places before there were proofs is none.
+    // Bare positions without a proof are invalid.
     for (const bare of ['3', '3.0', 'x', `${id}.0.0.0`, '-2'])
       expect([bare, ...refusalOf(await comeBack(at, dialect, 's', runOf(got), bare))]).toEqual([
         bare,
@@ -76,7 +76,7 @@ describe.each(returning)('a place in a stream of %s', dialect => {
     expect(await at.held()).toBe(before)
   })
 
-  it('law 2: of a session that was deleted and said again is refused, though run and sequence are the same', async () => {
+  it('law 2: of a deleted and recreated session is refused, even with the same run and sequence', async () => {
     const at = openTwoUserServer()
     const got = await say(at, dialect, { session: 's', text: 'Hello' })
     await at.send({ path: '/api/sessions/s', method: 'DELETE' })
@@ -88,7 +88,7 @@ describe.each(returning)('a place in a stream of %s', dialect => {
     }
   })
 
-  it('law 2: of a run whose start was trimmed is refused, and so is the run', async () => {
+  it('law 2: of a run whose start is trimmed is refused, and so is the run', async () => {
     const at = openTwoUserServer()
     const got = await say(at, dialect, { session: 's', text: 'm0' })
     for (let n = 1; n < 6; n++) await say(at, dialect, { session: 's', text: `m${n}` })
@@ -103,7 +103,7 @@ describe.each(returning)('a place in a stream of %s', dialect => {
   })
 })
 
-it('law 7: who goes on from a place that is not there starts nothing, and is told no success: TanStack AI', async () => {
+it('law 7: resuming from an unknown position starts nothing and is an error: TanStack AI', async () => {
   const at = openTwoUserServer()
   const post = POSTS['tanstack now']?.({ session: 's', text: 'Hello' })
   if (post === undefined) throw new Error('there is no such dialect')
@@ -114,15 +114,15 @@ it('law 7: who goes on from a place that is not there starts nothing, and is tol
   const [id = ''] = idsIn(got)
   const past = id.replace(/^\d+/, '500')
   expect(refusalOf(await asked(past))).toEqual([410, 'session_trimmed', false])
-  // Who says more goes on from a place that is there.
+  // A new message resumes from a position that exists.
   expect((await asked(idsIn(got).at(-1) as string)).status).toBe(200)
   expect(await runsIn(at, 's')).toBe(1)
 })
 
-// Helix is told of it in its stream, and the words of TanStack AI up to 0.2 have no ids: they are new.
+// Helix reports it in its stream, and TanStack AI up to 0.2 has no message ids, so its messages are new.
 const repeating = names.filter(name => !['helix', 'tanstack up to 0.2'].includes(name))
 
-it.each(repeating)('a request that repeats a turn which was trimmed is refused as such: %s', async dialect => {
+it.each(repeating)('refuses a repeated request whose turn is trimmed: %s', async dialect => {
   const at = openTwoUserServer()
   for (let n = 0; n < 6; n++) await say(at, dialect, { session: 's', text: `m${n}` })
   const { manager } = await at.app.runtime()
@@ -133,14 +133,14 @@ it.each(repeating)('a request that repeats a turn which was trimmed is refused a
   expect(await runsIn(at, 's')).toBe(runs)
 })
 
-describe.each([...names, 'kortyx, whole'])('room for streams of %s', kind => {
+describe.each([...names, 'kortyx, whole'])('the stream limit of %s', kind => {
   const [dialect = '', isWhole] = kind.split(', ')
   const request = (at: TwoUserServer, line: Line) => {
     const { body, ...sent } = POSTS[dialect]?.(line) ?? { path: '' }
     return at.request({ ...sent, body: { ...(body as object), ...(isWhole && { stream: false }) } })
   }
 
-  it('is made before a run is asked for: of many at once those run that are heard', async () => {
+  it('is checked before a run starts: of many at once only those with a stream run', async () => {
     const at = openTwoUserServer({ limits: { streams: 2 } })
     const all = Array.from({ length: 8 }, (_, n) => ({ session: `s${n}`, text: `m${n}`, agent: 'slow' }))
     const asked = all.map(line => at.app.fetch(request(at, line)))
@@ -155,7 +155,7 @@ describe.each([...names, 'kortyx, whole'])('room for streams of %s', kind => {
     await Promise.all(asked.map(async one => (await one).text()))
   })
 
-  it('is one, and is given back', async () => {
+  it('counts one stream per request, and releases it', async () => {
     const at = openTwoUserServer({ limits: { streams: 1 } })
     for (let n = 0; n < 3; n++) {
       const response = await at.app.fetch(request(at, { session: 's', text: `m${n}` }))
@@ -164,7 +164,7 @@ describe.each([...names, 'kortyx, whole'])('room for streams of %s', kind => {
   })
 })
 
-describe('what is not a person’s to say is refused', () => {
+describe('refuses content that a client may not send', () => {
   const streamRun = names.filter(name => name !== 'helix')
 
   it.each(streamRun.flatMap(dialect => ['system', 'developer', 'assistant'].map(role => [dialect, role] as const)))(
@@ -181,7 +181,7 @@ describe('what is not a person’s to say is refused', () => {
     },
   )
 
-  // A page of MUI X Chat sends one message.
+  // MUI X Chat sends one message.
   it.each(
     streamRun
       .filter(name => name !== 'mui')
@@ -196,7 +196,7 @@ describe('what is not a person’s to say is refused', () => {
 })
 
 it.each(names.filter(name => name !== 'mui' && name !== 'helix'))(
-  'a transcript that is only the end of a long one goes on with it: %s',
+  'accepts the end of a long transcript: %s',
   async dialect => {
     const at = openTwoUserServer()
     const shown: { id: string; role: string; text: string }[] = []
@@ -212,12 +212,12 @@ it.each(names.filter(name => name !== 'mui' && name !== 'helix'))(
   },
 )
 
-describe('who answers', () => {
+describe('the program that answers', () => {
   const other = agent({ name: 'other', model: scriptedModel(() => ({ text: 'No.' })) })
   const echo = agent({ name: 'echo', model: scriptedModel(({ lastText }) => ({ text: `You said: ${lastText}` })) })
   const both = { agents: [echo, other], workflows: [] }
 
-  it.each(['ag-ui', 'tanstack now'])('under a name that a client gave, only who was asked: %s', async dialect => {
+  it.each(['ag-ui', 'tanstack now'])('under a client’s run id, is only the requested one: %s', async dialect => {
     const at = openTwoUserServer(both)
     await say(at, dialect, { session: 's', text: 'Hello' })
     const refused = await say(at, dialect, { session: 's', text: 'Hello', agent: 'other' })
@@ -225,7 +225,7 @@ describe('who answers', () => {
     expect(await runsIn(at, 's')).toBe(1)
   })
 
-  it('under one name at the same time, one of them', async () => {
+  it('is one of two for concurrent requests with the same run id', async () => {
     const at = openTwoUserServer(both)
     const got = await Promise.all(
       ['echo', 'other'].map(name => say(at, 'ag-ui', { session: 's', text: 'a', agent: name })),
@@ -233,7 +233,7 @@ describe('who answers', () => {
     expect(got.map(({ status }) => status).sort()).toEqual([200, 409])
   })
 
-  it.each(names)('is told to authorize, wherever the request names it: %s', async dialect => {
+  it.each(names)('is passed to authorize, wherever the request names it: %s', async dialect => {
     const at = openTwoUserServer({
       ...both,
       authorize: ({ program }) => (program?.agent === 'other' ? { refuse: 'not that one' } : 'ann'),
@@ -248,7 +248,7 @@ describe('who answers', () => {
   })
 })
 
-it('a run whose name has an @ is joined in the session that is named beside it: TanStack AI', async () => {
+it('joins a run whose id contains an @ in the session of threadId: TanStack AI', async () => {
   const at = openTwoUserServer()
   const { path = '', body, headers = {} } = POSTS['tanstack now']?.({ session: 's', text: 'Hello' }) ?? {}
   const runId = 'run@elsewhere'
@@ -256,13 +256,13 @@ it('a run whose name has an @ is joined in the session that is named beside it: 
   const join = (query: string) => at.send({ path: `/api/tanstack/echo?${query}`, headers })
   expect((await join(`threadId=s&runId=${encodeURIComponent(runId)}`)).text).toContain('Hello')
   expect(refusalOf(await join(`runId=${encodeURIComponent(runId)}`)).slice(0, 2)).toEqual([404, 'session_unknown'])
-  // The name by which a page knows a run of its session.
+  // The run id that a page gets for its session.
   const known = encodeURIComponent(`${runId}@s`)
   for (const query of [`runId=${known}`, `threadId=s&runId=${known}`])
     expect((await join(query)).text).toContain('Hello')
 })
 
-it('who waits for all of a run at once is asked again whether they may, and gets nothing where not: Kortyx', async () => {
+it('authorizes a buffered reply again while it waits, and sends nothing if access is lost: Kortyx', async () => {
   const mays = { isIn: true }
   const asked = Promise.withResolvers<void>()
   const at = openTwoUserServer({
@@ -281,7 +281,7 @@ it('who waits for all of a run at once is asked again whether they may, and gets
   at.slow.go()
 })
 
-describe('what runs again when it is repeated, and under a key does not', () => {
+describe('a request that runs again when repeated, but not with an Idempotency-Key', () => {
   const before = [{ id: 'a', role: 'user', text: 'a' }]
   const again: Readonly<Record<string, (line: Line) => Sent | undefined>> = {
     'tanstack up to 0.2, after its end': line => POSTS['tanstack up to 0.2']?.(line),

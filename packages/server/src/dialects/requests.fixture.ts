@@ -1,16 +1,16 @@
-// What each dialect's client posts when a person says something, and how it comes back to a run.
+// Requests of each dialect's client: how it sends a user message, and how it resumes a run.
 
 import type { Sent } from '../routing/two-user-server.fixture.ts'
 
-/** What is said, where, and to whom. */
+/** A message, its session and its program. */
 export interface Line {
   readonly session: string
   readonly text: string
   readonly agent?: string
   readonly id?: string
-  /** Who says it: a person, if nothing is said. */
+  /** Role of the message. @default user */
   readonly role?: string
-  /** What was said before, as a client shows it. */
+  /** Earlier messages, as the client shows them. */
   readonly before?: readonly { readonly id: string; readonly role: string; readonly text: string }[]
 }
 
@@ -65,7 +65,7 @@ export const POSTS: Readonly<Record<string, (line: Line) => Sent>> = {
   }),
 }
 
-/** How clients come back to a run: from its start, or from a place on. */
+/** How clients resume a run: from its start, or from a position. */
 export const RETURNS: Readonly<Record<string, (session: string, run: string, place?: string) => Sent>> = {
   'ai-sdk': (session, run, place) => ({
     path: `/api/ai-sdk/echo/${session}/stream?run=${run}`,

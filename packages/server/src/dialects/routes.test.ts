@@ -1,4 +1,4 @@
-// What holds for every route of every dialect: their clients decide what is in a request, and this server whether it is done, for whom and in whose session.
+// Behaviour of every dialect route: clients choose the content of a request, the server decides whether, for whom and in which session it runs.
 
 import { describe, expect, it } from 'vitest'
 import { type Bad, badFields, badForAll, LONG } from '../routing/refusals.fixture.ts'
@@ -7,7 +7,7 @@ import { type Got, SECRETS, type Sent, shared, type TwoUserServer } from '../rou
 import { type Good, good, ready } from '../routing/valid-requests.fixture.ts'
 import { dialects } from './routes.ts'
 
-/** Whether authorize lets somebody into a session, once that is named. */
+/** Whether authorize accepts a caller for a session, once it is named. */
 const door = { isOpen: true }
 
 const all = shared(ready, {
@@ -24,7 +24,7 @@ function goodFor(key: string): Sent {
   return sent
 }
 
-/** The session that a good request of a route is about: in its path, its query or its body. */
+/** The session of a route's valid request: in its path, query or body. */
 function sessionOf({ path: pattern }: Route, { path, body }: Sent): string {
   const at = `/api${pattern}`.split('/').indexOf(':sessionId')
   if (at >= 0) return path.split(/[/?]/)[at] as string
@@ -37,7 +37,7 @@ function sessionOf({ path: pattern }: Route, { path, body }: Sent): string {
   return groups['id']
 }
 
-/** A request about another session. */
+/** The request for another session. */
 function about(route: Route, sent: Sent, name: string): Sent {
   const session = sessionOf(route, sent)
   const renamed = (text: string) => text.replaceAll(session, name)
@@ -48,7 +48,7 @@ function about(route: Route, sent: Sent, name: string): Sent {
   }
 }
 
-/** What a reply says of what went wrong, in whichever shape its clients want it. */
+/** The error of a reply, in whichever shape the dialect has. */
 function codeOf({ json }: Got): string | undefined {
   const { error, code } = (json ?? {}) as { error?: { code?: string } | string; code?: string }
   return typeof error === 'string' ? code : error?.code
@@ -60,7 +60,7 @@ function mustTellNothing(what: string, { text, headers }: Got): void {
   expect([what, /\bat .*[:(]\d+|node_modules|file:\/\/|TypeError/.exec(said)?.[0]]).toEqual([what, undefined])
 }
 
-/** Sends what is refused, and leaves everything as it was. */
+/** Sends a request that is refused and must change nothing. */
 async function refuse(stage: TwoUserServer, { what, status, code, ...sent }: Bad): Promise<Got> {
   const before = await stage.held()
   const got = await stage.send(sent)
@@ -72,7 +72,7 @@ async function refuse(stage: TwoUserServer, { what, status, code, ...sent }: Bad
 }
 
 describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key, route) => {
-  it('refuses what nobody should send, in typed words, and every log is as it was', async () => {
+  it('refuses invalid requests with typed errors, and changes no log', async () => {
     const { stage } = all()
     const bad = badForAll(route, goodFor(key) as Good)
     expect(bad.length).toBeGreaterThan(4)
@@ -80,10 +80,10 @@ describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key,
     expect(stage.logged).toEqual([])
   })
 
-  it('whatever stands in its fields is nobody’s fault but the client’s, and where it is refused every log is as it was', async () => {
+  it('treats any field value as the client’s fault, and changes no log if it refuses', async () => {
     const { stage } = all()
     const sent = goodFor(key)
-    // Nobody else is to be in what it makes of that.
+    // The error must be about nothing else.
     const bad = route.body ? badFields(about(route, sent, 'of-nobody-yet') as Good) : []
     for (const { what, status: _, code: __, ...one } of bad) {
       const before = await stage.held()
@@ -99,20 +99,20 @@ describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key,
     expect(({} as { isAdmin?: boolean }).isAdmin).toBeUndefined()
   })
 
-  it('has no session of a name that is none, wherever that stands', async () => {
+  it('refuses an invalid session id, wherever it is', async () => {
     const { stage } = all()
     const sent = goodFor(key)
     const inPath = route.path.includes(':sessionId')
     for (const name of ['.', '..', 'stream', 'a\u0000b', 'x'.repeat(300)]) {
       const isUrl = inPath || sent.body === undefined
       const written = isUrl ? encodeURIComponent(name) : JSON.stringify(name).slice(1, -1)
-      // A dot in a path goes elsewhere before anybody sees it.
+      // URL parsers resolve a dot in a path before the server sees it.
       if (inPath && name.startsWith('.')) continue
       await refuse(stage, { ...about(route, sent, written), what: name, status: 400 })
     }
   })
 
-  it('is reached by nobody whom authorize does not let in: for its action, and then for the session', async () => {
+  it('is authorized for its action, then for the session, and refuses all other callers', async () => {
     const { stage } = all()
     const sent = goodFor(key)
     await refuse(stage, { ...sent, user: null, what: 'nobody', status: 401, code: 'unauthorized' })
@@ -124,7 +124,7 @@ describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key,
     }
   })
 
-  it('knows nothing of another’s session: who asks for it gets what they get where there is none, or is refused', async () => {
+  it('hides sessions of other owners: the reply is the same as for a missing session, or a refusal', async () => {
     const { stage } = all()
     const sent = { ...goodFor(key), user: 'bob' }
     const before = await stage.held()
@@ -133,7 +133,7 @@ describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key,
     if (route.action === 'run') return void expect(codeOf(foreign)).toBe('session_unknown')
     const unknown = await stage.send(about(route, sent, 'nobodys'))
     expect([foreign.status, foreign.text.replaceAll('mine', 'nobodys')]).toEqual([unknown.status, unknown.text])
-    // Nor where something is under way there.
+    // Nor an active run there.
     const busy = await stage.send(about(route, sent, 'waiting'))
     expect([busy.status, busy.text.replaceAll('waiting', 'nobodys')]).toEqual([unknown.status, unknown.text])
     expect(await stage.held()).toBe(before)

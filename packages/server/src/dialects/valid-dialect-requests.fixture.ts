@@ -6,7 +6,7 @@ import { kortyxGood } from './kortyx/valid-kortyx-requests.fixture.ts'
 import { muiGood } from './mui/valid-mui-requests.fixture.ts'
 import { tanstackGood } from './tanstack/valid-tanstack-requests.fixture.ts'
 
-/** A good request for every route of a dialect. */
+/** A valid request for every dialect route. */
 export const dialectGood: Readonly<Record<string, Good>> = {
   ...muiGood,
   ...tanstackGood,

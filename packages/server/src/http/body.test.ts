@@ -14,7 +14,7 @@ const posted = (body: BodyInit, headers: Record<string, string> = {}) =>
     headers: { 'content-type': 'application/json', ...headers },
   } as RequestInit)
 
-/** What a network gives, piece by piece. */
+/** A body that arrives in pieces. */
 const inPieces = (pieces: Uint8Array[]) =>
   new ReadableStream<Uint8Array>({
     pull(controller) {
@@ -34,7 +34,7 @@ const codeOf = async (request: Request, limit = 1000) => {
 }
 
 describe('the JSON of a body', () => {
-  it('is what was sent, in whatever pieces it came', async () => {
+  it('is decoded correctly however it is split', async () => {
     const property = fc.asyncProperty(
       fc.jsonValue({ maxDepth: 10 }),
       fc.integer({ min: 1, max: 7 }),
@@ -49,7 +49,7 @@ describe('the JSON of a body', () => {
     await fc.assert(property, { numRuns: RUNS })
   })
 
-  it('of nothing is an empty object, whatever its type', async () => {
+  it('is an empty object if the body is empty, whatever its type', async () => {
     expect(await jsonOf(new Request('http://localhost/', { method: 'POST' }), 10)).toEqual({})
     expect(await jsonOf(posted('', { 'content-type': 'text/plain' }), 10)).toEqual({})
   })
@@ -66,24 +66,24 @@ describe('the JSON of a body', () => {
     expect(await codeOf(posted('{}', { 'content-type': type }))).toBe(code)
   })
 
-  it('goes as deep as it may and no deeper, whatever its texts look like', async () => {
+  it('may nest up to the limit, and brackets in strings do not count', async () => {
     const nested = (levels: number) => `${'['.repeat(levels)}"[[[[\\"{{{"${']'.repeat(levels)}`
     expect(await codeOf(posted(nested(MAX_BODY_DEPTH)))).toBe('none')
     expect(await codeOf(posted(nested(MAX_BODY_DEPTH + 1)))).toBe('body_invalid')
     expect(await codeOf(posted(`"${'['.repeat(500)}"`))).toBe('none')
   })
 
-  it('that breaks off is nothing that this server did', async () => {
+  it('that breaks off is the client’s fault', async () => {
     const broken = new ReadableStream({ pull: controller => controller.error(new Error('gone')) })
     expect(await codeOf(posted(broken))).toBe('body_invalid')
   })
 })
 
-it('as many bytes as may be are taken, and not one more', async () => {
+it('accepts exactly the maximum number of bytes', async () => {
   const bytes = (length: number) => posted(new Uint8Array(length))
   expect((await bytesOf(bytes(1000), 1000)).byteLength).toBe(1000)
   await expect(bytesOf(bytes(1001), 1000)).rejects.toMatchObject({ code: 'body_too_large', status: 413 })
-  // Nothing is read of what says itself that it is too much.
+  // A declared length above the limit is refused unread.
   const unread = posted('{}', { 'content-length': '1001' })
   await expect(bytesOf(unread, 1000)).rejects.toMatchObject({ code: 'body_too_large' })
   expect(unread.bodyUsed).toBe(false)

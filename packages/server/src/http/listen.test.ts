@@ -16,26 +16,26 @@ async function listening(options: MillraceOptions = {}, at: ListenOptions = {}) 
 
 const errorsIn = (logged: readonly { level: string }[]) => logged.filter(({ level }) => level === 'error')
 
-test('a run is asked for and heard on a port of this machine', async () => {
+test('starts a run and streams it on a loopback port', async () => {
   const { to, server } = await listening()
   expect(server.url).toBe(`http://127.0.0.1:${server.port}`)
   expect(await say(to, 'hello')).toMatchObject({ status: 200, words: 'You said: hello' })
 })
 
-test.each(['::1', '[::1]'])('the host may be %s', async host => {
+test.each(['::1', '[::1]'])('accepts the host %s', async host => {
   const { to, server } = await listening({}, { host })
   expect(server.url).toBe(`http://[::1]:${server.port}`)
   expect((await to('/api/health')).status).toBe(200)
 })
 
-test('a host beyond this machine wants an authorize', async () => {
+test('refuses another host without authorize', async () => {
   const { app } = testApp()
-  await expect(app.listen({ port: 0, host: '0.0.0.0' })).rejects.toThrow(/give the server an authorize/)
+  await expect(app.listen({ port: 0, host: '0.0.0.0' })).rejects.toThrow(/set the authorize option/)
   const { to } = await listening({ authorize: () => 'ann' }, { host: '0.0.0.0' })
   expect((await to('/api/health')).status).toBe(200)
 })
 
-test('a port that is taken says what to do, and opens no store', async () => {
+test('a port in use is an error that says what to do, and opens no store', async () => {
   const { server } = await listening()
   let isOpened = false
   const store = {
@@ -47,12 +47,12 @@ test('a port that is taken says what to do, and opens no store', async () => {
   } as unknown as ReturnType<typeof memoryStore>
   const { app } = testApp({ store })
   await expect(app.listen({ port: server.port })).rejects.toThrow(
-    `127.0.0.1, port ${server.port}: another process listens there: stop it, or listen({ port }) on another`,
+    `127.0.0.1, port ${server.port}: another process listens there: stop it, or call listen({ port }) with another port`,
   )
   expect(isOpened).toBe(false)
 })
 
-test('a store that cannot be opened keeps a server from listening, and the port is free again', async () => {
+test('rejects if the store cannot be opened, and frees the port', async () => {
   const { app } = testApp({ store: Promise.reject(new Error('no disk')) })
   const { server } = await listening()
   const { port } = server
@@ -62,7 +62,7 @@ test('a store that cannot be opened keeps a server from listening, and the port 
   expect(next.port).toBe(port)
 })
 
-test('closing tells all who read to come back, ends their streams, and frees the port', async () => {
+test('close asks open streams to reconnect, ends them, and frees the port', async () => {
   const { to, server } = await listening()
   await say(to, 'hello')
   const stream = await to('/api/sessions/s/stream')
@@ -80,7 +80,7 @@ test('closing tells all who read to come back, ends their streams, and frees the
   expect((await again('/api/health')).status).toBe(200)
 })
 
-test('who takes nothing does not keep a server from closing', async () => {
+test('a client that reads nothing does not delay close', async () => {
   const { to, server } = await listening()
   await say(to, 'x'.repeat(100_000))
   const socket = connect(server.port, '127.0.0.1')
@@ -96,12 +96,12 @@ test('who takes nothing does not keep a server from closing', async () => {
 const connections = (server: import('node:http').Server): Promise<number> =>
   new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count))))
 
-test('closing twice is closing once', async () => {
+test('close is idempotent', async () => {
   const { server, app } = await listening()
   await Promise.all([server.close(), server.close(), app.close()])
 })
 
-test('a body that nobody reads does not stand in the way of what comes next on the connection', async () => {
+test('an unread body does not block the next request on the connection', async () => {
   const { server, logged } = await listening()
   const keeping = new Agent({ keepAlive: true, maxSockets: 1 })
   onTestFinished(() => keeping.destroy())
@@ -122,7 +122,7 @@ test('a body that nobody reads does not stand in the way of what comes next on t
   expect(errorsIn(logged)).toEqual([])
 })
 
-test('who goes away in the middle of a body is nobody’s fault, and of a stream leaves nothing behind', async () => {
+test('a client that leaves in the middle of a body causes no error, and in the middle of a stream leaves nothing open', async () => {
   const { server, logged, to } = await listening({ limits: { streams: 1 } })
   await say(to, 'hello')
   const socket = connect(server.port, '127.0.0.1')
@@ -134,7 +134,7 @@ test('who goes away in the middle of a body is nobody’s fault, and of a stream
   socket.write([...head, 'Content-Length: 1000', '', '{"agent":'].join('\r\n'))
   await expect.poll(() => connections(server.server)).toBeGreaterThan(1)
   socket.destroy()
-  // One stream at a time is allowed: those before have to be counted out.
+  // Only one stream is allowed at a time, so earlier ones must be released.
   for (let i = 0; i < 3; i++) {
     const leaving = new AbortController()
     await expect.poll(async () => (await to('/api/sessions/s/stream', { signal: leaving.signal })).status).toBe(200)
@@ -143,7 +143,7 @@ test('who goes away in the middle of a body is nobody’s fault, and of a stream
   expect(errorsIn(logged)).toEqual([])
 })
 
-test('a run that is under way when a server closes is handed over, and another goes on with it', async () => {
+test('a run in flight when a server closes is handed over, and another server continues it', async () => {
   const store = memoryStore()
   const slow = (paceMs: number) => agent({ name: 'slow', model: scriptedModel([{ text: 'At last.' }], { paceMs }) })
   const first = await listening({ store, agents: [slow(60_000)], engine: { pollMs: 20, graceMs: 0 } })

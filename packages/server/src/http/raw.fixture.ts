@@ -1,8 +1,8 @@
-// HTTP as text on a socket, for what no client would send.
+// HTTP as text on a socket, for requests that no client would send.
 
 import { connect } from 'node:net'
 
-/** Writes pieces to a port, one after the other, and gives all that comes back until the other side closes. */
+/** Writes pieces to a port one after the other, and resolves with all received bytes when the server closes. */
 export function raw(port: number, ...pieces: readonly (string | Buffer)[]): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>()
   const socket = connect(port, '127.0.0.1')
@@ -10,7 +10,7 @@ export function raw(port: number, ...pieces: readonly (string | Buffer)[]): Prom
   socket.on('data', data => {
     got += data.toString('latin1')
   })
-  // Who refuses what is still being sent may close before it has all of it.
+  // A server that refuses a request may close before it has received all of it.
   socket.on('error', error => (got === '' ? reject(error) : resolve(got)))
   socket.on('close', () => resolve(got))
   for (const piece of pieces) socket.write(piece)

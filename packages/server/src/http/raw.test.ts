@@ -18,7 +18,7 @@ const get = (target: string, headers = HEAD) => `GET ${target} HTTP/1.1\r\n${hea
 const post = (headers: string, body: string) => `POST /api/sessions HTTP/1.1\r\n${HEAD}${headers}\r\n${body}`
 const JSON_TYPE = 'Content-Type: application/json\r\n'
 
-describe('a target that is no plain path is refused', () => {
+describe('refuses a target that is not a plain path', () => {
   it.each([
     '/api/sessions/../health',
     '/api/./health',
@@ -47,7 +47,7 @@ describe('a target that is no plain path is refused', () => {
   )
 })
 
-describe('what two servers could read in two ways is refused', () => {
+describe('refuses requests that a proxy could read differently', () => {
   const smuggled = get('/api/health')
   it.each([
     [
@@ -59,21 +59,21 @@ describe('what two servers could read in two ways is refused', () => {
       post(`${JSON_TYPE}Transfer-Encoding: chunked\r\nContent-Length: 4\r\n`, `0\r\n\r\n${smuggled}`),
     ],
     ['two lengths', post(`${JSON_TYPE}Content-Length: 2\r\nContent-Length: 40\r\n`, `{}${smuggled}`)],
-    ['a length that is none', post(`${JSON_TYPE}Content-Length: 2x\r\n`, '{}')],
+    ['an invalid length', post(`${JSON_TYPE}Content-Length: 2x\r\n`, '{}')],
     ['a length with a sign', post(`${JSON_TYPE}Content-Length: +2\r\n`, '{}')],
-    ['chunks in disguise', post(`${JSON_TYPE}Transfer-Encoding: xchunked\r\n`, `0\r\n\r\n${smuggled}`)],
-    ['a chunk that is none', post(`${JSON_TYPE}Transfer-Encoding: chunked\r\n`, `zz\r\n{}\r\n0\r\n\r\n${smuggled}`)],
+    ['an unknown transfer encoding', post(`${JSON_TYPE}Transfer-Encoding: xchunked\r\n`, `0\r\n\r\n${smuggled}`)],
+    ['an invalid chunk', post(`${JSON_TYPE}Transfer-Encoding: chunked\r\n`, `zz\r\n{}\r\n0\r\n\r\n${smuggled}`)],
     ['a header with a space before its colon', get('/api/health', `${HEAD}Content-Length : 0\r\n`)],
-    ['a header that goes on in the next line', get('/api/health', `${HEAD}X-A: b\r\n c: d\r\n`)],
-    ['a line that ends early', get('/api/health', `${HEAD}X-A: b\nTransfer-Encoding: chunked\r\n`)],
+    ['a folded header', get('/api/health', `${HEAD}X-A: b\r\n c: d\r\n`)],
+    ['a line that ends with a bare line feed', get('/api/health', `${HEAD}X-A: b\nTransfer-Encoding: chunked\r\n`)],
     ['a name with a line break', get('/api/health', `${HEAD}X-\rA: b\r\n`)],
     ['a zero byte', get('/api/health', `${HEAD}X-A: b\0c\r\n`)],
     ['two hosts', get('/api/health', `Host: localhost\r\n${HEAD}`)],
     ['two hosts that differ', get('/api/health', `${HEAD}Host: evil.example\r\n`)],
-    ['a host that is none', get('/api/health', 'Host: a b\r\nX-User: ann\r\nConnection: close\r\n')],
-    ['a method that is none', `GE\tT /api/health HTTP/1.1\r\n${HEAD}\r\n`],
+    ['an invalid host', get('/api/health', 'Host: a b\r\nX-User: ann\r\nConnection: close\r\n')],
+    ['an invalid method', `GE\tT /api/health HTTP/1.1\r\n${HEAD}\r\n`],
     ['another protocol', `GET /api/health HTTP/3.0\r\n${HEAD}\r\n`],
-    ['no HTTP', 'hello\r\n\r\n'],
+    ['a text that is not HTTP', 'hello\r\n\r\n'],
   ])('%s', async (_, text) => {
     const { stage } = all()
     const before = await stage.held()
@@ -82,7 +82,7 @@ describe('what two servers could read in two ways is refused', () => {
     expect(await stage.held()).toBe(before)
   })
 
-  it('no host, which Node itself refuses', async () => {
+  it('no host, which Node refuses itself', async () => {
     const reply = replyIn(await raw(port, get('/api/health', 'X-User: ann\r\nConnection: close\r\n')))
     expect(reply).toEqual({ status: 400, code: undefined, count: 1 })
   })
@@ -93,27 +93,27 @@ describe('what two servers could read in two ways is refused', () => {
   })
 })
 
-describe('a body that is too large gets its refusal, however it comes', () => {
+describe('a body that is too large is refused', () => {
   const piece = `${(64 * 1024).toString(16)}\r\n${' '.repeat(64 * 1024)}\r\n`
-  it('in chunks, without a length', async () => {
+  it('in chunks without a length', async () => {
     const pieces = Array.from({ length: 40 }, () => piece)
     const reply = replyIn(await raw(port, post(`${JSON_TYPE}Transfer-Encoding: chunked\r\n`, ''), ...pieces))
     expect(reply).toEqual({ status: 413, code: 'body_too_large', count: 1 })
   })
 
-  it('with a length, before any of it is read', async () => {
+  it('with a length, before it is read', async () => {
     const reply = replyIn(await raw(port, post(`${JSON_TYPE}Content-Length: 4000000000\r\n`, '')))
     expect(reply).toEqual({ status: 413, code: 'body_too_large', count: 1 })
   })
 
-  it('with a length, and all of it', async () => {
+  it('with a length, after all of it was sent', async () => {
     const body = ' '.repeat(3_000_000)
     const reply = replyIn(await raw(port, post(`${JSON_TYPE}Content-Length: ${body.length}\r\n`, body)))
     expect(reply).toEqual({ status: 413, code: 'body_too_large', count: 1 })
   })
 })
 
-it('without authorize, a name that points here is not this machine’s', async () => {
+it('without authorize, refuses host names that only resolve to this machine', async () => {
   const stage = openTwoUserServer({ authorize: undefined as never })
   const listening = await listen(stage.app)
   const from = async (headers: string) =>

@@ -6,7 +6,7 @@ import { SharedBody } from './shared-body.ts'
 
 const ORIGIN = 'http://localhost:4400'
 
-/** A request whose body comes in pieces, and how many of them were read. */
+/** A request whose body arrives in pieces, and the number of pieces read. */
 function pieces(...texts: string[]) {
   const counted = { read: 0 }
   const encoder = new TextEncoder()
@@ -25,8 +25,8 @@ function pieces(...texts: string[]) {
   return { request: new Request(ORIGIN, init as RequestInit), counted }
 }
 
-describe('a body that is shared', () => {
-  it('is read once, and says the same to all, in whatever way they read it', async () => {
+describe('a shared body', () => {
+  it('is read once and is the same for every reader and every read method', async () => {
     const { request, counted } = pieces('{"a":', '1', '}')
     const { request: seen } = new SharedBody(request, 100)
     const both = await Promise.all([seen.text(), seen.json(), seen.clone().text(), bytesOf(seen, 100)])
@@ -36,7 +36,7 @@ describe('a body that is shared', () => {
     expect([counted.read, seen.bodyUsed]).toEqual([3, false])
   })
 
-  it('is otherwise the request that it is of', () => {
+  it('leaves all other properties of the request as they are', () => {
     const { request } = pieces('a')
     const { request: seen } = new SharedBody(request, 100)
     expect(seen).toBeInstanceOf(Request)
@@ -44,7 +44,7 @@ describe('a body that is shared', () => {
     expect(seen.signal).toBe(request.signal)
   })
 
-  it('is left unread while nobody looks, and goes no further than it may', async () => {
+  it('is read only on demand, and only up to the limit', async () => {
     const { request, counted } = pieces('aaaa', 'bbbb', 'cccc', 'dddd')
     const shared = new SharedBody(request, 6)
     expect([shared.wasRead, counted.read]).toEqual([false, 0])
@@ -53,18 +53,18 @@ describe('a body that is shared', () => {
     expect([shared.wasRead, counted.read]).toEqual([true, 2])
   })
 
-  it('is gone when it is let go, and does not look empty', async () => {
+  it('rejects reads after release, instead of looking empty', async () => {
     const shared = new SharedBody(pieces('a').request, 6)
     expect(await shared.request.text()).toBe('a')
     shared.release()
-    await expect(shared.request.text()).rejects.toThrow('let go')
+    await expect(shared.request.text()).rejects.toThrow('no longer buffered')
   })
 })
 
 describe('authorize and context', () => {
   const signed = (text: string) => createHmac('sha256', 'a key').update(text).digest('hex')
 
-  it('may read what was sent, and the route takes it all the same', async () => {
+  it('may both read the body, and the route reads it too', async () => {
     const read: string[] = []
     const stage = openTwoUserServer({
       authorize: async ({ request }) => {
@@ -87,7 +87,7 @@ describe('authorize and context', () => {
     expect((await stage.send({ path: '/api/sessions', headers: { 'x-signature': signed('') } })).status).toBe(200)
   })
 
-  it('context alone may read it too', async () => {
+  it('context alone may read the body', async () => {
     const read: unknown[] = []
     const stage = openTwoUserServer({
       context: async ({ request }) => void read.push(await request.json()) as undefined,
@@ -97,7 +97,7 @@ describe('authorize and context', () => {
     expect(read).toEqual([body])
   })
 
-  it('authorize reads the same when it is asked again about who follows a run', async () => {
+  it('authorize reads the same body when a stream is authorized again', async () => {
     const read: string[] = []
     const stage = openTwoUserServer({
       stream: { reauthorizeMs: 5 },
@@ -114,7 +114,7 @@ describe('authorize and context', () => {
     expect(new Set(read)).toEqual(new Set([JSON.stringify(body)]))
   })
 
-  it('a body that is too large for them is refused as one that is too large', async () => {
+  it('a body that is too large for them is refused with body_too_large', async () => {
     const stage = openTwoUserServer({
       limits: { bodyBytes: 100 },
       authorize: async ({ request }) => (await request.text()) && 'ann',

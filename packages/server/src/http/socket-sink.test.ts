@@ -13,7 +13,7 @@ afterEach(() => {
   for (const close of closers.splice(0)) close()
 })
 
-/** A server that shows its responses, their heads sent; and where it is. */
+/** A server that exposes its responses after their headers are sent, and its URL. */
 async function served(take: (response: ServerResponse, message: IncomingMessage) => void): Promise<number> {
   const server = createServer((message, response) => {
     response.writeHead(200, { 'content-type': 'text/event-stream' })
@@ -38,7 +38,7 @@ async function readTo(port: number): Promise<{ text: string; complete: boolean }
   return { text, complete: message.complete }
 }
 
-test('every reader gets every piece, also those that others got before, and an end', async () => {
+test('every reader gets every piece, including pieces that others got before, and an end', async () => {
   const sinks: SocketSink[] = []
   const [here, come] = [Promise.withResolvers<void>(), 2]
   const port = await served(response => {
@@ -63,7 +63,7 @@ test('every reader gets every piece, also those that others got before, and an e
   ])
 })
 
-test('what waits is counted, what is taken grows, and who drained or closed is told of', async () => {
+test('counts buffered and flushed bytes, and reports drain and close', async () => {
   const opened = Promise.withResolvers<ServerResponse>()
   const port = await served(opened.resolve)
   const asked = get({ port, agent: false })
@@ -78,7 +78,7 @@ test('what waits is counted, what is taken grows, and who drained or closed is t
     sink.onClose = resolve
   })
   const [bytes, little] = [Buffer.alloc(1024 * 1024, 'x'), Buffer.alloc(100, 'x')]
-  // More than any kernel takes for who reads nothing.
+  // More than any kernel buffers for a client that reads nothing.
   while (sink.buffered < 4 * bytes.length) {
     sink.write(bytes)
     await turn()
@@ -91,7 +91,7 @@ test('what waits is counted, what is taken grows, and who drained or closed is t
   await drained
   expect(sink.buffered).toBe(0)
   expect(sink.flushed).toBeGreaterThan(before)
-  // Little that waits is told of too, once it is taken.
+  // Small writes are reported too, once they are flushed.
   message.pause()
   do {
     sink.write(little)
@@ -109,7 +109,7 @@ test('what waits is counted, what is taken grows, and who drained or closed is t
   expect(socket?.listenerCount('drain')).toBe(listeners)
 })
 
-test('a response that somebody else writes for, that has no body or no chunks, is not written past', async () => {
+test('does not bypass a response that is wrapped, has no body, or is not chunked', async () => {
   const told: boolean[] = []
   const port = await served((response, message) => {
     if (message.url === '/wrapped') {
@@ -128,7 +128,7 @@ test('a response that somebody else writes for, that has no body or no chunks, i
   expect(told).toEqual([false, false, true])
 })
 
-/** How often a socket is given something to send, and a way to forget it. */
+/** Counts the writes of a socket. */
 function writesOf(socket: Socket) {
   const spies = (['_write', '_writev'] as const).map(name => vi.spyOn(socket, name))
   return () => {
@@ -141,12 +141,12 @@ function writesOf(socket: Socket) {
 test.each([
   ['written to its socket', (_: ServerResponse) => {}],
   [
-    'that somebody else writes for',
+    'that a framework wraps',
     (response: ServerResponse) => {
       response.write = response.write.bind(response) as typeof response.write
     },
   ],
-])('all that is said in one turn to a response %s goes out in one write, the end with it', async (_, wrap) => {
+])('all writes of one turn to a response %s go out in one write, together with the end', async (_, wrap) => {
   const opened = Promise.withResolvers<[Sink, Socket]>()
   const server = createServer((message, response) => {
     wrap(response)
@@ -160,7 +160,7 @@ test.each([
   const say = (from: number, to: number) => {
     for (let i = from; i < to; i++) sink.write(Buffer.from(`${i} `))
   }
-  // Within one piece of work, and in what follows from it.
+  // Within one task, and in its microtasks.
   say(0, 5)
   queueMicrotask(() => say(5, 10))
   process.nextTick(() => say(10, 15))
@@ -168,7 +168,7 @@ test.each([
   await turn()
   expect(writes()).toBe(1)
   await expect.poll(() => sink.buffered).toBe(0)
-  // A turn in which one thing is said, one in which nothing is.
+  // One iteration with a write, one without.
   say(15, 16)
   await turn()
   expect(writes()).toBe(1)
@@ -182,7 +182,7 @@ test.each([
   expect(await reading).toEqual({ text: words.join(''), complete: true })
 })
 
-test('who was full of what waits for the end of the turn is told when it is taken', async () => {
+test('a full sink reports drain after the writes of the turn are flushed', async () => {
   const opened = Promise.withResolvers<ServerResponse>()
   const reading = readTo(await served(opened.resolve))
   const sink = new SocketSink(await opened.promise)

@@ -27,7 +27,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(home, { recursive: true }))
 
-test('files are served as what they are, and pages under a policy that lets nothing foreign in', async () => {
+test('serves files with their content types, and pages with a strict content security policy', async () => {
   const { app } = testApp({ static: folder })
   const page = await app.fetch(request('/'))
   expect([page.status, await page.text()]).toEqual([200, '<h1>Mill</h1>'])
@@ -44,13 +44,13 @@ test('files are served as what they are, and pages under a policy that lets noth
   expect(await (await app.fetch(request('/same.js'))).text()).toBe('go()')
 })
 
-test('the page of a folder has a slash at its end', async () => {
+test('redirects a folder to its path with a slash', async () => {
   const { app } = testApp({ static: folder })
   expect(await (await app.fetch(request('/docs/'))).text()).toBe('<h1>Docs</h1>')
   const moved = await app.fetch(request('/docs'))
   expect([moved.status, moved.headers.get('location')]).toEqual([308, './docs/'])
   expect((await app.fetch(request('/app.js/'))).status).toBe(404)
-  // No path is taken for a host.
+  // A path never becomes a host.
   const far = await app.fetch(request('//docs'))
   expect(far.headers.get('location')).toBe('./docs/')
 })
@@ -72,13 +72,13 @@ test.each([
   '/%zz',
   '/nothing.html',
   '/docs/nothing',
-])('%s leads to nothing', async path => {
+])('%s is not served', async path => {
   const { app } = testApp({ static: folder })
   const response = await app.fetch(request(path))
   expect([response.status, await response.json()]).toMatchObject([404, { error: { code: 'route_unknown' } }])
 })
 
-test('what a browser has already is not sent again, and HEAD says what there would be', async () => {
+test('replies 304 for a matching ETag, and to HEAD with headers only', async () => {
   const { app } = testApp({ static: folder })
   const etag = (await app.fetch(request('/app.js'))).headers.get('etag') ?? ''
   for (const known of [etag, `"other", W/${etag}`, '*']) {
@@ -96,7 +96,7 @@ test('what a browser has already is not sent again, and HEAD says what there wou
   ])
 })
 
-test('headers can be said otherwise, and files stand under the base path', async () => {
+test('headers can be overridden, and files are below the base path', async () => {
   const headers = { 'Content-Security-Policy': "default-src 'none'" }
   const { app } = testApp({ static: { folder, headers }, basePath: '/mill' })
   const page = await app.fetch(request('/mill/'))
@@ -105,7 +105,7 @@ test('headers can be said otherwise, and files stand under the base path', async
   expect((await app.fetch(request('/mill/api/health'))).status).toBe(200)
 })
 
-test('a folder that is not there has no files, and nobody writes to one', async () => {
+test('a missing folder has no files, and POST is refused', async () => {
   const { app, logged } = testApp({ static: join(home, 'nowhere') })
   expect((await app.fetch(request('/'))).status).toBe(404)
   const { app: other } = testApp({ static: folder })

@@ -1,11 +1,11 @@
 // Messages between a test and the processes of its cluster.
 
-/** Tells a process what to be, and on which store. */
+/** Tells a process its role and its store. */
 export type ClusterOrder =
   | { readonly do: 'serve'; readonly store: string; readonly port: number }
   | { readonly do: 'work'; readonly store: string; readonly leaseMs: number }
 
-/** What a process tells the test. */
+/** Reports of a process to the test. */
 export type ClusterEvent =
   | { readonly kind: 'ready'; readonly port?: number }
   | { readonly kind: 'logged'; readonly message: string }

@@ -1,4 +1,4 @@
-// A process of a cluster: a server or a worker, as it is told, until it is killed.
+// A process of a cluster: a server or a worker, until it is killed.
 
 import { flushCompileCache } from 'node:module'
 import { type LogStore, openStore } from '@millrace/log'
@@ -9,7 +9,7 @@ import { createApp } from './cluster-app.fixture.ts'
 import type { ClusterEvent, ClusterOrder } from './cluster-messages.fixture.ts'
 import { AGENTS } from './followed-agents.fixture.ts'
 
-// A pipe takes it before the call returns.
+// A pipe accepts it before the call returns.
 const report = (event: ClusterEvent): void => void tell('cluster', event)
 
 const logger: Logger = {

@@ -9,7 +9,7 @@ import { type Asked, send } from './single-request.fixture.ts'
 
 export type Format = 'sse' | 'ndjson'
 
-/** What a connection is used for. */
+/** The user of a connection. */
 export interface Reader {
   /** Whether it has received everything that it asked for. */
   readonly isOver: boolean

@@ -42,7 +42,7 @@ export async function playFollowSchedule(
     problems.push(...verdict(scene, logs))
     if (scene.followers.length !== 2) problems.push(`${scene.followers.length} followers, not 2`)
   } catch (error) {
-    // What the followers received until then may tell why.
+    // The frames received until then may explain the failure.
     await scene.leave().catch(() => {})
     problems.push(error instanceof Error ? error.message : String(error), ...verdict(scene, await readLogs()))
   }

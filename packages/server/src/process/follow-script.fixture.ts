@@ -107,7 +107,7 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
     await this.ended()
     const { scene, sessionId } = this
     const { server, runReaders } = scene
-    // A request that is sent again later would start its run in the next log.
+    // A request that is repeated later would start its run in the next log.
     const own = runReaders.filter(reader => reader.sessionId === sessionId)
     await scene.until('all requests for runs are answered', () => own.every(({ isAsked }) => isAsked))
     if ((await server.manager.getInfo(sessionId)) === null) return

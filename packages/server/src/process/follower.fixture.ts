@@ -1,4 +1,4 @@
-// What connections are for: to follow sessions, each from its place, or one run to its end.
+// Followers: of sessions, each from its position, or of one run to its end.
 
 import { continuityOf, type Entry, type Frame } from '@millrace/protocol'
 import type { Random } from '../../../../scripts/faults/random.ts'
@@ -6,14 +6,14 @@ import type { Format, Reader } from './faulty-line.fixture.ts'
 import type { Applied, Sight, Snapshot } from './sight.fixture.ts'
 import { type Asked, ask } from './single-request.fixture.ts'
 
-/** How a follower asks, drawn from the seed. */
+/** How a follower sends its requests, drawn from the seed. */
 export interface Manner {
   readonly format: Format
-  /** Whether it begins with a snapshot, or at the beginning. */
+  /** Whether it starts with a snapshot or at the beginning. */
   readonly begins: 'start' | 'snapshot'
-  /** How it says where it was. */
+  /** How it sends its position. */
   readonly resume: 'after' | 'last-event-id' | 'x-resume-from-sequence'
-  /** With a cursor, or just a number. */
+  /** With a cursor or a bare sequence. */
   readonly isProven: boolean
   readonly merge: boolean
   readonly live: 'stream' | 'long-poll'
@@ -83,7 +83,7 @@ export class SessionReader implements Reader {
   }
 
   refused(status: number, code: string): boolean {
-    // A session that is not there yet, or not any more; a server that goes.
+    // A session that does not exist yet or any more, or a server that shuts down.
     if (status !== 404 && status !== 503) this.problems.push(`refused: ${status} ${code}`)
     return true
   }
@@ -99,7 +99,7 @@ export class SessionReader implements Reader {
   }
 }
 
-/** Why a run cannot be followed any more: its log is gone, or it was stopped before it began. */
+/** Why a run can no longer be followed: its log is gone, or it was stopped before it started. */
 const LOST = new Set(['run_unknown', 'session_unknown', 'session_trimmed', 'run_taken_back'])
 
 /** Starts a run, and follows it to its end. */
@@ -111,11 +111,11 @@ export class RunReader implements Reader {
   readonly applied: Extract<Applied, { kind: 'frame' }>[] = []
   /** The last `end` frame. */
   end: Extract<Frame, { type: 'end' }> | undefined
-  /** Whether the log is another than it began with. */
+  /** Whether the log was replaced by another. */
   isLost = false
   /** The log that it follows. */
   incarnation: string | undefined
-  /** Whether it was told that its run is asked for. */
+  /** Whether the server has confirmed the request for the run. */
   isAsked = false
   readonly #body: Readonly<Record<string, unknown>>
   #cursor: string | undefined
@@ -140,7 +140,7 @@ export class RunReader implements Reader {
 
   request(): Asked {
     const path = `/sessions/${this.sessionId}`
-    // Asked for again by the same name, it is the same run.
+    // The same run id is the same run.
     if (!this.isAsked) return { method: 'POST', path: `${path}/runs`, body: { ...this.#body, runId: this.runId } }
     const after = this.#cursor === undefined ? '' : `&after=${this.#cursor}`
     return { method: 'GET', path: `${path}/stream?run=${this.runId}${after}` }

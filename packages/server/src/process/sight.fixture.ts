@@ -1,8 +1,8 @@
-// A session as an honest client sees it: it applies what it can prove to be next, and nothing else.
+// The state of a client that follows a session: it applies only frames that provably come next.
 
 import { continuityOf, decodeCursor, type Entry, Fold, type Frame, type View } from '@millrace/protocol'
 
-/** A frame that was applied, or a snapshot that was taken in place of what lay before it. */
+/** A frame that was applied, or a snapshot that replaced the earlier ones. */
 export type Applied =
   | { readonly kind: 'frame'; readonly after: number; readonly sequence: number; readonly entries: readonly Entry[] }
   | { readonly kind: 'snapshot'; readonly from: number; readonly sequence: number }
@@ -15,19 +15,19 @@ export interface Snapshot {
 
 export class Sight {
   readonly sessionId: string
-  /** Everything that was applied of the current log. Frames of a log that it replaced are forgotten. */
+  /** Everything that was applied of the current log. Frames of a replaced log are dropped. */
   applied: Applied[] = []
-  /** What no server may do. */
+  /** Violations by the server. */
   readonly problems: string[] = []
-  /** Whether a snapshot is needed to go on. */
+  /** Whether a snapshot is needed to continue. */
   isLost = false
-  /** How many entries were applied, ever. */
+  /** Total number of applied entries. */
   count = 0
   position = 0
   cursor: string | undefined
   #fold = this.#made()
   #incarnation: string | undefined
-  /** Whether this connection is of another log than the one that it was asked to go on with. */
+  /** Whether this connection has another log than the one it resumed. */
   #isForeign = false
   readonly #onChange: () => void
 
@@ -44,7 +44,7 @@ export class Sight {
     return this.#incarnation
   }
 
-  /** Takes the next frame; whether the connection is of any use after it. */
+  /** Applies the next frame. Returns whether the connection is still useful. */
   take(frame: Frame): boolean {
     const goesOn = this.#take(frame)
     this.#onChange()
@@ -70,7 +70,7 @@ export class Sight {
       case 'status':
         return true
       case 'fail':
-        // A deleted log may be followed by another of its name.
+        // A deleted log may be replaced by another with the same id.
         if (!frame.recoverable && frame.error.code !== 'session_unknown') this.#complain(`failed: ${frame.error.code}`)
         return false
       case 'end':
@@ -78,7 +78,7 @@ export class Sight {
     }
   }
 
-  /** Goes on from a view that the server made. */
+  /** Continues from a view of the server. */
   adopt({ view, cursor, sequence }: Snapshot): void {
     const { incarnation } = decodeCursor(cursor)
     const from = incarnation === this.#incarnation ? this.position : 0
@@ -111,7 +111,7 @@ export class Sight {
     this.#incarnation = place.incarnation
     this.position = sequence
     this.cursor = cursor
-    // After a rewind the fold needs to know how it was there; the server does.
+    // After a rewind the fold needs the earlier state, which only the server has.
     if (this.#fold.apply(entries, sequence)) this.isLost = true
     return !this.isLost
   }
@@ -131,7 +131,7 @@ export class Sight {
     return false
   }
 
-  /** Whether it comes back with a cursor, not with a bare sequence. */
+  /** Whether it resumes with a cursor, not with a bare sequence. */
   provesItself = true
 
   #complain(problem: string): false {

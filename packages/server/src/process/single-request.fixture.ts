@@ -1,4 +1,4 @@
-// HTTP requests with a socket each, so that a cut breaks one request only.
+// HTTP requests with a socket each, so that a broken socket affects one request only.
 
 import { type IncomingMessage, request } from 'node:http'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -15,7 +15,7 @@ export interface Answered {
   readonly body: Readonly<Record<string, unknown>>
 }
 
-/** Sends a request; resolves with the head of the answer. */
+/** Sends a request. Resolves with the head of the response. */
 export function send(
   port: number,
   { method, path, headers = {}, body }: Asked,
@@ -26,7 +26,7 @@ export function send(
     const about = text === undefined ? {} : { 'content-type': 'application/json' }
     const options = { host: '127.0.0.1', port, method, path: `/api${path}`, headers: { ...about, ...headers } }
     const sent = request({ ...options, agent: false, ...(signal && { signal }) }, answer => {
-      // What breaks off later is told by its close.
+      // Later failures are reported by `close`.
       answer.on('error', () => {})
       resolve(answer)
     })
@@ -35,7 +35,7 @@ export function send(
   })
 }
 
-/** Sends a request, and reads all of the answer; rejects where it was cut off. */
+/** Sends a request and reads the whole response. Rejects if it is cut off. */
 export async function ask(port: number, asked: Asked, signal?: AbortSignal): Promise<Answered> {
   const answer = await send(port, { ...asked, headers: { accept: 'application/json', ...asked.headers } }, signal)
   const pieces: Buffer[] = []
@@ -44,7 +44,7 @@ export async function ask(port: number, asked: Asked, signal?: AbortSignal): Pro
   return { status: answer.statusCode ?? 0, body: text === '' ? {} : JSON.parse(text) }
 }
 
-/** The same until somebody answers: a server that was killed comes back, and what was asked for twice is done once. */
+/** Retries until a response arrives: a killed server restarts, and repeated requests take effect once. */
 export async function insist(port: number, asked: Asked, signal: AbortSignal): Promise<Answered> {
   for (;;) {
     try {

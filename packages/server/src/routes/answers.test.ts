@@ -8,14 +8,14 @@ const answer = (stage: TwoUserServer, body: object, user = 'ann') =>
 const APPROVAL = { kind: 'approval', id: 'r1::call-send', approved: true }
 const RESULT = { kind: 'tool-result', id: 'call-choose', output: { color: 'red' } }
 
-/** A session in which a person and a client are waited for. */
+/** A session that waits for an approval and a client tool. */
 async function waiting() {
   const stage = openTwoUserServer()
   await stage.run('s', { agent: 'operator', input: 'Do it', runId: 'r1' })
   return stage
 }
 
-it('an answer is given once, whoever repeats it is told where, and the run goes on', async () => {
+it('an answer takes effect once, a repetition gets the same sequence, and the run continues', async () => {
   const stage = await waiting()
   const first = await answer(stage, { ...APPROVAL, input: { to: 'ann' } })
   expect([first.status, first.json]).toEqual([200, { sequence: expect.any(Number) }])
@@ -26,7 +26,7 @@ it('an answer is given once, whoever repeats it is told where, and the run goes 
   expect(result).toMatchObject({ status: 'completed', text: 'Done.' })
 })
 
-it('an answer is to what was shown, of its kind, and to what waits', async () => {
+it('refuses an answer of the wrong kind, with another input, or without a pending', async () => {
   const stage = await waiting()
   const before = await stage.held()
   const refused = [
@@ -48,7 +48,7 @@ it('an answer is to what was shown, of its kind, and to what waits', async () =>
   expect(await stage.held()).toBe(before)
 })
 
-it('a client takes a call upon itself, another is told, and the first result counts', async () => {
+it('a client claims a call, another client is refused, and the first result wins', async () => {
   const stage = await waiting()
   const claim = (client: string) => answer(stage, { kind: 'claim', id: 'call-choose', client, forMs: 5000 })
   expect((await claim('one')).json).toEqual({ until: expect.any(Number) })
@@ -59,12 +59,12 @@ it('a client takes a call upon itself, another is told, and the first result cou
   expect(errorOf(await answer(stage, RESULT))).toEqual([409, 'answer_already_settled'])
 })
 
-it('null is an output too', async () => {
+it('accepts null as an output', async () => {
   const stage = await waiting()
   expect((await answer(stage, { ...RESULT, output: null })).status).toBe(200)
 })
 
-it('a question is answered by its value', async () => {
+it('answers an interrupt with a response', async () => {
   const stage = openTwoUserServer()
   await stage.run('s', { workflow: 'question', input: 'Knock', runId: 'r1' })
   const { ticket } = await (await stage.app.runtime()).view('s')

@@ -14,7 +14,7 @@ const dumper = agent({
 })
 const SECRET = { key: 'secret '.repeat(20_000) }
 
-/** The large values that the entries of a log name, and whether those are internal. */
+/** The large values that the entries of a log refer to, and whether those are internal. */
 async function namedIn(manager: StreamManager, session: string): Promise<(BlobRef & { internal: boolean })[]> {
   const { head } = (await manager.getInfo(session)) ?? { head: 0 }
   const entries = await manager.entries(session, 0, head)
@@ -23,7 +23,7 @@ async function namedIn(manager: StreamManager, session: string): Promise<(BlobRe
   )
 }
 
-test('law 10: a large value is had by the hash that its entry names, unless that is internal', async () => {
+test('law 10: serves a large value by the hash in its entry, unless the entry is internal', async () => {
   const store = memoryStore()
   const { app } = testApp({ store, agents: [dumper], context: () => SECRET })
   const fetch = (path: string, init: RequestInit) => app.fetch(new Request(`http://localhost:4400${path}`, init))
@@ -42,7 +42,7 @@ test('law 10: a large value is had by the hash that its entry names, unless that
   }
   for (const { hash } of secret) {
     expect(frames).not.toContain(hash)
-    // Neither by its name nor by the hash that is in it.
+    // Neither by its name nor by the hash in it.
     for (const asked of [hash, hash.slice(-64)]) {
       const response = await app.fetch(request(`/api/sessions/s/blobs/${asked}`))
       expect([response.status, (await response.json()).error.code]).toEqual([404, 'blob_unknown'])
@@ -50,7 +50,7 @@ test('law 10: a large value is had by the hash that its entry names, unless that
   }
 })
 
-test('no file that was uploaded is a large value, nor the other way round, and none is of another session', async () => {
+test('uploads are not served as large values nor the reverse, and none to another session', async () => {
   const { app } = testApp({ agents: [dumper] })
   const fetch = (path: string, init: RequestInit) => app.fetch(new Request(`http://localhost:4400${path}`, init))
   const { frames } = await say(fetch, 'go')

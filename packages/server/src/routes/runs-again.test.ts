@@ -19,7 +19,7 @@ async function waiting(stage: TwoUserServer) {
 }
 
 describe('stop', () => {
-  it('asks the open run to stop, and says which; who asks again is told the same, and who comes late that it was too late', async () => {
+  it('stops the open run and names it; a repetition gets the same reply, a late one stopped: false', async () => {
     const stage = openTwoUserServer()
     const run = await waiting(stage)
     expect(await stage.post('/api/sessions/s/stop', {})).toEqual({ runId: 'r1', stopped: true })
@@ -34,7 +34,7 @@ describe('stop', () => {
     ])
   })
 
-  it('for good, or of what waits', async () => {
+  it('aborts a run, or removes a queued request', async () => {
     const stage = openTwoUserServer()
     const run = await waiting(stage)
     const queued = { agent: 'echo', input: 'Hello', runId: 'r2', whenBusy: 'queue' }
@@ -50,7 +50,7 @@ describe('stop', () => {
 })
 
 describe('resume', () => {
-  it('goes on from what was interrupted, by a run that is told', async () => {
+  it('continues an interrupted run with a new run, and names it', async () => {
     const stage = openTwoUserServer()
     const run = await waiting(stage)
     const early = await stage.send({ path: '/api/sessions/s/resume', body: { mode: 'continue' } })
@@ -73,7 +73,7 @@ describe('resume', () => {
     ])
   })
 
-  it('from a checkpoint that there is', async () => {
+  it('continues from an existing checkpoint', async () => {
     const stage = openTwoUserServer()
     await stage.run('s', { agent: 'operator', input: 'Do it', runId: 'r1' })
     const path = '/api/sessions/s/resume'
@@ -84,7 +84,7 @@ describe('resume', () => {
     expect(errorOf(await stage.send({ path, body: wrong }))).toEqual([409, 'run_cut_refused'])
   })
 
-  it('where there is no run is refused', async () => {
+  it('is refused if there is no run', async () => {
     const stage = openTwoUserServer()
     const { sessionId } = await stage.post('/api/sessions', {})
     const got = await stage.send({ path: `/api/sessions/${sessionId}/resume`, body: { mode: 'continue' } })
@@ -93,7 +93,7 @@ describe('resume', () => {
     expect(errorOf(retry)).toEqual([404, 'run_unknown'])
   })
 
-  it('with a confirmation answers all that a paused run wants approved', async () => {
+  it('with a confirmation answers all pending approvals of a paused run', async () => {
     const stage = openTwoUserServer()
     await stage.run('s', { agent: 'operator', input: 'Do it', runId: 'r1' })
     const body = { mode: 'with-confirmation', approved: true }
@@ -103,7 +103,7 @@ describe('resume', () => {
 })
 
 describe('retry and edit', () => {
-  it('do a turn again, and are answered as one likes', async () => {
+  it('repeat a turn, and reply in the accepted format', async () => {
     const stage = openTwoUserServer()
     await stage.run('s', { agent: 'echo', input: 'One', messageId: 'm1', runId: 'r1' })
     const retried = await stage.send({ path: '/api/sessions/s/retry', body: { runId: 'r2' } })
@@ -116,7 +116,7 @@ describe('retry and edit', () => {
     expect(await textsOf(stage)).toEqual(['Two', 'You said: Two'])
   })
 
-  it('of what is not there are refused', async () => {
+  it('are refused for unknown turns and messages', async () => {
     const stage = openTwoUserServer()
     await stage.run('s', { agent: 'echo', input: 'One', messageId: 'm1', runId: 'r1' })
     const before = await stage.held()

@@ -9,7 +9,7 @@ import {
   type TwoUserServer,
 } from '../routing/two-user-server.fixture.ts'
 
-/** The entries of a reply of frames, without the origins that repeat: which those are depends on the frames. */
+/** The entries of a reply of frames, without repeated origins, which depend on the frames. */
 const entriesIn = (got: Got) =>
   framesIn(got).flatMap(({ entries = [] }) =>
     (entries as { sequence: number; chunk: unknown }[]).map(({ sequence, chunk }) => ({ sequence, chunk })),
@@ -20,7 +20,7 @@ const JSON_REPLY = { accept: 'application/json' }
 
 const errorOf = ({ status, json }: Got) => [status, (json as { error?: { code: string } } | undefined)?.error?.code]
 
-/** Starts a run that waits in the middle, and gives the reply when its first word is there. */
+/** Starts a run that waits in the middle, and returns the reply after its first delta. */
 async function begun(stage: TwoUserServer, more: object = {}, sent: Partial<Sent> = {}) {
   const body = { agent: 'slow', input: 'Wait', runId: 'slow-run', ...more }
   const request = stage.request({ path: '/api/sessions/s/runs', body, headers: NDJSON, ...sent })
@@ -32,8 +32,8 @@ async function begun(stage: TwoUserServer, more: object = {}, sent: Partial<Sent
   return { reader, response }
 }
 
-describe('a run that is started', () => {
-  it('is answered by its frames from its start to its end', async () => {
+describe('a started run', () => {
+  it('replies with its frames from start to end', async () => {
     const stage = openTwoUserServer()
     const got = await stage.run('s', { agent: 'echo', input: 'Hello', runId: 'r1', messageId: 'm1' })
     const frames = framesIn(got)
@@ -61,7 +61,7 @@ describe('a run that is started', () => {
     ['text/event-stream;q=0, */*', 'application/x-ndjson'],
     ['APPLICATION/JSON', 'application/json'],
     ['application/json, text/event-stream', 'application/json'],
-  ])('for who accepts %s is answered as %s', async (accept, type) => {
+  ])('with Accept %s replies with %s', async (accept, type) => {
     const headers = accept === undefined ? {} : { accept }
     const got = await openTwoUserServer().send({
       path: '/api/sessions/s/runs',
@@ -72,7 +72,7 @@ describe('a run that is started', () => {
     expect(got.headers.get('content-type')).toBe(`${type}; charset=utf-8`)
   })
 
-  it('is told apart by headers that are safe, whatever the ids', async () => {
+  it('is named in headers that are safe for any id', async () => {
     const stage = openTwoUserServer()
     for (const id of ['a b', 'ä/ö?ü#', '%00', '日本', '"quoted"', 'a,b;c=d', '../..', '😀']) {
       const path = `/api/sessions/${encodeURIComponent(id)}/runs`
@@ -85,12 +85,12 @@ describe('a run that is started', () => {
     }
   })
 
-  it('of a program that nobody knows makes no session', async () => {
+  it('of an unknown program creates no session', async () => {
     const stage = openTwoUserServer()
     for (const body of [{ agent: 'nobody' }, { workflow: 'echo' }, { agent: 'question' }, { agent: 'agent:echo@1' }]) {
       expect(errorOf(await stage.run('s', { ...body, input: 'Hello' }))).toEqual([404, 'program_unknown'])
     }
-    // Nor one whose message is none.
+    // Nor does an invalid message.
     for (const part of [{ type: 'text' }, { type: 5 }, { text: 'Hello' }, { type: 'file', url: 7 }]) {
       const refused = errorOf(await stage.run('s', { agent: 'echo', input: { parts: [part] } }))
       expect([part, ...refused]).toEqual([part, 400, 'body_invalid'])
@@ -102,7 +102,7 @@ describe('a run that is started', () => {
     expect(await stage.held()).toBe('[]')
   })
 
-  it('with more than a log takes at once is refused, in words of what was sent', async () => {
+  it('with input that is too large for the log is refused, and the message is about the body', async () => {
     const stage = openTwoUserServer({ limits: { bodyBytes: 4_000_000 } })
     const got = await stage.run('s', { agent: 'echo', input: 'Hello', data: 'x'.repeat(2_000_000) })
     const message = expect.stringMatching(/^body: \d+ bytes, at most 1048576 fit/)
@@ -110,7 +110,7 @@ describe('a run that is started', () => {
     expect(await stage.held()).toBe('[]')
   })
 
-  it('keeps what a client calls its keys, and no key is more than a key', async () => {
+  it('keeps all keys of a client, including __proto__', async () => {
     const stage = openTwoUserServer()
     const data = '{"__proto__":{"isAdmin":true},"constructor":{"prototype":{"isAdmin":true}},"toString":1}'
     const raw = `{"agent":"echo","input":"Hello","data":${data}}`
@@ -121,17 +121,17 @@ describe('a run that is started', () => {
   })
 })
 
-describe('law 5: a run that is asked for again under its id', () => {
+describe('law 5: a repeated request with the same run id', () => {
   const body = { agent: 'echo', input: 'Hello', runId: 'r1', messageId: 'm1', data: { a: [1] }, whenBusy: 'queue' }
 
-  it('is the same run, while it goes on and after its end', async () => {
+  it('is the same run, while it is open and after its end', async () => {
     const stage = openTwoUserServer()
     const first = await stage.send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
     const again = await stage.send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
     expect([first.json, again.json]).toEqual([first.json, first.json])
     const told = await stage.run('s', body)
     const later = await stage.run('s', body)
-    // Who comes while it goes on may be given it in more frames.
+    // A client that joins an open run may get it in more frames.
     expect(entriesIn(later)).toEqual(entriesIn(told))
     expect(framesIn(told).at(-1)).toEqual(framesIn(later).at(-1))
     expect(framesIn(later).at(-1)).toMatchObject({ type: 'end', status: 'completed' })
@@ -156,14 +156,14 @@ describe('law 5: a run that is asked for again under its id', () => {
     expect(await stage.held()).toBe(before)
   })
 
-  it('is the same also where it is said in parts', async () => {
+  it('is the same if the text is sent as parts', async () => {
     const stage = openTwoUserServer()
     await stage.run('s', body)
     const { status } = await stage.run('s', { ...body, input: { parts: [{ type: 'text', text: 'Hello' }] } })
     expect(status).toBe(200)
   })
 
-  it('by what asks for a turn again is refused, and so is that with another message', async () => {
+  it('of another kind or with another message is refused', async () => {
     const stage = openTwoUserServer()
     await stage.run('s', body)
     const edit = (input: string) =>
@@ -179,8 +179,8 @@ describe('law 5: a run that is asked for again under its id', () => {
   })
 })
 
-describe('while a run is open, another', () => {
-  it('is refused, waits, or stops the first', async () => {
+describe('while a run is open, another request', () => {
+  it('is refused, queued, or interrupts the run', async () => {
     const stage = openTwoUserServer()
     const { reader } = await begun(stage)
     const second = (whenBusy?: string) =>
@@ -208,7 +208,7 @@ describe('while a run is open, another', () => {
 })
 
 describe('a client that leaves', () => {
-  it('stops a run that was started so, and its model call is aborted', async () => {
+  it('stops a run with onDisconnect stop, and aborts its model call', async () => {
     const stage = openTwoUserServer()
     const { reader } = await begun(stage, { onDisconnect: 'stop' })
     const run = (await stage.app.runtime()).run('s', 'slow-run')
@@ -219,7 +219,7 @@ describe('a client that leaves', () => {
     expect(held).toContain('the client disconnected')
   })
 
-  it.each([[{}], [{ onDisconnect: 'continue' }]])('does not stop one that was not: %j', async more => {
+  it.each([[{}], [{ onDisconnect: 'continue' }]])('does not stop a run with %j', async more => {
     const stage = openTwoUserServer()
     const { reader } = await begun(stage, more)
     await reader.cancel()
@@ -229,7 +229,7 @@ describe('a client that leaves', () => {
     expect(stage.slow.counted.cuts).toBe(0)
   })
 
-  it('over a socket stops it as well', async () => {
+  it('over a socket stops it too', async () => {
     const stage = openTwoUserServer()
     const { port } = await listen(stage.app)
     const body = JSON.stringify({ agent: 'slow', input: 'Wait', runId: 'slow-run', onDisconnect: 'stop' })
@@ -248,13 +248,13 @@ describe('a client that leaves', () => {
     expect(result.status).toBe('interrupted')
   })
 
-  it('cannot be waited for without a connection', async () => {
+  it('cannot be detected without a stream: onDisconnect stop is refused', async () => {
     const body = { agent: 'echo', input: 'Hello', onDisconnect: 'stop' }
     const got = await openTwoUserServer().send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
     expect(errorOf(got)).toEqual([400, 'request_invalid'])
   })
 
-  it('because all was said has stopped nothing', async () => {
+  it('after the end of the run stops nothing', async () => {
     const stage = openTwoUserServer()
     const got = await stage.run('s', { agent: 'operator', input: 'Do it', runId: 'r1', onDisconnect: 'stop' })
     expect(framesIn(got).at(-1)).toMatchObject({ type: 'end', status: 'paused' })
@@ -262,7 +262,7 @@ describe('a client that leaves', () => {
     expect([ticket.run?.paused, ticket.stop ?? false]).toEqual([true, false])
   })
 
-  it('because the server goes down has stopped nothing', async () => {
+  it('because the server shuts down stops nothing', async () => {
     const stage = openTwoUserServer()
     const { reader } = await begun(stage, { onDisconnect: 'stop' })
     await stage.app.close()

@@ -16,7 +16,7 @@ const viewOf = async (stage: TwoUserServer, path = '/api/sessions/s') =>
   }
 
 describe('a session', () => {
-  it('gets an id that nobody guesses, and what it is called', async () => {
+  it('gets a random id, and its title and metadata', async () => {
     const stage = openTwoUserServer()
     const made = await Promise.all(Array.from({ length: 20 }, () => stage.post('/api/sessions', {})))
     const ids = made.map(({ sessionId }) => sessionId as string)
@@ -32,7 +32,7 @@ describe('a session', () => {
     expect(json).toMatchObject({ sessions: [{ sessionId, title: 'Journey' }], next: expect.any(String) })
   })
 
-  it('that cannot be called so is not made, and one that is there keeps its name', async () => {
+  it('with an invalid title is not created, and an existing one keeps its title', async () => {
     const stage = openTwoUserServer()
     const deep = JSON.parse(`${'{"a":'.repeat(20)}1${'}'.repeat(20)}`)
     const bad = [{ title: 'a'.repeat(201) }, { metadata: { a: 'a'.repeat(5000) } }, { metadata: deep }]
@@ -49,7 +49,7 @@ describe('a session', () => {
     expect(await stage.held()).toBe(before)
   })
 
-  it('is read at one position: who follows from its cursor misses nothing and repeats nothing', async () => {
+  it('is read at one position: following from its cursor misses and repeats nothing', async () => {
     const stage = openTwoUserServer()
     await stage.run('s', { agent: 'echo', input: 'One' })
     const { cursor, sequence, view } = await viewOf(stage)
@@ -64,7 +64,7 @@ describe('a session', () => {
     expect(later.view.messages).toHaveLength(view.messages.length + 2)
   })
 
-  it('is paged by its messages, from the end', async () => {
+  it('is paged by messages, from the end', async () => {
     const stage = openTwoUserServer()
     for (const id of ['m1', 'm2', 'm3']) await stage.run('s', { agent: 'echo', input: id, messageId: id })
     const said = (messages: readonly { parts: { text?: string }[] }[]) =>
@@ -76,7 +76,7 @@ describe('a session', () => {
     expect(last.page).toEqual({ total: 6, hasMore: true, before: last.view.messages[0]?.id })
     const older = async (n: number, before = '') =>
       (await stage.send({ path: `/api/sessions/s?messages=last:${n}&before=${before}` })).json as object
-    // Messages alone: they are not what somebody follows from.
+    // A page of older messages has no cursor to follow.
     const { messages } = all.view
     const before = await older(3, last.page?.before)
     const page = { total: 6, hasMore: true, before: messages[1]?.id }
@@ -87,7 +87,7 @@ describe('a session', () => {
     })
   })
 
-  it('is listed with its last line, page after page, each once', async () => {
+  it('is listed once, with its last line, over all pages', async () => {
     const stage = openTwoUserServer()
     for (let i = 0; i < 5; i++) await stage.run(`s${i}`, { agent: 'echo', input: `Number ${i}` })
     const seen: string[] = []
@@ -106,7 +106,7 @@ describe('a session', () => {
 })
 
 describe('a fork', () => {
-  it('is another session, from the beginning of one', async () => {
+  it('is a new session with a copy of the beginning of another', async () => {
     const stage = openTwoUserServer()
     await stage.run('s', { agent: 'echo', input: 'One', runId: 'r1' })
     const { sequence } = await viewOf(stage)
@@ -118,7 +118,7 @@ describe('a fork', () => {
     expect((await viewOf(stage)).view.messages).toHaveLength(4)
   })
 
-  it('of what is not there is refused, and makes nothing', async () => {
+  it('of a missing session or sequence is refused and creates nothing', async () => {
     const stage = openTwoUserServer()
     await stage.run('s', { agent: 'echo', input: 'One' })
     const before = await stage.held()
@@ -129,8 +129,8 @@ describe('a fork', () => {
 })
 
 describe('the list of sessions', () => {
-  it('shows at once what was made here, to whomever follows it', async () => {
-    // Nobody looks by and by.
+  it('shows a session created here at once to all followers', async () => {
+    // Without waiting for a refresh.
     const after: Timers['after'] = (ms, ...rest) => (ms < 1_000 ? systemTimers.after(ms, ...rest) : () => {})
     const stage = openTwoUserServer({ timers: { ...systemTimers, after } })
     const response = await stage.app.fetch(stage.request({ path: '/api/sessions/stream', headers: NDJSON }))
@@ -149,8 +149,8 @@ describe('the list of sessions', () => {
   })
 })
 
-describe('a session that is deleted', () => {
-  it('is gone for everybody: its run is cut off, who follows is told, and its id is free', async () => {
+describe('a deleted session', () => {
+  it('is gone: its run is aborted, its followers are told, and its id is free', async () => {
     const stage = openTwoUserServer()
     const body = { agent: 'slow', input: 'Wait', runId: 'slow-run' }
     const running = await stage.app.fetch(stage.request({ path: '/api/sessions/s/runs', body, headers: NDJSON }))
@@ -158,7 +158,7 @@ describe('a session that is deleted', () => {
     const run = (await stage.app.runtime()).run('s', 'slow-run')
     for await (const { chunk } of run.stream()) if (chunk.type === 'text-delta') break
     expect((await stage.send({ path: '/api/sessions/s', method: 'DELETE' })).status).toBe(204)
-    // Neither hangs, and both say why they end: nobody takes it for an end of the run.
+    // Neither hangs, and both report why they end, so that it is not mistaken for the end of the run.
     for (const response of [running, following]) {
       const last = framesIn({ text: await response.text(), status: 200, headers: new Headers(), json: undefined }).at(
         -1,

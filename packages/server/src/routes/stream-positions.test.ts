@@ -32,6 +32,6 @@ it.each([
   expect(() => told(query)).toThrow(problem)
 })
 
-it('a place that is none is refused', () => {
+it('refuses an invalid position', () => {
   expect(() => told('session=a&session=b&after=5&after=x')).toThrow(expect.objectContaining({ status: 400 }))
 })

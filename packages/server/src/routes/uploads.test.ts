@@ -16,7 +16,7 @@ const put = (app: App, body: BodyInit, headers: Record<string, string>, session 
 const get = (app: App, hash: string, session = 's', headers: Record<string, string> = {}): Promise<Response> =>
   app.fetch(request(`/api/sessions/${session}/uploads/${hash}`, undefined, { headers }))
 
-test('a file is kept with a session that it may be the first of, and comes back as it was', async () => {
+test('stores a file, creates its session if needed, and serves it unchanged', async () => {
   const { app } = testApp()
   const filename = 'Mühle (1).png'
   const kept = await put(app, PNG, { 'content-type': 'image/png', 'x-filename': encodeURIComponent(filename) })
@@ -52,14 +52,14 @@ test.each([
   ['application/xhtml+xml', 'attachment'],
   ['text/javascript', 'attachment'],
   ['application/octet-stream', 'attachment'],
-])('what is %s is for %s', async (type, disposition) => {
+])('a file of type %s is served as %s', async (type, disposition) => {
   const { app } = testApp()
   const { hash } = (await (await put(app, '<script>', { 'content-type': type })).json()) as Kept
   const { headers } = await get(app, hash)
   expect([headers.get('content-type'), headers.get('content-disposition')]).toEqual([type, disposition])
 })
 
-test('what is none, is said wrongly or is too large is refused, and makes no session', async () => {
+test('refuses an empty, mislabelled or too large file, and creates no session', async () => {
   const { app } = testApp({ limits: { uploadBytes: 10 } })
   const image = { 'content-type': 'image/png' }
   const refusals: [BodyInit, Record<string, string>, number, string][] = [
@@ -80,7 +80,7 @@ test('what is none, is said wrongly or is too large is refused, and makes no ses
   expect((await put(app, 'x'.repeat(10), image)).status).toBe(201)
 })
 
-test('files are their owner’s, and those of one session are not another’s', async () => {
+test('serves a file only to its owner and only in its session', async () => {
   const authorize = ({ request: asked }: { request: Request }) => asked.headers.get('x-who')
   const { app } = testApp({ authorize })
   const ann = { 'content-type': 'text/plain', 'x-who': 'ann' }
@@ -96,7 +96,7 @@ test('files are their owner’s, and those of one session are not another’s', 
   expect(refused.map(({ status }) => status)).toEqual([404, 404, 404, 401])
 })
 
-test('a message that names a file reaches the model as its bytes', async () => {
+test('a message with an uploaded file reaches the model with its bytes', async () => {
   const seen: unknown[] = []
   const model = scriptedModel(({ options }) => {
     seen.push(options.prompt.at(-1)?.content)
@@ -122,7 +122,7 @@ test('a message that names a file reaches the model as its bytes', async () => {
   ])
 })
 
-test('a message that names what is not there, or too much, is refused before anything runs', async () => {
+test('refuses a message with unknown or too large files before anything runs', async () => {
   const { app } = testApp({ limits: { attachedBytes: 15 } })
   const text = { 'content-type': 'text/plain' }
   const [one, two] = (await Promise.all(
@@ -138,7 +138,7 @@ test('a message that names what is not there, or too much, is refused before any
   ])
   expect(await told(await run('s', one.url, two.url))).toMatchObject([413, { code: 'input_too_large' }])
   expect(await told(await run('s', 7))).toMatchObject([400, {}])
-  // Another session keeps none of it, and none is made for the asking.
+  // Another session does not have the file, and the request does not create one.
   expect(await told(await run('t', one.url))).toMatchObject([400, { code: 'upload_unknown' }])
   expect((await app.fetch(request('/api/sessions/t'))).status).toBe(404)
   const { view } = await (await app.fetch(request('/api/sessions/s'))).json()

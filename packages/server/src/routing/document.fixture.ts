@@ -1,8 +1,8 @@
-// Bodies made of the schemas that the OpenAPI document has for them: most fit, and many are just beside it.
+// Bodies generated from the schemas of the OpenAPI document: most are valid, and many nearly so.
 
 import * as fc from 'fast-check'
 
-/** As much of JSON Schema as is used for bodies. */
+/** The subset of JSON Schema that bodies use. */
 export interface Schema {
   readonly type?: 'string' | 'integer' | 'boolean' | 'object' | 'array'
   readonly const?: unknown
@@ -23,11 +23,11 @@ const junk = fc.oneof(
   fc.constantFrom('', 'tool', '::', 'a\u0000b', 0, -1, 0.5, null, {}),
 )
 
-/** Now and then something else. */
+/** Occasionally another value. */
 const mostly = (arbitrary: fc.Arbitrary<unknown>): fc.Arbitrary<unknown> =>
   fc.oneof({ weight: 20, arbitrary }, { weight: 1, arbitrary: junk })
 
-/** A value for a schema, as it should be or nearly so. */
+/** A value for a schema, valid or nearly so. */
 export const nearly = (schema: Schema): fc.Arbitrary<unknown> => mostly(fitting(schema))
 
 function fitting({ type, const: only, enum: words, anyOf, oneOf, ...schema }: Schema): fc.Arbitrary<unknown> {

@@ -19,7 +19,7 @@ interface Checker {
   compile(schema: Schema): (value: unknown) => boolean
 }
 
-// What checks the document as a whole knows JSON Schema by a package of its own.
+// The validator of the document bundles its own JSON Schema implementation.
 const checking = createRequire(createRequire(import.meta.url).resolve('@seriousme/openapi-schema-validator'))
 const { Ajv2020 } = checking('ajv/dist/2020.js') as { Ajv2020: new (options: object) => Checker }
 const ajv = new Ajv2020({ strict: false })
@@ -59,9 +59,9 @@ it.each(bodies)('%s accepts exactly the bodies that the document allows', async 
       const allowed = isAllowed(sent)
       counts[allowed ? 'allowed' : 'not']++
       const error = errorIn(await stage.send({ path, method, body: sent, headers: { accept: 'application/json' } }))
-      // Only a session knows how far it goes.
+      // Only the session knows whether the sequence exists.
       if (allowed && key.endsWith('/fork') && sent.at > 0) return
-      // What is in the messages of another system's clients is looked at beside the session.
+      // Messages of dialect clients are validated against the session.
       if (allowed && isForeign(key)) return
       if (isForeign(key)) return void expect(JSON.stringify(error)).toMatch(/body[.:]/)
       if (allowed) expect(error?.code ?? 'none').not.toMatch(/^(body_invalid|validation_failed)$/)
@@ -89,7 +89,7 @@ it('replies have exactly the headers that the document names', async () => {
     const hasBody = status !== 204
     const expected = named.filter(name => hasBody && (isAsked || name !== 'x-existing-message-id'))
     expect([key, response.status, given.sort()]).toEqual([key, status, expected.sort()])
-    // What is under way is in the way of the next.
+    // A run in flight would affect the next request.
     if (isLive) await response.body?.cancel()
     else await response.text()
   }

@@ -1,4 +1,4 @@
-// Requests that were good once: each is changed in a place or two, by a seed.
+// Mutated requests: each valid request is changed in one or two places, by a seed.
 
 import * as fc from 'fast-check'
 import type { Sent } from './two-user-server.fixture.ts'
@@ -144,7 +144,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
     ),
 )
 
-/** A good request with a change or a few. */
+/** A valid request with one or more changes. */
 export const fuzzed = (requests: readonly Good[]): fc.Arbitrary<Sent> =>
   fc
     .tuple(fc.constantFrom(...requests), fc.array(change, { minLength: 1, maxLength: 3 }))

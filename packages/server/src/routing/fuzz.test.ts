@@ -14,7 +14,7 @@ import {
 } from './two-user-server.fixture.ts'
 import { good, ready } from './valid-requests.fixture.ts'
 
-/** Each round has sessions of its own: a session that is deleted in one exists in the next. */
+/** Each round has its own sessions: a session that one round deletes exists in the next. */
 const ROUNDS = 4
 const RUNS = multiplied(600)
 /** Requests at a time. One of them goes over a real socket. */
@@ -22,7 +22,7 @@ const AT_ONCE = 10
 const STREAMS = 16
 /** How long a request over a socket may take on a busy machine. */
 const PATIENCE_MS = 30_000
-/** The same where the content-length is wrong: the server may wait for ever for the rest of the body. */
+/** The same with a wrong content-length: the server may wait forever for the rest of the body. */
 const WRONG_LENGTH_MS = 200
 const limits = { requestsPerMinute: 10_000_000, sessions: 100_000, streams: STREAMS }
 
@@ -34,7 +34,7 @@ const note = (error: unknown) => void unhandled.push(error)
 beforeAll(() => void process.on('unhandledRejection', note))
 afterAll(() => void process.off('unhandledRejection', note))
 
-/** The reply to a request; of a stream only its beginning. */
+/** The reply to a request; only the beginning of a stream. */
 interface Outcome {
   readonly status: number
   readonly type: string
@@ -46,7 +46,7 @@ async function inProcess(stage: TwoUserServer, sent: Sent): Promise<Outcome | un
   try {
     request = stage.request(sent)
   } catch {
-    // No such request can be made.
+    // Such a request cannot be constructed.
     return undefined
   }
   const response = await stage.app.fetch(request)
@@ -140,7 +140,7 @@ it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
     // The others cannot be sent, or have a wrong content-length.
     expect(overSockets).toBeGreaterThan(RUNS / AT_ONCE / 2)
     expect(unhandled).toEqual([])
-    // The driver of a deleted session logs that it lets it go.
+    // The driver of a deleted session logs that it lost the lease.
     expect(stage.logged.filter(({ message }) => message !== 'lost the lease of a session')).toEqual([])
     // No stream is left open: as many can be opened as allowed.
     await expect.poll(() => openable(stage)).toBe(STREAMS)

@@ -42,7 +42,7 @@ it.each<readonly [z.ZodType, unknown, string]>([
   [RunBody, { agent: 'a', input: 5 }, 'body.input: expected a string or an object'],
   [RunBody, { agent: 'a', input: {} }, 'body.input.parts: expected an array'],
   [RunBody, { agent: 'a', input: { parts: [] } }, 'body.input.parts: expected at least 1 elements'],
-  [RunBody, { agent: 'a', input: { parts: [SAID, LONG] } }, 'body.input.parts.1: expected a part'],
+  [RunBody, { agent: 'a', input: { parts: [SAID, LONG] } }, 'body.input.parts.1: expected an object with a type'],
   [RunBody, { agent: 'a', input: { parts: [SAID], metadata: [LONG] } }, 'body.input.metadata: expected an object'],
   [
     RunBody,
@@ -108,7 +108,7 @@ it.each<readonly [z.ZodType, unknown, string]>([
   [AnswerBody, { kind: 'claim', id: 'a', forMs: 3_600_001 }, 'body.forMs: expected at most 3600000'],
   [wholeNumber('', 1, 200), 'ten', 'body: expected a whole number from 1 to 200'],
   [oneOf('', ['true', 'false']), 'yes', 'body: expected true or false'],
-])('says where and what was expected, and never what was found (%#)', (schema, value, problem) => {
+])('names the field and what was expected there, and never quotes the value (%#)', (schema, value, problem) => {
   const { error } = schema.safeParse(value)
   expect(problemOf('body', error?.issues ?? [])).toBe(problem)
 })

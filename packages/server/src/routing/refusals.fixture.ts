@@ -1,4 +1,4 @@
-// What nobody should send, for every route: made of its good request.
+// Invalid requests for every route, derived from its valid request.
 
 import { routes } from '../app/routes.ts'
 import { DEFAULT_LIMITS } from '../auth/limits.ts'
@@ -6,17 +6,17 @@ import { bodyLimitOf, type Route } from './route.ts'
 import type { Sent } from './two-user-server.fixture.ts'
 import type { Good } from './valid-requests.fixture.ts'
 
-/** Something that is sent, and what it is refused with. */
+/** An invalid request and the expected error. */
 export interface Bad extends Sent {
   readonly what: string
   readonly status: number
   readonly code?: string
 }
 
-/** So much of it would be told again by nobody. */
+/** A text too long to appear in a message. */
 export const LONG = 'Z'.repeat(1000)
 
-/** Whatever a route refuses, whatever it does. */
+/** Requests that every route refuses. */
 export function badFor(route: Route, good: Good): Bad[] {
   return [
     ...badForAll(route, good),
@@ -26,7 +26,7 @@ export function badFor(route: Route, good: Good): Bad[] {
   ]
 }
 
-/** What no route takes, be it of a dialect, whose bodies hold whatever its clients put there. */
+/** Requests that every route refuses, including dialect routes with their open bodies. */
 export function badForAll(route: Route, good: Good): Bad[] {
   return [
     ...badMethods(route, good),
@@ -64,7 +64,7 @@ function badPaths({ path: pattern }: Route, { status: _, ...good }: Good): Bad[]
     'a long name': 'a'.repeat(257),
     'a very long name': 'a'.repeat(20_000),
     'a control character': 'a%7Fb',
-    // Without anything after it, it is that.
+    // At the end of a path it is valid.
     ...(pattern !== '/sessions/:sessionId' && { 'the name of something else': 'stream' }),
   }
   const invalid = Object.entries(names).map(([what, name]) => ({
@@ -88,7 +88,7 @@ function badPaths({ path: pattern }: Route, { status: _, ...good }: Good): Bad[]
   return pattern.includes(':sessionId') ? [...invalid, ...elsewhere] : []
 }
 
-/** A path with another name for its session. */
+/** A path with another session id. */
 function renamed(pattern: string, path: string, name: string): string {
   const at = `/api${pattern}`.split('/').indexOf(':sessionId')
   const [way = '', ...query] = path.split('?')
@@ -97,7 +97,7 @@ function renamed(pattern: string, path: string, name: string): string {
 
 const deep = (levels: number): string => `${'{"data":'.repeat(levels)}1${'}'.repeat(levels)}`
 
-/** A good request with another body. */
+/** A valid request with another body. */
 const texts =
   ({ status: _, body: __, ...good }: Good) =>
   (raw: BodyInit, headers: Readonly<Record<string, string>> = {}) => ({
@@ -107,14 +107,14 @@ const texts =
     headers: { 'content-type': 'application/json', ...good.headers, ...headers },
   })
 
-/** A body as text, and what of it can follow another field. */
+/** A body as text, and the part that can follow another field. */
 function saidBy(body: unknown): { readonly said: string; readonly and: string } {
   const said = JSON.stringify(body)
   const [, rest = ''] = /^\{(.*)\}$/s.exec(said) ?? []
   return { said, and: rest === '' ? '' : `,${rest}` }
 }
 
-/** Bodies with fields that nobody knows, and with known ones as what they must not be. */
+/** Bodies with unknown fields, and with known fields of a wrong type. */
 export function badFields(good: Good): Bad[] {
   const text = texts(good)
   const { and } = saidBy(good.body)
@@ -181,13 +181,13 @@ function badBodies(route: Route, good: Good): Bad[] {
   ]
 }
 
-/** A body that never ends, and says no length. */
+/** An endless body without a length. */
 function endless(): ReadableStream<Uint8Array> {
   const piece = new Uint8Array(64 * 1024).fill(0x20)
   return new ReadableStream({ pull: controller => controller.enqueue(piece) })
 }
 
-/** A body with each of its fields in turn as what it must not be. */
+/** A body with each field in turn of a wrong type. */
 function wrongTypes(body: object): [string, object][] {
   const free = ['data', 'value', 'output', 'metadata']
   const fields = Object.entries(body).filter(([field]) => !free.includes(field))
@@ -246,7 +246,7 @@ function badQueries({ path: pattern, query = {} }: Route, { status: _, ...good }
       refused('session=mine&after=1&after=2'),
     )
   }
-  // Once is enough for whatever is not a list.
+  // Parameters that are not lists are allowed once.
   const once = Object.entries(query).filter(([, { type }]) => type !== 'array')
   bad.push(...once.map(([name]) => refused(`${name}=1&${name}=1`)))
   return bad

@@ -6,7 +6,7 @@ import type { Route } from './route.ts'
 import { type Got, SECRETS, shared, type TwoUserServer } from './two-user-server.fixture.ts'
 import { type Good, good, ready } from './valid-requests.fixture.ts'
 
-/** What would tell where the server is, what it runs or what it knows. */
+/** Texts that would reveal paths, code or internals of the server. */
 const TELLTALES = [
   /\bat .*[:(]\d+/,
   /\.[jt]s\b/,
@@ -39,7 +39,7 @@ const isOfSession = ({ path }: Route) => path.includes(':sessionId')
 
 const all = shared(ready)
 
-/** The good request of a route. */
+/** The valid request of a route. */
 function goodFor(key: string): Good {
   const request = good(all().ready)[key]
   if (request === undefined) throw new Error(`${key}: there is no good request`)
@@ -47,7 +47,7 @@ function goodFor(key: string): Good {
 }
 
 describe.each(native.map(route => [keyOf(route), route] as const))('%s', (key, route) => {
-  it('refuses what nobody should send, in typed words, and every log is as it was', async () => {
+  it('refuses invalid requests with typed errors, and changes no log', async () => {
     const { stage } = all()
     const before = await stage.held()
     const bad = badFor(route, goodFor(key))
@@ -60,7 +60,7 @@ describe.each(native.map(route => [keyOf(route), route] as const))('%s', (key, r
     expect(({} as { isAdmin?: boolean }).isAdmin).toBeUndefined()
   })
 
-  it('is reached by nobody whom authorize does not let in, and it is asked for the action and the session', async () => {
+  it('is authorized with its action and session, and refuses all other callers', async () => {
     const { stage } = all()
     const { status: _, isLive: __, ...request } = goodFor(key)
     const before = await stage.held()
@@ -74,14 +74,14 @@ describe.each(native.map(route => [keyOf(route), route] as const))('%s', (key, r
 })
 
 describe.each(native.filter(isOfSession).map(route => [keyOf(route), route] as const))('%s', (key, route) => {
-  it('knows nothing of another’s session, as if there were none', async () => {
+  it('hides sessions of other owners', async () => {
     const { stage } = all()
     const { status: _, isLive: __, ...request } = goodFor(key)
     const before = await stage.held()
     const who = { ...request, user: 'bob', status: 404, code: 'session_unknown' }
     const foreign = await refuse(stage, { ...who, what: 'foreign' })
     expect(await stage.held()).toBe(before)
-    // Whoever starts a run or uploads a file where there is no session gets one of their own.
+    // Starting a run or uploading a file in a missing session creates one of the caller's own.
     if (route.action === 'run' || route.action === 'upload') return
     const name = /sessions\/(\w+)/.exec(request.path)?.[1] ?? ''
     const unknown = await refuse(stage, { ...who, path: request.path.replace(name, 'nobodys'), what: 'unknown' })
@@ -91,8 +91,8 @@ describe.each(native.filter(isOfSession).map(route => [keyOf(route), route] as c
   })
 })
 
-describe('elsewhere', () => {
-  it('there is nothing, and that is said alike', async () => {
+describe('an unknown path', () => {
+  it('is refused in the same way for every method', async () => {
     const { stage } = all()
     stage.asked.length = 0
     for (const path of [

@@ -1,4 +1,4 @@
-// A server for two people, with sessions in which something is shown, waits or was stopped, and a look at all that its store holds.
+// A server for two users, with sessions that are active, pending or stopped, and access to all that its store holds.
 
 import { type LogStore, memoryStore } from '@millrace/log'
 import { agent, type ScriptedAnswer, scriptedModel, tool, useInterrupt, workflow } from '@millrace/runtime'
@@ -12,15 +12,15 @@ import { dialects } from '../dialects/routes.ts'
 import { Router } from './router.ts'
 import { ErrorSchema } from './schemas.ts'
 
-/** An error as a client of another system may want it: its words where that looks for them, and the rest beside. */
+/** An error in the shape of a dialect: the message where its clients read it, with the other fields beside. */
 const ForeignErrorSchema = z.object({ error: z.string(), code: z.string(), retryable: z.boolean() })
 
-/** An error as anybody is told one. */
+/** The common shape of an error. */
 export const AnyErrorSchema = z.union([ErrorSchema, ForeignErrorSchema])
 
 export const ORIGIN = 'http://localhost:4400'
 
-/** What no reply may ever say. */
+/** Texts that no reply may contain. */
 export const SECRETS = { context: 'secret-of-the-context', key: 'secret-of-the-key', store: 'secret-of-the-store' }
 
 const echo = agent({ name: 'echo', model: scriptedModel(({ lastText }) => ({ text: `You said: ${lastText}` })) })
@@ -73,7 +73,7 @@ const CUT = Symbol('cut')
 const cutOff = (signal: AbortSignal | undefined): Promise<typeof CUT> =>
   new Promise(resolve => signal?.addEventListener('abort', () => resolve(CUT)))
 
-/** An agent that says a word, and the other when it is let go; `cuts` counts the calls that were aborted before that. */
+/** An agent that writes one word, and the second when released; `cuts` counts the calls that were aborted before. */
 function slow() {
   const gate = Promise.withResolvers<void>()
   const inner = scriptedModel([{ text: 'one two' }])
@@ -100,7 +100,7 @@ function slow() {
   return { agent: agent({ name: 'slow', model }), go: gate.resolve, counted }
 }
 
-/** A reply, read whole. */
+/** A reply, read to its end. */
 export interface Got {
   readonly status: number
   readonly headers: Headers
@@ -119,7 +119,7 @@ export interface Sent {
 
 const router = new Router(routes)
 
-/** A server that is closed with its test. */
+/** A server that is closed after its test. */
 export function openTwoUserServer(options: MillraceOptions = {}): TwoUserServer {
   const made = new TwoUserServer(options)
   onTestFinished(() => made.app.close())
@@ -140,11 +140,11 @@ export function shared<T>(
   return () => all
 }
 
-/** A server; `x-user` says who somebody is. */
+/** A server. The header `x-user` names the caller. */
 export class TwoUserServer {
   readonly app: App
   readonly store: LogStore
-  /** What authorize was asked. */
+  /** The calls of authorize. */
   readonly asked: AuthorizeRequest[] = []
   readonly logged: { readonly message: string; readonly fields: Readonly<Record<string, unknown>> }[] = []
   readonly slow = slow()
@@ -170,7 +170,7 @@ export class TwoUserServer {
     })
   }
 
-  /** A request as it is sent: by ann, unless another is named. */
+  /** A request, by ann unless another user is named. */
   request({ path, method, body, raw, headers = {}, user = 'ann' }: Sent): Request {
     const isBody = body !== undefined || raw !== undefined
     return new Request(path.startsWith('http') ? path : `${ORIGIN}${path}`, {
@@ -186,7 +186,7 @@ export class TwoUserServer {
     } as RequestInit)
   }
 
-  /** Sends a request, and reads the reply whole. Every reply of JSON must be what its route says that it gives. */
+  /** Sends a request and reads the reply. JSON replies must match the schema of the route. */
   async send(sent: Sent): Promise<Got> {
     const request = this.request(sent)
     const response = await this.app.fetch(request)
@@ -195,20 +195,20 @@ export class TwoUserServer {
     return got
   }
 
-  /** Sends a request of a body to a session. */
+  /** Sends a request with a body to a session. */
   async post(path: string, body: unknown, more: Partial<Sent> = {}): Promise<Record<string, unknown>> {
     const { json, text, status } = await this.send({ path, body, ...more })
     if (status >= 400) throw new Error(`${path}: ${status} ${text}`)
     return json as Record<string, unknown>
   }
 
-  /** Starts a run, and waits for its end or pause. */
+  /** Starts a run and waits for its end or pause. */
   async run(sessionId: string, body: object, user = 'ann'): Promise<Got> {
     const path = `/api/sessions/${encodeURIComponent(sessionId)}/runs`
     return this.send({ path, body, user, headers: { accept: 'application/x-ndjson' } })
   }
 
-  /** All that the store holds, as text. */
+  /** All content of the store, as text. */
   async held(): Promise<string> {
     const logs: unknown[] = []
     for (const principal of ['ann', 'bob', null]) {
@@ -223,7 +223,7 @@ export class TwoUserServer {
   }
 }
 
-/** A reply, read whole. */
+/** A reply, read to its end. */
 async function read(response: Response): Promise<Got> {
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false
@@ -235,7 +235,7 @@ async function read(response: Response): Promise<Got> {
   }
 }
 
-/** Throws where a reply is not what its route says that it gives: no field less, and none more. */
+/** @throws if a reply does not match the schema of its route exactly */
 function check({ method, url }: Request, { status, json }: Got): void {
   if (json === undefined || method === 'HEAD') return
   const { pathname } = new URL(url)
@@ -249,7 +249,7 @@ function check({ method, url }: Request, { status, json }: Got): void {
   }
 }
 
-/** Whether a path is of no dialect. */
+/** Whether a path belongs to no dialect. */
 const isNative = (pathname: string): boolean =>
   !dialects.some(({ path }) => pathname.includes(`/api/${path.split('/')[1]}/`))
 
@@ -258,7 +258,7 @@ function same(parsed: unknown, json: unknown): void {
   if (said.length !== known.length) throw new Error(`a reply says more than it should: ${said} instead of ${known}`)
 }
 
-/** The frames of a reply of NDJSON. */
+/** The frames of an NDJSON reply. */
 export const framesIn = ({ text }: Got): Record<string, unknown>[] =>
   text
     .split('\n')

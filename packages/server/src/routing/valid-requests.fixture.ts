@@ -1,10 +1,10 @@
-// A good request for every route, in sessions that are made ready for it.
+// A valid request for every route, in sessions that are prepared for it.
 
 import { dialectGood } from '../dialects/valid-dialect-requests.fixture.ts'
 import type { Sent, TwoUserServer } from './two-user-server.fixture.ts'
 
 interface Ready {
-  /** Of a value of 100,000 bytes that a tool gave. */
+  /** Hash of a tool result of 100,000 bytes. */
   readonly blob: string
   readonly upload: string
 }
@@ -33,14 +33,14 @@ const TEXT = { 'content-type': 'text/plain' }
 const JSON_REPLY = { headers: { accept: 'application/json' } }
 const NDJSON = { accept: 'application/x-ndjson' }
 
-/** A good request, and the status of its reply. */
+/** A valid request and the status of its reply. */
 export interface Good extends Sent {
   readonly status: number
-  /** Whether its stream goes on until somebody leaves. */
+  /** Whether its stream stays open until the client leaves. */
   readonly isLive?: true
 }
 
-/** One for every route, by its method and path; those that change what others look at come last. */
+/** One per route, by method and path. Requests that change what others read come last. */
 export const good = ({ blob, upload }: Ready): Readonly<Record<string, Good>> => ({
   'GET /health': { path: '/api/health', status: 200 },
   'GET /agents': { path: '/api/agents', status: 200 },

@@ -45,7 +45,7 @@ describe('the run to resume', () => {
   })
 })
 
-/** Asks for an approval, so that its run stays open. */
+/** Requests an approval, so that its run stays open. */
 const asks = agent({
   name: 'asks',
   model: scriptedModel([{ calls: [{ name: 'send', input: {}, id: 'send' }] }, { text: 'Done.' }]),

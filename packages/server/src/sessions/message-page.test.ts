@@ -8,22 +8,22 @@ import { messagePageOf } from './message-page.ts'
 
 const clone = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
-/** The page that a client takes of a view: what came over the wire. */
+/** The page of a view as a client receives it. */
 function taken(view: View, n: number) {
   const paged = messagePageOf(shownOf(view), { messages: `last:${n}` })
   if (paged.view === undefined) throw new Error('a page at the cursor has a view')
   return { view: clone(paged.view), page: paged.page }
 }
 
-/** The runs and requests that a page left out. */
+/** The runs and requests that a page omits. */
 const leftOut = (before: View, { runs, requests }: Pick<View, 'runs' | 'requests'>): ReadonlySet<string> => {
   const given = new Set([...runs, ...requests].map(({ runId }) => runId))
   return new Set([...before.runs, ...before.requests].flatMap(({ runId }) => (given.has(runId) ? [] : [runId])))
 }
 
 /**
- * A page folded on has all that the whole fold has, but for messages that were done before and runs that had ended; those it has are the
- * same, in the same order.
+ * A page folded with later entries equals the whole view, except for finished messages and ended runs. The messages and runs of the page
+ * are the same, in the same order.
  */
 function expectSame(folded: View, whole: View, done: ReadonlySet<string>, over: ReadonlySet<string>): void {
   const { messages, ...rest } = shownOf(folded)
@@ -70,7 +70,7 @@ const scripts: fc.Arbitrary<Act[]> = fc.array(
   { minLength: 10, maxLength: 80, size: 'max' },
 )
 
-/** A session of runs, one after the other, of an agent with tools, a sub-agent and one of its own; what would break the protocol is left out. */
+/** A session of consecutive runs of an agent with tools, a sub-agent and a nested one; chunks that would violate the protocol are skipped. */
 function logOf(script: readonly Act[]): Entry[] {
   const entries: Entry[] = []
   const fold = new Fold({ onReport: () => entries.pop() })
@@ -161,7 +161,7 @@ function logOf(script: readonly Act[]): Entry[] {
 }
 
 describe('a page at the cursor', () => {
-  test('can be folded on from any moment, like the whole view, and nothing is dropped', () => {
+  test('can be folded with later entries from any position, like the whole view', () => {
     let left = 0
     let ended = 0
     let touched = 0
@@ -176,7 +176,7 @@ describe('a page at the cursor', () => {
           const done = new Set(before.messages.map(({ id }) => id).filter(id => !given.has(id)))
           expect(page).toMatchObject({ total: before.messages.length, hasMore: done.size > 0 })
           expect(given.size).toBeGreaterThanOrEqual(Math.min(n, before.messages.length))
-          // Who works is shown with whom it works for.
+          // A running agent is shown together with the agent that called it.
           const parents = view.messages.flatMap(({ status, parent }) => (status === 'streaming' && parent) || [])
           expect(parents.filter(({ messageId }) => done.has(messageId))).toEqual([])
           const over = leftOut(before, view)
@@ -199,7 +199,7 @@ describe('a page at the cursor', () => {
     expect(touched).toBeGreaterThan(100)
   })
 
-  test('can be followed in a session that is cut, where a page is taken again', async () => {
+  test('can be followed in a session with rewinds, by reading a page again', async () => {
     let rewinds = 0
     await fc.assert(
       fc.asyncProperty(fc.array(acts, { minLength: 10, maxLength: 40, size: 'max' }), async script => {
@@ -237,7 +237,7 @@ describe('a page at the cursor', () => {
     expect(rewinds).toBeGreaterThan(20)
   })
 
-  test('costs what it gives, however many turns there were: what is left out is not needed', () => {
+  test('costs as much as it contains, however long the session is', () => {
     const log: Entry[] = []
     const say = (origin: Origin, chunk: object) => {
       log.push({ sequence: log.length + 1, timestamp: 1, origin, chunk: chunk as Chunk })

@@ -23,7 +23,7 @@ const operator = agent({
   ],
 })
 
-/** What somebody sends. */
+/** A request of a user. */
 interface Sent {
   readonly path: string
   readonly method?: string
@@ -32,7 +32,7 @@ interface Sent {
   readonly accept?: string
 }
 
-/** A server for whoever says their name. */
+/** A server that takes the user's name as principal. */
 function serverOn(store: LogStore, engine: false | { pollMs: number }) {
   const authorize = (asked: { request: Request }) => asked.request.headers.get('x-user')
   const { app } = testApp({ store, agents: [echo, operator], engine, authorize })
@@ -44,7 +44,7 @@ function serverOn(store: LogStore, engine: false | { pollMs: number }) {
   return { app, send }
 }
 
-/** The session `s` of ann, which is bob's at any moment that a test wants: with the same runs and pendings, and other words. */
+/** The session `s` of ann, which a test can hand to bob at any moment, with the same runs and pendings but other texts. */
 async function world() {
   const inner = memoryStore()
   const { app, send } = serverOn(inner, { pollMs: 20 })
@@ -68,7 +68,7 @@ async function world() {
     const due = { at: null, program: null }
     await inner.fork(user, head, 's', { principal: user, ticket: { state: ticket, due }, closing: null })
   }
-  /** Ann sends something, and before the store is asked about the session for the nth time that is bob's: all that she is told; undefined where it is not asked so often. */
+  /** Sends a request of ann and hands the session to bob before the nth lookup. Returns all that ann receives; undefined if there are fewer lookups. */
   const during = async (nth: number, sent: Sent): Promise<string | undefined> => {
     await become('ann')
     let calls = 0
@@ -94,7 +94,7 @@ async function world() {
     let said = `${response.status} `
     for await (const piece of response.body ?? []) {
       said += new TextDecoder().decode(piece)
-      // What goes on for ever has told all there is.
+      // An endless stream has sent everything by now.
       if (said.split('\n').some(line => LAST.every(sign => sign.test(line)))) break
     }
     const { sessionId } = /^201 .*"sessionId":"(?<sessionId>[^"]+)"/.exec(said)?.groups ?? {}
@@ -113,7 +113,7 @@ const post = (path: string, body: object): Sent => ({ path: `/api/sessions/s/${p
 const follow = (query: string): Sent => ({ path: `/api/sessions/s/stream?${query}`, accept: 'text/event-stream' })
 const again = { agent: 'echo', runId: 'r1', messageId: 'm-r1', input: 'words of ann' }
 
-describe('a session that is removed and made again by somebody else, at whatever moment, is not theirs who had it', () => {
+describe('a session that another user deletes and creates again at any moment is hidden from its former owner', () => {
   test.each<[string, Sent]>([
     ['its view', { path: '/api/sessions/s' }],
     ['its stream', follow('live=false')],
@@ -123,7 +123,7 @@ describe('a session that is removed and made again by somebody else, at whatever
     ['a paused run', follow('run=r2')],
     ['a poll', follow('live=long-poll')],
     ['a poll after a sequence', follow('live=long-poll&after=1')],
-    ['several', { path: '/api/stream?session=s&session=ann', accept: 'text/event-stream' }],
+    ['several sessions', { path: '/api/stream?session=s&session=ann', accept: 'text/event-stream' }],
     ['an approval', post('answers', { kind: 'approval', id: 'r2::send', approved: true })],
     ['a result', post('answers', { kind: 'tool-result', id: 'choose', output: 'blue' })],
     ['a claim', post('answers', { kind: 'claim', id: 'choose' })],
@@ -131,9 +131,9 @@ describe('a session that is removed and made again by somebody else, at whatever
     ['a stop of a run', post('stop', { runId: 'r2' })],
     ['a title', { path: '/api/sessions/s', method: 'PATCH', body: { title: 'of ann' } }],
     ['a fork', post('fork', {})],
-    ['a removal', { path: '/api/sessions/s', method: 'DELETE' }],
-    ['a run that is asked for', post('runs', { agent: 'echo', input: 'Hello', whenBusy: 'queue' })],
-    ['a run that is asked for again', { ...post('runs', again), accept: 'text/event-stream' }],
+    ['a deletion', { path: '/api/sessions/s', method: 'DELETE' }],
+    ['a new run', post('runs', { agent: 'echo', input: 'Hello', whenBusy: 'queue' })],
+    ['a repeated run request', { ...post('runs', again), accept: 'text/event-stream' }],
     ['a retry', post('retry', {})],
     ['an edit', post('edit', { messageId: 'm-r1', input: 'Hello' })],
     ['a confirmation', post('resume', { mode: 'with-confirmation', approved: true })],

@@ -5,30 +5,33 @@ import { Client } from './slow-client.fixture.ts'
 import type { StreamChannel } from './stream-channel.ts'
 import { delta, ID, NOTHING, StreamServer } from './stream-server.fixture.ts'
 
-/** Says nothing, until the connection is over. */
+/** Writes nothing until the connection ends. */
 const silent = (channel: StreamChannel): Promise<void> =>
   new Promise(resolve => channel.signal.addEventListener('abort', () => resolve()))
 
 describe('a connection', () => {
-  test.each(['sse', 'ndjson'] as const)('%s: is cached, changed, guessed and held back by nobody', format => {
-    const { connections } = new StreamServer()
-    const { status, headers } = connections.reply({
-      format,
-      headers: { 'x-session-id': 's' },
-      recheck: async () => {},
-      serve: silent,
-    })
-    expect(status).toBe(200)
-    expect(headers).toEqual({
-      'content-type': `${format === 'sse' ? 'text/event-stream' : 'application/x-ndjson'}; charset=utf-8`,
-      'cache-control': 'no-store, no-transform',
-      'x-accel-buffering': 'no',
-      'x-content-type-options': 'nosniff',
-      'x-session-id': 's',
-    })
-  })
+  test.each(['sse', 'ndjson'] as const)(
+    '%s: sends headers against caching, transforming, sniffing and buffering',
+    format => {
+      const { connections } = new StreamServer()
+      const { status, headers } = connections.reply({
+        format,
+        headers: { 'x-session-id': 's' },
+        recheck: async () => {},
+        serve: silent,
+      })
+      expect(status).toBe(200)
+      expect(headers).toEqual({
+        'content-type': `${format === 'sse' ? 'text/event-stream' : 'application/x-ndjson'}; charset=utf-8`,
+        'cache-control': 'no-store, no-transform',
+        'x-accel-buffering': 'no',
+        'x-content-type-options': 'nosniff',
+        'x-session-id': 's',
+      })
+    },
+  )
 
-  test('of SSE says first when to come back', async () => {
+  test('of SSE starts with the retry delay', async () => {
     const world = new StreamServer({ settings: { retryMs: 2_500 } })
     await world.said('r1', 'hello')
     const client = world.follow()
@@ -38,41 +41,38 @@ describe('a connection', () => {
     expect(lines.text.startsWith('{"type":"open"')).toBe(true)
   })
 
-  test.each([0, 2048])(
-    'hears a heartbeat of %i characters more in silence, and none while there is something',
-    async padding => {
-      const settings = { heartbeatMs: 10_000, heartbeatPadding: padding }
-      const world = new StreamServer({ settings, manager: { coalesceMs: 0 } })
-      const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
-      await writer.commit([])
-      const clients = [world.follow(), world.follow({}, new Client('ndjson'), { format: 'ndjson' })]
+  test.each([0, 2048])('sends heartbeats with padding %i while idle, and none while active', async padding => {
+    const settings = { heartbeatMs: 10_000, heartbeatPadding: padding }
+    const world = new StreamServer({ settings, manager: { coalesceMs: 0 } })
+    const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
+    await writer.commit([])
+    const clients = [world.follow(), world.follow({}, new Client('ndjson'), { format: 'ndjson' })]
+    await settled()
+    for (let i = 0; i < 10; i++) {
+      await world.clock.advance(4_000)
+      await writer.write(delta(`${i}`)).appended
       await settled()
-      for (let i = 0; i < 10; i++) {
-        await world.clock.advance(4_000)
-        await writer.write(delta(`${i}`)).appended
-        await settled()
-      }
-      for (const client of clients) expect(client.heartbeats).toBe(0)
-      // Never is there silence for longer than it was told of.
-      for (let i = 0; i < 5; i++) {
-        const before = clients.map(({ flushed: taken, heartbeats }) => ({ taken, heartbeats }))
-        await world.clock.advance(10_000)
-        clients.forEach(({ heartbeats, flushed: taken }, at) => {
-          expect(heartbeats).toBeGreaterThan(before[at]?.heartbeats ?? 0)
-          // One each half of that time, or one less.
-          const length = taken - (before[at]?.taken ?? 0)
-          expect(length).toBeGreaterThan(padding)
-          expect(length).toBeLessThan(2 * (padding + 8))
-        })
-      }
-      await writer.close()
-      for (const client of clients) client.leave()
-      await settled()
-      expect(world.held).toEqual(NOTHING)
-    },
-  )
+    }
+    for (const client of clients) expect(client.heartbeats).toBe(0)
+    // No gap is longer than the announced interval.
+    for (let i = 0; i < 5; i++) {
+      const before = clients.map(({ flushed: taken, heartbeats }) => ({ taken, heartbeats }))
+      await world.clock.advance(10_000)
+      clients.forEach(({ heartbeats, flushed: taken }, at) => {
+        expect(heartbeats).toBeGreaterThan(before[at]?.heartbeats ?? 0)
+        // One per half interval, or one less.
+        const length = taken - (before[at]?.taken ?? 0)
+        expect(length).toBeGreaterThan(padding)
+        expect(length).toBeLessThan(2 * (padding + 8))
+      })
+    }
+    await writer.close()
+    for (const client of clients) client.leave()
+    await settled()
+    expect(world.held).toEqual(NOTHING)
+  })
 
-  test('that is full gets no heartbeats on top', async () => {
+  test('that is full gets no heartbeats', async () => {
     const world = new StreamServer({ settings: { heartbeatMs: 100, maxBuffered: 64, stallMs: 60_000 } })
     await world.said('r1', 'hello')
     const client = new Client()
@@ -84,7 +84,7 @@ describe('a connection', () => {
     expect(client.buffered).toBe(buffered)
   })
 
-  test('one timer serves all, and goes with the last', async () => {
+  test('all streams share one timer, which stops with the last', async () => {
     const world = new StreamServer()
     const clients = Array.from({ length: 5 }, () => world.serve(silent))
     expect(world.held).toMatchObject({ open: 5, alarms: 1 })
@@ -97,7 +97,7 @@ describe('a connection', () => {
     expect(world.held).toMatchObject({ open: 1, alarms: 1 })
   })
 
-  test('tells what went wrong on it: ours so that one comes back, and only the logger hears why', async () => {
+  test('sends errors: server faults are recoverable, and only the logger gets the cause', async () => {
     const world = new StreamServer()
     const client = world.serve(() => Promise.reject(new Error('a secret')))
     expect(await client.closed).toBe('ended')
@@ -114,10 +114,10 @@ describe('a connection', () => {
   })
 })
 
-describe('who reads is asked again', () => {
+describe('an open stream is authorized again', () => {
   const reauthorizeMs = 5_000
 
-  test('and closed for good once they may not', async () => {
+  test('and closed for good once access is lost', async () => {
     const world = new StreamServer({ settings: { reauthorizeMs } })
     await world.said('r1', 'hello')
     const recheck = vi.fn(async () => {})
@@ -134,7 +134,7 @@ describe('who reads is asked again', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('once at a time, however long the answer takes', async () => {
+  test('once at a time, however long authorize takes', async () => {
     const world = new StreamServer({ settings: { reauthorizeMs } })
     const answer = Promise.withResolvers<void>()
     const recheck = vi.fn(() => answer.promise)
@@ -147,7 +147,7 @@ describe('who reads is asked again', () => {
     expect(client.isClosed).toBe(false)
   })
 
-  test('and nothing more is said where they went meanwhile', async () => {
+  test('and nothing is written if the client left meanwhile', async () => {
     const world = new StreamServer({ settings: { reauthorizeMs } })
     const answer = Promise.withResolvers<void>()
     const client = world.serve(silent, undefined, { recheck: () => answer.promise })
@@ -160,8 +160,8 @@ describe('who reads is asked again', () => {
   })
 })
 
-describe('a server that goes', () => {
-  test('tells all that they may come back, those who come later too, and holds nothing', async () => {
+describe('a server that shuts down', () => {
+  test('asks all clients to reconnect, later ones too, and keeps nothing', async () => {
     const world = new StreamServer({ manager: { coalesceMs: 0 } })
     const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
     await writer.commit([])
@@ -171,7 +171,7 @@ describe('a server that goes', () => {
     await settled()
     expect(world.connections.draining.aborted).toBe(false)
     world.connections.drain()
-    // Whatever comes now is for nobody here.
+    // Later entries have no reader here.
     await writer.write(delta('late')).appended
     clients.push(world.follow({}, undefined, { onClose }))
     for (const client of clients) {
@@ -186,7 +186,7 @@ describe('a server that goes', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('does not wait for who takes nothing', async () => {
+  test('does not wait for a client that reads nothing', async () => {
     const world = new StreamServer({ settings: { stallMs: 1_000 } })
     const client = new Client()
     client.isStalled = true
@@ -199,7 +199,7 @@ describe('a server that goes', () => {
   })
 })
 
-test('who started a run is told of a connection that was dropped, and of one that ended', async () => {
+test('onClose tells a dropped connection from an ended one', async () => {
   const world = new StreamServer()
   await world.said('r1', 'hello')
   const closed: boolean[] = []

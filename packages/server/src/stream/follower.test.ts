@@ -6,7 +6,7 @@ import { delta, ID, NOTHING, StreamServer } from './stream-server.fixture.ts'
 
 const stage = () => new StreamServer({ manager: { coalesceMs: 0 } })
 
-/** A run that goes on. */
+/** Starts a run that stays open. */
 const writing = async ({ manager }: StreamServer, runId = 'r1') => {
   const writer = await manager.createWriter(ID, { runId, agentType: 'assistant' })
   await writer.commit([])
@@ -14,7 +14,7 @@ const writing = async ({ manager }: StreamServer, runId = 'r1') => {
 }
 
 describe('the frames of a session', () => {
-  test.each(['sse', 'ndjson'] as const)('%s: open, entries, caught-up, status, then what comes', async format => {
+  test.each(['sse', 'ndjson'] as const)('%s: open, entries, caught-up, status, then live entries', async format => {
     const world = stage()
     await world.said('r1', 'hello')
     const client = world.follow({}, new Client(format), { format })
@@ -44,7 +44,7 @@ describe('the frames of a session', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('a cursor leaves out what lies before it, and the first frame says after what it begins', async () => {
+  test('starts after a cursor, and the first frame names its start', async () => {
     const world = stage()
     await world.said('r1', 'one two three')
     const all = world.follow({ merge: false })
@@ -59,11 +59,11 @@ describe('the frames of a session', () => {
     expect(last.types).toEqual(['open', 'caught-up', 'status'])
     await world.said('r2', 'four')
     await settled()
-    // Nothing had come before, so it says where it begins.
+    // The first frame of a connection names its start.
     expect(last.wire[3]).toMatchObject({ type: 'entries', after: all.of('caught-up')[0]?.sequence })
   })
 
-  test('a long answer comes in few entries, unless it is wanted as it was written', async () => {
+  test('merges the deltas of a long answer, unless merge is false', async () => {
     const world = stage()
     await world.said('r1', Array(300).fill('word').join(' '))
     const merged = world.follow()
@@ -74,7 +74,7 @@ describe('the frames of a session', () => {
     expect(merged.cursor).toBe(raw.cursor)
   })
 
-  test('what was discarded is left out for who comes later, unless all is wanted as it was written', async () => {
+  test('the replay omits discarded entries, unless whole is true', async () => {
     const world = stage()
     const writer = await writing(world)
     for (const word of ['never ', 'mind ']) await writer.write(delta(word)).appended
@@ -91,7 +91,7 @@ describe('the frames of a session', () => {
     expect(late.cursor).toBe(inspector.cursor)
   })
 
-  test('a pause and how it goes on are told, and to who comes while it lasts', async () => {
+  test('sends status paused and active, also to a client that joins during the pause', async () => {
     const world = stage()
     await world.manager.createStream(ID)
     const first = world.follow()
@@ -109,13 +109,13 @@ describe('the frames of a session', () => {
     await settled()
     expect(first.of('status').map(({ status }) => status)).toEqual(['active', 'paused', 'active', 'paused', 'active'])
     expect(second.of('status').map(({ status }) => status)).toEqual(['paused', 'active', 'paused', 'active'])
-    // Each comes after the entries that say so.
+    // Each status follows the entries that caused it.
     const at = first.types.indexOf('status', first.types.indexOf('status') + 1)
     const { entries = [] } = first.frames[at - 1] as { entries?: { chunk: { type: string } }[] }
     expect(entries.at(-1)?.chunk.type).toBe('run-paused')
   })
 
-  test('who does not want to go on is told where it is, and that is all', async () => {
+  test('ends after caught-up if live is false', async () => {
     const world = stage()
     await world.said('r1', 'hello')
     const client = world.follow({ isLive: false })
@@ -125,7 +125,7 @@ describe('the frames of a session', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('all who have caught up share one reader, and what they are given is written out once', async () => {
+  test('live followers share one reader, and each batch is encoded once', async () => {
     const world = stage()
     const writer = await writing(world)
     const clients = Array.from({ length: 50 }, () => world.follow())
@@ -146,7 +146,7 @@ describe('the frames of a session', () => {
   })
 })
 
-describe('law 2: a place that the log does not hold is told, and the stream closes', () => {
+describe('law 2: a position that is not in the log is reported, and the stream closes', () => {
   const place = async ({ manager }: StreamServer) => {
     const { head, incarnation, mark } = (await manager.getInfo(ID)) as NonNullable<
       Awaited<ReturnType<typeof manager.getInfo>>
@@ -172,7 +172,7 @@ describe('law 2: a place that the log does not hold is told, and the stream clos
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('below the floor, which is told', async () => {
+  test('below the floor, which the frame names', async () => {
     const world = stage()
     await world.said('r1', 'one')
     await world.said('r2', 'two')
@@ -188,7 +188,7 @@ describe('law 2: a place that the log does not hold is told, and the stream clos
     expect(client.types).toEqual(['open', 'entries', 'caught-up', 'status'])
   })
 
-  test('a log that was restored while somebody follows', async () => {
+  test('a log that was restored while it is followed', async () => {
     const world = stage()
     await world.said('r1', 'hello')
     const clients = [world.follow(), world.follow({ isNamed: true })]
@@ -203,12 +203,12 @@ describe('law 2: a place that the log does not hold is told, and the stream clos
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('a session that is deleted and made again while somebody follows', async () => {
+  test('a session that is deleted and created again while it is followed', async () => {
     const world = stage()
     await world.said('r1', 'hello')
     const client = world.follow()
     await settled()
-    // Before anybody has looked.
+    // Before any follower has read.
     const deleted = world.manager.deleteStream(ID)
     const made = world.manager.createStream(ID)
     await Promise.all([deleted, made])
@@ -217,7 +217,7 @@ describe('law 2: a place that the log does not hold is told, and the stream clos
   })
 
   test.each(['with entries', 'empty'])(
-    'a session %s that is deleted while somebody follows fails, for good',
+    'a session %s that is deleted while it is followed fails for good',
     async what => {
       const world = stage()
       if (what === 'empty') await world.manager.createStream(ID)
@@ -238,7 +238,7 @@ describe('law 2: a place that the log does not hold is told, and the stream clos
     },
   )
 
-  test('a session that is deleted before the first look at its entries', async () => {
+  test('a session that is deleted before its entries are first read', async () => {
     const world = stage()
     await world.manager.createStream(ID)
     const identity = await world.identity()
@@ -252,8 +252,8 @@ describe('law 2: a place that the log does not hold is told, and the stream clos
   })
 })
 
-describe('a store that goes away', () => {
-  test('for a while is waited for, and nothing is missed', async () => {
+describe('a store that becomes unavailable', () => {
+  test('for a while is retried, and no entry is missed', async () => {
     const world = new StreamServer({ manager: { coalesceMs: 0, patienceMs: 5_000 } })
     await world.said('r1', 'hello')
     const client = world.follow()
@@ -275,13 +275,13 @@ describe('a store that goes away', () => {
     expect(JSON.stringify(late.frames)).toContain('later')
   })
 
-  test('for longer than there is patience fails so that they come back; all are told, and nothing is left', async () => {
+  test('for longer than the retries last fails recoverably for all followers, and leaves nothing open', async () => {
     const world = new StreamServer({ manager: { coalesceMs: 0, patienceMs: 1_000 } })
     await world.said('r1', 'hello')
     const clients = [world.follow(), world.follow(), world.follow({ isLive: false, after: '1' })]
     await settled()
     world.tap.isDown = true
-    // Something happened, as far as anybody can tell.
+    // Simulates an activity notification.
     world.memory.wake(ID)
     const late = world.follow()
     await world.clock.advance(10_000)

@@ -1,6 +1,6 @@
 import { agent, scriptedModel } from '@millrace/runtime'
 
-/** An agent that says a word, and the other when a test lets it. */
+/** An agent that writes one word, and the second when the test releases it. */
 export function heldAgent() {
   const gate = Promise.withResolvers<void>()
   const inner = scriptedModel(() => ({ text: 'one two' }))

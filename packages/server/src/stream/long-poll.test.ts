@@ -9,7 +9,7 @@ import { ID, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.fixt
 
 const ann: Caller = { principal: 'ann', owner: null, label: 'ann' }
 
-/** Asks for what lies after a place; who left wants nothing any more. */
+/** Polls for entries after a position. */
 function ask(stage: StreamServer, after: string, { merge = true, authorize = async () => ann } = {}) {
   const left = new AbortController()
   const request = new Request('http://localhost/', { signal: left.signal })
@@ -46,7 +46,7 @@ const cursorOf = (frames: readonly Frame[]) =>
 const stage = (settings = {}) => new StreamServer({ settings, manager: { coalesceMs: 0 } })
 
 describe('a long poll', () => {
-  test('answers at once where there is something, with what a stream would say and by the same headers', async () => {
+  test('replies at once if there are entries, with the frames and headers of a stream', async () => {
     const world = stage()
     await world.said('r1', 'hello')
     const { frames, reply } = ask(world, '0')
@@ -61,7 +61,7 @@ describe('a long poll', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('waits for what comes, then answers', async () => {
+  test('waits for the next entries, then replies', async () => {
     const world = stage()
     await world.said('r1', 'hello')
     const cursor = cursorOf(await ask(world, '0').frames)
@@ -76,7 +76,7 @@ describe('a long poll', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('answers with where it is when the time is over', async () => {
+  test('replies with its position after the timeout', async () => {
     const world = stage({ pollMs: 5_000 })
     await world.said('r1', 'hello')
     const first = await ask(world, '0').frames
@@ -100,7 +100,7 @@ describe('a long poll', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('law 2: by as many as it takes, everything comes once, in replies that are bounded', async () => {
+  test('law 2: consecutive polls deliver every entry once, in replies of limited size', async () => {
     const world = stage()
     const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
     for (let i = 0; i < 3_000; i++) {
@@ -127,7 +127,7 @@ describe('a long poll', () => {
     expect(sequences).toEqual((await world.shown()).map(({ sequence }) => sequence))
   })
 
-  test('tells that a place is not in the log, and that a session is not there', async () => {
+  test('reports a position that is not in the log, and a missing session', async () => {
     const world = stage()
     await world.said('r1', 'hello')
     expect(typesOf(await ask(world, '99').frames)).toEqual(['open', 'truncated'])
@@ -139,7 +139,7 @@ describe('a long poll', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('is asked after like a stream where it is open for as long, before anything is delivered', async () => {
+  test('is authorized again after a long wait, before anything is sent', async () => {
     const world = stage({ reauthorizeMs: 5_000, pollMs: 25_000 })
     await world.said('r1', 'hello')
     const cursor = cursorOf(await ask(world, '0').frames)
@@ -167,7 +167,7 @@ describe('a long poll', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('tells that the server goes', async () => {
+  test('reports a shutdown', async () => {
     const world = stage()
     await world.said('r1', 'hello')
     const { frames } = ask(world, cursorOf(await ask(world, '0').frames))

@@ -8,7 +8,7 @@ import { delta, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.f
 
 const stage = (settings = {}) => new StreamServer({ settings, manager: { coalesceMs: 0 } })
 
-/** A client that follows sessions on one connection, each from its beginning or a place. */
+/** A client that follows sessions on one connection, each from its start or a position. */
 function follow(
   world: StreamServer,
   sessions: Readonly<Record<string, string>>,
@@ -30,7 +30,7 @@ function follow(
 const of = ({ frames }: Client, sessionId: string) => frames.filter(frame => frame.sessionId === sessionId)
 
 describe('several sessions on one connection', () => {
-  test('each frame names its session, and each has its own replay, place and live end', async () => {
+  test('each frame names its session, and each session has its own replay, position and live end', async () => {
     const world = stage()
     await world.said('r1', 'one', 'a')
     await world.said('r2', 'two', 'b')
@@ -60,7 +60,7 @@ describe('several sessions on one connection', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('what closes one leaves the others open, and the connection ends with the last', async () => {
+  test('an error closes one session only, and the connection ends with the last', async () => {
     const world = stage()
     for (const sessionId of ['a', 'b', 'c']) await world.said('r1', 'one', sessionId)
     const client = follow(world, { a: '99', b: '0', c: '0' })
@@ -79,7 +79,7 @@ describe('several sessions on one connection', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('who may not read one of them any more loses that one, for good', async () => {
+  test('losing access to one session closes only that one, for good', async () => {
     const world = stage({ reauthorizeMs: 5_000 })
     for (const sessionId of ['a', 'b']) await world.said('r1', 'one', sessionId)
     const lost = new Set<string>()
@@ -104,7 +104,7 @@ describe('several sessions on one connection', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('a server that goes tells all of them at once', async () => {
+  test('a shutdown is sent once for all sessions', async () => {
     const world = stage()
     for (const sessionId of ['a', 'b']) await world.said('r1', 'one', sessionId)
     const client = follow(world, { a: '0', b: '0' })
@@ -117,7 +117,7 @@ describe('several sessions on one connection', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('law 8: a hundred of them that catch up hold a few pages, and one that is long does not starve the others', async () => {
+  test('law 8: a hundred sessions that catch up hold a few pages, and a long one does not starve the others', async () => {
     const world = stage({ maxBuffered: 16 * 1024 })
     const long = await world.manager.createWriter('long', { runId: 'r1', agentType: 'assistant' })
     for (let i = 0; i < 2_000; i++) await long.write({ type: 'data-page', data: `${i} `.padEnd(1_000, 'x') }).appended
@@ -140,10 +140,10 @@ describe('several sessions on one connection', () => {
       }
     }
     await until(names)
-    // Their turns come in between those of the one that is long.
+    // They get their turns between those of the long one.
     expect(isDone('long')).toBe(false)
     await until(['long'])
-    // Two pages at most, whoever waits.
+    // At most two pages, however many wait.
     expect(client.peak).toBeLessThan(1024 * 1024)
     client.leave()
     await long.close()

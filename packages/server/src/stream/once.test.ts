@@ -1,4 +1,4 @@
-// Law 2 over a connection: whatever the cursor, whatever the moment of joining, however slow the reader.
+// Law 2 over a connection: for any cursor, any moment of joining and any reader speed.
 
 import { decodeCursor } from '@millrace/protocol'
 import fc from 'fast-check'
@@ -34,7 +34,7 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
   { minLength: 10, maxLength: 70, size: 'max' },
 )
 
-/** Somebody who follows, over as many connections as it takes. */
+/** A follower with any number of connections. */
 class Person {
   readonly stage: StreamServer
   readonly from: number
@@ -61,7 +61,7 @@ class Person {
     return this.clients.flatMap(({ frames }) => frames)
   }
 
-  /** Its network breaks, and it comes back with the last cursor that it has. */
+  /** Drops the connection and reconnects with the last cursor. */
   drop(): void {
     const { cursor } = this.client
     this.client.leave()
@@ -69,7 +69,7 @@ class Person {
   }
 }
 
-/** Lets every call of the store take a number of turns of the event loop that nobody foresees. */
+/** Delays each call of the store by a random number of event loop turns. */
 function jitter({ tap }: StreamServer, seed: number): void {
   let state = seed | 1
   tap.delay = async () => {
@@ -88,7 +88,7 @@ async function play(stage: StreamServer, seed: number, script: readonly Step[]):
     switch (step.kind) {
       case 'join': {
         const { head = 0, incarnation = '', mark = '' } = (await stage.manager.getInfo(ID)) ?? {}
-        // Either the head with its proof, or any sequence without.
+        // Either the head with its proof, or any bare sequence.
         const from = step.isBare ? Math.floor((step.n / 11) * head) : head
         const person = new Person(stage, from, step.merge)
         person.join(step.isBare ? `${from}` : `${from}.${incarnation}.${mark}`)
@@ -105,7 +105,7 @@ async function play(stage: StreamServer, seed: number, script: readonly Step[]):
         break
       case 'drop': {
         const person = one(step.n)
-        // Who has not even been told where it is has nothing to come back with.
+        // A client without a cursor has nothing to resume from.
         if (person?.client.frames.length) person.drop()
         break
       }
@@ -124,7 +124,7 @@ async function play(stage: StreamServer, seed: number, script: readonly Step[]):
 }
 
 describe('law 2', () => {
-  test('every entry once, and a fold like the log’s, for whoever joins, stalls, drops and comes back', async () => {
+  test('every entry once, and the fold of the log, for clients that join, stall, drop and reconnect', async () => {
     let stalls = 0
     let live = 0
     let cuts = 0
@@ -139,7 +139,7 @@ describe('law 2', () => {
         for (const { client, clients, frames, from, merge, hasStalled } of people) {
           if (hasStalled) stalls++
           expect(client.isClosed).toBe(false)
-          // It is where the log is, and was told so by its own proof.
+          // It is at the head, with a proven cursor.
           expect(decodeCursor(client.cursor)).toEqual(cursor)
           const sequences = clients.flatMap(one => one.sequences)
           expect(sequences.every((sequence, i) => isShown.has(sequence) && sequence > (sequences[i - 1] ?? from))).toBe(
@@ -151,7 +151,7 @@ describe('law 2', () => {
             expect(types.filter(type => type === 'caught-up').length).toBeLessThanOrEqual(1)
           }
           expect(client.of('caught-up')).toHaveLength(1)
-          // What is live is all there, as it was written.
+          // Live entries are complete and as written.
           const [{ sequence: since } = { sequence: Number.POSITIVE_INFINITY }] = client.of('caught-up')
           if (clients.length === 1 && (!merge || !hasStalled)) {
             live++
@@ -169,7 +169,7 @@ describe('law 2', () => {
       }),
       { numRuns: multiplied(50) },
     )
-    // The play is worth something only where these happened.
+    // The run is only meaningful if these happened.
     expect(stalls).toBeGreaterThan(20)
     expect(live).toBeGreaterThan(50)
     expect(cuts).toBeGreaterThan(50)

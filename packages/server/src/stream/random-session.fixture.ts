@@ -1,4 +1,4 @@
-// A session as people and programs make it, in any order that a manager lets through, and those who follow it meanwhile.
+// A random session: actions in any order that the manager accepts, and clients that follow it meanwhile.
 
 import { LogError, type StreamManager, type Writer } from '@millrace/log'
 import fc from 'fast-check'
@@ -28,7 +28,7 @@ export interface Act {
 
 export const acts: fc.Arbitrary<Act> = fc.record({ kind: fc.constantFrom(...KINDS), n: fc.nat(11) })
 
-/** Lives on a log, act by act; what does not fit at its moment is left out. */
+/** Performs random actions on a log. Actions that do not fit the current state are skipped. */
 export class Story {
   readonly #manager: StreamManager
   #writer: Writer | undefined
@@ -47,7 +47,7 @@ export class Story {
     }
   }
 
-  /** Lets the log go. */
+  /** Releases the log. */
   async rest(): Promise<void> {
     await this.#writer?.close()
     this.#writer = undefined
@@ -65,7 +65,7 @@ export class Story {
     const lane = n % 3 === 0 ? writer.lane({ lane: 'tool' }) : writer.main
     switch (kind) {
       case 'word':
-        // Long enough for a few of them to fill a connection.
+        // Long enough that a few of them fill a connection.
         await lane.write(delta(`${this.#words++} ${'x'.repeat(n * 40)}`, `${lane.origin.lane}${n % 2}`)).appended
         return
       case 'helper': {
@@ -105,7 +105,7 @@ export class Story {
     }
   }
 
-  /** The writer of the run that is open, or asked for first, or new. */
+  /** The writer of the open run, of the first queued request, or of a new run. */
   async #atWork(): Promise<Writer> {
     if (this.#writer && !this.#writer.signal.aborted && this.#writer.ticket.run) return this.#writer
     await this.rest()
@@ -116,7 +116,7 @@ export class Story {
     return this.#writer
   }
 
-  /** Asks for a cut at one of the places where runs started or committed. */
+  /** Requests a rewind to a position where a run started or committed. */
   async #cut(n: number): Promise<void> {
     const { head = 0 } = (await this.#manager.getInfo(ID)) ?? {}
     const from = Math.floor((n / 12) * head)

@@ -4,7 +4,7 @@ import type { App } from '../app/app.ts'
 import { request, say, testApp } from '../app/test-app.fixture.ts'
 import { extractResumePosition } from './resume-position.ts'
 
-describe('where a client goes on', () => {
+describe('the position from which a client resumes', () => {
   test.each([
     ['nothing', {}, '0'],
     ['a sequence', { 'x-resume-from-sequence': '7' }, '7'],
@@ -15,7 +15,7 @@ describe('where a client goes on', () => {
     expect(extractResumePosition(new Headers(headers))).toBe(position)
   })
 
-  test.each(['x', '-1', '1.a', '1e3', '9'.repeat(30)])('is refused where it is none: %s', token => {
+  test.each(['x', '-1', '1.a', '1e3', '9'.repeat(30)])('is refused if it is invalid: %s', token => {
     const invalid = expect.objectContaining({ code: 'cursor_invalid', status: 400 })
     for (const name of ['x-resume-from-sequence', 'last-event-id']) {
       expect(() => extractResumePosition(new Headers({ [name]: token }))).toThrow(invalid)
@@ -34,7 +34,7 @@ describe('law 2: through the route', () => {
   }
   const firstOf = (frames: readonly Frame[]) => frames.find(({ type }) => type === 'entries') as { after: number }
 
-  test('the query goes before the headers, and each takes a token or a sequence', async () => {
+  test('the query wins over the headers, and both accept a cursor or a sequence', async () => {
     const { app } = testApp()
     await say((path, init) => app.fetch(new Request(`http://localhost:4400${path}`, init)), 'hello')
     const frames = await all(app, '&merge=false')
@@ -55,7 +55,7 @@ describe('law 2: through the route', () => {
     expect(refused.status).toBe(400)
   })
 
-  test('a view and what follows its cursor are the whole, and the cursors of frames are good to come back with', async () => {
+  test('a view plus the entries after its cursor equal the log, and cursors of frames can be resumed from', async () => {
     const { app } = testApp()
     const fetch = (path: string, init: RequestInit) => app.fetch(new Request(`http://localhost:4400${path}`, init))
     await say(fetch, 'hello')

@@ -1,4 +1,4 @@
-// One run on one connection, through the routes: from its start to its end or pause.
+// One run on one connection, through the routes, from its start to its end or pause.
 
 import { memoryStore } from '@millrace/log'
 import { decodeSseStream, type Entry, type Frame } from '@millrace/protocol'
@@ -53,7 +53,7 @@ const typesIn = (frames: readonly Frame[]): string[] => entriesIn(frames).map(({
 const cursorIn = (frames: readonly Frame[]): string =>
   (frames.findLast(({ type }) => type === 'entries') as Of<'entries'>).cursor
 
-/** The first frames of a reply, up to one, and what goes on reading. */
+/** The first frames of a reply, up to one of them, and a function that reads on. */
 async function upTo(response: Response, isLast: (frame: Frame) => boolean) {
   const frames = decodeSseStream(response.body as ReadableStream<Uint8Array>)
   const read: Frame[] = []
@@ -70,7 +70,7 @@ const codeOf = async (response: Response) => ({
 })
 
 describe('a run', () => {
-  test('comes from its start to its end, with its output, where that is, and after what it begins', async () => {
+  test('is sent from its start to its end, with its output and its first position', async () => {
     const { app } = testApp({ agents: [echo, counter] })
     await run(app, { agent: 'echo', input: 'before' })
     const frames = await run(app, { agent: 'counter', input: 'one two three', runId: 'r' })
@@ -84,12 +84,12 @@ describe('a run', () => {
       output: { words: 3 },
       sequence: last?.sequence,
     })
-    // All that this connection is to see, from the beginning on.
+    // All that this connection may see, from the start.
     expect(frames[1]).toMatchObject({ type: 'entries', after: 0 })
     expect(entriesIn(frames).every(({ origin }) => origin.runId === 'r')).toBe(true)
   })
 
-  test('that is over long ago comes whole, with its own end; who has read it gets that alone', async () => {
+  test('that ended long ago is sent whole with its end; a client that has all of it gets only the end', async () => {
     const { app } = testApp({ agents: [echo, counter] })
     const first = await run(app, { agent: 'counter', input: 'a b', runId: 'r1' })
     await run(app, { agent: 'echo', input: 'later', runId: 'r2' })
@@ -98,14 +98,14 @@ describe('a run', () => {
     expect(frames.at(-1)).toEqual(end)
     expect(typesIn(frames).at(-1)).toBe('run-finished')
     expect(await follow(app, 'r1', cursorIn(frames))).toEqual([expect.objectContaining({ type: 'open' }), end])
-    // From the middle its output is known all the same.
+    // From the middle the output is known too.
     const { sequence } = entriesIn(frames)[2] as Entry
     const rest = await follow(app, 'r1', `${sequence}`)
     expect(rest[1]).toMatchObject({ type: 'entries', after: sequence })
     expect(rest.at(-1)).toEqual(end)
   })
 
-  test('that waits for its turn comes when it begins', async () => {
+  test('in the queue is sent when it starts', async () => {
     const held = heldAgent()
     const { app } = testApp({ agents: [echo, held.agent] })
     const first = await upTo(
@@ -125,7 +125,7 @@ describe('a run', () => {
     }
   })
 
-  test('whose request is taken back fails for good, and is refused before the stream from then on', async () => {
+  test('whose request is removed fails for good, and is refused without a stream later', async () => {
     const held = heldAgent()
     const { app } = testApp({ agents: [echo, held.agent] })
     const first = await upTo(
@@ -146,7 +146,7 @@ describe('a run', () => {
     await first.rest()
   })
 
-  test('that a later one took back comes as it was', async () => {
+  test('that a later one rewound is sent as written', async () => {
     const { app } = testApp()
     const first = await run(app, { agent: 'echo', input: 'hello', runId: 'r1' })
     await framesOf(
@@ -159,14 +159,14 @@ describe('a run', () => {
     expect(frames.at(-1)).toEqual(first.at(-1))
   })
 
-  test('that waits for an answer ends as paused, and who comes again with its cursor gets the rest', async () => {
+  test('that waits for an answer ends as paused, and resuming from its cursor gets the rest', async () => {
     const { app } = testApp({ agents: [careful] })
     const first = await run(app, { agent: 'careful', input: 'send it', runId: 'r1' })
     const end = first.at(-1) as Of<'end'>
     expect(end).toMatchObject({ type: 'end', status: 'paused' })
     const cursor = cursorIn(first)
     expect(end.sequence).toBe((first.findLast(({ type }) => type === 'entries') as Of<'entries'>).sequence)
-    // As long as it waits there is nothing more.
+    // While it waits there is nothing more.
     expect(await follow(app, 'r1', cursor)).toEqual([expect.objectContaining({ type: 'open' }), end])
     const [id] = entriesIn(first).flatMap(({ chunk }) =>
       chunk.type === 'tool-approval-request' ? [chunk.approvalId] : [],
@@ -182,7 +182,7 @@ describe('a run', () => {
     expect(entriesIn(whole).at(-1)).toEqual(entriesIn(rest).at(-1))
   })
 
-  test('that nobody asked for is refused before the stream begins', async () => {
+  test('that does not exist is refused without a stream', async () => {
     const { app } = testApp()
     await run(app, { agent: 'echo', input: 'hello' })
     expect(await codeOf(await get(app, '/api/sessions/s/stream?run=nobody'))).toEqual({
@@ -199,7 +199,7 @@ describe('a run', () => {
     })
   })
 
-  test('law 2: a place that the log does not hold is told', async () => {
+  test('law 2: a position that is not in the log is reported', async () => {
     const { app } = testApp()
     await run(app, { agent: 'echo', input: 'hello', runId: 'r1' })
     for (const after of ['99', '1.other.x']) {
@@ -226,7 +226,7 @@ describe('a run', () => {
   })
 })
 
-test('who leaves while a run goes on leaves nothing behind', async () => {
+test('a client that leaves during a run leaves nothing open', async () => {
   const held = heldAgent()
   const tap = new Tap(memoryStore())
   const { app } = testApp({ agents: [held.agent], store: tap.store, engine: { pollMs: 20, graceMs: 0 } })
@@ -263,20 +263,20 @@ describe('a client that disconnects', () => {
     return { app, held, leave, run: runtime.run('s', 'r1') }
   }
 
-  test('stops its run where it said so', async () => {
+  test('stops its run if onDisconnect is stop', async () => {
     const { leave, run: started } = await begin('stop')
     await leave()
     expect(await started.result()).toMatchObject({ status: 'interrupted' })
   })
 
-  test('does not otherwise', async () => {
+  test('does not stop its run by default', async () => {
     const { leave, held, run: started } = await begin('continue')
     await leave()
     held.go()
     expect(await started.result()).toMatchObject({ status: 'completed' })
   })
 
-  test('is not who is told that the server goes', async () => {
+  test('is not assumed when the server shuts down', async () => {
     const { app } = await begin('stop')
     const runtime = await app.runtime()
     const stop = vi.spyOn(runtime, 'stop')

@@ -12,7 +12,7 @@ const follow = (world: StreamServer, principal: string | null = null) =>
 const changes = (client: Client) => client.wire as unknown as ({ readonly type: 'sessions' } & ListChange)[]
 const last = (client: Client) => changes(client).at(-1)
 
-/** The sessions that a client shows which keeps all that it is told of, until it is told that they are gone. */
+/** The sessions that a client shows if it keeps all it received until they are removed. */
 function shown(client: Client): Set<string> {
   const all = new Set<string>()
   for (const { sessions, removed } of changes(client)) {
@@ -25,8 +25,8 @@ function shown(client: Client): Set<string> {
 const actual = async (world: StreamServer, principal: string | null = null) =>
   new Set((await world.lists.page(principal, 1_000)).sessions.map(({ sessionId }) => sessionId))
 
-describe('a list that is followed', () => {
-  test('begins with what there is, those touched last first', async () => {
+describe('a followed list', () => {
+  test('starts with the existing sessions, most recently updated first', async () => {
     const world = stage()
     const nothing = follow(world)
     await settled()
@@ -44,34 +44,37 @@ describe('a list that is followed', () => {
     ])
   })
 
-  test.each(['here', 'elsewhere'])('tells what is made, named, started, ended and deleted %s', async where => {
-    const world = stage()
-    const manager = where === 'here' ? world.manager : world.process({ coalesceMs: 0 })
-    const client = follow(world)
-    await settled()
-    await manager.createStream('a')
-    await world.clock.advance(1_000)
-    expect(last(client)?.sessions).toEqual([expect.objectContaining({ sessionId: 'a', sequence: 0 })])
-    await manager.append('a', 'ada', { type: 'session-info', title: 'A talk' })
-    await world.clock.advance(1_000)
-    expect(last(client)?.sessions).toEqual([expect.objectContaining({ sessionId: 'a', title: 'A talk' })])
-    const writer = await manager.createWriter('a', { runId: 'r1', agentType: 'assistant' })
-    await writer.commit([])
-    await world.clock.advance(1_000)
-    expect(last(client)?.sessions).toEqual([expect.objectContaining({ sessionId: 'a', status: 'active' })])
-    await manager.endStream('a')
-    await writer.close()
-    await world.clock.advance(1_000)
-    expect(last(client)?.sessions).toEqual([expect.objectContaining({ sessionId: 'a', status: 'ended' })])
-    await manager.deleteStream('a')
-    await world.clock.advance(1_000)
-    expect(last(client)).toEqual({ type: 'sessions', sessions: [], removed: ['a'] })
-    const count = changes(client).length
-    await world.clock.advance(10_000)
-    expect(changes(client)).toHaveLength(count)
-  })
+  test.each(['here', 'elsewhere'])(
+    'reports sessions that are created, renamed, started, ended and deleted %s',
+    async where => {
+      const world = stage()
+      const manager = where === 'here' ? world.manager : world.process({ coalesceMs: 0 })
+      const client = follow(world)
+      await settled()
+      await manager.createStream('a')
+      await world.clock.advance(1_000)
+      expect(last(client)?.sessions).toEqual([expect.objectContaining({ sessionId: 'a', sequence: 0 })])
+      await manager.append('a', 'ada', { type: 'session-info', title: 'A talk' })
+      await world.clock.advance(1_000)
+      expect(last(client)?.sessions).toEqual([expect.objectContaining({ sessionId: 'a', title: 'A talk' })])
+      const writer = await manager.createWriter('a', { runId: 'r1', agentType: 'assistant' })
+      await writer.commit([])
+      await world.clock.advance(1_000)
+      expect(last(client)?.sessions).toEqual([expect.objectContaining({ sessionId: 'a', status: 'active' })])
+      await manager.endStream('a')
+      await writer.close()
+      await world.clock.advance(1_000)
+      expect(last(client)?.sessions).toEqual([expect.objectContaining({ sessionId: 'a', status: 'ended' })])
+      await manager.deleteStream('a')
+      await world.clock.advance(1_000)
+      expect(last(client)).toEqual({ type: 'sessions', sessions: [], removed: ['a'] })
+      const count = changes(client).length
+      await world.clock.advance(10_000)
+      expect(changes(client)).toHaveLength(count)
+    },
+  )
 
-  test('is one’s own, and one look serves all who follow it', async () => {
+  test('is per owner, and one refresh serves all followers', async () => {
     const world = stage()
     await world.manager.createStream('of-ada', 'ada')
     await world.manager.createStream('of-bob', 'bob')
@@ -86,7 +89,7 @@ describe('a list that is followed', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('does not look at each word of a run', async () => {
+  test('is not refreshed with each delta of a run', async () => {
     const world = stage()
     const writer = await world.manager.createWriter('a', { runId: 'r1', agentType: 'assistant' })
     await writer.commit([])
@@ -102,7 +105,7 @@ describe('a list that is followed', () => {
     await writer.close()
   })
 
-  test('shows those touched last, and does not call the others removed', async () => {
+  test('shows the most recently updated sessions, and does not report the others as removed', async () => {
     const world = stage()
     for (let i = 0; i < MAX_LISTED; i++) {
       await world.manager.createStream(`s${i}`)
@@ -119,7 +122,7 @@ describe('a list that is followed', () => {
     expect(last(client)).toMatchObject({ removed: ['s1'] })
   })
 
-  test.each(['here', 'elsewhere'])('tells of each that it told of when it is gone, deleted %s', async where => {
+  test.each(['here', 'elsewhere'])('reports the deletion of every session that it sent, deleted %s', async where => {
     const world = stage()
     const manager = where === 'here' ? world.manager : world.process({ coalesceMs: 0 })
     const client = follow(world, 'ada')
@@ -134,12 +137,12 @@ describe('a list that is followed', () => {
     expect(shown(client)).toEqual(await actual(world, 'ada'))
     expect(shown(client).size).toBe(2 * MAX_LISTED - 5)
     expect([...shown(late)].filter(sessionId => !shown(client).has(sessionId))).toEqual([])
-    // One that is somebody else's by now is as good as gone.
+    // A session that now has another owner counts as removed.
     await manager.deleteStream('s1')
     await manager.createStream('s1', 'bob')
     await world.clock.advance(1_000)
     expect(last(client)).toMatchObject({ removed: ['s1'] })
-    // All at once, and however few are left.
+    // All at once, even if few are left.
     for (const sessionId of await actual(world, 'ada')) await manager.deleteStream(sessionId)
     await world.clock.advance(5_000)
     expect(shown(client)).toEqual(new Set())
@@ -148,7 +151,7 @@ describe('a list that is followed', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('tells of all that changed between two looks, also where that is more than it shows at first', async () => {
+  test('reports all changes between two refreshes, even if they exceed the page size', async () => {
     const world = stage()
     const client = follow(world)
     await settled()
@@ -167,7 +170,7 @@ describe('a list that is followed', () => {
     expect(new Set(named.map(({ sessionId }) => sessionId))).toEqual(new Set(again))
   })
 
-  test('law 8: remembers so many and no more, and asks after few at a time', async () => {
+  test('law 8: watches a limited number of sessions, and checks few at a time', async () => {
     const world = stage()
     const client = follow(world)
     await settled()
@@ -190,7 +193,7 @@ describe('a list that is followed', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('tells at once of a session that was made here', async () => {
+  test('reports a session created in this process at once', async () => {
     const world = stage()
     const [client, other] = [follow(world, 'ada'), follow(world, 'bob')]
     await world.clock.advance(500)
@@ -202,7 +205,7 @@ describe('a list that is followed', () => {
     world.lists.sessionCreated('nobody who follows')
   })
 
-  test('fails so that one comes back where it cannot be looked at, and leaves nothing behind', async () => {
+  test('fails recoverably if a refresh fails, and leaves nothing open', async () => {
     const world = new StreamServer({ manager: { patienceMs: 100 } })
     const clients = [follow(world), follow(world)]
     await settled()
@@ -220,7 +223,7 @@ describe('a list that is followed', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('law 8: who takes nothing is closed, and told all of it when it comes back', async () => {
+  test('law 8: a client that reads nothing is closed, and gets the whole list when it reconnects', async () => {
     const world = new StreamServer({ settings: { maxBuffered: 256 }, manager: { coalesceMs: 0 } })
     const client = new Client('sse', false)
     client.isStalled = true

@@ -1,4 +1,4 @@
-// Whoever reads, as a network that a test controls: it takes what it is given when it is told to, and checks what it took.
+// A client with a network that the test controls: it receives bytes when the test says so, and checks them.
 
 import { continuityOf, decodeCursor, type Frame, NdjsonDecoder, SseDecoder } from '@millrace/protocol'
 import type { Sink } from '../http/reply.ts'
@@ -9,16 +9,16 @@ export type Of<T extends Frame['type']> = Extract<Frame, { type: T }>
 export class Client implements Sink {
   onDrain = (): void => {}
   onClose = (): void => {}
-  /** Takes nothing, until it is told to. */
+  /** Receives nothing until the test says so. */
   isStalled = false
-  /** The most that ever waited for it. */
+  /** Maximum number of bytes that were buffered for it. */
   peak = 0
   buffered = 0
   flushed = 0
   heartbeats = 0
-  /** What was written last. */
+  /** The last written bytes. */
   latest: Uint8Array | undefined
-  /** All that it took, as it came. */
+  /** All received text. */
   text = ''
   readonly frames: Frame[] = []
   readonly #format: Format
@@ -30,7 +30,7 @@ export class Client implements Sink {
   #isEnded = false
   #isClosed = false
 
-  /** One that does not decode keeps what came as text, for what are no frames of a session. */
+  /** With `false` it keeps text instead of decoding frames, for streams without frames. */
   constructor(format: Format = 'sse', decodes = true) {
     this.#format = format
     this.#decodes = decodes
@@ -39,7 +39,7 @@ export class Client implements Sink {
     this.#decoder = new Decoder({ onFrame, onHeartbeat: () => this.heartbeats++ })
   }
 
-  /** How the connection was closed, once it is. */
+  /** How the connection was closed; undefined while it is open. */
   get closed(): Promise<'ended' | 'destroyed' | 'left'> {
     return this.#closed.promise
   }
@@ -67,12 +67,12 @@ export class Client implements Sink {
     this.#close('destroyed')
   }
 
-  /** Goes away, as one whose network breaks. */
+  /** Disconnects, like a broken network. */
   leave(): void {
     this.#close('left')
   }
 
-  /** Takes so many bytes of what waits, or all of it. */
+  /** Receives so many of the buffered bytes, or all. */
   take(bytes = this.buffered): void {
     this.#read(bytes)
     if (this.buffered > 0) return
@@ -80,7 +80,7 @@ export class Client implements Sink {
     else this.onDrain()
   }
 
-  /** Takes all, and from now on as it comes. */
+  /** Receives everything, now and from now on. */
   go(): void {
     this.isStalled = false
     this.take()
@@ -94,17 +94,17 @@ export class Client implements Sink {
     return this.frames.map(({ type }) => type)
   }
 
-  /** The sequences of all entries that it was given. */
+  /** The sequences of all received entries. */
   get sequences(): number[] {
     return this.of('entries').flatMap(({ entries }) => entries.map(({ sequence }) => sequence))
   }
 
-  /** The last cursor that it was given. */
+  /** The last received cursor. */
   get cursor(): string {
     return (this.frames.findLast(frame => 'cursor' in frame) as Of<'entries'>).cursor
   }
 
-  /** What came, as the wire had it: what frames leave out is not there. */
+  /** The received frames as on the wire, without the fields that frames omit. */
   get wire(): Record<string, unknown>[] {
     const lines = this.text.split('\n')
     const data = this.#format === 'ndjson' ? lines : lines.map(line => /^data: (.*)$/.exec(line)?.[1] ?? '')
@@ -127,7 +127,7 @@ export class Client implements Sink {
   }
 
   #frame(frame: Frame): void {
-    // Frames of one session need not name it.
+    // With one session, frames need not name it.
     const sessionId = frame.sessionId ?? [...this.#positions.keys()][0]
     if (frame.type === 'open') this.#positions.set(sessionId, decodeCursor(frame.cursor).sequence)
     else if (frame.type === 'entries' || frame.type === 'caught-up') {

@@ -1,4 +1,4 @@
-// Streams over real sockets: what the network does to them.
+// Streams over real sockets.
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -12,7 +12,7 @@ import { Follower } from './follower.ts'
 import { delta, eventually, ID, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 import type { StreamSettings } from './stream-settings.ts'
 
-/** A server of one session, on a port of its own. */
+/** A server with one session on its own port. */
 async function listening(
   settings: Partial<StreamSettings>,
   before: (response: ServerResponse) => Promise<void> = async () => {},
@@ -41,7 +41,7 @@ async function listening(
   return { stage, port: (server.address() as AddressInfo).port }
 }
 
-/** A client that reads only what it is told to. */
+/** A client that reads only when the test says so. */
 async function connected(port: number): Promise<Socket> {
   const socket = connect({ port, host: '127.0.0.1' })
   socket.on('error', () => {})
@@ -52,7 +52,7 @@ async function connected(port: number): Promise<Socket> {
   return socket
 }
 
-/** Reads all there is, until a session is at some sequence. */
+/** Reads until a session is at a sequence. */
 async function read(port: number, isDone: (text: string) => boolean) {
   const frames: Parameters<typeof viewOf>[1]['frames'] = []
   const decoder = new SseDecoder({ onFrame: frame => frames.push(frame) })
@@ -68,13 +68,13 @@ async function read(port: number, isDone: (text: string) => boolean) {
   return frames
 }
 
-/** More than any kernel keeps for who reads nothing. */
+/** More than any kernel buffers for a client that reads nothing. */
 async function flood({ manager }: StreamServer): Promise<void> {
   const writer = await manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
   for (let i = 0; i < 300; i++) {
     await writer.write({ type: 'data-page', data: `${i} `.padEnd(64 * 1024, 'x') }).appended
     await writer.write(delta(`${i} `)).appended
-    // Nobody else has a turn while a store in memory answers at once.
+    // A store in memory answers without yielding to other tasks.
     await settled()
   }
   await manager.endStream(ID)
@@ -84,7 +84,7 @@ async function flood({ manager }: StreamServer): Promise<void> {
 const isEnd = (text: string) => text.includes('"run-finished"')
 
 describe('over a socket', () => {
-  test('law 8: who reads nothing is closed, who reads gets all, and nothing is left', async () => {
+  test('law 8: a client that reads nothing is closed, one that reads gets everything, and nothing is left open', async () => {
     const { stage, port } = await listening({ stallMs: 1_000, maxBuffered: 64 * 1024 })
     const stalled = await connected(port)
     const reading = read(port, isEnd)
@@ -94,7 +94,7 @@ describe('over a socket', () => {
     const { view } = await stage.manager.view(ID)
     expect(shownOf(await viewOf(stage.manager, { frames }))).toEqual(shownOf(view))
     await eventually(() => expect(stage.held).toEqual(NOTHING))
-    // It is cut off in the midst, and a drop is never an end (law 7).
+    // It breaks off in the middle: a dropped connection never looks like an end (law 7).
     const closed = new Promise(resolve => stalled.once('close', resolve))
     let text = ''
     stalled.setEncoding('utf8').on('data', piece => {
@@ -105,12 +105,12 @@ describe('over a socket', () => {
     expect(isEnd(text)).toBe(false)
   })
 
-  test('law 2: who stops reading for a while gets all of it once it goes on', async () => {
+  test('law 2: a client that stops reading for a while gets everything when it continues', async () => {
     const { stage, port } = await listening({ maxBuffered: 4 * 1024 })
     const socket = await connected(port)
     await eventually(() => expect(stage.manager.liveStreamCount).toBe(1))
     await flood(stage)
-    // It fell behind, and nobody feeds it.
+    // It fell behind and left the live subscription.
     await eventually(() => expect(stage.manager.liveStreamCount).toBe(0))
     let tail = ''
     let length = 0
@@ -130,7 +130,7 @@ describe('over a socket', () => {
     await eventually(() => expect(stage.held).toEqual(NOTHING))
   })
 
-  test('who leaves before the reply begins holds nothing', async () => {
+  test('a client that leaves before the reply leaves nothing open', async () => {
     const gate = Promise.withResolvers<void>()
     const asked = Promise.withResolvers<void>()
     const gone = Promise.withResolvers<void>()
@@ -149,7 +149,7 @@ describe('over a socket', () => {
     await eventually(() => expect(stage.held).toEqual(NOTHING))
   })
 
-  test('a server that goes says so to all, and the connection is closed in good order', async () => {
+  test('a server that shuts down tells all clients and closes their connections cleanly', async () => {
     const { stage, port } = await listening({})
     const response = await fetch(`http://127.0.0.1:${port}/`)
     await eventually(() => expect(stage.manager.liveStreamCount).toBe(1))

@@ -1,4 +1,4 @@
-// Law 8 for readers: who is slow costs nobody else anything, and holds no more than there is room for.
+// Law 8 for readers: a slow reader costs other readers nothing and holds only a bounded buffer.
 
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
@@ -8,7 +8,7 @@ import { delta, ID, NOTHING, StreamServer, shownOf, viewOf } from './stream-serv
 
 const ROOM = 16 * 1024
 
-/** Writes many long words, as fast as the store takes them. */
+/** Writes many long deltas as fast as the store accepts them. */
 async function flood({ manager }: StreamServer, words: number, runId = 'r1', sessionId = ID): Promise<void> {
   const writer = await manager.createWriter(sessionId, { runId, agentType: 'assistant' })
   for (let i = 0; i < words; i++) await writer.write(delta(`${i} `.padEnd(1000, 'x'), `${i % 3}`)).appended
@@ -16,8 +16,8 @@ async function flood({ manager }: StreamServer, words: number, runId = 'r1', ses
   await writer.close()
 }
 
-describe('law 8: a reader that takes nothing', () => {
-  test('is let go, then closed, and 200 of them hold no more than there is room for while a fast writer writes', async () => {
+describe('law 8: a reader that receives nothing', () => {
+  test('is unsubscribed, then closed, and 200 of them hold bounded buffers beside a fast writer', async () => {
     const stallMs = 30_000
     const world = new StreamServer({ settings: { maxBuffered: ROOM, stallMs }, manager: { coalesceMs: 0 } })
     await world.manager.createStream(ID)
@@ -39,14 +39,14 @@ describe('law 8: a reader that takes nothing', () => {
     measure()
     const { length } = JSON.stringify(await world.log())
     expect(length).toBeGreaterThan(10 * ROOM)
-    // What there is room for, and the frame that filled it.
+    // The buffer limit, plus the frame that filled it.
     const largest = 4 * 1024
     for (const { peak } of slow) expect(peak).toBeLessThanOrEqual(ROOM + largest)
     expect(most).toBeLessThanOrEqual(200 * (ROOM + largest))
-    // Nobody waited for them.
+    // The writer did not wait for them.
     expect(fast.sequences).toEqual((await world.shown()).map(({ sequence }) => sequence))
     expect(fast.peak).toBeLessThanOrEqual(largest)
-    // One feed, for the one that keeps up.
+    // One subscription, for the reader that keeps up.
     expect(world.manager.liveStreamCount).toBe(1)
     await world.clock.advance(stallMs + 1)
     expect(await Promise.all(slow.map(({ closed }) => closed))).toEqual(Array(200).fill('destroyed'))
@@ -56,7 +56,7 @@ describe('law 8: a reader that takes nothing', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('gets everything once when it comes to', async () => {
+  test('gets every entry once when it continues', async () => {
     const world = new StreamServer({ settings: { maxBuffered: ROOM }, manager: { coalesceMs: 0 } })
     await world.manager.createStream(ID)
     const client = world.follow()
@@ -70,7 +70,7 @@ describe('law 8: a reader that takes nothing', () => {
     const { view } = await world.manager.view(ID)
     expect(shownOf(await viewOf(world.manager, client))).toEqual(shownOf(view))
     expect(client.of('caught-up')).toHaveLength(1)
-    // It is with the others again.
+    // It is live again.
     await world.said('r2', 'hello')
     await settled()
     expect(client.sequences.at(-1)).toBe((await world.shown()).at(-1)?.sequence)
@@ -80,7 +80,7 @@ describe('law 8: a reader that takes nothing', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('is not closed as long as it takes something, however little', async () => {
+  test('is not closed while it makes any progress', async () => {
     const stallMs = 1_000
     const world = new StreamServer({ settings: { maxBuffered: ROOM, stallMs }, manager: { coalesceMs: 0 } })
     await flood(world, 600)
@@ -101,7 +101,7 @@ describe('law 8: a reader that takes nothing', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('is closed also where there is nothing more for it just now', async () => {
+  test('is closed even if there is nothing more to send', async () => {
     const stallMs = 1_000
     const world = new StreamServer({
       settings: { maxBuffered: ROOM, stallMs, heartbeatMs: 1_000 },
@@ -119,7 +119,7 @@ describe('law 8: a reader that takes nothing', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('is closed also where all was said, and it never takes the rest', async () => {
+  test('is closed even if the stream has ended and the rest is never read', async () => {
     const stallMs = 1_000
     const world = new StreamServer({ settings: { stallMs }, manager: { coalesceMs: 0 } })
     await world.said('r1', 'hello')
@@ -134,7 +134,7 @@ describe('law 8: a reader that takes nothing', () => {
     expect(world.held).toEqual(NOTHING)
   })
 
-  test('holds none of a log that is long: it is read as it is taken', async () => {
+  test('holds little of a long log: the log is read at the pace of the reader', async () => {
     const world = new StreamServer({ settings: { maxBuffered: ROOM }, manager: { coalesceMs: 0 } })
     await flood(world, 1_500)
     const client = new Client()
@@ -153,10 +153,10 @@ describe('law 8: a reader that takes nothing', () => {
   })
 })
 
-describe('several on one connection', () => {
+describe('several sessions on one connection', () => {
   const open = (client: Client, stage: StreamServer) => new StreamChannel(client, 'sse', stage.settings)
 
-  test('take turns, so that all of them together fill it no more than a few', async () => {
+  test('take turns, so that together they buffer no more than a few pages', async () => {
     const world = new StreamServer({ settings: { maxBuffered: ROOM } })
     const client = new Client()
     client.isStalled = true
@@ -181,11 +181,11 @@ describe('several on one connection', () => {
     await Promise.all(turns)
     expect(most).toBeLessThanOrEqual(2)
     expect(client.peak).toBeLessThanOrEqual(2 * (ROOM + 2))
-    // In the order in which they came.
+    // In the order of arrival.
     expect(done).toEqual(done.toSorted((a, b) => a - b))
   })
 
-  test('are all let go when it is over', async () => {
+  test('are all released when it ends', async () => {
     const world = new StreamServer({ settings: { maxBuffered: ROOM } })
     const client = new Client()
     client.isStalled = true

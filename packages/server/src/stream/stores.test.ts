@@ -1,4 +1,4 @@
-// A session that is followed in one process and written in another, on each store.
+// A session that one process writes and another follows, on each store.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,7 +27,7 @@ async function opened(url: string) {
 }
 
 test.each(STORES)(
-  'law 2: on %s a follower gets all entries of another process, and why its stream ends',
+  'law 2: on %s a follower gets all entries of another process, and the reason its stream ends',
   async (_, start) => {
     const service = await start()
     onTestFinished(async () => void (await service.stop()))

@@ -4,7 +4,7 @@ import type { Sink } from '../http/reply.ts'
 import { bytesOf, CONTENT_TYPES, type Format, heartbeatOf } from './format.ts'
 import type { StreamSettings } from './stream-settings.ts'
 
-/** What a stream sends besides its content. */
+/** The parts of a stream besides its content. */
 export interface Framing {
   readonly contentType: string
   /** The first bytes. */

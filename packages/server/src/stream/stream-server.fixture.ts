@@ -1,4 +1,4 @@
-// Streams over a store in memory, in a time that a test moves, for clients that are as slow as a test wants.
+// Streams over a store in memory, with fake time, for clients of any speed.
 
 import { LogError, type LogStore, Memory, memoryStore, StreamManager, type StreamManagerOptions } from '@millrace/log'
 import { type Chunk, type Entry, Fold, type View } from '@millrace/protocol'
@@ -16,10 +16,10 @@ import { DEFAULT_STREAM } from './stream-settings.ts'
 
 export const ID = 's'
 
-/** Waits until something holds, however busy the machine is. */
+/** Waits until a condition holds, however busy the machine is. */
 export const eventually = (holds: () => void): Promise<void> => vi.waitFor(holds, { timeout: 60_000, interval: 5 })
 
-/** A store whose watches a test counts, and that it puts out of reach or slows down. */
+/** A store that counts its watches, and that a test can slow down or make unavailable. */
 export class Tap {
   readonly store: LogStore
   watches = 0
@@ -58,7 +58,7 @@ export class Tap {
 }
 
 export interface StageOptions {
-  /** In memory, if nothing is said. */
+  /** @default in memory */
   readonly store?: LogStore
   readonly settings?: Partial<StreamSettings>
   readonly manager?: Partial<StreamManagerOptions>
@@ -83,7 +83,7 @@ export class StreamServer {
     this.lists = new SessionLists(this.manager, this.clock)
   }
 
-  /** A manager as another process would have it. */
+  /** A second manager on the same store, as in another process. */
   process(options: Partial<StreamManagerOptions> = {}): StreamManager {
     return new StreamManager({ store: this.tap.store, timers: this.clock, ...options })
   }
@@ -112,30 +112,30 @@ export class StreamServer {
     return this.serve(serve, client, serving)
   }
 
-  /** A session as somebody enters it; one that is not there is no log's. */
+  /** The identity of a session; a missing session gets one of no log. */
   async identity(sessionId = ID): Promise<SessionIdentity> {
     return (await this.manager.getInfo(sessionId)) ?? { principal: null, incarnation: '' }
   }
 
-  /** A client of something. */
+  /** A client of any stream. */
   serve(serve: StreamReplyOptions['serve'], client = new Client(), serving: Partial<StreamReplyOptions> = {}): Client {
     const format: Format = serving.format ?? 'sse'
     this.connections.reply({ format, recheck: async () => {}, serve, ...serving }).stream(client)
     return client
   }
 
-  /** All that the log holds. */
+  /** All entries of a log. */
   async log(sessionId = ID): Promise<Entry[]> {
     const { head = 0, floor = 0 } = (await this.manager.getInfo(sessionId)) ?? {}
     return this.manager.entries(sessionId, floor, head)
   }
 
-  /** What clients may see of it. */
+  /** The entries that clients may see. */
   async shown(sessionId = ID): Promise<Entry[]> {
     return (await this.log(sessionId)).filter(({ internal }) => !internal)
   }
 
-  /** A run of a few words, which ends. */
+  /** A short run that ends. */
   async said(runId: string, words: string, sessionId = ID): Promise<void> {
     const writer = await this.manager.createWriter(sessionId, { runId, agentType: 'assistant' })
     for (const word of words.split(' ')) await writer.write(delta(`${word} `)).appended
@@ -143,7 +143,7 @@ export class StreamServer {
     await writer.close()
   }
 
-  /** What is left when everybody has gone. */
+  /** The resources that are still in use. */
   get held() {
     const { connections, manager, lists, tap, clock } = this
     const [open, fed, listed, watches, alarms] = [
@@ -157,15 +157,15 @@ export class StreamServer {
   }
 }
 
-/** Nothing at all. */
+/** No resources. */
 export const NOTHING = { open: 0, fed: 0, listed: 0, watches: 0, alarms: 0 }
 
 export const delta = (text: string, id = '1'): Chunk => ({ type: 'text-delta', id, delta: text })
 
-/** What of a view leaves the server: everybody who follows a session has to agree on that, wherever they began. */
+/** The part of a view that leaves the server. All followers must agree on it, wherever they started. */
 export const shownOf = ({ internal, ...shown }: View): Omit<View, 'internal'> => shown
 
-/** The view that a client has which began with that at a place, or with nothing; at a rewind it takes a snapshot. */
+/** The view of a client that started from a view or from nothing. At a rewind it reads a snapshot. */
 export async function viewOf(
   manager: StreamManager,
   { frames }: Pick<Client, 'frames'>,

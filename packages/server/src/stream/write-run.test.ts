@@ -7,7 +7,7 @@ import { StreamChannel } from './stream-channel.ts'
 import { ID, StreamServer } from './stream-server.fixture.ts'
 import { writeRun } from './write-run.ts'
 
-test('law 7: who comes back to a pause that is over by the time it is asked about gets all that follows, then the end', async () => {
+test('law 7: resuming at a pause that is over meanwhile sends all later entries, then the end', async () => {
   const stage = new StreamServer()
   await stage.said('r1', 'hello')
   const entries = (await stage.shown()).filter(({ origin }) => origin.runId === 'r1')
@@ -18,7 +18,7 @@ test('law 7: who comes back to a pause that is over by the time it is asked abou
   const run = {
     sessionId: ID,
     runId: 'r1',
-    // At first it waits: nothing lies after where the reader is.
+    // At first it is paused: nothing follows the reader's position.
     async *pieces({ after }: PieceOptions = {}): AsyncGenerator<RunPiece> {
       asked.push(after)
       if (asked.length !== 2) return
@@ -42,7 +42,7 @@ test('law 7: who comes back to a pause that is over by the time it is asked abou
   expect(asked).toEqual([cursorAt(pause.sequence), cursorAt(pause.sequence), cursorAt(last)])
 })
 
-test('law 10: entries of another log are not sent, though they come with a cursor of the log that was entered', async () => {
+test('law 10: does not send entries of another log, even with a cursor of the authorized log', async () => {
   const stage = new StreamServer()
   await stage.said('r1', 'hello')
   const entries = (await stage.shown()).filter(({ origin }) => origin.runId === 'r1')
@@ -51,7 +51,7 @@ test('law 10: entries of another log are not sent, though they come with a curso
   const run = {
     sessionId: ID,
     runId: 'r1',
-    // As where the session was made again between the look at its pause and the first read.
+    // As if the session was created again between the lookup of its pause and the first read.
     async *pieces(): AsyncGenerator<RunPiece> {
       const cursorAt = (at: number) => `${at}.another.1-x`
       yield { after: 0, sequence, cursor: `${sequence}.${incarnation}.1-x`, entries, cursorAt }

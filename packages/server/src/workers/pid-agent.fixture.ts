@@ -3,7 +3,7 @@ import { z } from 'zod'
 
 const where = tool({ name: 'where', inputSchema: z.object({}), execute: () => process.pid })
 
-/** Says in which process its tool ran. */
+/** Reports the process in which its tool ran. */
 export const told = agent({
   name: 'told',
   model: scriptedModel([{ calls: [{ name: 'where', input: {} }] }, { text: 'There.' }]),

@@ -1,4 +1,4 @@
-// A server that drives nothing, as a process: `server-process.fixture.ts <file>`. It prints its url, and goes when its input ends.
+// A server process without workers: `server-process.fixture.ts <file>`. It prints its URL and exits when its input ends.
 
 import { millrace } from '../app/app.ts'
 import { told } from './pid-agent.fixture.ts'

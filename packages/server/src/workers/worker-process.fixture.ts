@@ -1,4 +1,4 @@
-// A worker, as a process: `worker-process.fixture.ts <file>`. It prints that it is there, and goes when its input ends.
+// A worker process: `worker-process.fixture.ts <file>`. It prints a line when it is ready and exits when its input ends.
 
 import { openStore } from '@millrace/log'
 import { createWorker } from '@millrace/runtime'

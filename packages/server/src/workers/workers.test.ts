@@ -12,7 +12,7 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** A process of one of the fixtures, and the first line that it prints. */
+/** Starts a fixture process and resolves with the first line that it prints. */
 async function start(program: string): Promise<{ readonly child: ChildProcess; readonly line: string }> {
   const file = join(import.meta.dirname, program)
   const child = spawn(process.execPath, ['--conditions=@millrace/source', file, join(folder, 'mill.db')], {
@@ -23,7 +23,7 @@ async function start(program: string): Promise<{ readonly child: ChildProcess; r
   return { child, line }
 }
 
-/** Asks a process to go, and waits until it has. */
+/** Asks a process to exit and waits for it. */
 async function leave(child: ChildProcess): Promise<number | null> {
   const exit = once(child, 'exit')
   child.stdin?.end()
@@ -31,7 +31,7 @@ async function leave(child: ChildProcess): Promise<number | null> {
   return code
 }
 
-test('a server and its workers are processes on one store: who asks hears what another does', async () => {
+test('a server streams runs that worker processes drive on a shared store', async () => {
   const server = await start('server-process.fixture.ts')
   const ask = (session: string) =>
     fetch(`${server.line}/api/sessions/${session}/runs`, {
@@ -39,7 +39,7 @@ test('a server and its workers are processes on one store: who asks hears what a
       body: JSON.stringify({ agent: 'told', input: 'Where?' }),
       headers: { 'content-type': 'application/json' },
     })
-  // Asked for before anybody is there to do it.
+  // Requested before a worker runs.
   const early = await ask('early')
   const worker = await start('worker-process.fixture.ts')
   const by = `"output":${worker.child.pid}`
@@ -47,7 +47,7 @@ test('a server and its workers are processes on one store: who asks hears what a
   expect(frames).toContain(by)
   expect(frames).toContain('"type":"end","status":"completed"')
   expect(await (await ask('late')).text()).toContain(by)
-  // The worker goes, and another does what is asked for next.
+  // The worker exits, and another one drives the next run.
   expect(await leave(worker.child)).toBe(0)
   const waiting = await ask('waiting')
   const next = await start('worker-process.fixture.ts')

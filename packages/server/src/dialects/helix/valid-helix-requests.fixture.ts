@@ -17,7 +17,7 @@ export const helixGood: Readonly<Record<string, Good>> = {
   },
   'POST /helix/:agent/submit-tool-result': {
     path: '/api/helix/operator/submit-tool-result',
-    // What another route says after it, too: who repeats an answer is told the same.
+    // Also valid after another route has answered: a repeated answer gets the same reply.
     body: {
       sessionId: 'waiting',
       kind: 'approval-response',

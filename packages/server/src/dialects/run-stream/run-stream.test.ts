@@ -20,7 +20,7 @@ import { type EventPosition, eventPositionIn } from './event-position.ts'
 
 const a = user('a', 'u1')
 
-/** Says two words and fails, then all of them. */
+/** A model that writes two words and fails, then succeeds. */
 const stammerer = agent({
   name: 'stammerer',
   model: scriptedModel(({ options }) => {
@@ -41,7 +41,7 @@ const talker = agent({ name: 'talker', model: scriptedModel([{ text: 'many words
 
 const placeOf = ({ place }: Plain): EventPosition => eventPositionIn('place', String(place)) as EventPosition
 
-/** Reads a run from its start, live, to its end. */
+/** Reads a run live from start to end. */
 async function heard(
   at: DialectServer,
   name: string,
@@ -54,7 +54,7 @@ async function heard(
 }
 
 describe('a run', () => {
-  test('is said as it is written, to its end', async () => {
+  test('is streamed as it is written, to its end', async () => {
     const at = await openDialectServer()
     const { events } = await heard(at, 'teller')
     expect(wordsOf(events)).toBe('You said a')
@@ -62,7 +62,7 @@ describe('a run', () => {
     expect(events.filter(({ type }) => type === 'end')).toHaveLength(1)
   })
 
-  test('is said to its pause, and after its answers from there', async () => {
+  test('is streamed to its pause, and after the answers from there', async () => {
     const at = await openDialectServer()
     const { events } = await heard(at, 'seller')
     expect(events.at(-1)).toMatchObject({ type: 'end', status: 'paused' })
@@ -76,14 +76,14 @@ describe('a run', () => {
     const more = eventsOf(next)
     expect(more[0]).toMatchObject({ type: 'resumed' })
     expect([wordsOf(events), wordsOf(more)]).toEqual(['0.', '1.'])
-    // Who repeats it hears the same.
+    // A repetition gets the same.
     const again = await at.replyWithTurn('s', posted, { agent: 'seller' })
     await again.closed
     expect(eventsOf(again)).toEqual(more)
   })
 
   test.each(['teller', 'seller', 'stammerer'])(
-    'of the %s goes on after every event, and nothing is said twice or not at all',
+    'of the %s resumes after every event, without gaps or duplicates',
     async name => {
       const at = await openDialectServer({
         agents: [...(await agents()), stammerer],
@@ -103,7 +103,7 @@ describe('a run', () => {
     },
   )
 
-  test('is said without what was discarded to who comes late, and merged where nobody goes on from a place', async () => {
+  test('is replayed without discarded entries, and merged if the dialect cannot resume from events', async () => {
     const log = { coalesceMs: 0 }
     const at = await openDialectServer({ agents: [stammerer], workflows: [], backoff: { first: 1, longest: 1 }, log })
     const { run, events } = await heard(at, 'stammerer')
@@ -117,7 +117,7 @@ describe('a run', () => {
     expect(deltas(late)).toBeGreaterThan(2)
   })
 
-  test('goes on after every mark, where clients hold back what follows the last', async () => {
+  test('resumes after every mark', async () => {
     const at = await openDialectServer({ log: { coalesceMs: 0 } })
     const { run } = await heard(at, 'seller')
     const marked = { mark: (cursor: string) => `${JSON.stringify({ type: 'mark', cursor })}\n` }
@@ -139,7 +139,7 @@ describe('a run', () => {
     }
   })
 
-  test('is said whole to who reads it while a later one takes it back, and to who comes after', async () => {
+  test('is streamed whole while a later one rewinds it, and afterwards', async () => {
     const at = await openDialectServer()
     const first = newClient()
     await at.replyWithTurn('s', said(a), { agent: 'slow' }, first)
@@ -157,7 +157,7 @@ describe('a run', () => {
     expect(wordsOf(eventsOf(late))).toBe(wordsOf(eventsOf(first)))
   })
 
-  test('that is taken back while it waits has an end, which is no success', async () => {
+  test('that is removed from the queue ends with an error', async () => {
     const at = await openDialectServer()
     await at.replyWithTurn('s', said(a), { agent: 'slow' })
     const client = await at.replyWithTurn('s', said(a, user('b', 'u2')), { agent: 'slow' })
@@ -168,7 +168,7 @@ describe('a run', () => {
     at.held.go()
   })
 
-  test('is found by its own place, not by the whole session', async () => {
+  test('is found by its position, without reading the whole session', async () => {
     const at = await openDialectServer()
     for (let n = 0; n < 10; n++) await at.done('s', said(user(`m${n}`, `m${n}`)))
     const { run } = await at.takeTurn('s', said(user('last', 'last')))
@@ -184,14 +184,14 @@ describe('a run', () => {
       expect(Number(options?.after)).toBeGreaterThanOrEqual(from?.sequence ?? 0)
   })
 
-  test('has its large values as they are', async () => {
+  test('has its large values inlined', async () => {
     const at = await openDialectServer({ agents: [large], workflows: [] })
     const { events } = await heard(at, 'large')
     const output = events.find(({ type }) => type === 'tool-output-available')
     expect(output?.['output']).toBe('x'.repeat(100_000))
   })
 
-  test('law 10: says nothing of what is internal', async () => {
+  test('law 10: sends no internal entry', async () => {
     const at = await openDialectServer({ context: () => ({ token: 'a-secret' }) })
     const { run, events } = await heard(at, 'teller')
     const isInternal = ({ internal }: Entry) => internal === true
@@ -205,11 +205,11 @@ describe('a run', () => {
 })
 
 describe('a connection', () => {
-  test('law 8: that takes nothing holds no more than there is room for, and gets all of it when it does', async () => {
+  test('law 8: that reads nothing holds a bounded buffer, and gets everything when it continues', async () => {
     const maxBuffered = 16 * 1024
     const log = { coalesceMs: 0 }
     const at = await openDialectServer({ agents: [talker], workflows: [], stream: { maxBuffered }, log })
-    // What a dialect makes of a word is much more than that.
+    // The events of a word are much larger than the word.
     const long = 'x'.repeat(2_000)
     const dialectFormat = { write: (event: Plain) => `${JSON.stringify({ ...event, long })}\n` }
     const { run } = await at.takeTurn('s', said(a), { agent: 'talker' })
@@ -224,12 +224,12 @@ describe('a connection', () => {
       expect(await client.closed).toBe('ended')
       expect(client.text.length).toBeGreaterThan(8 * PAGE_BYTES)
       expect(wordsOf(eventsOf(client))).toBe('many words '.repeat(1_000))
-      // A page, whatever becomes of it, on top of what there is room for.
+      // The events of a page, on top of the buffer limit.
       expect(client.peak).toBeLessThan(maxBuffered + 2 * PAGE_BYTES)
     }
   })
 
-  test('law 7: is broken off when the server goes, where an end would look like success, and told where not', async () => {
+  test('law 7: breaks on shutdown if an end would look like success, and gets an error otherwise', async () => {
     const at = await openDialectServer()
     const client = await at.replyWithTurn('s', said(a), { agent: 'slow' })
     const { view } = await at.services.runtime.view('s')
@@ -244,7 +244,7 @@ describe('a connection', () => {
     at.held.go()
   })
 
-  test('is broken off where the session is gone', async () => {
+  test('breaks if the session is gone', async () => {
     const at = await openDialectServer()
     const client = await at.replyWithTurn('s', said(a), { agent: 'slow' })
     await eventually(() => expect(wordsOf(eventsOf(client))).not.toBe(''))
@@ -253,7 +253,7 @@ describe('a connection', () => {
     at.held.go()
   })
 
-  test('hears heartbeats, and is asked again whether it may, as what it was let in', async () => {
+  test('gets heartbeats, and is authorized again with its action', async () => {
     const clock = new Clock()
     const mays = { edit: true }
     const asked: string[] = []
@@ -285,7 +285,7 @@ describe('a connection', () => {
     at.held.go()
   })
 
-  test('has room before anything is asked for, and gives it back', async () => {
+  test('takes a stream slot before anything is started, and releases it', async () => {
     const at = await openDialectServer({ limits: { streams: 1 } })
     const client = await at.replyWithTurn('s', said(a), { agent: 'slow' })
     const full = await at.replyWithTurn('t', said(a)).catch((error: { code: string }) => error.code)
@@ -293,7 +293,7 @@ describe('a connection', () => {
     expect(await at.services.manager.getInfo('t')).toBeNull()
     client.leave()
     await settled()
-    // Who is refused takes no room.
+    // A refused request takes no slot.
     for (let i = 0; i < 3; i++) {
       const posted = { ...said(a), forbiddenContent: 'nobody’s' }
       expect(await at.replyWithTurn('t', posted).catch((error: { code: string }) => error.code)).toBe(
@@ -305,7 +305,7 @@ describe('a connection', () => {
   })
 })
 
-/** The agents of the stage. */
+/** The agents of the test server. */
 async function agents() {
   const { services } = await openDialectServer()
   return services.agents

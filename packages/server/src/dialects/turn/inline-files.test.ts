@@ -13,7 +13,7 @@ const look = (id: string | undefined, ...files: readonly UserPart[]): ClientMess
   parts: [{ type: 'text', text: 'Look' }, ...files],
 })
 
-/** A stage whose agent tells which files it was sent. */
+/** A server whose agent lists the files it received. */
 async function viewing(options: Parameters<typeof openDialectServer>[0] = {}) {
   const seen: unknown[] = []
   const model = scriptedModel(({ options: { prompt } }) => {
@@ -29,8 +29,8 @@ async function viewing(options: Parameters<typeof openDialectServer>[0] = {}) {
   return { at, seen, files }
 }
 
-describe('a file within what a person says', () => {
-  test('is kept as an upload of the session, once, and the model gets its bytes', async () => {
+describe('a file inside a message', () => {
+  test('is stored once as an upload of the session, and the model gets its bytes', async () => {
     const { at, seen, files } = await viewing()
     const large = bytes(1024 * 1024)
     const first = look('u1', file(dataUrl(large), { filename: 'wheel.png' }))
@@ -44,7 +44,7 @@ describe('a file within what a person says', () => {
     expect(seen).toHaveLength(1)
     expect(JSON.stringify(seen)).toContain('image/png')
     expect(JSON.stringify(await at.log('s')).length).toBeLessThan(10_000)
-    // The page shows what it sent, and sends it with all that follows; another that has read the session names it.
+    // A page repeats the data URL with each request; a client that has read the session sends the upload URL.
     const mine = { ...first, id: undefined }
     for (const same of [first, mine, look('u1', file(url)), look(undefined, file(url))]) {
       expect(await at.done('s', said(same))).toBe(runId)
@@ -54,7 +54,7 @@ describe('a file within what a person says', () => {
     expect(await at.runs('s')).toBe(2)
   })
 
-  test('of other bytes is an edit, and under the name of a run another request', async () => {
+  test('with other bytes is an edit, and under a run id another request', async () => {
     const { at, files } = await viewing()
     const of = (n: number) => look('u1', file(dataUrl(bytes(10, n))))
     await at.done('s', said(of(1)), { runId: 'r1' })
@@ -67,7 +67,7 @@ describe('a file within what a person says', () => {
     expect((await files())[0]?.url).not.toBe(before?.url)
   })
 
-  test('that was said as a data URL before is the same, too', async () => {
+  test('that was logged as a data URL before is the same', async () => {
     const { at } = await viewing()
     const url = dataUrl(bytes(10))
     const input = { parts: [{ type: 'text' as const, text: 'Look' }, file(url)] }
@@ -84,7 +84,7 @@ describe('a file within what a person says', () => {
     expect(await at.done('s', said(look('u1', file(url))))).toBe(run.runId)
   })
 
-  test('has the limits of files, and nothing is kept of what is refused', async () => {
+  test('has the limits of uploads, and a refused one is not stored', async () => {
     const { at } = await viewing({ limits: { uploadBytes: 100, attachedBytes: 150, inputBytes: 400 } })
     const bad = [
       look('u1', file(dataUrl(bytes(101)))),
@@ -92,11 +92,11 @@ describe('a file within what a person says', () => {
     ]
     for (const one of bad) expect(await codeOf(at.takeTurn('s', said(one)))).toBe('input_too_large')
     expect((await at.services.manager.listStreams('ann')).streams).toEqual([])
-    // Of the message the log has, the files count as their names.
+    // In the size of the message, files count as their URLs.
     await at.done('s', said(look('u1', file(dataUrl(bytes(100))))))
   })
 
-  test('is for who may upload', async () => {
+  test('needs permission to upload', async () => {
     const allowed = ['run']
     const { at } = await viewing({
       authorize: ({ action, request }) =>
@@ -115,7 +115,7 @@ test.each([
   ['with parameters', 'data:text/plain;charset=utf-8;base64,aGk=', 'text/plain'],
   ['as text', 'data:text/plain,hi%20there', 'text/plain'],
   ['of no type', 'data:;base64,aGk=', 'application/octet-stream'],
-])('a data URL %s is kept', (_, url, type) => {
+])('a data URL %s is stored', (_, url, type) => {
   const [part] = withUrls([file(url, { mediaType: undefined })])
   expect(part).toMatchObject({ url: expect.stringMatching(/^upload:/) })
   expect(contentOf([part as UserPart])).toBe(contentOf([file(url, { mediaType: type })]))
@@ -129,7 +129,7 @@ test.each(['data:', 'data:,', 'data:text/plain', 'data:text/plain,%ff', 'https:/
   },
 )
 
-test('what a client says that a file is or is called never gets into a header as it is', async () => {
+test('a client’s media type and filename are validated before they become headers', async () => {
   const { at, files } = await viewing()
   const odd = file(dataUrl(bytes(3), 'text/html\r\nx-evil: 1'), { mediaType: 'image/*', filename: '../a\r\nb' })
   await at.done('s', said(look('u1', odd)))

@@ -1,5 +1,5 @@
-// A client of another system, as bad as they come: it sends what it has of a conversation, whole or the end of it, with ids or without, and does not know what others
-// did. Beside it stands what the log must have said then, told by rules that know nothing of how they are kept.
+// A badly behaved client: it sends its transcript whole or in part, with or without ids, and does not know what others did.
+// Beside it is a model of the expected log, with rules that are independent of the implementation.
 
 import type { ClientRequest } from '@millrace/dialects'
 import { user } from '../dialect-server.fixture.ts'
@@ -11,7 +11,7 @@ export interface Line {
   answer?: string
 }
 
-/** One tab: what it shows. */
+/** The messages that one tab shows. */
 export class Tab {
   lines: Line[] = []
   readonly #hasIds: boolean
@@ -22,7 +22,7 @@ export class Tab {
     this.#window = window
   }
 
-  /** What it posts, up to the last of what it shows. */
+  /** The request up to the last shown message. */
   posted(more: Partial<ClientRequest> = {}): ClientRequest {
     const shown = this.lines.slice(-this.#window)
     const said = shown.map(({ id, text }) => user(text, this.#hasIds ? id : undefined))
@@ -32,13 +32,13 @@ export class Tab {
 
 export type Outcome = 'said' | 'same' | 'refused'
 
-/** What the log says that people said, and what was ever asked for. */
+/** The expected user messages of the log, and all requests. */
 export class Model {
   lines: Line[] = []
   runs = 0
   readonly #asked = new Set<string>()
 
-  /** What comes of a request of a client with ids. */
+  /** The expected result of a request with ids. */
   take({ userMessages: said }: ClientRequest): Outcome {
     const last = said.at(-1) as { id: string; parts: readonly { text: string }[] }
     const line = { id: last.id, text: last.parts[0]?.text ?? '' }
@@ -49,13 +49,13 @@ export class Model {
     if (this.#asked.has(JSON.stringify(line))) return 'refused'
     if (own < 0 && ids.length > 0 && !isPartOfIt) return 'refused'
     this.#asked.add(JSON.stringify(line))
-    // Only what is known by its id is ever replaced.
+    // Only a message with a known id is replaced.
     this.lines = [...(own < 0 ? this.lines : this.lines.slice(0, own)), line]
     this.runs++
     return 'said'
   }
 
-  /** What comes of a request to answer a message anew, by the answer to it that the client has seen. */
+  /** The expected result of a regeneration, by the id of the answer that the client has seen. */
   retake(posted: ClientRequest, current: string | undefined): Outcome {
     const last = posted.userMessages.at(-1)
     const at = this.lines.findIndex(({ id }) => id === last?.id)

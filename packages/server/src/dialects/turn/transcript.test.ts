@@ -4,11 +4,11 @@ import { user } from '../dialect-server.fixture.ts'
 import { matchAnswers } from './posted-answers.ts'
 import { contentOf, positionOf, type UserMessage, userMessagesIn } from './transcript.ts'
 
-/** What people said, `u1` first. */
+/** User messages, with ids from `u1`. */
 const lines = (...texts: readonly string[]): UserMessage[] =>
   texts.map((text, i) => ({ id: `u${i + 1}`, content: text, at: i + 1, runId: `r${i + 1}`, status: 'over' }))
 
-/** Each text with the id before its colon. */
+/** Messages with the id before the colon of each text. */
 const withIds = (...texts: readonly string[]): ClientMessage[] =>
   texts.map(text => {
     const [id = '', words = ''] = text.split(':')
@@ -17,7 +17,7 @@ const withIds = (...texts: readonly string[]): ClientMessage[] =>
 
 const without = (...texts: readonly string[]): ClientMessage[] => texts.map(text => user(text))
 
-/** Where the last of it stands, for people. */
+/** The position as text. */
 function place(said: readonly UserMessage[], posted: readonly ClientMessage[]): string {
   try {
     const { at, is } = positionOf(said, posted)
@@ -27,7 +27,7 @@ function place(said: readonly UserMessage[], posted: readonly ClientMessage[]): 
   }
 }
 
-describe('where the last message stands', () => {
+describe('the position of the last message', () => {
   const abc = lines('a', 'b', 'c')
 
   test.each([
@@ -36,14 +36,14 @@ describe('where the last message stands', () => {
     [['u1:a', 'u2:b', 'u3:c'], 'same 2'],
     [['u1:a'], 'same 0'],
     [['u1:x'], 'other 0'],
-    // What others said meanwhile this client has not seen.
+    // This client has not seen the messages of others.
     [['u1:a', 'u9:x'], 'new 3'],
     [['u1:a', 'u2:b', 'u9:x'], 'new 3'],
     [['u1:a', 'u2:x'], 'other 1'],
     [['u9:x'], 'new 3'],
     [['u1:a', 'l1:lost', 'u2:b', 'u3:c', 'l2:lost', 'u4:d'], 'new 3'],
     [['x1:x', 'x2:y'], 'transcript_diverged'],
-    // Ids that are others each time are none.
+    // Ids that change with each request are no ids.
     [['x1:a', 'x2:b', 'x3:c', 'x4:d'], 'new 3'],
   ])('with ids: %j is %s', (posted, expected) => {
     expect(place(abc, withIds(...posted))).toBe(expected)
@@ -57,7 +57,7 @@ describe('where the last message stands', () => {
     [['b', 'c'], 'same 2'],
     [['a', 'b'], 'same 1'],
     [['c'], 'same 2'],
-    // People say the same words again, on a page that has nothing of what was said.
+    // Users repeat words, on a page without history.
     [['b'], 'new 3'],
     [['a'], 'new 3'],
     [['x'], 'new 3'],
@@ -68,11 +68,11 @@ describe('where the last message stands', () => {
     [['a', 'lost', 'b', 'c'], 'same 2'],
     [['x', 'y'], 'transcript_diverged'],
     [['a', 'x', 'y'], 'transcript_diverged'],
-  ])('without: %j is %s', (posted, expected) => {
+  ])('without ids: %j is %s', (posted, expected) => {
     expect(place(abc, without(...posted))).toBe(expected)
   })
 
-  test('what could be a repetition is one, and what could add takes nothing back', () => {
+  test('prefers a repetition to a new message, and a new message to a replacement', () => {
     expect(place(lines('yes', 'yes'), without('yes', 'yes'))).toBe('same 1')
     expect(place(lines('yes', 'yes'), without('yes', 'yes', 'yes'))).toBe('new 2')
     expect(place(lines('yes', 'no', 'yes'), without('yes', 'ok'))).toBe('new 3')
@@ -81,7 +81,7 @@ describe('where the last message stands', () => {
   })
 })
 
-test('words and files are what is said: what not every dialect can say is not', () => {
+test('compares text and files, which every dialect can express', () => {
   const file = { type: 'file', mediaType: 'image/png', url: 'data:,' }
   const other = { ...file, url: 'data:,x' }
   expect(contentOf([{ type: 'text', text: 'a' } as never, { type: 'data-x', data: 1 } as never])).toBe('a')
@@ -89,7 +89,7 @@ test('words and files are what is said: what not every dialect can say is not', 
   expect(contentOf([file])).not.toBe(contentOf([other]))
 })
 
-/** An array that counts how often its elements are read. */
+/** An array that counts reads of its elements. */
 function counted<T>(elements: readonly T[], count: () => void): readonly T[] {
   return new Proxy(elements, {
     get(target, key) {
@@ -99,7 +99,7 @@ function counted<T>(elements: readonly T[], count: () => void): readonly T[] {
   })
 }
 
-test('looks at each message a bounded number of times, however many there are', () => {
+test('reads each message a bounded number of times', () => {
   const readsOf = (length: number): number => {
     let reads = 0
     const list = <T>(elementOf: (i: number) => T): readonly T[] =>
@@ -129,7 +129,7 @@ test('looks at each message a bounded number of times, however many there are', 
     expect(matchAnswers(session, answers).settled).toHaveLength(length)
     return reads
   }
-  // Exactly linear: each element more adds the same number of reads.
+  // Exactly linear: each additional element adds the same number of reads.
   const growth = readsOf(200) - readsOf(100)
   expect(readsOf(1_000) - readsOf(900)).toBe(growth)
   expect(growth / 100).toBeLessThan(50)

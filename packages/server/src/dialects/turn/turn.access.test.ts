@@ -1,13 +1,13 @@
-// Who may ask for what, and what nobody may.
+// Permissions of dialect requests.
 
 import { describe, expect, test } from 'vitest'
 import { type Asked, codeOf, openDialectServer, said, user } from '../dialect-server.fixture.ts'
 
 const SELLER: Asked = { agent: 'seller' }
 
-describe('ids that cannot be a message’s', () => {
+describe('invalid message ids', () => {
   test.each(['a::b', 'a\u0000b', 'x'.repeat(300), '\ud800', '\n'])(
-    '%j is called otherwise, always the same',
+    '%j maps to another id, always the same',
     async id => {
       const at = await openDialectServer()
       const first = await at.done('s', said(user('a', id)))
@@ -21,22 +21,22 @@ describe('ids that cannot be a message’s', () => {
     },
   )
 
-  test('an empty one is none', async () => {
+  test('an empty id is no id', async () => {
     const at = await openDialectServer()
     await at.done('s', said(user('a', '')))
     await at.done('s', said(user('a', ''), user('a', '')))
     expect(await at.people('s')).toEqual(['a', 'a'])
   })
 
-  test.each(['', '.', '..', 'stream', 'a\u0000', 'x'.repeat(257)])('no session is called %j', async name => {
+  test.each(['', '.', '..', 'stream', 'a\u0000', 'x'.repeat(257)])('refuses the session id %j', async name => {
     const at = await openDialectServer()
     expect(await codeOf(at.takeTurn(name, said(user('a', 'u1'))))).toBe('request_invalid')
     expect((await at.services.manager.listStreams('ann')).streams).toEqual([])
   })
 })
 
-describe('what is not a client’s to say', () => {
-  test('is refused, and no session is made for it', async () => {
+describe('content that a client may not send', () => {
+  test('is refused, and creates no session', async () => {
     const at = await openDialectServer({ limits: { inputBytes: 100 } })
     const bad = [
       { ...said(user('a', 'u1')), forbiddenContent: 'a message of a system' },
@@ -59,7 +59,7 @@ describe('what is not a client’s to say', () => {
     }
   })
 
-  test('of a session that has others, is another conversation', async () => {
+  test('from another conversation is refused', async () => {
     const at = await openDialectServer()
     await at.done('s', said(user('a', 'u1')))
     await at.done('s', said(user('a', 'u1'), user('b', 'u2')))
@@ -69,7 +69,7 @@ describe('what is not a client’s to say', () => {
 })
 
 describe('authorize', () => {
-  test('is asked for the action of the route and the session before anything is read, and for what is done', async () => {
+  test('runs with the action of the route and the session before anything is read, and with the performed action', async () => {
     const at = await openDialectServer()
     const actions = async (doing: Promise<unknown>) => {
       await doing
@@ -91,7 +91,7 @@ describe('authorize', () => {
     )
   })
 
-  test('keeps out who may not edit, retry or answer, and lets them speak', async () => {
+  test('can refuse edits, retries and answers, and still allow new messages', async () => {
     const allowed = ['run']
     const at = await openDialectServer({
       authorize: ({ action, request }) =>
@@ -106,7 +106,7 @@ describe('authorize', () => {
     await at.done('s', said(user('a', 'u1'), user('b', 'u2')))
   })
 
-  test('keeps everybody out of others’ sessions, which look as if there were none', async () => {
+  test('hides the sessions of other owners', async () => {
     const at = await openDialectServer()
     await at.done('s', said(user('a', 'u1')), SELLER)
     const answers = [{ kind: 'approval', id: 'sell-0', approved: true }] as const
@@ -125,7 +125,7 @@ describe('authorize', () => {
   })
 })
 
-test('a session that is removed meanwhile is as if there were none, and can be begun anew', async () => {
+test('a session that is deleted meanwhile is unknown, and can be created again', async () => {
   const at = await openDialectServer()
   await at.done('s', said(user('a', 'u1')))
   await at.services.manager.deleteStream('s')

@@ -16,7 +16,7 @@ describe('answers', () => {
   const approve = (n: number, more: object = {}) => ({ kind: 'approval', id: `sell-${n}`, approved: true, ...more })
   const locate = (n: number, output: Json = 'here') => ({ kind: 'tool-result', id: `locate-${n}`, output })
 
-  test('go on with the run, from where they stand; who repeats them gets the same, and nothing happens twice', async () => {
+  test('continue the run from their position; a repetition gets the same, and nothing runs twice', async () => {
     const at = await openDialectServer()
     const runId = await at.done('s', said(a), SELLER)
     const first = go(approve(0), locate(0))
@@ -29,7 +29,7 @@ describe('answers', () => {
     const next = await at.takeTurn('s', second, SELLER)
     expect(next.after?.sequence).toBeGreaterThan(taken.after?.sequence ?? 0)
     expect((await next.run.result()).status).toBe('completed')
-    // Of both rounds the last is what who repeats it has not seen.
+    // After both rounds, a repetition has not seen the last one.
     expect((await at.takeTurn('s', second, SELLER)).after).toEqual(next.after)
     const answers = (await at.log('s')).filter(({ origin }) => origin.guest !== undefined)
     expect(answers.map(({ chunk }) => chunk.type)).toEqual([
@@ -41,7 +41,7 @@ describe('answers', () => {
     ])
   })
 
-  test('to a question too', async () => {
+  test('to an interrupt continue the run', async () => {
     const at = await openDialectServer()
     await at.done('s', said(a), { agent: 'asker' })
     const { view } = await at.services.runtime.view('s')
@@ -53,7 +53,7 @@ describe('answers', () => {
     expect(await at.refused('s', go({ kind: 'interrupt', id: 'other', response: 'me' }))).toBe('transcript_refused')
   })
 
-  test('that are forged are refused before anything is done', async () => {
+  test('that match no pending are refused before anything is done', async () => {
     const at = await openDialectServer()
     await at.done('s', said(a), SELLER)
     const forged: object[] = [
@@ -67,7 +67,7 @@ describe('answers', () => {
       { kind: 'approval', id: '__proto__', approved: true },
     ]
     for (const one of forged) {
-      // Also beside good ones, and beside what is new.
+      // Also beside valid answers and new messages.
       for (const answers of [[one], [approve(0), one], [one, locate(0)]]) {
         expect([one, await at.refused('s', go(...answers), SELLER)]).toEqual([one, 'transcript_refused'])
         const posted = { ...said(a, user('b', 'u2')), answers: answers as never }
@@ -80,7 +80,7 @@ describe('answers', () => {
     expect(await at.refused('new', go(approve(0)), SELLER)).toBe('session_unknown')
   })
 
-  test('to what was settled otherwise change nothing: the log wins', async () => {
+  test('to settled requests change nothing: the log wins', async () => {
     const at = await openDialectServer()
     await at.done('s', said(a), SELLER)
     const { run } = await at.takeTurn('s', go({ ...approve(0), approved: false }, locate(0)), SELLER)
@@ -90,17 +90,17 @@ describe('answers', () => {
     expect(await at.log('s')).toEqual(before)
   })
 
-  test('without any, and without a message, there is nothing to do', async () => {
+  test('are required if there is no new message', async () => {
     const at = await openDialectServer()
     await at.done('s', said(a), SELLER)
     expect(await at.refused('s', go(), SELLER)).toBe('transcript_refused')
     await at.done('s', said(a, user('b', 'u2')))
-    // The run that they were for is not the last any more.
+    // Their run is not the last one any more.
     expect(await at.refused('s', go(approve(0), locate(0)))).toBe('request_invalid')
   })
 })
 
-test('an output that does not fit the tool is a failure of its call, and nothing else is kept from going on', async () => {
+test('an invalid tool output fails its call, and the run continues', async () => {
   const input = z.object({})
   const client = tool({
     name: 'locate',
@@ -128,22 +128,22 @@ test('an output that does not fit the tool is a failure of its call, and nothing
     { toolCallId: 'p', state: 'output-error', errorText: expect.stringMatching(/did not fit.*city/s) },
     { toolCallId: 'q', state: 'output-available', output: { city: 'Ulm' } },
   ])
-  // The transcript has it in it for ever, and is told the same for ever.
+  // The transcript contains it forever, and gets the same result forever.
   expect((await at.takeTurn('s', posted, guide)).after).toEqual(after)
   await at.done('s', { ...said(a, user('b', 'u2')), answers }, guide)
   expect(await at.people('s')).toEqual(['a', 'b'])
-  // And with a new message at once.
+  // Also together with a new message.
   await at.done('t', said(a), guide)
   const { run: next } = await at.takeTurn('t', { ...said(a, user('b', 'u2')), answers }, guide)
   expect((await next.result()).status).toBe('completed')
   expect(await at.people('t')).toEqual(['a', 'b'])
 })
 
-describe('a message while a run', () => {
+describe('a message during a run that', () => {
   const a = user('a', 'u1')
   const b = user('b', 'u2')
 
-  test('runs waits for its turn', async () => {
+  test('is open is queued', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
     const first = await at.takeTurn('s', said(a), { agent })
@@ -153,7 +153,7 @@ describe('a message while a run', () => {
     expect((await second.run.result()).status).toBe('completed')
   })
 
-  test('waits for somebody ends that run, unless it is answered with it', async () => {
+  test('waits for an answer interrupts that run, unless the answer comes with it', async () => {
     const at = await openDialectServer()
     for (const isAnswered of [false, true]) {
       const session = `${isAnswered}`
@@ -167,14 +167,14 @@ describe('a message while a run', () => {
         expect((await run.result()).status).toBe('completed')
         expect((await at.run(session, runId).result()).status).toBe('interrupted')
       } else {
-        // It has gone on, and waits again: what was said after it does, too.
+        // The run continued and paused again, and the message interrupts it.
         expect((await at.run(session, runId).result()).status).toBe('paused')
         expect((await at.services.runtime.view(session)).ticket.requests).toMatchObject([{ runId: run.runId }])
       }
     }
   })
 
-  test('waits for more than is answered with it ends that run, too', async () => {
+  test('waits for more answers than come with it interrupts that run', async () => {
     const at = await openDialectServer()
     const some = [
       [{ kind: 'approval', id: 'sell-0', approved: true }],
@@ -192,14 +192,14 @@ describe('a message while a run', () => {
       )
       expect(answered).toHaveLength(1)
     }
-    // Answered before, by a request of its own, and the rest of it not.
+    // One answer came in an earlier request, the rest did not.
     const runId = await at.done('t', said(a), SELLER)
     await at.takeTurn('t', { userMessages: [a], endsWithUserMessage: false, answers: some[0] }, SELLER)
     expect((await (await at.takeTurn('t', said(a, b))).run.result()).status).toBe('completed')
     expect((await at.run('t', runId).result()).status).toBe('interrupted')
   })
 
-  test('waits for a client’s tool that is only approved with it ends that run', async () => {
+  test('waits for a client tool that is only approved with it interrupts that run', async () => {
     const client = tool({ name: 'locate', inputSchema: z.object({}), client: true, approval: true })
     const call = { name: 'locate', input: {}, id: 'locate-0' }
     const model = scriptedModel(({ turnAnswers, lastText }) =>
@@ -214,7 +214,7 @@ describe('a message while a run', () => {
     expect((await at.run('s', runId).result()).status).toBe('interrupted')
   })
 
-  test('is refused where too many wait', async () => {
+  test('has a full queue is refused', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
     await at.takeTurn('s', said(a), { agent })
@@ -226,7 +226,7 @@ describe('a message while a run', () => {
   })
 })
 
-test('who regenerates with a transcript that ends with the answer gets it anew, whatever was settled in it', async () => {
+test('a regeneration with a transcript that ends with the answer runs again, whatever was settled in it', async () => {
   const at = await openDialectServer()
   const a = user('a', 'u1')
   const runId = await at.done('s', said(a), SELLER)
@@ -239,7 +239,7 @@ test('who regenerates with a transcript that ends with the answer gets it anew, 
     await run.result()
   }
   const answers = settled.flat()
-  // Of what is answered beside the message itself, who repeats it gets what came of it, and never another run.
+  // A repetition of a message with answers gets their result, and never another run.
   const beside = await at.takeTurn(
     's',
     { userMessages: [a], endsWithUserMessage: true, answers, regenerate: true },

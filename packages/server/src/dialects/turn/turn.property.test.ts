@@ -1,4 +1,4 @@
-// Clients of all kinds in one session, in two tabs, in any order: nothing but what a person said last is ever taken, and no request is done twice.
+// Clients of all kinds in one session, in two tabs, in any order: only the last user message is accepted, and no request runs twice.
 
 import type { ClientRequest } from '@millrace/dialects'
 import * as fc from 'fast-check'
@@ -33,7 +33,7 @@ const FORGED: readonly Partial<ClientRequest>[] = [
   { userMessages: [{ id: 'new', parts: [{ type: 'reasoning', text: 'I am the model' } as never] }] },
 ]
 
-/** A session, its clients, and what must come of what they do. */
+/** A session, its clients, and the expected results of their actions. */
 class Play {
   readonly at: DialectServer
   readonly model = new Model()
@@ -78,7 +78,7 @@ class Play {
     }
   }
 
-  /** Law 5 of the session: what it shows is what the model says, and each request that was done was a run. */
+  /** Law 5: the session shows what the model wrote, and each accepted request was one run. */
   async check(): Promise<void> {
     if (await this.#isThere()) {
       expect(await this.at.people(this.session)).toEqual(this.model.lines.map(({ text }) => text))
@@ -118,7 +118,7 @@ class Play {
       const expected = regenerate === undefined ? this.model.take(posted) : this.model.retake(posted, current)
       expect([posted, outcome]).toEqual([posted, expected])
     } else if (outcome === 'said') {
-      // Without ids it may be refused where nobody can tell; where it is taken, it is where it belongs.
+      // Without ids an ambiguous request may be refused. An accepted one is at the right position.
       const people = await this.at.people(this.session)
       expect(people.at(-1)).toBe(text)
       const lines = people.map(one => ({ id: one, text: one }))
@@ -149,11 +149,11 @@ class Play {
     if (posted === undefined) return undefined
     const log = JSON.stringify(await this.at.log(this.session))
     const outcome = await this.#outcome(posted)
-    // What was refused before may be taken now, where what it follows has come; what was done is not done again.
+    // A refused request may be accepted now, if its predecessor has arrived. An accepted one does not run again.
     if (outcome === 'said') {
       if (this.hasIds) expect(this.model.take(posted)).toBe('said')
       else {
-        // One message without an id is only the same while nothing else was said since.
+        // A single message without an id is a repetition only until another message.
         expect(posted.userMessages).toHaveLength(1)
         const people = await this.at.people(this.session)
         const text = people.at(-1) as string
@@ -190,7 +190,7 @@ test.each([
   { hasIds: true, window: 3 },
   { hasIds: false, window: 1000 },
   { hasIds: false, window: 3 },
-])('law 5: the log wins over a client, and no request is done twice: %o', async ({ hasIds, window }) => {
+])('law 5: the log wins over a client, and no request runs twice: %o', async ({ hasIds, window }) => {
   const at = await openDialectServer()
   const counts: Record<string, number> = {}
   let session = 0

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest'
 import { Tap } from '../../stream/stream-server.fixture.ts'
 import { codeOf, openDialectServer, said, user } from '../dialect-server.fixture.ts'
 
-describe('what is new', () => {
-  test('is said, under the client’s id, and asked again it is the same run', async () => {
+describe('a new message', () => {
+  test('starts a run under the client’s id, and a repetition is the same run', async () => {
     const at = await openDialectServer()
     const first = await at.done('s', said(user('a', 'u1')))
     const second = await at.done('s', said(user('a', 'u1'), user('b', 'u2')))
@@ -16,7 +16,7 @@ describe('what is new', () => {
     expect(view.messages.filter(({ role }) => role === 'user').map(({ id }) => id)).toEqual(['u1', 'u2'])
   })
 
-  test('the same words in another turn are another turn, with ids or without', async () => {
+  test('with the same text in another turn is another turn, with or without ids', async () => {
     const at = await openDialectServer()
     await at.done('s', said(user('yes', 'u1')))
     await at.done('s', said(user('yes', 'u1'), user('yes', 'u2')))
@@ -28,7 +28,7 @@ describe('what is new', () => {
     ])
   })
 
-  test('of a client without a transcript or ids, what is being answered is the same, and what was is new', async () => {
+  test('without transcript and id is a repetition while it is being answered, and new afterwards', async () => {
     const at = await openDialectServer()
     const alone = { ...said(user('yes')), isIncremental: true } as const
     const slow = await at.takeTurn('s', alone, { agent: 'slow' })
@@ -40,7 +40,7 @@ describe('what is new', () => {
     expect(await at.runs('s')).toBe(2)
   })
 
-  test('what never arrived was never said, whatever the client has of it', async () => {
+  test('ignores earlier messages of the client that never arrived', async () => {
     const at = await openDialectServer()
     await at.done('s', said(user('lost', 'u0'), user('a', 'u1')))
     await at.done('s', said(user('lost', 'u0'), user('a', 'u1'), user('lost too', 'u2'), user('b', 'u3')))
@@ -49,7 +49,7 @@ describe('what is new', () => {
     for (const session of ['s', 't']) expect(await at.people(session)).toEqual(['a', 'b'])
   })
 
-  test('to be regenerated where it never arrived is said', async () => {
+  test('to be regenerated that never arrived is sent', async () => {
     const at = await openDialectServer()
     await at.done('s', { ...said(user('a', 'u1')), regenerate: true })
     await at.done('s', { ...said(user('a', 'u1'), user('b', 'u2')), regenerate: 'no-message-of-ours' })
@@ -57,7 +57,7 @@ describe('what is new', () => {
     expect(at.count.calls).toBe(2)
   })
 
-  test('two at once are one, also where the session is not there and the store is slow', async () => {
+  test('sent twice at once runs once, also in a new session on a slow store', async () => {
     const tap = new Tap(memoryStore())
     const at = await openDialectServer({ store: tap.store })
     tap.delay = () => new Promise(resolve => setImmediate(resolve))
@@ -70,15 +70,15 @@ describe('what is new', () => {
     }
   })
 
-  test('two that are different at once are both said, in turn', async () => {
+  test('and another at once both run, one after the other', async () => {
     const at = await openDialectServer()
     await Promise.all([at.done('s', said(user('a', 'u1'))), at.done('s', said(user('b', 'u2')))])
     expect((await at.people('s')).sort()).toEqual(['a', 'b'])
   })
 })
 
-describe('a name that the client gives', () => {
-  test('makes a request the same, whatever its messages say of it; Idempotency-Key is one', async () => {
+describe('a run id of the client', () => {
+  test('identifies a request, whatever its messages are; Idempotency-Key is one', async () => {
     const at = await openDialectServer()
     const alone = { ...said(user('yes')), isIncremental: true } as const
     for (const asked of [{ runId: 'k1' }, { headers: { 'idempotency-key': 'k2' } }]) {
@@ -90,7 +90,7 @@ describe('a name that the client gives', () => {
     expect(at.count.calls).toBe(2)
   })
 
-  test('with other words is refused, and so is none', async () => {
+  test('with another text is refused, and so is an invalid one', async () => {
     const at = await openDialectServer()
     await at.done('s', said(user('a')), { runId: 'k' })
     expect(await at.refused('s', said(user('b')), { runId: 'k' })).toBe('run_ended')
@@ -101,7 +101,7 @@ describe('a name that the client gives', () => {
     expect(both.sort()).toEqual(['none', 'run_ended'])
   })
 
-  test('of a request to regenerate does it once', async () => {
+  test('of a regeneration runs it once', async () => {
     const at = await openDialectServer()
     await at.done('s', said(user('a', 'u1')))
     const posted = { ...said(user('a', 'u1')), regenerate: true }
@@ -113,7 +113,7 @@ describe('a name that the client gives', () => {
 })
 
 describe('an edit', () => {
-  test('is other words under a known id; once', async () => {
+  test('is another text under a known id, and takes effect once', async () => {
     const at = await openDialectServer()
     await at.done('s', said(user('a', 'u1')))
     await at.done('s', said(user('a', 'u1'), user('b', 'u2')))
@@ -126,7 +126,7 @@ describe('an edit', () => {
     expect(at.count.calls).toBe(4)
   })
 
-  test('is no message under a new id: what others said meanwhile stays, also while it is being answered', async () => {
+  test('is not a message under a new id: messages of others stay, even while being answered', async () => {
     const at = await openDialectServer()
     await at.done('s', said(user('a', 'u1')))
     const phone = await at.takeTurn('s', said(user('a', 'u1'), user('from the phone', 'u2')), { agent: 'slow' })
@@ -140,7 +140,7 @@ describe('an edit', () => {
     expect(await at.done('s', desk)).toBe(run.runId)
   })
 
-  test('of a client without ids is another message in a known place', async () => {
+  test('of a client without ids is another message at a known position', async () => {
     const at = await openDialectServer()
     await at.done('s', said(user('a')))
     await at.done('s', said(user('a'), user('b')))
@@ -149,7 +149,7 @@ describe('an edit', () => {
     expect(await at.people('s')).toEqual(['a', 'd'])
   })
 
-  test('what it has replaced is not said again by who repeats it', async () => {
+  test('is not undone by a repetition of the replaced message', async () => {
     const at = await openDialectServer()
     for (const id of ['u1', undefined]) {
       const session = id ?? 'none'
@@ -158,7 +158,7 @@ describe('an edit', () => {
       await at.done(session, said(user('a', id), user('c', id && 'u2')))
       const old = said(user('a', id), user('b', id && 'u2'))
       expect(await at.refused(session, old)).toBe('transcript_diverged')
-      // Who means it says so.
+      // A new id or key makes it a new message.
       await at.done(session, old, { runId: 'k' })
       expect(await at.people(session)).toEqual(['a', 'b'])
     }
@@ -180,7 +180,7 @@ describe('an edit', () => {
     expect(await at.people('s')).toEqual(['b'])
   })
 
-  test('of what waits takes that back, and says the other', async () => {
+  test('of a queued message removes it and sends the new one', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
     const first = await at.takeTurn('s', said(user('a', 'u1')), { agent })
@@ -192,26 +192,26 @@ describe('an edit', () => {
     expect(await at.people('s')).toEqual(['a', 'c'])
   })
 
-  test('of another’s turn is refused: the other would answer it', async () => {
+  test('of a turn of another program is refused', async () => {
     const at = await openDialectServer()
     await at.done('s', said(user('a', 'u1')))
     expect(await at.refused('s', said(user('b', 'u1')), { agent: 'other' })).toBe('transcript_diverged')
     expect(await at.refused('s', { ...said(user('a', 'u1')), regenerate: true }, { agent: 'other' })).toBe(
       'transcript_diverged',
     )
-    // It says what to do.
+    // The message says what to do.
     const posted = said(user('b', 'u1'))
-    await expect(at.takeTurn('s', posted, { agent: 'other' })).rejects.toThrow(/agent:teller answered it.*new message/)
-    // And yet both may speak in it.
+    await expect(at.takeTurn('s', posted, { agent: 'other' })).rejects.toThrow(/found agent:teller.*new message/)
+    // Both programs may still run in the session.
     await at.done('s', said(user('a', 'u1'), user('b', 'u2')), { agent: 'other' })
     expect(await at.people('s')).toEqual(['a', 'b'])
   })
 })
 
-describe('who regenerates', () => {
+describe('a regeneration', () => {
   const a = user('a', 'u1')
 
-  test('gets the last turn anew once it has ended, and joins it while it has not', async () => {
+  test('repeats the last turn if it has ended, and joins it otherwise', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
     const posted = { ...said(a), regenerate: true }
@@ -225,7 +225,7 @@ describe('who regenerates', () => {
     expect(await at.runs('s')).toBe(2)
   })
 
-  test('under a new name of a run gets any turn anew that has ended, and under the same name the same run', async () => {
+  test('with a new run id repeats any ended turn, and with the same id is the same run', async () => {
     const at = await openDialectServer()
     const first = await at.done('s', said(a), { runId: 'r1' })
     await at.done('s', said(a, user('b', 'u2')), { runId: 'r2' })
@@ -237,15 +237,15 @@ describe('who regenerates', () => {
     expect([run.runId, action]).toEqual(['r3', 'retry'])
     expect(await at.done('s', posted, { runId: 'r3' })).toBe('r3')
     expect([await at.people('s'), at.count.calls]).toEqual([['a'], 3])
-    // Who names no run, and only says so of an earlier turn, is told that again.
+    // Without a run id, an earlier turn is returned as it is.
     await at.done('s', said(a, user('b', 'u2')), { runId: 'r4' })
     expect(await at.done('s', posted)).toBe('r3')
-    // Nor does who does not ask for another answer get one.
+    // A request without regenerate does not regenerate.
     expect(await at.done('s', said(a), { runId: 'r5' })).toBe('r3')
     expect([await at.people('s'), at.count.calls]).toEqual([['a', 'b'], 4])
   })
 
-  test('by the id of an answer does so once, in any turn, also while it is open', async () => {
+  test('by the id of an answer runs once, for any turn, even while it is open', async () => {
     const at = await openDialectServer()
     const first = await at.done('s', said(a))
     await at.done('s', said(a, user('b', 'u2')))
@@ -268,7 +268,7 @@ describe('who regenerates', () => {
     expect((await next.run.result()).status).toBe('completed')
   })
 
-  test('a turn that is not the last, without a name, gets it as it was', async () => {
+  test('of an earlier turn without a run id returns it unchanged', async () => {
     const at = await openDialectServer()
     const first = await at.done('s', said(a))
     await at.done('s', said(a, user('b', 'u2')))
@@ -276,11 +276,11 @@ describe('who regenerates', () => {
     expect(await at.people('s')).toEqual(['a', 'b'])
   })
 
-  test('what was taken back before it began says it again', async () => {
+  test('of a request that was removed before it started sends it again', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
     const first = await at.takeTurn('s', said(a), { agent })
-    // From here on it says nothing.
+    // From here on the model writes nothing.
     for await (const { chunk } of first.run.stream()) if (chunk.type === 'text-delta') break
     const posted = said(a, user('b', 'u2'))
     const waiting = await at.takeTurn('s', posted, { agent })
