@@ -12,7 +12,7 @@ test('what its own processor shows in the end says the same as the view, live an
     const run = await recorded(scenario)
     mustSayTheSame(processed([replayOf(tanstackAgUiDialect, run)]), run)
     const encoder = new TanstackAgUiEncoder()
-    encoder.follows({ messages: aguiMessagesOf(run.before), isNew: false })
+    encoder.setBefore({ messages: aguiMessagesOf(run.before), isNew: false })
     const before = tanstackMessagesOf(run.before) as unknown as UIMessage[]
     const shown = processed(connectionsOf(encoder, run), before)
     // Told anew, after something was taken back, what was there before goes by other ids, and says the same.

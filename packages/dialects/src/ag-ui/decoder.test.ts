@@ -6,15 +6,15 @@ import type { AgUiEvent } from './event.ts'
 const STARTED: AgUiEvent = { type: 'RUN_STARTED', threadId: 't', runId: 'r' }
 const FINISHED: AgUiEvent = { type: 'RUN_FINISHED', threadId: 't', runId: 'r' }
 
-function heard(...events: AgUiEvent[]): { chunks: Chunk[]; status: AgUiDecoder['status'] } {
+function decodeAll(...events: AgUiEvent[]): { chunks: Chunk[]; status: AgUiDecoder['status'] } {
   const decoder = new AgUiDecoder()
   const chunks = events.flatMap(event => decoder.decode(event).map(({ chunk }) => chunk))
   return { chunks, status: decoder.status }
 }
 
-describe('of another server', () => {
-  test('a run with text, reasoning, a call and what it came to', () => {
-    const { chunks, status } = heard(
+describe('decodes a foreign server', () => {
+  test('decodes text, reasoning, a call and its result', () => {
+    const { chunks, status } = decodeAll(
       STARTED,
       { type: 'REASONING_START', messageId: 'm0' },
       { type: 'REASONING_MESSAGE_START', messageId: 'm0', role: 'reasoning' },
@@ -50,8 +50,8 @@ describe('of another server', () => {
     expect(status).toBe('completed')
   })
 
-  test('pieces without a start or an end', () => {
-    const { chunks } = heard(
+  test('adds the start and end of *_CHUNK events', () => {
+    const { chunks } = decodeAll(
       STARTED,
       { type: 'TEXT_MESSAGE_CHUNK', messageId: 'm1', delta: 'He' },
       { type: 'TEXT_MESSAGE_CHUNK', delta: 'llo' },
@@ -71,11 +71,11 @@ describe('of another server', () => {
       'tool-input-available',
       'run-finished',
     ])
-    expect(() => heard(STARTED, { type: 'TEXT_MESSAGE_CHUNK', delta: 'x' })).toThrow('expected an id')
+    expect(() => decodeAll(STARTED, { type: 'TEXT_MESSAGE_CHUNK', delta: 'x' })).toThrow('expected an id')
   })
 
-  test('what it asks for is an approval of a call, or a question', () => {
-    const { chunks, status } = heard(
+  test('decodes interrupts to approvals of calls or to questions', () => {
+    const { chunks, status } = decodeAll(
       STARTED,
       { type: 'TOOL_CALL_START', toolCallId: 'c', toolCallName: 'pay' },
       { type: 'TOOL_CALL_END', toolCallId: 'c' },
@@ -104,15 +104,15 @@ describe('of another server', () => {
     ])
   })
 
-  test('what it asks for by events of its own, before its run ends or after it', () => {
+  test('decodes requests in custom events, before or after RUN_FINISHED', () => {
     const call = { toolCallId: 'c', toolName: 'pay', input: { sum: 1 } }
-    const asked = { type: 'CUSTOM', name: 'approval-requested', value: { ...call, approval: { id: 'a' } } } as const
-    const clients = { type: 'CUSTOM', name: 'tool-input-available', value: { ...call, toolCallId: 'd' } } as const
+    const approval = { type: 'CUSTOM', name: 'approval-requested', value: { ...call, approval: { id: 'a' } } } as const
+    const clientTool = { type: 'CUSTOM', name: 'tool-input-available', value: { ...call, toolCallId: 'd' } } as const
     for (const events of [
-      [asked, clients, FINISHED],
-      [FINISHED, asked, clients],
+      [approval, clientTool, FINISHED],
+      [FINISHED, approval, clientTool],
     ]) {
-      const { chunks, status } = heard(STARTED, ...events)
+      const { chunks, status } = decodeAll(STARTED, ...events)
       expect(status).toBe('paused')
       expect(chunks).toContainEqual({ type: 'tool-approval-request', approvalId: 'a', ...call })
       expect(chunks).toContainEqual({ type: 'tool-input-available', ...call, toolCallId: 'd', executor: 'client' })
@@ -123,18 +123,18 @@ describe('of another server', () => {
         ],
       })
     }
-    expect(heard(STARTED, { ...asked, name: 'other' }, FINISHED).status).toBe('completed')
+    expect(decodeAll(STARTED, { ...approval, name: 'other' }, FINISHED).status).toBe('completed')
   })
 
-  test('what it is doing is data that is replaced; what its provider says is data that is not kept', () => {
-    const about = { messageId: 'a', activityType: 'search' }
-    const { chunks, status } = heard(
+  test('decodes activities to replaceable data and raw events to transient data', () => {
+    const activity = { messageId: 'a', activityType: 'search' }
+    const { chunks, status } = decodeAll(
       STARTED,
-      { type: 'ACTIVITY_DELTA', ...about, patch: [{ op: 'add', path: '/x', value: 1 }] },
-      { type: 'ACTIVITY_SNAPSHOT', ...about, content: { found: 1 } },
-      { type: 'ACTIVITY_DELTA', ...about, patch: [{ op: 'replace', path: '/found', value: 2 }] },
-      { type: 'ACTIVITY_DELTA', ...about, patch: [{ op: 'remove', path: '/nowhere' }] },
-      { type: 'ACTIVITY_SNAPSHOT', ...about, content: { found: 9 }, replace: false },
+      { type: 'ACTIVITY_DELTA', ...activity, patch: [{ op: 'add', path: '/x', value: 1 }] },
+      { type: 'ACTIVITY_SNAPSHOT', ...activity, content: { found: 1 } },
+      { type: 'ACTIVITY_DELTA', ...activity, patch: [{ op: 'replace', path: '/found', value: 2 }] },
+      { type: 'ACTIVITY_DELTA', ...activity, patch: [{ op: 'remove', path: '/nowhere' }] },
+      { type: 'ACTIVITY_SNAPSHOT', ...activity, content: { found: 9 }, replace: false },
       { type: 'RAW', event: { usage: 1 }, source: 'model' },
       FINISHED,
     )
@@ -146,8 +146,8 @@ describe('of another server', () => {
     ])
   })
 
-  test('what a person said, said again, is not the agent’s word', () => {
-    const { chunks } = heard(
+  test('skips repeated user messages', () => {
+    const { chunks } = decodeAll(
       STARTED,
       { type: 'TEXT_MESSAGE_START', messageId: 'u', role: 'user' },
       { type: 'TEXT_MESSAGE_CONTENT', messageId: 'u', delta: 'hi' },
@@ -156,8 +156,8 @@ describe('of another server', () => {
     expect(chunks).toEqual([{ type: 'start' }])
   })
 
-  test('a snapshot of messages that says nothing new is nothing, and one that is none is an error', () => {
-    const said: AgUiEvent[] = [
+  test('decodes only the new content of a messages snapshot and rejects an invalid one', () => {
+    const streamed: AgUiEvent[] = [
       STARTED,
       { type: 'TEXT_MESSAGE_START', messageId: 'm', role: 'assistant' },
       { type: 'TEXT_MESSAGE_CONTENT', messageId: 'm', delta: 'a' },
@@ -166,36 +166,33 @@ describe('of another server', () => {
     ]
     const user = { id: 'u', role: 'user', content: 'hi' } as const
     const snapshot = (...messages: unknown[]): AgUiEvent => ({ type: 'MESSAGES_SNAPSHOT', messages: messages as [] })
-    const after = (...events: AgUiEvent[]) => heard(...said, ...events).chunks.slice(said.length)
-    expect(after(snapshot(user, { id: 'other', role: 'assistant', content: 'ab' }))).toEqual([])
-    expect(after(snapshot(user), snapshot(user, 7, { id: 'm', role: 'assistant', content: 7 }))).toEqual([])
-    expect(after(snapshot(user, { id: 'm', role: 'assistant', content: 'abc' })).map(({ type }) => type)).toEqual([
-      'step-discarded',
-      'text-start',
-      'text-delta',
-      'text-end',
-    ])
-    expect(() => heard(STARTED, { type: 'MESSAGES_SNAPSHOT', messages: 5 } as never)).toThrow('expected an array')
+    const chunksAfter = (...events: AgUiEvent[]) => decodeAll(...streamed, ...events).chunks.slice(streamed.length)
+    expect(chunksAfter(snapshot(user, { id: 'other', role: 'assistant', content: 'ab' }))).toEqual([])
+    expect(chunksAfter(snapshot(user), snapshot(user, 7, { id: 'm', role: 'assistant', content: 7 }))).toEqual([])
+    expect(chunksAfter(snapshot(user, { id: 'm', role: 'assistant', content: 'abc' })).map(({ type }) => type)).toEqual(
+      ['step-discarded', 'text-start', 'text-delta', 'text-end'],
+    )
+    expect(() => decodeAll(STARTED, { type: 'MESSAGES_SNAPSHOT', messages: 5 } as never)).toThrow('expected an array')
   })
 
-  test('how a run ends: cancelled, failed, or not at all (law 7)', () => {
-    expect(heard(STARTED, { ...FINISHED, outcome: { type: 'cancelled' } } as AgUiEvent).status).toBe('interrupted')
-    const failed = heard(STARTED, { type: 'RUN_ERROR', message: 'no more', code: 'E1' })
+  test('reports cancelled, failed and missing ends (law 7)', () => {
+    expect(decodeAll(STARTED, { ...FINISHED, outcome: { type: 'cancelled' } } as AgUiEvent).status).toBe('interrupted')
+    const failed = decodeAll(STARTED, { type: 'RUN_ERROR', message: 'no more', code: 'E1' })
     expect(failed.status).toBe('failed')
     expect(failed.chunks).toEqual([
       { type: 'start' },
       { type: 'error', message: 'no more', code: 'E1' },
       { type: 'run-finished', status: 'failed', reason: 'no more' },
     ])
-    expect(heard(STARTED).status).toBeUndefined()
+    expect(decodeAll(STARTED).status).toBeUndefined()
   })
 
-  test('a sub-agent has an origin of its own', () => {
+  test('gives chunks of a sub-agent their own origin', () => {
     const decoder = new AgUiDecoder()
     decoder.decode(STARTED)
     decoder.decode({ type: 'SUBAGENT_STARTED', subagentRunId: 's', name: 'helper', parentToolCallId: 'c' })
-    const [told] = decoder.decode({ type: 'TEXT_MESSAGE_START', messageId: 'm', subagentRunId: 's' })
-    expect(told?.origin).toMatchObject({ agentId: 's', agentType: 'helper' })
+    const [decoded] = decoder.decode({ type: 'TEXT_MESSAGE_START', messageId: 'm', subagentRunId: 's' })
+    expect(decoded?.origin).toMatchObject({ agentId: 's', agentType: 'helper' })
     const [end] = decoder.decode({ type: 'SUBAGENT_FINISHED', subagentRunId: 's', result: 1 })
     expect(end?.chunk).toEqual({
       type: 'subagent-end',
@@ -207,8 +204,8 @@ describe('of another server', () => {
     })
   })
 
-  test('what is no event, and what holds no chunk of ours, is refused', () => {
-    expect(() => heard(null as never)).toThrow('expected an object with a type')
-    expect(() => heard({ type: 'CUSTOM', name: 'millrace', value: 1 })).toThrow('expected a chunk')
+  test('rejects an invalid event and an extension without a chunk', () => {
+    expect(() => decodeAll(null as never)).toThrow('expected an object with a type')
+    expect(() => decodeAll({ type: 'CUSTOM', name: 'millrace', value: 1 })).toThrow('expected a chunk')
   })
 })

@@ -8,16 +8,24 @@ import {
   ProtocolError,
 } from '@millrace/protocol'
 import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
-import { chunkMeant } from '../dialect/supplement.ts'
+import { applySupplement } from '../dialect/supplement.ts'
 import { expectOrigin, expectString, validated } from '../dialect/validate.ts'
-import { askedBy, asksPeople, callsIn, clientCall, deadlineOf, interruptsIn, questionOf } from './asked.ts'
 import { type AgUiEvent, type AgUiInterrupt, type AgUiMessage, type EventOf, EXTENSION } from './event.ts'
 import { chunkOf, type EventContext, jsonOf, outputOf } from './event-to-chunk.ts'
-import { chunksOf, diffSnapshot, pastChunksOf, ReceivedFacts } from './snapshot-diff.ts'
+import {
+  clientToolRef,
+  deadlineOf,
+  expectInterrupts,
+  interruptChunkOf,
+  needsPerson,
+  pendingCallIdsOf,
+  requestInCustomEvent,
+} from './foreign-interrupts.ts'
+import { chunksOf, diffSnapshot, historyChunksOf, ReceivedFacts } from './snapshot-diff.ts'
 
 const NONE: readonly DecodedChunk[] = []
 
-/** A call whose arguments are on their way. */
+/** A call whose arguments are still streamed. */
 interface StreamedCall {
   readonly toolName: string
   text: string
@@ -29,10 +37,10 @@ interface Subagent {
   readonly origin: Origin
 }
 
-/** Understands a stream of AG-UI: ours, or that of another server. */
+/** Decodes a stream of AG-UI, from Millrace or from a foreign server. */
 export class AgUiDecoder implements Decoder<AgUiEvent> {
   #status: EndStatus | undefined
-  /** Our own run, where it is one: its messages go by its name. */
+  /** The run id, if the server is a Millrace server. Message ids begin with it. */
   #runId: string | undefined
   #messageId: string | undefined
   readonly #prefixes = new Map<string, string>()
@@ -40,17 +48,17 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   readonly #inputs = new Map<string, StreamedCall>()
   readonly #agents = new Map<string, Subagent>()
   readonly #activities = new Activities()
-  /** The messages that are not the agent's own. */
-  readonly #others = new Set<string>()
-  /** What another server has said that it waits for. */
+  /** Ids of messages with a role other than assistant. */
+  readonly #nonAssistantMessages = new Set<string>()
+  /** The pendings of a foreign server. */
   #awaits: PendingRef[] = []
-  /** What is told in pieces of which none says where it ends. */
-  #piecewise: { readonly kind: 'text' | 'reasoning' | 'call'; readonly id: string } | undefined
+  /** The open part of `*_CHUNK` events, which have no end event. */
+  #openChunked: { readonly kind: 'text' | 'reasoning' | 'call'; readonly id: string } | undefined
 
-  /** What the server was asked with, and what of another's it has said: a snapshot of messages may say more. */
+  /** The messages of the request, to compare with a messages snapshot of a foreign server. */
   readonly #posted: readonly AgUiMessage[]
-  readonly #heard = new ReceivedFacts()
-  #isPastTold = false
+  readonly #received = new ReceivedFacts()
+  #isHistoryEmitted = false
 
   constructor(posted: readonly AgUiMessage[] = []) {
     this.#posted = posted
@@ -63,19 +71,20 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
   decode(event: AgUiEvent): readonly DecodedChunk[] {
     if (typeof event?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'event: expected an object with a type')
-    const told = this.#decoded(event)
+    const decoded = this.#chunks(event)
     if (this.#runId === undefined)
-      for (const { chunk, origin, isHistory } of told) if (!origin && !isHistory) this.#heard.follow(chunk)
-    return told
+      for (const { chunk, origin, isHistory } of decoded) if (!origin && !isHistory) this.#received.track(chunk)
+    return decoded
   }
 
-  #decoded(event: AgUiEvent): readonly DecodedChunk[] {
-    // Most of what is said: not worth asking what else it might be, which takes longer than to read it.
-    if (event.type === 'TEXT_MESSAGE_CONTENT' && !this.#piecewise) return this.#part(event)
-    if (event.type.endsWith('_CHUNK')) return this.#piece(event as EventOf<'TEXT_MESSAGE_CHUNK' | 'TOOL_CALL_CHUNK'>)
-    const first = this.#piecewise ? this.#endPiece() : NONE
-    const told = this.#event(event)
-    return first.length === 0 ? told : [...first, ...told]
+  #chunks(event: AgUiEvent): readonly DecodedChunk[] {
+    // Fast path for text deltas: the checks below take longer than decoding.
+    if (event.type === 'TEXT_MESSAGE_CONTENT' && !this.#openChunked) return this.#part(event)
+    if (event.type.endsWith('_CHUNK'))
+      return this.#chunkedEvent(event as EventOf<'TEXT_MESSAGE_CHUNK' | 'TOOL_CALL_CHUNK'>)
+    const first = this.#openChunked ? this.#endChunked() : NONE
+    const decoded = this.#event(event)
+    return first.length === 0 ? decoded : [...first, ...decoded]
   }
 
   #event(event: AgUiEvent): readonly DecodedChunk[] {
@@ -88,11 +97,11 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
         return this.#failed(event)
       case 'ACTIVITY_SNAPSHOT':
       case 'ACTIVITY_DELTA': {
-        const chunk = chunkMeant(this.#activities.chunkOf(event), event.metadata?.millrace)
-        return chunk === undefined ? NONE : [this.#told(chunk, event)]
+        const chunk = applySupplement(this.#activities.chunkOf(event), event.metadata?.millrace)
+        return chunk === undefined ? NONE : [this.#decodedChunk(chunk, event)]
       }
       case 'TEXT_MESSAGE_START':
-        if ((event.role ?? 'assistant') !== 'assistant') this.#others.add(event.messageId)
+        if ((event.role ?? 'assistant') !== 'assistant') this.#nonAssistantMessages.add(event.messageId)
         return this.#part(event)
       case 'CUSTOM':
         expectString(event.name, 'event CUSTOM.name')
@@ -100,17 +109,17 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
       case 'TOOL_CALL_START':
         expectString(event.toolCallName, 'event TOOL_CALL_START.toolCallName')
         this.#calls.set(event.toolCallId, { toolName: event.toolCallName, text: '' })
-        return this.#meant(event, {})
+        return this.#decodeWith(event, {})
       case 'TOOL_CALL_ARGS': {
         const call = this.#calls.get(event.toolCallId)
         if (call) call.text += expectString(event.delta, 'event TOOL_CALL_ARGS.delta')
-        return this.#meant(event, {})
+        return this.#decodeWith(event, {})
       }
       case 'TOOL_CALL_END':
         return this.#callEnd(event)
       case 'TOOL_CALL_RESULT':
         this.#inputs.delete(event.toolCallId)
-        return this.#meant(event, { output: outputOf(event.content) })
+        return this.#decodeWith(event, { output: outputOf(event.content) })
       case 'MESSAGES_SNAPSHOT':
         return this.#runId === undefined ? this.#snapshot(event) : NONE
       case 'SUBAGENT_STARTED':
@@ -118,26 +127,28 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
       case 'SUBAGENT_FINISHED':
       case 'SUBAGENT_ERROR': {
         const { agentType = '', toolCallId = '' } = this.#agents.get(event.subagentRunId) ?? {}
-        return this.#meant(event, { agentType, toolCallId })
+        return this.#decodeWith(event, { agentType, toolCallId })
       }
       default:
         return this.#part(event)
     }
   }
 
-  /** What belongs to a part, by the name of a message; what people said is theirs. */
+  /** Decodes an event of a message part. Events of user messages are skipped. */
   #part(event: AgUiEvent): readonly DecodedChunk[] {
-    if (!('messageId' in event) || event.messageId === undefined) return this.#meant(event, {})
-    if (this.#others.size > 0 && this.#others.has(event.messageId)) return NONE
-    return this.#meant(event, { id: this.#idOf(expectString(event.messageId, 'event.messageId'), event.subagentRunId) })
+    if (!('messageId' in event) || event.messageId === undefined) return this.#decodeWith(event, {})
+    if (this.#nonAssistantMessages.size > 0 && this.#nonAssistantMessages.has(event.messageId)) return NONE
+    return this.#decodeWith(event, {
+      id: this.#idOf(expectString(event.messageId, 'event.messageId'), event.subagentRunId),
+    })
   }
 
-  #meant(event: AgUiEvent, known: Partial<EventContext>): readonly DecodedChunk[] {
-    const chunk = chunkMeant(chunkOf(event, known as EventContext), event.metadata?.millrace)
-    return chunk === undefined ? NONE : [this.#told(chunk, event)]
+  #decodeWith(event: AgUiEvent, known: Partial<EventContext>): readonly DecodedChunk[] {
+    const chunk = applySupplement(chunkOf(event, known as EventContext), event.metadata?.millrace)
+    return chunk === undefined ? NONE : [this.#decodedChunk(chunk, event)]
   }
 
-  #told(chunk: Chunk, event: AgUiEvent): DecodedChunk {
+  #decodedChunk(chunk: Chunk, event: AgUiEvent): DecodedChunk {
     const guest = expectOrigin(event.metadata?.millraceOrigin)
     if (guest) return { chunk, origin: guest }
     const agentId = chunk.type.startsWith('subagent-') ? undefined : (event as { subagentRunId?: string }).subagentRunId
@@ -148,7 +159,7 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     return this.#messageId === undefined ? { chunk } : { chunk, messageId: this.#messageId }
   }
 
-  /** What we call a part: of our own messages the name says whose it is. */
+  /** The part id in a message id. Message ids of a Millrace server begin with the run and the agent. */
   #idOf(messageId: string, subagentRunId: string | undefined): string {
     if (this.#runId === undefined) return messageId
     const agentId = subagentRunId ?? this.#runId
@@ -171,113 +182,118 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
 
   #custom(event: EventOf<'CUSTOM'>): readonly DecodedChunk[] {
     if (event.name === EXTENSION) return this.#extension(event)
-    const asked = event.metadata?.millrace === undefined ? askedBy(event) : undefined
-    if (!asked) return this.#meant(event, {})
+    const request = event.metadata?.millrace === undefined ? requestInCustomEvent(event) : undefined
+    if (!request) return this.#decodeWith(event, {})
     this.#status = 'paused'
-    return [this.#told(asked.chunk, event), this.#waits([asked.awaits])]
+    return [this.#decodedChunk(request.chunk, event), this.#paused([request.awaits])]
   }
 
   #extension(event: EventOf<'CUSTOM'>): readonly DecodedChunk[] {
     const chunk = event.value as unknown as Chunk | undefined
     if (typeof chunk?.type !== 'string')
       throw new ProtocolError('invalid-chunk', `event CUSTOM ${EXTENSION}: expected a chunk as its value`)
-    return [this.#told(validated(chunk), event)]
+    return [this.#decodedChunk(validated(chunk), event)]
   }
 
-  /** What another server says by all of its messages, and has not said otherwise. */
+  /** The content of a messages snapshot that a foreign server did not stream. */
   #snapshot({ messages }: EventOf<'MESSAGES_SNAPSHOT'>): readonly DecodedChunk[] {
-    const { past, retractsAll, facts } = diffSnapshot(messages, this.#posted, this.#heard.facts)
-    const told: DecodedChunk[] = this.#isPastTold ? [] : pastChunksOf(past).map(chunk => ({ chunk, isHistory: true }))
-    this.#isPastTold ||= past.length > 0
+    const { history, retractsAll, facts } = diffSnapshot(messages, this.#posted, this.#received.facts)
+    const decoded: DecodedChunk[] = this.#isHistoryEmitted
+      ? []
+      : historyChunksOf(history).map(chunk => ({ chunk, isHistory: true }))
+    this.#isHistoryEmitted ||= history.length > 0
     if (retractsAll) {
-      this.#heard.forget()
-      told.push({ chunk: { type: 'step-discarded', reason: 'messages-snapshot' }, retractsAll })
+      this.#received.clear()
+      decoded.push({ chunk: { type: 'step-discarded', reason: 'messages-snapshot' }, retractsAll })
     }
     for (const fact of facts) {
       const { kind, id, text } = fact
       if (kind === 'call') this.#inputs.set(id, { toolName: fact.name, text })
-      told.push(...chunksOf(fact).map(chunk => ({ chunk })))
+      decoded.push(...chunksOf(fact).map(chunk => ({ chunk })))
     }
-    return told
+    return decoded
   }
 
   #callEnd(event: EventOf<'TOOL_CALL_END'>): readonly DecodedChunk[] {
     const { toolCallId } = event
     const call = this.#calls.get(toolCallId)
     this.#calls.delete(toolCallId)
-    if (!call) return this.#meant(event, { toolName: '', input: null })
+    if (!call) return this.#decodeWith(event, { toolName: '', input: null })
     this.#inputs.set(toolCallId, call)
-    // What stands beside the event says it better, where it says all.
-    const aside = event.metadata?.millrace
-    const isSaid = aside === null || (typeof aside === 'object' && 'type' in aside)
-    const input = isSaid ? null : inputOf(call)
-    return this.#meant(event, { toolName: call.toolName, input })
+    // A supplement that has the whole input makes parsing unnecessary.
+    const supplement = event.metadata?.millrace
+    const isSupplied = supplement === null || (typeof supplement === 'object' && 'type' in supplement)
+    const input = isSupplied ? null : inputOf(call)
+    return this.#decodeWith(event, { toolName: call.toolName, input })
   }
 
   #agentStart(event: EventOf<'SUBAGENT_STARTED'>): readonly DecodedChunk[] {
     const { subagentRunId: agentId, name: agentType, parentToolCallId: toolCallId = '' } = event
-    const chunk = chunkMeant(chunkOf(event, {} as EventContext), event.metadata?.millrace)
+    const chunk = applySupplement(chunkOf(event, {} as EventContext), event.metadata?.millrace)
     const lane = chunk?.type === 'subagent-start' ? (chunk.lane ?? agentId) : agentId
     const origin = expectOrigin({ runId: this.#runId ?? '', lane, agentId, agentType, step: 1 }) as Origin
     if (!this.#agents.has(agentId)) this.#agents.set(agentId, { agentType, toolCallId, origin })
-    return chunk === undefined ? NONE : [this.#told(chunk, event)]
+    return chunk === undefined ? NONE : [this.#decodedChunk(chunk, event)]
   }
 
   #finished(event: EventOf<'RUN_FINISHED'>): readonly DecodedChunk[] {
     const { outcome, result, metadata } = event
-    const aside = metadata?.millrace
-    const calls = outcome?.type === 'success' ? callsIn(outcome.pendingToolCallIds) : []
+    const supplement = metadata?.millrace
+    const calls = outcome?.type === 'success' ? pendingCallIdsOf(outcome.pendingToolCallIds) : []
     if (outcome?.type === 'interrupt' || calls.length > 0) {
       this.#status = 'paused'
-      if (aside !== undefined) return NONE
+      if (supplement !== undefined) return NONE
       return [
-        ...this.#asked(outcome?.type === 'interrupt' ? outcome.interrupts : []),
-        this.#waits(calls.map(clientCall)),
+        ...this.#requestsOf(outcome?.type === 'interrupt' ? outcome.interrupts : []),
+        this.#paused(calls.map(clientToolRef)),
       ]
     }
     if (this.#awaits.length > 0 && outcome === undefined) {
       this.#status = 'paused'
       return NONE
     }
-    const chunk = chunkMeant(chunkOf(event, {} as EventContext), aside)
+    const chunk = applySupplement(chunkOf(event, {} as EventContext), supplement)
     this.#status = chunk?.type === 'run-finished' ? chunk.status : statusOf(event)
-    const told = chunk === undefined ? [] : [this.#told(chunk, event)]
-    if (aside !== undefined || result === undefined) return told
-    return [this.#told({ type: 'output', output: result }, event), ...told]
+    const decoded = chunk === undefined ? [] : [this.#decodedChunk(chunk, event)]
+    if (supplement !== undefined || result === undefined) return decoded
+    return [this.#decodedChunk({ type: 'output', output: result }, event), ...decoded]
   }
 
   #failed(event: EventOf<'RUN_ERROR'>): readonly DecodedChunk[] {
-    const aside = event.metadata?.millrace
-    const chunk = chunkMeant(chunkOf(event, {} as EventContext), aside)
+    const supplement = event.metadata?.millrace
+    const chunk = applySupplement(chunkOf(event, {} as EventContext), supplement)
     this.#status = 'failed'
-    const told = chunk === undefined ? [] : [this.#told(chunk, event)]
-    if (aside !== undefined) return told
+    const decoded = chunk === undefined ? [] : [this.#decodedChunk(chunk, event)]
+    if (supplement !== undefined) return decoded
     const { message, code } = event
-    return [this.#told(validated({ type: 'error', message, ...(code !== undefined && { code }) }), event), ...told]
+    return [
+      this.#decodedChunk(validated({ type: 'error', message, ...(code !== undefined && { code }) }), event),
+      ...decoded,
+    ]
   }
 
-  /** What another server's run waits for. */
-  #asked(interrupts: readonly AgUiInterrupt[]): readonly DecodedChunk[] {
-    const told: DecodedChunk[] = []
-    for (const interrupt of interruptsIn(interrupts)) {
+  /** The requests of the interrupts of a foreign server. */
+  #requestsOf(interrupts: readonly AgUiInterrupt[]): readonly DecodedChunk[] {
+    const decoded: DecodedChunk[] = []
+    for (const interrupt of expectInterrupts(interrupts)) {
       const { id, toolCallId } = interrupt
-      const request = this.#requestOf(interrupt)
-      if (toolCallId !== undefined && !asksPeople(interrupt)) this.#awaits.push(clientCall(toolCallId))
+      const request = this.#approvalRequestOf(interrupt)
+      if (toolCallId !== undefined && !needsPerson(interrupt)) this.#awaits.push(clientToolRef(toolCallId))
       else if (toolCallId !== undefined && request) this.#awaits.push({ kind: 'approval', id, toolCallId })
       else this.#awaits.push({ kind: 'interrupt', id })
-      if (asksPeople(interrupt)) told.push({ chunk: validated(request ?? questionOf(interrupt)) })
+      if (needsPerson(interrupt)) decoded.push({ chunk: validated(request ?? interruptChunkOf(interrupt)) })
     }
-    return told
+    return decoded
   }
 
-  /** Names what it waits for: calls that are open and not among it are the server's own. */
-  #waits(more: readonly PendingRef[]): DecodedChunk {
+  /** Creates a `run-paused` chunk with all pendings. Open calls that are not among them belong to the server. */
+  #paused(more: readonly PendingRef[]): DecodedChunk {
     this.#awaits.push(...more)
     return { chunk: validated({ type: 'run-paused', awaits: [...this.#awaits] }) }
   }
 
-  /** What asks whether a call may run; undefined where it is not about a call that is known. */
-  #requestOf({ id: approvalId, toolCallId, expiresAt, metadata }: AgUiInterrupt): Chunk | undefined {
+  /** The approval request of an interrupt. Undefined if the interrupt is not about a known call. */
+  #approvalRequestOf({ id: approvalId, toolCallId, expiresAt, metadata }: AgUiInterrupt): Chunk | undefined {
     if (toolCallId === undefined) return undefined
     const call = this.#inputs.get(toolCallId)
     const { toolName = call?.toolName, input = call && inputOf(call) } = metadata ?? {}
@@ -285,30 +301,31 @@ export class AgUiDecoder implements Decoder<AgUiEvent> {
     return { type: 'tool-approval-request', toolCallId, toolName, approvalId, input, ...deadlineOf(expiresAt) }
   }
 
-  /** A piece of a message or call that has no start and no end of its own. */
-  #piece(
+  /** Decodes a `*_CHUNK` event, which has no start and no end. */
+  #chunkedEvent(
     event: EventOf<'TEXT_MESSAGE_CHUNK' | 'REASONING_MESSAGE_CHUNK' | 'TOOL_CALL_CHUNK'>,
   ): readonly DecodedChunk[] {
     const kind = event.type === 'TOOL_CALL_CHUNK' ? 'call' : event.type === 'TEXT_MESSAGE_CHUNK' ? 'text' : 'reasoning'
-    const said = event.type === 'TOOL_CALL_CHUNK' ? event.toolCallId : event.messageId
-    const isOther =
-      this.#piecewise && (this.#piecewise.kind !== kind || (said ?? this.#piecewise.id) !== this.#piecewise.id)
-    const told: DecodedChunk[] = isOther ? [...this.#endPiece()] : []
-    const id = said ?? this.#piecewise?.id
+    const explicitId = event.type === 'TOOL_CALL_CHUNK' ? event.toolCallId : event.messageId
+    const isNewPart =
+      this.#openChunked &&
+      (this.#openChunked.kind !== kind || (explicitId ?? this.#openChunked.id) !== this.#openChunked.id)
+    const decoded: DecodedChunk[] = isNewPart ? [...this.#endChunked()] : []
+    const id = explicitId ?? this.#openChunked?.id
     if (typeof id !== 'string')
       throw new ProtocolError('invalid-chunk', `event ${event.type}: expected an id in the first of its kind`)
-    if (!this.#piecewise) {
-      this.#piecewise = { kind, id }
-      told.push(...this.#event(startOf(event, kind, id)))
+    if (!this.#openChunked) {
+      this.#openChunked = { kind, id }
+      decoded.push(...this.#event(startOf(event, kind, id)))
     }
     const { delta } = event
-    if (delta !== undefined) told.push(...this.#event(deltaOf(kind, id, delta)))
-    return told
+    if (delta !== undefined) decoded.push(...this.#event(deltaOf(kind, id, delta)))
+    return decoded
   }
 
-  #endPiece(): readonly DecodedChunk[] {
-    const { kind, id } = this.#piecewise as { kind: 'text' | 'reasoning' | 'call'; id: string }
-    this.#piecewise = undefined
+  #endChunked(): readonly DecodedChunk[] {
+    const { kind, id } = this.#openChunked as { kind: 'text' | 'reasoning' | 'call'; id: string }
+    this.#openChunked = undefined
     if (kind === 'call') return this.#event({ type: 'TOOL_CALL_END', toolCallId: id })
     return this.#event({ type: kind === 'text' ? 'TEXT_MESSAGE_END' : 'REASONING_MESSAGE_END', messageId: id })
   }
@@ -320,9 +337,9 @@ function statusOf({ outcome }: EventOf<'RUN_FINISHED'>): EndStatus {
   return outcome?.type === 'cancelled' ? 'interrupted' : 'completed'
 }
 
-type PieceEvent = EventOf<'TEXT_MESSAGE_CHUNK' | 'REASONING_MESSAGE_CHUNK' | 'TOOL_CALL_CHUNK'>
+type ChunkedEvent = EventOf<'TEXT_MESSAGE_CHUNK' | 'REASONING_MESSAGE_CHUNK' | 'TOOL_CALL_CHUNK'>
 
-function startOf(event: PieceEvent, kind: 'text' | 'reasoning' | 'call', id: string): AgUiEvent {
+function startOf(event: ChunkedEvent, kind: 'text' | 'reasoning' | 'call', id: string): AgUiEvent {
   if (kind === 'text') return { type: 'TEXT_MESSAGE_START', messageId: id }
   if (kind === 'reasoning') return { type: 'REASONING_MESSAGE_START', messageId: id, role: 'reasoning' }
   const { toolCallName = '' } = event as EventOf<'TOOL_CALL_CHUNK'>
@@ -334,26 +351,26 @@ function deltaOf(kind: 'text' | 'reasoning' | 'call', id: string, delta: string)
   return { type: kind === 'text' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT', messageId: id, delta }
 }
 
-/** What another server shows of what it is doing: each activity is data of its kind, which is replaced as it goes on. */
+/** Activities of a foreign server. Each one is a data part that later events replace. */
 class Activities {
   readonly #contents = new Map<string, Json>()
 
-  /** What an event makes of an activity; undefined, where that is nothing that can be shown. */
+  /** Undefined if there is nothing to show. */
   chunkOf(event: EventOf<'ACTIVITY_SNAPSHOT' | 'ACTIVITY_DELTA'>): Chunk | undefined {
     const kind = expectString(event.activityType, `event ${event.type}.activityType`)
     const id = expectString(event.messageId, `event ${event.type}.messageId`)
-    const data = event.type === 'ACTIVITY_SNAPSHOT' ? this.#given(event) : this.#changed(event)
+    const data = event.type === 'ACTIVITY_SNAPSHOT' ? this.#snapshotContent(event) : this.#patchedContent(event)
     if (data === undefined) return undefined
     this.#contents.set(id, data)
     return { type: `data-${kind}`, id, data }
   }
 
-  #given({ messageId, content, replace }: EventOf<'ACTIVITY_SNAPSHOT'>): Json | undefined {
+  #snapshotContent({ messageId, content, replace }: EventOf<'ACTIVITY_SNAPSHOT'>): Json | undefined {
     return replace === false && this.#contents.has(messageId) ? undefined : (content ?? null)
   }
 
-  /** What does not fit is passed over, as by AG-UI's own clients. */
-  #changed({ messageId, patch }: EventOf<'ACTIVITY_DELTA'>): Json | undefined {
+  /** A patch that does not apply is skipped, as the clients of AG-UI do. */
+  #patchedContent({ messageId, patch }: EventOf<'ACTIVITY_DELTA'>): Json | undefined {
     const content = this.#contents.get(messageId)
     if (content === undefined) return undefined
     try {

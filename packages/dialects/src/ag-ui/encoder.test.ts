@@ -6,15 +6,15 @@ import type { AgUiEvent } from './event.ts'
 const ROOT: WriterOrigin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'boss', step: 1 }
 const CHILD: WriterOrigin = { ...ROOT, lane: 'sub', agentId: 's', agentType: 'helper' }
 
-function said(options: AgUiEncoderOptions, ...told: readonly (readonly [Chunk, WriterOrigin?])[]): AgUiEvent[] {
+function encodeAll(options: AgUiEncoderOptions, ...chunks: readonly (readonly [Chunk, WriterOrigin?])[]): AgUiEvent[] {
   const encoder = new AgUiEncoder({ runId: 'r', ...options })
-  return told.flatMap(([chunk, origin = ROOT]) => encoder.encode({ chunk, origin }))
+  return chunks.flatMap(([chunk, origin = ROOT]) => encoder.encode({ chunk, origin }))
 }
 
 const typesOf = (events: readonly AgUiEvent[]) => events.map(({ type }) => type)
 
-describe('what is open', () => {
-  test('is closed before a run ends, whoever left it so', () => {
+describe('open parts', () => {
+  test('are closed before a run ends', () => {
     const encoder = new AgUiEncoder({ runId: 'r' })
     const chunks: readonly (readonly [Chunk, WriterOrigin?])[] = [
       [{ type: 'step-start' }],
@@ -40,7 +40,7 @@ describe('what is open', () => {
     expect(encoder.encode({ chunk: { type: 'status', message: 'late' }, origin: ROOT })).toEqual([])
   })
 
-  test('is open again for who goes on, but for steps and sub-agents only while the run waits', () => {
+  test('are reopened for a resumed client', () => {
     const encoder = new AgUiEncoder({ runId: 'r', echo: { threadId: 't', runId: 'theirs' } })
     encoder.encode({
       chunk: { type: 'subagent-start', agentId: 's', agentType: 'helper', toolCallId: 'c' },
@@ -63,7 +63,7 @@ describe('what is open', () => {
     expect(typesOf(encoder.encode({ chunk: end, origin: ROOT }))).toEqual(['SUBAGENT_FINISHED'])
   })
 
-  test('is not said again to who has it all', () => {
+  test('are not repeated for a continued client', () => {
     const encoder = new AgUiEncoder({ runId: 'r', isContinued: true })
     encoder.encode({ chunk: { type: 'text-delta', id: '1', delta: 'a' }, origin: ROOT })
     expect(encoder.resume()).toEqual([])
@@ -71,8 +71,8 @@ describe('what is open', () => {
     expect([event, more]).toEqual([{ type: 'TEXT_MESSAGE_CONTENT', messageId: 'r::r/1', delta: 'b' }, []])
   })
 
-  test('is a step once, though two of its name begin', () => {
-    const events = said(
+  test('include only one step of a name', () => {
+    const events = encodeAll(
       {},
       [{ type: 'step-start', stepId: 'x' }],
       [
@@ -84,9 +84,9 @@ describe('what is open', () => {
   })
 })
 
-test('calls belong to the last text of their step, and to a message of their own without one', () => {
+test('attaches calls to the last text of their step, or to a message of their own', () => {
   const call = (toolCallId: string): readonly [Chunk] => [{ type: 'tool-input-start', toolCallId, toolName: 'f' }]
-  const events = said(
+  const events = encodeAll(
     {},
     [{ type: 'step-start' }],
     [{ type: 'text-delta', id: '1', delta: 'a' }],
@@ -105,8 +105,8 @@ test('calls belong to the last text of their step, and to a message of their own
   ])
 })
 
-test('a discard takes back one lane’s words, and says all that is left', () => {
-  const events = said(
+test('sends all remaining messages after a discard of one lane', () => {
+  const events = encodeAll(
     { before: { messages: [{ id: 'u', role: 'user', content: 'Hi' }] } },
     [{ type: 'text-delta', id: '1', delta: 'kept ' }],
     [{ type: 'checkpoint-created', checkpointId: 'k' }],
@@ -121,10 +121,10 @@ test('a discard takes back one lane’s words, and says all that is left', () =>
   })
 })
 
-test('what was used is summed by model, discarded attempts included', () => {
+test('sums usage by model, including discarded attempts', () => {
   const used = { type: 'step-finish', usage: { inputTokens: 3, outputTokens: 2, cachedTokens: 1 } } as const
   const model = { ...ROOT, model: 'm' }
-  const events = said({}, [used, model], [used, model], [used], [{ type: 'run-finished', status: 'completed' }])
+  const events = encodeAll({}, [used, model], [used, model], [used], [{ type: 'run-finished', status: 'completed' }])
   expect(events.at(-1)).toMatchObject({
     usage: [
       { model: 'm', inputTokens: 6, outputTokens: 4, cachedInputTokens: 2 },

@@ -21,7 +21,7 @@ import {
   EXTENSION,
   extension,
   PROTOCOL_VERSION,
-  signedByGuest,
+  withGuestMetadata,
 } from './event.ts'
 import { annotated, annotatedEnd } from './event-to-chunk.ts'
 import { PendingInterrupts } from './interrupts.ts'
@@ -30,49 +30,49 @@ import { type AgUiDraft, AgUiToolCalls, type RunAgent } from './tool-calls.ts'
 import { messageOf, Transcript } from './transcript.ts'
 
 export interface AgUiEncoderOptions {
-  /** The run, where it is known before anything of it is said. */
+  /** The id of the run, if it is known before its first chunk. */
   readonly runId?: string
-  /** What the client calls its thread and the run. */
+  /** The client's ids of the thread and the run. They are sent back to it. */
   readonly echo?: { readonly threadId: string; readonly runId: string; readonly parentRunId?: string | undefined }
-  /** What was there before the run, where it is known by now. */
+  /** Messages and state before the run, if already known. */
   readonly before?: AgUiBefore
-  /** The calls whose results the client has, since they came from it. */
+  /** Calls whose results came from this client. */
   readonly results?: ReadonlySet<string>
-  /** How a client is told of the calls that it is to run: as calls that are pending, or as interrupts. */
+  /** How client tool calls are sent: as pending calls or as interrupts. @default 'pending' */
   readonly clientTools?: 'pending' | 'interrupts'
-  /** Whether who goes on from a place has all that was open there: then nothing is said again. */
+  /** Whether a resumed client still has everything open. Nothing is repeated then. @default false */
   readonly isContinued?: boolean
 }
 
-/** What was there before a run. */
+/** Messages and state before a run. */
 export interface AgUiBefore {
-  /** As clients have it: without it, a discard cannot be told. */
+  /** Required to encode a discard, which sends all remaining messages. */
   readonly messages: readonly AgUiMessage[]
-  /** Whether the client has yet to be told of those messages. */
+  /** Whether the client does not have these messages. @default false */
   readonly isNew?: boolean
-  /** The state, where the client has another. */
+  /** The state, if the client has another one. */
   readonly state?: Json | undefined
 }
 
-type Words = Extract<Chunk, { type: `${'text' | 'reasoning'}-${'start' | 'delta' | 'end'}` }>
+type TextChunk = Extract<Chunk, { type: `${'text' | 'reasoning'}-${'start' | 'delta' | 'end'}` }>
 const NONE: readonly AgUiEvent[] = []
 
-/** What an event says of a delta. */
-const SAID: ReadonlySet<string> = new Set(['type', 'id', 'delta'])
+/** Fields of a delta that its event has. */
+const DELTA_FIELDS: ReadonlySet<string> = new Set(['type', 'id', 'delta'])
 
-/** Says a run as events of AG-UI. */
+/** Encodes a run as events of AG-UI. */
 export class AgUiEncoder implements Encoder<AgUiEvent> {
   readonly #options: AgUiEncoderOptions
   #runId: string | undefined
   #isOpen = false
   #isOver = false
-  #isTold = false
+  #hasInitialEvents = false
   #error: { readonly message: string; readonly code?: string } | undefined
   #output: Json | undefined
-  readonly #speakers = new Map<string, RunAgent>()
+  readonly #agents = new Map<string, RunAgent>()
   readonly #open = new OpenParts()
-  readonly #waiting = new PendingInterrupts()
-  readonly #used = new UsageByModel()
+  readonly #pendings = new PendingInterrupts()
+  readonly #usage = new UsageByModel()
   #transcript: Transcript | undefined
   #before: AgUiBefore | undefined
   readonly #calls: AgUiToolCalls
@@ -82,11 +82,11 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     this.#options = options
     this.#runId = options.runId
     this.#calls = new AgUiToolCalls(this.#open, options.results)
-    if (options.before) this.follows(options.before)
+    if (options.before) this.setBefore(options.before)
   }
 
-  /** Learns what was there before the run, before anything of it is said. */
-  follows(before: AgUiBefore): void {
+  /** Sets the messages and state before the run. Call it before the first `encode`. */
+  setBefore(before: AgUiBefore): void {
     this.#before = before
     this.#transcript = new Transcript(before.messages)
     this.#calls.transcript = this.#transcript
@@ -94,27 +94,27 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
 
   encode({ chunk, origin }: DecodedChunk): readonly AgUiEvent[] {
     this.#runId ??= origin?.runId ?? (chunk.type === 'run-requested' ? chunk.runId : '')
-    const speaker = this.#speaker(origin)
+    const agent = this.#agentOf(origin)
     const lane = laneOf(origin)
-    return this.#said(signedByGuest(this.#events(chunk, speaker, lane, origin), origin))
+    return this.#withStart(withGuestMetadata(this.#events(chunk, agent, lane, origin), origin))
   }
 
   resume(): readonly AgUiEvent[] {
     this.#isOver = false
     this.#isOpen = true
-    this.#isTold = true
+    this.#hasInitialEvents = true
     if (this.#options.isContinued) return NONE
-    // Who is told of all that there is has been told of the results, too.
-    const given = this.#before?.isNew ? NONE : this.#calls.given
-    return [this.#started(), ...this.#telling(), ...this.#open.again(), ...given]
+    // A client that gets all messages gets the results with them.
+    const results = this.#before?.isNew ? NONE : this.#calls.guestResults
+    return [this.#started(), ...this.#initialEvents(), ...this.#open.reopened(), ...results]
   }
 
   end(status: EndStatus): readonly AgUiEvent[] {
-    return this.#said(this.#end(status))
+    return this.#withStart(this.#endEvents(status))
   }
 
-  /** Some events, after the one with which a run begins. */
-  #said(events: readonly AgUiEvent[]): readonly AgUiEvent[] {
+  /** Puts RUN_STARTED before the first events. */
+  #withStart(events: readonly AgUiEvent[]): readonly AgUiEvent[] {
     if (events.length === 0 || this.#isOver) return NONE
     const last = (events.at(-1) as AgUiEvent).type
     if (last === 'RUN_FINISHED' || last === 'RUN_ERROR') this.#isOver = true
@@ -124,31 +124,31 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
   }
 
   #started(): AgUiEvent {
-    const { threadId, runId, parentRunId } = this.#named
+    const { threadId, runId, parentRunId } = this.#ids
     const ours = { millrace: { runId: this.#runId ?? '' } }
     const parent = parentRunId === undefined ? {} : { parentRunId }
     return { type: 'RUN_STARTED', threadId, runId, protocolVersion: PROTOCOL_VERSION, ...parent, metadata: ours }
   }
 
-  get #named() {
+  get #ids() {
     const { echo } = this.#options
     return echo ?? { threadId: '', runId: this.#runId ?? '', parentRunId: undefined }
   }
 
-  #speaker(origin: Origin | undefined): RunAgent {
+  #agentOf(origin: Origin | undefined): RunAgent {
     const runId = this.#runId ?? ''
     const agentId = origin && origin.guest === undefined && origin.agentId !== origin.runId ? origin.agentId : runId
-    let speaker = this.#speakers.get(agentId)
-    if (speaker === undefined) {
+    let agent = this.#agents.get(agentId)
+    if (agent === undefined) {
       const tag = agentId === runId ? {} : { subagentRunId: agentId }
-      speaker = { prefix: `${messageIdOf(runId, agentId)}/`, tag, parent: undefined, named: undefined }
-      this.#speakers.set(agentId, speaker)
+      agent = { prefix: `${messageIdOf(runId, agentId)}/`, tag, parent: undefined, lastPart: undefined }
+      this.#agents.set(agentId, agent)
     }
-    return speaker
+    return agent
   }
 
-  #events(chunk: Chunk, speaker: RunAgent, lane: LaneId, origin: Origin | undefined): readonly AgUiEvent[] {
-    if (!chunk.type.endsWith('-delta')) this.#waiting.follow(chunk, speaker.tag.subagentRunId)
+  #events(chunk: Chunk, agent: RunAgent, lane: LaneId, origin: Origin | undefined): readonly AgUiEvent[] {
+    if (!chunk.type.endsWith('-delta')) this.#pendings.track(chunk, agent.tag.subagentRunId)
     switch (chunk.type) {
       case 'text-delta':
       case 'reasoning-delta':
@@ -156,107 +156,113 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
       case 'reasoning-start':
       case 'text-end':
       case 'reasoning-end':
-        return this.#words(chunk, speaker, lane)
+        return this.#textEvents(chunk, agent, lane)
       case 'tool-input-start':
       case 'tool-input-delta':
       case 'tool-input-available':
       case 'tool-input-error':
-        return [...this.#untold(), ...this.#calls.input(chunk, speaker, this.#drafts.open(lane).kept)]
+        return [...this.#initialEventsOnce(), ...this.#calls.input(chunk, agent, this.#drafts.open(lane).kept)]
       case 'tool-output-available':
-        return chunk.preliminary ? [extension(chunk, speaker.tag)] : this.#calls.result(chunk, speaker, origin)
+        return chunk.preliminary ? [extension(chunk, agent.tag)] : this.#calls.result(chunk, agent, origin)
       case 'tool-output-error':
       case 'tool-output-denied':
-        return this.#calls.result(chunk, speaker, origin)
+        return this.#calls.result(chunk, agent, origin)
       case 'state-snapshot':
-        return [...this.#untold(), annotated({ type: 'STATE_SNAPSHOT', snapshot: chunk.state, ...speaker.tag }, chunk)]
+        return [
+          ...this.#initialEventsOnce(),
+          annotated({ type: 'STATE_SNAPSHOT', snapshot: chunk.state, ...agent.tag }, chunk),
+        ]
       case 'state-patch':
-        return [...this.#untold(), annotated({ type: 'STATE_DELTA', delta: chunk.patches, ...speaker.tag }, chunk)]
+        return [
+          ...this.#initialEventsOnce(),
+          annotated({ type: 'STATE_DELTA', delta: chunk.patches, ...agent.tag }, chunk),
+        ]
       case 'step-start':
-        return this.#step(chunk, speaker, lane.lane, origin)
+        return this.#step(chunk, agent, lane.lane, origin)
       case 'step-finish':
-        if (chunk.usage) this.#used.add(chunk.usage, origin?.guest === undefined ? origin?.model : undefined)
-        return [extension(chunk, speaker.tag)]
+        if (chunk.usage) this.#usage.add(chunk.usage, origin?.guest === undefined ? origin?.model : undefined)
+        return [extension(chunk, agent.tag)]
       case 'checkpoint-created':
         this.#drafts.end({ chunk, origin: lane })
-        return [extension(chunk, speaker.tag), ...(chunk.closesStep ? this.#open.endStep(lane.lane) : NONE)]
+        return [extension(chunk, agent.tag), ...(chunk.closesStep ? this.#open.endStep(lane.lane) : NONE)]
       case 'step-discarded':
-        return [extension(chunk, speaker.tag), ...this.#discard(chunk, lane)]
+        return [extension(chunk, agent.tag), ...this.#discard(chunk, lane)]
       case 'subagent-start':
-        return this.#delegate(chunk, speaker)
+        return this.#subagentStart(chunk, agent)
       case 'subagent-end':
-        return this.#return(chunk)
+        return this.#subagentEnd(chunk)
       case 'message':
         this.#transcript?.add(messageOf(chunk))
-        return [extension(chunk, speaker.tag)]
+        return [extension(chunk, agent.tag)]
       case 'output':
         this.#output = chunk.output
-        return [extension(chunk, speaker.tag)]
+        return [extension(chunk, agent.tag)]
       case 'error':
         this.#error = { message: chunk.message, ...(chunk.code !== undefined && { code: chunk.code }) }
-        return [extension(chunk, speaker.tag)]
+        return [extension(chunk, agent.tag)]
       case 'run-paused':
-        this.#calls.given = []
-        return [extension(chunk, speaker.tag)]
+        this.#calls.guestResults = []
+        return [extension(chunk, agent.tag)]
       case 'run-finished':
-        return this.#end(chunk.status, chunk)
+        return this.#endEvents(chunk.status, chunk)
       default:
-        return [this.#custom(chunk, speaker)]
+        return [this.#custom(chunk, agent)]
     }
   }
 
-  /** An application's data under its own name, and else the chunk itself. */
+  /** Custom data under its own name, any other chunk as an extension. */
   #custom(chunk: Chunk, { tag }: RunAgent): AgUiEvent {
     const name = chunk.type.startsWith('data-') ? chunk.type.slice('data-'.length) : EXTENSION
     if (name === EXTENSION || !('data' in chunk) || chunk.data === undefined) return extension(chunk, tag)
     return annotated({ type: 'CUSTOM', name, value: chunk.data as Json, ...tag }, chunk)
   }
 
-  #words(chunk: Words, speaker: RunAgent, lane: LaneId): readonly AgUiEvent[] {
+  #textEvents(chunk: TextChunk, agent: RunAgent, lane: LaneId): readonly AgUiEvent[] {
     const { id, type } = chunk
-    if (speaker.named?.id !== id) speaker.named = { id, messageId: speaker.prefix + id }
-    const { messageId } = speaker.named
+    if (agent.lastPart?.id !== id) agent.lastPart = { id, messageId: agent.prefix + id }
+    const { messageId } = agent.lastPart
     const role = type.startsWith('text') ? 'assistant' : 'reasoning'
     const isOpen = this.#open.isOpen(messageId, role)
     const draft = this.#drafts.open(lane).kept
     if (isOpen && (type === 'text-delta' || type === 'reasoning-delta')) {
       this.#transcript?.push(messageId, chunk.delta, draft.messages)
-      return [this.#delta(chunk, messageId, speaker)]
+      return [this.#delta(chunk, messageId, agent)]
     }
     const events: AgUiEvent[] = []
-    const stands = (event: AgUiEvent): AgUiEvent => annotated(event, chunk, { id })
+    const annotate = (event: AgUiEvent): AgUiEvent => annotated(event, chunk, { id })
     const isStart = type.endsWith('start')
-    if (isOpen && isStart) return [extension(chunk, speaker.tag)]
+    if (isOpen && isStart) return [extension(chunk, agent.tag)]
     if (!isOpen) {
       events.push(
-        ...this.#untold(),
-        ...this.#open.start(messageId, role, lane.lane, speaker.tag, isStart ? stands : derived),
+        ...this.#initialEventsOnce(),
+        ...this.#open.start(messageId, role, lane.lane, agent.tag, isStart ? annotate : derived),
       )
-      if (role === 'assistant') speaker.parent = messageId
-      this.#transcript?.open(messageId, role, draft.messages, speaker.tag.subagentRunId)
+      if (role === 'assistant') agent.parent = messageId
+      this.#transcript?.open(messageId, role, draft.messages, agent.tag.subagentRunId)
     }
     if (type === 'text-delta' || type === 'reasoning-delta') {
       this.#transcript?.push(messageId, chunk.delta, draft.messages)
-      events.push(this.#delta(chunk, messageId, speaker))
-    } else if (!isStart) events.push(...this.#open.end(messageId, role, stands))
+      events.push(this.#delta(chunk, messageId, agent))
+    } else if (!isStart) events.push(...this.#open.end(messageId, role, annotate))
     return events
   }
 
-  #delta(chunk: Extract<Words, { delta: string }>, messageId: string, { tag }: RunAgent): AgUiEvent {
+  #delta(chunk: Extract<TextChunk, { delta: string }>, messageId: string, { tag }: RunAgent): AgUiEvent {
     const { id, delta } = chunk
     const type = chunk.type === 'text-delta' ? 'TEXT_MESSAGE_CONTENT' : 'REASONING_MESSAGE_CONTENT'
     const { subagentRunId } = tag
     const event: AgUiEvent =
       subagentRunId === undefined ? { type, messageId, delta } : { type, messageId, delta, subagentRunId }
-    // Nearly all say no more than that.
-    for (const key in chunk) if (!SAID.has(key)) return annotated(event, chunk, { id })
+    // Fast path: most deltas have no other fields.
+    for (const key in chunk) if (!DELTA_FIELDS.has(key)) return annotated(event, chunk, { id })
     return event
   }
 
-  #step(chunk: ChunkOf<'step-start'>, speaker: RunAgent, lane: string, origin: Origin | undefined) {
-    speaker.parent = undefined
+  #step(chunk: ChunkOf<'step-start'>, agent: RunAgent, lane: string, origin: Origin | undefined) {
+    agent.parent = undefined
     const number = origin?.guest === undefined ? origin?.step : undefined
     const stepName = chunk.stepId ?? `step ${number ?? ''}`.trim()
-    const event = { type: 'STEP_STARTED', stepName, ...speaker.tag } as const
+    const event = { type: 'STEP_STARTED', stepName, ...agent.tag } as const
     return this.#open.startStep(event, lane, annotated(event, chunk))
   }
 
@@ -265,19 +271,19 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     const draft = this.#drafts.end({ chunk, origin: lane })[0]?.kept
     if (!draft) return closing
     this.#calls.discard(draft)
-    for (const toolCallId of draft.calls) this.#waiting.drop(toolCallId)
+    for (const toolCallId of draft.calls) this.#pendings.drop(toolCallId)
     const reasonings = this.#transcript?.messages().filter(({ role }) => role === 'reasoning') ?? []
-    if (!this.#transcript?.discard(draft.messages) || !this.#isTold) return closing
+    if (!this.#transcript?.discard(draft.messages) || !this.#hasInitialEvents) return closing
     const messages = this.#transcript.messages()
-    // Clients keep the reasonings that they have where they are told of none: so those that are gone are told as empty.
-    const isLeft = messages.some(({ role }) => role === 'reasoning')
-    const emptied = isLeft ? [] : reasonings.map(message => ({ ...message, content: '' }) as AgUiMessage)
-    return [...closing, { type: 'MESSAGES_SNAPSHOT', messages: [...messages, ...emptied] }]
+    // Clients keep their reasoning if a snapshot has none, so removed reasoning is sent as empty.
+    const hasReasoning = messages.some(({ role }) => role === 'reasoning')
+    const emptyReasoning = hasReasoning ? [] : reasonings.map(message => ({ ...message, content: '' }) as AgUiMessage)
+    return [...closing, { type: 'MESSAGES_SNAPSHOT', messages: [...messages, ...emptyReasoning] }]
   }
 
-  #delegate(chunk: ChunkOf<'subagent-start'>, speaker: RunAgent): readonly AgUiEvent[] {
+  #subagentStart(chunk: ChunkOf<'subagent-start'>, agent: RunAgent): readonly AgUiEvent[] {
     const { agentId, agentType: name, toolCallId } = chunk
-    const { subagentRunId: parent } = speaker.tag
+    const { subagentRunId: parent } = agent.tag
     const isOwn = parent === agentId
     const event: EventOf<'SUBAGENT_STARTED'> = {
       type: 'SUBAGENT_STARTED',
@@ -286,36 +292,36 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
       parentToolCallId: toolCallId,
       ...(parent !== undefined && !isOwn && this.#open.hasAgent(parent) && { parentSubagentRunId: parent }),
     }
-    if (!this.#open.startAgent(event)) return [extension(chunk, speaker.tag)]
+    if (!this.#open.startAgent(event)) return [extension(chunk, agent.tag)]
     return [annotated(event, chunk)]
   }
 
-  #return(chunk: ChunkOf<'subagent-end'>): readonly AgUiEvent[] {
+  #subagentEnd(chunk: ChunkOf<'subagent-end'>): readonly AgUiEvent[] {
     const { agentId, agentType, toolCallId, status, result, reason } = chunk
     const closing = this.#open.endAgent(agentId)
     if (!closing) return [extension(chunk, {})]
     const known = { agentType, toolCallId }
-    const told = result === undefined || result === null ? {} : { result }
+    const resultField = result === undefined || result === null ? {} : { result }
     const event: AgUiEvent =
       status === 'completed'
-        ? { type: 'SUBAGENT_FINISHED', subagentRunId: agentId, outcome: { type: 'success' }, ...told }
-        : { type: 'SUBAGENT_ERROR', subagentRunId: agentId, message: reason ?? ENDED[status], code: status }
+        ? { type: 'SUBAGENT_FINISHED', subagentRunId: agentId, outcome: { type: 'success' }, ...resultField }
+        : { type: 'SUBAGENT_ERROR', subagentRunId: agentId, message: reason ?? END_MESSAGES[status], code: status }
     return [...closing, annotated(event, chunk, known)]
   }
 
-  /** What the client is yet to be told of what was there before the run: before the first word. */
-  #untold(): readonly AgUiEvent[] {
-    if (this.#isTold) return NONE
-    this.#isTold = true
-    return this.#telling()
+  /** The messages and state before the run that the client does not have. Sent before the first content. */
+  #initialEventsOnce(): readonly AgUiEvent[] {
+    if (this.#hasInitialEvents) return NONE
+    this.#hasInitialEvents = true
+    return this.#initialEvents()
   }
 
-  #telling(): readonly AgUiEvent[] {
+  #initialEvents(): readonly AgUiEvent[] {
     const { isNew, state } = this.#before ?? {}
     const events: AgUiEvent[] = []
     if (state !== undefined) events.push(derived({ type: 'STATE_SNAPSHOT', snapshot: state }))
     if (!isNew || !this.#transcript) return events
-    // Clients leave what they have where it stands, and add what is new: what the run says itself is told after what was there before it.
+    // Clients keep the order that they have and append new messages: the messages before the run are sent first.
     const all = this.#transcript.messages()
     const before = all.slice(0, this.#before?.messages.length)
     events.push({ type: 'MESSAGES_SNAPSHOT', messages: before })
@@ -323,46 +329,46 @@ export class AgUiEncoder implements Encoder<AgUiEvent> {
     return events
   }
 
-  #end(status: EndStatus, chunk?: ChunkOf<'run-finished'>): readonly AgUiEvent[] {
-    const events = [...this.#untold()]
-    const interrupts = this.#options.clientTools === 'interrupts' ? this.#waiting.calls : []
-    const waits = status === 'paused' ? [...this.#waiting.questions, ...interrupts] : []
-    events.push(...this.#open.endAll(status === 'paused' ? waits : undefined))
+  #endEvents(status: EndStatus, chunk?: ChunkOf<'run-finished'>): readonly AgUiEvent[] {
+    const events = [...this.#initialEventsOnce()]
+    const clientCalls = this.#options.clientTools === 'interrupts' ? this.#pendings.calls : []
+    const interrupts = status === 'paused' ? [...this.#pendings.questions, ...clientCalls] : []
+    events.push(...this.#open.endAll(status === 'paused' ? interrupts : undefined))
     if (status !== 'paused') events.push(...this.#calls.end())
-    const { all } = this.#used
+    const { all } = this.#usage
     const usage = all.length > 0 ? { usage: all } : {}
-    const stands = (event: AgUiEvent): AgUiEvent => (chunk ? annotatedEnd(event, chunk) : derived(event))
+    const annotate = (event: AgUiEvent): AgUiEvent => (chunk ? annotatedEnd(event, chunk) : derived(event))
     if (status === 'failed') {
       const { message, code } = this.#error ?? { message: chunk?.reason ?? 'The run failed.' }
-      events.push(stands({ type: 'RUN_ERROR', message, ...(code !== undefined && { code }), ...usage }))
+      events.push(annotate({ type: 'RUN_ERROR', message, ...(code !== undefined && { code }), ...usage }))
       return events
     }
-    const { threadId, runId } = this.#named
-    const outcome = this.#outcome(status, waits)
+    const { threadId, runId } = this.#ids
+    const outcome = this.#outcome(status, interrupts)
     const isSuccess = status === 'completed' && this.#output !== undefined && this.#output !== null
     const result = isSuccess ? { result: this.#output as Json } : {}
-    events.push(stands({ type: 'RUN_FINISHED', threadId, runId, outcome, ...result, ...usage }))
+    events.push(annotate({ type: 'RUN_FINISHED', threadId, runId, outcome, ...result, ...usage }))
     return events
   }
 
-  #outcome(status: EndStatus, waits: readonly PendingInterrupts['calls'][number][]): AgUiOutcome {
+  #outcome(status: EndStatus, interrupts: readonly PendingInterrupts['calls'][number][]): AgUiOutcome {
     if (status === 'completed') return { type: 'success' }
     if (status !== 'paused') return { type: 'cancelled' }
-    if (waits.length > 0) return { type: 'interrupt', interrupts: [...waits] }
-    const pendingToolCallIds = this.#waiting.calls.flatMap(({ toolCallId = '' }) => [toolCallId])
+    if (interrupts.length > 0) return { type: 'interrupt', interrupts: [...interrupts] }
+    const pendingToolCallIds = this.#pendings.calls.flatMap(({ toolCallId = '' }) => [toolCallId])
     if (pendingToolCallIds.length > 0) return { type: 'success', pendingToolCallIds }
     return { type: 'interrupt', interrupts: [{ id: this.#runId ?? '', reason: 'paused' }] }
   }
 }
 
-const ENDED: Readonly<Record<RunStatus, string>> = {
+const END_MESSAGES: Readonly<Record<RunStatus, string>> = {
   completed: '',
   failed: 'The sub-agent failed.',
   interrupted: 'The sub-agent was interrupted.',
   aborted: 'The sub-agent was aborted.',
 }
 
-const NAMES = {
+const USAGE_FIELDS = {
   inputTokens: 'inputTokens',
   outputTokens: 'outputTokens',
   totalTokens: 'totalTokens',
@@ -371,13 +377,13 @@ const NAMES = {
   cacheWriteTokens: 'cacheWriteInputTokens',
 } as const satisfies Record<keyof Usage, keyof AgUiUsage>
 
-/** What a run used, by model. */
+/** Token usage of a run by model. */
 class UsageByModel {
   readonly #byModel = new Map<string | undefined, AgUiUsage>()
 
   add(usage: Usage, model: string | undefined): void {
     const sum: Record<string, unknown> = { ...(this.#byModel.get(model) ?? (model !== undefined && { model })) }
-    for (const [ours, theirs] of Object.entries(NAMES) as [keyof Usage, string][]) {
+    for (const [ours, theirs] of Object.entries(USAGE_FIELDS) as [keyof Usage, string][]) {
       const count = usage[ours]
       if (count !== undefined) sum[theirs] = Math.min(((sum[theirs] as number) ?? 0) + count, Number.MAX_SAFE_INTEGER)
     }

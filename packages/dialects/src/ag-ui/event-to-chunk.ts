@@ -3,45 +3,45 @@ import { supplementOf } from '../dialect/supplement.ts'
 import type { ToolResultChunk } from '../dialect/tool-result.ts'
 import { type AgUiEvent, withSupplement } from './event.ts'
 
-/** What an event says only together with those before it. */
+/** Values from earlier events that an event refers to. */
 export interface EventContext {
-  /** What the part is called to which the event belongs. */
+  /** Id of the part of the event. */
   readonly id: string
   /** Of a call whose arguments are complete. */
   readonly toolName: string
   readonly input: Json
-  /** What a call's result is, read. */
+  /** The parsed result of a call. */
   readonly output: Json
-  /** Of a sub-agent, from its start. */
+  /** Of a sub-agent, from its start event. */
   readonly agentType: string
   readonly toolCallId: string
 }
 
-/** The chunk that an event says by itself; undefined where it says none. Asks only for what it needs to know. */
-export function chunkOf(event: AgUiEvent, known: EventContext): Chunk | undefined {
+/** Decodes an event without its supplement. Undefined if there is no equivalent. Reads only the fields of `known` that the event needs. */
+export function chunkOf(event: AgUiEvent, context: EventContext): Chunk | undefined {
   switch (event.type) {
     case 'TEXT_MESSAGE_CONTENT':
-      return { type: 'text-delta', id: known.id, delta: event.delta }
+      return { type: 'text-delta', id: context.id, delta: event.delta }
     case 'REASONING_MESSAGE_CONTENT':
-      return { type: 'reasoning-delta', id: known.id, delta: event.delta }
+      return { type: 'reasoning-delta', id: context.id, delta: event.delta }
     case 'TEXT_MESSAGE_START':
-      return (event.role ?? 'assistant') === 'assistant' ? { type: 'text-start', id: known.id } : undefined
+      return (event.role ?? 'assistant') === 'assistant' ? { type: 'text-start', id: context.id } : undefined
     case 'TEXT_MESSAGE_END':
-      return { type: 'text-end', id: known.id }
+      return { type: 'text-end', id: context.id }
     case 'REASONING_MESSAGE_START':
-      return { type: 'reasoning-start', id: known.id }
+      return { type: 'reasoning-start', id: context.id }
     case 'REASONING_MESSAGE_END':
-      return { type: 'reasoning-end', id: known.id }
+      return { type: 'reasoning-end', id: context.id }
     case 'TOOL_CALL_START':
       return { type: 'tool-input-start', toolCallId: event.toolCallId, toolName: event.toolCallName }
     case 'TOOL_CALL_ARGS':
       return { type: 'tool-input-delta', toolCallId: event.toolCallId, delta: event.delta }
     case 'TOOL_CALL_END': {
-      const { toolName, input } = known
+      const { toolName, input } = context
       return { type: 'tool-input-available', toolCallId: event.toolCallId, toolName, input }
     }
     case 'TOOL_CALL_RESULT':
-      return { type: 'tool-output-available', toolCallId: event.toolCallId, output: known.output }
+      return { type: 'tool-output-available', toolCallId: event.toolCallId, output: context.output }
     case 'STATE_SNAPSHOT':
       return { type: 'state-snapshot', state: event.snapshot }
     case 'STATE_DELTA':
@@ -57,13 +57,13 @@ export function chunkOf(event: AgUiEvent, known: EventContext): Chunk | undefine
     case 'SUBAGENT_FINISHED': {
       if (event.outcome?.type === 'suspended') return undefined
       const { subagentRunId: agentId, result } = event
-      const { agentType, toolCallId } = known
+      const { agentType, toolCallId } = context
       const ended = { type: 'subagent-end', agentId, agentType, toolCallId, status: 'completed' } as const
       return result === undefined ? ended : { ...ended, result }
     }
     case 'SUBAGENT_ERROR': {
       const { subagentRunId: agentId, message: reason } = event
-      const { agentType, toolCallId } = known
+      const { agentType, toolCallId } = context
       return { type: 'subagent-end', agentId, agentType, toolCallId, status: 'failed', reason }
     }
     case 'RUN_STARTED':
@@ -73,7 +73,7 @@ export function chunkOf(event: AgUiEvent, known: EventContext): Chunk | undefine
     case 'RUN_ERROR':
       return { type: 'run-finished', status: 'failed', reason: event.message }
     case 'RAW':
-      // As many as a provider has events: they are there for who looks, and kept by nobody.
+      // Transient: there can be as many as a provider has events.
       return { type: 'data-raw', data: event.event ?? null, transient: true }
     case 'CUSTOM':
       return { type: `data-${event.name}`, data: event.value }
@@ -82,22 +82,22 @@ export function chunkOf(event: AgUiEvent, known: EventContext): Chunk | undefine
   }
 }
 
-/** A value as a call's arguments or result; text stays as it is. */
+/** The text of an input or output. A string is its own text. */
 export const textOf = (value: Json): string => (typeof value === 'string' ? value : JSON.stringify(value))
 
-/** What a call's result says: an object or a list where it is the JSON of one, and else its text. */
+/** Parses a result: JSON of an object or an array, or plain text. */
 export function outputOf(content: unknown): Json {
   if (typeof content !== 'string') return (content ?? null) as Json
   const first = content[0]
   return first === '{' || first === '[' ? jsonOf(content) : content
 }
 
-/** Whether a value comes out of `textOf` and `outputOf` as it was. */
-export function isToldByText(value: Json): boolean {
+/** Whether a value is unchanged after `textOf` and `outputOf`. */
+export function survivesText(value: Json): boolean {
   return typeof value === 'string' ? outputOf(value) === value : typeof value === 'object' && value !== null
 }
 
-/** What a JSON text says; the text itself where it is none. */
+/** Parses JSON. Returns the text itself if it is not JSON. */
 export function jsonOf(text: string): Json {
   try {
     return JSON.parse(text) as Json
@@ -106,20 +106,20 @@ export function jsonOf(text: string): Json {
   }
 }
 
-/** What becomes of a call that nobody has settled when the run ends. */
-export const UNSETTLED = 'The run ended before this call did.'
+/** The result of a call that is still open when the run ends. */
+export const UNSETTLED_RESULT = 'The run ended before this call did.'
 
-/** What came of a call, in words. */
+/** The result of a call as text. */
 export function resultText(chunk: ToolResultChunk): string {
   if (chunk.type === 'tool-output-available') return textOf(chunk.output)
   if (chunk.type !== 'tool-output-denied') return chunk.errorText
   return chunk.reason === undefined ? 'The call was denied.' : `The call was denied: ${chunk.reason}`
 }
 
-/** An event that stands for a chunk, with what it does not say of it. */
-export const annotated = (event: AgUiEvent, chunk: Chunk, known: Partial<EventContext> = {}): AgUiEvent =>
-  withSupplement(event, supplementOf(chunk, chunkOf(event, known as EventContext)))
+/** Adds to an event the supplement for its chunk. */
+export const annotated = (event: AgUiEvent, chunk: Chunk, context: Partial<EventContext> = {}): AgUiEvent =>
+  withSupplement(event, supplementOf(chunk, chunkOf(event, context as EventContext)))
 
-/** The same for the last of a run, beside which there is always something: what a run came to was said before by itself, and is not to be heard twice. */
+/** Like `annotated`, for the last event of a run. It always has a supplement, so that decoders do not emit the output a second time. */
 export const annotatedEnd = (event: AgUiEvent, chunk: Chunk): AgUiEvent =>
   withSupplement(event, supplementOf(chunk, chunkOf(event, {} as EventContext)) ?? {})

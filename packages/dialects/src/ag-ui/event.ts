@@ -1,10 +1,9 @@
-// The events and messages of AG-UI 1.0, as its clients take them: they warn of fields that they do not know, and refuse null where a field may be missing. Every event
-// may have `metadata`, which is anybody's: what goes along beside an event is in `metadata.millrace`.
+// The events and messages of AG-UI 1.0. Its clients warn about unknown fields, and reject null in optional fields. Every event may have `metadata`,
+// which is free to use: `metadata.millrace` holds the supplement.
 
 import type { Chunk, GuestOrigin, Json, JsonObject, Operation, Origin } from '@millrace/protocol'
 import type { Supplement } from '../dialect/supplement.ts'
 
-/** The version of AG-UI that is spoken. */
 export const PROTOCOL_VERSION = '1.0'
 
 interface Base {
@@ -12,15 +11,15 @@ interface Base {
   readonly metadata?: AgUiMetadata
 }
 
-/** What may stand beside an event; `millrace` is what the event does not say of the chunk that it stands for. */
+/** Free fields of an event. `millrace` holds the fields of our chunk that the event cannot express. */
 export interface AgUiMetadata {
   readonly [key: string]: unknown
   readonly millrace?: Supplement
-  /** Who wrote that chunk, where it was no agent of the run. */
+  /** The origin of the chunk, if a guest wrote it. */
   readonly millraceOrigin?: GuestOrigin
 }
 
-/** Whose event it is, where it is a sub-agent's. */
+/** The sub-agent of an event. */
 interface Tagged extends Base {
   readonly subagentRunId?: string
 }
@@ -33,7 +32,7 @@ interface AgUiCallFields extends Tagged {
   readonly toolCallId: string
 }
 
-/** What one part of a message or of a tool's result is. */
+/** A part of a message or of a tool result. */
 export type AgUiContent =
   | { readonly type: 'text'; readonly text: string; readonly id?: string }
   | {
@@ -55,7 +54,7 @@ interface MessageBase {
   readonly subagentRunId?: string
 }
 
-/** One message of a conversation. */
+/** A message of a conversation. */
 export type AgUiMessage = MessageBase &
   (
     | { readonly role: 'user'; readonly content: string | AgUiContent[] }
@@ -69,7 +68,7 @@ export type AgUiMessage = MessageBase &
       }
   )
 
-/** Something that a run needs from outside before it can go on. */
+/** A request that has to be answered before a run continues. */
 export interface AgUiInterrupt {
   readonly id: string
   readonly reason: string
@@ -86,7 +85,7 @@ export type AgUiOutcome =
   | { readonly type: 'interrupt'; readonly interrupts: AgUiInterrupt[] }
   | { readonly type: 'cancelled' }
 
-/** What was used, of one model. */
+/** Token usage of one model. */
 export interface AgUiUsage {
   readonly provider?: string
   readonly model?: string
@@ -98,7 +97,7 @@ export interface AgUiUsage {
   readonly cacheWriteInputTokens?: number
 }
 
-/** One event of AG-UI. */
+/** An event of AG-UI. */
 export type AgUiEvent =
   | (Base & {
       readonly type: 'RUN_STARTED'
@@ -204,27 +203,28 @@ export type AgUiEvent =
   | (Tagged & { readonly type: 'RAW'; readonly event: Json; readonly source?: string })
   | (Tagged & { readonly type: 'CUSTOM'; readonly name: string; readonly value: Json })
 
-/** The events of some types. */
+/** Events by type. */
 export type EventOf<Type extends AgUiEvent['type']> = Extract<AgUiEvent, { readonly type: Type }>
 
-/** The name under which goes what AG-UI has no event for: `value` is the chunk. */
+/** The name of custom events for chunks that AG-UI has no type for. `value` is the chunk. */
 export const EXTENSION = 'millrace'
 
-/** The event with what goes along with it. */
-export const withSupplement = (event: AgUiEvent, aside: Supplement | undefined): AgUiEvent =>
-  aside === undefined ? event : ({ ...event, metadata: { ...event.metadata, millrace: aside } } as AgUiEvent)
+/** Adds a supplement to an event. */
+export const withSupplement = (event: AgUiEvent, supplement: Supplement | undefined): AgUiEvent =>
+  supplement === undefined ? event : ({ ...event, metadata: { ...event.metadata, millrace: supplement } } as AgUiEvent)
 
-/** An event that stands for no chunk of its own. */
+/** Marks an event that stands for no chunk of its own. */
 export const derived = (event: AgUiEvent): AgUiEvent => withSupplement(event, null)
 
-/** Some events that say a chunk, with who wrote it, where it was a guest. */
-export function signedByGuest(events: readonly AgUiEvent[], origin: Origin | undefined): readonly AgUiEvent[] {
+/** Adds the origin to the events of a chunk, if a guest wrote it. */
+export function withGuestMetadata(events: readonly AgUiEvent[], origin: Origin | undefined): readonly AgUiEvent[] {
   if (origin?.guest === undefined) return events
-  const by = (event: AgUiEvent) => ({ ...event, metadata: { ...event.metadata, millraceOrigin: origin } }) as AgUiEvent
-  return events.map(event => (event.metadata?.millrace === null ? event : by(event)))
+  const withOrigin = (event: AgUiEvent) =>
+    ({ ...event, metadata: { ...event.metadata, millraceOrigin: origin } }) as AgUiEvent
+  return events.map(event => (event.metadata?.millrace === null ? event : withOrigin(event)))
 }
 
-/** A chunk that AG-UI has nothing for. */
+/** Wraps a chunk that AG-UI has no type for. */
 export const extension = (chunk: Chunk, tag: Pick<Tagged, 'subagentRunId'>): AgUiEvent => ({
   type: 'CUSTOM',
   name: EXTENSION,

@@ -1,4 +1,4 @@
-// What a run waits for, as interrupts. Their ids tell what they ask for, so that an answer needs no more than the id.
+// The pendings of a run as interrupts of AG-UI. The id of an interrupt has its kind, so that an answer needs only the id.
 
 import type { Chunk, ChunkOf, Json, JsonObject, Question } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
@@ -22,19 +22,19 @@ const APPROVAL_SCHEMA: JsonObject = {
   required: ['approved'],
 }
 
-const timeOf = (deadline: number | undefined): string | undefined => {
+const isoTimeOf = (deadline: number | undefined): string | undefined => {
   const date = new Date(deadline ?? Number.NaN)
   return Number.isNaN(date.getTime()) ? undefined : date.toISOString()
 }
 
-/** Follows what a run waits for. */
+/** Tracks what a run waits for. */
 export class PendingInterrupts {
   readonly #approvals = new Map<string, AgUiInterrupt>()
   readonly #calls = new Map<string, AgUiInterrupt>()
   readonly #questions = new Map<string, AgUiInterrupt>()
 
-  /** Takes a chunk into account; `subagentRunId` is whose it is, where it is a sub-agent's. */
-  follow(chunk: Chunk, subagentRunId?: string): void {
+  /** Tracks a chunk. `subagentRunId` is its sub-agent, if any. */
+  track(chunk: Chunk, subagentRunId?: string): void {
     switch (chunk.type) {
       case 'tool-approval-request':
         if (!chunk.isAutomatic) this.#approvals.set(chunk.toolCallId, approvalOf(chunk, subagentRunId))
@@ -56,18 +56,18 @@ export class PendingInterrupts {
     }
   }
 
-  /** A call is settled, or was never made. */
+  /** Removes a call that is settled or was discarded. */
   drop(toolCallId: string): void {
     this.#approvals.delete(toolCallId)
     this.#calls.delete(toolCallId)
   }
 
-  /** The calls that are the client's to run. */
+  /** Calls that the client has to run. */
   get calls(): readonly AgUiInterrupt[] {
     return [...this.#calls].flatMap(([id, call]) => (this.#approvals.has(id) ? [] : [call]))
   }
 
-  /** What people are asked. */
+  /** Interrupts that a person has to answer. */
   get questions(): readonly AgUiInterrupt[] {
     return [...this.#approvals.values(), ...this.#questions.values()]
   }
@@ -81,7 +81,7 @@ function approvalOf(chunk: ChunkOf<'tool-approval-request'>, subagentRunId?: str
     message: toolName === undefined ? undefined : `May ${toolName} run?`,
     toolCallId,
     responseSchema: APPROVAL_SCHEMA,
-    expiresAt: timeOf(deadline),
+    expiresAt: isoTimeOf(deadline),
     metadata: defined({ kind: 'approval', toolName, input }) as JsonObject,
     subagentRunId,
   })
@@ -93,7 +93,7 @@ function callOf(chunk: ChunkOf<'tool-input-available'>, subagentRunId?: string):
     id: `${CALL}${toolCallId}`,
     reason: 'client_tool',
     toolCallId,
-    expiresAt: timeOf(deadline),
+    expiresAt: isoTimeOf(deadline),
     metadata: { kind: 'client_tool', toolName, input },
     subagentRunId,
   })
@@ -106,13 +106,13 @@ function questionOf(chunk: ChunkOf<'interrupt'>, subagentRunId?: string): AgUiIn
     reason: 'input_required',
     message: input.question,
     responseSchema: schemaOf(input),
-    expiresAt: timeOf(deadline),
+    expiresAt: isoTimeOf(deadline),
     metadata: defined({ kind: 'question', question: input as unknown as Json, meta }) as JsonObject,
     subagentRunId,
   })
 }
 
-/** What an answer to a question looks like. */
+/** The JSON schema of the response to a question. */
 function schemaOf(question: Question): JsonObject | undefined {
   if (question.kind === 'text') return { type: 'string' }
   if (question.kind === 'form') {
@@ -126,20 +126,20 @@ function schemaOf(question: Question): JsonObject | undefined {
   return question.kind === 'multi-choice' || question.multiple === true ? { type: 'array', items: one } : one
 }
 
-/** What an interrupt may be called that an answer answers: as another's server has it, or as ours does. */
+/** The ids that the interrupt of an answer can have: as a foreign server or a Millrace server names it. */
 export const interruptIdsOf = ({ kind, id }: ClientAnswer): readonly string[] => [
   id,
   `${kind === 'approval' ? APPROVAL : kind === 'interrupt' ? QUESTION : CALL}${id}`,
 ]
 
-/** What came of an interrupt, as a client says it. */
+/** A response to an interrupt, from a client. */
 export interface AgUiResume {
   readonly interruptId: string
   readonly status: 'resolved' | 'cancelled'
   readonly payload?: unknown
 }
 
-/** What an answer to an interrupt answers; undefined where it answers nothing: a question that nobody wants to answer. */
+/** The answer in a response to an interrupt. Undefined if the client cancelled a question. */
 export function answerOf({ interruptId, status, payload }: AgUiResume): ClientAnswer | undefined {
   const isCancelled = status === 'cancelled'
   if (interruptId.startsWith(APPROVAL)) {
@@ -154,9 +154,9 @@ export function answerOf({ interruptId, status, payload }: AgUiResume): ClientAn
     return { kind: 'tool-result', id, output: (payload ?? null) as Json }
   }
   if (isCancelled) return undefined
-  return { kind: 'interrupt', id: questionIn(interruptId) ?? interruptId, response: (payload ?? null) as Json }
+  return { kind: 'interrupt', id: questionIdOf(interruptId) ?? interruptId, response: (payload ?? null) as Json }
 }
 
-/** The question that an interrupt asks; undefined where it asks for something else. */
-export const questionIn = (interruptId: string): string | undefined =>
+/** The interrupt id of a question. Undefined for an approval or a call. */
+export const questionIdOf = (interruptId: string): string | undefined =>
   interruptId.startsWith(QUESTION) ? interruptId.slice(QUESTION.length) : undefined

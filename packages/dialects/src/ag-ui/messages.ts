@@ -1,6 +1,6 @@
 import type { Message, ToolPart, View } from '@millrace/protocol'
 import type { AgUiMessage, AgUiToolCall } from './event.ts'
-import { resultText, UNSETTLED } from './event-to-chunk.ts'
+import { resultText, UNSETTLED_RESULT } from './event-to-chunk.ts'
 import { messageOf } from './transcript.ts'
 
 interface MessageRow {
@@ -10,30 +10,30 @@ interface MessageRow {
   readonly results: AgUiMessage[]
 }
 
-/** The messages of a session, as clients of AG-UI have them: one for each text and each reasoning, with the calls that follow it, and one for each result. */
+/** The messages of a session in the format of AG-UI: one for each text and reasoning, with the calls that follow it, and one for each result. */
 export function aguiMessagesOf({ messages }: Pick<View, 'messages'>): AgUiMessage[] {
-  const lines = messages.flatMap(linesOf)
-  // What sub-agents say stands where it was said.
-  lines.sort((a, b) => a.at - b.at)
-  return lines.flatMap(({ message, calls, results }) => [
+  const rows = messages.flatMap(rowsOf)
+  // Messages of sub-agents are in the order of the log.
+  rows.sort((a, b) => a.at - b.at)
+  return rows.flatMap(({ message, calls, results }) => [
     calls.length > 0 ? ({ ...message, toolCalls: calls } as AgUiMessage) : message,
     ...results,
   ])
 }
 
-function linesOf({ id, role, at, parts, runId, agentId }: Message): MessageRow[] {
+function rowsOf({ id, role, at, parts, runId, agentId }: Message): MessageRow[] {
   if (runId === undefined) {
     const message = messageOf({ type: 'message', messageId: id, role, parts: parts as [] })
     return [{ at, message, calls: [], results: [] }]
   }
   const tag = agentId === undefined || agentId === runId ? {} : { subagentRunId: agentId }
-  const lines: MessageRow[] = []
-  /** Where the next call belongs. */
+  const rows: MessageRow[] = []
+  /** The message that the next call belongs to. */
   let owner: MessageRow | undefined
   const add = (at: number, message: AgUiMessage): MessageRow => {
-    const line = { at, message, calls: [], results: [] }
-    lines.push(line)
-    return line
+    const row = { at, message, calls: [], results: [] }
+    rows.push(row)
+    return row
   }
   for (const part of parts) {
     if (part.type === 'step-start') owner = undefined
@@ -51,7 +51,7 @@ function linesOf({ id, role, at, parts, runId, agentId }: Message): MessageRow[]
         owner.results.push({ id: `${id}/result:${toolCallId}`, role: 'tool', toolCallId, content, ...tag })
     }
   }
-  return lines
+  return rows
 }
 
 function callOf({ toolCallId: id, toolName: name, input, inputText }: ToolPart): AgUiToolCall {
@@ -59,12 +59,12 @@ function callOf({ toolCallId: id, toolName: name, input, inputText }: ToolPart):
   return { id, type: 'function', function: { name, arguments: text } }
 }
 
-/** What came of a call; undefined while nothing has. */
+/** The result of a call. Undefined while it has none. */
 function contentOf({
   toolCallId,
   state,
   output = null,
-  errorText = UNSETTLED,
+  errorText = UNSETTLED_RESULT,
   approval,
 }: ToolPart): string | undefined {
   if (state === 'output-available') return resultText({ type: 'tool-output-available', toolCallId, output })

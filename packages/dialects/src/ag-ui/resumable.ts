@@ -1,11 +1,11 @@
-// Clients of AG-UI take the end of a connection for the end of a run, and know no way back. Our server marks how far it has told: `resumable(HttpAgent)` holds what comes
-// between marks until it is whole, and goes on from the last one where a connection breaks.
+// Clients of AG-UI take a closed connection for the end of a run and cannot reconnect. A Millrace server sends marks: `resumable(HttpAgent)` holds
+// events until the next mark, and resumes after the last one.
 
 import { RetryDelay, retry } from '@millrace/protocol/retry'
 import { RECONNECT } from '../http/resumable-stream.ts'
 import { type ResumableRequest, resumableResponse } from './resumable-response.ts'
 
-/** What is needed of `HttpAgent`. */
+/** The members of `HttpAgent` that are used. */
 interface HttpAgentParts {
   url: string
   headers: Record<string, string>
@@ -13,7 +13,7 @@ interface HttpAgentParts {
   fetch: (url: string, init: RequestInit) => Promise<Response>
   messages: readonly { readonly role: string }[]
   run(input: RunInput): unknown
-  connectAgent(...given: never[]): unknown
+  connectAgent(...args: never[]): unknown
 }
 
 interface RunInput {
@@ -22,75 +22,81 @@ interface RunInput {
 }
 
 export interface ResumableOptions {
-  /** How often a connection is looked for in vain before the run is given up as failed. */
+  /** Attempts to reconnect before the run fails. @default 8 */
   readonly retries?: number
-  /** After how long without a sign of life a connection counts as broken. */
+  /** Longest time without data before the connection counts as dropped, in ms. @default 60000 */
   readonly silenceMs?: number
 }
 
-/** What an agent that goes on can do besides. */
+/** Additional methods of a resumable agent. */
 export interface Resumable {
-  /** Asks the server to stop the run; its stream ends as cancelled then. Who only leaves it, by `abortRun`, leaves it running. */
+  /**
+   * Stops the run. Its stream ends as cancelled. In contrast, `abortRun` only closes the connection.
+   * @throws an `Error` if the server refuses.
+   */
   stopRun(): Promise<void>
 }
 
-type AgentClass = new (...given: never[]) => unknown
+type AgentClass = new (...args: never[]) => unknown
 type ResumableClass<C extends AgentClass> = Omit<C, 'prototype'> &
   (new (
-    ...given: ConstructorParameters<C>
+    ...args: ConstructorParameters<C>
   ) => InstanceType<C> & Resumable)
 
-/** `HttpAgent` of AG-UI, for our server: goes on where its connection breaks, and `connectAgent()` follows what is under way in the thread. */
+/** Extends `HttpAgent` of AG-UI for a Millrace server: it resumes after a dropped connection, and `connectAgent()` follows the open run of the thread. */
 export function resumable<C extends AgentClass>(HttpAgent: C, options: ResumableOptions = {}): ResumableClass<C> {
-  const Base = HttpAgent as unknown as new (...given: never[]) => HttpAgentParts
-  // It keeps nothing by itself, since agents are cloned without being made.
+  const Base = HttpAgent as unknown as new (...args: never[]) => HttpAgentParts
+  // No fields: agents are cloned without their constructor.
   class ResumableAgent extends Base {
     override run(input: RunInput): unknown {
       const first = (url: string, init: RequestInit) =>
         sendUntilResponse(() => this.fetch(url, init), init.signal, options)
-      return this.asked(input, (url, init) =>
-        resumableResponse({ ...this.about(url, init, input), first: () => first(url, init) }),
+      return this.runWithFetch(input, (url, init) =>
+        resumableResponse({ ...this.requestFor(url, init, input), first: () => first(url, init) }),
       )
     }
 
-    /** All is told from the start of a run; and reasonings stay with AG-UI's clients where none are told of. */
-    override connectAgent(...given: never[]): unknown {
+    /** The run is streamed from its start. Clients keep their reasoning messages, so they are removed first. */
+    override connectAgent(...args: never[]): unknown {
       this.messages = this.messages.filter(({ role }) => role !== 'reasoning')
-      return super.connectAgent(...given)
+      return super.connectAgent(...args)
     }
 
-    /** What AG-UI's own agent leaves open: the events of a run that somebody else asked for, or that this client asked for before. */
+    /** Not implemented by `HttpAgent`: the events of the open run of the thread. */
     connect(input: RunInput): unknown {
-      return this.asked(input, (url, init) => {
-        const about = this.about(url, init, input)
+      return this.runWithFetch(input, (url, init) => {
+        const resumableRequest = this.requestFor(url, init, input)
         return resumableResponse({
-          ...about,
-          first: () => sendUntilResponse(() => about.again({}), init.signal, options),
+          ...resumableRequest,
+          first: () => sendUntilResponse(() => resumableRequest.reconnect({}), init.signal, options),
         })
       })
     }
 
     async stopRun(): Promise<void> {
-      const reply = await this.fetch(placed(this.url, this.threadId, 'stop'), { method: 'POST', headers: this.headers })
-      if (!reply.ok) throw new Error(`The run could not be stopped: HTTP ${reply.status}`)
+      const reply = await this.fetch(routeUrl(this.url, this.threadId, 'stop'), {
+        method: 'POST',
+        headers: this.headers,
+      })
+      if (!reply.ok) throw new Error(`Stopping the run failed with status ${reply.status}.`)
     }
 
-    /** The agent's own way of asking, with another `fetch`. */
-    private asked(input: RunInput, fetch: HttpAgentParts['fetch']): unknown {
+    /** Calls `run` of `HttpAgent` with another `fetch`. */
+    private runWithFetch(input: RunInput, fetch: HttpAgentParts['fetch']): unknown {
       const agent = Object.create(this, { fetch: { value: fetch } }) as HttpAgentParts
       return super.run.call(agent, input)
     }
 
-    private about(url: string, init: RequestInit, { threadId, runId }: RunInput): ResumableRequest {
+    private requestFor(url: string, init: RequestInit, { threadId, runId }: RunInput): ResumableRequest {
       const headers = new Headers(init.headers)
       headers.delete('content-type')
       const { signal } = init
       return {
         ...options,
         signal: signal ?? undefined,
-        again: ({ run, after }) => {
+        reconnect: ({ run, after }) => {
           const query = { as: run === undefined ? undefined : runId, run, after }
-          return this.fetch(placed(url, threadId, 'stream', query), {
+          return this.fetch(routeUrl(url, threadId, 'stream', query), {
             method: 'GET',
             headers,
             ...(signal && { signal }),
@@ -107,16 +113,21 @@ export function resumable<C extends AgentClass>(HttpAgent: C, options: Resumable
  * the request: the run id makes the repeated request idempotent.
  */
 const sendUntilResponse = (
-  ask: () => Promise<Response>,
+  send: () => Promise<Response>,
   signal: AbortSignal | null | undefined,
   { retries: attempts = RECONNECT.attempts }: ResumableOptions,
-): Promise<Response> => retry(ask, new RetryDelay({ ...RECONNECT, attempts }), () => 0, signal)
+): Promise<Response> => retry(send, new RetryDelay({ ...RECONNECT, attempts }), () => 0, signal)
 
-/** A place below an agent's own. */
-function placed(url: string, threadId: string, what: string, query: Record<string, string | undefined> = {}): string {
-  const [path = '', own] = url.split('?')
-  const asked = new URLSearchParams(own)
-  for (const name in query) if (query[name] !== undefined) asked.set(name, query[name])
-  const search = asked.size > 0 ? `?${asked}` : ''
-  return `${path.replace(/\/$/, '')}/${encodeURIComponent(threadId)}/${what}${search}`
+/** The URL of a route below the agent's URL. */
+function routeUrl(
+  url: string,
+  threadId: string,
+  route: string,
+  query: Record<string, string | undefined> = {},
+): string {
+  const [path = '', ownQuery] = url.split('?')
+  const params = new URLSearchParams(ownQuery)
+  for (const name in query) if (query[name] !== undefined) params.set(name, query[name])
+  const search = params.size > 0 ? `?${params}` : ''
+  return `${path.replace(/\/$/, '')}/${encodeURIComponent(threadId)}/${route}${search}`
 }

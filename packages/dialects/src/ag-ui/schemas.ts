@@ -1,4 +1,4 @@
-// What a client of AG-UI sends, and what of it is a person's to say.
+// The request body of an AG-UI client, and the content of it that a client may send.
 
 import * as z from 'zod'
 import type { ClientAnswer, ClientMessage, ClientRequest, UserPart } from '../dialect/client-request.ts'
@@ -24,7 +24,7 @@ const message = z.looseObject({
   error: z.string().optional(),
 })
 
-const said = z.union([z.string(), z.array(content)])
+const userContent = z.union([z.string(), z.array(content)])
 
 const resume = z.looseObject({
   interruptId: z.string(),
@@ -32,7 +32,10 @@ const resume = z.looseObject({
   payload: anyJson.optional(),
 })
 
-/** The body of a request of `HttpAgent`. `context` and `forwardedProps` go to the server's code, as `data`; `state` and `tools` are the server's own, whatever a client says. */
+/**
+ * The body of an `HttpAgent` request. The application gets `context` and `forwardedProps` as `data`. `state` and `tools` are ignored: the server has
+ * its own.
+ */
 export const RunAgentInputSchema = z
   .looseObject({
     threadId: z.string(),
@@ -47,7 +50,7 @@ export const RunAgentInputSchema = z
   })
   .superRefine(({ messages }, check) => {
     messages.forEach(({ role, content, toolCallId }, i) => {
-      if (role === 'user' && !said.safeParse(content).success)
+      if (role === 'user' && !userContent.safeParse(content).success)
         check.addIssue({ code: 'custom', path: ['messages', i, 'content'], message: 'expected text, or parts' })
       if (role === 'tool' && toolCallId === undefined)
         check.addIssue({ code: 'custom', path: ['messages', i, 'toolCallId'], message: 'expected the id of a call' })
@@ -58,24 +61,24 @@ export type RunAgentInput = z.output<typeof RunAgentInputSchema>
 
 type InputMessage = RunAgentInput['messages'][number]
 
-/** What a request amounts to. A transcript that ends with what a person said, and was answered, asks for another answer. */
+/** Parses a request body. A transcript that ends with a user message that has a reply asks for another reply. */
 export function clientRequestOf({ messages, resume = [] }: RunAgentInput): ClientRequest {
   const endsWithUserMessage = messages.at(-1)?.role === 'user'
-  const foreign = messages.find(({ role }) => role === 'system' || role === 'developer')
+  const instruction = messages.find(({ role }) => role === 'system' || role === 'developer')
   const results = messages.filter(({ role }) => role === 'tool').map(resultOf)
   const answers = resume.flatMap(entry => answerOf(entry) ?? [])
   return {
-    userMessages: messages.filter(({ role }) => role === 'user').map(saidOf),
+    userMessages: messages.filter(({ role }) => role === 'user').map(clientMessageOf),
     endsWithUserMessage,
     answers: [...results, ...answers],
-    ...(foreign && {
-      forbiddenContent: `message ${foreign.id}: instructions are the agent's own, not a client's to give`,
+    ...(instruction && {
+      forbiddenContent: `message ${instruction.id}: instructions are the agent's own, not a client's to give`,
     }),
     ...(endsWithUserMessage && { regenerate: true }),
   }
 }
 
-function saidOf({ id, content }: InputMessage): ClientMessage {
+function clientMessageOf({ id, content }: InputMessage): ClientMessage {
   const parts =
     typeof content === 'string' ? [{ type: 'text' as const, text: content }] : (content as unknown as InputPart[])
   return { id, parts: parts.map(partOf) }

@@ -1,4 +1,4 @@
-// A server of AG-UI, as our client asks it: what `HttpAgent` posts, and the events that answer it.
+// Client for a server of AG-UI: posts the body of `HttpAgent` and reads the events of the response.
 
 import type { JsonObject, Message } from '@millrace/protocol'
 import type { ClientAnswer } from '../dialect/client-request.ts'
@@ -13,7 +13,7 @@ import type { AgUiEvent, AgUiInterrupt, AgUiMessage } from './event.ts'
 import { type AgUiResume, interruptIdsOf } from './interrupts.ts'
 import { aguiMessagesOf } from './messages.ts'
 
-/** A tool that the client runs, as the agent is told of it. */
+/** A tool that the client runs, as it is described to the agent. */
 export interface AgUiTool {
   readonly name: string
   readonly description: string
@@ -22,23 +22,23 @@ export interface AgUiTool {
 }
 
 export interface AgUiOptions extends HttpServerOptions {
-  /** The tools that the page runs: the agent knows of no others. */
+  /** Tools that the page runs. The agent knows no other client tools. @default [] */
   readonly tools?: readonly AgUiTool[] | undefined
   readonly context?: readonly { readonly description: string; readonly value: string }[] | undefined
-  /** Goes along with each request; what a run is given as `data` goes over it. */
+  /** Added to each request. The `data` of a run overrides it. */
   readonly forwardedProps?: object | undefined
-  /** Whether the server has `POST {api}/{session}/stop`: one that goes on when nobody listens any more needs to be told. */
+  /** Whether the server has `POST {api}/{session}/stop`. A server that continues after the connection closes needs it. @default false */
   readonly stop?: boolean | undefined
 }
 
-/** How a server of AG-UI is asked. */
+/** Sends requests to a server of AG-UI. */
 export class AgUiServer implements ForeignServer {
   readonly name: string = 'ag-ui'
   readonly stop?: NonNullable<ForeignServer['stop']>
   protected readonly options: AgUiOptions
-  /** How often the server was asked for each run: there each is a run of its own. */
-  readonly #asked = new Map<string, number>()
-  /** What the server asked, as it calls that; and by the call that it asks about. */
+  /** Number of requests per run. For the server, each request is a run. */
+  readonly #requestCounts = new Map<string, number>()
+  /** Ids of the interrupts of the server, and those ids by tool call. */
   readonly #interrupts = new Set<string>()
   readonly #byCall = new Map<string, string>()
 
@@ -47,34 +47,33 @@ export class AgUiServer implements ForeignServer {
     if (options.stop) this.stop = ({ sessionId, signal }) => postStop(options, sessionId, signal)
   }
 
-  async ask(asking: ForeignRequest): Promise<ForeignReply> {
-    return this.post(this.bodyOf(asking), {}, asking.signal)
+  async ask(foreignRequest: ForeignRequest): Promise<ForeignReply> {
+    return this.post(this.bodyOf(foreignRequest), {}, foreignRequest.signal)
   }
 
-  /** Posts a request, and reads what answers it. */
   protected async post(
     body: JsonObject,
     headers: Record<string, string>,
     signal: AbortSignal,
   ): Promise<HttpReply<AgUiEvent>> {
-    const asking = { body, headers: { accept: 'text/event-stream', ...headers }, signal }
-    const eventOf = (wire: WireEvent) => this.noted(jsonEventOf(wire) as AgUiEvent | undefined)
-    return new HttpReply<AgUiEvent>(await request(this.options, asking), decoderFor(body), { eventOf })
+    const foreignRequest = { body, headers: { accept: 'text/event-stream', ...headers }, signal }
+    const eventOf = (wire: WireEvent) => this.remembered(jsonEventOf(wire) as AgUiEvent | undefined)
+    return new HttpReply<AgUiEvent>(await request(this.options, foreignRequest), decoderFor(body), { eventOf })
   }
 
-  /** What is posted. */
-  protected bodyOf(asking: ForeignRequest): JsonObject {
-    const { sessionId: threadId, runId, messages, answers, foreignIds, state, data } = asking
+  /** The request body. */
+  protected bodyOf(foreignRequest: ForeignRequest): JsonObject {
+    const { sessionId: threadId, runId, messages, answers, foreignIds, state, data } = foreignRequest
     const { tools = [], context = [], forwardedProps } = this.options
-    const nth = (this.#asked.get(runId) ?? 0) + 1
-    this.#asked.set(runId, nth)
-    const resume = answers.flatMap(answer => this.#resumed(answer))
+    const nth = (this.#requestCounts.get(runId) ?? 0) + 1
+    this.#requestCounts.set(runId, nth)
+    const resume = answers.flatMap(answer => this.#resumeEntriesOf(answer))
     return {
       threadId,
       runId: runName(runId, nth),
       ...(nth > 1 && { parentRunId: runName(runId, nth - 1) }),
       state: state ?? {},
-      messages: messages.flatMap(message => told(message, foreignIds.get(message.id))),
+      messages: messages.flatMap(message => serverMessagesOf(message, foreignIds.get(message.id))),
       tools,
       context,
       forwardedProps: { ...forwardedProps, ...Object(data) },
@@ -82,21 +81,22 @@ export class AgUiServer implements ForeignServer {
     } as unknown as JsonObject
   }
 
-  /** An event, when what it asks was noted; undefined, where it says nothing. */
-  protected noted(event: AgUiEvent | undefined): AgUiEvent | undefined {
-    if (event?.type === 'RUN_FINISHED' && event.outcome?.type === 'interrupt') this.#note(event.outcome.interrupts)
+  /** Remembers the interrupts of an event. Returns the event. */
+  protected remembered(event: AgUiEvent | undefined): AgUiEvent | undefined {
+    if (event?.type === 'RUN_FINISHED' && event.outcome?.type === 'interrupt')
+      this.#rememberInterrupts(event.outcome.interrupts)
     return event
   }
 
-  #note(interrupts: readonly AgUiInterrupt[]): void {
+  #rememberInterrupts(interrupts: readonly AgUiInterrupt[]): void {
     for (const { id, toolCallId } of interrupts) {
       this.#interrupts.add(id)
       if (toolCallId !== undefined) this.#byCall.set(toolCallId, id)
     }
   }
 
-  /** How an answer is said, where it answers an interrupt: what came of a call is in the messages, too. */
-  #resumed(answer: ClientAnswer): AgUiResume[] {
+  /** The response to an interrupt. Results of calls are in the messages, too. */
+  #resumeEntriesOf(answer: ClientAnswer): AgUiResume[] {
     const interruptId = interruptIdsOf(answer).find(id => this.#interrupts.has(id)) ?? this.#byCall.get(answer.id)
     if (interruptId === undefined) return []
     switch (answer.kind) {
@@ -113,21 +113,21 @@ export class AgUiServer implements ForeignServer {
   }
 }
 
-/** What understands the reply to what is posted. */
+/** The decoder for the response to a request body. */
 export const decoderFor = ({ messages }: JsonObject): AgUiDecoder =>
   new AgUiDecoder(messages as unknown as readonly AgUiMessage[])
 
 const runName = (runId: string, nth: number): string => (nth === 1 ? runId : `${runId}-${nth}`)
 
-/** A message as the server knows it: ours goes by names that begin with that of the run, another's by what it called each text. */
-function told(message: Message, foreignId: string | undefined): AgUiMessage[] {
+/** A message with the ids of the server. A Millrace server prefixes them with the run, a foreign server has one for each text. */
+function serverMessagesOf(message: Message, foreignId: string | undefined): AgUiMessage[] {
   const prefix = `${message.id}/`
   const own = foreignId?.includes('::') ? `${foreignId}/` : ''
-  return aguiMessagesOf({ messages: [message] }).map(one => {
-    if (one.id.startsWith(prefix)) return { ...one, id: own + one.id.slice(prefix.length) }
-    return foreignId === undefined ? one : { ...one, id: foreignId }
+  return aguiMessagesOf({ messages: [message] }).map(converted => {
+    if (converted.id.startsWith(prefix)) return { ...converted, id: own + converted.id.slice(prefix.length) }
+    return foreignId === undefined ? converted : { ...converted, id: foreignId }
   })
 }
 
-/** A connection to a server of AG-UI: what `HttpAgent` would ask. */
+/** Connects to a server of AG-UI, as `HttpAgent` does. */
 export const agUi = (options: AgUiOptions): ForeignConnection => new ForeignConnection(new AgUiServer(options))

@@ -1,11 +1,12 @@
-// What a snapshot of another server's messages says beyond what it streamed. Some say an answer in no other way; some take back by it what they streamed.
+// Compares a messages snapshot of a foreign server with its streamed events. Some servers send a reply only as a snapshot, and some retract streamed
+// content by it.
 
 import type { Chunk, MessageChunk } from '@millrace/protocol'
 import { expectArray } from '../dialect/validate.ts'
 import type { AgUiContent, AgUiMessage } from './event.ts'
 import { jsonOf, outputOf, textOf } from './event-to-chunk.ts'
 
-/** One thing that messages say. */
+/** A text, a reasoning, a call or a result in a message. */
 export type Fact =
   | { readonly kind: 'text' | 'reasoning'; readonly id: string; readonly text: string }
   | { readonly kind: 'call'; readonly id: string; readonly name: string; readonly text: string }
@@ -18,23 +19,22 @@ interface FollowedFact {
   text: string
 }
 
-/** What was heard of a reply so far. */
+/** The facts that were streamed so far. */
 export class ReceivedFacts {
   readonly #facts = new Map<string, FollowedFact>()
-  /** Most deltas go on with what the one before went on with. */
+  /** Cache: most deltas continue the part of the delta before. */
   #last: FollowedFact | undefined
 
   get facts(): Fact[] {
     return [...this.#facts.values()].filter(({ kind, text }) => text !== '' || kind === 'call' || kind === 'result')
   }
 
-  /** Nothing of it holds. */
-  forget(): void {
+  clear(): void {
     this.#facts.clear()
     this.#last = undefined
   }
 
-  follow(chunk: Chunk): void {
+  track(chunk: Chunk): void {
     switch (chunk.type) {
       case 'text-delta':
       case 'reasoning-delta':
@@ -66,32 +66,32 @@ export class ReceivedFacts {
   }
 }
 
-/** What is news of a snapshot. */
+/** The new content of a snapshot. */
 export interface SnapshotDiff {
-  /** What was there before, of which the client knew nothing. */
-  readonly past: readonly AgUiMessage[]
-  /** Whether what was streamed does not hold as it was: then all is told. */
+  /** Earlier messages that the client did not know. */
+  readonly history: readonly AgUiMessage[]
+  /** Whether streamed content was changed or removed. All facts are emitted again then. */
   readonly retractsAll: boolean
   readonly facts: readonly Fact[]
 }
 
-/** Finds what a snapshot says of the answer to the last that was asked that was not heard, and what went before, if nothing of it was posted. */
+/** Finds the facts of the current reply that were not streamed, and the earlier messages if the request had none of them. */
 export function diffSnapshot(
   messages: readonly AgUiMessage[],
   posted: readonly AgUiMessage[],
-  heard: readonly Fact[],
+  received: readonly Fact[],
 ): SnapshotDiff {
-  const said = readableMessages(messages)
-  const askedAt = posted.findLastIndex(({ role }) => role === 'user')
-  const at = placeOf(said, posted[askedAt])
-  const known = posted.slice(askedAt + 1)
-  const facts = factsOf(said.slice(at + 1).filter(message => !known.some(one => isSame(one, message))))
-  const isFirst = askedAt >= 0 && !posted.slice(0, askedAt).some(isTalk)
-  const past = isFirst ? said.slice(0, Math.max(0, at)).filter(isTalk) : []
-  return { past, ...added(facts, heard) }
+  const snapshot = readableMessages(messages)
+  const requestIndex = posted.findLastIndex(({ role }) => role === 'user')
+  const at = indexOfRequest(snapshot, posted[requestIndex])
+  const known = posted.slice(requestIndex + 1)
+  const facts = factsOf(snapshot.slice(at + 1).filter(message => !known.some(one => isSame(one, message))))
+  const isFirst = requestIndex >= 0 && !posted.slice(0, requestIndex).some(isConversation)
+  const history = isFirst ? snapshot.slice(0, Math.max(0, at)).filter(isConversation) : []
+  return { history, ...newFactsOf(facts, received) }
 }
 
-/** The messages of the run's own that can be read. */
+/** The valid messages of the run's own agent. */
 function readableMessages(messages: unknown): AgUiMessage[] {
   const all = expectArray(messages, 'event MESSAGES_SNAPSHOT.messages') as readonly AgUiMessage[]
   return all.filter(message => {
@@ -109,17 +109,17 @@ const isCall = (call: unknown): boolean => {
   return [id, name, text].every(one => typeof one === 'string')
 }
 
-const isTalk = ({ role }: AgUiMessage): boolean => role !== 'system' && role !== 'developer'
+const isConversation = ({ role }: AgUiMessage): boolean => role !== 'system' && role !== 'developer'
 
-/** Where the message stands that is answered; the end, where only what was before it is told. */
-function placeOf(said: readonly AgUiMessage[], asked: AgUiMessage | undefined): number {
-  const last = said.findLastIndex(({ role }) => role === 'user')
-  if (!asked || last < 0) return last
-  const at = said.findLastIndex(message => isSame(asked, message))
-  return at < 0 ? said.length : at
+/** The index of the message that is being replied to. The length if the snapshot only has messages before it. */
+function indexOfRequest(snapshot: readonly AgUiMessage[], request: AgUiMessage | undefined): number {
+  const last = snapshot.findLastIndex(({ role }) => role === 'user')
+  if (!request || last < 0) return last
+  const at = snapshot.findLastIndex(message => isSame(request, message))
+  return at < 0 ? snapshot.length : at
 }
 
-/** Whether a message is the same as another, by whatever name. */
+/** Whether two messages are the same, even if their ids differ. */
 function isSame(one: AgUiMessage, other: AgUiMessage): boolean {
   if (one.role !== other.role) return false
   if (one.id === other.id) return true
@@ -131,7 +131,7 @@ function isSame(one: AgUiMessage, other: AgUiMessage): boolean {
   return textIn(one.content) === textIn(other.content)
 }
 
-/** What messages say, in their order. */
+/** The facts of messages, in order. */
 function factsOf(messages: readonly AgUiMessage[]): Fact[] {
   return messages.flatMap((message): Fact[] => {
     const { id } = message
@@ -156,40 +156,41 @@ function factsOf(messages: readonly AgUiMessage[]): Fact[] {
   })
 }
 
-/** What a content says; servers may say null for none. */
+/** The text of a content. Servers may send null for none. */
 const textIn = (content: string | readonly AgUiContent[] | null | undefined): string =>
   typeof content === 'string' ? content : content ? JSON.stringify(content) : ''
 
-/** What there is besides what was heard, where that still holds. */
-function added(facts: readonly Fact[], heard: readonly Fact[]): Pick<SnapshotDiff, 'retractsAll' | 'facts'> {
-  // A server that tells only of what it was asked has not taken its answer back.
+/** The facts that were not streamed, or all of them if streamed facts are missing or out of order. */
+function newFactsOf(facts: readonly Fact[], received: readonly Fact[]): Pick<SnapshotDiff, 'retractsAll' | 'facts'> {
+  // A snapshot of only the request does not retract the reply.
   if (!facts.some(({ kind }) => kind !== 'result'))
-    return { retractsAll: false, facts: facts.filter(one => !isIn(heard, one)) }
-  const news = facts.filter(one => !isIn(heard, one))
-  const gone = heard.filter(one => one.kind !== 'result' && !isIn(facts, one))
-  // Clients keep the reasonings that they have where they are told of none.
-  const keepsThoughts = !facts.some(({ kind }) => kind === 'reasoning')
-  const isLost = gone.some(({ kind }) => kind !== 'reasoning' || !keepsThoughts)
-  const first = facts.findIndex(one => one.kind !== 'result' && news.includes(one))
-  const isBetween = first >= 0 && facts.slice(first).some(one => one.kind !== 'result' && !news.includes(one))
-  if (!isLost && !isBetween) return { retractsAll: false, facts: news }
+    return { retractsAll: false, facts: facts.filter(one => !includesFact(received, one)) }
+  const newFacts = facts.filter(one => !includesFact(received, one))
+  const missing = received.filter(one => one.kind !== 'result' && !includesFact(facts, one))
+  // Clients keep their reasoning if a snapshot has none.
+  const keepsReasoning = !facts.some(({ kind }) => kind === 'reasoning')
+  const isRetracted = missing.some(({ kind }) => kind !== 'reasoning' || !keepsReasoning)
+  const first = facts.findIndex(one => one.kind !== 'result' && newFacts.includes(one))
+  const isOutOfOrder = first >= 0 && facts.slice(first).some(one => one.kind !== 'result' && !newFacts.includes(one))
+  if (!isRetracted && !isOutOfOrder) return { retractsAll: false, facts: newFacts }
   return {
     retractsAll: true,
-    facts: keepsThoughts ? [...heard.filter(({ kind }) => kind === 'reasoning'), ...facts] : facts,
+    facts: keepsReasoning ? [...received.filter(({ kind }) => kind === 'reasoning'), ...facts] : facts,
   }
 }
 
-const isIn = (facts: readonly Fact[], one: Fact): boolean => facts.some(other => isAlike(one, other))
+const includesFact = (facts: readonly Fact[], one: Fact): boolean => facts.some(other => isSameFact(one, other))
 
-function isAlike(one: Fact, other: Fact): boolean {
+function isSameFact(one: Fact, other: Fact): boolean {
   if (one.kind !== other.kind) return false
   if (one.kind === 'text' || one.kind === 'reasoning') return one.text === other.text
-  return one.id === other.id && plainOf(one) === plainOf(other)
+  return one.id === other.id && normalizedText(one) === normalizedText(other)
 }
 
-const plainOf = ({ text, kind }: Fact): string => JSON.stringify(text === '' && kind === 'call' ? {} : jsonOf(text))
+const normalizedText = ({ text, kind }: Fact): string =>
+  JSON.stringify(text === '' && kind === 'call' ? {} : jsonOf(text))
 
-/** A fact as an agent says it. */
+/** The chunks of a fact. */
 export function chunksOf(fact: Fact): Chunk[] {
   const { kind, id, text } = fact
   switch (kind) {
@@ -211,8 +212,8 @@ export function chunksOf(fact: Fact): Chunk[] {
   }
 }
 
-/** What people said as they say it, and what agents did. */
-export function pastChunksOf(messages: readonly AgUiMessage[]): Chunk[] {
+/** The chunks of earlier messages. */
+export function historyChunksOf(messages: readonly AgUiMessage[]): Chunk[] {
   return messages.flatMap((message): Chunk[] => {
     if (message.role !== 'user') return factsOf([message]).flatMap(chunksOf)
     const { id: messageId, role, content } = message

@@ -1,9 +1,9 @@
-// The messages of a conversation as a client has them: what a live discard has to be told with, since AG-UI takes nothing back but by saying all that is left.
+// The messages that a client has. AG-UI cannot retract a message, so a discard sends all remaining messages.
 
 import type { ChunkOf } from '@millrace/protocol'
 import type { AgUiContent, AgUiMessage, AgUiToolCall } from './event.ts'
 
-interface TranscriptLine {
+interface TranscriptMessage {
   readonly id: string
   readonly role: 'assistant' | 'reasoning'
   readonly subagentRunId?: string | undefined
@@ -23,36 +23,36 @@ export type TranscriptDraft = Map<string, Undo>
 /** The messages of a run, after those before it. */
 export class Transcript {
   readonly #before: readonly AgUiMessage[]
-  readonly #lines = new Map<string, TranscriptLine | AgUiMessage>()
-  readonly #owners = new Map<string, TranscriptLine>()
+  readonly #messages = new Map<string, TranscriptMessage | AgUiMessage>()
+  readonly #owners = new Map<string, TranscriptMessage>()
   readonly #results = new Map<string, AgUiMessage[]>()
 
   constructor(before: readonly AgUiMessage[]) {
     this.#before = before
   }
 
-  /** A whole message, such as a user's. */
+  /** Adds a complete message, such as a user message. */
   add(message: AgUiMessage): void {
-    this.#lines.set(message.id, message)
+    this.#messages.set(message.id, message)
   }
 
-  /** A message that grows is open now. */
-  open(id: string, role: TranscriptLine['role'], draft: TranscriptDraft, subagentRunId?: string): void {
-    this.#line(id, role, draft, subagentRunId).content ??= ''
+  /** Opens a streamed message. */
+  open(id: string, role: TranscriptMessage['role'], draft: TranscriptDraft, subagentRunId?: string): void {
+    this.#openMessage(id, role, draft, subagentRunId).content ??= ''
   }
 
   push(id: string, delta: string, draft: TranscriptDraft): void {
-    const line = this.#lines.get(id) as TranscriptLine | undefined
-    if (line === undefined) return
-    touch(line, draft)
-    line.content = `${line.content ?? ''}${delta}`
+    const message = this.#messages.get(id) as TranscriptMessage | undefined
+    if (message === undefined) return
+    recordUndo(message, draft)
+    message.content = `${message.content ?? ''}${delta}`
   }
 
   call(parent: string, toolCallId: string, name: string, draft: TranscriptDraft, subagentRunId?: string): void {
     if (this.#owners.has(toolCallId)) return
-    const line = this.#line(parent, 'assistant', draft, subagentRunId)
-    line.calls.set(toolCallId, { name, text: '' })
-    this.#owners.set(toolCallId, line)
+    const message = this.#openMessage(parent, 'assistant', draft, subagentRunId)
+    message.calls.set(toolCallId, { name, text: '' })
+    this.#owners.set(toolCallId, message)
     draft.get(parent)?.calls.add(toolCallId)
   }
 
@@ -68,43 +68,48 @@ export class Transcript {
     else this.#results.set(owner, [message])
   }
 
-  /** Takes back a draft. Returns whether it changed a message. */
+  /** Discards a draft. Returns whether it changed a message. */
   discard(draft: TranscriptDraft): boolean {
     for (const [id, { length, calls }] of draft) {
-      const line = this.#lines.get(id) as TranscriptLine
+      const message = this.#messages.get(id) as TranscriptMessage
       for (const call of calls) {
-        line.calls.delete(call)
+        message.calls.delete(call)
         this.#owners.delete(call)
       }
-      line.content = length === undefined ? undefined : line.content?.slice(0, length)
-      if (line.content === undefined && line.calls.size === 0) this.#lines.delete(id)
+      message.content = length === undefined ? undefined : message.content?.slice(0, length)
+      if (message.content === undefined && message.calls.size === 0) this.#messages.delete(id)
     }
     return draft.size > 0
   }
 
-  /** All that there is, oldest first. */
+  /** All messages, oldest first. */
   messages(): AgUiMessage[] {
-    const said = [...this.#lines.values()].flatMap(line => {
-      const results = this.#results.get(line.id) ?? []
-      return 'calls' in line ? [shown(line), ...results] : [line]
+    const messages = [...this.#messages.values()].flatMap(message => {
+      const results = this.#results.get(message.id) ?? []
+      return 'calls' in message ? [agUiMessageOf(message), ...results] : [message]
     })
-    return [...this.#before, ...said]
+    return [...this.#before, ...messages]
   }
 
-  #line(id: string, role: TranscriptLine['role'], draft: TranscriptDraft, subagentRunId?: string): TranscriptLine {
-    const found = this.#lines.get(id) as TranscriptLine | undefined
-    const line: TranscriptLine = found ?? { id, role, subagentRunId, content: undefined, calls: new Map() }
-    if (!found) this.#lines.set(id, line)
-    touch(line, draft)
-    return line
+  #openMessage(
+    id: string,
+    role: TranscriptMessage['role'],
+    draft: TranscriptDraft,
+    subagentRunId?: string,
+  ): TranscriptMessage {
+    const found = this.#messages.get(id) as TranscriptMessage | undefined
+    const message: TranscriptMessage = found ?? { id, role, subagentRunId, content: undefined, calls: new Map() }
+    if (!found) this.#messages.set(id, message)
+    recordUndo(message, draft)
+    return message
   }
 }
 
-function touch(line: TranscriptLine, draft: TranscriptDraft): void {
-  if (!draft.has(line.id)) draft.set(line.id, { length: line.content?.length, calls: new Set() })
+function recordUndo(message: TranscriptMessage, draft: TranscriptDraft): void {
+  if (!draft.has(message.id)) draft.set(message.id, { length: message.content?.length, calls: new Set() })
 }
 
-function shown({ id, role, subagentRunId, content, calls }: TranscriptLine): AgUiMessage {
+function agUiMessageOf({ id, role, subagentRunId, content, calls }: TranscriptMessage): AgUiMessage {
   const tag = subagentRunId === undefined ? {} : { subagentRunId }
   if (role === 'reasoning') return { id, role, content: content ?? '', ...tag }
   const toolCalls: AgUiToolCall[] = [...calls].map(([id, { name, text }]) => ({
@@ -121,7 +126,7 @@ function shown({ id, role, subagentRunId, content, calls }: TranscriptLine): AgU
   }
 }
 
-/** A message that came whole, as clients have it. */
+/** Converts a complete message. */
 export function messageOf(chunk: ChunkOf<'message'>): AgUiMessage {
   const { messageId: id, role, parts } = chunk
   if (role === 'user') return { id, role, content: contentOf(parts) }
@@ -131,7 +136,7 @@ export function messageOf(chunk: ChunkOf<'message'>): AgUiMessage {
 
 type Parts = readonly { readonly type: string }[]
 
-/** What a person said; only words are just a text. */
+/** The content of a user message. A single text is a string. */
 function contentOf(parts: Parts): string | AgUiContent[] {
   const content = parts.flatMap(partOf)
   const [first] = content
@@ -147,12 +152,14 @@ function partOf(part: Parts[number]): AgUiContent[] {
     mediaType = '',
   } = part as { type: string; text?: string; url?: string; mediaType?: string }
   if (type === 'text') return [{ type: 'text', text }]
-  return type === 'file' && url !== undefined ? [{ type: mediumOf(mediaType), source: sourceOf(url, mediaType) }] : []
+  return type === 'file' && url !== undefined
+    ? [{ type: mediaKindOf(mediaType), source: sourceOf(url, mediaType) }]
+    : []
 }
 
 const MEDIA = ['image', 'audio', 'video'] as const
 
-const mediumOf = (mediaType: string) => MEDIA.find(medium => mediaType.startsWith(`${medium}/`)) ?? 'document'
+const mediaKindOf = (mediaType: string) => MEDIA.find(kind => mediaType.startsWith(`${kind}/`)) ?? 'document'
 
 function sourceOf(url: string, mimeType: string) {
   const [, value] = /^data:[^,]*;base64,(.*)$/s.exec(url) ?? []

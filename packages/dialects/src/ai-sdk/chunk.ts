@@ -1,13 +1,13 @@
-// The chunks of the AI SDK's UI message stream (`ai` 7), as its clients take them. Their schemas let other fields pass: what goes along beside a chunk is in `millrace`.
+// The chunks of the UI message stream of the AI SDK (`ai` 7). Its schemas accept unknown fields: `millrace` holds the supplement of a chunk.
 
 import type { Chunk, ChunkOf, Json, JsonObject } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
 import { defined, finishReasonOf } from '../dialect/fields.ts'
-import type { GuestSigned, Supplement } from '../dialect/supplement.ts'
+import type { Supplement, WithGuestOrigin } from '../dialect/supplement.ts'
 import { EXTENSION } from './extension.ts'
 
-interface AiSdkSupplement extends GuestSigned {
-  /** What the chunk does not say of what it stands for. */
+interface AiSdkSupplement extends WithGuestOrigin {
+  /** The fields of our chunk that this one cannot express. */
   readonly millrace?: Supplement
 }
 
@@ -30,7 +30,7 @@ interface NamedCall extends AiSdkCallFields {
   readonly title?: string | undefined
 }
 
-/** One chunk of a UI message stream. */
+/** A chunk of a UI message stream. */
 export type UIMessageChunk = AiSdkSupplement &
   (
     | { readonly type: 'start'; readonly messageId?: string | undefined; readonly messageMetadata?: unknown }
@@ -88,16 +88,16 @@ export type UIMessageChunk = AiSdkSupplement &
       }
   )
 
-/** What was said before and a chunk refers to: the calls of approvals, and the inputs of calls. */
+/** Earlier chunks that a chunk refers to: the call ids by approval id, and the inputs by call id. */
 export interface StreamContext {
   readonly approvals: ReadonlyMap<string, string>
   readonly inputs: ReadonlyMap<string, Json>
 }
 
-const executed = (isProvider: boolean | undefined) => (isProvider ? { executor: 'provider' as const } : {})
+const executorOf = (isProvider: boolean | undefined) => (isProvider ? { executor: 'provider' as const } : {})
 
-/** The chunk that one of the AI SDK says by itself; undefined where we have none for it. */
-export function chunkOf(event: UIMessageChunk, known: StreamContext): Chunk | undefined {
+/** Decodes a chunk of the AI SDK without its supplement. Undefined if there is no equivalent. */
+export function chunkOf(event: UIMessageChunk, context: StreamContext): Chunk | undefined {
   switch (event.type) {
     case 'text-delta':
     case 'reasoning-delta': {
@@ -114,8 +114,8 @@ export function chunkOf(event: UIMessageChunk, known: StreamContext): Chunk | un
     case 'start':
       return defined({ type: event.type, metadata: event.messageMetadata as JsonObject | undefined }) as Chunk
     case 'finish': {
-      const { type, finishReason: said, messageMetadata: metadata } = event
-      const finishReason = finishReasonOf(said)
+      const { type, finishReason: reason, messageMetadata: metadata } = event
+      const finishReason = finishReasonOf(reason)
       return defined({ type, finishReason, metadata }) as Chunk
     }
     case 'abort':
@@ -130,7 +130,7 @@ export function chunkOf(event: UIMessageChunk, known: StreamContext): Chunk | un
       const { type, toolCallId, toolName, providerExecuted, dynamic, title, providerMetadata } = event
       return {
         ...defined({ type, toolCallId, toolName, dynamic, title, providerMetadata }),
-        ...executed(providerExecuted),
+        ...executorOf(providerExecuted),
       } as Chunk
     }
     case 'tool-input-delta':
@@ -139,7 +139,7 @@ export function chunkOf(event: UIMessageChunk, known: StreamContext): Chunk | un
       const { type, toolCallId, toolName, input, providerExecuted, dynamic, title, providerMetadata } = event
       return {
         ...defined({ type, toolCallId, toolName, input: input as Json, dynamic, title, providerMetadata }),
-        ...executed(providerExecuted),
+        ...executorOf(providerExecuted),
       } as Chunk
     }
     case 'tool-input-error': {
@@ -148,12 +148,12 @@ export function chunkOf(event: UIMessageChunk, known: StreamContext): Chunk | un
     }
     case 'tool-approval-request': {
       const { type, toolCallId, approvalId, isAutomatic } = event
-      const input = known.inputs.get(toolCallId) ?? null
+      const input = context.inputs.get(toolCallId) ?? null
       return defined({ type, toolCallId, approvalId, input, isAutomatic }) as Chunk
     }
     case 'tool-approval-response': {
       const { type, approvalId, approved, reason } = event
-      const toolCallId = known.approvals.get(approvalId)
+      const toolCallId = context.approvals.get(approvalId)
       return toolCallId === undefined
         ? undefined
         : (defined({ type, toolCallId, approvalId, approved, reason }) as Chunk)
@@ -162,12 +162,12 @@ export function chunkOf(event: UIMessageChunk, known: StreamContext): Chunk | un
       const { type, toolCallId, output, preliminary, providerExecuted, providerMetadata } = event
       return {
         ...defined({ type, toolCallId, output: output as Json, preliminary, providerMetadata }),
-        ...executed(providerExecuted),
+        ...executorOf(providerExecuted),
       } as Chunk
     }
     case 'tool-output-error': {
       const { type, toolCallId, errorText, providerExecuted } = event
-      return { type, toolCallId, errorText, ...executed(providerExecuted) }
+      return { type, toolCallId, errorText, ...executorOf(providerExecuted) }
     }
     case 'tool-output-denied':
       return { type: event.type, toolCallId: event.toolCallId }
@@ -192,7 +192,7 @@ export function chunkOf(event: UIMessageChunk, known: StreamContext): Chunk | un
   }
 }
 
-/** How the AI SDK says a chunk, as well as it can; undefined where it has nothing for it. */
+/** Encodes a chunk for the AI SDK, as far as it can express it. Undefined if there is no equivalent. */
 export function eventOf(chunk: Chunk): UIMessageChunk | undefined {
   switch (chunk.type) {
     case 'text-start':
@@ -202,7 +202,7 @@ export function eventOf(chunk: Chunk): UIMessageChunk | undefined {
     case 'reasoning-delta':
     case 'reasoning-end':
     case 'source-url':
-      return fitting(chunk)
+      return withValidMetadata(chunk)
     case 'start': {
       const { type, metadata } = chunk
       return defined({ type, messageMetadata: metadata })
@@ -218,14 +218,14 @@ export function eventOf(chunk: Chunk): UIMessageChunk | undefined {
     case 'step-start':
       return { type: 'start-step' }
     case 'tool-input-start': {
-      const { executor, ...rest } = fitting(chunk)
-      return { ...rest, ...provided(executor) }
+      const { executor, ...rest } = withValidMetadata(chunk)
+      return { ...rest, ...providerExecutedOf(executor) }
     }
     case 'tool-input-delta':
       return { type: chunk.type, toolCallId: chunk.toolCallId, inputTextDelta: chunk.delta }
     case 'tool-input-available': {
-      const { executor, deadline, ...rest } = fitting(chunk)
-      return { ...rest, ...provided(executor) }
+      const { executor, deadline, ...rest } = withValidMetadata(chunk)
+      return { ...rest, ...providerExecutedOf(executor) }
     }
     case 'tool-input-error': {
       const { type, toolCallId, toolName = '', errorText, partialInput = null } = chunk
@@ -240,21 +240,21 @@ export function eventOf(chunk: Chunk): UIMessageChunk | undefined {
       return defined({ type, approvalId, approved, reason })
     }
     case 'tool-output-available': {
-      const { executor, ...rest } = fitting(chunk)
-      return { ...rest, ...provided(executor) }
+      const { executor, ...rest } = withValidMetadata(chunk)
+      return { ...rest, ...providerExecutedOf(executor) }
     }
     case 'tool-output-error': {
       const { type, toolCallId, errorText, executor } = chunk
-      return { type, toolCallId, errorText, ...provided(executor) }
+      return { type, toolCallId, errorText, ...providerExecutedOf(executor) }
     }
     case 'tool-output-denied':
       return { type: chunk.type, toolCallId: chunk.toolCallId }
     case 'source-document': {
-      const { mediaType = 'text/plain', text, ...rest } = fitting(chunk)
+      const { mediaType = 'text/plain', text, ...rest } = withValidMetadata(chunk)
       return { ...rest, mediaType, title: rest.title ?? rest.filename ?? '' }
     }
     case 'file': {
-      const { type, url, mediaType, providerMetadata } = fitting(chunk)
+      const { type, url, mediaType, providerMetadata } = withValidMetadata(chunk)
       return defined({ type, url, mediaType, providerMetadata })
     }
     default:
@@ -262,13 +262,13 @@ export function eventOf(chunk: Chunk): UIMessageChunk | undefined {
   }
 }
 
-/** A chunk with only such metadata as clients let pass: of each provider, an object. */
-export function fitting<T extends { readonly providerMetadata?: JsonObject }>(chunk: T): T {
+/** Drops provider metadata that clients reject: each provider must have an object. */
+export function withValidMetadata<T extends { readonly providerMetadata?: JsonObject }>(chunk: T): T {
   const { providerMetadata } = chunk
   if (providerMetadata === undefined || Object.values(providerMetadata).every(isObject)) return chunk
   const { providerMetadata: _, ...rest } = chunk
   return rest as T
 }
 
-const provided = (executor: ChunkOf<'tool-input-start'>['executor']) =>
+const providerExecutedOf = (executor: ChunkOf<'tool-input-start'>['executor']) =>
   executor === 'provider' ? { providerExecuted: true } : {}

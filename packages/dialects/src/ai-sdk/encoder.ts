@@ -9,24 +9,23 @@ import {
 } from '@millrace/protocol'
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 import { laneOf } from '../dialect/lane.ts'
-import { supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
+import { type Supplement, supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
 import { chunkOf, eventOf, type UIMessageChunk } from './chunk.ts'
-import { derived, isAnswer, streamedInput, unanswered, unansweredBy } from './derived.ts'
-import { extension, isChild, nameOf } from './extension.ts'
-import { OpenTextParts } from './open-parts.ts'
-import { Step } from './step.ts'
+import { CurrentStep } from './current-step.ts'
+import { EXTENSION, extension, isChild, partIdOf } from './extension.ts'
+import { OpenTextParts } from './open-text-parts.ts'
 import { AiSdkToolCalls } from './tool-calls.ts'
 
 export interface AiSdkEncoderOptions {
-  /** The run, where it is known before anything of it is said. */
+  /** The id of the run, if it is known before its first chunk. */
   readonly runId?: string
-  /** Calls of client tools that have their result: a page is not to be asked for it again. */
+  /** Client tool calls that already have a result. Their input is sent so that clients do not run them again. */
   readonly answered?: ReadonlySet<string>
 }
 
 const NONE: readonly UIMessageChunk[] = []
 
-/** Says a run as a UI message stream. */
+/** Encodes a run as a UI message stream. */
 export class AiSdkEncoder implements Encoder<UIMessageChunk> {
   readonly #answered: ReadonlySet<string>
   #runId: string | undefined
@@ -34,22 +33,22 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
   #isOver = false
   #isEnded = false
   #isFinished = false
-  /** Whether the run has waited in this step. */
+  /** Whether the run has paused in this step. */
   #hasPaused = false
   #isStepOpen = false
-  /** Whether a discard left the step empty: its next attempt goes on in it. */
-  #isStepAgain = false
-  /** How many steps were begun, as clients see it. */
+  /** Whether a discard left the open step empty. The next attempt continues in it. */
+  #isStepReset = false
+  /** The number of steps that clients have seen begin. */
   #steps = 0
   #error = 'The run failed.'
-  readonly #blocks = new OpenTextParts()
+  readonly #openText = new OpenTextParts()
   readonly #calls = new AiSdkToolCalls()
-  readonly #step = new Step()
-  /** Under which names something is kept; and what says of those that wait for an answer that there will be none. */
-  readonly #names = new Map<string, Chunk | undefined>()
+  readonly #step = new CurrentStep()
+  /** The ids of the extension parts that the message keeps, with the chunk that closes each one that waits for an answer. */
+  readonly #keptParts = new Map<string, Chunk | undefined>()
   /** The metadata that each lane wrote since its last commit. Sent once committed, since clients cannot take metadata back. */
   readonly #metadata = new DraftTracker<UIMessageChunk[]>(() => [])
-  /** Whether nothing was said since somebody went on. */
+  /** Whether nothing was encoded since `resume()`. */
   #isIdle = false
 
   constructor({ runId, answered = new Set() }: AiSdkEncoderOptions = {}) {
@@ -61,12 +60,12 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
     if (this.#isEnded) return NONE
     if (origin && origin.guest === undefined) this.#runId ??= origin.runId
     this.#isIdle = false
-    // Most of what is said.
-    if ((chunk.type === 'text-delta' || chunk.type === 'reasoning-delta') && this.#isHeard(chunk, origin)) {
+    // Fast path: most chunks are deltas.
+    if ((chunk.type === 'text-delta' || chunk.type === 'reasoning-delta') && this.#isUnchanged(chunk, origin)) {
       this.#step.add(chunk, origin?.guest === undefined ? laneOf(origin) : undefined)
       return [chunk]
     }
-    return this.#said(
+    return this.#withStart(
       isChild(origin) ? this.#extension(chunk, origin) : withGuestOrigin(this.#encode(chunk, origin), origin),
     )
   }
@@ -76,20 +75,20 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
     this.#isFinished = false
     this.#isOpen = true
     this.#isIdle = true
-    // Whoever answered may have been too late, and knows of the others' answers nothing.
+    // The client may have answered too late, and does not know the answers of other clients.
     const answers = this.#hasPaused ? this.#step.events.filter(isAnswer) : NONE
-    return [derived({ type: 'start', ...this.#named }), ...answers.map(derived)]
+    return [derived({ type: 'start', ...this.#messageIdField }), ...answers.map(derived)]
   }
 
   end(status: EndStatus): readonly UIMessageChunk[] {
-    return this.#said(this.#end(status))
+    return this.#withStart(this.#endEvents(status))
   }
 
-  #end(status: EndStatus): readonly UIMessageChunk[] {
+  #endEvents(status: EndStatus): readonly UIMessageChunk[] {
     if (this.#isOver) return NONE
     this.#isOver = true
     this.#isEnded = status !== 'paused'
-    const events = status === 'paused' ? this.#closed() : [...this.#settled(), ...this.#closed()]
+    const events = status === 'paused' ? this.#closeAll() : [...this.#settleAll(), ...this.#closeAll()]
     if (status === 'paused') events.push(derived({ type: 'finish', finishReason: this.#reason('tool-calls') }))
     else if (status === 'failed') events.push(derived({ type: 'error', errorText: this.#error }))
     else if (!this.#isFinished) {
@@ -100,34 +99,39 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
     return events
   }
 
-  /** Whether clients take a delta as it is. */
-  #isHeard(chunk: Extract<Chunk, { type: 'text-delta' | 'reasoning-delta' }>, origin: Origin | undefined): boolean {
-    return this.#blocks.isOpen(chunk.type, chunk.id) && !isChild(origin) && isBare(chunk)
+  /** Whether a delta is sent unchanged. */
+  #isUnchanged(chunk: Extract<Chunk, { type: 'text-delta' | 'reasoning-delta' }>, origin: Origin | undefined): boolean {
+    return this.#openText.isOpen(chunk.type, chunk.id) && !isChild(origin) && isBare(chunk)
   }
 
-  get #named(): { messageId?: string } {
+  get #messageIdField(): { messageId?: string } {
     return this.#runId === undefined ? {} : { messageId: messageIdOf(this.#runId, this.#runId) }
   }
 
-  /** Some events, after the one with which a message begins. */
-  #said(events: readonly UIMessageChunk[]): readonly UIMessageChunk[] {
+  /** Puts the start of the message before the first events. */
+  #withStart(events: readonly UIMessageChunk[]): readonly UIMessageChunk[] {
     if (this.#isOpen || events.length === 0) return events
     this.#isOpen = true
-    return events[0]?.type === 'start' ? events : [derived({ type: 'start', ...this.#named }), ...events]
+    return events[0]?.type === 'start' ? events : [derived({ type: 'start', ...this.#messageIdField }), ...events]
   }
 
   #encode(chunk: Chunk, origin: Origin | undefined): readonly UIMessageChunk[] {
     const lane = laneOf(origin)
     switch (chunk.type) {
       case 'start':
-        return [this.#with({ ...(eventOf(chunk) as UIMessageChunk & { type: 'start' }), ...this.#named }, chunk)]
+        return [
+          this.#withSupplement(
+            { ...(eventOf(chunk) as UIMessageChunk & { type: 'start' }), ...this.#messageIdField },
+            chunk,
+          ),
+        ]
       case 'step-start':
         return this.#stepStart(chunk, lane)
       case 'step-discarded':
         return [extension({ chunk }), ...this.#discard({ chunk, origin: lane })]
       case 'checkpoint-created':
-        this.#step.seal({ chunk, origin: lane })
-        return [extension({ chunk }), ...this.#kept({ chunk, origin: lane })]
+        this.#step.commit({ chunk, origin: lane })
+        return [extension({ chunk }), ...this.#committedMetadata({ chunk, origin: lane })]
       case 'message-metadata': {
         this.#metadata.open(lane).kept.push(derived(eventOf(chunk) as UIMessageChunk))
         return [extension({ chunk })]
@@ -136,155 +140,163 @@ export class AiSdkEncoder implements Encoder<UIMessageChunk> {
         this.#error = chunk.message
         return [extension({ chunk })]
       case 'finish':
-        return [...this.#settled(), ...this.#closed(), this.#finish(chunk)]
+        return [...this.#settleAll(), ...this.#closeAll(), this.#finish(chunk)]
       case 'abort': {
         this.#isFinished = true
         const finish = derived({ type: 'finish', finishReason: 'interrupted' })
-        return [...this.#settled(), ...this.#closed(), this.#with(eventOf(chunk) as UIMessageChunk, chunk), finish]
+        return [
+          ...this.#settleAll(),
+          ...this.#closeAll(),
+          this.#withSupplement(eventOf(chunk) as UIMessageChunk, chunk),
+          finish,
+        ]
       }
       case 'run-paused':
         this.#hasPaused = true
-        return [extension({ chunk }), ...this.#closed()]
+        return [extension({ chunk }), ...this.#closeAll()]
       case 'run-finished':
-        return [extension({ chunk }), ...this.#end(chunk.status)]
+        return [extension({ chunk }), ...this.#endEvents(chunk.status)]
       default:
         return this.#event(chunk, origin)
     }
   }
 
   #stepStart(chunk: Chunk, lane: LaneId): readonly UIMessageChunk[] {
-    const events = this.#blocks.close(lane.lane).map(derived)
-    // A mark would part what others may still take back from what they say next: they cannot take back what lies before it.
-    if (this.#isStepAgain || this.#step.isHeldFrom(lane)) {
-      this.#isStepAgain = false
+    const events = this.#openText.close(lane.lane).map(derived)
+    // A step mark would separate the drafts of other lanes from their next chunks: clients cannot take back text before a mark.
+    if (this.#isStepReset || this.#step.hasOtherDraft(lane)) {
+      this.#isStepReset = false
       return [...events, extension({ chunk })]
     }
     if (this.#isStepOpen) events.push(derived({ type: 'finish-step' }))
     this.#isStepOpen = true
     this.#hasPaused = false
     this.#steps++
-    this.#step.next()
-    return [...events, this.#with({ type: 'start-step' }, chunk)]
+    this.#step.startNext()
+    return [...events, this.#withSupplement({ type: 'start-step' }, chunk)]
   }
 
-  /** What says that all that is open is over, but for calls. */
-  #closed(): UIMessageChunk[] {
-    const events = this.#kept()
-    events.push(...this.#blocks.close().map(derived))
+  /** Closes everything open except calls. */
+  #closeAll(): UIMessageChunk[] {
+    const events = this.#committedMetadata()
+    events.push(...this.#openText.close().map(derived))
     if (this.#isStepOpen) events.push(derived({ type: 'finish-step' }))
     this.#isStepOpen = false
     return events
   }
 
-  /** The outcomes of calls and questions that have none when their run ends: as the view has it. */
-  #settled(): UIMessageChunk[] {
+  /** Results for calls and interrupts that are open when their run ends. They match the view. */
+  #settleAll(): UIMessageChunk[] {
     const events: UIMessageChunk[] = []
-    for (const [name, chunk] of this.#names) {
+    for (const [name, chunk] of this.#keptParts) {
       if (chunk) events.push(derived(extension({ chunk }, name)))
-      this.#names.set(name, undefined)
+      this.#keptParts.set(name, undefined)
     }
     for (const toolCallId of [...this.#calls.open()]) {
-      const chunk = unanswered(toolCallId)
-      this.#calls.take(chunk, this.#steps)
+      const chunk = unsettledResult(toolCallId)
+      this.#calls.track(chunk, this.#steps)
       events.push(derived(chunk))
     }
     for (const event of events) this.#step.add(event)
     return events
   }
 
-  /** The metadata of the drafts that a commit seals, or of all. */
-  #kept(commit?: LaneEntry): UIMessageChunk[] {
+  /** Metadata of the drafts that a commit ends, or of all drafts. */
+  #committedMetadata(commit?: LaneEntry): UIMessageChunk[] {
     return this.#metadata.end(commit).flatMap(({ kept }) => kept)
   }
 
   #finish(chunk: Extract<Chunk, { type: 'finish' }>): UIMessageChunk {
     this.#isFinished = true
     const event = eventOf(chunk) as UIMessageChunk & { type: 'finish' }
-    return this.#with({ ...event, finishReason: this.#reason(event.finishReason) }, chunk)
+    return this.#withSupplement({ ...event, finishReason: this.#reason(event.finishReason) }, chunk)
   }
 
   /**
-   * Why nothing follows. Pages that send by themselves once all calls of the last step have their results, or answers, would send again and again, where there is nothing
-   * to go on with: this one reason keeps them from it.
+   * The finish reason. Clients can be set to send automatically once all calls of the last step have results. If there is nothing to continue,
+   * `interrupted` keeps them from sending again and again.
    */
   #reason<R extends string | undefined>(reason: R): R | 'interrupted' {
     return this.#isIdle || this.#calls.areComplete(this.#steps) ? 'interrupted' : reason
   }
 
   #event(chunk: Chunk, origin: Origin | undefined): readonly UIMessageChunk[] {
-    const isKnown = this.#calls.take(chunk, this.#steps)
+    const isKnown = this.#calls.track(chunk, this.#steps)
     const event = isKnown ? eventOf(chunk) : undefined
     if (event === undefined) return this.#extension(chunk, origin)
-    const events = this.#aboutCall(event, chunk) ?? [this.#with(event, chunk)]
-    const first = this.#blocks.take(event, laneOf(origin).lane)
+    const events = this.#toolEvents(event, chunk) ?? [this.#withSupplement(event, chunk)]
+    const first = this.#openText.track(event, laneOf(origin).lane)
     if (first) events.unshift(derived(first))
-    this.#keep(events, chunk, origin)
+    this.#record(events, chunk, origin)
     return events
   }
 
-  /** What a chunk about a call says that clients need to have said in another way. */
-  #aboutCall(event: UIMessageChunk, chunk: Chunk): UIMessageChunk[] | undefined {
+  /** Events of a tool chunk that clients need in another form. */
+  #toolEvents(event: UIMessageChunk, chunk: Chunk): UIMessageChunk[] | undefined {
     switch (event.type) {
       case 'tool-input-available': {
         const { name, isDynamic, isClient, isStreamed } = this.#calls.get(event.toolCallId) ?? {}
-        // Whether it is dynamic decides for clients which part it is: it stays what it was.
+        // The part type depends on `dynamic`, so it stays the same for a call.
         const { dynamic, ...rest } = event
-        const said = { ...rest, toolName: name || rest.toolName, ...(isDynamic && { dynamic: true }) }
-        if (!isClient || !this.#answered.has(event.toolCallId)) return [this.#with(said, chunk)]
-        return isStreamed ? [extension({ chunk })] : [...streamedInput(said), extension({ chunk })]
+        const named = { ...rest, toolName: name || rest.toolName, ...(isDynamic && { dynamic: true }) }
+        if (!isClient || !this.#answered.has(event.toolCallId)) return [this.#withSupplement(named, chunk)]
+        return isStreamed ? [extension({ chunk })] : [...streamedInput(named), extension({ chunk })]
       }
       case 'tool-input-error': {
         const { name, isDynamic } = this.#calls.get(event.toolCallId) ?? {}
-        const said = { ...event, toolName: event.toolName || name || '', ...(isDynamic && { dynamic: true }) }
-        return [this.#with(said, chunk)]
+        const named = { ...event, toolName: event.toolName || name || '', ...(isDynamic && { dynamic: true }) }
+        return [this.#withSupplement(named, chunk)]
       }
       case 'tool-output-denied': {
-        const approvalId = this.#calls.unansweredOf(event.toolCallId)
+        const approvalId = this.#calls.openApprovalOf(event.toolCallId)
         if (approvalId === undefined) return undefined
-        return [derived({ type: 'tool-approval-response', approvalId, approved: false }), this.#with(event, chunk)]
+        return [
+          derived({ type: 'tool-approval-response', approvalId, approved: false }),
+          this.#withSupplement(event, chunk),
+        ]
       }
       default:
         return undefined
     }
   }
 
-  /** An event, with what it does not say of a chunk. */
-  #with(event: UIMessageChunk, chunk: Chunk): UIMessageChunk {
-    const aside = supplementOf(chunk, chunkOf(event, this.#calls))
-    return aside === undefined ? event : { ...event, millrace: aside }
+  /** Adds the supplement to an event. */
+  #withSupplement(event: UIMessageChunk, chunk: Chunk): UIMessageChunk {
+    const supplement = supplementOf(chunk, chunkOf(event, this.#calls))
+    return supplement === undefined ? event : { ...event, millrace: supplement }
   }
 
-  /** A chunk that the AI SDK has nothing for. */
+  /** Encodes a chunk that the AI SDK has no type for. */
   #extension(chunk: Chunk, origin: Origin | undefined): readonly UIMessageChunk[] {
-    const told = isChild(origin) ? { chunk, origin } : { chunk }
-    const name = nameOf(told as DecodedChunk, this.#names)
-    const events = [extension(told as DecodedChunk, name)]
+    const decoded = isChild(origin) ? { chunk, origin } : { chunk }
+    const name = partIdOf(decoded as DecodedChunk, this.#keptParts)
+    const events = [extension(decoded as DecodedChunk, name)]
     if (name === undefined) return events
-    this.#names.set(name, unansweredBy(chunk))
-    this.#keep(events, chunk, isChild(origin) ? undefined : origin, isChild(origin))
+    this.#keptParts.set(name, closingChunkOf(chunk))
+    this.#record(events, chunk, isChild(origin) ? undefined : origin, isChild(origin))
     return events
   }
 
-  #keep(events: readonly UIMessageChunk[], chunk: Chunk, origin: Origin | undefined, isSealed = false): void {
-    const isDraft = !isSealed && origin?.guest === undefined && isWord(chunk)
+  #record(events: readonly UIMessageChunk[], chunk: Chunk, origin: Origin | undefined, isCommitted = false): void {
+    const isDraft = !isCommitted && origin?.guest === undefined && isWord(chunk)
     for (const event of events) {
       if (!('transient' in event && event.transient)) this.#step.add(event, isDraft ? laneOf(origin) : undefined)
     }
   }
 
-  /** Takes back a lane's draft: resets the step, and sends again what is left of it. */
+  /** Discards a draft: resets the step and sends the rest of it again. */
   #discard(discard: LaneEntry): UIMessageChunk[] {
     this.#metadata.end(discard)
     const discarded = this.#step.discard(discard)
-    this.#isStepAgain = this.#isStepOpen && this.#step.isEmpty
+    this.#isStepReset = this.#isStepOpen && this.#step.isEmpty
     if (discarded === undefined) return []
-    for (const event of discarded.gone) if (OPENS_CALL.has(event.type)) this.#calls.forget(callOf(event))
-    this.#blocks.close()
+    for (const event of discarded.events) if (OPENS_CALL.has(event.type)) this.#calls.remove(callOf(event))
+    this.#openText.close()
     const events: UIMessageChunk[] = [derived({ type: 'reset-step' })]
-    for (const event of discarded.again) {
-      this.#blocks.take(event, '')
+    for (const event of discarded.resent) {
+      this.#openText.track(event, '')
       const call = event.type === 'tool-input-available' ? this.#calls.get(event.toolCallId) : undefined
-      // Who has given a result is not asked for it again.
+      // A client that has sent a result is not asked for it again.
       if (event.type !== 'tool-input-available' || !call?.isClient || call.state !== 'settled')
         events.push(derived(event))
       else if (!call.isStreamed) events.push(...streamedInput(event))
@@ -297,8 +309,41 @@ const OPENS_CALL: ReadonlySet<string> = new Set(['tool-input-start', 'tool-input
 
 const callOf = (event: UIMessageChunk): string => (event as { toolCallId: string }).toolCallId
 
-/** Whether a delta says no more than its words. */
+/** Whether a delta has only its text. */
 function isBare(chunk: Chunk): boolean {
   for (const key in chunk) if (key !== 'type' && key !== 'id' && key !== 'delta') return false
   return true
 }
+
+/** Marks an event that stands for no chunk of its own. */
+const derived = (event: UIMessageChunk): UIMessageChunk => ({ ...event, millrace: null satisfies Supplement })
+
+/** The input of a call as a stream. Clients do not run a call whose input never becomes available. */
+function streamedInput({ input, ...call }: UIMessageChunk & { type: 'tool-input-available' }): UIMessageChunk[] {
+  const { toolCallId } = call
+  return [
+    derived({ ...call, type: 'tool-input-start' }),
+    derived({ type: 'tool-input-delta', toolCallId, inputTextDelta: JSON.stringify(input) }),
+  ]
+}
+
+/** The result of a call that was still open when its run ended. */
+const unsettledResult = (toolCallId: string) =>
+  ({ type: 'tool-output-error', toolCallId, errorText: 'The run ended before this call did.' }) as const
+
+/** The chunk that closes a request which was still open when its run ended. */
+function closingChunkOf(chunk: Chunk): Chunk | undefined {
+  switch (chunk.type) {
+    case 'interrupt':
+      return { type: 'interrupt-response', interruptId: chunk.interruptId, response: null }
+    case 'tool-approval-request':
+    case 'tool-input-available':
+      return unsettledResult(chunk.toolCallId)
+    default:
+      return undefined
+  }
+}
+
+/** Whether an event answers an approval or an interrupt, or has the result of a call. */
+const isAnswer = ({ type }: UIMessageChunk): boolean =>
+  type === 'tool-approval-response' || type.startsWith('tool-output-') || type === EXTENSION

@@ -2,54 +2,56 @@ import type { Origin } from '@millrace/protocol'
 import type { DecodedChunk } from '../dialect/dialect.ts'
 import type { UIMessageChunk } from './chunk.ts'
 
-/** The type under which goes what the AI SDK has no chunk for: `data` is the chunk, and whose it is where it is a sub-agent's. */
+/** The type of data parts for chunks that the AI SDK has no type for. `data` holds the chunk, and its origin if it is from a sub-agent. */
 export const EXTENSION = 'data-millrace'
 
-/** What an extension holds. */
+/** The data of an extension part. */
 export type AiSdkExtension = Pick<DecodedChunk, 'chunk' | 'origin'>
 
-/** A chunk that the AI SDK has nothing for: kept in its message under a name, the last of each, or only heard by `onData`. */
-export function extension({ chunk, origin }: AiSdkExtension, name?: string): UIMessageChunk {
+/**
+ * Wraps a chunk that the AI SDK has no type for. With an id the message keeps the last part of that id; without one the part is transient, for
+ * `onData` only.
+ */
+export function extension({ chunk, origin }: AiSdkExtension, partId?: string): UIMessageChunk {
   const data: AiSdkExtension = { chunk, ...(origin && { origin }) }
-  return name === undefined ? { type: EXTENSION, data, transient: true } : { type: EXTENSION, id: name, data }
+  return partId === undefined ? { type: EXTENSION, data, transient: true } : { type: EXTENSION, id: partId, data }
 }
 
-/** Whether an origin is that of a sub-agent, whose words are not of the message. */
+/** Whether a chunk is from a sub-agent, and so not a part of the message. */
 export const isChild = (origin: Origin | undefined): boolean =>
   origin !== undefined && origin.guest === undefined && origin.agentId !== origin.runId
 
 /**
- * Under which name a message keeps a chunk: what a page is to show later, or has to know of to answer it. Undefined where it does not. What only ends something is
- * kept in its place.
+ * The id of the part in which a message keeps a chunk: a chunk to show later or to answer. Undefined if the message does not keep it. A chunk that
+ * ends another one replaces it in its part.
  */
-export function nameOf({ chunk, origin }: AiSdkExtension, kept: ReadonlyMap<string, unknown>): string | undefined {
-  const ifKept = (name: string): string | undefined => (kept.has(name) ? name : undefined)
+export function partIdOf({ chunk, origin }: AiSdkExtension, kept: ReadonlyMap<string, unknown>): string | undefined {
+  const idIfKept = (partId: string): string | undefined => (kept.has(partId) ? partId : undefined)
   switch (chunk.type) {
     case 'interrupt':
-      return interruptName(chunk.interruptId)
+      return interruptPartId(chunk.interruptId)
     case 'interrupt-response':
-      return ifKept(interruptName(chunk.interruptId))
+      return idIfKept(interruptPartId(chunk.interruptId))
     case 'structured-data':
-      return chunk.kind === 'final' ? structuredName(chunk.streamId) : undefined
+      return chunk.kind === 'final' ? structuredPartId(chunk.streamId) : undefined
     case 'structured-data-invalidated':
-      return ifKept(structuredName(chunk.streamId))
+      return idIfKept(structuredPartId(chunk.streamId))
     case 'tool-approval-request':
-      return isChild(origin) ? approvalName(chunk.approvalId) : undefined
+      return isChild(origin) ? approvalPartId(chunk.approvalId) : undefined
     case 'tool-approval-response':
-      return ifKept(approvalName(chunk.approvalId))
+      return idIfKept(approvalPartId(chunk.approvalId))
     case 'tool-input-available':
-      return isChild(origin) && chunk.executor === 'client' ? callName(chunk.toolCallId) : undefined
+      return isChild(origin) && chunk.executor === 'client' ? callPartId(chunk.toolCallId) : undefined
     case 'tool-output-available':
     case 'tool-output-error':
     case 'tool-output-denied':
-      return ifKept(callName(chunk.toolCallId))
+      return idIfKept(callPartId(chunk.toolCallId))
     default:
       return undefined
   }
 }
 
-/** The names of what is kept. */
-export const interruptName = (interruptId: string): string => `interrupt:${interruptId}`
-export const structuredName = (streamId: string): string => `structured:${streamId}`
-export const approvalName = (approvalId: string): string => `approval:${approvalId}`
-export const callName = (toolCallId: string): string => `call:${toolCallId}`
+export const interruptPartId = (interruptId: string): string => `interrupt:${interruptId}`
+export const structuredPartId = (streamId: string): string => `structured:${streamId}`
+export const approvalPartId = (approvalId: string): string => `approval:${approvalId}`
+export const callPartId = (toolCallId: string): string => `call:${toolCallId}`

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { toldIn } from './history.ts'
+import { decodeHistory } from './history.ts'
 
-test('what a page has is told as it was said', () => {
+test('decodes stored messages to the chunks that they arrived as', () => {
   const call = { type: 'tool-sell', toolCallId: 'c', input: { a: 1 }, approval: { id: 'p', approved: true } }
-  const told = toldIn([
+  const decoded = decodeHistory([
     { id: 's', role: 'system', parts: [{ type: 'text', text: 'Be kind.' }] },
     { id: 'u', role: 'user', parts: [{ type: 'text', text: 'Hi' }], metadata: { a: 1 } },
     {
@@ -17,9 +17,9 @@ test('what a page has is told as it was said', () => {
       ],
     },
   ])
-  const [said, ...answer] = told.map(({ chunk }) => chunk)
+  const [message, ...answer] = decoded.map(({ chunk }) => chunk)
   const parts = [{ type: 'text', text: 'Hi' }]
-  expect(said).toEqual({ type: 'message', messageId: 'u', role: 'user', parts, metadata: { a: 1 } })
+  expect(message).toEqual({ type: 'message', messageId: 'u', role: 'user', parts, metadata: { a: 1 } })
   expect(answer).toMatchObject([
     { type: 'start' },
     { type: 'step-start' },
@@ -32,9 +32,12 @@ test('what a page has is told as it was said', () => {
     { type: 'tool-output-available', toolCallId: 'c', output: 2 },
     { type: 'data-x', data: 3 },
   ])
-  expect(told.at(-1)?.messageId).toBe('a')
+  expect(decoded.at(-1)?.messageId).toBe('a')
 })
 
-test.each([[{}], [null], [[5]], [[null]], [[{ id: 'a' }]]])('what is no list of messages is refused: %j', given => {
-  expect(() => toldIn(given)).toThrow(expect.objectContaining({ code: 'invalid-field' }))
-})
+test.each([[{}], [null], [[5]], [[null]], [[{ id: 'a' }]]])(
+  'rejects a value that is not a list of messages: %j',
+  value => {
+    expect(() => decodeHistory(value)).toThrow(expect.objectContaining({ code: 'invalid-field' }))
+  },
+)

@@ -6,7 +6,7 @@ import { AiSdkEncoder, type AiSdkEncoderOptions } from './encoder.ts'
 export type { UIMessageChunk } from './chunk.ts'
 export type { AiSdkEncoderOptions } from './encoder.ts'
 export { type AiSdkExtension as Extension, EXTENSION } from './extension.ts'
-export { type Shown, type UIMessage, type UIMessagePart, uiMessagesOf } from './message.ts'
+export { type UIMessage, type UIMessagePart, type UIMessagesInput, uiMessagesOf } from './message.ts'
 export { type AiSdkOptions, aiSdk } from './server.ts'
 
 export {

@@ -1,4 +1,4 @@
-// Messages as pages of the AI SDK have them: what a session shows, for `useChat({ messages })`.
+// Messages of a session in the format of `useChat({ messages })`.
 
 import {
   type Chunk,
@@ -10,8 +10,16 @@ import {
   type ToolPart,
   type View,
 } from '@millrace/protocol'
-import { fitting } from './chunk.ts'
-import { type AiSdkExtension, approvalName, callName, EXTENSION, interruptName, structuredName } from './extension.ts'
+import { defined } from '../dialect/fields.ts'
+import { withValidMetadata } from './chunk.ts'
+import {
+  type AiSdkExtension,
+  approvalPartId,
+  callPartId,
+  EXTENSION,
+  interruptPartId,
+  structuredPartId,
+} from './extension.ts'
 
 /** A part of a UI message. */
 export interface UIMessagePart {
@@ -27,52 +35,58 @@ export interface UIMessage {
   readonly metadata?: JsonObject
 }
 
-/** What of a view its messages are made of. */
-export type Shown = Pick<View, 'messages'> & Partial<Pick<View, 'interrupts' | 'structured' | 'runs' | 'pendings'>>
+/** The fields of a view that its messages are made from. */
+export type UIMessagesInput = Pick<View, 'messages'> &
+  Partial<Pick<View, 'interrupts' | 'structured' | 'runs' | 'pendings'>>
 
-/** A part, and where it stands. */
-interface Placed {
+/** A part and its position in the log. */
+interface PositionedPart {
   readonly at: number
   readonly part: UIMessagePart
 }
 
-/** The messages of a view as a page of the AI SDK has them after it followed the session: those of sub-agents are not among them, but what they ask is. */
-export function uiMessagesOf(view: Shown): UIMessage[] {
+/**
+ * The messages of a view as `useChat` would have them after it streamed the session. Messages of sub-agents are left out, but their open questions
+ * are included.
+ */
+export function uiMessagesOf(view: UIMessagesInput): UIMessage[] {
   const extensions = extensionsIn(view)
   return view.messages.flatMap(message => {
     const { id, role, metadata, parent } = message
     if (parent) return []
-    const own = message.parts.flatMap(part => ({ at: part.at, part: uiPartOf(part) })).filter(isPlaced)
+    const own = message.parts.flatMap(part => ({ at: part.at, part: uiPartOf(part) })).filter(hasPart)
     const kept = extensions.get(id)
-    const placed = kept ? [...own, ...kept].sort((a, b) => a.at - b.at) : own
-    if (placed.length === 0 && role !== 'assistant') return []
-    return [{ id, role, parts: placed.map(({ part }) => part), ...(metadata && { metadata }) }]
+    const positioned = kept ? [...own, ...kept].sort((a, b) => a.at - b.at) : own
+    if (positioned.length === 0 && role !== 'assistant') return []
+    return [{ id, role, parts: positioned.map(({ part }) => part), ...(metadata && { metadata }) }]
   })
 }
 
-const isPlaced = (placed: { at: number; part: UIMessagePart | undefined }): placed is Placed =>
-  placed.part !== undefined
+const hasPart = (positioned: { at: number; part: UIMessagePart | undefined }): positioned is PositionedPart =>
+  positioned.part !== undefined
 
-/** What an answer keeps that the AI SDK has no part for: questions, structured objects, and what sub-agents wait for. By the message that it is in. */
+/** Parts of a reply that the AI SDK has no type for: interrupts, structured objects, and what sub-agents wait for. By message id. */
 function extensionsIn({
   messages,
   interrupts = [],
   structured = [],
   runs = [],
   pendings = [],
-}: Shown): Map<string, Placed[]> {
-  const found = new Map<string, Placed[]>()
-  const put = (runId: string | undefined, at: number, id: string, data: AiSdkExtension) => {
+}: UIMessagesInput): Map<string, PositionedPart[]> {
+  const partsByMessage = new Map<string, PositionedPart[]>()
+  const addPart = (runId: string | undefined, at: number, id: string, data: AiSdkExtension) => {
     if (runId === undefined) return
     const message = messageIdOf(runId, runId)
-    found.set(message, [...(found.get(message) ?? []), { at, part: { type: EXTENSION, id, data } }])
+    partsByMessage.set(message, [...(partsByMessage.get(message) ?? []), { at, part: { type: EXTENSION, id, data } }])
   }
   for (const interrupt of interrupts)
-    put(interrupt.runId, interrupt.at, interruptName(interrupt.interruptId), { chunk: questionOf(interrupt) })
-  for (const { at, status, data, ...about } of structured) {
+    addPart(interrupt.runId, interrupt.at, interruptPartId(interrupt.interruptId), {
+      chunk: interruptChunkOf(interrupt),
+    })
+  for (const { at, status, data, ...fields } of structured) {
     if (status !== 'done') continue
-    const chunk = { ...about, type: 'structured-data', kind: 'final', data: data as Json } as const
-    put(runs.findLast(run => run.at <= at)?.runId, at, structuredName(about.streamId), { chunk })
+    const chunk = { ...fields, type: 'structured-data', kind: 'final', data: data as Json } as const
+    addPart(runs.findLast(run => run.at <= at)?.runId, at, structuredPartId(fields.streamId), { chunk })
   }
   const children = new Map(messages.flatMap(({ id, runId, parent }) => (parent ? [[id, runId] as const] : [])))
   for (const pending of pendings) {
@@ -83,50 +97,57 @@ function extensionsIn({
       kind === 'approval'
         ? { type: 'tool-approval-request', toolCallId, toolName, input, approvalId: approval?.id ?? id }
         : { type: 'tool-input-available', toolCallId, toolName, input, executor: 'client' }
-    put(children.get(messageId), part.at, kind === 'approval' ? approvalName(id) : callName(toolCallId), { chunk })
+    addPart(children.get(messageId), part.at, kind === 'approval' ? approvalPartId(id) : callPartId(toolCallId), {
+      chunk,
+    })
   }
-  return found
+  return partsByMessage
 }
 
-/** A question that waits, or what was answered. */
-function questionOf(interrupt: Interrupt): Chunk {
+/** The chunk of an open interrupt, or of its response. */
+function interruptChunkOf(interrupt: Interrupt): Chunk {
   const { interruptId, status, response, input, schemaId, schemaVersion, meta, deadline } = interrupt
   if (status !== 'open') return { type: 'interrupt-response', interruptId, response: response ?? null }
-  const more = { schemaId, schemaVersion, meta, deadline }
-  return { type: 'interrupt', interruptId, input, ...given(more) } as Chunk
+  const options = { schemaId, schemaVersion, meta, deadline }
+  return { type: 'interrupt', interruptId, input, ...defined(options) } as Chunk
 }
 
-/** A part as the AI SDK has it; undefined where it has none. */
+/** Undefined if the AI SDK has no type for the part. */
 function uiPartOf(part: Part): UIMessagePart | undefined {
   const { type } = part
   switch (part.type) {
     case 'text':
     case 'reasoning': {
-      const { text, state, providerMetadata } = fitting(part)
-      return { type, text, state, ...given({ providerMetadata }) }
+      const { text, state, providerMetadata } = withValidMetadata(part)
+      return { type, text, state, ...defined({ providerMetadata }) }
     }
     case 'tool':
     case 'dynamic-tool':
       return toolPartOf(part)
     case 'file': {
-      const { url, mediaType, filename, providerMetadata } = fitting(part as Metadata<typeof part>)
-      return { type, url, mediaType, ...given({ filename, providerMetadata }) }
+      const { url, mediaType, filename, providerMetadata } = withValidMetadata(part as Metadata<typeof part>)
+      return { type, url, mediaType, ...defined({ filename, providerMetadata }) }
     }
     case 'source-url': {
-      const { sourceId, url, title, providerMetadata } = fitting(part as Metadata<typeof part>)
-      return { type, sourceId, url, ...given({ title, providerMetadata }) }
+      const { sourceId, url, title, providerMetadata } = withValidMetadata(part as Metadata<typeof part>)
+      return { type, sourceId, url, ...defined({ title, providerMetadata }) }
     }
     case 'source-document': {
-      const { sourceId, mediaType = 'text/plain', filename, providerMetadata } = fitting(part as Metadata<typeof part>)
+      const {
+        sourceId,
+        mediaType = 'text/plain',
+        filename,
+        providerMetadata,
+      } = withValidMetadata(part as Metadata<typeof part>)
       const { title = filename ?? '' } = part
-      return { type, sourceId, mediaType, title, ...given({ filename, providerMetadata }) }
+      return { type, sourceId, mediaType, title, ...defined({ filename, providerMetadata }) }
     }
     case 'step-start':
       return { type }
     default: {
       if (!type.startsWith('data-') || type === EXTENSION) return undefined
       const { id, data } = part as { id?: string; data?: Json }
-      return { type, data, ...given({ id }) }
+      return { type, data, ...defined({ id }) }
     }
   }
 }
@@ -135,40 +156,33 @@ type Metadata<P> = P & { providerMetadata?: JsonObject }
 
 function toolPartOf(part: ToolPart): UIMessagePart {
   const { toolCallId, toolName, title, executor, input, output, progress, errorText = '', approval } = part
-  const { providerMetadata } = fitting(part)
+  const { providerMetadata } = withValidMetadata(part)
   const call: UIMessagePart = {
     ...(part.type === 'tool' ? { type: `tool-${toolName}` } : { type: part.type, toolName }),
     toolCallId,
-    ...given({ title, input, callProviderMetadata: providerMetadata }),
+    ...defined({ title, input, callProviderMetadata: providerMetadata }),
     ...(executor === 'provider' && { providerExecuted: true }),
   }
   const { id = toolCallId, approved, reason, isAutomatic } = approval ?? {}
-  const asked = { id, ...(isAutomatic && { isAutomatic }) }
-  const answered = { ...asked, approved, ...given({ reason }) }
-  const granted = approved ? { approval: answered } : {}
+  const request = { id, ...(isAutomatic && { isAutomatic }) }
+  const response = { ...request, approved, ...defined({ reason }) }
+  const approvalIfGranted = approved ? { approval: response } : {}
   const { state } = part
   switch (state) {
     case 'approval-requested':
-      return { ...call, state, approval: asked }
+      return { ...call, state, approval: request }
     case 'output-denied':
-      return { ...call, state, approval: { ...answered, approved: false } }
+      return { ...call, state, approval: { ...response, approved: false } }
     case 'output-available':
-      return { ...call, state, output, ...granted }
+      return { ...call, state, output, ...approvalIfGranted }
     case 'output-error':
-      return { ...call, state, errorText, ...granted }
+      return { ...call, state, errorText, ...approvalIfGranted }
     case 'input-streaming':
       return { ...call, state }
     default:
-      // To a page, progress is an output that another will replace.
+      // Clients take progress as a preliminary output.
       if (progress !== undefined)
-        return { ...call, state: 'output-available', output: progress, preliminary: true, ...granted }
-      return state === 'approval-responded' ? { ...call, state, approval: answered } : { ...call, state }
+        return { ...call, state: 'output-available', output: progress, preliminary: true, ...approvalIfGranted }
+      return state === 'approval-responded' ? { ...call, state, approval: response } : { ...call, state }
   }
-}
-
-/** The fields that are there. */
-function given<T extends object>(fields: T): Partial<T> {
-  const found: Partial<T> = {}
-  for (const key in fields) if (fields[key] !== undefined) found[key] = fields[key]
-  return found
 }

@@ -1,4 +1,4 @@
-// What `useChat` of the AI SDK sends, and what of it is a person's to say.
+// The request body of `useChat`, and the content of it that a client may send.
 
 import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
@@ -17,7 +17,7 @@ const message = z.looseObject({
   metadata: anyObject.optional(),
 })
 
-/** A message, as `useChat` has it. */
+/** A message of `useChat`. */
 export const UIMessageSchema = z.object({
   id: z.string(),
   role,
@@ -25,7 +25,7 @@ export const UIMessageSchema = z.object({
   metadata: anyObject.optional(),
 })
 
-/** The body of a request of `DefaultChatTransport`. What else an application adds to it goes to the server's code, as `data`. */
+/** The body of a `DefaultChatTransport` request. The server passes other fields to the application as `data`. */
 export const ChatRequestSchema = z.looseObject({
   id: z.string(),
   messages: z.array(message).min(1),
@@ -39,14 +39,16 @@ type AiSdkChatRequest = z.output<typeof ChatRequestSchema>
 
 export type { AiSdkChatRequest as ChatRequest }
 
-/** What a request amounts to. */
+/** Parses a request body. */
 export function clientRequestOf({ messages, trigger, messageId, answers = [] }: AiSdkChatRequest): ClientRequest {
-  const userMessages = messages.filter(({ role }) => role === 'user').map(saidOf)
-  const settled = messages.filter(({ role }) => role === 'assistant').flatMap(({ parts }) => parts.flatMap(answersIn))
+  const userMessages = messages.filter(({ role }) => role === 'user').map(clientMessageOf)
+  const answersInMessages = messages
+    .filter(({ role }) => role === 'assistant')
+    .flatMap(({ parts }) => parts.flatMap(answersIn))
   return {
     userMessages,
     endsWithUserMessage: messages.at(-1)?.role === 'user',
-    answers: [...settled, ...answers],
+    answers: [...answersInMessages, ...answers],
     ...(messages.some(({ role }) => role === 'system' || role === 'developer') && {
       forbiddenContent: 'instructions are the server’s to give',
     }),
@@ -56,12 +58,12 @@ export function clientRequestOf({ messages, trigger, messageId, answers = [] }: 
 
 type UIPart = z.output<typeof part>
 
-function saidOf({ id, parts, metadata }: z.output<typeof message>): ClientMessage {
-  const said = parts.filter(({ type }) => type !== 'step-start' && type !== EXTENSION)
-  return { id, parts: said as unknown as UserPart[], metadata }
+function clientMessageOf({ id, parts, metadata }: z.output<typeof message>): ClientMessage {
+  const userParts = parts.filter(({ type }) => type !== 'step-start' && type !== EXTENSION)
+  return { id, parts: userParts as unknown as UserPart[], metadata }
 }
 
-/** What a part of an assistant's message says came of its call. */
+/** The answer or result in a part of an assistant message. */
 function answersIn(part: UIPart): readonly ClientAnswer[] {
   const { type, toolCallId, state, approval, input, output, errorText, providerExecuted } = part
   if (typeof toolCallId !== 'string' || !(type.startsWith('tool-') || type === 'dynamic-tool')) return []

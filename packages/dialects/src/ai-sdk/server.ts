@@ -1,4 +1,4 @@
-// A server of the AI SDK, as our client asks it: what `DefaultChatTransport` posts, and what its routes answer.
+// Client for a server of the AI SDK: posts the body of `DefaultChatTransport` and reads the responses of its routes.
 
 import { ProtocolError } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
@@ -11,17 +11,20 @@ import { type HttpServerOptions, postStop, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
 import type { UIMessageChunk } from './chunk.ts'
 import { AiSdkDecoder } from './decoder.ts'
-import { toldIn } from './history.ts'
+import { decodeHistory } from './history.ts'
 import { type UIMessage, uiMessagesOf } from './message.ts'
 
 export interface AiSdkOptions extends HttpServerOptions {
-  /** Goes along with each request, beside what `DefaultChatTransport` would send. */
+  /** Added to the body of each request. */
   readonly body?: object | undefined
-  /** Whether the server has `GET {api}/{session}/stream`, by which a reply goes on after its connection was lost, or the page was loaded again. */
+  /** Whether the server has `GET {api}/{session}/stream`, which resumes a reply after a dropped connection or a reload. @default false */
   readonly resume?: boolean | undefined
-  /** Whether the server has `GET {api}/{session}/messages`, which gives what was said in a session that is opened again; or where else that is, with the session in its query as `id`. */
+  /**
+   * Whether the server has `GET {api}/{session}/messages`, which returns the messages of a reopened session. A string is another URL for it, which
+   * gets the session id as the query parameter `id`. @default false
+   */
   readonly history?: boolean | string | undefined
-  /** Whether the server has `POST {api}/{session}/stop`: one that goes on when nobody listens any more needs to be told. */
+  /** Whether the server has `POST {api}/{session}/stop`. A server that continues after the connection closes needs it. @default false */
   readonly stop?: boolean | undefined
 }
 
@@ -30,7 +33,7 @@ const NO_CONTENT = 204
 class AiSdkServer implements ForeignServer {
   readonly name = 'ai-sdk'
   readonly #options: AiSdkOptions
-  /** The runs of replies, as servers of ours name them: encoded for a URL. */
+  /** Run ids of replies, as Millrace servers name them: encoded for a URL. */
   readonly #runs = new WeakMap<ForeignReply, string>()
   readonly resume?: NonNullable<ForeignServer['resume']>
   readonly stop?: NonNullable<ForeignServer['stop']>
@@ -38,8 +41,8 @@ class AiSdkServer implements ForeignServer {
 
   constructor(options: AiSdkOptions) {
     this.#options = options
-    if (options.resume) this.resume = (asking, dropped) => this.#resume(asking, dropped)
-    if (options.history) this.history = asking => this.#history(asking)
+    if (options.resume) this.resume = (foreignRequest, dropped) => this.#resume(foreignRequest, dropped)
+    if (options.history) this.history = foreignRequest => this.#history(foreignRequest)
     if (options.stop) this.stop = ({ sessionId, signal }) => postStop(options, sessionId, signal)
   }
 
@@ -53,21 +56,21 @@ class AiSdkServer implements ForeignServer {
     data,
     signal,
   }: ForeignRequest): Promise<ForeignReply> {
-    const said = uiMessagesOf({ messages }).map((message): UIMessage => {
+    const uiMessages = uiMessagesOf({ messages }).map((message): UIMessage => {
       const id = foreignIds.get(message.id)
       return id === undefined ? message : { ...message, id }
     })
-    const questions = answers.filter(answer => answer.kind === 'interrupt')
-    const messageId = kind === 'continue' ? said.at(-1)?.id : replaces
+    const interruptAnswers = answers.filter(answer => answer.kind === 'interrupt')
+    const messageId = kind === 'continue' ? uiMessages.at(-1)?.id : replaces
     const body = {
       ...this.#options.body,
       ...(isObject(data) && data),
       id: sessionId,
-      messages: said,
+      messages: uiMessages,
       trigger: kind === 'regenerate' ? 'regenerate-message' : 'submit-message',
       ...(messageId !== undefined && { messageId }),
-      // What messages have no place for.
-      ...(questions.length > 0 && { answers: questions }),
+      // Messages have no field for these.
+      ...(interruptAnswers.length > 0 && { answers: interruptAnswers }),
     }
     return this.#reply(await request(this.#options, { body, signal }), false)
   }
@@ -81,7 +84,7 @@ class AiSdkServer implements ForeignServer {
 
   async #resume({ sessionId, signal }: ForeignRequest, dropped?: ForeignReply): Promise<ForeignReply | undefined> {
     const runId = dropped && this.#runs.get(dropped)
-    // One that ended meanwhile is under way no more: who can name it hears it to its end all the same.
+    // Without the run id the server only finds an open run. With it, a run that ended meanwhile is read to its end.
     const url = this.#url(sessionId, runId === undefined ? 'stream' : `stream?run=${runId}`)
     const response = await request(this.#options, { method: 'GET', url, signal })
     if (response.status === NO_CONTENT) return undefined
@@ -99,18 +102,18 @@ class AiSdkServer implements ForeignServer {
         : this.#url(sessionId, 'messages')
     const response = await request(this.#options, { method: 'GET', url, signal })
     try {
-      return toldIn(jsonEventOf({ data: await response.text() }))
+      return decodeHistory(jsonEventOf({ data: await response.text() }))
     } catch (error) {
-      // What is wrong stays wrong.
+      // Not retryable: the same response would be invalid again.
       if (error instanceof ProtocolError) throw new RequestError({ code: error.code, message: error.message })
       throw error
     }
   }
 
-  #url(sessionId: string, what: string): string {
-    return `${this.#options.api.replace(/\/+$/, '')}/${encodeURIComponent(sessionId)}/${what}`
+  #url(sessionId: string, route: string): string {
+    return `${this.#options.api.replace(/\/+$/, '')}/${encodeURIComponent(sessionId)}/${route}`
   }
 }
 
-/** A connection to a server of the AI SDK: what answers with `toUIMessageStreamResponse()`. */
+/** Connects to a server of the AI SDK, which responds with `toUIMessageStreamResponse()`. */
 export const aiSdk = (options: AiSdkOptions): ForeignConnection => new ForeignConnection(new AiSdkServer(options))

@@ -1,33 +1,33 @@
 import type { Chunk, Json } from '@millrace/protocol'
 import type { StreamContext } from './chunk.ts'
 
-/** A call, as a client has it. */
+/** A tool call as a client sees it. */
 export interface AiSdkCall {
   readonly name: string
   readonly isDynamic: boolean
   isProvider: boolean
   isClient: boolean
-  /** The step of the message that it stands in. */
+  /** Number of the step that the call is in. */
   readonly step: number
   /** Whether its input has been streamed. */
   isStreamed: boolean
   state: 'streaming' | 'ready' | 'settled' | 'denied'
 }
 
-/** The calls of a message. Clients fail at a chunk about a call that they do not know, and take back an outcome that is followed by less. */
+/** The tool calls of a message. Clients fail on a chunk of an unknown call, and lose a result if a chunk of an earlier state follows it. */
 export class AiSdkToolCalls implements StreamContext {
   readonly #calls = new Map<string, AiSdkCall>()
   readonly approvals = new Map<string, string>()
   readonly inputs = new Map<string, Json>()
-  /** The approvals that nobody has answered. */
-  readonly #unanswered = new Set<string>()
+  /** Ids of approvals without a response. */
+  readonly #openApprovals = new Set<string>()
 
   get(toolCallId: string): AiSdkCall | undefined {
     return this.#calls.get(toolCallId)
   }
 
-  /** Takes in what a chunk says of a call; false where clients cannot take it. */
-  take(chunk: Chunk, step: number): boolean {
+  /** Tracks a tool chunk. Returns false if clients cannot handle it in the current state of its call. */
+  track(chunk: Chunk, step: number): boolean {
     switch (chunk.type) {
       case 'tool-input-start':
       case 'tool-input-available':
@@ -40,11 +40,11 @@ export class AiSdkToolCalls implements StreamContext {
       case 'tool-approval-request':
         if (!this.#isOpen(chunk.toolCallId)) return false
         this.approvals.set(chunk.approvalId, chunk.toolCallId)
-        this.#unanswered.add(chunk.approvalId)
+        this.#openApprovals.add(chunk.approvalId)
         return true
       case 'tool-approval-response':
         if (!this.#isOpen(this.approvals.get(chunk.approvalId))) return false
-        this.#unanswered.delete(chunk.approvalId)
+        this.#openApprovals.delete(chunk.approvalId)
         return true
       case 'tool-output-available':
         if (chunk.preliminary) return this.#isOpen(chunk.toolCallId)
@@ -58,25 +58,25 @@ export class AiSdkToolCalls implements StreamContext {
     }
   }
 
-  /** The calls that have no outcome. */
+  /** Ids of calls without a result. */
   *open(): Generator<string> {
     for (const [id, { state }] of this.#calls) if (state === 'streaming' || state === 'ready') yield id
   }
 
-  /** Whether the calls of a step look to clients as if their results were theirs to send: all have one, and nobody denied any. */
+  /** Whether clients would send the results of this step: each call has a result and none was denied. */
   areComplete(step: number): boolean {
     const calls = [...this.#calls.values()].filter(call => call.step === step && !call.isProvider)
     return calls.length > 0 && calls.every(({ state }) => state === 'settled')
   }
 
-  /** The approval of a call that nobody has answered. */
-  unansweredOf(toolCallId: string): string | undefined {
-    for (const approvalId of this.#unanswered) if (this.approvals.get(approvalId) === toolCallId) return approvalId
+  /** The id of an approval of this call that has no response. */
+  openApprovalOf(toolCallId: string): string | undefined {
+    for (const approvalId of this.#openApprovals) if (this.approvals.get(approvalId) === toolCallId) return approvalId
     return undefined
   }
 
-  /** A call was taken back. */
-  forget(toolCallId: string): void {
+  /** Removes a call of a discarded draft. */
+  remove(toolCallId: string): void {
     this.#calls.delete(toolCallId)
   }
 

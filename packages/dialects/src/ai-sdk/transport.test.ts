@@ -4,73 +4,76 @@ import { millraceTransport } from './transport.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-/** A response that breaks after it has said something. */
-function breaking(text: string): Response {
-  let isSaid = false
+/** A response that fails after the text. */
+function droppingResponse(text: string): Response {
+  let isSent = false
   const body = new ReadableStream<Uint8Array>({
     pull(controller) {
-      if (isSaid) return controller.error(new TypeError('terminated'))
-      isSaid = true
+      if (isSent) return controller.error(new TypeError('terminated'))
+      isSent = true
       controller.enqueue(new TextEncoder().encode(text))
     },
   })
   return new Response(body, { headers: { 'content-type': 'text/event-stream', 'x-run-id': 'r' } })
 }
 
-const delta = (words: string) => `data: {"type":"text-delta","id":"0","delta":"${words}"}\n\n`
+const delta = (text: string) => `data: {"type":"text-delta","id":"0","delta":"${text}"}\n\n`
 
-/** Sends a message to a server, waits for as long as anybody would, and gives what was heard and asked. */
-async function sent(serve: (nth: number, request: Request) => Response, ms = 600_000) {
-  const asked: string[] = []
+/** Sends a message, advances the time, and returns the requests and the received deltas. */
+async function sendMessage(serve: (nth: number, request: Request) => Response, ms = 600_000) {
+  const requests: string[] = []
   const fetch: typeof globalThis.fetch = async (url, init) => {
     const request = new Request(url as string, init)
-    asked.push(`${request.method} ${request.headers.get('last-event-id') ?? ''}`.trim())
-    return serve(asked.length, request)
+    requests.push(`${request.method} ${request.headers.get('last-event-id') ?? ''}`.trim())
+    return serve(requests.length, request)
   }
   const transport = millraceTransport({ api: 'http://peer.test/api', fetch })
-  const asking = { chatId: 'c', trigger: 'submit-message', messageId: undefined, messages: [] } as const
-  const stream: ReadableStream<{ delta?: string }> = await transport.sendMessages(asking)
-  const heard: (string | undefined)[] = []
+  const chatRequest = { chatId: 'c', trigger: 'submit-message', messageId: undefined, messages: [] } as const
+  const stream: ReadableStream<{ delta?: string }> = await transport.sendMessages(chatRequest)
+  const received: (string | undefined)[] = []
   const read = (async () => {
-    for await (const chunk of stream) heard.push(chunk.delta)
+    for await (const chunk of stream) received.push(chunk.delta)
   })()
   const end = read.then(
     () => 'done',
     (error: unknown) => error,
   )
   await vi.advanceTimersByTimeAsync(ms)
-  return { asked, heard, end: await Promise.race([end, 'open']) }
+  return { requests, received, end: await Promise.race([end, 'open']) }
 }
 
-test('a server that marks the same place again and again, and breaks, is given up; what it says again is said once', async () => {
-  const { asked, heard, end } = await sent(() => breaking(`${delta('x')}id: 5.a.b\n\n`))
+test('gives up on a server that repeats the same mark and drops, and emits repeated chunks once', async () => {
+  const { requests, received, end } = await sendMessage(() => droppingResponse(`${delta('x')}id: 5.a.b\n\n`))
   expect(end).toMatchObject({ code: 'connection_lost', retryable: true })
-  expect(heard).toEqual(['x'])
-  expect(asked[0]).toBe('POST')
-  expect(new Set(asked.slice(1))).toEqual(new Set(['GET 5.a.b']))
-  expect(asked.length).toBeLessThan(12)
+  expect(received).toEqual(['x'])
+  expect(requests[0]).toBe('POST')
+  expect(new Set(requests.slice(1))).toEqual(new Set(['GET 5.a.b']))
+  expect(requests.length).toBeLessThan(12)
 })
 
-test('a server that breaks after every place is asked at intervals, and all is said once', async () => {
-  const { asked, heard, end } = await sent(nth => breaking(`${delta(`${nth}`)}id: ${nth}\n\n`), 10_000)
+test('backs off from a server that drops after every mark, and emits every chunk once', async () => {
+  const { requests, received, end } = await sendMessage(
+    nth => droppingResponse(`${delta(`${nth}`)}id: ${nth}\n\n`),
+    10_000,
+  )
   expect(end).toBe('open')
-  expect(asked.length).toBeGreaterThan(8)
-  expect(asked.length).toBeLessThan(32)
-  expect(heard).toEqual(Array.from({ length: asked.length }, (_, i) => `${i + 1}`))
+  expect(requests.length).toBeGreaterThan(8)
+  expect(requests.length).toBeLessThan(32)
+  expect(received).toEqual(Array.from({ length: requests.length }, (_, i) => `${i + 1}`))
 })
 
-test('a run that has a name is asked for once, also where nothing of it was heard', async () => {
+test('reconnects by run id, even without a mark', async () => {
   const whole = `${delta('x')}id: 1\n\ndata: [DONE]\n\n`
-  const { asked, heard, end } = await sent(nth => breaking(nth === 1 ? delta('x') : whole))
-  expect([end, heard]).toEqual(['done', ['x']])
-  expect(asked).toEqual(['POST', 'GET'])
+  const { requests, received, end } = await sendMessage(nth => droppingResponse(nth === 1 ? delta('x') : whole))
+  expect([end, received]).toEqual(['done', ['x']])
+  expect(requests).toEqual(['POST', 'GET'])
 })
 
 test.each([
-  ['no JSON', 'data: {no\n\n', 'invalid-json'],
-  ['longer than any event may be', `data: ${'x'.repeat(17 * 1024 * 1024)}`, 'line-too-long'],
-])('what is %s is said to be, and not asked for again', async (_, text, code) => {
-  const { asked, end } = await sent(() => breaking(`${delta('x')}id: 1\n\n${text}`))
+  ['not JSON', 'data: {no\n\n', 'invalid-json'],
+  ['longer than the limit', `data: ${'x'.repeat(17 * 1024 * 1024)}`, 'line-too-long'],
+])('fails without a retry on data that is %s', async (_, text, code) => {
+  const { requests, end } = await sendMessage(() => droppingResponse(`${delta('x')}id: 1\n\n${text}`))
   expect(end).toMatchObject({ name: 'RequestError', code, retryable: false })
-  expect(asked).toHaveLength(1)
+  expect(requests).toHaveLength(1)
 })

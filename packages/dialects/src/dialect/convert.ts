@@ -1,7 +1,10 @@
 import { ProtocolError } from '@millrace/protocol'
 import type { Dialect } from './dialect.ts'
 
-/** A stream of one dialect in another; throws a `ProtocolError` where it breaks off, which no dialect may take for its end (law 7). */
+/**
+ * Converts a stream of one dialect to another.
+ * @throws a `ProtocolError` if the stream stops before its end. No dialect may take that for an end (law 7).
+ */
 export async function* convert<From, To>(
   stream: AsyncIterable<From> | Iterable<From>,
   from: Pick<Dialect<From>, 'decoder'>,
@@ -10,8 +13,9 @@ export async function* convert<From, To>(
   const decoder = from.decoder()
   const encoder = to.encoder()
   for await (const event of stream) {
-    for (const told of decoder.decode(event)) yield* encoder.encode(told)
+    for (const decoded of decoder.decode(event)) yield* encoder.encode(decoded)
   }
-  if (decoder.status === undefined) throw new ProtocolError('stream-cut', 'stream: it broke off before its end')
+  if (decoder.status === undefined)
+    throw new ProtocolError('stream-cut', 'stream: expected the end of the run, but the stream stopped before it')
   yield* encoder.end(decoder.status)
 }

@@ -1,6 +1,6 @@
 import type { FinishReason } from '@millrace/protocol'
 
-/** The fields that are there. */
+/** Copies an object without its undefined fields. */
 export const defined = <T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } => {
   const found = {} as Record<string, unknown>
   for (const key in fields) if (fields[key] !== undefined) found[key] = fields[key]
@@ -16,6 +16,6 @@ const FINISH_REASONS: ReadonlySet<unknown> = new Set<FinishReason>([
   'other',
 ])
 
-/** Why a message or a step ended, in our words, as most dialects have them; any other reason is another. */
-export const finishReasonOf = (said: unknown): FinishReason | undefined =>
-  said === undefined || FINISH_REASONS.has(said) ? (said as FinishReason | undefined) : 'other'
+/** Maps the finish reason of a dialect to ours. Most dialects share our values; any other value is `other`. */
+export const finishReasonOf = (reason: unknown): FinishReason | undefined =>
+  reason === undefined || FINISH_REASONS.has(reason) ? (reason as FinishReason | undefined) : 'other'

@@ -1,16 +1,16 @@
-// What the schemas of several dialects have in common.
+// Schemas that several dialects share.
 
 import type { Json, JsonObject } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
 import * as z from 'zod'
 
-/** Anything that is there; it stays as it is. */
+/** Any JSON value. It is not copied. */
 export const anyJson = z.custom<Json>(value => value !== undefined, 'expected JSON').meta({ description: 'Any JSON' })
 
-/** Any object; it stays as it is. */
+/** Any object. It is not copied. */
 export const anyObject = z.custom<JsonObject>(isObject, 'expected an object').meta({ type: 'object' })
 
-/** Answers that a page sends beside its transcript, where that has no place for them. */
+/** Answers that a client sends beside its transcript, if the transcript has no field for them. */
 export const AnswersSchema = z.array(
   z.discriminatedUnion('kind', [
     z.strictObject({

@@ -1,6 +1,6 @@
 import type { EndStatus } from './dialect.ts'
 
-/** How a run stands after an event, in the words that the AI SDK and MUI X Chat share. What was said before of how it ends goes first, but for an error. */
+/** The status of a run after an event of the AI SDK or of MUI X Chat, which share these event types. An earlier status wins, except over an error. */
 export function statusAfter(
   status: EndStatus | undefined,
   { type, finishReason }: { readonly type: string; readonly finishReason?: unknown },
@@ -10,7 +10,7 @@ export function statusAfter(
     case 'start':
       return undefined
     case 'finish':
-      return status ?? finishedBy(finishReason, isWaiting)
+      return status ?? statusOfFinish(finishReason, isWaiting)
     case 'abort':
       return status ?? 'interrupted'
     case 'error':
@@ -20,7 +20,7 @@ export function statusAfter(
   }
 }
 
-function finishedBy(reason: unknown, isWaiting: boolean): EndStatus {
+function statusOfFinish(reason: unknown, isWaiting: boolean): EndStatus {
   if (reason === 'error') return 'failed'
   if (isWaiting) return 'paused'
   return reason === 'interrupted' ? 'interrupted' : 'completed'

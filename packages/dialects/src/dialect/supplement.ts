@@ -1,44 +1,47 @@
-// What an event does not say of the chunk that it stands for goes along beside it, in a place where the dialect lets others put something. The
-// encoder asks what the decoder would make of the event by itself, and says the rest: so the two cannot drift.
+// A supplement holds the fields of a chunk that its event cannot express. It travels in a field that the dialect leaves free. The encoder decodes its
+// own event and sends the difference, so encoder and decoder cannot drift apart.
 
 import { type Chunk, type GuestOrigin, type Origin, validateChunk } from '@millrace/protocol'
 import { expectObject, validated } from './validate.ts'
 
-/** Beside an event: null, where it stands for no chunk; some fields that the chunk has besides; or all of the chunk, which has a `type`. */
+/** Null if the event stands for no chunk, the missing fields of the chunk, or the whole chunk, which has a `type`. */
 export type Supplement = null | { readonly [field: string]: unknown }
 
-/** What has to go along with an event that is understood as `plain`, for it to stand for a chunk; undefined where it does by itself. */
+/** The supplement for an event that decodes to `plain` without one. Undefined if `plain` equals the chunk. */
 export function supplementOf(chunk: Chunk, plain: Chunk | undefined): Supplement | undefined {
   if (plain === undefined || plain.type !== chunk.type) return { ...chunk }
-  const said = plain as unknown as Record<string, unknown>
-  const meant = chunk as unknown as Record<string, unknown>
+  const decoded = plain as unknown as Record<string, unknown>
+  const expected = chunk as unknown as Record<string, unknown>
   let missing: Record<string, unknown> | undefined
-  for (const key in meant) {
-    if (said[key] === meant[key]) continue
-    if (key in said) return { ...chunk }
+  for (const key in expected) {
+    if (decoded[key] === expected[key]) continue
+    if (key in decoded) return { ...chunk }
     missing ??= {}
-    missing[key] = meant[key]
+    missing[key] = expected[key]
   }
-  for (const key in said) if (!(key in meant)) return { ...chunk }
+  for (const key in decoded) if (!(key in expected)) return { ...chunk }
   return missing
 }
 
-/** The chunk that an event stands for: as it is understood by itself, and what goes along with it. Throws a `ProtocolError` where that is none. */
-export function chunkMeant(plain: Chunk | undefined, aside: Supplement | undefined): Chunk | undefined {
-  if (aside === undefined) return plain && validated(plain)
-  if (aside === null) return undefined
-  const beside = expectObject(aside, 'event.millrace')
-  if ('type' in beside) return validateChunk(beside)
-  return plain && validated({ ...plain, ...beside } as Chunk)
+/**
+ * Merges a supplement into the chunk that its event decodes to.
+ * @throws a `ProtocolError` if the result is not a chunk.
+ */
+export function applySupplement(plain: Chunk | undefined, supplement: Supplement | undefined): Chunk | undefined {
+  if (supplement === undefined) return plain && validated(plain)
+  if (supplement === null) return undefined
+  const fields = expectObject(supplement, 'event.millrace')
+  if ('type' in fields) return validateChunk(fields)
+  return plain && validated({ ...plain, ...fields } as Chunk)
 }
 
-/** What events have along with them of who wrote the chunk that they stand for, where it was no agent of the run. */
-export interface GuestSigned {
+/** An event with the origin of its chunk, if a guest wrote it. */
+export interface WithGuestOrigin {
   readonly millraceOrigin?: GuestOrigin
 }
 
-/** Some events that say a chunk, with who wrote it, where it was a guest. */
-export function withGuestOrigin<Event extends GuestSigned>(
+/** Adds the origin to the events of a chunk, if a guest wrote it. */
+export function withGuestOrigin<Event extends WithGuestOrigin>(
   events: readonly Event[],
   origin: Origin | undefined,
 ): readonly Event[] {

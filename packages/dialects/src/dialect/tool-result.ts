@@ -1,12 +1,12 @@
 import type { Chunk } from '@millrace/protocol'
 
-/** A chunk after which nothing comes of a call any more. */
+/** The last chunk of a tool call. */
 export type ToolResultChunk = Extract<
   Chunk,
   { type: 'tool-output-available' | 'tool-output-error' | 'tool-output-denied' | 'tool-input-error' }
 >
 
-/** Whether a chunk says what came of a call, for good. */
+/** Whether a chunk is the final result of a tool call. */
 export const isToolResult = (chunk: Chunk): chunk is ToolResultChunk =>
   chunk.type === 'tool-output-error' ||
   chunk.type === 'tool-output-denied' ||

@@ -1,12 +1,15 @@
-// What another side says may be anything. A decoder looks at what it makes of that before it passes it on, and at what it has to read on the way: whatever is wrong is said
-// as a `ProtocolError`, which nobody takes for a connection that broke.
+// Validation of foreign input. A decoder checks every field that it reads and every chunk that it creates. Errors are `ProtocolError`s, so that they are
+// not taken for a dropped connection.
 
 import { type Chunk, checkOrigin, type Origin, ProtocolError, validateChunk } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
 
-/** A chunk that was understood; throws a `ProtocolError` that names the field where it is none. */
+/**
+ * Validates a chunk.
+ * @throws a `ProtocolError` that names the invalid field.
+ */
 export function validated(chunk: Chunk): Chunk {
-  // Most of what is said: not worth a look into the catalogue.
+  // Fast path: most chunks are deltas.
   if (chunk.type === 'text-delta' || chunk.type === 'reasoning-delta') {
     const { id, delta, providerMetadata } = chunk
     if (typeof id === 'string' && typeof delta === 'string' && providerMetadata === undefined) return chunk
@@ -14,7 +17,10 @@ export function validated(chunk: Chunk): Chunk {
   return validateChunk(chunk)
 }
 
-/** Who wrote something, where it is said; throws a `ProtocolError` where that is no origin. */
+/**
+ * Validates an optional origin.
+ * @throws a `ProtocolError` if the value is not an origin.
+ */
 export function expectOrigin(value: unknown): Origin | undefined {
   if (value === undefined) return undefined
   const problem = checkOrigin(value)
@@ -22,27 +28,27 @@ export function expectOrigin(value: unknown): Origin | undefined {
   return value as Origin
 }
 
-/** A text at a place of an event. */
-export function expectString(value: unknown, place: string): string {
+/** @throws a `ProtocolError` if the value is not a string. `path` names the field in the message. */
+export function expectString(value: unknown, path: string): string {
   if (typeof value === 'string') return value
-  throw unexpected('a string', value, place)
+  throw unexpectedType('a string', value, path)
 }
 
-/** A text at a place of an event, where there is something. */
-export const expectOptionalString = (value: unknown, place: string): string | undefined =>
-  value === undefined ? undefined : expectString(value, place)
+/** Like `expectString`, for an optional field. */
+export const expectOptionalString = (value: unknown, path: string): string | undefined =>
+  value === undefined ? undefined : expectString(value, path)
 
-/** An object at a place of an event. */
-export function expectObject(value: unknown, place: string): { readonly [name: string]: unknown } {
+/** @throws a `ProtocolError` if the value is not an object. */
+export function expectObject(value: unknown, path: string): { readonly [name: string]: unknown } {
   if (isObject(value)) return value
-  throw unexpected('an object', value, place)
+  throw unexpectedType('an object', value, path)
 }
 
-/** A list at a place of an event. */
-export function expectArray(value: unknown, place: string): readonly unknown[] {
+/** @throws a `ProtocolError` if the value is not an array. */
+export function expectArray(value: unknown, path: string): readonly unknown[] {
   if (Array.isArray(value)) return value
-  throw unexpected('an array', value, place)
+  throw unexpectedType('an array', value, path)
 }
 
-const unexpected = (what: string, value: unknown, place: string): ProtocolError =>
-  new ProtocolError('invalid-chunk', `${place}: expected ${what}, found ${value === null ? 'null' : typeof value}`)
+const unexpectedType = (expected: string, value: unknown, path: string): ProtocolError =>
+  new ProtocolError('invalid-chunk', `${path}: expected ${expected}, found ${value === null ? 'null' : typeof value}`)

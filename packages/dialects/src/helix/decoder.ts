@@ -1,6 +1,6 @@
 import { type Chunk, type Origin, type PendingRef, ProtocolError } from '@millrace/protocol'
 import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
-import { chunkMeant } from '../dialect/supplement.ts'
+import { applySupplement } from '../dialect/supplement.ts'
 import {
   expectArray,
   expectObject,
@@ -95,7 +95,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     const origin = expectOrigin(event.origin)
     const isChild = (origin !== undefined && origin.guest === undefined) || this.#isChild(chunk)
     const chunks =
-      millrace === undefined ? this.#plain(chunk).map(validated) : one(chunkMeant(plainOf(chunk), millrace))
+      millrace === undefined ? this.#plain(chunk).map(validated) : one(applySupplement(plainOf(chunk), millrace))
     const told = chunks.map(one => this.#told(one, event, isChild))
     if (sequence !== undefined) this.#sequence = sequence
     this.#isWaiting = false

@@ -3,9 +3,9 @@
 import type { Chunk, ChunkOf, Json, JsonObject } from '@millrace/protocol'
 import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
 import { defined } from '../dialect/fields.ts'
-import type { GuestSigned, Supplement } from '../dialect/supplement.ts'
+import type { Supplement, WithGuestOrigin } from '../dialect/supplement.ts'
 
-interface KortyxSupplement extends GuestSigned {
+interface KortyxSupplement extends WithGuestOrigin {
   /** What the chunk does not say of what it stands for. */
   readonly millrace?: Supplement
 }

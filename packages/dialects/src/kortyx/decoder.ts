@@ -1,6 +1,6 @@
 import { type Chunk, type Origin, ProtocolError } from '@millrace/protocol'
 import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
-import { chunkMeant } from '../dialect/supplement.ts'
+import { applySupplement } from '../dialect/supplement.ts'
 import { expectObject, expectOptionalString, expectOrigin, expectString, validated } from '../dialect/validate.ts'
 import { chunkOf, type DoneData, EXTENSION, type KortyxChunk, type KortyxExtension } from './chunk.ts'
 
@@ -37,7 +37,7 @@ export class KortyxDecoder implements Decoder<KortyxChunk> {
     if (event.type === 'tool-result' && event.tool === EXTENSION) return this.#extension(event.content, guest)
     look(event)
     if (event.type === 'message' && event.millrace === undefined) return this.#message(event)
-    const chunk = chunkMeant(this.#plain(event), event.millrace)
+    const chunk = applySupplement(this.#plain(event), event.millrace)
     this.#follow(event)
     if (chunk === undefined) return NONE
     return [guest ? { chunk, origin: guest } : { chunk }]

@@ -2,7 +2,7 @@ import { type Chunk, type Origin, ProtocolError } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
 import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
 import { statusAfter } from '../dialect/status-after.ts'
-import { chunkMeant } from '../dialect/supplement.ts'
+import { applySupplement } from '../dialect/supplement.ts'
 import { expectObject, expectOrigin, expectString, validated } from '../dialect/validate.ts'
 import { chunkOf, isExtension, type MuiEvent, type MuiExtension, type WireOrigin } from './chunk.ts'
 import type { ChatStreamEnvelope } from './types.ts'
@@ -24,7 +24,7 @@ export class MuiDecoder implements Decoder<MuiEvent | ChatStreamEnvelope> {
   decode(said: MuiEvent | ChatStreamEnvelope): readonly DecodedChunk[] {
     const event = eventIn(said)
     if (isExtension(event)) return this.#extension(event)
-    const chunk = chunkMeant(chunkOf(event), event.millrace)
+    const chunk = applySupplement(chunkOf(event), event.millrace)
     if (event.type === 'start' && event.messageId !== undefined)
       this.#messageId = expectString(event.messageId, 'chunk start.messageId')
     const told = chunk === undefined ? NONE : [this.#told(chunk, event.origin)]

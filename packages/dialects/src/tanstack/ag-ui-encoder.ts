@@ -32,8 +32,8 @@ export class TanstackAgUiEncoder implements Encoder<AgUiEvent> {
   }
 
   /** What was there before the run, where a discard has to be told with it. */
-  follows(before: Parameters<AgUiEncoder['follows']>[0]): void {
-    this.#events.follows(before)
+  setBefore(before: Parameters<AgUiEncoder['setBefore']>[0]): void {
+    this.#events.setBefore(before)
   }
 
   encode(told: DecodedChunk): readonly AgUiEvent[] {

@@ -3,7 +3,7 @@
 
 import type { Json } from '@millrace/protocol'
 import type { DecodedChunk } from '../dialect/dialect.ts'
-import type { GuestSigned, Supplement } from '../dialect/supplement.ts'
+import type { Supplement, WithGuestOrigin } from '../dialect/supplement.ts'
 
 export type StreamChunkType =
   | 'content'
@@ -105,7 +105,7 @@ export interface MillraceStreamChunk extends Omit<BaseStreamChunk, 'type'>, Pick
 }
 
 /** What a stream of ours consists of. */
-export type TanstackChunk = GuestSigned &
+export type TanstackChunk = WithGuestOrigin &
   ((TanstackStreamChunk & { readonly millrace?: Supplement }) | MillraceStreamChunk)
 
 interface Typed {

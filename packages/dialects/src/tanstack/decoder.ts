@@ -1,6 +1,6 @@
 import { type Chunk, type Json, type Origin, ProtocolError } from '@millrace/protocol'
 import type { DecodedChunk, Decoder, EndStatus } from '../dialect/dialect.ts'
-import { chunkMeant } from '../dialect/supplement.ts'
+import { applySupplement } from '../dialect/supplement.ts'
 import { expectObject, expectOrigin, expectString, validated } from '../dialect/validate.ts'
 import { EXTENSION, type MillraceStreamChunk, type TanstackChunk, type TanstackStreamChunk } from './chunk.ts'
 import { ChunkReader } from './chunk-reader.ts'
@@ -31,7 +31,7 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
     look(event)
     if (event.millrace !== undefined) this.#isOurs = true
     const grown = this.#grown(event)
-    const chunk = chunkMeant(this.#reading.plainOf(grown), event.millrace)
+    const chunk = applySupplement(this.#reading.plainOf(grown), event.millrace)
     const before = event.millrace === undefined ? this.#before(event) : NONE
     this.#reading.follow(event, chunk)
     this.#follow(event, chunk)

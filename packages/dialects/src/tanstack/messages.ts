@@ -111,7 +111,7 @@ const resultOf = (chunk: Parameters<typeof resultText>[0]): TanstackPart => ({
 /** What a session waits for, as interrupts of that run. */
 export function tanstackInterruptsOf({ pendings }: Pick<View, 'pendings'>, runId: string): AgUiInterrupt[] {
   const waiting = new PendingInterrupts()
-  for (const pending of pendings) waiting.follow(askedBy(pending))
+  for (const pending of pendings) waiting.track(askedBy(pending))
   return [...waiting.questions, ...waiting.calls].map(one => boundTo(runId, one))
 }
 

@@ -94,7 +94,7 @@ class TanstackServer extends AgUiServer {
       const event = jsonEventOf(wire) as AgUiEvent | undefined
       const what = asked.hear(wire, event)
       if (what === 'again') reply.restart(asked.decoder)
-      return what === 'known' ? undefined : this.noted(event)
+      return what === 'known' ? undefined : this.remembered(event)
     }
     const reply = new HttpReply<AgUiEvent>(response, asked.decoder, { eventOf })
     // Who hears nothing this time is where it was.
@@ -104,8 +104,8 @@ class TanstackServer extends AgUiServer {
   }
 
   /** A run that ends with calls and asks for nothing is only one of several in the reply. */
-  protected override noted(given: AgUiEvent | undefined): AgUiEvent | undefined {
-    const event = super.noted(given)
+  protected override remembered(given: AgUiEvent | undefined): AgUiEvent | undefined {
+    const event = super.remembered(given)
     if (isAccepted(event)) return undefined
     if (event?.type !== 'RUN_FINISHED' || event.outcome) return event
     const { finishReason } = Object(event.metadata?.['tanstack']) as { finishReason?: unknown }

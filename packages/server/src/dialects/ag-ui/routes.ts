@@ -113,7 +113,7 @@ function eventsReply(
     const { chunk, sequence: at, origin } = entry
     if (chunk.type !== 'run-started' || origin.runId !== run.runId) return undefined
     const about = { sessionId: run.sessionId, at, after: after?.sequence, clientState: clientState }
-    return earlierMessages(manager, about).then(found => found && encoder.follows(found))
+    return earlierMessages(manager, about).then(found => found && encoder.setBefore(found))
   }
   return streamRun(call, caller, { ...taken, encoder, dialectFormat, before })
 }

@@ -134,7 +134,7 @@ function eventsReply(
     unlessTrimmed(async () => {
       const { view } = await manager.view(sessionId, sequence - 1)
       const messages = await withInlineBlobs(manager, sessionId, view.messages)
-      encoder.follows({ messages: aguiMessagesOf({ messages }), isNew: false })
+      encoder.setBefore({ messages: aguiMessagesOf({ messages }), isNew: false })
     })
   const before = ({ chunk, sequence, origin }: Entry) =>
     chunk.type === 'run-started' && origin.runId === runId ? follow(sequence) : undefined

@@ -1,6 +1,6 @@
 // Requests in the format of AG-UI, which TanStack AI uses too.
 
-import { questionIn } from '@millrace/dialects/ag-ui'
+import { questionIdOf } from '@millrace/dialects/ag-ui'
 import type { RunAgentInput } from '@millrace/dialects/ag-ui/schemas'
 import type { Json } from '@millrace/protocol'
 import type { Run } from '@millrace/runtime'
@@ -19,7 +19,7 @@ export async function stopCancelledRun(
   program: Program,
 ): Promise<AcceptedTurn | undefined> {
   const cancelled = new Set(
-    resume.flatMap(({ status, interruptId }) => (status === 'cancelled' ? (questionIn(interruptId) ?? []) : [])),
+    resume.flatMap(({ status, interruptId }) => (status === 'cancelled' ? (questionIdOf(interruptId) ?? []) : [])),
   )
   if (cancelled.size === 0) return undefined
   const { services, request } = call

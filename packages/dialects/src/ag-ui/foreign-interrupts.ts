@@ -1,33 +1,38 @@
-// What other servers ask for, as we do.
+// Interrupts and client tool calls of foreign servers, as chunks of ours.
 
 import type { Chunk, JsonObject, PendingRef, Question } from '@millrace/protocol'
 import { expectArray, expectObject, expectString } from '../dialect/validate.ts'
 import type { AgUiInterrupt, EventOf } from './event.ts'
 
-/** Tells what people are asked from calls that are the client's to run: those stay open, which says it. */
-export const asksPeople = ({ reason, toolCallId, metadata }: AgUiInterrupt): boolean =>
+/** Whether a person has to respond to an interrupt. False for a call of a client tool: the open call already says so. */
+export const needsPerson = ({ reason, toolCallId, metadata }: AgUiInterrupt): boolean =>
   toolCallId === undefined || !(/client_tool/.test(reason) || metadata?.['kind'] === 'client_tool')
 
-/** The interrupts that an outcome says, where they can be read. */
-export const interruptsIn = (said: unknown): readonly AgUiInterrupt[] =>
-  expectArray(said, 'event RUN_FINISHED.outcome.interrupts').map(one => {
-    const { reason } = expectObject(one, 'event RUN_FINISHED.outcome.interrupts')
+/** Validates the interrupts of an outcome. */
+export const expectInterrupts = (value: unknown): readonly AgUiInterrupt[] =>
+  expectArray(value, 'event RUN_FINISHED.outcome.interrupts').map(interrupt => {
+    const { reason } = expectObject(interrupt, 'event RUN_FINISHED.outcome.interrupts')
     expectString(reason, 'event RUN_FINISHED.outcome.interrupts.reason')
-    return one as AgUiInterrupt
+    return interrupt as AgUiInterrupt
   })
 
-/** The calls that an outcome leaves to the client. */
-export const callsIn = (said: unknown): readonly string[] =>
-  expectArray(said ?? [], 'event RUN_FINISHED.outcome.pendingToolCallIds').map(id =>
+/** The ids of the calls that an outcome leaves to the client. */
+export const pendingCallIdsOf = (value: unknown): readonly string[] =>
+  expectArray(value ?? [], 'event RUN_FINISHED.outcome.pendingToolCallIds').map(id =>
     expectString(id, 'event RUN_FINISHED.outcome.pendingToolCallIds'),
   )
 
 export const deadlineOf = (expiresAt: string | undefined) =>
   typeof expiresAt === 'string' ? { deadline: Date.parse(expiresAt) } : {}
 
-export function questionOf({ id: interruptId, message, responseSchema: said, expiresAt }: AgUiInterrupt): Chunk {
-  const place = 'event RUN_FINISHED.outcome.interrupts.responseSchema'
-  const responseSchema = said === undefined ? undefined : expectObject(said, place)
+export function interruptChunkOf({
+  id: interruptId,
+  message,
+  responseSchema: schema,
+  expiresAt,
+}: AgUiInterrupt): Chunk {
+  const path = 'event RUN_FINISHED.outcome.interrupts.responseSchema'
+  const responseSchema = schema === undefined ? undefined : expectObject(schema, path)
   const question = message === undefined ? {} : { question: message }
   const input: Question =
     responseSchema === undefined || responseSchema['type'] === 'string'
@@ -36,17 +41,17 @@ export function questionOf({ id: interruptId, message, responseSchema: said, exp
   return { type: 'interrupt', interruptId, input, ...deadlineOf(expiresAt) }
 }
 
-export const clientCall = (toolCallId: string): PendingRef => ({ kind: 'client-tool', id: toolCallId, toolCallId })
+export const clientToolRef = (toolCallId: string): PendingRef => ({ kind: 'client-tool', id: toolCallId, toolCallId })
 
-/** What servers of TanStack AI before 0.23 ask by events of their own. */
-export function askedBy({
+/** The request in a custom event of TanStack AI before 0.23. */
+export function requestInCustomEvent({
   name,
   value,
 }: EventOf<'CUSTOM'>): { readonly chunk: Chunk; readonly awaits: PendingRef } | undefined {
   const { toolCallId, toolName, input = null, approval } = Object(value) as JsonObject
   if (typeof toolCallId !== 'string' || typeof toolName !== 'string') return undefined
   if (name === 'tool-input-available')
-    return { chunk: { type: name, toolCallId, toolName, input, executor: 'client' }, awaits: clientCall(toolCallId) }
+    return { chunk: { type: name, toolCallId, toolName, input, executor: 'client' }, awaits: clientToolRef(toolCallId) }
   const { id } = Object(approval) as JsonObject
   if (name !== 'approval-requested' || typeof id !== 'string') return undefined
   const chunk: Chunk = { type: 'tool-approval-request', toolCallId, toolName, approvalId: id, input }
