@@ -5,9 +5,9 @@ import { MAX_JSON_DEPTH } from '@millrace/protocol/internal'
 import { expect, test } from 'vitest'
 import { MAX_ANSWER_TEXT_LENGTH } from './api/answer.ts'
 import { MAX_RUN_ID_LENGTH } from './api/request.ts'
-import { BLOCKED_AFTER_MS, MAX_TAKEOVERS } from './api/runtime-options.ts'
+import { BLOCKED_AFTER_MS, DEFAULT_MAX_TAKEOVERS } from './api/runtime-options.ts'
 import { MAX_TIMER_MS } from './async/max-timer-ms.ts'
-import { MAX_RETRIES, PARALLEL_CALLS } from './define/agent.ts'
+import { DEFAULT_MAX_RETRIES, DEFAULT_PARALLEL_CALLS } from './define/agent.ts'
 import { MAX_APPROVAL_TIMEOUT_MS } from './define/approval.ts'
 import { DEFAULT_BUDGET } from './define/budget.ts'
 import { CONCURRENCY, GRACE_MS, POLL_MS } from './drive/engine.ts'
@@ -33,17 +33,17 @@ test.each([
   ['maxSteps', DEFAULT_BUDGET.steps],
   ['budget.tokens', DEFAULT_BUDGET.tokens],
   ['budget.time', DEFAULT_BUDGET.time],
-  ['parallelCalls', PARALLEL_CALLS],
-  ['maxRetries', MAX_RETRIES],
+  ['parallelCalls', DEFAULT_PARALLEL_CALLS],
+  ['maxRetries', DEFAULT_MAX_RETRIES],
   ['backoff.first', DEFAULT_BACKOFF.first],
   ['backoff.longest', DEFAULT_BACKOFF.longest],
-  ['maxTakeovers', MAX_TAKEOVERS],
+  ['maxTakeovers', DEFAULT_MAX_TAKEOVERS],
   ['blockedAfterMs', BLOCKED_AFTER_MS],
   ['pollMs', POLL_MS],
   ['concurrency', CONCURRENCY],
   ['graceMs', GRACE_MS],
   ['toolExecution.maxSteps', REASON_STEPS],
-  ['toolExecution.parallelCalls', PARALLEL_CALLS],
+  ['toolExecution.parallelCalls', DEFAULT_PARALLEL_CALLS],
 ])('the table of defaults says what %s is', (name, value) => {
   expect(page).toContain(`| \`${name}\` | ${value.toLocaleString('en')} |`)
 })
@@ -64,7 +64,7 @@ test.each([
   ['pauses and ends that wait for that', MAX_QUEUED_NOTICES.toLocaleString('en')],
   ['pauses and ends that are owed', `${MAX_NOTICES}`],
   ['its result, told again by `subagent-end`', `${MAX_REPEATED_RESULT_LENGTH / 1024} KiB`],
-  ['`useReason`: `maxRetries`', `${MAX_RETRIES}`],
+  ['`useReason`: `maxRetries`', `${DEFAULT_MAX_RETRIES}`],
   ['the `id` of a hook', `${MAX_HOOK_ID_LENGTH} characters`],
   ['a value of `useNodeState` or `useWorkflowState`', `${MAX_STATE_VALUE / 1024} KiB`],
   ['all state of a run', `${MAX_STATE / 1024 / 1024} MiB`],

@@ -12,7 +12,7 @@ export {
   type StartWorkflowOptions,
 } from './api/runtime.ts'
 export type { RuntimeOptions } from './api/runtime-options.ts'
-export type { SessionStatus } from './api/status.ts'
+export type { SessionStatus } from './api/session-status.ts'
 export { RunStream, type StreamOptions } from './api/stream.ts'
 export type { Answered, ClaimOptions } from './api/submit-answer.ts'
 export type { PauseReason, WaitingChild } from './api/suspension.ts'
@@ -102,7 +102,7 @@ export { useRuntimeContext } from './execute/hooks/use-runtime-context.ts'
 export { type SetState, useNodeState, useWorkflowState } from './execute/hooks/use-state.ts'
 export { type StepContext, useStep } from './execute/hooks/use-step.ts'
 export { type StructuredAbout, type StructuredUpdate, useStructuredData } from './execute/hooks/use-structured-data.ts'
-export type { Backoff } from './model/backoff.ts'
+export type { RetryBackoff } from './model/backoff.ts'
 export type { Model, ModelSettings } from './model/model.ts'
 export {
   type Script,

@@ -7,7 +7,7 @@ import type { Engine, InProcessOptions } from '../drive/engine.ts'
 import type { Observer } from '../drive/notices.ts'
 import { checkObject, describeType } from '../error/check-object.ts'
 import { ValidationError } from '../error/error.ts'
-import type { Backoff } from '../model/backoff.ts'
+import type { RetryBackoff } from '../model/backoff.ts'
 import type { Logger } from '../telemetry/logger.ts'
 import type { TelemetryOptions } from '../telemetry/telemetry-options.ts'
 
@@ -26,7 +26,7 @@ export interface RuntimeOptions {
     context: Json | undefined,
     run: { readonly sessionId: string; readonly runId: string },
   ) => unknown
-  readonly backoff?: Partial<Backoff>
+  readonly backoff?: Partial<RetryBackoff>
   /** Maximum number of takeovers of a run without progress before it fails. @default 5 */
   readonly maxTakeovers?: number
   /** Time without a driver after which a session with due work is reported as blocked, in ms. @default 10_000 */
@@ -42,7 +42,7 @@ export interface RuntimeOptions {
 }
 
 /** Default of `maxTakeovers`. */
-export const MAX_TAKEOVERS = 5
+export const DEFAULT_MAX_TAKEOVERS = 5
 /** Default of `blockedAfterMs`. */
 export const BLOCKED_AFTER_MS = 10_000
 
@@ -53,7 +53,7 @@ export function checkOptions(options: RuntimeOptions): ReadonlyMap<string, Progr
     agents = [],
     workflows = [],
     engine,
-    maxTakeovers = MAX_TAKEOVERS,
+    maxTakeovers = DEFAULT_MAX_TAKEOVERS,
     blockedAfterMs = BLOCKED_AFTER_MS,
   } = options
   if (typeof store?.append !== 'function') {

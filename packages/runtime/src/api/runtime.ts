@@ -34,8 +34,8 @@ import {
 import { type ObservedSession, type ResumeOptions, resumeSpec } from './resumption.ts'
 import { editSpec, retrySpec, runOfMessage } from './revision.ts'
 import { Run, type RunHost, type StopOptions } from './run.ts'
-import { BLOCKED_AFTER_MS, checkOptions, MAX_TAKEOVERS, type RuntimeOptions } from './runtime-options.ts'
-import { type SessionStatus, statusOf } from './status.ts'
+import { BLOCKED_AFTER_MS, checkOptions, DEFAULT_MAX_TAKEOVERS, type RuntimeOptions } from './runtime-options.ts'
+import { type SessionStatus, sessionStatusOf } from './session-status.ts'
 import { type Answered, type AnswerTarget, type ClaimOptions, claimCall, submitAnswer } from './submit-answer.ts'
 
 /** Common options of `start`. */
@@ -105,7 +105,7 @@ export class Runtime implements RunHost {
       telemetry: this.#telemetry,
       notices: this.#notices,
       backoff: { ...DEFAULT_BACKOFF, ...options.backoff },
-      maxTakeovers: options.maxTakeovers ?? MAX_TAKEOVERS,
+      maxTakeovers: options.maxTakeovers ?? DEFAULT_MAX_TAKEOVERS,
       resolveContext: options.resolveContext,
     })
     this.#engine = 'start' in engine ? engine : inProcessEngine({ timers, ...engine })
@@ -307,7 +307,7 @@ export class Runtime implements RunHost {
 
   /** The state of a session, and why due work is not driven. */
   async status(sessionId: string): Promise<SessionStatus> {
-    return statusOf(await this.#info(sessionId), this.#blockedAfterMs)
+    return sessionStatusOf(await this.#info(sessionId), this.#blockedAfterMs)
   }
 
   /**

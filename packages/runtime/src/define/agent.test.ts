@@ -4,7 +4,7 @@ import { z } from 'zod'
 import { ValidationError } from '../error/error.ts'
 import { DEFAULT_BACKOFF } from '../model/backoff.ts'
 import { scriptedModel } from '../model/scripted-model.ts'
-import { type AgentDefinition, agent, MAX_RETRIES, PARALLEL_CALLS } from './agent.ts'
+import { type AgentDefinition, agent, DEFAULT_MAX_RETRIES, DEFAULT_PARALLEL_CALLS } from './agent.ts'
 import { DEFAULT_BUDGET } from './budget.ts'
 import { providerTool, tool } from './tool.ts'
 
@@ -25,13 +25,13 @@ test('has defaults, and exports them', () => {
     tools: [],
     subAgents: [],
     budget: DEFAULT_BUDGET,
-    parallelCalls: PARALLEL_CALLS,
-    maxRetries: MAX_RETRIES,
+    parallelCalls: DEFAULT_PARALLEL_CALLS,
+    maxRetries: DEFAULT_MAX_RETRIES,
   })
-  expect({ DEFAULT_BUDGET, PARALLEL_CALLS, MAX_RETRIES, DEFAULT_BACKOFF }).toEqual({
+  expect({ DEFAULT_BUDGET, DEFAULT_PARALLEL_CALLS, DEFAULT_MAX_RETRIES, DEFAULT_BACKOFF }).toEqual({
     DEFAULT_BUDGET: { steps: 50, tokens: 2_000_000, time: 3_600_000 },
-    PARALLEL_CALLS: 8,
-    MAX_RETRIES: 3,
+    DEFAULT_PARALLEL_CALLS: 8,
+    DEFAULT_MAX_RETRIES: 3,
     DEFAULT_BACKOFF: { first: 1000, longest: 60_000 },
   })
 })

@@ -169,9 +169,9 @@ export type ToolNames<A> = A extends Agent<string, infer Tools> ? Tools[number][
 export type OutputOfAgent<A> = A extends Agent<string, readonly AnyTool[], infer Output> ? Output : unknown
 
 /** Default of `parallelCalls`. */
-export const PARALLEL_CALLS = 8
+export const DEFAULT_PARALLEL_CALLS = 8
 /** Default of `maxRetries`. */
-export const MAX_RETRIES = 3
+export const DEFAULT_MAX_RETRIES = 3
 
 /**
  * Defines an agent.
@@ -191,7 +191,7 @@ export function agent<
   const { name, version = '1', tools = [], outputSchema } = definition
   // The types of state and context are known only to the agent's own code.
   const { model, instructions, stateSchema, initialState, stopWhen, trimHistory } = definition as unknown as Agent
-  const { parallelCalls = PARALLEL_CALLS, maxRetries = MAX_RETRIES } = definition
+  const { parallelCalls = DEFAULT_PARALLEL_CALLS, maxRetries = DEFAULT_MAX_RETRIES } = definition
   checkName('agent', name, 'name', name)
   checkName('agent', name, 'version', version)
   checkKeys(`agent ${name}`, definition, AGENT_OPTIONS)

@@ -1,5 +1,5 @@
 import type { Json, Message, Usage } from '@millrace/protocol'
-import type { Backoff } from '../model/backoff.ts'
+import type { RetryBackoff } from '../model/backoff.ts'
 import type { Agent } from './agent.ts'
 import type { VoidReturn } from './tool.ts'
 import { checkNode, jsonOption } from './workflow-checks.ts'
@@ -67,7 +67,7 @@ export interface NodeFailure {
 export interface NodeRetry {
   /** Maximum number of attempts, including the first. */
   readonly attempts: number
-  readonly backoff?: Partial<Backoff>
+  readonly backoff?: Partial<RetryBackoff>
   /** Whether to retry after this error. @default always */
   readonly when?: (error: unknown) => boolean
 }
@@ -118,7 +118,7 @@ interface Common {
 /** `NodeRetry` with defaults. */
 interface Retry {
   readonly attempts: number
-  readonly backoff: Partial<Backoff>
+  readonly backoff: Partial<RetryBackoff>
   readonly when: (error: unknown) => boolean
 }
 

@@ -18,7 +18,7 @@ import { programAt } from '../execute/replay/journal.ts'
 import { completedEnd, failedEnd, failureOf, stoppedEnd, subAgentEnds } from '../execute/run-end.ts'
 import { workflowOfProgram } from '../execute/workflow/migration.ts'
 import { runWorkflow } from '../execute/workflow/run-workflow.ts'
-import type { Backoff } from '../model/backoff.ts'
+import type { RetryBackoff } from '../model/backoff.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
 import { lastLineIn, withLastLine } from '../session/last-line.ts'
 import { Session } from '../session/session.ts'
@@ -35,7 +35,7 @@ export interface DriveSettings {
   readonly programs: ReadonlyMap<string, Program>
   readonly timers: Timers
   readonly logger: Logger
-  readonly backoff: Backoff
+  readonly backoff: RetryBackoff
   readonly telemetry: Telemetry
   readonly notices: Notices
   /** Maximum number of takeovers of a run without progress. */

@@ -9,7 +9,7 @@ import { approvalIdOf } from '../define/approval.ts'
 import type { Program } from '../define/program.ts'
 import type { Callable } from '../define/tool.ts'
 import type { Workflow } from '../define/workflow.ts'
-import type { Backoff } from '../model/backoff.ts'
+import type { RetryBackoff } from '../model/backoff.ts'
 import type { ModelAnswer } from '../model/model-answer.ts'
 import type { RequestedCall } from '../model/tool-calls.ts'
 import { deepCopy } from '../schema/deep-copy.ts'
@@ -38,7 +38,7 @@ export interface ProgramExecution {
   readonly context: Json | undefined
   readonly data: Json | undefined
   readonly timers: Timers
-  readonly backoff: Backoff
+  readonly backoff: RetryBackoff
   readonly logger: Logger
   readonly telemetry: AgentTelemetry
   /** Notified when another process changed the ticket: there may be an answer. */

@@ -7,7 +7,7 @@ import { createRuntime, type Runtime } from '../api/runtime.ts'
 import { type AgentDefinition, agent } from '../define/agent.ts'
 import type { AnyTool } from '../define/tool.ts'
 import type { Schema } from '../schema/schema.ts'
-import type { Backoff } from './backoff.ts'
+import type { RetryBackoff } from './backoff.ts'
 
 /** One thing that the logger was told. */
 export interface Logged {
@@ -23,7 +23,7 @@ export type Trial = Partial<
 export interface StageOptions {
   readonly log?: Omit<StreamManagerOptions, 'store' | 'timers'>
   readonly timers?: Timers
-  readonly backoff?: Partial<Backoff>
+  readonly backoff?: Partial<RetryBackoff>
 }
 
 /** A runtime with one agent on a store of its own, its attempts close together. */

@@ -2,7 +2,7 @@
 
 import type { LanguageModelV4CallOptions, SharedV4Warning } from '@ai-sdk/provider'
 import { FieldWatcher, type Message } from '@millrace/protocol'
-import { type Agent, MAX_RETRIES, PARALLEL_CALLS } from '../../define/agent.ts'
+import { type Agent, DEFAULT_MAX_RETRIES, DEFAULT_PARALLEL_CALLS } from '../../define/agent.ts'
 import { subAgentOf } from '../../define/sub-agent.ts'
 import type { Callable } from '../../define/tool.ts'
 import { describeType } from '../../error/check-object.ts'
@@ -43,7 +43,7 @@ export function planOf(options: AnyReasonOptions): ReasonPlan {
   }
   check(options)
   const { model, input, system, abortSignal, reasoning, responseFormat, emit = true, stream = true } = options
-  const { id, structured, interrupt, toolExecution, maxRetries = MAX_RETRIES } = options
+  const { id, structured, interrupt, toolExecution, maxRetries = DEFAULT_MAX_RETRIES } = options
   const asked = asV4(model, 'useReason: model')
   const reasoningSettings = reasoningOf(asked, reasoning ?? {}, options.providerOptions)
   const output = outputOf(options)
@@ -77,7 +77,7 @@ export function planOf(options: AnyReasonOptions): ReasonPlan {
         time: Number.POSITIVE_INFINITY,
       },
       trimHistory: undefined,
-      parallelCalls: toolExecution?.parallelCalls ?? PARALLEL_CALLS,
+      parallelCalls: toolExecution?.parallelCalls ?? DEFAULT_PARALLEL_CALLS,
       maxRetries,
     },
   }

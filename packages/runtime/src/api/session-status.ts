@@ -10,7 +10,10 @@ export type SessionStatus =
   | { readonly status: 'blocked'; readonly program: string; readonly reason: string }
 
 /** The state of a session, from its log alone, because drivers may be in other processes. */
-export function statusOf({ ticket, lease, clock, touchedAt }: StreamInfo, blockedAfterMs: number): SessionStatus {
+export function sessionStatusOf(
+  { ticket, lease, clock, touchedAt }: StreamInfo,
+  blockedAfterMs: number,
+): SessionStatus {
   const { run, requests } = ticket
   const isDriven = lease !== null && lease.until > clock
   if (isDriven && run && !run.paused) return { status: 'running' }
