@@ -1,5 +1,5 @@
 import { dialects } from '../dialects/routes.ts'
-import { about } from '../routes/about.ts'
+import { about } from '../routes/server-info.ts'
 import { answers } from '../routes/answers.ts'
 import { blobs } from '../routes/blobs.ts'
 import { runs } from '../routes/runs.ts'

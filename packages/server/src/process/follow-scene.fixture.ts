@@ -1,8 +1,8 @@
 import { proxy } from '../../../../scripts/faults/proxy.ts'
 import { ScheduleScene } from '../../../../scripts/faults/sessions/schedule-scene.fixture.ts'
-import { Line, type Reader } from './faulty-line.fixture.ts'
+import { Line, type Reader } from './faulty-connection.fixture.ts'
 import { type Manner, mannerOf, RunReader, SessionReader } from './follower.fixture.ts'
-import { Sight } from './sight.fixture.ts'
+import { Sight } from './session-replica.fixture.ts'
 
 /** A client that follows all sessions of a schedule. */
 export interface Follower {

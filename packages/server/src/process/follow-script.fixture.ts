@@ -3,7 +3,7 @@ import type { Random } from '../../../../scripts/faults/random.ts'
 import { SessionScript } from '../../../../scripts/faults/sessions/session-script.fixture.ts'
 import type { FollowScene } from './follow-scene.fixture.ts'
 import { NAMES } from './followed-agents.fixture.ts'
-import type { Sight } from './sight.fixture.ts'
+import type { Sight } from './session-replica.fixture.ts'
 import { type Answered, insist } from './single-request.fixture.ts'
 
 /** What users do in a turn besides sending a message. */

@@ -5,7 +5,7 @@ import { type Entry, foldLog, isData, isGuest, isWord, type View } from '@millra
 import { asJson, differenceOf } from '../../../../scripts/faults/sessions/difference.fixture.ts'
 import type { Follower, FollowScene } from './follow-scene.fixture.ts'
 import type { RunReader } from './follower.fixture.ts'
-import type { Applied, Sight } from './sight.fixture.ts'
+import type { Applied, Sight } from './session-replica.fixture.ts'
 
 /** A log, read from the store at the end of a schedule. */
 export interface ByteCount {

@@ -2,8 +2,8 @@
 
 import { continuityOf, type Entry, type Frame } from '@millrace/protocol'
 import type { Random } from '../../../../scripts/faults/random.ts'
-import type { Format, Reader } from './faulty-line.fixture.ts'
-import type { Applied, Sight, Snapshot } from './sight.fixture.ts'
+import type { Format, Reader } from './faulty-connection.fixture.ts'
+import type { Applied, Sight, Snapshot } from './session-replica.fixture.ts'
 import { type Asked, ask } from './single-request.fixture.ts'
 
 /** How a follower sends its requests, drawn from the seed. */

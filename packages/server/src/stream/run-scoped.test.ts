@@ -7,7 +7,7 @@ import { describe, expect, test, vi } from 'vitest'
 import * as z from 'zod'
 import type { App } from '../app/app.ts'
 import { echo, request, testApp } from '../app/test-app.fixture.ts'
-import { heldAgent } from './held.fixture.ts'
+import { heldAgent } from './held-agent.fixture.ts'
 import type { Of } from './slow-client.fixture.ts'
 import { eventually, Tap } from './stream-server.fixture.ts'
 
