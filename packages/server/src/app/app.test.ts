@@ -2,7 +2,7 @@ import { LogError, type LogStore, memoryStore, systemTimers, type Timers } from 
 import { expect, test, vi } from 'vitest'
 import { STORE_TIMEOUT_MS } from '../routes/store-timeout.ts'
 import { millrace } from './app.ts'
-import { echo, ORIGIN, request, say, testApp } from './test-app.fixture.ts'
+import { echo, ORIGIN, request, runEcho, testApp } from './test-app.fixture.ts'
 
 const EVIL = 'https://evil.example'
 const PAGE = 'https://app.example.com'
@@ -20,7 +20,7 @@ function listing(list: LogStore['list']): LogStore {
 test('fetch answers a web request', async () => {
   const { app } = testApp()
   const fetch = (path: string, init: RequestInit) => app.fetch(new Request(ORIGIN + path, init))
-  expect(await say(fetch, 'hello')).toMatchObject({ status: 200, words: 'You said: hello' })
+  expect(await runEcho(fetch, 'hello')).toMatchObject({ status: 200, words: 'You said: hello' })
 })
 
 test('invalid options are reported at construction', () => {
@@ -176,7 +176,7 @@ test('HEAD replies with the headers of GET', async () => {
 
 test('a client that leaves ends its stream', async () => {
   const { app } = testApp({ limits: { streams: 1 } })
-  await say((path, init) => app.fetch(new Request(ORIGIN + path, init)), 'hello')
+  await runEcho((path, init) => app.fetch(new Request(ORIGIN + path, init)), 'hello')
   for (let i = 0; i < 3; i++) {
     const leaving = new AbortController()
     const response = await app.fetch(request('/api/sessions/s/stream', undefined, { signal: leaving.signal }))

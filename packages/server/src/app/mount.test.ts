@@ -6,7 +6,7 @@ import express from 'express'
 import { Hono } from 'hono'
 import { expect, onTestFinished, test } from 'vitest'
 import type { App } from './app.ts'
-import { ORIGIN, request, say, testApp, wordsIn } from './test-app.fixture.ts'
+import { ORIGIN, request, runEcho, testApp, wordsIn } from './test-app.fixture.ts'
 
 /** Listens with a foreign server and returns a fetch for it. */
 async function at(listener: RequestListener): Promise<(path: string, init?: RequestInit) => Promise<Response>> {
@@ -28,14 +28,14 @@ test('in Hono, by a route', async () => {
   const hono = new Hono().get('/', c => c.text('home')).all('/api/*', c => app.fetch(c.req.raw))
   expect(await (await hono.request('/')).text()).toBe('home')
   const fetch = async (path: string, init?: RequestInit) => hono.request(`${ORIGIN}${path}`, init)
-  expect(await say(fetch, 'hello')).toMatchObject({ status: 200, words: 'You said: hello' })
+  expect(await runEcho(fetch, 'hello')).toMatchObject({ status: 200, words: 'You said: hello' })
 })
 
 test('in Hono, mounted under a path', async () => {
   const { app } = testApp()
   const hono = new Hono().mount('/mill', app.fetch)
   const fetch = async (path: string, init?: RequestInit) => hono.request(`${ORIGIN}${path}`, init)
-  expect(await say(fetch, 'hello', '/mill/api/sessions/s/runs')).toMatchObject({ words: 'You said: hello' })
+  expect(await runEcho(fetch, 'hello', '/mill/api/sessions/s/runs')).toMatchObject({ words: 'You said: hello' })
 })
 
 test('in Hono on Node: streams incrementally, and releases a client that leaves', async () => {
@@ -46,7 +46,7 @@ test('in Hono on Node: streams incrementally, and releases a client that leaves'
   await new Promise<void>(resolve => server.once('listening', () => resolve()))
   const { port } = server.address() as AddressInfo
   const to = (path: string, init?: RequestInit) => fetch(`http://127.0.0.1:${port}${path}`, init)
-  expect(await say(to, 'hello')).toMatchObject({ words: 'You said: hello' })
+  expect(await runEcho(to, 'hello')).toMatchObject({ words: 'You said: hello' })
   for (let i = 0; i < 3; i++) {
     const leaving = new AbortController()
     let response = new Response()
@@ -82,7 +82,7 @@ const mounts: [name: string, mount: (app: App) => express.Express, prefix: strin
 test.each(mounts)('in Express, %s', async (_, mount, prefix, basePath = '') => {
   const { app } = testApp({ basePath })
   const to = await at(mount(app))
-  expect(await say(to, 'hello', `${prefix}/api/sessions/s/runs`)).toMatchObject({
+  expect(await runEcho(to, 'hello', `${prefix}/api/sessions/s/runs`)).toMatchObject({
     status: 200,
     words: 'You said: hello',
   })
@@ -142,7 +142,7 @@ test('in plain Node, beside another handler', async () => {
   const { app } = testApp()
   const to = await at((message, response) => app.node(message, response, () => void response.end('mine')))
   expect(await (await to('/')).text()).toBe('mine')
-  expect(await say(to, 'hello')).toMatchObject({ words: 'You said: hello' })
+  expect(await runEcho(to, 'hello')).toMatchObject({ words: 'You said: hello' })
 })
 
 test('in Express, serves files only to this machine, and leaves other paths to other handlers', async () => {
@@ -207,7 +207,7 @@ test('as a route handler of Next', async () => {
   const named = await call(PATCH, request(path, { title: 'Mills' }, { method: 'PATCH' }))
   expect([made.status, named.status]).toEqual([201, 200])
   expect(await (await call(GET, request(path))).json()).toMatchObject({ title: 'Mills' })
-  const said = await say((to, init) => call(POST, new Request(ORIGIN + to, init)), 'hello', `${path}/runs`)
+  const said = await runEcho((to, init) => call(POST, new Request(ORIGIN + to, init)), 'hello', `${path}/runs`)
   expect(said.words).toBe('You said: hello')
   expect((await call(DELETE, request(path, undefined, { method: 'DELETE' }))).status).toBe(204)
 })

@@ -8,12 +8,12 @@ import { routes } from './routes.ts'
 const keyOf = ({ method, path }: { method: string; path: string }) => `${method} ${path}`
 
 it('every route accepts its valid request, and its reply matches its schema', async () => {
-  const stage = openTwoUserServer()
-  const requests = good(await ready(stage))
+  const testServer = openTwoUserServer()
+  const requests = good(await ready(testServer))
   expect(Object.keys(requests).sort()).toEqual(routes.map(keyOf).sort())
   for (const [key, { status, isLive, ...sent }] of Object.entries(requests)) {
     if (isLive) {
-      const response = await stage.app.fetch(stage.request(sent))
+      const response = await testServer.app.fetch(testServer.request(sent))
       expect([key, response.status]).toEqual([key, status])
       const reader = response.body?.getReader()
       const { value } = (await reader?.read()) ?? {}
@@ -21,17 +21,17 @@ it('every route accepts its valid request, and its reply matches its schema', as
       await reader?.cancel()
       continue
     }
-    const got = await stage.send(sent)
+    const got = await testServer.send(sent)
     expect([key, got.status, got.text.slice(0, 200)]).toEqual([key, status, expect.anything()])
     expect(got.headers.get('x-content-type-options')).toBe('nosniff')
   }
-  const errors = stage.logged.filter(({ message }) => !message.includes('authorize'))
+  const errors = testServer.logged.filter(({ message }) => !message.includes('authorize'))
   expect(errors).toEqual([])
 })
 
 it('the OpenAPI document is valid, and describes every route completely', async () => {
-  const stage = openTwoUserServer({ basePath: '/mill' })
-  const { json } = await stage.send({ path: '/mill/api/openapi.json' })
+  const testServer = openTwoUserServer({ basePath: '/mill' })
+  const { json } = await testServer.send({ path: '/mill/api/openapi.json' })
   const { valid, errors } = await new Validator().validate(json as Record<string, unknown>)
   expect([valid, errors]).toEqual([true, undefined])
   const document = json as { paths: Record<string, Record<string, Record<string, object>>> }

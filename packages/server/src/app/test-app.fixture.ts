@@ -55,7 +55,7 @@ export function wordsIn(frames: string): string {
 }
 
 /** Runs the echo agent through any fetch function. Returns its text and the frames. */
-export async function say(
+export async function runEcho(
   fetch: (path: string, init: RequestInit) => Promise<Response>,
   words: string,
   path = '/api/sessions/s/runs',

@@ -5,9 +5,9 @@ import type { Authorize } from './authorize.ts'
 
 /** The reply to a list request with this result of `authorize`. */
 async function listed(answer: unknown) {
-  const stage = openTwoUserServer({ authorize: (() => answer) as Authorize })
-  const { status, json, headers } = await stage.send({ path: '/api/sessions' })
-  return { status, error: (json as { error?: { code: string; message: string } }).error, headers, stage }
+  const testServer = openTwoUserServer({ authorize: (() => answer) as Authorize })
+  const { status, json, headers } = await testServer.send({ path: '/api/sessions' })
+  return { status, error: (json as { error?: { code: string; message: string } }).error, headers, testServer }
 }
 
 describe('the result of authorize', () => {
@@ -31,7 +31,7 @@ describe('the result of authorize', () => {
     const told = await listed(answer)
     expect([told.status, told.error?.code]).toEqual([status, code])
     expect(told.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null)
-    expect(told.stage.logged).toEqual([])
+    expect(told.testServer.logged).toEqual([])
   })
 
   it.each([
@@ -48,9 +48,9 @@ describe('the result of authorize', () => {
     ['a refusal without a reason', { refuse: undefined }],
     ['a function', () => 'ann'],
   ])('%s is an internal error, and refuses the request', async (_, answer) => {
-    const { status, error, stage } = await listed(answer)
+    const { status, error, testServer } = await listed(answer)
     expect([status, error?.code]).toEqual([500, 'internal_error'])
-    expect(stage.logged.map(({ message }) => message)).toEqual(['a request failed'])
+    expect(testServer.logged.map(({ message }) => message)).toEqual(['a request failed'])
   })
 
   it.each([
@@ -58,24 +58,24 @@ describe('the result of authorize', () => {
     ['an error of Millrace', new RunError('session_unknown', 'the database of users says: secret')],
     ['a string', 'secret'],
   ])('%s that it throws refuses the request without its message', async (_, thrown) => {
-    const stage = openTwoUserServer({
+    const testServer = openTwoUserServer({
       authorize: () => {
         throw thrown
       },
     })
-    const { status, text } = await stage.send({ path: '/api/sessions' })
+    const { status, text } = await testServer.send({ path: '/api/sessions' })
     expect([status, text.includes('internal_error'), text.includes('secret')]).toEqual([500, true, false])
-    expect(stage.logged).toHaveLength(1)
+    expect(testServer.logged).toHaveLength(1)
   })
 })
 
 it('gets the program before anything is done', async () => {
-  const stage = openTwoUserServer({
+  const testServer = openTwoUserServer({
     authorize: ({ program }) => (program?.agent === 'large' ? { refuse: 'not that one' } : 'ann'),
   })
-  const ask = (body: object) => stage.run('s', { input: 'Hello', ...body })
+  const ask = (body: object) => testServer.run('s', { input: 'Hello', ...body })
   expect((await ask({ agent: 'large' })).status).toBe(403)
-  expect(await stage.held()).toBe('[]')
+  expect(await testServer.storeContent()).toBe('[]')
   expect((await ask({ agent: 'echo' })).status).toBe(200)
 })
 
@@ -89,12 +89,12 @@ describe('sessions belong to principals', () => {
   }
 
   it('a caller lists and accesses its own sessions, and those that authorize grants', async () => {
-    const stage = openTwoUserServer({ authorize })
-    await stage.run('shared', { agent: 'echo', input: 'Hello' }, 'ann')
-    await stage.run('private', { agent: 'echo', input: 'Hello' }, 'ann')
-    await stage.run('bobs', { agent: 'echo', input: 'Hello' }, 'bob')
+    const testServer = openTwoUserServer({ authorize })
+    await testServer.run('shared', { agent: 'echo', input: 'Hello' }, 'ann')
+    await testServer.run('private', { agent: 'echo', input: 'Hello' }, 'ann')
+    await testServer.run('bobs', { agent: 'echo', input: 'Hello' }, 'bob')
     const listedBy = async (user: string) => {
-      const { json } = await stage.send({ path: '/api/sessions', user })
+      const { json } = await testServer.send({ path: '/api/sessions', user })
       return (json as { sessions: { sessionId: string }[] }).sessions.map(({ sessionId }) => sessionId).sort()
     }
     expect([await listedBy('ann'), await listedBy('bob'), await listedBy('sue')]).toEqual([
@@ -103,32 +103,37 @@ describe('sessions belong to principals', () => {
       [],
     ])
     const read = async (sessionId: string, user: string) =>
-      (await stage.send({ path: `/api/sessions/${sessionId}`, user })).status
+      (await testServer.send({ path: `/api/sessions/${sessionId}`, user })).status
     expect(await Promise.all(['shared', 'private', 'bobs'].map(id => read(id, 'sue')))).toEqual([200, 404, 404])
     // A message in the session of another owner has the label of its sender. The owner stays the same.
-    await stage.run('shared', { agent: 'echo', input: 'How can I help?', runId: 'help' }, 'sue')
-    const runtime = await stage.app.runtime()
+    await testServer.run('shared', { agent: 'echo', input: 'How can I help?', runId: 'help' }, 'sue')
+    const runtime = await testServer.app.runtime()
     const info = await runtime.manager.getInfo('shared')
     expect(info?.principal).toBe('ann')
     const entries = await runtime.manager.entries('shared', 0, info?.head ?? 0)
     const asked = entries.find(({ chunk }) => chunk.type === 'run-requested' && chunk.runId === 'help')
     expect(asked?.origin).toMatchObject({ guest: 'label of sue' })
     // A fork belongs to the caller that created it.
-    const { sessionId } = await stage.post('/api/sessions/shared/fork', {}, { user: 'sue' })
+    const { sessionId } = await testServer.post('/api/sessions/shared/fork', {}, { user: 'sue' })
     expect([await listedBy('sue'), await listedBy('ann')]).toEqual([[sessionId], ['private', 'shared']])
   })
 
   it('of two callers that create the same session id at once, one owns it and the other cannot write there', async () => {
-    const stage = openTwoUserServer()
+    const testServer = openTwoUserServer()
     for (let round = 0; round < 20; round++) {
       const path = `/api/sessions/race-${round}/runs`
       const start = (user: string) =>
-        stage.send({ path, user, body: { agent: 'echo', input: user }, headers: { accept: 'application/x-ndjson' } })
+        testServer.send({
+          path,
+          user,
+          body: { agent: 'echo', input: user },
+          headers: { accept: 'application/x-ndjson' },
+        })
       const [ann, bob] = await Promise.all([start('ann'), start('bob')])
       expect([ann.status, bob.status].sort()).toEqual([200, 404])
-      const { principal, head = 0 } = (await (await stage.app.runtime()).manager.getInfo(`race-${round}`)) ?? {}
+      const { principal, head = 0 } = (await (await testServer.app.runtime()).manager.getInfo(`race-${round}`)) ?? {}
       expect(principal).toBe(ann.status === 200 ? 'ann' : 'bob')
-      const entries = await (await stage.app.runtime()).manager.entries(`race-${round}`, 0, head)
+      const entries = await (await testServer.app.runtime()).manager.entries(`race-${round}`, 0, head)
       const requests = entries.filter(({ chunk }) => chunk.type === 'run-requested')
       expect(requests.map(({ origin }) => origin.guest)).toEqual([principal])
     }
@@ -136,31 +141,33 @@ describe('sessions belong to principals', () => {
 
   it('a request gets nothing of a session whose owner changes meanwhile', async () => {
     const holder: { swap?: () => Promise<void> } = {}
-    const stage = openTwoUserServer({ context: async () => void (await holder.swap?.()) })
-    await stage.run('s', { agent: 'echo', input: 'Hello', messageId: 'm1' })
+    const testServer = openTwoUserServer({ context: async () => void (await holder.swap?.()) })
+    await testServer.run('s', { agent: 'echo', input: 'Hello', messageId: 'm1' })
     holder.swap = async () => {
-      const { manager } = await stage.app.runtime()
+      const { manager } = await testServer.app.runtime()
       await manager.deleteStream('s')
       await manager.createStream('s', 'bob')
     }
-    const { status } = await stage.run('s', { agent: 'echo', input: 'For ann’s eyes' })
+    const { status } = await testServer.run('s', { agent: 'echo', input: 'For ann’s eyes' })
     expect(status).toBe(404)
-    expect(await stage.held()).not.toContain('eyes')
+    expect(await testServer.storeContent()).not.toContain('eyes')
   })
 
   it('authorizes each session of a connection, and a foreign one looks like one that does not exist', async () => {
     const authorize: Authorize = ({ request, sessionId, action }) => {
-      stage.asked.push({ request, action, ...(sessionId !== undefined && { sessionId }) })
+      testServer.asked.push({ request, action, ...(sessionId !== undefined && { sessionId }) })
       return sessionId === 'secret' ? { refuse: 'not this one' } : request.headers.get('x-user')
     }
-    const stage = openTwoUserServer({ authorize })
-    await stage.run('a', { agent: 'echo', input: 'Hello' })
-    await stage.run('b', { agent: 'echo', input: 'Hello' }, 'bob')
-    stage.asked.length = 0
+    const testServer = openTwoUserServer({ authorize })
+    await testServer.run('a', { agent: 'echo', input: 'Hello' })
+    await testServer.run('b', { agent: 'echo', input: 'Hello' }, 'bob')
+    testServer.asked.length = 0
     const path = '/api/stream?session=b&session=gone&session=a&session=secret'
-    const response = await stage.app.fetch(stage.request({ path, headers: { accept: 'application/x-ndjson' } }))
+    const response = await testServer.app.fetch(
+      testServer.request({ path, headers: { accept: 'application/x-ndjson' } }),
+    )
     expect(response.status).toBe(200)
-    expect(stage.asked.map(({ action, sessionId }) => [action, sessionId])).toEqual([
+    expect(testServer.asked.map(({ action, sessionId }) => [action, sessionId])).toEqual([
       ['follow', undefined],
       ['follow', 'b'],
       ['follow', 'gone'],
@@ -172,7 +179,7 @@ describe('sessions belong to principals', () => {
     for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
       const isNew = !text.includes('caught-up')
       text += piece
-      if (isNew && text.includes('caught-up')) await stage.send({ path: '/api/sessions/a', method: 'DELETE' })
+      if (isNew && text.includes('caught-up')) await testServer.send({ path: '/api/sessions/a', method: 'DELETE' })
     }
     const frames = framesIn({ text, status: 200, headers: new Headers(), json: undefined })
     const fails = frames.filter(({ type }) => type === 'fail')
@@ -192,9 +199,9 @@ describe('sessions belong to principals', () => {
 
   it('refuses a caller that may read none of the sessions, and an invalid query', async () => {
     const authorize: Authorize = ({ sessionId }) => (sessionId === undefined ? 'ann' : { refuse: 'none of them' })
-    const stage = openTwoUserServer({ authorize })
+    const testServer = openTwoUserServer({ authorize })
     const codeOf = async (path: string) => {
-      const { status, json } = await stage.send({ path })
+      const { status, json } = await testServer.send({ path })
       return [status, (json as { error: { code: string } }).error.code]
     }
     expect(await codeOf('/api/stream?session=a&session=b')).toEqual([403, 'forbidden'])
@@ -223,23 +230,23 @@ describe('while a stream is open', () => {
   it('authorizes again with the same action, and sends nothing more to another principal', async () => {
     let isBob = false
     const actions: string[] = []
-    const stage = openTwoUserServer({
+    const testServer = openTwoUserServer({
       stream: { heartbeatMs: 20, reauthorizeMs: 10 },
       authorize: ({ action }) => {
         actions.push(action)
         return isBob ? 'bob' : 'ann'
       },
     })
-    const request = stage.request({
+    const request = testServer.request({
       path: '/api/sessions/s/runs',
       body: { agent: 'slow', input: 'Wait' },
       headers: { accept: 'application/x-ndjson' },
     })
-    const response = await stage.app.fetch(request)
+    const response = await testServer.app.fetch(request)
     isBob = true
     const frames = framesIn({ text: await response.text(), status: 200, headers: new Headers(), json: undefined })
     expect(frames.at(-1)).toMatchObject({ type: 'fail', error: { code: 'forbidden' }, recoverable: false })
     expect(new Set(actions)).toEqual(new Set(['run']))
-    stage.slow.go()
+    testServer.slow.go()
   })
 })

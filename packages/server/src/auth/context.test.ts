@@ -27,17 +27,21 @@ describe('the context of a run', () => {
       asked.push(about)
       return { tenant: 'acme', principal: about.principal }
     }
-    const stage = openTwoUserServer({ agents, context })
+    const testServer = openTwoUserServer({ agents, context })
     const body = { agent: 'witness', input: 'Look', data: { tenant: 'evil', context: { tenant: 'evil' } }, runId: 'r1' }
     const headers = { 'x-tenant': 'evil', accept: 'application/x-ndjson' }
-    const { status } = await stage.send({ path: '/api/sessions/s/runs', body, headers })
+    const { status } = await testServer.send({ path: '/api/sessions/s/runs', body, headers })
     expect([status, seen]).toEqual([200, [{ tenant: 'acme', principal: 'ann' }]])
     expect(asked).toMatchObject([{ principal: 'ann', body }])
     expect(asked[0]?.request.headers.get('x-tenant')).toBe('evil')
     // A field of that name has no effect.
-    const { status: refused } = await stage.run('s', { agent: 'witness', input: 'Look', context: { tenant: 'evil' } })
+    const { status: refused } = await testServer.run('s', {
+      agent: 'witness',
+      input: 'Look',
+      context: { tenant: 'evil' },
+    })
     expect(refused).toBe(400)
-    await stage.send({ path: '/api/sessions/s/retry', body: { of: 'r1' }, headers })
+    await testServer.send({ path: '/api/sessions/s/retry', body: { of: 'r1' }, headers })
     expect(seen.at(-1)).toEqual({ tenant: 'acme', principal: 'ann' })
     expect([asked.length, seen.length]).toEqual([2, 2])
   })
@@ -45,13 +49,13 @@ describe('the context of a run', () => {
   it('is created again for each request', async () => {
     const { seen, agents } = witness()
     let call = 0
-    const stage = openTwoUserServer({
+    const testServer = openTwoUserServer({
       agents,
       context: ({ body }) => ({ call: ++call, agent: (body as { agent?: string }).agent ?? null }),
     })
-    await stage.run('s', { agent: 'witness', input: 'Look', messageId: 'm1' })
+    await testServer.run('s', { agent: 'witness', input: 'Look', messageId: 'm1' })
     const headers = { accept: 'application/x-ndjson' }
-    await stage.send({ path: '/api/sessions/s/edit', body: { messageId: 'm1', input: 'Look again' }, headers })
+    await testServer.send({ path: '/api/sessions/s/edit', body: { messageId: 'm1', input: 'Look again' }, headers })
     expect(seen).toEqual([
       { call: 1, agent: 'witness' },
       { call: 2, agent: null },
@@ -60,19 +64,19 @@ describe('the context of a run', () => {
 
   it('law 10: is in no reply of any route', async () => {
     const { agents } = witness()
-    const stage = openTwoUserServer({ agents, context: () => ({ token: 'secret-of-the-context' }) })
+    const testServer = openTwoUserServer({ agents, context: () => ({ token: 'secret-of-the-context' }) })
     const replies = [
-      await stage.run('s', { agent: 'witness', input: 'Look', runId: 'r1', messageId: 'm1' }),
-      await stage.send({ path: '/api/sessions/s' }),
-      await stage.send({ path: '/api/sessions/s/stream?live=false&merge=false' }),
-      await stage.send({ path: '/api/sessions/s/stream?run=r1' }),
-      await stage.send({ path: '/api/sessions/s/stream?live=long-poll' }),
-      await stage.send({ path: '/api/sessions' }),
-      await stage.run('s', { agent: 'witness', input: 'Look', runId: 'r1' }),
-      await stage.send({ path: '/api/sessions/s/retry', body: {}, headers: { accept: 'text/event-stream' } }),
+      await testServer.run('s', { agent: 'witness', input: 'Look', runId: 'r1', messageId: 'm1' }),
+      await testServer.send({ path: '/api/sessions/s' }),
+      await testServer.send({ path: '/api/sessions/s/stream?live=false&merge=false' }),
+      await testServer.send({ path: '/api/sessions/s/stream?run=r1' }),
+      await testServer.send({ path: '/api/sessions/s/stream?live=long-poll' }),
+      await testServer.send({ path: '/api/sessions' }),
+      await testServer.run('s', { agent: 'witness', input: 'Look', runId: 'r1' }),
+      await testServer.send({ path: '/api/sessions/s/retry', body: {}, headers: { accept: 'text/event-stream' } }),
     ]
     for (const { text } of replies) expect(text).not.toContain('secret')
-    expect(JSON.stringify(await stage.held())).toContain('secret')
+    expect(JSON.stringify(await testServer.storeContent())).toContain('secret')
   })
 
   const cyclic: { self?: unknown } = {}
@@ -88,16 +92,16 @@ describe('the context of a run', () => {
     ['a value that is not JSON', () => cyclic],
     ['a value that is too large', () => 'secret'.repeat(MAX_CONTEXT_BYTES)],
   ])('%s is an internal error without a message, and creates no session', async (_, context) => {
-    const stage = openTwoUserServer({ context: context as () => never })
-    const { status, text } = await stage.run('s', { agent: 'echo', input: 'Hello' })
+    const testServer = openTwoUserServer({ context: context as () => never })
+    const { status, text } = await testServer.run('s', { agent: 'echo', input: 'Hello' })
     expect([status, text.includes('internal_error'), text.includes('secret')]).toEqual([500, true, false])
-    expect([await stage.held(), stage.logged.length]).toEqual(['[]', 1])
+    expect([await testServer.storeContent(), testServer.logged.length]).toEqual(['[]', 1])
   })
 
   it('may be undefined', async () => {
     const { seen, agents } = witness()
-    const stage = openTwoUserServer({ agents, context: () => undefined })
-    await stage.run('s', { agent: 'witness', input: 'Look', data: { a: 1 } })
+    const testServer = openTwoUserServer({ agents, context: () => undefined })
+    await testServer.run('s', { agent: 'witness', input: 'Look', data: { a: 1 } })
     expect(seen).toEqual([undefined])
   })
 })

@@ -1,24 +1,33 @@
 import { systemTimers } from '@millrace/log'
 import { describe, expect, it } from 'vitest'
-import { type Got, openTwoUserServer } from '../routing/two-user-server.fixture.ts'
+import { openTwoUserServer, type ReadReply } from '../routing/two-user-server.fixture.ts'
 import { Limiter } from './limiter.ts'
 import { DEFAULT_LIMITS, type Limits } from './limits.ts'
 
-const codeOf = ({ status, json }: Got) => [status, (json as { error?: { code: string } } | undefined)?.error?.code]
+const codeOf = ({ status, json }: ReadReply) => [
+  status,
+  (json as { error?: { code: string } } | undefined)?.error?.code,
+]
 
 describe('limits', () => {
   it('bytes of a body, and of a user message', async () => {
-    const stage = openTwoUserServer({ limits: { bodyBytes: 1000, inputBytes: 100 } })
-    const run = (input: unknown) => stage.send({ path: '/api/sessions/s/runs', body: { agent: 'echo', input } })
+    const testServer = openTwoUserServer({ limits: { bodyBytes: 1000, inputBytes: 100 } })
+    const run = (input: unknown) => testServer.send({ path: '/api/sessions/s/runs', body: { agent: 'echo', input } })
     expect(codeOf(await run('a'.repeat(1000)))).toEqual([413, 'body_too_large'])
     expect(codeOf(await run('a'.repeat(99)))).toEqual([413, 'input_too_large'])
     expect(codeOf(await run({ parts: [{ type: 'text', text: 'ä'.repeat(50) }] }))).toEqual([413, 'input_too_large'])
-    expect(await stage.held()).toBe('[]')
+    expect(await testServer.storeContent()).toBe('[]')
     expect((await run('a'.repeat(98))).status).toBe(200)
     const edit = { messageId: 'm', input: 'a'.repeat(99) }
-    expect(codeOf(await stage.send({ path: '/api/sessions/s/edit', body: edit }))).toEqual([413, 'input_too_large'])
+    expect(codeOf(await testServer.send({ path: '/api/sessions/s/edit', body: edit }))).toEqual([
+      413,
+      'input_too_large',
+    ])
     const resume = { mode: 'with-message', message: 'a'.repeat(99) }
-    expect(codeOf(await stage.send({ path: '/api/sessions/s/resume', body: resume }))).toEqual([413, 'input_too_large'])
+    expect(codeOf(await testServer.send({ path: '/api/sessions/s/resume', body: resume }))).toEqual([
+      413,
+      'input_too_large',
+    ])
   })
 
   it('bytes of a transcript from a dialect client', async () => {
@@ -32,9 +41,9 @@ describe('limits', () => {
     })
     const ask = (at: ReturnType<typeof openTwoUserServer>, text: string, size: number) =>
       at.send({ path: '/api/ai-sdk/echo', body: said(text, size) })
-    const stage = openTwoUserServer({ limits: { bodyBytes: 1000 } })
-    expect((await ask(stage, 'long', 4 * 1024 * 1024)).status).toBe(200)
-    expect(codeOf(await ask(stage, 'longer', DEFAULT_LIMITS.transcriptBytes))).toEqual([413, 'body_too_large'])
+    const testServer = openTwoUserServer({ limits: { bodyBytes: 1000 } })
+    expect((await ask(testServer, 'long', 4 * 1024 * 1024)).status).toBe(200)
+    expect(codeOf(await ask(testServer, 'longer', DEFAULT_LIMITS.transcriptBytes))).toEqual([413, 'body_too_large'])
     const small = openTwoUserServer({ limits: { transcriptBytes: 2000, heldBytes: 3000 } })
     expect(codeOf(await ask(small, 'long', 2000))).toEqual([413, 'body_too_large'])
     const both = await Promise.all(['one', 'two'].map(text => ask(small, text, 1600)))
@@ -42,29 +51,29 @@ describe('limits', () => {
   })
 
   it('sessions per principal, for every way to create one', async () => {
-    const stage = openTwoUserServer({ limits: { sessions: 2 } })
-    await stage.run('one', { agent: 'echo', input: 'Hello' })
-    await stage.post('/api/sessions', {})
+    const testServer = openTwoUserServer({ limits: { sessions: 2 } })
+    await testServer.run('one', { agent: 'echo', input: 'Hello' })
+    await testServer.post('/api/sessions', {})
     const refused = [429, 'sessions_limit']
-    expect(codeOf(await stage.send({ path: '/api/sessions', body: {} }))).toEqual(refused)
-    expect(codeOf(await stage.run('three', { agent: 'echo', input: 'Hello' }))).toEqual(refused)
-    expect(codeOf(await stage.send({ path: '/api/sessions/one/fork', body: {} }))).toEqual(refused)
+    expect(codeOf(await testServer.send({ path: '/api/sessions', body: {} }))).toEqual(refused)
+    expect(codeOf(await testServer.run('three', { agent: 'echo', input: 'Hello' }))).toEqual(refused)
+    expect(codeOf(await testServer.send({ path: '/api/sessions/one/fork', body: {} }))).toEqual(refused)
     // Existing sessions stay usable, and deleting one makes room.
-    expect((await stage.run('one', { agent: 'echo', input: 'Again' })).status).toBe(200)
-    expect((await stage.run('three', { agent: 'echo', input: 'Hello' }, 'bob')).status).toBe(200)
-    expect((await stage.send({ path: '/api/sessions/one', method: 'DELETE' })).status).toBe(204)
-    expect((await stage.send({ path: '/api/sessions', body: {} })).status).toBe(201)
+    expect((await testServer.run('one', { agent: 'echo', input: 'Again' })).status).toBe(200)
+    expect((await testServer.run('three', { agent: 'echo', input: 'Hello' }, 'bob')).status).toBe(200)
+    expect((await testServer.send({ path: '/api/sessions/one', method: 'DELETE' })).status).toBe(204)
+    expect((await testServer.send({ path: '/api/sessions', body: {} })).status).toBe(201)
   })
 
   it('sessions per principal, also when created concurrently', async () => {
-    const stage = openTwoUserServer({ limits: { sessions: 3 } })
-    await stage.run('one', { agent: 'echo', input: 'Hello' })
+    const testServer = openTwoUserServer({ limits: { sessions: 3 } })
+    await testServer.run('one', { agent: 'echo', input: 'Hello' })
     const sent = ['/api/sessions', '/api/sessions/one/fork', '/api/sessions'].map(path => ({ path, body: {} }))
     const upload = { raw: 'a file', headers: { 'content-type': 'text/plain' } }
     const all = [...sent, ...sent, ...['a', 'b', 'c'].map(id => ({ path: `/api/sessions/${id}/uploads`, ...upload }))]
-    const got = await Promise.all(all.map(one => stage.send(one)))
+    const got = await Promise.all(all.map(one => testServer.send(one)))
     expect(got.map(({ status }) => status).sort()).toEqual([201, 201, ...Array(7).fill(429)])
-    expect((await stage.store.list('ann', 10)).streams).toHaveLength(3)
+    expect((await testServer.store.list('ann', 10)).streams).toHaveLength(3)
   })
 
   it('no sessions at all', async () => {
@@ -73,9 +82,9 @@ describe('limits', () => {
   })
 
   it('streams per principal, of every kind; a closed stream makes room', async () => {
-    const stage = openTwoUserServer({ limits: { streams: 2 } })
-    await stage.run('s', { agent: 'echo', input: 'Hello' })
-    const open = (path: string, user = 'ann') => stage.app.fetch(stage.request({ path, user }))
+    const testServer = openTwoUserServer({ limits: { streams: 2 } })
+    await testServer.run('s', { agent: 'echo', input: 'Hello' })
+    const open = (path: string, user = 'ann') => testServer.app.fetch(testServer.request({ path, user }))
     const [one, two] = [await open('/api/sessions/s/stream'), await open('/api/sessions/stream')]
     for (const path of [
       '/api/sessions/s/stream',
@@ -83,13 +92,16 @@ describe('limits', () => {
       '/api/sessions/stream',
       '/api/sessions/s/stream?live=long-poll',
     ]) {
-      const got = await stage.send({ path })
+      const got = await testServer.send({ path })
       expect([path, ...codeOf(got), got.headers.get('retry-after')]).toEqual([path, 429, 'streams_limit', '5'])
     }
-    const refused = await stage.send({ path: '/api/sessions/s/runs', body: { agent: 'echo', input: 'Hi', runId: 'r' } })
+    const refused = await testServer.send({
+      path: '/api/sessions/s/runs',
+      body: { agent: 'echo', input: 'Hi', runId: 'r' },
+    })
     expect(codeOf(refused)).toEqual([429, 'streams_limit'])
     // Nothing was started: the refused client can send the same request again.
-    expect((await stage.send({ path: '/api/sessions/s/stop', body: { runId: 'r' } })).status).toBe(404)
+    expect((await testServer.send({ path: '/api/sessions/s/stop', body: { runId: 'r' } })).status).toBe(404)
     expect((await open('/api/sessions/stream', 'bob')).status).toBe(200)
     await one.body?.cancel()
     const three = await open('/api/stream?session=s')
@@ -98,15 +110,18 @@ describe('limits', () => {
   })
 
   it('sessions per stream', async () => {
-    const stage = openTwoUserServer({ limits: { sessionsPerStream: 1 } })
-    const got = await stage.send({ path: '/api/stream?session=a&session=b' })
+    const testServer = openTwoUserServer({ limits: { sessionsPerStream: 1 } })
+    const got = await testServer.send({ path: '/api/stream?session=a&session=b' })
     expect(codeOf(got)).toEqual([400, 'request_invalid'])
   })
 
   it('requests per minute, per principal', async () => {
     let now = 0
-    const stage = openTwoUserServer({ limits: { requestsPerMinute: 3 }, timers: { ...systemTimers, now: () => now } })
-    const ask = (user = 'ann') => stage.send({ path: '/api/agents', user })
+    const testServer = openTwoUserServer({
+      limits: { requestsPerMinute: 3 },
+      timers: { ...systemTimers, now: () => now },
+    })
+    const ask = (user = 'ann') => testServer.send({ path: '/api/agents', user })
     for (let i = 0; i < 3; i++) expect((await ask()).status).toBe(200)
     const refused = await ask()
     expect([...codeOf(refused), refused.headers.get('retry-after')]).toEqual([429, 'rate_limit', '20'])

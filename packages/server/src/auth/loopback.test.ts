@@ -41,8 +41,8 @@ describe('a server without authorize', () => {
     [{ 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'iframe' }, 'origin_forbidden'],
     [{ origin: 'http://evil.example', 'sec-fetch-site': 'same-origin' }, 'origin_forbidden'],
   ])('refuses %j', async (headers, code) => {
-    const stage = openTwoUserServer(open)
-    const { status, json } = await stage.send(health(headers as unknown as Record<string, string>))
+    const testServer = openTwoUserServer(open)
+    const { status, json } = await testServer.send(health(headers as unknown as Record<string, string>))
     expect([status, (json as { error: { code: string } }).error.code]).toEqual([403, code])
   })
 
@@ -58,33 +58,33 @@ describe('a server without authorize', () => {
   })
 
   it('accepts pages of the origins in cors', async () => {
-    const stage = openTwoUserServer({ ...open, cors: { origins: ['http://localhost:3000'] } })
-    const { status, headers } = await stage.send(health({ origin: 'http://localhost:3000' }))
+    const testServer = openTwoUserServer({ ...open, cors: { origins: ['http://localhost:3000'] } })
+    const { status, headers } = await testServer.send(health({ origin: 'http://localhost:3000' }))
     expect([status, headers.get('access-control-allow-origin')]).toEqual([200, 'http://localhost:3000'])
-    expect((await stage.send(health({ origin: 'http://localhost:3001' }))).status).toBe(403)
+    expect((await testServer.send(health({ origin: 'http://localhost:3001' }))).status).toBe(403)
   })
 
   it('warns once about the missing authorize', async () => {
-    const stage = openTwoUserServer(open)
-    for (let i = 0; i < 3; i++) await stage.send(health({}))
-    expect(stage.logged.map(({ message }) => message)).toEqual([expect.stringContaining('no authorize option')])
+    const testServer = openTwoUserServer(open)
+    for (let i = 0; i < 3; i++) await testServer.send(health({}))
+    expect(testServer.logged.map(({ message }) => message)).toEqual([expect.stringContaining('no authorize option')])
   })
 
   it('listens only on loopback', async () => {
-    const stage = openTwoUserServer(open)
+    const testServer = openTwoUserServer(open)
     for (const host of ['0.0.0.0', '::', '192.168.1.1', 'example.com']) {
-      await expect(stage.app.listen({ port: 0, host })).rejects.toThrow('authorize')
+      await expect(testServer.app.listen({ port: 0, host })).rejects.toThrow('authorize')
     }
   })
 })
 
 it('with authorize, accepts any host and any origin', async () => {
-  const stage = openTwoUserServer()
-  const { status } = await stage.send({
+  const testServer = openTwoUserServer()
+  const { status } = await testServer.send({
     path: '/api/health',
     headers: { host: 'a.example', origin: 'http://b.example' },
   })
-  expect([status, stage.logged]).toEqual([200, []])
+  expect([status, testServer.logged]).toEqual([200, []])
 })
 
 it('recognizes loopback names and addresses', () => {

@@ -13,7 +13,7 @@ import type { RouteCall } from '../routing/route.ts'
 import type { Services } from '../routing/services.ts'
 import { programNamed } from '../runs/program.ts'
 import { heldAgent } from '../stream/held-agent.fixture.ts'
-import { Client } from '../stream/slow-client.fixture.ts'
+import { SlowClient } from '../stream/slow-client.fixture.ts'
 import type { EventPosition } from './run-stream/event-position.ts'
 import { replyWithTurn } from './run-stream/reply-with-turn.ts'
 import type { DialectFormat } from './run-stream/run-stream.ts'
@@ -56,14 +56,14 @@ const asker = workflow({
 export const user = (text: string, id?: string) => ({ id, parts: [{ type: 'text', text } as const] })
 
 /** A request of a client with these user messages; the last one is to be answered. */
-export const said = (...messages: readonly ClientMessage[]): ClientRequest => ({
+export const requestWith = (...messages: readonly ClientMessage[]): ClientRequest => ({
   userMessages: messages,
   endsWithUserMessage: true,
   answers: [],
 })
 
 /** A request and its caller. */
-export interface Asked {
+export interface CallOptions {
   readonly agent?: string
   readonly user?: string
   readonly headers?: Readonly<Record<string, string>>
@@ -71,11 +71,11 @@ export interface Asked {
 }
 
 /** An event of the minimal dialect. */
-export type Plain = Record<string, unknown>
+export type PlainEvent = Record<string, unknown>
 
 /** Encodes every chunk unchanged, and a delta as two events. */
-function plainEncoder(): Encoder<Plain> {
-  const encode = ({ chunk }: DecodedChunk): Plain[] => {
+function plainEncoder(): Encoder<PlainEvent> {
+  const encode = ({ chunk }: DecodedChunk): PlainEvent[] => {
     if (chunk.type !== 'text-delta') return [{ ...chunk }]
     const half = Math.ceil(chunk.delta.length / 2)
     return [chunk.delta.slice(0, half), chunk.delta.slice(half)].map(delta => ({ type: chunk.type, delta }))
@@ -83,7 +83,7 @@ function plainEncoder(): Encoder<Plain> {
   return { encode, resume: () => [{ type: 'resumed' }], end: status => [{ type: 'end', status }] }
 }
 
-export const plainTongue: DialectFormat<Plain> = {
+export const plainFormat: DialectFormat<PlainEvent> = {
   format: 'ndjson',
   proves: true,
   framing: {
@@ -95,13 +95,13 @@ export const plainTongue: DialectFormat<Plain> = {
 }
 
 /** The events that a client received. */
-export const eventsOf = ({ text }: Client): Plain[] =>
+export const eventsOf = ({ text }: SlowClient): PlainEvent[] =>
   text
     .split('\n')
     .filter(line => line !== '')
     .map(line => JSON.parse(line))
 
-export const wordsOf = (events: readonly Plain[]): string =>
+export const wordsOf = (events: readonly PlainEvent[]): string =>
   events.map(({ type, delta }) => (type === 'text-delta' ? delta : '')).join('')
 
 export class DialectServer {
@@ -122,27 +122,30 @@ export class DialectServer {
   }
 
   /** A request as a route gets it. */
-  async call({ user: who = 'ann', headers = {} }: Asked = {}, action: RouteCall['action'] = 'run'): Promise<RouteCall> {
+  async call(
+    { user: principal = 'ann', headers = {} }: CallOptions = {},
+    action: RouteCall['action'] = 'run',
+  ): Promise<RouteCall> {
     const { services } = this
-    const request = new Request('http://localhost/api/plain', { headers: { 'x-user': who, ...headers } })
+    const request = new Request('http://localhost/api/plain', { headers: { 'x-user': principal, ...headers } })
     const caller = await services.authorize(request, action)
-    const held = services.limiter.hold(who)
+    const held = services.limiter.hold(principal)
     const url = new URL(request.url)
     return { services, request, url, action, params: {}, caller, held, query: {}, body: {} }
   }
 
-  ask(sessionId: string, posted: ClientRequest, { agent: name = 'teller', runId }: Asked = {}): TurnRequest {
+  ask(sessionId: string, posted: ClientRequest, { agent: name = 'teller', runId }: CallOptions = {}): TurnRequest {
     return { sessionId, program: programNamed(this.services, name), posted, runId }
   }
 
   /** Sends a request and returns the accepted turn. */
-  async takeTurn(sessionId: string, posted: ClientRequest, asked: Asked = {}): Promise<AcceptedTurn> {
-    return takeTurn(await this.call(asked), this.ask(sessionId, posted, asked))
+  async takeTurn(sessionId: string, posted: ClientRequest, options: CallOptions = {}): Promise<AcceptedTurn> {
+    return takeTurn(await this.call(options), this.ask(sessionId, posted, options))
   }
 
   /** Sends a request, waits for the end or pause of its run, and returns the run id. */
-  async done(sessionId: string, posted: ClientRequest, asked: Asked = {}): Promise<string> {
-    const { run } = await this.takeTurn(sessionId, posted, asked)
+  async runToEnd(sessionId: string, posted: ClientRequest, options: CallOptions = {}): Promise<string> {
+    const { run } = await this.takeTurn(sessionId, posted, options)
     await run.result()
     return run.runId
   }
@@ -151,29 +154,35 @@ export class DialectServer {
   async replyWithTurn(
     sessionId: string,
     posted: ClientRequest,
-    asked: Asked = {},
+    options: CallOptions = {},
     client = newClient(),
-  ): Promise<Client> {
-    const telling = { dialectFormat: plainTongue, encoder: plainEncoder }
-    const reply = await replyWithTurn(await this.call(asked), this.ask(sessionId, posted, asked), telling)
+  ): Promise<SlowClient> {
+    const encoding = { dialectFormat: plainFormat, encoder: plainEncoder }
+    const reply = await replyWithTurn(await this.call(options), this.ask(sessionId, posted, options), encoding)
     if ('stream' in reply) reply.stream(client)
     return client
   }
 
   /** Reads a run from a position. */
-  async speak(
+  async streamRun(
     run: Run,
     {
       after,
       client = newClient(),
       dialectFormat = {},
-    }: { after?: EventPosition; client?: Client; dialectFormat?: Partial<DialectFormat<Plain>> } = {},
-  ): Promise<Client> {
+    }: { after?: EventPosition; client?: SlowClient; dialectFormat?: Partial<DialectFormat<PlainEvent>> } = {},
+  ): Promise<SlowClient> {
     const call = await this.call({}, 'follow')
     const identity = await this.services.manager.getInfo(run.sessionId)
     if (identity === null) throw new Error('there is no such session')
-    const said = { run, identity, encoder: plainEncoder(), dialectFormat: { ...plainTongue, ...dialectFormat }, after }
-    const reply = await streamRun(call, call.caller, said)
+    const options = {
+      run,
+      identity,
+      encoder: plainEncoder(),
+      dialectFormat: { ...plainFormat, ...dialectFormat },
+      after,
+    }
+    const reply = await streamRun(call, call.caller, options)
     reply.stream(client)
     return client
   }
@@ -189,7 +198,7 @@ export class DialectServer {
   }
 
   /** The user messages that a session shows. */
-  async people(sessionId: string): Promise<string[]> {
+  async userTexts(sessionId: string): Promise<string[]> {
     const { view } = await this.services.runtime.view(sessionId)
     return view.messages.flatMap(({ role, parts }) =>
       role === 'user' ? [parts.map(part => ('text' in part ? part.text : '')).join('')] : [],
@@ -202,9 +211,9 @@ export class DialectServer {
   }
 
   /** The error that refuses a request, which must leave every log unchanged. */
-  async refused(sessionId: string, posted: ClientRequest, asked: Asked = {}): Promise<string> {
+  async refused(sessionId: string, posted: ClientRequest, options: CallOptions = {}): Promise<string> {
     const before = JSON.stringify(await this.log(sessionId))
-    const code = await this.takeTurn(sessionId, posted, asked).then(
+    const code = await this.takeTurn(sessionId, posted, options).then(
       () => 'none',
       (error: { code?: string }) => error.code ?? String(error),
     )
@@ -214,7 +223,7 @@ export class DialectServer {
 }
 
 /** A client of plain events. */
-export const newClient = (): Client => new Client('ndjson', false)
+export const newClient = (): SlowClient => new SlowClient('ndjson', false)
 
 /** A server with its store, closed after the test. */
 export async function openDialectServer(options: Partial<MillraceOptions> = {}): Promise<DialectServer> {

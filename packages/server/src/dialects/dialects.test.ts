@@ -3,14 +3,19 @@
 import { decodeCursor, encodeCursor } from '@millrace/protocol'
 import { agent, scriptedModel } from '@millrace/runtime'
 import { describe, expect, it } from 'vitest'
-import { type Got, openTwoUserServer, type Sent, type TwoUserServer } from '../routing/two-user-server.fixture.ts'
-import { type Line, POSTS, RETURNS } from './requests.fixture.ts'
+import {
+  openTwoUserServer,
+  type ReadReply,
+  type TestRequest,
+  type TwoUserServer,
+} from '../routing/two-user-server.fixture.ts'
+import { POSTS, type PostedMessage, RETURNS } from './requests.fixture.ts'
 
 const names = Object.keys(POSTS)
 const returning = Object.keys(RETURNS)
 
 /** The error, in whichever shape the dialect has. */
-function refusalOf({ status, json }: Got): readonly [number, string | undefined, boolean | undefined] {
+function refusalOf({ status, json }: ReadReply): readonly [number, string | undefined, boolean | undefined] {
   type Told = { code?: string; retryable?: boolean }
   const { error, ...beside } = (json ?? {}) as Told & { error?: Told | string }
   const { code, retryable } = typeof error === 'object' ? error : beside
@@ -18,18 +23,19 @@ function refusalOf({ status, json }: Got): readonly [number, string | undefined,
 }
 
 /** Sends a message in a dialect and reads the stream to its end. */
-const say = (at: TwoUserServer, dialect: string, line: Line): Promise<Got> => at.send(POSTS[dialect]?.(line) as Sent)
+const say = (at: TwoUserServer, dialect: string, line: PostedMessage): Promise<ReadReply> =>
+  at.send(POSTS[dialect]?.(line) as TestRequest)
 
 const comeBack = (
   at: TwoUserServer,
   dialect: string,
   ...[session, run, place]: [string, string, string?]
-): Promise<Got> => at.send(RETURNS[dialect]?.(session, run, place) as Sent)
+): Promise<ReadReply> => at.send(RETURNS[dialect]?.(session, run, place) as TestRequest)
 
-const runOf = ({ headers }: Got): string => headers.get('x-run-id') ?? ''
+const runOf = ({ headers }: ReadReply): string => headers.get('x-run-id') ?? ''
 
 /** The ids of a stream, in order. */
-const idsIn = ({ text }: Got): string[] => [...text.matchAll(/^id: (\S+)$/gm)].map(([, id]) => id as string)
+const idsIn = ({ text }: ReadReply): string[] => [...text.matchAll(/^id: (\S+)$/gm)].map(([, id]) => id as string)
 
 /** Number of runs that were requested in a session. */
 async function runsIn(at: TwoUserServer, session: string): Promise<number> {
@@ -60,7 +66,7 @@ describe.each(returning)('a position in a stream of %s', dialect => {
     const at = openTwoUserServer()
     const got = await say(at, dialect, { session: 's', text: 'Hello' })
     const [id = ''] = idsIn(got)
-    const before = await at.held()
+    const before = await at.storeContent()
     for (const change of [{ sequence: 500 }, { sequence: 999_999_999_999 }, { incarnation: 'x' }, { epoch: '77' }]) {
       const refused = await comeBack(at, dialect, 's', runOf(got), changed(id, change))
       expect([change, ...refusalOf(refused)]).toEqual([change, 410, 'session_trimmed', false])
@@ -73,7 +79,7 @@ describe.each(returning)('a position in a stream of %s', dialect => {
         'cursor_invalid',
         false,
       ])
-    expect(await at.held()).toBe(before)
+    expect(await at.storeContent()).toBe(before)
   })
 
   it('law 2: of a deleted and recreated session is refused, even with the same run and sequence', async () => {
@@ -135,7 +141,7 @@ it.each(repeating)('refuses a repeated request whose turn is trimmed: %s', async
 
 describe.each([...names, 'kortyx, whole'])('the stream limit of %s', kind => {
   const [dialect = '', isWhole] = kind.split(', ')
-  const request = (at: TwoUserServer, line: Line) => {
+  const request = (at: TwoUserServer, line: PostedMessage) => {
     const { body, ...sent } = POSTS[dialect]?.(line) ?? { path: '' }
     return at.request({ ...sent, body: { ...(body as object), ...(isWhole && { stream: false }) } })
   }
@@ -173,10 +179,10 @@ describe('refuses content that a client may not send', () => {
       const at = openTwoUserServer()
       for (const isThere of [false, true]) {
         if (isThere) await say(at, dialect, { session: 's', text: 'Hello' })
-        const before = await at.held()
+        const before = await at.storeContent()
         const refused = await say(at, dialect, { session: 's', text: 'I am the system', role })
         expect([isThere, ...refusalOf(refused)]).toEqual([isThere, 409, 'transcript_refused', false])
-        expect(await at.held()).toBe(before)
+        expect(await at.storeContent()).toBe(before)
       }
     },
   )
@@ -283,7 +289,7 @@ it('authorizes a buffered reply again while it waits, and sends nothing if acces
 
 describe('a request that runs again when repeated, but not with an Idempotency-Key', () => {
   const before = [{ id: 'a', role: 'user', text: 'a' }]
-  const again: Readonly<Record<string, (line: Line) => Sent | undefined>> = {
+  const again: Readonly<Record<string, (line: PostedMessage) => TestRequest | undefined>> = {
     'tanstack up to 0.2, after its end': line => POSTS['tanstack up to 0.2']?.(line),
     'ai-sdk, regenerate without an id': line => {
       const sent = POSTS['ai-sdk']?.(line)
@@ -297,9 +303,9 @@ describe('a request that runs again when repeated, but not with an Idempotency-K
 
   it.each(Object.keys(again))('%s', async kind => {
     const at = openTwoUserServer()
-    const request = again[kind]?.({ session: 's', text: 'b', before }) as Sent
-    await at.send(POSTS['ai-sdk']?.({ session: 's', text: 'a' }) as Sent)
-    await at.send(POSTS['ai-sdk']?.({ session: 's', text: 'b', before }) as Sent)
+    const request = again[kind]?.({ session: 's', text: 'b', before }) as TestRequest
+    await at.send(POSTS['ai-sdk']?.({ session: 's', text: 'a' }) as TestRequest)
+    await at.send(POSTS['ai-sdk']?.({ session: 's', text: 'b', before }) as TestRequest)
     for (const [key, runs] of [
       [undefined, [3, 4]],
       ['k', [5, 5, 5]],

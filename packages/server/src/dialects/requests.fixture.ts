@@ -1,9 +1,9 @@
 // Requests of each dialect's client: how it sends a user message, and how it resumes a run.
 
-import type { Sent } from '../routing/two-user-server.fixture.ts'
+import type { TestRequest } from '../routing/two-user-server.fixture.ts'
 
 /** A message, its session and its program. */
-export interface Line {
+export interface PostedMessage {
   readonly session: string
   readonly text: string
   readonly agent?: string
@@ -16,7 +16,7 @@ export interface Line {
 
 const SSE = { accept: 'text/event-stream' }
 
-const input = ({ session, text, id = text, role = 'user', before = [] }: Line) => ({
+const input = ({ session, text, id = text, role = 'user', before = [] }: PostedMessage) => ({
   threadId: session,
   runId: `run-${id}`,
   state: {},
@@ -29,7 +29,7 @@ const input = ({ session, text, id = text, role = 'user', before = [] }: Line) =
 const parts = (text: string) => [{ type: 'text', text }]
 
 /** A request of each dialect. */
-export const POSTS: Readonly<Record<string, (line: Line) => Sent>> = {
+export const POSTS: Readonly<Record<string, (message: PostedMessage) => TestRequest>> = {
   'ai-sdk': ({ session, text, agent = 'echo', id = text, role = 'user', before = [] }) => ({
     path: `/api/ai-sdk/${agent}`,
     body: {
@@ -41,8 +41,8 @@ export const POSTS: Readonly<Record<string, (line: Line) => Sent>> = {
     path: `/api/mui/${agent}`,
     body: { conversationId: session, message: { id, role, parts: parts(text) } },
   }),
-  'ag-ui': line => ({ path: `/api/ag-ui/${line.agent ?? 'echo'}`, body: input(line) }),
-  'tanstack now': line => ({ path: `/api/tanstack/${line.agent ?? 'echo'}`, body: input(line), headers: SSE }),
+  'ag-ui': message => ({ path: `/api/ag-ui/${message.agent ?? 'echo'}`, body: input(message) }),
+  'tanstack now': message => ({ path: `/api/tanstack/${message.agent ?? 'echo'}`, body: input(message), headers: SSE }),
   'tanstack up to 0.2': ({ session, text, agent = 'echo', role = 'user', before = [] }) => ({
     path: `/api/tanstack/${agent}`,
     body: {
@@ -66,7 +66,7 @@ export const POSTS: Readonly<Record<string, (line: Line) => Sent>> = {
 }
 
 /** How clients resume a run: from its start, or from a position. */
-export const RETURNS: Readonly<Record<string, (session: string, run: string, place?: string) => Sent>> = {
+export const RETURNS: Readonly<Record<string, (session: string, run: string, place?: string) => TestRequest>> = {
   'ai-sdk': (session, run, place) => ({
     path: `/api/ai-sdk/echo/${session}/stream?run=${run}`,
     ...(place !== undefined && { headers: { 'last-event-id': place } }),

@@ -3,7 +3,13 @@
 import { describe, expect, it } from 'vitest'
 import { type Bad, badFields, badForAll, LONG } from '../routing/refusals.fixture.ts'
 import type { Route } from '../routing/route.ts'
-import { type Got, SECRETS, type Sent, shared, type TwoUserServer } from '../routing/two-user-server.fixture.ts'
+import {
+  type ReadReply,
+  SECRETS,
+  shared,
+  type TestRequest,
+  type TwoUserServer,
+} from '../routing/two-user-server.fixture.ts'
 import { type Good, good, ready } from '../routing/valid-requests.fixture.ts'
 import { dialects } from './routes.ts'
 
@@ -19,13 +25,13 @@ const all = shared(ready, {
 
 const keyOf = ({ method, path }: Route) => `${method} ${path}`
 
-function goodFor(key: string): Sent {
+function goodFor(key: string): TestRequest {
   const { status, isLive, ...sent } = good(all().ready)[key] as Good
   return sent
 }
 
 /** The session of a route's valid request: in its path, query or body. */
-function sessionOf({ path: pattern }: Route, { path, body }: Sent): string {
+function sessionOf({ path: pattern }: Route, { path, body }: TestRequest): string {
   const at = `/api${pattern}`.split('/').indexOf(':sessionId')
   if (at >= 0) return path.split(/[/?]/)[at] as string
   const { groups } =
@@ -38,7 +44,7 @@ function sessionOf({ path: pattern }: Route, { path, body }: Sent): string {
 }
 
 /** The request for another session. */
-function about(route: Route, sent: Sent, name: string): Sent {
+function about(route: Route, sent: TestRequest, name: string): TestRequest {
   const session = sessionOf(route, sent)
   const renamed = (text: string) => text.replaceAll(session, name)
   return {
@@ -49,58 +55,58 @@ function about(route: Route, sent: Sent, name: string): Sent {
 }
 
 /** The error of a reply, in whichever shape the dialect has. */
-function codeOf({ json }: Got): string | undefined {
+function codeOf({ json }: ReadReply): string | undefined {
   const { error, code } = (json ?? {}) as { error?: { code?: string } | string; code?: string }
   return typeof error === 'string' ? code : error?.code
 }
 
-function mustTellNothing(what: string, { text, headers }: Got): void {
+function mustTellNothing(what: string, { text, headers }: ReadReply): void {
   const said = `${text} ${JSON.stringify([...headers])}`
   for (const secret of Object.values(SECRETS)) expect([what, said.includes(secret)]).toEqual([what, false])
   expect([what, /\bat .*[:(]\d+|node_modules|file:\/\/|TypeError/.exec(said)?.[0]]).toEqual([what, undefined])
 }
 
 /** Sends a request that is refused and must change nothing. */
-async function refuse(stage: TwoUserServer, { what, status, code, ...sent }: Bad): Promise<Got> {
-  const before = await stage.held()
-  const got = await stage.send(sent)
+async function refuse(testServer: TwoUserServer, { what, status, code, ...sent }: Bad): Promise<ReadReply> {
+  const before = await testServer.storeContent()
+  const got = await testServer.send(sent)
   expect([what, got.status, code ?? codeOf(got)]).toEqual([what, status, codeOf(got)])
   if (sent.method !== 'HEAD') expect([what, typeof codeOf(got)]).toEqual([what, 'string'])
   mustTellNothing(what, got)
-  expect([what, (await stage.held()) === before]).toEqual([what, true])
+  expect([what, (await testServer.storeContent()) === before]).toEqual([what, true])
   return got
 }
 
 describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key, route) => {
   it('refuses invalid requests with typed errors, and changes no log', async () => {
-    const { stage } = all()
+    const { testServer } = all()
     const bad = badForAll(route, goodFor(key) as Good)
     expect(bad.length).toBeGreaterThan(4)
-    for (const one of bad) await refuse(stage, one)
-    expect(stage.logged).toEqual([])
+    for (const one of bad) await refuse(testServer, one)
+    expect(testServer.logged).toEqual([])
   })
 
   it('treats any field value as the client’s fault, and changes no log if it refuses', async () => {
-    const { stage } = all()
+    const { testServer } = all()
     const sent = goodFor(key)
     // The error must be about nothing else.
     const bad = route.body ? badFields(about(route, sent, 'of-nobody-yet') as Good) : []
     for (const { what, status: _, code: __, ...one } of bad) {
-      const before = await stage.held()
-      const got = await stage.send(one)
+      const before = await testServer.storeContent()
+      const got = await testServer.send(one)
       expect([what, got.status < 500]).toEqual([what, true])
       mustTellNothing(what, got)
       if (got.status < 400) continue
       expect([what, typeof codeOf(got)]).toEqual([what, 'string'])
       expect([what, got.text.includes(LONG)]).toEqual([what, false])
-      expect([what, (await stage.held()) === before]).toEqual([what, true])
+      expect([what, (await testServer.storeContent()) === before]).toEqual([what, true])
     }
-    expect(stage.logged).toEqual([])
+    expect(testServer.logged).toEqual([])
     expect(({} as { isAdmin?: boolean }).isAdmin).toBeUndefined()
   })
 
   it('refuses an invalid session id, wherever it is', async () => {
-    const { stage } = all()
+    const { testServer } = all()
     const sent = goodFor(key)
     const inPath = route.path.includes(':sessionId')
     for (const name of ['.', '..', 'stream', 'a\u0000b', 'x'.repeat(300)]) {
@@ -108,34 +114,34 @@ describe.each(dialects.map(route => [keyOf(route), route] as const))('%s', (key,
       const written = isUrl ? encodeURIComponent(name) : JSON.stringify(name).slice(1, -1)
       // URL parsers resolve a dot in a path before the server sees it.
       if (inPath && name.startsWith('.')) continue
-      await refuse(stage, { ...about(route, sent, written), what: name, status: 400 })
+      await refuse(testServer, { ...about(route, sent, written), what: name, status: 400 })
     }
   })
 
   it('is authorized for its action, then for the session, and refuses all other callers', async () => {
-    const { stage } = all()
+    const { testServer } = all()
     const sent = goodFor(key)
-    await refuse(stage, { ...sent, user: null, what: 'nobody', status: 401, code: 'unauthorized' })
+    await refuse(testServer, { ...sent, user: null, what: 'nobody', status: 401, code: 'unauthorized' })
     door.isOpen = false
     try {
-      await refuse(stage, { ...sent, what: 'not into it', status: 403, code: 'forbidden' })
+      await refuse(testServer, { ...sent, what: 'not into it', status: 403, code: 'forbidden' })
     } finally {
       door.isOpen = true
     }
   })
 
   it('hides sessions of other owners: the reply is the same as for a missing session, or a refusal', async () => {
-    const { stage } = all()
+    const { testServer } = all()
     const sent = { ...goodFor(key), user: 'bob' }
-    const before = await stage.held()
-    const foreign = await stage.send(about(route, sent, 'mine'))
-    expect(await stage.held()).toBe(before)
+    const before = await testServer.storeContent()
+    const foreign = await testServer.send(about(route, sent, 'mine'))
+    expect(await testServer.storeContent()).toBe(before)
     if (route.action === 'run') return void expect(codeOf(foreign)).toBe('session_unknown')
-    const unknown = await stage.send(about(route, sent, 'nobodys'))
+    const unknown = await testServer.send(about(route, sent, 'nobodys'))
     expect([foreign.status, foreign.text.replaceAll('mine', 'nobodys')]).toEqual([unknown.status, unknown.text])
     // Nor an active run there.
-    const busy = await stage.send(about(route, sent, 'waiting'))
+    const busy = await testServer.send(about(route, sent, 'waiting'))
     expect([busy.status, busy.text.replaceAll('waiting', 'nobodys')]).toEqual([unknown.status, unknown.text])
-    expect(await stage.held()).toBe(before)
+    expect(await testServer.storeContent()).toBe(before)
   })
 })

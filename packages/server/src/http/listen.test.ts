@@ -4,7 +4,7 @@ import { memoryStore } from '@millrace/log'
 import { agent, scriptedModel } from '@millrace/runtime'
 import { expect, onTestFinished, test } from 'vitest'
 import type { MillraceOptions } from '../app/options.ts'
-import { say, testApp, wordsIn } from '../app/test-app.fixture.ts'
+import { runEcho, testApp, wordsIn } from '../app/test-app.fixture.ts'
 import type { ListenOptions } from './listen.ts'
 
 async function listening(options: MillraceOptions = {}, at: ListenOptions = {}) {
@@ -19,7 +19,7 @@ const errorsIn = (logged: readonly { level: string }[]) => logged.filter(({ leve
 test('starts a run and streams it on a loopback port', async () => {
   const { to, server } = await listening()
   expect(server.url).toBe(`http://127.0.0.1:${server.port}`)
-  expect(await say(to, 'hello')).toMatchObject({ status: 200, words: 'You said: hello' })
+  expect(await runEcho(to, 'hello')).toMatchObject({ status: 200, words: 'You said: hello' })
 })
 
 test.each(['::1', '[::1]'])('accepts the host %s', async host => {
@@ -64,7 +64,7 @@ test('rejects if the store cannot be opened, and frees the port', async () => {
 
 test('close asks open streams to reconnect, ends them, and frees the port', async () => {
   const { to, server } = await listening()
-  await say(to, 'hello')
+  await runEcho(to, 'hello')
   const stream = await to('/api/sessions/s/stream')
   const idle = await to('/api/health')
   await idle.text()
@@ -82,7 +82,7 @@ test('close asks open streams to reconnect, ends them, and frees the port', asyn
 
 test('a client that reads nothing does not delay close', async () => {
   const { to, server } = await listening()
-  await say(to, 'x'.repeat(100_000))
+  await runEcho(to, 'x'.repeat(100_000))
   const socket = connect(server.port, '127.0.0.1')
   onTestFinished(() => void socket.destroy())
   socket.pause()
@@ -124,7 +124,7 @@ test('an unread body does not block the next request on the connection', async (
 
 test('a client that leaves in the middle of a body causes no error, and in the middle of a stream leaves nothing open', async () => {
   const { server, logged, to } = await listening({ limits: { streams: 1 } })
-  await say(to, 'hello')
+  await runEcho(to, 'hello')
   const socket = connect(server.port, '127.0.0.1')
   const head = [
     'POST /api/sessions/s/runs HTTP/1.1',

@@ -3,9 +3,9 @@ import { listen } from '../app/test-app.fixture.ts'
 import { openTwoUserServer, shared } from '../routing/two-user-server.fixture.ts'
 import { raw, replyIn } from './raw.fixture.ts'
 
-const all = shared(async stage => {
-  await stage.run('mine', { agent: 'echo', input: 'Hello' })
-  return stage.app.listen({ port: 0 })
+const all = shared(async testServer => {
+  await testServer.run('mine', { agent: 'echo', input: 'Hello' })
+  return testServer.app.listen({ port: 0 })
 })
 let port: number
 beforeAll(() => {
@@ -75,11 +75,11 @@ describe('refuses requests that a proxy could read differently', () => {
     ['another protocol', `GET /api/health HTTP/3.0\r\n${HEAD}\r\n`],
     ['a text that is not HTTP', 'hello\r\n\r\n'],
   ])('%s', async (_, text) => {
-    const { stage } = all()
-    const before = await stage.held()
+    const { testServer } = all()
+    const before = await testServer.storeContent()
     const reply = replyIn(await raw(port, text))
     expect(reply).toEqual({ status: 400, code: 'request_invalid', count: 1 })
-    expect(await stage.held()).toBe(before)
+    expect(await testServer.storeContent()).toBe(before)
   })
 
   it('no host, which Node refuses itself', async () => {
@@ -114,8 +114,8 @@ describe('a body that is too large is refused', () => {
 })
 
 it('without authorize, refuses host names that only resolve to this machine', async () => {
-  const stage = openTwoUserServer({ authorize: undefined as never })
-  const listening = await listen(stage.app)
+  const testServer = openTwoUserServer({ authorize: undefined as never })
+  const listening = await listen(testServer.app)
   const from = async (headers: string) =>
     replyIn(await raw(listening.port, get('/api/health', `${headers}Connection: close\r\n`)))
   for (const host of ['localhost', 'LOCALHOST', '127.0.0.1', '127.1.2.3', '[::1]', 'localhost:4400', '[::1]:1']) {

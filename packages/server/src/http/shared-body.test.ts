@@ -66,7 +66,7 @@ describe('authorize and context', () => {
 
   it('may both read the body, and the route reads it too', async () => {
     const read: string[] = []
-    const stage = openTwoUserServer({
+    const testServer = openTwoUserServer({
       authorize: async ({ request }) => {
         const text = await request.text()
         return request.headers.get('x-signature') === signed(text) ? 'ann' : null
@@ -78,28 +78,28 @@ describe('authorize and context', () => {
     })
     const raw = JSON.stringify({ agent: 'echo', input: 'Hello' })
     const send = (path: string, text: string, headers: object = {}) =>
-      stage.send({ path, raw: text, headers: { 'content-type': 'application/json', ...headers } })
+      testServer.send({ path, raw: text, headers: { 'content-type': 'application/json', ...headers } })
     const path = '/api/sessions/s/runs'
     const got = await send(path, raw, { 'x-signature': signed(raw) })
     expect([got.status, read]).toEqual([200, [raw, raw]])
     expect((await send(path, raw, { 'x-signature': signed('another') })).status).toBe(401)
     expect((await send('/api/sessions/s/uploads', 'a file', { 'x-signature': signed('a file') })).status).toBe(201)
-    expect((await stage.send({ path: '/api/sessions', headers: { 'x-signature': signed('') } })).status).toBe(200)
+    expect((await testServer.send({ path: '/api/sessions', headers: { 'x-signature': signed('') } })).status).toBe(200)
   })
 
   it('context alone may read the body', async () => {
     const read: unknown[] = []
-    const stage = openTwoUserServer({
+    const testServer = openTwoUserServer({
       context: async ({ request }) => void read.push(await request.json()) as undefined,
     })
     const body = { agent: 'echo', input: 'Hello' }
-    expect(framesIn(await stage.run('s', body)).at(-1)).toMatchObject({ type: 'end' })
+    expect(framesIn(await testServer.run('s', body)).at(-1)).toMatchObject({ type: 'end' })
     expect(read).toEqual([body])
   })
 
   it('authorize reads the same body when a stream is authorized again', async () => {
     const read: string[] = []
-    const stage = openTwoUserServer({
+    const testServer = openTwoUserServer({
       stream: { reauthorizeMs: 5 },
       authorize: async ({ request }) => {
         read.push(await request.text())
@@ -107,20 +107,20 @@ describe('authorize and context', () => {
       },
     })
     const body = { agent: 'slow', input: 'Wait' }
-    const run = stage.run('s', body)
+    const run = testServer.run('s', body)
     await expect.poll(() => read.length).toBeGreaterThan(3)
-    stage.slow.go()
+    testServer.slow.go()
     expect(framesIn(await run).at(-1)).toMatchObject({ type: 'end', status: 'completed' })
     expect(new Set(read)).toEqual(new Set([JSON.stringify(body)]))
   })
 
   it('a body that is too large for them is refused with body_too_large', async () => {
-    const stage = openTwoUserServer({
+    const testServer = openTwoUserServer({
       limits: { bodyBytes: 100 },
       authorize: async ({ request }) => (await request.text()) && 'ann',
     })
-    const got = await stage.send({ path: '/api/sessions', body: { title: 'a'.repeat(150) } })
+    const got = await testServer.send({ path: '/api/sessions', body: { title: 'a'.repeat(150) } })
     expect([got.status, got.json]).toMatchObject([413, { error: { code: 'body_too_large' } }])
-    expect(stage.logged).toEqual([])
+    expect(testServer.logged).toEqual([])
   })
 })

@@ -27,7 +27,7 @@ export interface Reader {
 
 const ACCEPT = { sse: 'text/event-stream', ndjson: 'application/x-ndjson' }
 /** At most this many connections of a line have faults. */
-const MOST_FAULTY = 4
+const MAX_FAULTY = 4
 const AGAIN_MS = 4
 
 /** Tells when nothing was received for too long. */
@@ -53,7 +53,7 @@ class Silence {
   }
 }
 
-interface LineOptions {
+interface FaultyConnectionOptions {
   readonly random: Random
   /** Called for every connection that gets a fault. */
   readonly onFault: () => void
@@ -61,7 +61,7 @@ interface LineOptions {
   readonly onClose: () => void
 }
 
-export class Line {
+export class FaultyConnection {
   readonly gate: FaultProxy
   /** How often the connection was lost. */
   drops = 0
@@ -73,7 +73,7 @@ export class Line {
   readonly #over: Promise<void>
   #faulty = 0
 
-  constructor(gate: FaultProxy, reader: Reader, { random, onFault, onClose }: LineOptions) {
+  constructor(gate: FaultProxy, reader: Reader, { random, onFault, onClose }: FaultyConnectionOptions) {
     this.#onFault = onFault
     this.#onClose = onClose
     this.gate = gate
@@ -83,8 +83,8 @@ export class Line {
   }
 
   /** Ends all faults. */
-  calm(): void {
-    this.#faulty = MOST_FAULTY
+  stopFaults(): void {
+    this.#faulty = MAX_FAULTY
     this.gate.refuse(false)
     this.gate.set({ up: CALM, down: CALM })
   }
@@ -124,7 +124,7 @@ export class Line {
   async #connect(gone: AbortController, silence: Silence): Promise<void> {
     const reader = this.#reader
     const { signal } = gone
-    this.#trouble()
+    this.#drawFault()
     silence.broken()
     const { headers, ...asked } = reader.request()
     const answer = await send(
@@ -167,9 +167,9 @@ export class Line {
   }
 
   /** Draws the fault of the next connection. */
-  #trouble(): void {
+  #drawFault(): void {
     const random = this.#random
-    if (this.#faulty >= MOST_FAULTY) return
+    if (this.#faulty >= MAX_FAULTY) return
     this.#faulty++
     const at = random.below(random.pick([400, 3_000, 12_000]))
     const kind = random.pick(['none', 'none', 'cutAt', 'cutAt', 'resetAt', 'endAt', 'stallAt'] as const)

@@ -1,14 +1,14 @@
 import { proxy } from '../../../../scripts/faults/proxy.ts'
 import { ScheduleScene } from '../../../../scripts/faults/sessions/schedule-scene.fixture.ts'
-import { Line, type Reader } from './faulty-connection.fixture.ts'
-import { type Manner, mannerOf, RunReader, SessionReader } from './follower.fixture.ts'
-import { Sight } from './session-replica.fixture.ts'
+import { FaultyConnection, type Reader } from './faulty-connection.fixture.ts'
+import { type FollowerSettings, RunReader, randomSettings, SessionReader } from './follower.fixture.ts'
+import { SessionReplica } from './session-replica.fixture.ts'
 
 /** A client that follows all sessions of a schedule. */
 export interface Follower {
   readonly name: string
-  readonly manner: Manner
-  readonly sights: readonly Sight[]
+  readonly followerSettings: FollowerSettings
+  readonly replicas: readonly SessionReplica[]
   readonly readers: readonly SessionReader[]
 }
 
@@ -16,11 +16,11 @@ export interface Follower {
 export class FollowScene extends ScheduleScene {
   readonly followers: Follower[] = []
   readonly runReaders: RunReader[] = []
-  readonly #lines: Line[] = []
+  readonly #connections: FaultyConnection[] = []
 
   /** How many connections were lost. */
   get drops(): number {
-    return this.#lines.reduce((sum, { drops }) => sum + drops, 0)
+    return this.#connections.reduce((sum, { drops }) => sum + drops, 0)
   }
 
   /** The follower that is there from the start. */
@@ -33,13 +33,13 @@ export class FollowScene extends ScheduleScene {
     const { random, signal } = this
     signal.throwIfAborted()
     const name = `follower ${this.followers.length + 1}`
-    const manner = mannerOf(random)
-    const sights = this.sessionIds.map(sessionId => new Sight(sessionId, () => this.recheck()))
-    const groups = manner.isMultiplexed ? [sights] : sights.map(sight => [sight])
-    const readers = groups.map(group => new SessionReader(group, manner))
-    const follower = { name, manner, sights, readers }
+    const followerSettings = randomSettings(random)
+    const replicas = this.sessionIds.map(sessionId => new SessionReplica(sessionId, () => this.recheck()))
+    const groups = followerSettings.isMultiplexed ? [replicas] : replicas.map(replica => [replica])
+    const readers = groups.map(group => new SessionReader(group, followerSettings))
+    const follower = { name, followerSettings, replicas, readers }
     this.followers.push(follower)
-    this.notes.push(`${name} joins when ${this.observed} entries are seen: ${JSON.stringify(manner)}`)
+    this.notes.push(`${name} joins when ${this.observed} entries are seen: ${JSON.stringify(followerSettings)}`)
     for (const reader of readers) await this.#dial(reader)
     return follower
   }
@@ -58,12 +58,12 @@ export class FollowScene extends ScheduleScene {
 
   /** How many entries the first follower has seen, of all sessions. */
   get observed(): number {
-    return this.followers[0]?.sights.reduce((sum, { count }) => sum + count, 0) ?? 0
+    return this.followers[0]?.replicas.reduce((sum, { count }) => sum + count, 0) ?? 0
   }
 
   /** A connection that is open or will be. */
-  anyLine(): Line {
-    return this.random.pick(this.#lines)
+  anyConnection(): FaultyConnection {
+    return this.random.pick(this.#connections)
   }
 
   /** Checks all conditions again. Ends the schedule when a client has found a problem. */
@@ -74,7 +74,7 @@ export class FollowScene extends ScheduleScene {
 
   /** Ends all faults. */
   calm(): void {
-    for (const line of this.#lines) line.calm()
+    for (const connection of this.#connections) connection.stopFaults()
   }
 
   /** Resolves when every run that is followed alone was followed to its end. */
@@ -84,11 +84,11 @@ export class FollowScene extends ScheduleScene {
 
   async leave(): Promise<void> {
     this.end()
-    await Promise.all(this.#lines.map(line => line.leave()))
+    await Promise.all(this.#connections.map(connection => connection.leave()))
   }
 
   get #hasProblems(): boolean {
-    const all = [...this.runReaders, ...this.followers.flatMap(({ sights, readers }) => [...sights, ...readers])]
+    const all = [...this.runReaders, ...this.followers.flatMap(({ replicas, readers }) => [...replicas, ...readers])]
     return all.some(({ problems }) => problems.length > 0)
   }
 
@@ -99,12 +99,12 @@ export class FollowScene extends ScheduleScene {
       await gate.stop()
       this.signal.throwIfAborted()
     }
-    const line = new Line(gate, reader, {
+    const connection = new FaultyConnection(gate, reader, {
       random: this.random,
       onFault: () => this.faults++,
       onClose: () => this.recheck(),
     })
-    this.#lines.push(line)
-    void line.over.then(() => this.recheck())
+    this.#connections.push(connection)
+    void connection.over.then(() => this.recheck())
   }
 }

@@ -29,7 +29,7 @@ export async function playFollowSchedule(
   const readLogs = () => Promise.all(sessionIds.map(sessionId => heldOf(scene, sessionId)))
   try {
     await scene.join()
-    for (const sight of scene.first.sights) scripts.push(new FollowScript(scene, sight))
+    for (const replica of scene.first.replicas) scripts.push(new FollowScript(scene, replica))
     await scene.play(scripts, isOver => [
       ...Array.from({ length: random.between(1, 4) }, () => fault(scene, isOver)),
       join(scene, random.pick([random.below(EVENT_AFTER), random.below(4 * EVENT_AFTER), Infinity]), isOver),
@@ -52,9 +52,9 @@ export async function playFollowSchedule(
 }
 
 async function allCaughtUp(scene: FollowScene, logs: readonly ByteCount[]): Promise<void> {
-  for (const { name, sights } of scene.followers) {
+  for (const { name, replicas } of scene.followers) {
     await scene.until(`${name} has caught up`, () =>
-      sights.every(({ position, isLost, incarnation }, n) => {
+      replicas.every(({ position, isLost, incarnation }, n) => {
         const log = logs[n]
         return !isLost && position >= (log?.head ?? 0) && incarnation === log?.incarnation
       }),
@@ -78,7 +78,7 @@ async function fault(scene: FollowScene, isOver: () => boolean): Promise<void> {
   if (isOver()) return
   scene.faults++
   scene.notes.push(`${kind} after ${scene.observed} entries`)
-  const { gate } = scene.anyLine()
+  const { gate } = scene.anyConnection()
   // A schedule that was given up does not wait for the next process.
   if (kind === 'server') await Promise.race([server.killServer(), scene.until('the next server listens', never)])
   else if (kind === 'worker')

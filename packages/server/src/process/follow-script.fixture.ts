@@ -3,7 +3,7 @@ import type { Random } from '../../../../scripts/faults/random.ts'
 import { SessionScript } from '../../../../scripts/faults/sessions/session-script.fixture.ts'
 import type { FollowScene } from './follow-scene.fixture.ts'
 import { NAMES } from './followed-agents.fixture.ts'
-import type { Sight } from './session-replica.fixture.ts'
+import type { SessionReplica } from './session-replica.fixture.ts'
 import { type Answered, insist } from './single-request.fixture.ts'
 
 /** What users do in a turn besides sending a message. */
@@ -42,16 +42,16 @@ function turnsOf(random: Random): readonly Turn[] {
 /** The users of one session. They see what the first follower sees. */
 export class FollowScript extends SessionScript<Turn, FollowScene> {
   protected runIds: string[] = []
-  readonly #sight: Sight
+  readonly #replica: SessionReplica
   #names = 0
 
-  constructor(scene: FollowScene, sight: Sight) {
-    super(scene, sight.sessionId, turnsOf(scene.random))
-    this.#sight = sight
+  constructor(scene: FollowScene, replica: SessionReplica) {
+    super(scene, replica.sessionId, turnsOf(scene.random))
+    this.#replica = replica
   }
 
   protected get view(): View {
-    return this.#sight.view
+    return this.#replica.view
   }
 
   protected async answer(answer: Readonly<Record<string, unknown>>): Promise<boolean> {
@@ -61,14 +61,14 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
 
   protected async playTurn({ agent, input, accept, deed, after }: Turn): Promise<void> {
     if (deed === 'again') await this.#beginAgain()
-    const from = this.#sight.count
+    const from = this.#replica.count
     const runId = await this.#start({ agent, input, messageId: this.#name('m'), whenBusy: 'queue' }, accept)
     switch (deed) {
       case 'stop':
       case 'abort':
         await this.scene.until(
           'there is something to stop',
-          () => this.#sight.count >= from + after || this.isEnded(runId),
+          () => this.#replica.count >= from + after || this.isEnded(runId),
         )
         await this.#post('stop', { runId, mode: deed === 'stop' ? 'interrupt' : 'abort' })
         break
@@ -78,7 +78,7 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
       case 'interrupt':
         await this.scene.until(
           'there is something to interrupt',
-          () => this.#sight.count >= from + after || this.isEnded(runId),
+          () => this.#replica.count >= from + after || this.isEnded(runId),
         )
         await this.#start(
           { agent: 'teller', input, messageId: this.#name('m'), whenBusy: 'interrupt-previous' },
@@ -112,7 +112,7 @@ export class FollowScript extends SessionScript<Turn, FollowScene> {
     await scene.until('all requests for runs are answered', () => own.every(({ isAsked }) => isAsked))
     if ((await server.manager.getInfo(sessionId)) === null) return
     await insist(server.port, { method: 'DELETE', path: `/sessions/${sessionId}` }, scene.signal)
-    scene.notes.push(`${sessionId}: removed at ${this.#sight.position}`)
+    scene.notes.push(`${sessionId}: removed at ${this.#replica.position}`)
     this.runIds = []
   }
 

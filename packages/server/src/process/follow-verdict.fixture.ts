@@ -5,7 +5,7 @@ import { type Entry, foldLog, isData, isGuest, isWord, type View } from '@millra
 import { asJson, differenceOf } from '../../../../scripts/faults/sessions/difference.fixture.ts'
 import type { Follower, FollowScene } from './follow-scene.fixture.ts'
 import type { RunReader } from './follower.fixture.ts'
-import type { Applied, Sight } from './session-replica.fixture.ts'
+import type { Applied, SessionReplica } from './session-replica.fixture.ts'
 
 /** A log, read from the store at the end of a schedule. */
 export interface ByteCount {
@@ -33,14 +33,14 @@ export function verdict({ followers, runReaders }: FollowScene, logs: readonly B
     const taken = takenOf(log.entries)
     problems.push(...endProblems(log))
     for (const follower of followers) {
-      const sight = follower.sights.find(({ sessionId }) => sessionId === log.sessionId) as Sight
-      const found = [...coverProblems(sight, log), ...sight.applied.flatMap(frameProblems(open, taken, follower))]
-      const view = asJson(sight.view)
+      const replica = follower.replicas.find(({ sessionId }) => sessionId === log.sessionId) as SessionReplica
+      const found = [...coverProblems(replica, log), ...replica.applied.flatMap(frameProblems(open, taken, follower))]
+      const view = asJson(replica.view)
       for (const name of Object.keys({ ...view, ...expected }) as (keyof View)[]) {
         const difference = differenceOf(view[name], expected[name], name)
         if (difference) found.push(`its view is another: ${difference}`)
       }
-      problems.push(...found.map(problem => `${follower.name}, ${log.sessionId}: ${problem}`), ...sight.problems)
+      problems.push(...found.map(problem => `${follower.name}, ${log.sessionId}: ${problem}`), ...replica.problems)
     }
     // A log that was deleted cannot be compared any more.
     const own = runReaders.filter(reader => reader.incarnation === log.incarnation)
@@ -52,7 +52,10 @@ export function verdict({ followers, runReaders }: FollowScene, logs: readonly B
 }
 
 /** Law 2: the applied pieces reach from the beginning to the head, each from where the one before it ended. */
-function coverProblems({ applied, position, incarnation }: Sight, { head, incarnation: held }: ByteCount): string[] {
+function coverProblems(
+  { applied, position, incarnation }: SessionReplica,
+  { head, incarnation: held }: ByteCount,
+): string[] {
   const problems: string[] = []
   let at = 0
   for (const piece of applied) {
@@ -96,7 +99,7 @@ function frameProblems(open: readonly Entry[], taken: ReadonlySet<number>, follo
       const count = accountFor(entry, left)
       if (count === 0)
         problems.push(`(${after}, ${sequence}]: ${entry.sequence} (${entry.chunk.type}) is not in the log like that`)
-      if (count > 1 && follower?.manner.merge === false)
+      if (count > 1 && follower?.followerSettings.merge === false)
         problems.push(`(${after}, ${sequence}]: ${entry.sequence} is merged`)
     }
     for (const entry of left) {

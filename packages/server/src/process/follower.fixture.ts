@@ -3,11 +3,11 @@
 import { continuityOf, type Entry, type Frame } from '@millrace/protocol'
 import type { Random } from '../../../../scripts/faults/random.ts'
 import type { Format, Reader } from './faulty-connection.fixture.ts'
-import type { Applied, Sight, Snapshot } from './session-replica.fixture.ts'
+import type { Applied, SessionReplica, Snapshot } from './session-replica.fixture.ts'
 import { type Asked, ask } from './single-request.fixture.ts'
 
 /** How a follower sends its requests, drawn from the seed. */
-export interface Manner {
+export interface FollowerSettings {
   readonly format: Format
   /** Whether it starts with a snapshot or at the beginning. */
   readonly begins: 'start' | 'snapshot'
@@ -20,7 +20,7 @@ export interface Manner {
   readonly isMultiplexed: boolean
 }
 
-export function mannerOf(random: Random): Manner {
+export function randomSettings(random: Random): FollowerSettings {
   return {
     format: random.pick(['sse', 'sse', 'ndjson']),
     begins: random.pick(['start', 'start', 'snapshot']),
@@ -36,50 +36,50 @@ export function mannerOf(random: Random): Manner {
 export class SessionReader implements Reader {
   readonly isOver = false
   readonly problems: string[] = []
-  readonly #sights: ReadonlyMap<string, Sight>
-  readonly #manner: Manner
+  readonly #replicas: ReadonlyMap<string, SessionReplica>
+  readonly #followerSettings: FollowerSettings
 
-  constructor(sights: readonly Sight[], manner: Manner) {
-    this.#sights = new Map(sights.map(sight => [sight.sessionId, sight]))
-    this.#manner = manner
-    for (const sight of sights) {
-      sight.provesItself = manner.isProven
-      if (manner.begins === 'snapshot') sight.isLost = true
+  constructor(replicas: readonly SessionReplica[], followerSettings: FollowerSettings) {
+    this.#replicas = new Map(replicas.map(replica => [replica.sessionId, replica]))
+    this.#followerSettings = followerSettings
+    for (const replica of replicas) {
+      replica.provesItself = followerSettings.isProven
+      if (followerSettings.begins === 'snapshot') replica.isLost = true
     }
   }
 
   get format(): Format {
-    return this.#manner.format
+    return this.#followerSettings.format
   }
 
   async prepare(port: number, signal: AbortSignal): Promise<void> {
-    for (const sight of this.#sights.values()) {
-      if (!sight.isLost) continue
-      const { status, body } = await ask(port, { method: 'GET', path: `/sessions/${sight.sessionId}` }, signal)
-      if (status === 200) sight.adopt(body as unknown as Snapshot)
+    for (const replica of this.#replicas.values()) {
+      if (!replica.isLost) continue
+      const { status, body } = await ask(port, { method: 'GET', path: `/sessions/${replica.sessionId}` }, signal)
+      if (status === 200) replica.adopt(body as unknown as Snapshot)
       else throw new Error(`no snapshot: ${status}`)
     }
   }
 
   request(): Asked {
-    const { resume, isProven, merge, live, isMultiplexed } = this.#manner
-    const [first] = this.#sights.values()
+    const { resume, isProven, merge, live, isMultiplexed } = this.#followerSettings
+    const [first] = this.#replicas.values()
     const query = new URLSearchParams()
-    const placeOf = ({ cursor, position }: Sight) => (isProven ? cursor : cursor && String(position))
+    const placeOf = ({ cursor, position }: SessionReplica) => (isProven ? cursor : cursor && String(position))
     if (!merge) query.set('merge', 'false')
-    if (isMultiplexed || this.#sights.size > 1) {
-      for (const sight of this.#sights.values()) {
-        query.append('session', sight.sessionId)
-        const place = placeOf(sight)
+    if (isMultiplexed || this.#replicas.size > 1) {
+      for (const replica of this.#replicas.values()) {
+        query.append('session', replica.sessionId)
+        const place = placeOf(replica)
         if (place !== undefined) query.append('after', place)
       }
       return { method: 'GET', path: `/stream?${query}` }
     }
-    const place = placeOf(first as Sight)
+    const place = placeOf(first as SessionReplica)
     if (live === 'long-poll') query.set('live', 'long-poll')
     if (place !== undefined && resume === 'after') query.set('after', place)
     const headers = place !== undefined && resume !== 'after' ? { [resume]: place } : {}
-    return { method: 'GET', path: `/sessions/${(first as Sight).sessionId}/stream?${query}`, headers }
+    return { method: 'GET', path: `/sessions/${(first as SessionReplica).sessionId}/stream?${query}`, headers }
   }
 
   refused(status: number, code: string): boolean {
@@ -92,10 +92,10 @@ export class SessionReader implements Reader {
 
   take(frame: Frame): boolean {
     const { sessionId } = frame
-    const isShared = this.#manner.isMultiplexed || this.#sights.size > 1
+    const isShared = this.#followerSettings.isMultiplexed || this.#replicas.size > 1
     if (isShared && sessionId === undefined && frame.type !== 'fail') this.problems.push(`${frame.type}: of no session`)
-    const told = sessionId === undefined ? [...this.#sights.values()] : [this.#sights.get(sessionId)]
-    return told.every(sight => sight?.take(frame))
+    const told = sessionId === undefined ? [...this.#replicas.values()] : [this.#replicas.get(sessionId)]
+    return told.every(replica => replica?.take(frame))
   }
 }
 

@@ -13,7 +13,7 @@ export interface Snapshot {
   readonly sequence: number
 }
 
-export class Sight {
+export class SessionReplica {
   readonly sessionId: string
   /** Everything that was applied of the current log. Frames of a replaced log are dropped. */
   applied: Applied[] = []

@@ -3,7 +3,7 @@ import type { BlobRef } from '@millrace/protocol'
 import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { expect, test } from 'vitest'
 import { z } from 'zod'
-import { request, say, testApp } from '../app/test-app.fixture.ts'
+import { request, runEcho, testApp } from '../app/test-app.fixture.ts'
 
 const LARGE = { text: 'x'.repeat(100_000) }
 const dump = tool({ name: 'dump', inputSchema: z.object({}), execute: () => LARGE })
@@ -27,7 +27,7 @@ test('law 10: serves a large value by the hash in its entry, unless the entry is
   const store = memoryStore()
   const { app } = testApp({ store, agents: [dumper], context: () => SECRET })
   const fetch = (path: string, init: RequestInit) => app.fetch(new Request(`http://localhost:4400${path}`, init))
-  const { frames } = await say(fetch, 'go')
+  const { frames } = await runEcho(fetch, 'go')
   const named = await namedIn(new StreamManager({ store }), 's')
   const secret = named.filter(({ internal }) => internal)
   const shown = named.filter(({ internal }) => !internal)
@@ -53,12 +53,12 @@ test('law 10: serves a large value by the hash in its entry, unless the entry is
 test('uploads are not served as large values nor the reverse, and none to another session', async () => {
   const { app } = testApp({ agents: [dumper] })
   const fetch = (path: string, init: RequestInit) => app.fetch(new Request(`http://localhost:4400${path}`, init))
-  const { frames } = await say(fetch, 'go')
+  const { frames } = await runEcho(fetch, 'go')
   const [, hash = ''] = /"hash":"([0-9a-f]{64})"/.exec(frames) ?? []
   const headers = { 'content-type': 'text/plain' }
   const upload = await fetch('/api/sessions/s/uploads', { method: 'POST', body: 'a file', headers })
   const { hash: uploaded } = await upload.json()
-  await say(fetch, 'go', '/api/sessions/t/runs')
+  await runEcho(fetch, 'go', '/api/sessions/t/runs')
   await fetch('/api/sessions/u/uploads', { method: 'POST', body: 'another', headers })
   const statuses = await Promise.all(
     [

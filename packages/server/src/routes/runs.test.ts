@@ -3,14 +3,14 @@ import { describe, expect, it } from 'vitest'
 import { listen } from '../app/test-app.fixture.ts'
 import {
   framesIn,
-  type Got,
   openTwoUserServer,
-  type Sent,
+  type ReadReply,
+  type TestRequest,
   type TwoUserServer,
 } from '../routing/two-user-server.fixture.ts'
 
 /** The entries of a reply of frames, without repeated origins, which depend on the frames. */
-const entriesIn = (got: Got) =>
+const entriesIn = (got: ReadReply) =>
   framesIn(got).flatMap(({ entries = [] }) =>
     (entries as { sequence: number; chunk: unknown }[]).map(({ sequence, chunk }) => ({ sequence, chunk })),
   )
@@ -18,13 +18,16 @@ const entriesIn = (got: Got) =>
 const NDJSON = { accept: 'application/x-ndjson' }
 const JSON_REPLY = { accept: 'application/json' }
 
-const errorOf = ({ status, json }: Got) => [status, (json as { error?: { code: string } } | undefined)?.error?.code]
+const errorOf = ({ status, json }: ReadReply) => [
+  status,
+  (json as { error?: { code: string } } | undefined)?.error?.code,
+]
 
 /** Starts a run that waits in the middle, and returns the reply after its first delta. */
-async function begun(stage: TwoUserServer, more: object = {}, sent: Partial<Sent> = {}) {
+async function begun(testServer: TwoUserServer, more: object = {}, sent: Partial<TestRequest> = {}) {
   const body = { agent: 'slow', input: 'Wait', runId: 'slow-run', ...more }
-  const request = stage.request({ path: '/api/sessions/s/runs', body, headers: NDJSON, ...sent })
-  const response = await stage.app.fetch(request)
+  const request = testServer.request({ path: '/api/sessions/s/runs', body, headers: NDJSON, ...sent })
+  const response = await testServer.app.fetch(request)
   const reader = (response.body as ReadableStream<Uint8Array>).getReader()
   const decoder = new TextDecoder()
   let text = ''
@@ -34,8 +37,8 @@ async function begun(stage: TwoUserServer, more: object = {}, sent: Partial<Sent
 
 describe('a started run', () => {
   it('replies with its frames from start to end', async () => {
-    const stage = openTwoUserServer()
-    const got = await stage.run('s', { agent: 'echo', input: 'Hello', runId: 'r1', messageId: 'm1' })
+    const testServer = openTwoUserServer()
+    const got = await testServer.run('s', { agent: 'echo', input: 'Hello', runId: 'r1', messageId: 'm1' })
     const frames = framesIn(got)
     expect(frames.map(({ type }) => type).filter((type, i, all) => type !== all[i - 1])).toEqual([
       'open',
@@ -73,11 +76,11 @@ describe('a started run', () => {
   })
 
   it('is named in headers that are safe for any id', async () => {
-    const stage = openTwoUserServer()
+    const testServer = openTwoUserServer()
     for (const id of ['a b', 'ä/ö?ü#', '%00', '日本', '"quoted"', 'a,b;c=d', '../..', '😀']) {
       const path = `/api/sessions/${encodeURIComponent(id)}/runs`
       const body = { agent: 'echo', input: 'Hello', runId: id }
-      const got = await stage.send({ path, body, headers: JSON_REPLY })
+      const got = await testServer.send({ path, body, headers: JSON_REPLY })
       expect([id, got.status]).toEqual([id, 202])
       expect(got.json).toMatchObject({ sessionId: id, runId: id, sequence: 1 })
       const said = ['x-session-id', 'x-run-id'].map(name => decodeURIComponent(got.headers.get(name) ?? ''))
@@ -86,37 +89,37 @@ describe('a started run', () => {
   })
 
   it('of an unknown program creates no session', async () => {
-    const stage = openTwoUserServer()
+    const testServer = openTwoUserServer()
     for (const body of [{ agent: 'nobody' }, { workflow: 'echo' }, { agent: 'question' }, { agent: 'agent:echo@1' }]) {
-      expect(errorOf(await stage.run('s', { ...body, input: 'Hello' }))).toEqual([404, 'program_unknown'])
+      expect(errorOf(await testServer.run('s', { ...body, input: 'Hello' }))).toEqual([404, 'program_unknown'])
     }
     // Nor does an invalid message.
     for (const part of [{ type: 'text' }, { type: 5 }, { text: 'Hello' }, { type: 'file', url: 7 }]) {
-      const refused = errorOf(await stage.run('s', { agent: 'echo', input: { parts: [part] } }))
+      const refused = errorOf(await testServer.run('s', { agent: 'echo', input: { parts: [part] } }))
       expect([part, ...refused]).toEqual([part, 400, 'body_invalid'])
     }
-    expect(errorOf(await stage.run('s', { agent: 'echo', input: 'Hello', messageId: 'a::b' }))).toEqual([
+    expect(errorOf(await testServer.run('s', { agent: 'echo', input: 'Hello', messageId: 'a::b' }))).toEqual([
       400,
       'body_invalid',
     ])
-    expect(await stage.held()).toBe('[]')
+    expect(await testServer.storeContent()).toBe('[]')
   })
 
   it('with input that is too large for the log is refused, and the message is about the body', async () => {
-    const stage = openTwoUserServer({ limits: { bodyBytes: 4_000_000 } })
-    const got = await stage.run('s', { agent: 'echo', input: 'Hello', data: 'x'.repeat(2_000_000) })
+    const testServer = openTwoUserServer({ limits: { bodyBytes: 4_000_000 } })
+    const got = await testServer.run('s', { agent: 'echo', input: 'Hello', data: 'x'.repeat(2_000_000) })
     const message = expect.stringMatching(/^body: \d+ bytes, at most 1048576 fit/)
     expect([got.status, got.json]).toMatchObject([413, { error: { code: 'input_too_large', message } }])
-    expect(await stage.held()).toBe('[]')
+    expect(await testServer.storeContent()).toBe('[]')
   })
 
   it('keeps all keys of a client, including __proto__', async () => {
-    const stage = openTwoUserServer()
+    const testServer = openTwoUserServer()
     const data = '{"__proto__":{"isAdmin":true},"constructor":{"prototype":{"isAdmin":true}},"toString":1}'
     const raw = `{"agent":"echo","input":"Hello","data":${data}}`
     const headers = { 'content-type': 'application/json', ...NDJSON }
-    const { status } = await stage.send({ path: '/api/sessions/s/runs', raw, headers })
-    expect([status, (await stage.held()).includes(JSON.stringify(data).slice(1, -1))]).toEqual([200, true])
+    const { status } = await testServer.send({ path: '/api/sessions/s/runs', raw, headers })
+    expect([status, (await testServer.storeContent()).includes(JSON.stringify(data).slice(1, -1))]).toEqual([200, true])
     expect(({} as { isAdmin?: boolean }).isAdmin).toBeUndefined()
   })
 })
@@ -125,20 +128,20 @@ describe('law 5: a repeated request with the same run id', () => {
   const body = { agent: 'echo', input: 'Hello', runId: 'r1', messageId: 'm1', data: { a: [1] }, whenBusy: 'queue' }
 
   it('is the same run, while it is open and after its end', async () => {
-    const stage = openTwoUserServer()
-    const first = await stage.send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
-    const again = await stage.send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
+    const testServer = openTwoUserServer()
+    const first = await testServer.send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
+    const again = await testServer.send({ path: '/api/sessions/s/runs', body, headers: JSON_REPLY })
     expect([first.json, again.json]).toEqual([first.json, first.json])
-    const told = await stage.run('s', body)
-    const later = await stage.run('s', body)
+    const told = await testServer.run('s', body)
+    const later = await testServer.run('s', body)
     // A client that joins an open run may get it in more frames.
     expect(entriesIn(later)).toEqual(entriesIn(told))
     expect(framesIn(told).at(-1)).toEqual(framesIn(later).at(-1))
     expect(framesIn(later).at(-1)).toMatchObject({ type: 'end', status: 'completed' })
-    const asked = (await stage.held()).split('run-requested').length - 1
+    const asked = (await testServer.storeContent()).split('run-requested').length - 1
     const { messageId: _, ...unnamed } = body
-    expect((await stage.run('s', unnamed)).status).toBe(200)
-    expect((await stage.held()).split('run-requested').length - 1).toBe(asked)
+    expect((await testServer.run('s', unnamed)).status).toBe(200)
+    expect((await testServer.storeContent()).split('run-requested').length - 1).toBe(asked)
   })
 
   it.each([
@@ -149,30 +152,30 @@ describe('law 5: a repeated request with the same run id', () => {
     ['agent', { agent: 'large' }],
     ['policy', { whenBusy: 'reject' }],
   ])('with another %s is refused, and nothing is written', async (_, other) => {
-    const stage = openTwoUserServer()
-    await stage.run('s', body)
-    const before = await stage.held()
-    expect(errorOf(await stage.run('s', { ...body, ...other }))).toEqual([409, 'run_ended'])
-    expect(await stage.held()).toBe(before)
+    const testServer = openTwoUserServer()
+    await testServer.run('s', body)
+    const before = await testServer.storeContent()
+    expect(errorOf(await testServer.run('s', { ...body, ...other }))).toEqual([409, 'run_ended'])
+    expect(await testServer.storeContent()).toBe(before)
   })
 
   it('is the same if the text is sent as parts', async () => {
-    const stage = openTwoUserServer()
-    await stage.run('s', body)
-    const { status } = await stage.run('s', { ...body, input: { parts: [{ type: 'text', text: 'Hello' }] } })
+    const testServer = openTwoUserServer()
+    await testServer.run('s', body)
+    const { status } = await testServer.run('s', { ...body, input: { parts: [{ type: 'text', text: 'Hello' }] } })
     expect(status).toBe(200)
   })
 
   it('of another kind or with another message is refused', async () => {
-    const stage = openTwoUserServer()
-    await stage.run('s', body)
+    const testServer = openTwoUserServer()
+    await testServer.run('s', body)
     const edit = (input: string) =>
-      stage.send({ path: '/api/sessions/s/edit', body: { messageId: 'm1', input, runId: 'e1' }, headers: NDJSON })
+      testServer.send({ path: '/api/sessions/s/edit', body: { messageId: 'm1', input, runId: 'e1' }, headers: NDJSON })
     expect((await edit('Hi')).status).toBe(200)
     expect((await edit('Hi')).status).toBe(200)
     expect(errorOf(await edit('Ho'))).toEqual([409, 'run_ended'])
-    expect(errorOf(await stage.run('s', { agent: 'echo', input: 'Hi', runId: 'e1' }))).toEqual([409, 'run_ended'])
-    expect(errorOf(await stage.send({ path: '/api/sessions/s/retry', body: { runId: 'r1' } }))).toEqual([
+    expect(errorOf(await testServer.run('s', { agent: 'echo', input: 'Hi', runId: 'e1' }))).toEqual([409, 'run_ended'])
+    expect(errorOf(await testServer.send({ path: '/api/sessions/s/retry', body: { runId: 'r1' } }))).toEqual([
       409,
       'run_ended',
     ])
@@ -181,10 +184,10 @@ describe('law 5: a repeated request with the same run id', () => {
 
 describe('while a run is open, another request', () => {
   it('is refused, queued, or interrupts the run', async () => {
-    const stage = openTwoUserServer()
-    const { reader } = await begun(stage)
+    const testServer = openTwoUserServer()
+    const { reader } = await begun(testServer)
     const second = (whenBusy?: string) =>
-      stage.send({
+      testServer.send({
         path: '/api/sessions/s/runs',
         body: { agent: 'echo', input: 'Hello', whenBusy },
         headers: JSON_REPLY,
@@ -199,7 +202,7 @@ describe('while a run is open, another request', () => {
     }
     const queued = (await second('queue')).json as { runId: string }
     const next = (await second('interrupt-previous')).json as { runId: string }
-    const runtime = await stage.app.runtime()
+    const runtime = await testServer.app.runtime()
     expect((await runtime.run('s', 'slow-run').result()).status).toBe('interrupted')
     expect((await runtime.run('s', next.runId).result()).status).toBe('completed')
     expect((await runtime.run('s', queued.runId).result()).status).toBe('completed')
@@ -209,29 +212,29 @@ describe('while a run is open, another request', () => {
 
 describe('a client that leaves', () => {
   it('stops a run with onDisconnect stop, and aborts its model call', async () => {
-    const stage = openTwoUserServer()
-    const { reader } = await begun(stage, { onDisconnect: 'stop' })
-    const run = (await stage.app.runtime()).run('s', 'slow-run')
+    const testServer = openTwoUserServer()
+    const { reader } = await begun(testServer, { onDisconnect: 'stop' })
+    const run = (await testServer.app.runtime()).run('s', 'slow-run')
     await reader.cancel()
     expect(await run.result()).toMatchObject({ status: 'interrupted', text: 'one' })
-    expect(stage.slow.counted.cuts).toBe(1)
-    const held = await stage.held()
+    expect(testServer.slow.counted.cuts).toBe(1)
+    const held = await testServer.storeContent()
     expect(held).toContain('the client disconnected')
   })
 
   it.each([[{}], [{ onDisconnect: 'continue' }]])('does not stop a run with %j', async more => {
-    const stage = openTwoUserServer()
-    const { reader } = await begun(stage, more)
+    const testServer = openTwoUserServer()
+    const { reader } = await begun(testServer, more)
     await reader.cancel()
-    stage.slow.go()
-    const result = await (await stage.app.runtime()).run('s', 'slow-run').result()
+    testServer.slow.go()
+    const result = await (await testServer.app.runtime()).run('s', 'slow-run').result()
     expect(result).toMatchObject({ status: 'completed', text: 'one two' })
-    expect(stage.slow.counted.cuts).toBe(0)
+    expect(testServer.slow.counted.cuts).toBe(0)
   })
 
   it('over a socket stops it too', async () => {
-    const stage = openTwoUserServer()
-    const { port } = await listen(stage.app)
+    const testServer = openTwoUserServer()
+    const { port } = await listen(testServer.app)
     const body = JSON.stringify({ agent: 'slow', input: 'Wait', runId: 'slow-run', onDisconnect: 'stop' })
     const socket = connect(port, '127.0.0.1')
     const headers = `Host: localhost\r\nX-User: ann\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n`
@@ -244,7 +247,7 @@ describe('a client that leaves', () => {
     })
     await said.promise
     socket.destroy()
-    const result = await (await stage.app.runtime()).run('s', 'slow-run').result()
+    const result = await (await testServer.app.runtime()).run('s', 'slow-run').result()
     expect(result.status).toBe('interrupted')
   })
 
@@ -255,18 +258,18 @@ describe('a client that leaves', () => {
   })
 
   it('after the end of the run stops nothing', async () => {
-    const stage = openTwoUserServer()
-    const got = await stage.run('s', { agent: 'operator', input: 'Do it', runId: 'r1', onDisconnect: 'stop' })
+    const testServer = openTwoUserServer()
+    const got = await testServer.run('s', { agent: 'operator', input: 'Do it', runId: 'r1', onDisconnect: 'stop' })
     expect(framesIn(got).at(-1)).toMatchObject({ type: 'end', status: 'paused' })
-    const { ticket } = await (await stage.app.runtime()).view('s')
+    const { ticket } = await (await testServer.app.runtime()).view('s')
     expect([ticket.run?.paused, ticket.stop ?? false]).toEqual([true, false])
   })
 
   it('because the server shuts down stops nothing', async () => {
-    const stage = openTwoUserServer()
-    const { reader } = await begun(stage, { onDisconnect: 'stop' })
-    await stage.app.close()
+    const testServer = openTwoUserServer()
+    const { reader } = await begun(testServer, { onDisconnect: 'stop' })
+    await testServer.app.close()
     await reader.cancel()
-    expect(await stage.held()).not.toContain('stop-requested')
+    expect(await testServer.storeContent()).not.toContain('stop-requested')
   })
 })

@@ -5,7 +5,7 @@ import { ErrorSchema, Health, Programs } from '../routing/schemas.ts'
 import { withStoreTimeout } from './store-timeout.ts'
 
 /** Routes that describe the server. */
-export const about = [
+export const serverInfo = [
   route({
     method: 'GET',
     path: '/health',

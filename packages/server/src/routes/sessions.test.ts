@@ -1,12 +1,15 @@
 import { systemTimers, type Timers } from '@millrace/log'
 import type { Entry } from '@millrace/protocol'
 import { describe, expect, it } from 'vitest'
-import { framesIn, type Got, openTwoUserServer, type TwoUserServer } from '../routing/two-user-server.fixture.ts'
+import { framesIn, openTwoUserServer, type ReadReply, type TwoUserServer } from '../routing/two-user-server.fixture.ts'
 
 const NDJSON = { accept: 'application/x-ndjson' }
-const errorOf = ({ status, json }: Got) => [status, (json as { error?: { code: string } } | undefined)?.error?.code]
-const viewOf = async (stage: TwoUserServer, path = '/api/sessions/s') =>
-  (await stage.send({ path })).json as {
+const errorOf = ({ status, json }: ReadReply) => [
+  status,
+  (json as { error?: { code: string } } | undefined)?.error?.code,
+]
+const viewOf = async (testServer: TwoUserServer, path = '/api/sessions/s') =>
+  (await testServer.send({ path })).json as {
     sequence: number
     cursor: string
     title?: string
@@ -17,65 +20,65 @@ const viewOf = async (stage: TwoUserServer, path = '/api/sessions/s') =>
 
 describe('a session', () => {
   it('gets a random id, and its title and metadata', async () => {
-    const stage = openTwoUserServer()
-    const made = await Promise.all(Array.from({ length: 20 }, () => stage.post('/api/sessions', {})))
+    const testServer = openTwoUserServer()
+    const made = await Promise.all(Array.from({ length: 20 }, () => testServer.post('/api/sessions', {})))
     const ids = made.map(({ sessionId }) => sessionId as string)
     expect(new Set(ids).size).toBe(20)
     for (const id of ids) expect(id).toMatch(/^[\w-]{22}$/)
-    const { sessionId } = await stage.post('/api/sessions', { title: 'Trip', metadata: { tags: ['a'] } })
+    const { sessionId } = await testServer.post('/api/sessions', { title: 'Trip', metadata: { tags: ['a'] } })
     const path = `/api/sessions/${sessionId}`
-    expect(await viewOf(stage, path)).toMatchObject({ title: 'Trip', metadata: { tags: ['a'] } })
-    const patched = await stage.post(path, { title: 'Journey' }, { method: 'PATCH' })
+    expect(await viewOf(testServer, path)).toMatchObject({ title: 'Trip', metadata: { tags: ['a'] } })
+    const patched = await testServer.post(path, { title: 'Journey' }, { method: 'PATCH' })
     expect(patched).toMatchObject({ sessionId, title: 'Journey' })
-    expect(await viewOf(stage, path)).toMatchObject({ title: 'Journey', metadata: { tags: ['a'] } })
-    const { json } = await stage.send({ path: '/api/sessions?limit=1' })
+    expect(await viewOf(testServer, path)).toMatchObject({ title: 'Journey', metadata: { tags: ['a'] } })
+    const { json } = await testServer.send({ path: '/api/sessions?limit=1' })
     expect(json).toMatchObject({ sessions: [{ sessionId, title: 'Journey' }], next: expect.any(String) })
   })
 
   it('with an invalid title is not created, and an existing one keeps its title', async () => {
-    const stage = openTwoUserServer()
+    const testServer = openTwoUserServer()
     const deep = JSON.parse(`${'{"a":'.repeat(20)}1${'}'.repeat(20)}`)
     const bad = [{ title: 'a'.repeat(201) }, { metadata: { a: 'a'.repeat(5000) } }, { metadata: deep }]
     for (const body of bad) {
-      expect(errorOf(await stage.send({ path: '/api/sessions', body }))).toEqual([400, 'body_invalid'])
+      expect(errorOf(await testServer.send({ path: '/api/sessions', body }))).toEqual([400, 'body_invalid'])
     }
-    expect(await stage.held()).toBe('[]')
-    const { sessionId } = await stage.post('/api/sessions', { title: 'Trip' })
-    const before = await stage.held()
+    expect(await testServer.storeContent()).toBe('[]')
+    const { sessionId } = await testServer.post('/api/sessions', { title: 'Trip' })
+    const before = await testServer.storeContent()
     for (const body of [...bad, {}]) {
-      const [status] = errorOf(await stage.send({ path: `/api/sessions/${sessionId}`, method: 'PATCH', body }))
+      const [status] = errorOf(await testServer.send({ path: `/api/sessions/${sessionId}`, method: 'PATCH', body }))
       expect(status).toBe(400)
     }
-    expect(await stage.held()).toBe(before)
+    expect(await testServer.storeContent()).toBe(before)
   })
 
   it('is read at one position: following from its cursor misses and repeats nothing', async () => {
-    const stage = openTwoUserServer()
-    await stage.run('s', { agent: 'echo', input: 'One' })
-    const { cursor, sequence, view } = await viewOf(stage)
-    await stage.run('s', { agent: 'echo', input: 'Two' })
+    const testServer = openTwoUserServer()
+    await testServer.run('s', { agent: 'echo', input: 'One' })
+    const { cursor, sequence, view } = await viewOf(testServer)
+    await testServer.run('s', { agent: 'echo', input: 'Two' })
     const frames = framesIn(
-      await stage.send({ path: `/api/sessions/s/stream?live=false&after=${cursor}`, headers: NDJSON }),
+      await testServer.send({ path: `/api/sessions/s/stream?live=false&after=${cursor}`, headers: NDJSON }),
     )
     const pieces = frames.filter(({ type }) => type === 'entries') as { after?: number; entries: Entry[] }[]
     expect(pieces[0]?.after).toBe(sequence)
-    const later = await viewOf(stage)
+    const later = await viewOf(testServer)
     expect(later.view.messages.slice(0, view.messages.length)).toEqual(view.messages)
     expect(later.view.messages).toHaveLength(view.messages.length + 2)
   })
 
   it('is paged by messages, from the end', async () => {
-    const stage = openTwoUserServer()
-    for (const id of ['m1', 'm2', 'm3']) await stage.run('s', { agent: 'echo', input: id, messageId: id })
+    const testServer = openTwoUserServer()
+    for (const id of ['m1', 'm2', 'm3']) await testServer.run('s', { agent: 'echo', input: id, messageId: id })
     const said = (messages: readonly { parts: { text?: string }[] }[]) =>
       messages.map(({ parts }) => parts.map(({ text }) => text ?? '').join(''))
-    const all = await viewOf(stage)
+    const all = await viewOf(testServer)
     expect(all.page).toBeUndefined()
-    const last = await viewOf(stage, '/api/sessions/s?messages=last:2')
+    const last = await viewOf(testServer, '/api/sessions/s?messages=last:2')
     expect(said(last.view.messages)).toEqual(['m3', 'You said: m3'])
     expect(last.page).toEqual({ total: 6, hasMore: true, before: last.view.messages[0]?.id })
     const older = async (n: number, before = '') =>
-      (await stage.send({ path: `/api/sessions/s?messages=last:${n}&before=${before}` })).json as object
+      (await testServer.send({ path: `/api/sessions/s?messages=last:${n}&before=${before}` })).json as object
     // A page of older messages has no cursor to follow.
     const { messages } = all.view
     const before = await older(3, last.page?.before)
@@ -88,11 +91,11 @@ describe('a session', () => {
   })
 
   it('is listed once, with its last line, over all pages', async () => {
-    const stage = openTwoUserServer()
-    for (let i = 0; i < 5; i++) await stage.run(`s${i}`, { agent: 'echo', input: `Number ${i}` })
+    const testServer = openTwoUserServer()
+    for (let i = 0; i < 5; i++) await testServer.run(`s${i}`, { agent: 'echo', input: `Number ${i}` })
     const seen: string[] = []
     for (let after = ''; ; ) {
-      const { json } = await stage.send({ path: `/api/sessions?limit=2${after}` })
+      const { json } = await testServer.send({ path: `/api/sessions?limit=2${after}` })
       const { sessions, next } = json as {
         sessions: { sessionId: string; line: string; status: string }[]
         next: string | null
@@ -107,24 +110,24 @@ describe('a session', () => {
 
 describe('a fork', () => {
   it('is a new session with a copy of the beginning of another', async () => {
-    const stage = openTwoUserServer()
-    await stage.run('s', { agent: 'echo', input: 'One', runId: 'r1' })
-    const { sequence } = await viewOf(stage)
-    await stage.run('s', { agent: 'echo', input: 'Two' })
-    const { sessionId } = await stage.post('/api/sessions/s/fork', { at: sequence })
-    const { view } = await viewOf(stage, `/api/sessions/${sessionId}`)
+    const testServer = openTwoUserServer()
+    await testServer.run('s', { agent: 'echo', input: 'One', runId: 'r1' })
+    const { sequence } = await viewOf(testServer)
+    await testServer.run('s', { agent: 'echo', input: 'Two' })
+    const { sessionId } = await testServer.post('/api/sessions/s/fork', { at: sequence })
+    const { view } = await viewOf(testServer, `/api/sessions/${sessionId}`)
     expect(view.messages).toHaveLength(2)
-    expect((await stage.run(sessionId as string, { agent: 'echo', input: 'Other' })).status).toBe(200)
-    expect((await viewOf(stage)).view.messages).toHaveLength(4)
+    expect((await testServer.run(sessionId as string, { agent: 'echo', input: 'Other' })).status).toBe(200)
+    expect((await viewOf(testServer)).view.messages).toHaveLength(4)
   })
 
   it('of a missing session or sequence is refused and creates nothing', async () => {
-    const stage = openTwoUserServer()
-    await stage.run('s', { agent: 'echo', input: 'One' })
-    const before = await stage.held()
-    const [status] = errorOf(await stage.send({ path: '/api/sessions/s/fork', body: { at: 9999 } }))
+    const testServer = openTwoUserServer()
+    await testServer.run('s', { agent: 'echo', input: 'One' })
+    const before = await testServer.storeContent()
+    const [status] = errorOf(await testServer.send({ path: '/api/sessions/s/fork', body: { at: 9999 } }))
     expect([400, 410]).toContain(status)
-    expect(await stage.held()).toBe(before)
+    expect(await testServer.storeContent()).toBe(before)
   })
 })
 
@@ -132,8 +135,8 @@ describe('the list of sessions', () => {
   it('shows a session created here at once to all followers', async () => {
     // Without waiting for a refresh.
     const after: Timers['after'] = (ms, ...rest) => (ms < 1_000 ? systemTimers.after(ms, ...rest) : () => {})
-    const stage = openTwoUserServer({ timers: { ...systemTimers, after } })
-    const response = await stage.app.fetch(stage.request({ path: '/api/sessions/stream', headers: NDJSON }))
+    const testServer = openTwoUserServer({ timers: { ...systemTimers, after } })
+    const response = await testServer.app.fetch(testServer.request({ path: '/api/sessions/stream', headers: NDJSON }))
     let text = ''
     const made: string[] = []
     for await (const piece of response.body?.pipeThrough(new TextDecoderStream()) ?? []) {
@@ -142,7 +145,7 @@ describe('the list of sessions', () => {
       if (made.length === 3) break
       const path = ['/api/sessions', `/api/sessions/${made[0]}/fork`, '/api/sessions/own/runs'][made.length] as string
       const body = made.length < 2 ? {} : { agent: 'echo', input: 'Hello' }
-      const { sessionId } = await stage.post(path, body, { headers: { accept: 'application/json' } })
+      const { sessionId } = await testServer.post(path, body, { headers: { accept: 'application/json' } })
       made.push(sessionId as string)
     }
     expect(new Set(made).size).toBe(3)
@@ -151,13 +154,17 @@ describe('the list of sessions', () => {
 
 describe('a deleted session', () => {
   it('is gone: its run is aborted, its followers are told, and its id is free', async () => {
-    const stage = openTwoUserServer()
+    const testServer = openTwoUserServer()
     const body = { agent: 'slow', input: 'Wait', runId: 'slow-run' }
-    const running = await stage.app.fetch(stage.request({ path: '/api/sessions/s/runs', body, headers: NDJSON }))
-    const following = await stage.app.fetch(stage.request({ path: '/api/sessions/s/stream', headers: NDJSON }))
-    const run = (await stage.app.runtime()).run('s', 'slow-run')
+    const running = await testServer.app.fetch(
+      testServer.request({ path: '/api/sessions/s/runs', body, headers: NDJSON }),
+    )
+    const following = await testServer.app.fetch(
+      testServer.request({ path: '/api/sessions/s/stream', headers: NDJSON }),
+    )
+    const run = (await testServer.app.runtime()).run('s', 'slow-run')
     for await (const { chunk } of run.stream()) if (chunk.type === 'text-delta') break
-    expect((await stage.send({ path: '/api/sessions/s', method: 'DELETE' })).status).toBe(204)
+    expect((await testServer.send({ path: '/api/sessions/s', method: 'DELETE' })).status).toBe(204)
     // Neither hangs, and both report why they end, so that it is not mistaken for the end of the run.
     for (const response of [running, following]) {
       const last = framesIn({ text: await response.text(), status: 200, headers: new Headers(), json: undefined }).at(
@@ -165,12 +172,15 @@ describe('a deleted session', () => {
       )
       expect(['truncated', 'fail']).toContain(last?.['type'])
     }
-    expect(errorOf(await stage.send({ path: '/api/sessions/s' }))).toEqual([404, 'session_unknown'])
-    expect(errorOf(await stage.send({ path: '/api/sessions/s', method: 'DELETE' }))).toEqual([404, 'session_unknown'])
-    await expect.poll(() => stage.slow.counted.cuts).toBe(1)
-    const { status } = await stage.run('s', { agent: 'echo', input: 'Mine now' }, 'bob')
+    expect(errorOf(await testServer.send({ path: '/api/sessions/s' }))).toEqual([404, 'session_unknown'])
+    expect(errorOf(await testServer.send({ path: '/api/sessions/s', method: 'DELETE' }))).toEqual([
+      404,
+      'session_unknown',
+    ])
+    await expect.poll(() => testServer.slow.counted.cuts).toBe(1)
+    const { status } = await testServer.run('s', { agent: 'echo', input: 'Mine now' }, 'bob')
     expect(status).toBe(200)
-    const { json } = await stage.send({ path: '/api/sessions/s', user: 'bob' })
+    const { json } = await testServer.send({ path: '/api/sessions/s', user: 'bob' })
     expect((json as { view: { messages: unknown[] } }).view.messages).toHaveLength(2)
   })
 })

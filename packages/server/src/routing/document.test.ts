@@ -6,7 +6,7 @@ import { routes } from '../app/routes.ts'
 import { dialects } from '../dialects/routes.ts'
 import { nearly, type Schema } from './document.fixture.ts'
 import { openApiOf } from './openapi.ts'
-import { type Got, openTwoUserServer, shared, type TwoUserServer } from './two-user-server.fixture.ts'
+import { openTwoUserServer, type ReadReply, shared, type TwoUserServer } from './two-user-server.fixture.ts'
 import { good, ready } from './valid-requests.fixture.ts'
 
 interface Operation {
@@ -40,16 +40,16 @@ const bodies = routes
   })
 
 const RUNS = multiplied(100)
-const all = shared(async stage => good(await ready(stage)), {
+const all = shared(async testServer => good(await ready(testServer)), {
   limits: { requestsPerMinute: 10_000_000, sessions: 1_000_000 },
 })
 
-const errorIn = ({ json }: Got) => (json as { error?: { code: string; message: string } })?.error
+const errorIn = ({ json }: ReadReply) => (json as { error?: { code: string; message: string } })?.error
 
 const isForeign = (key: string) => dialects.some(({ method, path }) => `${method} ${path}` === key)
 
 it.each(bodies)('%s accepts exactly the bodies that the document allows', async (key, schema) => {
-  const { stage, ready: requests } = all()
+  const { testServer, ready: requests } = all()
   const isAllowed = ajv.compile(schema)
   const { path = '', method = 'POST' } = requests[key] ?? {}
   const counts = { allowed: 0, not: 0 }
@@ -58,7 +58,9 @@ it.each(bodies)('%s accepts exactly the bodies that the document allows', async 
       const sent = JSON.parse(JSON.stringify(body))
       const allowed = isAllowed(sent)
       counts[allowed ? 'allowed' : 'not']++
-      const error = errorIn(await stage.send({ path, method, body: sent, headers: { accept: 'application/json' } }))
+      const error = errorIn(
+        await testServer.send({ path, method, body: sent, headers: { accept: 'application/json' } }),
+      )
       // Only the session knows whether the sequence exists.
       if (allowed && key.endsWith('/fork') && sent.at > 0) return
       // Messages of dialect clients are validated against the session.
@@ -73,16 +75,16 @@ it.each(bodies)('%s accepts exactly the bodies that the document allows', async 
 })
 
 it.each(bodies)('%s requires a body where the document says so', async key => {
-  const { stage, ready: requests } = all()
+  const { testServer, ready: requests } = all()
   const { path = '', method = 'POST' } = requests[key] ?? {}
-  const got = await stage.send({ path, method, headers: { accept: 'application/json' } })
+  const got = await testServer.send({ path, method, headers: { accept: 'application/json' } })
   expect(errorIn(got)?.code === 'body_invalid').toBe(operationOf(key).requestBody?.required)
 })
 
 it('replies have exactly the headers that the document names', async () => {
-  const stage = openTwoUserServer()
-  for (const [key, { status, isLive, ...sent }] of Object.entries(good(await ready(stage)))) {
-    const response = await stage.app.fetch(stage.request(sent))
+  const testServer = openTwoUserServer()
+  for (const [key, { status, isLive, ...sent }] of Object.entries(good(await ready(testServer)))) {
+    const response = await testServer.app.fetch(testServer.request(sent))
     const named = Object.keys(operationOf(key).responses[status]?.headers ?? {}).map(name => name.toLowerCase())
     const given = [...response.headers.keys()].filter(name => /^x-.*-id$/.test(name))
     const isAsked = new Headers(sent.headers).has('x-existing-message-id')
@@ -96,7 +98,7 @@ it('replies have exactly the headers that the document names', async () => {
 })
 
 it('a query requires the parameters that the document requires, and takes lists in its form', async () => {
-  const stage: TwoUserServer = openTwoUserServer()
+  const testServer: TwoUserServer = openTwoUserServer()
   const native = Object.entries(paths).filter(([path]) => !dialects.some(route => pathOf(route.path) === path))
   const needed = native.flatMap(([path, methods]) =>
     Object.values(methods).flatMap(({ parameters }) =>
@@ -104,10 +106,10 @@ it('a query requires the parameters that the document requires, and takes lists 
     ),
   )
   expect(needed).toEqual([['/stream', 'session']])
-  for (const id of ['a', 'b']) await stage.run(id, { agent: 'echo', input: 'Hello' })
-  expect(errorIn(await stage.send({ path: '/api/stream' }))).toMatchObject({ code: 'request_invalid' })
-  const response = await stage.app.fetch(
-    stage.request({ path: '/api/stream?session=a&session=b&after=0&after=0&merge=true' }),
+  for (const id of ['a', 'b']) await testServer.run(id, { agent: 'echo', input: 'Hello' })
+  expect(errorIn(await testServer.send({ path: '/api/stream' }))).toMatchObject({ code: 'request_invalid' })
+  const response = await testServer.app.fetch(
+    testServer.request({ path: '/api/stream?session=a&session=b&after=0&after=0&merge=true' }),
   )
   expect(response.status).toBe(200)
   await response.body?.cancel()
@@ -121,12 +123,12 @@ it('the health reply matches the document, also of an unhealthy server', async (
     const { schema = {} } = responses[status]?.content['application/json'] ?? {}
     expect([response.status, ajv.compile(schema)(await response.json())]).toEqual([status, true])
   }
-  const stage = openTwoUserServer()
+  const testServer = openTwoUserServer()
   const path = '/api/health'
-  await isFine(await stage.app.fetch(stage.request({ path })), 200)
+  await isFine(await testServer.app.fetch(testServer.request({ path })), 200)
   const lost = openTwoUserServer({ store: Promise.reject(new Error('there is none')) as never })
   await isFine(await lost.app.fetch(lost.request({ path })), 503)
-  const closing = stage.app.close()
-  await isFine(await stage.app.fetch(stage.request({ path })), 503)
+  const closing = testServer.app.close()
+  await isFine(await testServer.app.fetch(testServer.request({ path })), 503)
   await closing
 })

@@ -1,7 +1,7 @@
 // Mutated requests: each valid request is changed in one or two places, by a seed.
 
 import * as fc from 'fast-check'
-import type { Sent } from './two-user-server.fixture.ts'
+import type { TestRequest } from './two-user-server.fixture.ts'
 import type { Good } from './valid-requests.fixture.ts'
 
 const METHODS = ['GET', 'POST', 'PATCH', 'DELETE', 'PUT', 'HEAD', 'OPTIONS']
@@ -45,7 +45,7 @@ const junk = fc.oneof(
 )
 
 /** One change of a request. */
-type Change = (sent: Sent) => Sent
+type Change = (sent: TestRequest) => TestRequest
 
 const keyed = (body: unknown): Record<string, unknown> =>
   typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
@@ -145,7 +145,7 @@ const change: fc.Arbitrary<Change> = fc.oneof(
 )
 
 /** A valid request with one or more changes. */
-export const fuzzed = (requests: readonly Good[]): fc.Arbitrary<Sent> =>
+export const fuzzed = (requests: readonly Good[]): fc.Arbitrary<TestRequest> =>
   fc
     .tuple(fc.constantFrom(...requests), fc.array(change, { minLength: 1, maxLength: 3 }))
-    .map(([{ status, isLive, ...sent }, changes]) => changes.reduce((one, next) => next(one), sent as Sent))
+    .map(([{ status, isLive, ...sent }, changes]) => changes.reduce((one, next) => next(one), sent as TestRequest))

@@ -9,7 +9,7 @@ import {
   framesIn,
   openTwoUserServer,
   SECRETS,
-  type Sent,
+  type TestRequest,
   type TwoUserServer,
 } from './two-user-server.fixture.ts'
 import { good, ready } from './valid-requests.fixture.ts'
@@ -41,15 +41,15 @@ interface Outcome {
   readonly text: string
 }
 
-async function inProcess(stage: TwoUserServer, sent: Sent): Promise<Outcome | undefined> {
+async function inProcess(testServer: TwoUserServer, sent: TestRequest): Promise<Outcome | undefined> {
   let request: Request
   try {
-    request = stage.request(sent)
+    request = testServer.request(sent)
   } catch {
     // Such a request cannot be constructed.
     return undefined
   }
-  const response = await stage.app.fetch(request)
+  const response = await testServer.app.fetch(request)
   const type = response.headers.get('content-type') ?? ''
   const isStream = /event-stream|ndjson/.test(type)
   if (!isStream) return { status: response.status, type, text: await response.text() }
@@ -61,7 +61,7 @@ async function inProcess(stage: TwoUserServer, sent: Sent): Promise<Outcome | un
 
 function overSocket(
   port: number,
-  { path, method, body, raw, headers, user = 'ann' }: Sent,
+  { path, method, body, raw, headers, user = 'ann' }: TestRequest,
 ): Promise<Outcome | undefined> {
   const { promise, resolve } = Promise.withResolvers<Outcome | undefined>()
   const payload = raw instanceof Uint8Array ? raw : body === undefined ? undefined : JSON.stringify(body)
@@ -96,7 +96,7 @@ function overSocket(
   return promise
 }
 
-function mustBeTyped(sent: Sent, { status, type, text }: Outcome): void {
+function mustBeTyped(sent: TestRequest, { status, type, text }: Outcome): void {
   const what = JSON.stringify(sent).slice(0, 300)
   expect([what, status >= 200 && status < 500]).toEqual([what, true])
   for (const secret of Object.values(SECRETS)) expect([what, text.includes(secret)]).toEqual([what, false])
@@ -107,9 +107,9 @@ function mustBeTyped(sent: Sent, { status, type, text }: Outcome): void {
 }
 
 /** How many streams can be opened, up to one more than allowed. */
-async function openable(stage: TwoUserServer): Promise<number> {
+async function openable(testServer: TwoUserServer): Promise<number> {
   const path = '/api/sessions/stream'
-  const tried = Array.from({ length: STREAMS + 1 }, () => stage.app.fetch(stage.request({ path })))
+  const tried = Array.from({ length: STREAMS + 1 }, () => testServer.app.fetch(testServer.request({ path })))
   const open = (await Promise.all(tried)).filter(({ status }) => status === 200)
   await Promise.all(open.map(({ body }) => body?.cancel()))
   return open.length
@@ -118,15 +118,15 @@ async function openable(stage: TwoUserServer): Promise<number> {
 it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
   `${RUNS} changed requests get typed replies and leave the server healthy, round %i`,
   async () => {
-    const stage = openTwoUserServer({ limits, stream: { pollMs: 10 } })
-    const requests = Object.values(good(await ready(stage)))
-    const listening = await listen(stage.app)
+    const testServer = openTwoUserServer({ limits, stream: { pollMs: 10 } })
+    const requests = Object.values(good(await ready(testServer)))
+    const listening = await listen(testServer.app)
     let refused = 0
     let overSockets = 0
     await fc.assert(
       fc.asyncProperty(fc.array(fuzzed(requests), { minLength: AT_ONCE, maxLength: AT_ONCE }), async all => {
-        const send = async (sent: Sent, at: number) => {
-          const outcome = await (at === 0 ? overSocket(listening.port, sent) : inProcess(stage, sent))
+        const send = async (sent: TestRequest, at: number) => {
+          const outcome = await (at === 0 ? overSocket(listening.port, sent) : inProcess(testServer, sent))
           if (outcome === undefined) return
           if (outcome.status >= 400) refused++
           if (at === 0) overSockets++
@@ -141,11 +141,11 @@ it.each(Array.from({ length: ROUNDS }, (_, i) => i + 1))(
     expect(overSockets).toBeGreaterThan(RUNS / AT_ONCE / 2)
     expect(unhandled).toEqual([])
     // The driver of a deleted session logs that it lost the lease.
-    expect(stage.logged.filter(({ message }) => message !== 'lost the lease of a session')).toEqual([])
+    expect(testServer.logged.filter(({ message }) => message !== 'lost the lease of a session')).toEqual([])
     // No stream is left open: as many can be opened as allowed.
-    await expect.poll(() => openable(stage)).toBe(STREAMS)
+    await expect.poll(() => openable(testServer)).toBe(STREAMS)
     // The next requests are served, in process and over a socket.
-    const after = await stage.run('afterwards', { agent: 'echo', input: 'Still there?' })
+    const after = await testServer.run('afterwards', { agent: 'echo', input: 'Still there?' })
     expect(framesIn(after).at(-1)).toMatchObject({ type: 'end', status: 'completed' })
     const response = await fetch(`${listening.url}/api/health`, { headers: { 'x-user': 'ann' } })
     expect(await response.json()).toMatchObject({ status: 'ok' })

@@ -3,11 +3,11 @@
 import { routes } from '../app/routes.ts'
 import { DEFAULT_LIMITS } from '../auth/limits.ts'
 import { bodyLimitOf, type Route } from './route.ts'
-import type { Sent } from './two-user-server.fixture.ts'
+import type { TestRequest } from './two-user-server.fixture.ts'
 import type { Good } from './valid-requests.fixture.ts'
 
 /** An invalid request and the expected error. */
-export interface Bad extends Sent {
+export interface Bad extends TestRequest {
   readonly what: string
   readonly status: number
   readonly code?: string
@@ -108,21 +108,21 @@ const texts =
   })
 
 /** A body as text, and the part that can follow another field. */
-function saidBy(body: unknown): { readonly said: string; readonly and: string } {
-  const said = JSON.stringify(body)
-  const [, rest = ''] = /^\{(.*)\}$/s.exec(said) ?? []
-  return { said, and: rest === '' ? '' : `,${rest}` }
+function jsonPartsOf(body: unknown): { readonly json: string; readonly rest: string } {
+  const json = JSON.stringify(body)
+  const [, rest = ''] = /^\{(.*)\}$/s.exec(json) ?? []
+  return { json, rest: rest === '' ? '' : `,${rest}` }
 }
 
 /** Bodies with unknown fields, and with known fields of a wrong type. */
 export function badFields(good: Good): Bad[] {
   const text = texts(good)
-  const { and } = saidBy(good.body)
+  const { rest } = jsonPartsOf(good.body)
   const bodies: Readonly<Record<string, string>> = {
-    'a field that is unknown': `{"${LONG}":1${and}}`,
-    'a key called __proto__': `{"__proto__":{"isAdmin":true}${and}}`,
-    'a key called constructor': `{"constructor":{"prototype":{"isAdmin":true}}${and}}`,
-    'a key called toString': `{"toString":"x"${and}}`,
+    'a field that is unknown': `{"${LONG}":1${rest}}`,
+    'a key called __proto__': `{"__proto__":{"isAdmin":true}${rest}}`,
+    'a key called constructor': `{"constructor":{"prototype":{"isAdmin":true}}${rest}}`,
+    'a key called toString': `{"toString":"x"${rest}}`,
   }
   return [
     ...Object.entries(bodies).map(([what, raw]) => ({
@@ -141,21 +141,21 @@ export function badFields(good: Good): Bad[] {
 
 function badBodies(route: Route, good: Good): Bad[] {
   const text = texts(good)
-  const { said, and } = saidBy(good.body)
+  const { json, rest } = jsonPartsOf(good.body)
   const bodies: Readonly<Record<string, BodyInit>> = {
     'half a document': '{"agent":',
     'no JSON': 'agent=echo',
-    'two documents': `${said}${said}`,
+    'two documents': `${json}${json}`,
     'a trailing comma': '{"agent":"echo",}',
     NaN: '{"agent":NaN}',
     'no UTF-8': Buffer.from([0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d]),
     null: 'null',
     'a number': '5',
     'a text': `"${LONG}"`,
-    'an array': `[${said}]`,
+    'an array': `[${json}]`,
     'deep nesting': deep(65),
     'very deep nesting': '['.repeat(100_000),
-    'deep nesting in a field': `{"data":${deep(70)}${and}}`,
+    'deep nesting in a field': `{"data":${deep(70)}${rest}}`,
   }
   return [
     ...Object.entries(bodies).map(([what, raw]) => ({
@@ -164,12 +164,12 @@ function badBodies(route: Route, good: Good): Bad[] {
       status: 400,
       code: 'body_invalid',
     })),
-    { ...text(said, { 'content-type': 'text/plain' }), what: 'text', status: 415, code: 'media_type_unknown' },
-    { ...text(said, { 'content-type': 'application/x-www-form-urlencoded' }), what: 'a form', status: 415 },
-    { ...text(said, { 'content-type': 'multipart/form-data; boundary=x' }), what: 'a form in parts', status: 415 },
-    { ...text(said, { 'content-type': 'application/json; charset=utf-16' }), what: 'another charset', status: 415 },
-    { ...text(said, { 'content-type': 'application/jsonp' }), what: 'nearly JSON', status: 415 },
-    { ...text(said, { 'content-encoding': 'gzip' }), what: 'an encoding', status: 415 },
+    { ...text(json, { 'content-type': 'text/plain' }), what: 'text', status: 415, code: 'media_type_unknown' },
+    { ...text(json, { 'content-type': 'application/x-www-form-urlencoded' }), what: 'a form', status: 415 },
+    { ...text(json, { 'content-type': 'multipart/form-data; boundary=x' }), what: 'a form in parts', status: 415 },
+    { ...text(json, { 'content-type': 'application/json; charset=utf-16' }), what: 'another charset', status: 415 },
+    { ...text(json, { 'content-type': 'application/jsonp' }), what: 'nearly JSON', status: 415 },
+    { ...text(json, { 'content-encoding': 'gzip' }), what: 'an encoding', status: 415 },
     {
       ...text(`{"title":"${'Z'.repeat(bodyLimitOf(route, DEFAULT_LIMITS))}"}`),
       what: 'a huge body',

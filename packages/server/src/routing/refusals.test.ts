@@ -3,7 +3,7 @@ import { routes } from '../app/routes.ts'
 import { dialects } from '../dialects/routes.ts'
 import { type Bad, badFor, LONG } from './refusals.fixture.ts'
 import type { Route } from './route.ts'
-import { type Got, SECRETS, shared, type TwoUserServer } from './two-user-server.fixture.ts'
+import { type ReadReply, SECRETS, shared, type TwoUserServer } from './two-user-server.fixture.ts'
 import { type Good, good, ready } from './valid-requests.fixture.ts'
 
 /** Texts that would reveal paths, code or internals of the server. */
@@ -14,7 +14,7 @@ const TELLTALES = [
   /zod|TypeError|SyntaxError|undefined/i,
 ]
 
-function mustTellNothing(what: string, { text, headers }: Got): void {
+function mustTellNothing(what: string, { text, headers }: ReadReply): void {
   const said = `${text} ${JSON.stringify([...headers])}`
   for (const telltale of TELLTALES) expect([what, telltale.exec(said)?.[0]]).toEqual([what, undefined])
   for (const secret of Object.values(SECRETS)) expect([what, said.includes(secret)]).toEqual([what, false])
@@ -22,8 +22,8 @@ function mustTellNothing(what: string, { text, headers }: Got): void {
   expect([what, text.length < 1000]).toEqual([what, true])
 }
 
-async function refuse(stage: TwoUserServer, { what, status, code, ...sent }: Bad): Promise<Got> {
-  const got = await stage.send(sent)
+async function refuse(testServer: TwoUserServer, { what, status, code, ...sent }: Bad): Promise<ReadReply> {
+  const got = await testServer.send(sent)
   const { error } = (got.json ?? {}) as { error?: { code: string; message: string; retryable: boolean } }
   expect([what, got.status, code === undefined ? undefined : error?.code]).toEqual([what, status, code])
   if (sent.method !== 'HEAD')
@@ -48,53 +48,53 @@ function goodFor(key: string): Good {
 
 describe.each(native.map(route => [keyOf(route), route] as const))('%s', (key, route) => {
   it('refuses invalid requests with typed errors, and changes no log', async () => {
-    const { stage } = all()
-    const before = await stage.held()
+    const { testServer } = all()
+    const before = await testServer.storeContent()
     const bad = badFor(route, goodFor(key))
     expect(bad.length).toBeGreaterThan(4)
     for (const one of bad) {
-      await refuse(stage, one)
-      expect([one.what, (await stage.held()) === before]).toEqual([one.what, true])
+      await refuse(testServer, one)
+      expect([one.what, (await testServer.storeContent()) === before]).toEqual([one.what, true])
     }
-    expect(stage.logged).toEqual([])
+    expect(testServer.logged).toEqual([])
     expect(({} as { isAdmin?: boolean }).isAdmin).toBeUndefined()
   })
 
   it('is authorized with its action and session, and refuses all other callers', async () => {
-    const { stage } = all()
+    const { testServer } = all()
     const { status: _, isLive: __, ...request } = goodFor(key)
-    const before = await stage.held()
-    stage.asked.length = 0
-    await refuse(stage, { ...request, user: null, what: 'nobody', status: 401, code: 'unauthorized' })
+    const before = await testServer.storeContent()
+    testServer.asked.length = 0
+    await refuse(testServer, { ...request, user: null, what: 'nobody', status: 401, code: 'unauthorized' })
     const sessionId = route.path.includes(':sessionId') ? /\/sessions\/(\w+)/.exec(request.path)?.[1] : undefined
-    const asked = stage.asked.map(({ action, ...about }) => ({ action, sessionId: about.sessionId }))
+    const asked = testServer.asked.map(({ action, ...about }) => ({ action, sessionId: about.sessionId }))
     expect(asked).toEqual([{ action: route.action, sessionId }])
-    expect(await stage.held()).toBe(before)
+    expect(await testServer.storeContent()).toBe(before)
   })
 })
 
 describe.each(native.filter(isOfSession).map(route => [keyOf(route), route] as const))('%s', (key, route) => {
   it('hides sessions of other owners', async () => {
-    const { stage } = all()
+    const { testServer } = all()
     const { status: _, isLive: __, ...request } = goodFor(key)
-    const before = await stage.held()
+    const before = await testServer.storeContent()
     const who = { ...request, user: 'bob', status: 404, code: 'session_unknown' }
-    const foreign = await refuse(stage, { ...who, what: 'foreign' })
-    expect(await stage.held()).toBe(before)
+    const foreign = await refuse(testServer, { ...who, what: 'foreign' })
+    expect(await testServer.storeContent()).toBe(before)
     // Starting a run or uploading a file in a missing session creates one of the caller's own.
     if (route.action === 'run' || route.action === 'upload') return
     const name = /sessions\/(\w+)/.exec(request.path)?.[1] ?? ''
-    const unknown = await refuse(stage, { ...who, path: request.path.replace(name, 'nobodys'), what: 'unknown' })
+    const unknown = await refuse(testServer, { ...who, path: request.path.replace(name, 'nobodys'), what: 'unknown' })
     expect(foreign.text.replace(name, 'nobodys')).toBe(unknown.text)
     expect([...foreign.headers]).toEqual([...unknown.headers])
-    expect(await stage.held()).toBe(before)
+    expect(await testServer.storeContent()).toBe(before)
   })
 })
 
 describe('an unknown path', () => {
   it('is refused in the same way for every method', async () => {
-    const { stage } = all()
-    stage.asked.length = 0
+    const { testServer } = all()
+    testServer.asked.length = 0
     for (const path of [
       '/',
       '/api',
@@ -108,9 +108,14 @@ describe('an unknown path', () => {
       '/api/__proto__',
       '/api/constructor',
     ]) {
-      await refuse(stage, { path, what: path, status: 404, code: 'route_unknown' })
+      await refuse(testServer, { path, what: path, status: 404, code: 'route_unknown' })
     }
-    await refuse(stage, { path: `/api/${LONG.repeat(60)}`, what: 'a long path', status: 404, code: 'route_unknown' })
-    expect(stage.asked).toEqual([])
+    await refuse(testServer, {
+      path: `/api/${LONG.repeat(60)}`,
+      what: 'a long path',
+      status: 404,
+      code: 'route_unknown',
+    })
+    expect(testServer.asked).toEqual([])
   })
 })

@@ -101,14 +101,14 @@ function slow() {
 }
 
 /** A reply, read to its end. */
-export interface Got {
+export interface ReadReply {
   readonly status: number
   readonly headers: Headers
   readonly text: string
   readonly json: unknown
 }
 
-export interface Sent {
+export interface TestRequest {
   readonly path: string
   readonly method?: string
   readonly body?: unknown
@@ -128,15 +128,15 @@ export function openTwoUserServer(options: MillraceOptions = {}): TwoUserServer 
 
 /** A server for all tests of a file. */
 export function shared<T>(
-  prepare: (stage: TwoUserServer) => Promise<T>,
+  prepare: (testServer: TwoUserServer) => Promise<T>,
   options: MillraceOptions = {},
-): () => { readonly stage: TwoUserServer; readonly ready: T } {
-  let all: { readonly stage: TwoUserServer; readonly ready: T }
+): () => { readonly testServer: TwoUserServer; readonly ready: T } {
+  let all: { readonly testServer: TwoUserServer; readonly ready: T }
   beforeAll(async () => {
     const made = new TwoUserServer(options)
-    all = { stage: made, ready: await prepare(made) }
+    all = { testServer: made, ready: await prepare(made) }
   })
-  afterAll(() => all.stage.app.close())
+  afterAll(() => all.testServer.app.close())
   return () => all
 }
 
@@ -171,7 +171,7 @@ export class TwoUserServer {
   }
 
   /** A request, by ann unless another user is named. */
-  request({ path, method, body, raw, headers = {}, user = 'ann' }: Sent): Request {
+  request({ path, method, body, raw, headers = {}, user = 'ann' }: TestRequest): Request {
     const isBody = body !== undefined || raw !== undefined
     return new Request(path.startsWith('http') ? path : `${ORIGIN}${path}`, {
       method: method ?? (isBody ? 'POST' : 'GET'),
@@ -187,7 +187,7 @@ export class TwoUserServer {
   }
 
   /** Sends a request and reads the reply. JSON replies must match the schema of the route. */
-  async send(sent: Sent): Promise<Got> {
+  async send(sent: TestRequest): Promise<ReadReply> {
     const request = this.request(sent)
     const response = await this.app.fetch(request)
     const got = await read(response)
@@ -196,20 +196,20 @@ export class TwoUserServer {
   }
 
   /** Sends a request with a body to a session. */
-  async post(path: string, body: unknown, more: Partial<Sent> = {}): Promise<Record<string, unknown>> {
+  async post(path: string, body: unknown, more: Partial<TestRequest> = {}): Promise<Record<string, unknown>> {
     const { json, text, status } = await this.send({ path, body, ...more })
     if (status >= 400) throw new Error(`${path}: ${status} ${text}`)
     return json as Record<string, unknown>
   }
 
   /** Starts a run and waits for its end or pause. */
-  async run(sessionId: string, body: object, user = 'ann'): Promise<Got> {
+  async run(sessionId: string, body: object, user = 'ann'): Promise<ReadReply> {
     const path = `/api/sessions/${encodeURIComponent(sessionId)}/runs`
     return this.send({ path, body, user, headers: { accept: 'application/x-ndjson' } })
   }
 
   /** All content of the store, as text. */
-  async held(): Promise<string> {
+  async storeContent(): Promise<string> {
     const logs: unknown[] = []
     for (const principal of ['ann', 'bob', null]) {
       const { streams } = await this.store.list(principal, 1000)
@@ -224,7 +224,7 @@ export class TwoUserServer {
 }
 
 /** A reply, read to its end. */
-async function read(response: Response): Promise<Got> {
+async function read(response: Response): Promise<ReadReply> {
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.startsWith('application/json') ?? false
   return {
@@ -236,7 +236,7 @@ async function read(response: Response): Promise<Got> {
 }
 
 /** @throws if a reply does not match the schema of its route exactly */
-function check({ method, url }: Request, { status, json }: Got): void {
+function check({ method, url }: Request, { status, json }: ReadReply): void {
   if (json === undefined || method === 'HEAD') return
   const { pathname } = new URL(url)
   const found = status < 400 ? router.find(method, pathname.slice(pathname.indexOf('/api') + 4)) : undefined
@@ -259,7 +259,7 @@ function same(parsed: unknown, json: unknown): void {
 }
 
 /** The frames of an NDJSON reply. */
-export const framesIn = ({ text }: Got): Record<string, unknown>[] =>
+export const framesIn = ({ text }: ReadReply): Record<string, unknown>[] =>
   text
     .split('\n')
     .filter(line => line.trim() !== '')

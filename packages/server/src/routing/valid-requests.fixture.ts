@@ -1,7 +1,7 @@
 // A valid request for every route, in sessions that are prepared for it.
 
 import { dialectGood } from '../dialects/valid-dialect-requests.fixture.ts'
-import type { Sent, TwoUserServer } from './two-user-server.fixture.ts'
+import type { TestRequest, TwoUserServer } from './two-user-server.fixture.ts'
 
 interface Ready {
   /** Hash of a tool result of 100,000 bytes. */
@@ -10,22 +10,22 @@ interface Ready {
 }
 
 /** Sessions of ann in which every route has something to do. */
-export async function ready(stage: TwoUserServer): Promise<Ready> {
-  await stage.run('mine', { agent: 'echo', input: 'Hello', messageId: 'm1', runId: 'r1' })
-  await stage.run('waiting', { agent: 'operator', input: 'Do it', runId: 'r2' })
-  await stage.run('waiting-there', { agent: 'operator', input: 'Do it', runId: 'r12' })
-  await stage.run('asking', { workflow: 'question', input: 'Knock', runId: 'r3' })
-  await stage.run('large', { agent: 'large', input: 'Dump', runId: 'r4' })
-  await stage.post('/api/sessions/stopped/runs', { agent: 'slow', input: 'Wait', runId: 'r5' }, JSON_REPLY)
-  const runtime = await stage.app.runtime()
+export async function ready(testServer: TwoUserServer): Promise<Ready> {
+  await testServer.run('mine', { agent: 'echo', input: 'Hello', messageId: 'm1', runId: 'r1' })
+  await testServer.run('waiting', { agent: 'operator', input: 'Do it', runId: 'r2' })
+  await testServer.run('waiting-there', { agent: 'operator', input: 'Do it', runId: 'r12' })
+  await testServer.run('asking', { workflow: 'question', input: 'Knock', runId: 'r3' })
+  await testServer.run('large', { agent: 'large', input: 'Dump', runId: 'r4' })
+  await testServer.post('/api/sessions/stopped/runs', { agent: 'slow', input: 'Wait', runId: 'r5' }, JSON_REPLY)
+  const runtime = await testServer.app.runtime()
   const stopped = runtime.run('stopped', 'r5')
   for await (const { chunk } of stopped.stream()) if (chunk.type === 'text-delta') break
-  await stage.post('/api/sessions/stopped/stop', { runId: 'r5' })
+  await testServer.post('/api/sessions/stopped/stop', { runId: 'r5' })
   await stopped.result()
-  await stage.run('spare', { agent: 'echo', input: 'Soon gone' })
+  await testServer.run('spare', { agent: 'echo', input: 'Soon gone' })
   const { view } = await runtime.view('large')
   const { hash: blob = '' } = /"hash":"(?<hash>[^"]+)"/.exec(JSON.stringify(view))?.groups ?? {}
-  const kept = await stage.send({ path: '/api/sessions/mine/uploads', raw: 'some bytes', headers: TEXT })
+  const kept = await testServer.send({ path: '/api/sessions/mine/uploads', raw: 'some bytes', headers: TEXT })
   return { blob, upload: (kept.json as { hash: string }).hash }
 }
 
@@ -34,7 +34,7 @@ const JSON_REPLY = { headers: { accept: 'application/json' } }
 const NDJSON = { accept: 'application/x-ndjson' }
 
 /** A valid request and the status of its reply. */
-export interface Good extends Sent {
+export interface Good extends TestRequest {
   readonly status: number
   /** Whether its stream stays open until the client leaves. */
   readonly isLive?: true

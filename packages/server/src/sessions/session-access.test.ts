@@ -45,7 +45,7 @@ function serverOn(store: LogStore, engine: false | { pollMs: number }) {
 }
 
 /** The session `s` of ann, which a test can hand to bob at any moment, with the same runs and pendings but other texts. */
-async function world() {
+async function testServer() {
   const inner = memoryStore()
   const { app, send } = serverOn(inner, { pollMs: 20 })
   const hashes: string[] = []
@@ -139,7 +139,7 @@ describe('a session that another user deletes and creates again at any moment is
     ['a confirmation', post('resume', { mode: 'with-confirmation', approved: true })],
     ['an upload', { path: '/api/sessions/s/uploads', raw: 'a file of ann' }],
   ])('%s', async (_, sent) => {
-    const { during } = await world()
+    const { during } = await testServer()
     let nth = 0
     for (let said = await during(nth, sent); said !== undefined; said = await during(++nth, sent)) {
       expect([nth, said]).toEqual([nth, expect.not.stringContaining(SECRET)])
@@ -148,7 +148,7 @@ describe('a session that another user deletes and creates again at any moment is
   })
 
   test('a file', async () => {
-    const { during, hashes } = await world()
+    const { during, hashes } = await testServer()
     const sent = { path: `/api/sessions/s/uploads/${hashes[1]}` }
     for (const nth of [0, 1, 2]) expect(await during(nth, sent)).toMatch(/^404 /)
   })

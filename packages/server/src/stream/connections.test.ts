@@ -1,9 +1,9 @@
 import { describe, expect, test, vi } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import { Refusal } from '../errors/refusal.ts'
-import { Client } from './slow-client.fixture.ts'
+import { SlowClient } from './slow-client.fixture.ts'
 import type { StreamChannel } from './stream-channel.ts'
-import { delta, ID, NOTHING, StreamServer } from './stream-server.fixture.ts'
+import { delta, ID, NO_RESOURCES, StreamServer } from './stream-server.fixture.ts'
 
 /** Writes nothing until the connection ends. */
 const silent = (channel: StreamChannel): Promise<void> =>
@@ -32,10 +32,10 @@ describe('a connection', () => {
   )
 
   test('of SSE starts with the retry delay', async () => {
-    const world = new StreamServer({ settings: { retryMs: 2_500 } })
-    await world.said('r1', 'hello')
-    const client = world.follow()
-    const lines = world.follow({}, new Client('ndjson'), { format: 'ndjson' })
+    const testServer = new StreamServer({ settings: { retryMs: 2_500 } })
+    await testServer.completeRun('r1', 'hello')
+    const client = testServer.follow()
+    const lines = testServer.follow({}, new SlowClient('ndjson'), { format: 'ndjson' })
     await settled()
     expect(client.text.startsWith('retry: 2500\n\nid: ')).toBe(true)
     expect(lines.text.startsWith('{"type":"open"')).toBe(true)
@@ -43,13 +43,13 @@ describe('a connection', () => {
 
   test.each([0, 2048])('sends heartbeats with padding %i while idle, and none while active', async padding => {
     const settings = { heartbeatMs: 10_000, heartbeatPadding: padding }
-    const world = new StreamServer({ settings, manager: { coalesceMs: 0 } })
-    const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
+    const testServer = new StreamServer({ settings, manager: { coalesceMs: 0 } })
+    const writer = await testServer.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
     await writer.commit([])
-    const clients = [world.follow(), world.follow({}, new Client('ndjson'), { format: 'ndjson' })]
+    const clients = [testServer.follow(), testServer.follow({}, new SlowClient('ndjson'), { format: 'ndjson' })]
     await settled()
     for (let i = 0; i < 10; i++) {
-      await world.clock.advance(4_000)
+      await testServer.clock.advance(4_000)
       await writer.write(delta(`${i}`)).appended
       await settled()
     }
@@ -57,7 +57,7 @@ describe('a connection', () => {
     // No gap is longer than the announced interval.
     for (let i = 0; i < 5; i++) {
       const before = clients.map(({ flushed: taken, heartbeats }) => ({ taken, heartbeats }))
-      await world.clock.advance(10_000)
+      await testServer.clock.advance(10_000)
       clients.forEach(({ heartbeats, flushed: taken }, at) => {
         expect(heartbeats).toBeGreaterThan(before[at]?.heartbeats ?? 0)
         // One per half interval, or one less.
@@ -67,50 +67,50 @@ describe('a connection', () => {
       })
     }
     await writer.close()
-    for (const client of clients) client.leave()
+    for (const client of clients) client.disconnect()
     await settled()
-    expect(world.held).toEqual(NOTHING)
+    expect(testServer.held).toEqual(NO_RESOURCES)
   })
 
   test('that is full gets no heartbeats', async () => {
-    const world = new StreamServer({ settings: { heartbeatMs: 100, maxBuffered: 64, stallMs: 60_000 } })
-    await world.said('r1', 'hello')
-    const client = new Client()
+    const testServer = new StreamServer({ settings: { heartbeatMs: 100, maxBuffered: 64, stallMs: 60_000 } })
+    await testServer.completeRun('r1', 'hello')
+    const client = new SlowClient()
     client.isStalled = true
-    world.follow({}, client)
+    testServer.follow({}, client)
     await settled()
     const { buffered } = client
-    await world.clock.advance(10_000)
+    await testServer.clock.advance(10_000)
     expect(client.buffered).toBe(buffered)
   })
 
   test('all streams share one timer, which stops with the last', async () => {
-    const world = new StreamServer()
-    const clients = Array.from({ length: 5 }, () => world.serve(silent))
-    expect(world.held).toMatchObject({ open: 5, alarms: 1 })
-    await world.clock.advance(60_000)
-    expect(world.held).toMatchObject({ open: 5, alarms: 1 })
-    for (const client of clients) client.leave()
+    const testServer = new StreamServer()
+    const clients = Array.from({ length: 5 }, () => testServer.serve(silent))
+    expect(testServer.held).toMatchObject({ open: 5, alarms: 1 })
+    await testServer.clock.advance(60_000)
+    expect(testServer.held).toMatchObject({ open: 5, alarms: 1 })
+    for (const client of clients) client.disconnect()
     await settled()
-    expect(world.held).toEqual(NOTHING)
-    world.serve(silent)
-    expect(world.held).toMatchObject({ open: 1, alarms: 1 })
+    expect(testServer.held).toEqual(NO_RESOURCES)
+    testServer.serve(silent)
+    expect(testServer.held).toMatchObject({ open: 1, alarms: 1 })
   })
 
   test('sends errors: server faults are recoverable, and only the logger gets the cause', async () => {
-    const world = new StreamServer()
-    const client = world.serve(() => Promise.reject(new Error('a secret')))
+    const testServer = new StreamServer()
+    const client = testServer.serve(() => Promise.reject(new Error('a secret')))
     expect(await client.closed).toBe('ended')
     expect(client.frames).toEqual([
       { type: 'fail', error: expect.objectContaining({ code: 'internal_error' }), recoverable: true },
     ])
     expect(client.text).not.toContain('secret')
-    expect(world.logged).toEqual([{ message: 'a stream failed', fields: { cause: new Error('a secret') } }])
-    const refused = world.serve(() => Promise.reject(new Refusal('forbidden', 'not yours')))
+    expect(testServer.logged).toEqual([{ message: 'a stream failed', fields: { cause: new Error('a secret') } }])
+    const refused = testServer.serve(() => Promise.reject(new Refusal('forbidden', 'not yours')))
     await refused.closed
     const error = { code: 'forbidden', message: 'not yours', retryable: false }
     expect(refused.frames).toEqual([{ type: 'fail', error, recoverable: false }])
-    expect(world.logged).toHaveLength(1)
+    expect(testServer.logged).toHaveLength(1)
   })
 })
 
@@ -118,62 +118,65 @@ describe('an open stream is authorized again', () => {
   const reauthorizeMs = 5_000
 
   test('and closed for good once access is lost', async () => {
-    const world = new StreamServer({ settings: { reauthorizeMs } })
-    await world.said('r1', 'hello')
+    const testServer = new StreamServer({ settings: { reauthorizeMs } })
+    await testServer.completeRun('r1', 'hello')
     const recheck = vi.fn(async () => {})
-    const client = world.follow({}, undefined, { recheck })
-    await world.clock.advance(reauthorizeMs * 3)
+    const client = testServer.follow({}, undefined, { recheck })
+    await testServer.clock.advance(reauthorizeMs * 3)
     expect(recheck).toHaveBeenCalledTimes(3)
     expect(client.isClosed).toBe(false)
     recheck.mockRejectedValue(new Refusal('unauthorized', 'say who you are'))
-    await world.clock.advance(reauthorizeMs)
+    await testServer.clock.advance(reauthorizeMs)
     expect(await client.closed).toBe('ended')
     const error = { code: 'unauthorized', message: 'say who you are', retryable: false }
     expect(client.frames.at(-1)).toEqual({ type: 'fail', error, recoverable: false })
     await settled()
-    expect(world.held).toEqual(NOTHING)
+    expect(testServer.held).toEqual(NO_RESOURCES)
   })
 
   test('once at a time, however long authorize takes', async () => {
-    const world = new StreamServer({ settings: { reauthorizeMs } })
+    const testServer = new StreamServer({ settings: { reauthorizeMs } })
     const answer = Promise.withResolvers<void>()
     const recheck = vi.fn(() => answer.promise)
-    const client = world.serve(silent, undefined, { recheck })
-    await world.clock.advance(reauthorizeMs * 10)
+    const client = testServer.serve(silent, undefined, { recheck })
+    await testServer.clock.advance(reauthorizeMs * 10)
     expect(recheck).toHaveBeenCalledTimes(1)
     answer.resolve()
-    await world.clock.advance(reauthorizeMs * 2)
+    await testServer.clock.advance(reauthorizeMs * 2)
     expect(recheck).toHaveBeenCalledTimes(3)
     expect(client.isClosed).toBe(false)
   })
 
   test('and nothing is written if the client left meanwhile', async () => {
-    const world = new StreamServer({ settings: { reauthorizeMs } })
+    const testServer = new StreamServer({ settings: { reauthorizeMs } })
     const answer = Promise.withResolvers<void>()
-    const client = world.serve(silent, undefined, { recheck: () => answer.promise })
-    await world.clock.advance(reauthorizeMs)
-    client.leave()
+    const client = testServer.serve(silent, undefined, { recheck: () => answer.promise })
+    await testServer.clock.advance(reauthorizeMs)
+    client.disconnect()
     answer.reject(new Refusal('forbidden', 'no'))
     await settled()
     expect(client.frames).toEqual([])
-    expect(world.held).toEqual(NOTHING)
+    expect(testServer.held).toEqual(NO_RESOURCES)
   })
 })
 
 describe('a server that shuts down', () => {
   test('asks all clients to reconnect, later ones too, and keeps nothing', async () => {
-    const world = new StreamServer({ manager: { coalesceMs: 0 } })
-    const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
+    const testServer = new StreamServer({ manager: { coalesceMs: 0 } })
+    const writer = await testServer.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
     await writer.commit([])
     const closed: boolean[] = []
     const onClose = (isEnded: boolean) => void closed.push(isEnded)
-    const clients = [world.follow({}, undefined, { onClose }), world.follow({ isNamed: true }, undefined, { onClose })]
+    const clients = [
+      testServer.follow({}, undefined, { onClose }),
+      testServer.follow({ isNamed: true }, undefined, { onClose }),
+    ]
     await settled()
-    expect(world.connections.draining.aborted).toBe(false)
-    world.connections.drain()
+    expect(testServer.connections.draining.aborted).toBe(false)
+    testServer.connections.drain()
     // Later entries have no reader here.
     await writer.write(delta('late')).appended
-    clients.push(world.follow({}, undefined, { onClose }))
+    clients.push(testServer.follow({}, undefined, { onClose }))
     for (const client of clients) {
       expect(await client.closed).toBe('ended')
       expect(client.frames.at(-1)).toMatchObject({ type: 'fail', error: { code: 'draining' }, recoverable: true })
@@ -182,34 +185,34 @@ describe('a server that shuts down', () => {
     await writer.close()
     await settled()
     expect(closed).toEqual([true, true, true])
-    expect(world.connections.draining.aborted).toBe(true)
-    expect(world.held).toEqual(NOTHING)
+    expect(testServer.connections.draining.aborted).toBe(true)
+    expect(testServer.held).toEqual(NO_RESOURCES)
   })
 
   test('does not wait for a client that reads nothing', async () => {
-    const world = new StreamServer({ settings: { stallMs: 1_000 } })
-    const client = new Client()
+    const testServer = new StreamServer({ settings: { stallMs: 1_000 } })
+    const client = new SlowClient()
     client.isStalled = true
-    world.serve(silent, client)
-    world.connections.drain()
-    await world.clock.advance(1_000)
+    testServer.serve(silent, client)
+    testServer.connections.drain()
+    await testServer.clock.advance(1_000)
     expect(await client.closed).toBe('destroyed')
     await settled()
-    expect(world.held).toEqual(NOTHING)
+    expect(testServer.held).toEqual(NO_RESOURCES)
   })
 })
 
 test('onClose tells a dropped connection from an ended one', async () => {
-  const world = new StreamServer()
-  await world.said('r1', 'hello')
+  const testServer = new StreamServer()
+  await testServer.completeRun('r1', 'hello')
   const closed: boolean[] = []
   const onClose = (isEnded: boolean) => void closed.push(isEnded)
-  const dropped = world.follow({}, undefined, { onClose })
+  const dropped = testServer.follow({}, undefined, { onClose })
   await settled()
-  dropped.leave()
+  dropped.disconnect()
   await settled()
   expect(closed).toEqual([false])
-  await world.follow({ isLive: false }, undefined, { onClose }).closed
+  await testServer.follow({ isLive: false }, undefined, { onClose }).closed
   await settled()
   expect(closed).toEqual([false, true])
 })

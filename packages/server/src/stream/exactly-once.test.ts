@@ -6,8 +6,8 @@ import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
 import { type Act, acts, Story } from './random-session.fixture.ts'
-import { Client } from './slow-client.fixture.ts'
-import { ID, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
+import { SlowClient } from './slow-client.fixture.ts'
+import { ID, NO_RESOURCES, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 
 type Step =
   | Act
@@ -36,25 +36,25 @@ const steps: fc.Arbitrary<Step[]> = fc.array(
 
 /** A follower with any number of connections. */
 class Person {
-  readonly stage: StreamServer
+  readonly testServer: StreamServer
   readonly from: number
   readonly merge: boolean
-  readonly clients: Client[] = []
+  readonly clients: SlowClient[] = []
   hasStalled = false
 
-  constructor(stage: StreamServer, from: number, merge: boolean) {
-    this.stage = stage
+  constructor(testServer: StreamServer, from: number, merge: boolean) {
+    this.testServer = testServer
     this.from = from
     this.merge = merge
   }
 
   join(after: string): void {
     const format = this.clients.length % 2 ? 'ndjson' : 'sse'
-    this.clients.push(this.stage.follow({ after, merge: this.merge }, new Client(format), { format }))
+    this.clients.push(this.testServer.follow({ after, merge: this.merge }, new SlowClient(format), { format }))
   }
 
-  get client(): Client {
-    return this.clients.at(-1) as Client
+  get client(): SlowClient {
+    return this.clients.at(-1) as SlowClient
   }
 
   get frames() {
@@ -64,13 +64,13 @@ class Person {
   /** Drops the connection and reconnects with the last cursor. */
   drop(): void {
     const { cursor } = this.client
-    this.client.leave()
+    this.client.disconnect()
     this.join(cursor)
   }
 }
 
 /** Delays each call of the store by a random number of event loop turns. */
-function jitter({ tap }: StreamServer, seed: number): void {
+function jitter({ instrumented: tap }: StreamServer, seed: number): void {
   let state = seed | 1
   tap.delay = async () => {
     state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff
@@ -78,19 +78,19 @@ function jitter({ tap }: StreamServer, seed: number): void {
   }
 }
 
-async function play(stage: StreamServer, seed: number, script: readonly Step[]): Promise<Person[]> {
-  await stage.manager.createStream(ID)
-  jitter(stage, seed)
-  const story = new Story(stage.manager)
+async function play(testServer: StreamServer, seed: number, script: readonly Step[]): Promise<Person[]> {
+  await testServer.manager.createStream(ID)
+  jitter(testServer, seed)
+  const story = new Story(testServer.manager)
   const people: Person[] = []
   const one = (n: number) => people[n % Math.max(1, people.length)]
   for (const step of script) {
     switch (step.kind) {
       case 'join': {
-        const { head = 0, incarnation = '', mark = '' } = (await stage.manager.getInfo(ID)) ?? {}
+        const { head = 0, incarnation = '', mark = '' } = (await testServer.manager.getInfo(ID)) ?? {}
         // Either the head with its proof, or any bare sequence.
         const from = step.isBare ? Math.floor((step.n / 11) * head) : head
-        const person = new Person(stage, from, step.merge)
+        const person = new Person(testServer, from, step.merge)
         person.join(step.isBare ? `${from}` : `${from}.${incarnation}.${mark}`)
         people.push(person)
         break
@@ -101,7 +101,7 @@ async function play(stage: StreamServer, seed: number, script: readonly Step[]):
         break
       }
       case 'take':
-        one(step.n)?.client.go()
+        one(step.n)?.client.receiveAll()
         break
       case 'drop': {
         const person = one(step.n)
@@ -117,8 +117,8 @@ async function play(stage: StreamServer, seed: number, script: readonly Step[]):
     }
   }
   await story.rest()
-  for (const { client } of people) client.go()
-  stage.tap.delay = undefined
+  for (const { client } of people) client.receiveAll()
+  testServer.instrumented.delay = undefined
   for (let i = 0; i < 20; i++) await settled()
   return people
 }
@@ -130,10 +130,10 @@ describe('law 2', () => {
     let cuts = 0
     await fc.assert(
       fc.asyncProperty(fc.integer(), steps, async (seed, script) => {
-        const stage = new StreamServer({ settings: { maxBuffered: 512 }, manager: { coalesceMs: 0 } })
-        const people = await play(stage, seed, script)
-        const { view, cursor } = await stage.manager.view(ID)
-        const shown = await stage.shown()
+        const testServer = new StreamServer({ settings: { maxBuffered: 512 }, manager: { coalesceMs: 0 } })
+        const people = await play(testServer, seed, script)
+        const { view, cursor } = await testServer.manager.view(ID)
+        const shown = await testServer.publicEntries()
         const isShown = new Set(shown.map(({ sequence }) => sequence))
         cuts += shown.filter(({ chunk }) => chunk.type === 'rewind' || chunk.type === 'step-discarded').length
         for (const { client, clients, frames, from, merge, hasStalled } of people) {
@@ -158,14 +158,14 @@ describe('law 2', () => {
             const later = shown.filter(({ sequence }) => sequence > since).map(({ sequence }) => sequence)
             expect(sequences.filter(sequence => sequence > since)).toEqual(later)
           }
-          const known = await viewOf(stage.manager, { frames }, from)
+          const known = await viewOf(testServer.manager, { frames }, from)
           expect(shownOf(known)).toEqual(shownOf(view))
           const status = client.of('status').at(-1)?.status
           expect(status).toBe(view.runs.at(-1)?.status === 'paused' ? 'paused' : 'active')
         }
-        for (const { client } of people) client.leave()
+        for (const { client } of people) client.disconnect()
         await settled()
-        expect(stage.held).toEqual(NOTHING)
+        expect(testServer.held).toEqual(NO_RESOURCES)
       }),
       { numRuns: multiplied(50) },
     )

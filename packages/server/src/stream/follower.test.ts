@@ -1,10 +1,10 @@
 import { encodeCursor } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
-import { Client } from './slow-client.fixture.ts'
-import { delta, ID, NOTHING, StreamServer } from './stream-server.fixture.ts'
+import { SlowClient } from './slow-client.fixture.ts'
+import { delta, ID, NO_RESOURCES, StreamServer } from './stream-server.fixture.ts'
 
-const stage = () => new StreamServer({ manager: { coalesceMs: 0 } })
+const newServer = () => new StreamServer({ manager: { coalesceMs: 0 } })
 
 /** Starts a run that stays open. */
 const writing = async ({ manager }: StreamServer, runId = 'r1') => {
@@ -15,15 +15,15 @@ const writing = async ({ manager }: StreamServer, runId = 'r1') => {
 
 describe('the frames of a session', () => {
   test.each(['sse', 'ndjson'] as const)('%s: open, entries, caught-up, status, then live entries', async format => {
-    const world = stage()
-    await world.said('r1', 'hello')
-    const client = world.follow({}, new Client(format), { format })
+    const testServer = newServer()
+    await testServer.completeRun('r1', 'hello')
+    const client = testServer.follow({}, new SlowClient(format), { format })
     await settled()
-    const writer = await writing(world, 'r2')
+    const writer = await writing(testServer, 'r2')
     await writer.write(delta('a')).appended
     await writer.write(delta('b')).appended
     await settled()
-    const { head, incarnation } = (await world.manager.getInfo(ID)) as { head: number; incarnation: string }
+    const { head, incarnation } = (await testServer.manager.getInfo(ID)) as { head: number; incarnation: string }
     const first = head - 4
     expect(client.wire.map(({ entries, cursor, ...rest }) => rest)).toEqual([
       { type: 'open', protocol: 1, sessionId: ID, incarnation, head: first, heartbeatMs: 15_000 },
@@ -38,36 +38,36 @@ describe('the frames of a session', () => {
       const ids = client.text.split('\n').flatMap(line => /^id: (.*)$/.exec(line)?.[1] ?? [])
       expect(ids).toEqual(client.frames.flatMap(frame => ('cursor' in frame ? [frame.cursor] : [])))
     }
-    client.leave()
+    client.disconnect()
     await writer.close()
     await settled()
-    expect(world.held).toEqual(NOTHING)
+    expect(testServer.held).toEqual(NO_RESOURCES)
   })
 
   test('starts after a cursor, and the first frame names its start', async () => {
-    const world = stage()
-    await world.said('r1', 'one two three')
-    const all = world.follow({ merge: false })
+    const testServer = newServer()
+    await testServer.completeRun('r1', 'one two three')
+    const all = testServer.follow({ merge: false })
     await settled()
     const { entries = [] } = all.of('entries')[0] ?? {}
-    const second = world.follow({ after: '2', merge: false })
+    const second = testServer.follow({ after: '2', merge: false })
     await settled()
     expect(second.wire[1]).toMatchObject({ type: 'entries', after: 2 })
     expect(second.sequences).toEqual(entries.map(({ sequence }) => sequence).filter(sequence => sequence > 2))
-    const last = world.follow({ after: all.cursor })
+    const last = testServer.follow({ after: all.cursor })
     await settled()
     expect(last.types).toEqual(['open', 'caught-up', 'status'])
-    await world.said('r2', 'four')
+    await testServer.completeRun('r2', 'four')
     await settled()
     // The first frame of a connection names its start.
     expect(last.wire[3]).toMatchObject({ type: 'entries', after: all.of('caught-up')[0]?.sequence })
   })
 
   test('merges the deltas of a long answer, unless merge is false', async () => {
-    const world = stage()
-    await world.said('r1', Array(300).fill('word').join(' '))
-    const merged = world.follow()
-    const raw = world.follow({ merge: false })
+    const testServer = newServer()
+    await testServer.completeRun('r1', Array(300).fill('word').join(' '))
+    const merged = testServer.follow()
+    const raw = testServer.follow({ merge: false })
     await settled()
     expect(merged.sequences.length).toBeLessThan(10)
     expect(raw.sequences.length).toBeGreaterThan(300)
@@ -75,15 +75,15 @@ describe('the frames of a session', () => {
   })
 
   test('the replay omits discarded entries, unless whole is true', async () => {
-    const world = stage()
-    const writer = await writing(world)
+    const testServer = newServer()
+    const writer = await writing(testServer)
     for (const word of ['never ', 'mind ']) await writer.write(delta(word)).appended
     expect(await writer.main.discard({ reason: 'retry' })).toBe(true)
     await writer.close()
-    const late = world.follow({ merge: false })
-    const inspector = world.follow({ merge: false, whole: true })
+    const late = testServer.follow({ merge: false })
+    const inspector = testServer.follow({ merge: false, whole: true })
     await settled()
-    const shown = await world.shown()
+    const shown = await testServer.publicEntries()
     expect(inspector.sequences).toEqual(shown.map(({ sequence }) => sequence))
     const words = shown.filter(({ chunk }) => chunk.type === 'text-delta').map(({ sequence }) => sequence)
     expect(words).toHaveLength(2)
@@ -92,20 +92,20 @@ describe('the frames of a session', () => {
   })
 
   test('sends status paused and active, also to a client that joins during the pause', async () => {
-    const world = stage()
-    await world.manager.createStream(ID)
-    const first = world.follow()
+    const testServer = newServer()
+    await testServer.manager.createStream(ID)
+    const first = testServer.follow()
     await settled()
-    const writer = await writing(world)
-    await world.manager.pauseStream(ID)
+    const writer = await writing(testServer)
+    await testServer.manager.pauseStream(ID)
     await settled()
-    const second = world.follow()
+    const second = testServer.follow()
     await settled()
-    await world.manager.resumeStream(ID)
-    await world.manager.pauseStream(ID)
+    await testServer.manager.resumeStream(ID)
+    await testServer.manager.pauseStream(ID)
     await settled()
     await writer.close()
-    await world.manager.resumeStream(ID)
+    await testServer.manager.resumeStream(ID)
     await settled()
     expect(first.of('status').map(({ status }) => status)).toEqual(['active', 'paused', 'active', 'paused', 'active'])
     expect(second.of('status').map(({ status }) => status)).toEqual(['paused', 'active', 'paused', 'active'])
@@ -116,33 +116,33 @@ describe('the frames of a session', () => {
   })
 
   test('ends after caught-up if live is false', async () => {
-    const world = stage()
-    await world.said('r1', 'hello')
-    const client = world.follow({ isLive: false })
+    const testServer = newServer()
+    await testServer.completeRun('r1', 'hello')
+    const client = testServer.follow({ isLive: false })
     expect(await client.closed).toBe('ended')
     expect(client.types).toEqual(['open', 'entries', 'caught-up', 'status'])
     await settled()
-    expect(world.held).toEqual(NOTHING)
+    expect(testServer.held).toEqual(NO_RESOURCES)
   })
 
   test('live followers share one reader, and each batch is encoded once', async () => {
-    const world = stage()
-    const writer = await writing(world)
-    const clients = Array.from({ length: 50 }, () => world.follow())
+    const testServer = newServer()
+    const writer = await writing(testServer)
+    const clients = Array.from({ length: 50 }, () => testServer.follow())
     await settled()
-    expect(world.held).toMatchObject({ open: 50, fed: 1 })
-    world.tap.reads = 0
+    expect(testServer.held).toMatchObject({ open: 50, fed: 1 })
+    testServer.instrumented.reads = 0
     for (let i = 0; i < 20; i++) await writer.write(delta(`${i}`)).appended
     await settled()
-    expect(world.tap.reads).toBeLessThanOrEqual(20)
+    expect(testServer.instrumented.reads).toBeLessThanOrEqual(20)
     for (const client of clients) {
       expect(client.cursor).toBe(clients[0]?.cursor)
       expect(client.latest).toBe(clients[0]?.latest)
     }
-    for (const client of clients) client.leave()
+    for (const client of clients) client.disconnect()
     await writer.close()
     await settled()
-    expect(world.held).toEqual(NOTHING)
+    expect(testServer.held).toEqual(NO_RESOURCES)
   })
 })
 
@@ -160,71 +160,74 @@ describe('law 2: a position that is not in the log is reported, and the stream c
     ['past-head', (at: Awaited<ReturnType<typeof place>>) => `${at.sequence + 1}`],
     ['past-head', (at: Awaited<ReturnType<typeof place>>) => encodeCursor({ ...at, sequence: at.sequence + 1 })],
   ] as const)('%s', async (reason, tokenOf) => {
-    const world = stage()
-    await world.said('r1', 'hello')
-    const at = await place(world)
-    const client = world.follow({ after: tokenOf(at) })
+    const testServer = newServer()
+    await testServer.completeRun('r1', 'hello')
+    const at = await place(testServer)
+    const client = testServer.follow({ after: tokenOf(at) })
     expect(await client.closed).toBe('ended')
     expect(client.types).toEqual(['open', 'truncated'])
     const { incarnation, sequence: head } = at
     expect(client.frames[1]).toEqual({ type: 'truncated', floor: 0, incarnation, reason, head })
     await settled()
-    expect(world.held).toEqual(NOTHING)
+    expect(testServer.held).toEqual(NO_RESOURCES)
   })
 
   test('below the floor, which the frame names', async () => {
-    const world = stage()
-    await world.said('r1', 'one')
-    await world.said('r2', 'two')
-    const floor = await world.manager.trimStream(ID, { maxEntries: 3 })
+    const testServer = newServer()
+    await testServer.completeRun('r1', 'one')
+    await testServer.completeRun('r2', 'two')
+    const floor = await testServer.manager.trimStream(ID, { maxEntries: 3 })
     expect(floor).toBeGreaterThan(0)
     for (const after of ['0', `${floor - 1}`]) {
-      const client = world.follow({ after })
+      const client = testServer.follow({ after })
       expect(await client.closed).toBe('ended')
       expect(client.frames.at(-1)).toMatchObject({ type: 'truncated', floor, reason: 'below-floor' })
     }
-    const client = world.follow({ after: `${floor}` })
+    const client = testServer.follow({ after: `${floor}` })
     await settled()
     expect(client.types).toEqual(['open', 'entries', 'caught-up', 'status'])
   })
 
   test('a log that was restored while it is followed', async () => {
-    const world = stage()
-    await world.said('r1', 'hello')
-    const clients = [world.follow(), world.follow({ isNamed: true })]
+    const testServer = newServer()
+    await testServer.completeRun('r1', 'hello')
+    const clients = [testServer.follow(), testServer.follow({ isNamed: true })]
     await settled()
-    await world.tap.store.restored()
-    const { incarnation } = await place(world)
+    await testServer.instrumented.store.restored()
+    const { incarnation } = await place(testServer)
     for (const client of clients) {
       expect(await client.closed).toBe('ended')
       expect(client.frames.at(-1)).toMatchObject({ type: 'truncated', reason: 'incarnation', incarnation })
     }
     await settled()
-    expect(world.held).toEqual(NOTHING)
+    expect(testServer.held).toEqual(NO_RESOURCES)
   })
 
   test('a session that is deleted and created again while it is followed', async () => {
-    const world = stage()
-    await world.said('r1', 'hello')
-    const client = world.follow()
+    const testServer = newServer()
+    await testServer.completeRun('r1', 'hello')
+    const client = testServer.follow()
     await settled()
     // Before any follower has read.
-    const deleted = world.manager.deleteStream(ID)
-    const made = world.manager.createStream(ID)
+    const deleted = testServer.manager.deleteStream(ID)
+    const made = testServer.manager.createStream(ID)
     await Promise.all([deleted, made])
     expect(await client.closed).toBe('ended')
-    expect(client.frames.at(-1)).toMatchObject({ type: 'truncated', incarnation: (await place(world)).incarnation })
+    expect(client.frames.at(-1)).toMatchObject({
+      type: 'truncated',
+      incarnation: (await place(testServer)).incarnation,
+    })
   })
 
   test.each(['with entries', 'empty'])(
     'a session %s that is deleted while it is followed fails for good',
     async what => {
-      const world = stage()
-      if (what === 'empty') await world.manager.createStream(ID)
-      else await world.said('r1', 'hello')
-      const clients = [world.follow(), world.follow({ after: '0' }), world.follow({ isNamed: true })]
+      const testServer = newServer()
+      if (what === 'empty') await testServer.manager.createStream(ID)
+      else await testServer.completeRun('r1', 'hello')
+      const clients = [testServer.follow(), testServer.follow({ after: '0' }), testServer.follow({ isNamed: true })]
       await settled()
-      await world.manager.deleteStream(ID)
+      await testServer.manager.deleteStream(ID)
       for (const client of clients) {
         expect(await client.closed).toBe('ended')
         expect(client.frames.at(-1)).toMatchObject({
@@ -234,19 +237,19 @@ describe('law 2: a position that is not in the log is reported, and the stream c
         })
       }
       await settled()
-      expect(world.held).toEqual(NOTHING)
+      expect(testServer.held).toEqual(NO_RESOURCES)
     },
   )
 
   test('a session that is deleted before its entries are first read', async () => {
-    const world = stage()
-    await world.manager.createStream(ID)
-    const identity = await world.identity()
+    const testServer = newServer()
+    await testServer.manager.createStream(ID)
+    const identity = await testServer.identity()
     let calls = 0
-    world.tap.delay = async () => {
-      if (++calls === 2) world.memory.logs.delete(ID)
+    testServer.instrumented.delay = async () => {
+      if (++calls === 2) testServer.memory.logs.delete(ID)
     }
-    const client = world.follow({ identity })
+    const client = testServer.follow({ identity })
     expect(await client.closed).toBe('ended')
     expect(client.types).toEqual(['open', 'fail'])
   })
@@ -254,21 +257,21 @@ describe('law 2: a position that is not in the log is reported, and the stream c
 
 describe('a store that becomes unavailable', () => {
   test('for a while is retried, and no entry is missed', async () => {
-    const world = new StreamServer({ manager: { coalesceMs: 0, patienceMs: 5_000 } })
-    await world.said('r1', 'hello')
-    const client = world.follow()
+    const testServer = new StreamServer({ manager: { coalesceMs: 0, patienceMs: 5_000 } })
+    await testServer.completeRun('r1', 'hello')
+    const client = testServer.follow()
     await settled()
-    const other = world.process({ coalesceMs: 0 })
+    const other = testServer.otherManager({ coalesceMs: 0 })
     const writer = await other.createWriter(ID, { runId: 'r2', agentType: 'assistant' })
     await writer.commit([])
     await settled()
-    world.tap.isDown = true
-    const late = world.follow({ after: client.cursor })
+    testServer.instrumented.isDown = true
+    const late = testServer.follow({ after: client.cursor })
     const word = writer.write(delta('later')).appended
-    await world.clock.advance(2_000)
+    await testServer.clock.advance(2_000)
     expect(client.isClosed || late.isClosed).toBe(false)
-    world.tap.isDown = false
-    await world.clock.advance(1_500)
+    testServer.instrumented.isDown = false
+    await testServer.clock.advance(1_500)
     await word
     await settled()
     expect(client.sequences.at(-1)).toBe(late.sequences.at(-1))
@@ -276,15 +279,15 @@ describe('a store that becomes unavailable', () => {
   })
 
   test('for longer than the retries last fails recoverably for all followers, and leaves nothing open', async () => {
-    const world = new StreamServer({ manager: { coalesceMs: 0, patienceMs: 1_000 } })
-    await world.said('r1', 'hello')
-    const clients = [world.follow(), world.follow(), world.follow({ isLive: false, after: '1' })]
+    const testServer = new StreamServer({ manager: { coalesceMs: 0, patienceMs: 1_000 } })
+    await testServer.completeRun('r1', 'hello')
+    const clients = [testServer.follow(), testServer.follow(), testServer.follow({ isLive: false, after: '1' })]
     await settled()
-    world.tap.isDown = true
+    testServer.instrumented.isDown = true
     // Simulates an activity notification.
-    world.memory.wake(ID)
-    const late = world.follow()
-    await world.clock.advance(10_000)
+    testServer.memory.wake(ID)
+    const late = testServer.follow()
+    await testServer.clock.advance(10_000)
     for (const client of [clients[0], clients[1], late]) {
       expect(client?.isClosed).toBe(true)
       expect(client?.frames.at(-1)).toMatchObject({
@@ -293,8 +296,8 @@ describe('a store that becomes unavailable', () => {
         recoverable: true,
       })
     }
-    expect(world.logged.map(({ message }) => message)).toEqual(Array(3).fill('a stream failed'))
+    expect(testServer.logged.map(({ message }) => message)).toEqual(Array(3).fill('a stream failed'))
     await settled()
-    expect(world.held).toEqual(NOTHING)
+    expect(testServer.held).toEqual(NO_RESOURCES)
   })
 })

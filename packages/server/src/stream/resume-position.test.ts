@@ -1,7 +1,7 @@
 import { decodeNdjsonStream, decodeSseStream, type Frame } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import type { App } from '../app/app.ts'
-import { request, say, testApp } from '../app/test-app.fixture.ts'
+import { request, runEcho, testApp } from '../app/test-app.fixture.ts'
 import { extractResumePosition } from './resume-position.ts'
 
 describe('the position from which a client resumes', () => {
@@ -36,7 +36,7 @@ describe('law 2: through the route', () => {
 
   test('the query wins over the headers, and both accept a cursor or a sequence', async () => {
     const { app } = testApp()
-    await say((path, init) => app.fetch(new Request(`http://localhost:4400${path}`, init)), 'hello')
+    await runEcho((path, init) => app.fetch(new Request(`http://localhost:4400${path}`, init)), 'hello')
     const frames = await all(app, '&merge=false')
     const places = frames.flatMap(frame => (frame.type === 'caught-up' ? [frame.cursor] : []))
     const [head] = places as [string]
@@ -58,12 +58,12 @@ describe('law 2: through the route', () => {
   test('a view plus the entries after its cursor equal the log, and cursors of frames can be resumed from', async () => {
     const { app } = testApp()
     const fetch = (path: string, init: RequestInit) => app.fetch(new Request(`http://localhost:4400${path}`, init))
-    await say(fetch, 'hello')
+    await runEcho(fetch, 'hello')
     const { cursor, sequence } = (await (await app.fetch(request('/api/sessions/s'))).json()) as {
       cursor: string
       sequence: number
     }
-    await say(fetch, 'again')
+    await runEcho(fetch, 'again')
     const rest = await all(app, `&after=${cursor}&merge=false`)
     expect(firstOf(rest).after).toBe(sequence)
     for (const frame of await all(app, '')) {

@@ -8,8 +8,8 @@ import * as z from 'zod'
 import type { App } from '../app/app.ts'
 import { echo, request, testApp } from '../app/test-app.fixture.ts'
 import { heldAgent } from './held-agent.fixture.ts'
-import type { Of } from './slow-client.fixture.ts'
-import { eventually, Tap } from './stream-server.fixture.ts'
+import type { FrameOf } from './slow-client.fixture.ts'
+import { eventually, InstrumentedStore } from './stream-server.fixture.ts'
 
 const counter = agent({
   name: 'counter',
@@ -51,7 +51,7 @@ const entriesIn = (frames: readonly Frame[]): Entry[] =>
 const typesIn = (frames: readonly Frame[]): string[] => entriesIn(frames).map(({ chunk }) => chunk.type)
 
 const cursorIn = (frames: readonly Frame[]): string =>
-  (frames.findLast(({ type }) => type === 'entries') as Of<'entries'>).cursor
+  (frames.findLast(({ type }) => type === 'entries') as FrameOf<'entries'>).cursor
 
 /** The first frames of a reply, up to one of them, and a function that reads on. */
 async function upTo(response: Response, isLast: (frame: Frame) => boolean) {
@@ -162,10 +162,10 @@ describe('a run', () => {
   test('that waits for an answer ends as paused, and resuming from its cursor gets the rest', async () => {
     const { app } = testApp({ agents: [careful] })
     const first = await run(app, { agent: 'careful', input: 'send it', runId: 'r1' })
-    const end = first.at(-1) as Of<'end'>
+    const end = first.at(-1) as FrameOf<'end'>
     expect(end).toMatchObject({ type: 'end', status: 'paused' })
     const cursor = cursorIn(first)
-    expect(end.sequence).toBe((first.findLast(({ type }) => type === 'entries') as Of<'entries'>).sequence)
+    expect(end.sequence).toBe((first.findLast(({ type }) => type === 'entries') as FrameOf<'entries'>).sequence)
     // While it waits there is nothing more.
     expect(await follow(app, 'r1', cursor)).toEqual([expect.objectContaining({ type: 'open' }), end])
     const [id] = entriesIn(first).flatMap(({ chunk }) =>
@@ -228,7 +228,7 @@ describe('a run', () => {
 
 test('a client that leaves during a run leaves nothing open', async () => {
   const held = heldAgent()
-  const tap = new Tap(memoryStore())
+  const tap = new InstrumentedStore(memoryStore())
   const { app } = testApp({ agents: [held.agent], store: tap.store, engine: { pollMs: 20, graceMs: 0 } })
   await app.fetch(
     request(

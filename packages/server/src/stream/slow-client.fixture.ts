@@ -4,9 +4,9 @@ import { continuityOf, decodeCursor, type Frame, NdjsonDecoder, SseDecoder } fro
 import type { Sink } from '../http/reply.ts'
 import type { Format } from './format.ts'
 
-export type Of<T extends Frame['type']> = Extract<Frame, { type: T }>
+export type FrameOf<T extends Frame['type']> = Extract<Frame, { type: T }>
 
-export class Client implements Sink {
+export class SlowClient implements Sink {
   onDrain = (): void => {}
   onClose = (): void => {}
   /** Receives nothing until the test says so. */
@@ -68,12 +68,12 @@ export class Client implements Sink {
   }
 
   /** Disconnects, like a broken network. */
-  leave(): void {
+  disconnect(): void {
     this.#close('left')
   }
 
   /** Receives so many of the buffered bytes, or all. */
-  take(bytes = this.buffered): void {
+  receive(bytes = this.buffered): void {
     this.#read(bytes)
     if (this.buffered > 0) return
     if (this.#isEnded) this.#close('ended')
@@ -81,13 +81,13 @@ export class Client implements Sink {
   }
 
   /** Receives everything, now and from now on. */
-  go(): void {
+  receiveAll(): void {
     this.isStalled = false
-    this.take()
+    this.receive()
   }
 
-  of<T extends Frame['type']>(type: T): Of<T>[] {
-    return this.frames.filter((frame): frame is Of<T> => frame.type === type)
+  of<T extends Frame['type']>(type: T): FrameOf<T>[] {
+    return this.frames.filter((frame): frame is FrameOf<T> => frame.type === type)
   }
 
   get types(): string[] {
@@ -101,7 +101,7 @@ export class Client implements Sink {
 
   /** The last received cursor. */
   get cursor(): string {
-    return (this.frames.findLast(frame => 'cursor' in frame) as Of<'entries'>).cursor
+    return (this.frames.findLast(frame => 'cursor' in frame) as FrameOf<'entries'>).cursor
   }
 
   /** The received frames as on the wire, without the fields that frames omit. */

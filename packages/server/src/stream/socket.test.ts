@@ -9,7 +9,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
 import { respond } from '../http/node.ts'
 import { Follower } from './follower.ts'
-import { delta, eventually, ID, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
+import { delta, eventually, ID, NO_RESOURCES, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 import type { StreamSettings } from './stream-settings.ts'
 
 /** A server with one session on its own port. */
@@ -17,19 +17,24 @@ async function listening(
   settings: Partial<StreamSettings>,
   before: (response: ServerResponse) => Promise<void> = async () => {},
 ) {
-  const stage = new StreamServer({
+  const testServer = new StreamServer({
     settings: { timers: systemTimers, ...settings },
     manager: { timers: systemTimers, coalesceMs: 0 },
   })
-  await stage.manager.createStream(ID)
-  const { manager, connections } = stage
-  const identity = await stage.identity()
+  await testServer.manager.createStream(ID)
+  const { manager, connections } = testServer
+  const identity = await testServer.identity()
   const how = { isNamed: false, merge: false, whole: false, isLive: true, heartbeatMs: 15_000 }
   const options = { sessionId: ID, identity, after: '0', ...how }
   const answer = async (message: IncomingMessage, response: ServerResponse) => {
     await before(response)
     const serve = (channel: ConstructorParameters<typeof Follower>[1]) => new Follower(manager, channel, options).run()
-    respond(connections.reply({ format: 'sse', recheck: async () => {}, serve }), message, response, stage.settings)
+    respond(
+      connections.reply({ format: 'sse', recheck: async () => {}, serve }),
+      message,
+      response,
+      testServer.settings,
+    )
   }
   const server = createServer((message, response) => void answer(message, response))
   server.listen(0, '127.0.0.1')
@@ -38,7 +43,7 @@ async function listening(
     server.closeAllConnections()
     server.close()
   })
-  return { stage, port: (server.address() as AddressInfo).port }
+  return { testServer, port: (server.address() as AddressInfo).port }
 }
 
 /** A client that reads only when the test says so. */
@@ -85,15 +90,15 @@ const isEnd = (text: string) => text.includes('"run-finished"')
 
 describe('over a socket', () => {
   test('law 8: a client that reads nothing is closed, one that reads gets everything, and nothing is left open', async () => {
-    const { stage, port } = await listening({ stallMs: 1_000, maxBuffered: 64 * 1024 })
+    const { testServer, port } = await listening({ stallMs: 1_000, maxBuffered: 64 * 1024 })
     const stalled = await connected(port)
     const reading = read(port, isEnd)
-    await eventually(() => expect(stage.connections.size).toBe(2))
-    await flood(stage)
+    await eventually(() => expect(testServer.connections.size).toBe(2))
+    await flood(testServer)
     const frames = await reading
-    const { view } = await stage.manager.view(ID)
-    expect(shownOf(await viewOf(stage.manager, { frames }))).toEqual(shownOf(view))
-    await eventually(() => expect(stage.held).toEqual(NOTHING))
+    const { view } = await testServer.manager.view(ID)
+    expect(shownOf(await viewOf(testServer.manager, { frames }))).toEqual(shownOf(view))
+    await eventually(() => expect(testServer.held).toEqual(NO_RESOURCES))
     // It breaks off in the middle: a dropped connection never looks like an end (law 7).
     const closed = new Promise(resolve => stalled.once('close', resolve))
     let text = ''
@@ -106,12 +111,12 @@ describe('over a socket', () => {
   })
 
   test('law 2: a client that stops reading for a while gets everything when it continues', async () => {
-    const { stage, port } = await listening({ maxBuffered: 4 * 1024 })
+    const { testServer, port } = await listening({ maxBuffered: 4 * 1024 })
     const socket = await connected(port)
-    await eventually(() => expect(stage.manager.liveStreamCount).toBe(1))
-    await flood(stage)
+    await eventually(() => expect(testServer.manager.liveStreamCount).toBe(1))
+    await flood(testServer)
     // It fell behind and left the live subscription.
-    await eventually(() => expect(stage.manager.liveStreamCount).toBe(0))
+    await eventually(() => expect(testServer.manager.liveStreamCount).toBe(0))
     let tail = ''
     let length = 0
     const done = new Promise<void>(resolve => {
@@ -125,36 +130,36 @@ describe('over a socket', () => {
     await done
     expect(length).toBeGreaterThan(300 * 64 * 1024)
     expect(length).toBeLessThan(310 * 64 * 1024)
-    await eventually(() => expect(stage.manager.liveStreamCount).toBe(1))
+    await eventually(() => expect(testServer.manager.liveStreamCount).toBe(1))
     socket.destroy()
-    await eventually(() => expect(stage.held).toEqual(NOTHING))
+    await eventually(() => expect(testServer.held).toEqual(NO_RESOURCES))
   })
 
   test('a client that leaves before the reply leaves nothing open', async () => {
     const gate = Promise.withResolvers<void>()
     const asked = Promise.withResolvers<void>()
     const gone = Promise.withResolvers<void>()
-    const { stage, port } = await listening({}, async response => {
+    const { testServer, port } = await listening({}, async response => {
       response.once('close', gone.resolve)
       asked.resolve()
       await gate.promise
     })
     const socket = await connected(port)
     await asked.promise
-    const reply = vi.spyOn(stage.connections, 'reply')
+    const reply = vi.spyOn(testServer.connections, 'reply')
     socket.destroy()
     await gone.promise
     gate.resolve()
     await eventually(() => expect(reply).toHaveBeenCalled())
-    await eventually(() => expect(stage.held).toEqual(NOTHING))
+    await eventually(() => expect(testServer.held).toEqual(NO_RESOURCES))
   })
 
   test('a server that shuts down tells all clients and closes their connections cleanly', async () => {
-    const { stage, port } = await listening({})
+    const { testServer, port } = await listening({})
     const response = await fetch(`http://127.0.0.1:${port}/`)
-    await eventually(() => expect(stage.manager.liveStreamCount).toBe(1))
-    stage.connections.drain()
+    await eventually(() => expect(testServer.manager.liveStreamCount).toBe(1))
+    testServer.connections.drain()
     expect(await response.text()).toContain('"type":"fail","error":{"code":"draining"')
-    await eventually(() => expect(stage.held).toEqual(NOTHING))
+    await eventually(() => expect(testServer.held).toEqual(NO_RESOURCES))
   })
 })

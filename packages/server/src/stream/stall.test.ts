@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'vitest'
 import { settled } from '../../../../scripts/clock.ts'
-import { Client } from './slow-client.fixture.ts'
+import { SlowClient } from './slow-client.fixture.ts'
 import { StreamChannel } from './stream-channel.ts'
-import { delta, ID, NOTHING, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
+import { delta, ID, NO_RESOURCES, StreamServer, shownOf, viewOf } from './stream-server.fixture.ts'
 
 const ROOM = 16 * 1024
 
@@ -19,10 +19,10 @@ async function flood({ manager }: StreamServer, words: number, runId = 'r1', ses
 describe('law 8: a reader that receives nothing', () => {
   test('is unsubscribed, then closed, and 200 of them hold bounded buffers beside a fast writer', async () => {
     const stallMs = 30_000
-    const world = new StreamServer({ settings: { maxBuffered: ROOM, stallMs }, manager: { coalesceMs: 0 } })
-    await world.manager.createStream(ID)
-    const slow = Array.from({ length: 200 }, () => world.follow())
-    const fast = world.follow()
+    const testServer = new StreamServer({ settings: { maxBuffered: ROOM, stallMs }, manager: { coalesceMs: 0 } })
+    await testServer.manager.createStream(ID)
+    const slow = Array.from({ length: 200 }, () => testServer.follow())
+    const fast = testServer.follow()
     await settled()
     for (const client of slow) client.isStalled = true
     let most = 0
@@ -32,135 +32,135 @@ describe('law 8: a reader that receives nothing', () => {
         slow.reduce((sum, { buffered }) => sum + buffered, 0),
       )
     }
-    world.tap.delay = async () => measure()
-    await flood(world, 200)
-    world.tap.delay = undefined
+    testServer.instrumented.delay = async () => measure()
+    await flood(testServer, 200)
+    testServer.instrumented.delay = undefined
     await settled()
     measure()
-    const { length } = JSON.stringify(await world.log())
+    const { length } = JSON.stringify(await testServer.log())
     expect(length).toBeGreaterThan(10 * ROOM)
     // The buffer limit, plus the frame that filled it.
     const largest = 4 * 1024
     for (const { peak } of slow) expect(peak).toBeLessThanOrEqual(ROOM + largest)
     expect(most).toBeLessThanOrEqual(200 * (ROOM + largest))
     // The writer did not wait for them.
-    expect(fast.sequences).toEqual((await world.shown()).map(({ sequence }) => sequence))
+    expect(fast.sequences).toEqual((await testServer.publicEntries()).map(({ sequence }) => sequence))
     expect(fast.peak).toBeLessThanOrEqual(largest)
     // One subscription, for the reader that keeps up.
-    expect(world.manager.liveStreamCount).toBe(1)
-    await world.clock.advance(stallMs + 1)
+    expect(testServer.manager.liveStreamCount).toBe(1)
+    await testServer.clock.advance(stallMs + 1)
     expect(await Promise.all(slow.map(({ closed }) => closed))).toEqual(Array(200).fill('destroyed'))
-    expect(world.connections.size).toBe(1)
-    fast.leave()
+    expect(testServer.connections.size).toBe(1)
+    fast.disconnect()
     await settled()
-    expect(world.held).toEqual(NOTHING)
+    expect(testServer.held).toEqual(NO_RESOURCES)
   })
 
   test('gets every entry once when it continues', async () => {
-    const world = new StreamServer({ settings: { maxBuffered: ROOM }, manager: { coalesceMs: 0 } })
-    await world.manager.createStream(ID)
-    const client = world.follow()
+    const testServer = new StreamServer({ settings: { maxBuffered: ROOM }, manager: { coalesceMs: 0 } })
+    await testServer.manager.createStream(ID)
+    const client = testServer.follow()
     await settled()
     client.isStalled = true
-    await flood(world, 100)
+    await flood(testServer, 100)
     await settled()
     expect(client.buffered).toBeGreaterThanOrEqual(ROOM)
-    client.go()
+    client.receiveAll()
     await settled()
-    const { view } = await world.manager.view(ID)
-    expect(shownOf(await viewOf(world.manager, client))).toEqual(shownOf(view))
+    const { view } = await testServer.manager.view(ID)
+    expect(shownOf(await viewOf(testServer.manager, client))).toEqual(shownOf(view))
     expect(client.of('caught-up')).toHaveLength(1)
     // It is live again.
-    await world.said('r2', 'hello')
+    await testServer.completeRun('r2', 'hello')
     await settled()
-    expect(client.sequences.at(-1)).toBe((await world.shown()).at(-1)?.sequence)
-    expect(world.manager.liveStreamCount).toBe(1)
-    client.leave()
+    expect(client.sequences.at(-1)).toBe((await testServer.publicEntries()).at(-1)?.sequence)
+    expect(testServer.manager.liveStreamCount).toBe(1)
+    client.disconnect()
     await settled()
-    expect(world.held).toEqual(NOTHING)
+    expect(testServer.held).toEqual(NO_RESOURCES)
   })
 
   test('is not closed while it makes any progress', async () => {
     const stallMs = 1_000
-    const world = new StreamServer({ settings: { maxBuffered: ROOM, stallMs }, manager: { coalesceMs: 0 } })
-    await flood(world, 600)
-    const client = new Client()
+    const testServer = new StreamServer({ settings: { maxBuffered: ROOM, stallMs }, manager: { coalesceMs: 0 } })
+    await flood(testServer, 600)
+    const client = new SlowClient()
     client.isStalled = true
-    world.follow({}, client)
+    testServer.follow({}, client)
     await settled()
     expect(client.buffered).toBeGreaterThan(ROOM)
     expect(client.of('caught-up')).toEqual([])
     for (let i = 0; i < 20; i++) {
-      client.take(10)
-      await world.clock.advance(stallMs)
+      client.receive(10)
+      await testServer.clock.advance(stallMs)
     }
     expect(client.isClosed).toBe(false)
-    await world.clock.advance(stallMs)
+    await testServer.clock.advance(stallMs)
     expect(client.isClosed).toBe(true)
     await settled()
-    expect(world.held).toEqual(NOTHING)
+    expect(testServer.held).toEqual(NO_RESOURCES)
   })
 
   test('is closed even if there is nothing more to send', async () => {
     const stallMs = 1_000
-    const world = new StreamServer({
+    const testServer = new StreamServer({
       settings: { maxBuffered: ROOM, stallMs, heartbeatMs: 1_000 },
       manager: { coalesceMs: 0 },
     })
-    await flood(world, 30)
-    const client = new Client()
+    await flood(testServer, 30)
+    const client = new SlowClient()
     client.isStalled = true
-    world.follow({}, client)
+    testServer.follow({}, client)
     await settled()
-    expect(world.held).toMatchObject({ fed: 1, alarms: 1 })
-    await world.clock.advance(3_000)
+    expect(testServer.held).toMatchObject({ fed: 1, alarms: 1 })
+    await testServer.clock.advance(3_000)
     expect(await client.closed).toBe('destroyed')
     await settled()
-    expect(world.held).toEqual(NOTHING)
+    expect(testServer.held).toEqual(NO_RESOURCES)
   })
 
   test('is closed even if the stream has ended and the rest is never read', async () => {
     const stallMs = 1_000
-    const world = new StreamServer({ settings: { stallMs }, manager: { coalesceMs: 0 } })
-    await world.said('r1', 'hello')
-    const client = new Client()
+    const testServer = new StreamServer({ settings: { stallMs }, manager: { coalesceMs: 0 } })
+    await testServer.completeRun('r1', 'hello')
+    const client = new SlowClient()
     client.isStalled = true
-    world.follow({ isLive: false }, client)
+    testServer.follow({ isLive: false }, client)
     await settled()
-    expect(world.held).toEqual({ ...NOTHING, open: 1, alarms: 2 })
-    await world.clock.advance(stallMs)
+    expect(testServer.held).toEqual({ ...NO_RESOURCES, open: 1, alarms: 2 })
+    await testServer.clock.advance(stallMs)
     expect(await client.closed).toBe('destroyed')
     await settled()
-    expect(world.held).toEqual(NOTHING)
+    expect(testServer.held).toEqual(NO_RESOURCES)
   })
 
   test('holds little of a long log: the log is read at the pace of the reader', async () => {
-    const world = new StreamServer({ settings: { maxBuffered: ROOM }, manager: { coalesceMs: 0 } })
-    await flood(world, 1_500)
-    const client = new Client()
+    const testServer = new StreamServer({ settings: { maxBuffered: ROOM }, manager: { coalesceMs: 0 } })
+    await flood(testServer, 1_500)
+    const client = new SlowClient()
     client.isStalled = true
-    world.follow({ merge: false }, client)
+    testServer.follow({ merge: false }, client)
     await settled()
     const { peak } = client
     // A page at a time.
     expect(peak).toBeLessThan(512 * 1024)
     for (let i = 0; i < 20; i++) {
-      client.take()
+      client.receive()
       await settled()
     }
     expect(client.peak).toBeLessThan(512 * 1024)
-    expect(client.sequences).toEqual((await world.shown()).map(({ sequence }) => sequence))
+    expect(client.sequences).toEqual((await testServer.publicEntries()).map(({ sequence }) => sequence))
   })
 })
 
 describe('several sessions on one connection', () => {
-  const open = (client: Client, stage: StreamServer) => new StreamChannel(client, 'sse', stage.settings)
+  const open = (client: SlowClient, testServer: StreamServer) => new StreamChannel(client, 'sse', testServer.settings)
 
   test('take turns, so that together they buffer no more than a few pages', async () => {
-    const world = new StreamServer({ settings: { maxBuffered: ROOM } })
-    const client = new Client()
+    const testServer = new StreamServer({ settings: { maxBuffered: ROOM } })
+    const client = new SlowClient()
     client.isStalled = true
-    const channel = open(client, world)
+    const channel = open(client, testServer)
     const done: number[] = []
     let reading = 0
     let most = 0
@@ -176,7 +176,7 @@ describe('several sessions on one connection', () => {
     for (let i = 0; i < 60; i++) {
       await settled()
       await settled()
-      client.take()
+      client.receive()
     }
     await Promise.all(turns)
     expect(most).toBeLessThanOrEqual(2)
@@ -186,10 +186,10 @@ describe('several sessions on one connection', () => {
   })
 
   test('are all released when it ends', async () => {
-    const world = new StreamServer({ settings: { maxBuffered: ROOM } })
-    const client = new Client()
+    const testServer = new StreamServer({ settings: { maxBuffered: ROOM } })
+    const client = new SlowClient()
     client.isStalled = true
-    const channel = open(client, world)
+    const channel = open(client, testServer)
     channel.write(Buffer.from(`:${'x'.repeat(ROOM)}\n`))
     const turns = Promise.all([
       channel.runWithRoom(async () => 'done'),
@@ -197,9 +197,9 @@ describe('several sessions on one connection', () => {
       channel.room(),
     ])
     await settled()
-    client.leave()
+    client.disconnect()
     expect(await turns).toEqual([undefined, undefined, false])
     expect(await channel.closed).toBe(false)
-    expect(world.clock.alarms).toBe(0)
+    expect(testServer.clock.alarms).toBe(0)
   })
 })

@@ -32,18 +32,18 @@ test.each(STORES)(
     const service = await start()
     onTestFinished(async () => void (await service.stop()))
     const [here, there] = [await opened(service.url), await opened(service.url)]
-    const stage = new StreamServer({
+    const testServer = new StreamServer({
       store: here,
       settings: { timers: systemTimers },
       manager: { timers: systemTimers },
     })
     const other = new StreamManager({ store: there })
     await other.createStream(ID)
-    const early = stage.follow()
+    const early = testServer.follow()
     await eventually(() => expect(early.types).toEqual(['open', 'caught-up', 'status']))
     const writer = await other.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
     for (let i = 0; i < 20; i++) await writer.write(delta(`${i} `)).appended
-    const late = stage.follow()
+    const late = testServer.follow()
     await other.endStream(ID)
     await writer.close()
     const { view } = await other.view(ID)
@@ -51,16 +51,16 @@ test.each(STORES)(
       await eventually(() => expect(client.sequences.at(-1)).toBe(view.head))
       expect(shownOf(await viewOf(other, client))).toEqual(shownOf(view))
     }
-    const again = stage.follow({ after: early.cursor })
+    const again = testServer.follow({ after: early.cursor })
     await eventually(() => expect(again.types).toEqual(['open', 'caught-up', 'status']))
     await there.restored()
     await eventually(() => expect(again.isClosed && early.isClosed && late.isClosed).toBe(true))
     expect(early.frames.at(-1)).toMatchObject({ type: 'truncated', reason: 'incarnation' })
-    const last = stage.follow()
+    const last = testServer.follow()
     await eventually(() => expect(last.of('caught-up')).toHaveLength(1))
     await other.deleteStream(ID)
     await eventually(() => expect(last.isClosed).toBe(true))
     expect(last.frames.at(-1)).toMatchObject({ type: 'fail', error: { code: 'session_unknown' } })
-    await eventually(() => expect(stage.held).toMatchObject({ open: 0, fed: 0, watches: 0 }))
+    await eventually(() => expect(testServer.held).toMatchObject({ open: 0, fed: 0, watches: 0 }))
   },
 )

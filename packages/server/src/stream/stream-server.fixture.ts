@@ -10,7 +10,7 @@ import { Connections, type StreamReplyOptions } from './connections.ts'
 import { Follower, type FollowOptions } from './follower.ts'
 import type { Format } from './format.ts'
 import { SessionLists } from './session-lists.ts'
-import { Client } from './slow-client.fixture.ts'
+import { SlowClient } from './slow-client.fixture.ts'
 import type { StreamSettings } from './stream-settings.ts'
 import { DEFAULT_STREAM } from './stream-settings.ts'
 
@@ -20,7 +20,7 @@ export const ID = 's'
 export const eventually = (holds: () => void): Promise<void> => vi.waitFor(holds, { timeout: 60_000, interval: 5 })
 
 /** A store that counts its watches, and that a test can slow down or make unavailable. */
-export class Tap {
+export class InstrumentedStore {
   readonly store: LogStore
   watches = 0
   reads = 0
@@ -57,7 +57,7 @@ export class Tap {
   }
 }
 
-export interface StageOptions {
+export interface StreamServerOptions {
   /** @default in memory */
   readonly store?: LogStore
   readonly settings?: Partial<StreamSettings>
@@ -67,33 +67,33 @@ export interface StageOptions {
 export class StreamServer {
   readonly clock = new Clock()
   readonly memory = new Memory({ clock: this.clock.now })
-  readonly tap: Tap
+  readonly instrumented: InstrumentedStore
   readonly manager: StreamManager
   readonly settings: StreamSettings
   readonly logged: { readonly message: string; readonly fields: Parameters<Logger['error']>[1] }[] = []
   readonly connections: Connections
   readonly lists: SessionLists
 
-  constructor({ settings, manager, store }: StageOptions = {}) {
-    this.tap = new Tap(store ?? memoryStore(undefined, this.memory))
+  constructor({ settings, manager, store }: StreamServerOptions = {}) {
+    this.instrumented = new InstrumentedStore(store ?? memoryStore(undefined, this.memory))
     const log = (message: string, fields: Parameters<Logger['error']>[1]) => void this.logged.push({ message, fields })
     this.settings = { timers: this.clock, ...DEFAULT_STREAM, ...settings }
-    this.manager = this.process(manager)
+    this.manager = this.otherManager(manager)
     this.connections = new Connections(this.settings, { warn: log, error: log })
     this.lists = new SessionLists(this.manager, this.clock)
   }
 
   /** A second manager on the same store, as in another process. */
-  process(options: Partial<StreamManagerOptions> = {}): StreamManager {
-    return new StreamManager({ store: this.tap.store, timers: this.clock, ...options })
+  otherManager(options: Partial<StreamManagerOptions> = {}): StreamManager {
+    return new StreamManager({ store: this.instrumented.store, timers: this.clock, ...options })
   }
 
   /** A client that follows a session. */
   follow(
     options: Partial<FollowOptions> = {},
-    client = new Client(),
+    client = new SlowClient(),
     serving: Partial<StreamReplyOptions> = {},
-  ): Client {
+  ): SlowClient {
     const { heartbeatMs } = this.settings
     const how = {
       sessionId: ID,
@@ -118,7 +118,11 @@ export class StreamServer {
   }
 
   /** A client of any stream. */
-  serve(serve: StreamReplyOptions['serve'], client = new Client(), serving: Partial<StreamReplyOptions> = {}): Client {
+  serve(
+    serve: StreamReplyOptions['serve'],
+    client = new SlowClient(),
+    serving: Partial<StreamReplyOptions> = {},
+  ): SlowClient {
     const format: Format = serving.format ?? 'sse'
     this.connections.reply({ format, recheck: async () => {}, serve, ...serving }).stream(client)
     return client
@@ -131,12 +135,12 @@ export class StreamServer {
   }
 
   /** The entries that clients may see. */
-  async shown(sessionId = ID): Promise<Entry[]> {
+  async publicEntries(sessionId = ID): Promise<Entry[]> {
     return (await this.log(sessionId)).filter(({ internal }) => !internal)
   }
 
   /** A short run that ends. */
-  async said(runId: string, words: string, sessionId = ID): Promise<void> {
+  async completeRun(runId: string, words: string, sessionId = ID): Promise<void> {
     const writer = await this.manager.createWriter(sessionId, { runId, agentType: 'assistant' })
     for (const word of words.split(' ')) await writer.write(delta(`${word} `)).appended
     await this.manager.endStream(sessionId)
@@ -145,7 +149,7 @@ export class StreamServer {
 
   /** The resources that are still in use. */
   get held() {
-    const { connections, manager, lists, tap, clock } = this
+    const { connections, manager, lists, instrumented: tap, clock } = this
     const [open, fed, listed, watches, alarms] = [
       connections.size,
       manager.liveStreamCount,
@@ -158,7 +162,7 @@ export class StreamServer {
 }
 
 /** No resources. */
-export const NOTHING = { open: 0, fed: 0, listed: 0, watches: 0, alarms: 0 }
+export const NO_RESOURCES = { open: 0, fed: 0, listed: 0, watches: 0, alarms: 0 }
 
 export const delta = (text: string, id = '1'): Chunk => ({ type: 'text-delta', id, delta: text })
 
@@ -168,7 +172,7 @@ export const shownOf = ({ internal, ...shown }: View): Omit<View, 'internal'> =>
 /** The view of a client that started from a view or from nothing. At a rewind it reads a snapshot. */
 export async function viewOf(
   manager: StreamManager,
-  { frames }: Pick<Client, 'frames'>,
+  { frames }: Pick<SlowClient, 'frames'>,
   from = 0,
   sessionId = ID,
 ): Promise<View> {

@@ -2,16 +2,16 @@ import type { Entry } from '@millrace/protocol'
 import type { Run } from '@millrace/runtime'
 import type { PieceOptions, RunPiece } from '@millrace/runtime/internal'
 import { expect, test } from 'vitest'
-import { Client } from './slow-client.fixture.ts'
+import { SlowClient } from './slow-client.fixture.ts'
 import { StreamChannel } from './stream-channel.ts'
 import { ID, StreamServer } from './stream-server.fixture.ts'
 import { writeRun } from './write-run.ts'
 
 test('law 7: resuming at a pause that is over meanwhile sends all later entries, then the end', async () => {
-  const stage = new StreamServer()
-  await stage.said('r1', 'hello')
-  const entries = (await stage.shown()).filter(({ origin }) => origin.runId === 'r1')
-  const info = await stage.manager.getInfo(ID)
+  const testServer = new StreamServer()
+  await testServer.completeRun('r1', 'hello')
+  const entries = (await testServer.publicEntries()).filter(({ origin }) => origin.runId === 'r1')
+  const info = await testServer.manager.getInfo(ID)
   const cursorAt = (sequence: number) => `${sequence}.${info?.incarnation}.1-x`
   const asked: (string | number | undefined)[] = []
   const pause = entries[0] as Entry
@@ -28,9 +28,9 @@ test('law 7: resuming at a pause that is over meanwhile sends all later entries,
     },
     result: async () => ({ status: 'completed', output: undefined }),
   } as unknown as Run
-  const client = new Client()
-  await writeRun(stage.manager, run, new StreamChannel(client, 'sse', stage.settings), {
-    identity: await stage.identity(),
+  const client = new SlowClient()
+  await writeRun(testServer.manager, run, new StreamChannel(client, 'sse', testServer.settings), {
+    identity: await testServer.identity(),
     after: cursorAt(pause.sequence),
     merge: true,
     heartbeatMs: 1000,
@@ -43,10 +43,10 @@ test('law 7: resuming at a pause that is over meanwhile sends all later entries,
 })
 
 test('law 10: does not send entries of another log, even with a cursor of the authorized log', async () => {
-  const stage = new StreamServer()
-  await stage.said('r1', 'hello')
-  const entries = (await stage.shown()).filter(({ origin }) => origin.runId === 'r1')
-  const { incarnation } = await stage.identity()
+  const testServer = new StreamServer()
+  await testServer.completeRun('r1', 'hello')
+  const entries = (await testServer.publicEntries()).filter(({ origin }) => origin.runId === 'r1')
+  const { incarnation } = await testServer.identity()
   const { sequence } = entries.at(-1) as Entry
   const run = {
     sessionId: ID,
@@ -57,9 +57,9 @@ test('law 10: does not send entries of another log, even with a cursor of the au
       yield { after: 0, sequence, cursor: `${sequence}.${incarnation}.1-x`, entries, cursorAt }
     },
   } as unknown as Run
-  const client = new Client()
-  await writeRun(stage.manager, run, new StreamChannel(client, 'sse', stage.settings), {
-    identity: await stage.identity(),
+  const client = new SlowClient()
+  await writeRun(testServer.manager, run, new StreamChannel(client, 'sse', testServer.settings), {
+    identity: await testServer.identity(),
     merge: true,
     heartbeatMs: 1000,
   })

@@ -4,7 +4,7 @@ import { z } from 'zod'
 const where = tool({ name: 'where', inputSchema: z.object({}), execute: () => process.pid })
 
 /** Reports the process in which its tool ran. */
-export const told = agent({
+export const pidAgent = agent({
   name: 'told',
   model: scriptedModel([{ calls: [{ name: 'where', input: {} }] }, { text: 'There.' }]),
   tools: [where],

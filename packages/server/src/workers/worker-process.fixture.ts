@@ -2,10 +2,10 @@
 
 import { openStore } from '@millrace/log'
 import { createWorker } from '@millrace/runtime'
-import { told } from './pid-agent.fixture.ts'
+import { pidAgent } from './pid-agent.fixture.ts'
 
 const store = await openStore(`sqlite:${process.argv[2]}`)
-const worker = createWorker({ store, agents: [told], engine: { pollMs: 20 } })
+const worker = createWorker({ store, agents: [pidAgent], engine: { pollMs: 20 } })
 console.log('here')
 process.stdin.resume().once('end', async () => {
   await worker.stop()

@@ -10,9 +10,9 @@ import {
   eventually,
   newClient,
   openDialectServer,
-  type Plain,
-  plainTongue,
-  said,
+  type PlainEvent,
+  plainFormat,
+  requestWith,
   user,
   wordsOf,
 } from '../dialect-server.fixture.ts'
@@ -39,15 +39,15 @@ const large = agent({
 
 const talker = agent({ name: 'talker', model: scriptedModel([{ text: 'many words '.repeat(1_000) }]) })
 
-const placeOf = ({ place }: Plain): EventPosition => eventPositionIn('place', String(place)) as EventPosition
+const placeOf = ({ place }: PlainEvent): EventPosition => eventPositionIn('place', String(place)) as EventPosition
 
 /** Reads a run live from start to end. */
 async function heard(
   at: DialectServer,
   name: string,
   session = 's',
-): Promise<{ readonly run: Run; readonly events: Plain[] }> {
-  const client = await at.replyWithTurn(session, said(a), { agent: name })
+): Promise<{ readonly run: Run; readonly events: PlainEvent[] }> {
+  const client = await at.replyWithTurn(session, requestWith(a), { agent: name })
   expect(await client.closed).toBe('ended')
   const { view } = await at.services.runtime.view(session)
   return { run: at.run(session, view.runs.at(-1)?.runId ?? ''), events: eventsOf(client) }
@@ -94,7 +94,7 @@ describe('a run', () => {
       const ends = events.findIndex(({ type }) => type === 'end')
       expect(ends).toBeGreaterThan(5)
       for (let i = 0; i < ends; i++) {
-        const client = await at.speak(run, { after: placeOf(events[i] as Plain) })
+        const client = await at.streamRun(run, { after: placeOf(events[i] as PlainEvent) })
         await client.closed
         const [first, ...rest] = eventsOf(client)
         expect(first).toMatchObject({ type: 'resumed' })
@@ -107,7 +107,10 @@ describe('a run', () => {
     const log = { coalesceMs: 0 }
     const at = await openDialectServer({ agents: [stammerer], workflows: [], backoff: { first: 1, longest: 1 }, log })
     const { run, events } = await heard(at, 'stammerer')
-    const [late, merged] = await Promise.all([at.speak(run), at.speak(run, { dialectFormat: { merges: true } })])
+    const [late, merged] = await Promise.all([
+      at.streamRun(run),
+      at.streamRun(run, { dialectFormat: { merges: true } }),
+    ])
     await Promise.all([late.closed, merged.closed])
     expect(wordsOf(eventsOf(late))).toBe('three four five')
     expect(wordsOf(eventsOf(merged))).toBe('three four five')
@@ -121,18 +124,18 @@ describe('a run', () => {
     const at = await openDialectServer({ log: { coalesceMs: 0 } })
     const { run } = await heard(at, 'seller')
     const marked = { mark: (cursor: string) => `${JSON.stringify({ type: 'mark', cursor })}\n` }
-    const first = await at.speak(run, { dialectFormat: marked })
+    const first = await at.streamRun(run, { dialectFormat: marked })
     await first.closed
     const events = eventsOf(first)
     const marks = events.filter(({ type }) => type === 'mark')
     expect(marks.length).toBeGreaterThan(0)
     for (const { cursor } of marks) {
-      const client = await at.speak(run, {
+      const client = await at.streamRun(run, {
         after: eventPositionIn('mark', String(cursor)) as EventPosition,
         dialectFormat: marked,
       })
       await client.closed
-      const isNews = ({ type }: Plain) => type !== 'mark' && type !== 'resumed'
+      const isNews = ({ type }: PlainEvent) => type !== 'mark' && type !== 'resumed'
       const rest = events.slice(events.findIndex(event => event['cursor'] === cursor && event['type'] === 'mark'))
       expect(wordsOf(eventsOf(client))).toBe(wordsOf(rest))
       expect(eventsOf(client).filter(isNews)).toEqual(rest.filter(isNews))
@@ -142,25 +145,25 @@ describe('a run', () => {
   test('is streamed whole while a later one rewinds it, and afterwards', async () => {
     const at = await openDialectServer()
     const first = newClient()
-    await at.replyWithTurn('s', said(a), { agent: 'slow' }, first)
+    await at.replyWithTurn('s', requestWith(a), { agent: 'slow' }, first)
     await eventually(() => expect(wordsOf(eventsOf(first))).not.toBe(''))
     const { view } = await at.services.runtime.view('s')
     const run = at.run('s', view.runs[0]?.runId ?? '')
-    const second = await at.replyWithTurn('s', said(user('b', 'u1')), { agent: 'slow' })
+    const second = await at.replyWithTurn('s', requestWith(user('b', 'u1')), { agent: 'slow' })
     expect(await first.closed).toBe('ended')
     expect(eventsOf(first).at(-1)).toMatchObject({ type: 'end', status: 'interrupted' })
     at.held.go()
     expect(await second.closed).toBe('ended')
     expect(eventsOf(second).at(-1)).toMatchObject({ type: 'end', status: 'completed' })
-    const late = await at.speak(run)
+    const late = await at.streamRun(run)
     await late.closed
     expect(wordsOf(eventsOf(late))).toBe(wordsOf(eventsOf(first)))
   })
 
   test('that is removed from the queue ends with an error', async () => {
     const at = await openDialectServer()
-    await at.replyWithTurn('s', said(a), { agent: 'slow' })
-    const client = await at.replyWithTurn('s', said(a, user('b', 'u2')), { agent: 'slow' })
+    await at.replyWithTurn('s', requestWith(a), { agent: 'slow' })
+    const client = await at.replyWithTurn('s', requestWith(a, user('b', 'u2')), { agent: 'slow' })
     const { view } = await at.services.runtime.view('s')
     await at.run('s', view.requests.at(-1)?.runId ?? '').stop()
     expect(await client.closed).toBe('ended')
@@ -170,13 +173,13 @@ describe('a run', () => {
 
   test('is found by its position, without reading the whole session', async () => {
     const at = await openDialectServer()
-    for (let n = 0; n < 10; n++) await at.done('s', said(user(`m${n}`, `m${n}`)))
-    const { run } = await at.takeTurn('s', said(user('last', 'last')))
+    for (let n = 0; n < 10; n++) await at.runToEnd('s', requestWith(user(`m${n}`, `m${n}`)))
+    const { run } = await at.takeTurn('s', requestWith(user('last', 'last')))
     await run.result()
     const from = (await at.log('s')).find(({ chunk }) => chunk.type === 'run-requested' && chunk.runId === run.runId)
     const reads = vi.spyOn(at.services.manager, 'readBatches')
     for (const after of [undefined, { sequence: from?.sequence ?? 0 }]) {
-      const client = await at.speak(at.run('s', run.runId), after ? { after } : {})
+      const client = await at.streamRun(at.run('s', run.runId), after ? { after } : {})
       await client.closed
     }
     expect(reads.mock.calls).toHaveLength(2)
@@ -197,7 +200,7 @@ describe('a run', () => {
     const isInternal = ({ internal }: Entry) => internal === true
     const hidden = (await at.log('s')).filter(isInternal).map(({ sequence }) => sequence)
     expect(hidden.length).toBeGreaterThan(0)
-    const again = await at.speak(run, { after: { sequence: 1 } })
+    const again = await at.streamRun(run, { after: { sequence: 1 } })
     await again.closed
     for (const event of [...events, ...eventsOf(again)]) expect(hidden).not.toContain(placeOf(event).sequence)
     expect(JSON.stringify([events, again.text])).not.toContain('a-secret')
@@ -211,16 +214,16 @@ describe('a connection', () => {
     const at = await openDialectServer({ agents: [talker], workflows: [], stream: { maxBuffered }, log })
     // The events of a word are much larger than the word.
     const long = 'x'.repeat(2_000)
-    const dialectFormat = { write: (event: Plain) => `${JSON.stringify({ ...event, long })}\n` }
-    const { run } = await at.takeTurn('s', said(a), { agent: 'talker' })
+    const dialectFormat = { write: (event: PlainEvent) => `${JSON.stringify({ ...event, long })}\n` }
+    const { run } = await at.takeTurn('s', requestWith(a), { agent: 'talker' })
     const clients = [newClient(), newClient()] as const
     for (const client of clients) client.isStalled = true
-    await at.speak(run, { client: clients[0], dialectFormat })
+    await at.streamRun(run, { client: clients[0], dialectFormat })
     await run.result()
-    await at.speak(run, { client: clients[1], dialectFormat })
+    await at.streamRun(run, { client: clients[1], dialectFormat })
     for (const client of clients) {
       await eventually(() => expect(client.buffered).toBeGreaterThan(maxBuffered))
-      client.go()
+      client.receiveAll()
       expect(await client.closed).toBe('ended')
       expect(client.text.length).toBeGreaterThan(8 * PAGE_BYTES)
       expect(wordsOf(eventsOf(client))).toBe('many words '.repeat(1_000))
@@ -231,11 +234,11 @@ describe('a connection', () => {
 
   test('law 7: breaks on shutdown if an end would look like success, and gets an error otherwise', async () => {
     const at = await openDialectServer()
-    const client = await at.replyWithTurn('s', said(a), { agent: 'slow' })
+    const client = await at.replyWithTurn('s', requestWith(a), { agent: 'slow' })
     const { view } = await at.services.runtime.view('s')
     const run = at.run('s', view.requests[0]?.runId ?? '')
     const fail = () => Buffer.from('{"type":"failed"}\n')
-    const told = await at.speak(run, { dialectFormat: { framing: { ...plainTongue.framing, fail } } })
+    const told = await at.streamRun(run, { dialectFormat: { framing: { ...plainFormat.framing, fail } } })
     await eventually(() => expect(wordsOf(eventsOf(told))).not.toBe(''))
     at.services.connections.drain()
     expect([await client.closed, await told.closed]).toEqual(['destroyed', 'ended'])
@@ -246,7 +249,7 @@ describe('a connection', () => {
 
   test('breaks if the session is gone', async () => {
     const at = await openDialectServer()
-    const client = await at.replyWithTurn('s', said(a), { agent: 'slow' })
+    const client = await at.replyWithTurn('s', requestWith(a), { agent: 'slow' })
     await eventually(() => expect(wordsOf(eventsOf(client))).not.toBe(''))
     await at.services.manager.deleteStream('s')
     expect(await client.closed).toBe('destroyed')
@@ -268,9 +271,9 @@ describe('a connection', () => {
     const idle = async () => {
       for (let i = 0; i < 20; i++) await settled()
     }
-    const first = await at.replyWithTurn('s', said(a), { agent: 'slow' })
+    const first = await at.replyWithTurn('s', requestWith(a), { agent: 'slow' })
     await idle()
-    const client = await at.replyWithTurn('s', said(user('b', 'u1')), { agent: 'slow' })
+    const client = await at.replyWithTurn('s', requestWith(user('b', 'u1')), { agent: 'slow' })
     await idle()
     await clock.advance(10_000)
     expect(eventsOf(client).some(({ type }) => type === 'heartbeat')).toBe(true)
@@ -281,26 +284,26 @@ describe('a connection', () => {
     mays.edit = false
     await clock.advance(60_000)
     expect(await client.closed).toBe('destroyed')
-    first.leave()
+    first.disconnect()
     at.held.go()
   })
 
   test('takes a stream slot before anything is started, and releases it', async () => {
     const at = await openDialectServer({ limits: { streams: 1 } })
-    const client = await at.replyWithTurn('s', said(a), { agent: 'slow' })
-    const full = await at.replyWithTurn('t', said(a)).catch((error: { code: string }) => error.code)
+    const client = await at.replyWithTurn('s', requestWith(a), { agent: 'slow' })
+    const full = await at.replyWithTurn('t', requestWith(a)).catch((error: { code: string }) => error.code)
     expect(full).toBe('streams_limit')
     expect(await at.services.manager.getInfo('t')).toBeNull()
-    client.leave()
+    client.disconnect()
     await settled()
     // A refused request takes no slot.
     for (let i = 0; i < 3; i++) {
-      const posted = { ...said(a), forbiddenContent: 'nobody’s' }
+      const posted = { ...requestWith(a), forbiddenContent: 'nobody’s' }
       expect(await at.replyWithTurn('t', posted).catch((error: { code: string }) => error.code)).toBe(
         'transcript_refused',
       )
     }
-    expect(await (await at.replyWithTurn('t', said(a))).closed).toBe('ended')
+    expect(await (await at.replyWithTurn('t', requestWith(a))).closed).toBe('ended')
     at.held.go()
   })
 })

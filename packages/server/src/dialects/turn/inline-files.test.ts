@@ -1,7 +1,7 @@
 import type { ClientMessage, UserPart } from '@millrace/dialects'
 import { agent, scriptedModel } from '@millrace/runtime'
 import { describe, expect, test } from 'vitest'
-import { codeOf, openDialectServer, said, user } from '../dialect-server.fixture.ts'
+import { codeOf, openDialectServer, requestWith, user } from '../dialect-server.fixture.ts'
 import { withUrls } from './inline-files.ts'
 import { contentOf } from './transcript.ts'
 
@@ -34,7 +34,7 @@ describe('a file inside a message', () => {
     const { at, seen, files } = await viewing()
     const large = bytes(1024 * 1024)
     const first = look('u1', file(dataUrl(large), { filename: 'wheel.png' }))
-    const runId = await at.done('s', said(first))
+    const runId = await at.runToEnd('s', requestWith(first))
     const [part] = await files()
     const { url = '' } = part as { url?: string }
     expect(url).toMatch(/^upload:[0-9a-f]{64}$/)
@@ -47,20 +47,20 @@ describe('a file inside a message', () => {
     // A page repeats the data URL with each request; a client that has read the session sends the upload URL.
     const mine = { ...first, id: undefined }
     for (const same of [first, mine, look('u1', file(url)), look(undefined, file(url))]) {
-      expect(await at.done('s', said(same))).toBe(runId)
+      expect(await at.runToEnd('s', requestWith(same))).toBe(runId)
     }
-    await at.done('s', said(first, user('And now?', 'u2')))
-    expect(await at.people('s')).toEqual(['Look', 'And now?'])
+    await at.runToEnd('s', requestWith(first, user('And now?', 'u2')))
+    expect(await at.userTexts('s')).toEqual(['Look', 'And now?'])
     expect(await at.runs('s')).toBe(2)
   })
 
   test('with other bytes is an edit, and under a run id another request', async () => {
     const { at, files } = await viewing()
     const of = (n: number) => look('u1', file(dataUrl(bytes(10, n))))
-    await at.done('s', said(of(1)), { runId: 'r1' })
-    expect(await at.refused('s', said(of(2)), { runId: 'r1' })).toBe('run_ended')
+    await at.runToEnd('s', requestWith(of(1)), { runId: 'r1' })
+    expect(await at.refused('s', requestWith(of(2)), { runId: 'r1' })).toBe('run_ended')
     const before = (await files())[0]
-    const { run, action } = await at.takeTurn('s', said(of(2)))
+    const { run, action } = await at.takeTurn('s', requestWith(of(2)))
     await run.result()
     expect(action).toBe('edit')
     expect(await files()).toHaveLength(1)
@@ -81,7 +81,7 @@ describe('a file inside a message', () => {
       principal: 'ann',
     })
     await run.result()
-    expect(await at.done('s', said(look('u1', file(url))))).toBe(run.runId)
+    expect(await at.runToEnd('s', requestWith(look('u1', file(url))))).toBe(run.runId)
   })
 
   test('has the limits of uploads, and a refused one is not stored', async () => {
@@ -90,10 +90,10 @@ describe('a file inside a message', () => {
       look('u1', file(dataUrl(bytes(101)))),
       look('u1', file(dataUrl(bytes(90, 1))), file(dataUrl(bytes(90, 2)))),
     ]
-    for (const one of bad) expect(await codeOf(at.takeTurn('s', said(one)))).toBe('input_too_large')
+    for (const one of bad) expect(await codeOf(at.takeTurn('s', requestWith(one)))).toBe('input_too_large')
     expect((await at.services.manager.listStreams('ann')).streams).toEqual([])
     // In the size of the message, files count as their URLs.
-    await at.done('s', said(look('u1', file(dataUrl(bytes(100))))))
+    await at.runToEnd('s', requestWith(look('u1', file(dataUrl(bytes(100))))))
   })
 
   test('needs permission to upload', async () => {
@@ -102,11 +102,11 @@ describe('a file inside a message', () => {
       authorize: ({ action, request }) =>
         allowed.includes(action) ? request.headers.get('x-user') : { refuse: 'not that' },
     })
-    const posted = said(look('u1', file(dataUrl(bytes(10)))))
+    const posted = requestWith(look('u1', file(dataUrl(bytes(10)))))
     expect(await at.refused('s', posted)).toBe('forbidden')
     expect((await at.services.manager.listStreams('ann')).streams).toEqual([])
     allowed.push('upload')
-    await at.done('s', posted)
+    await at.runToEnd('s', posted)
   })
 })
 
@@ -132,7 +132,7 @@ test.each(['data:', 'data:,', 'data:text/plain', 'data:text/plain,%ff', 'https:/
 test('a client’s media type and filename are validated before they become headers', async () => {
   const { at, files } = await viewing()
   const odd = file(dataUrl(bytes(3), 'text/html\r\nx-evil: 1'), { mediaType: 'image/*', filename: '../a\r\nb' })
-  await at.done('s', said(look('u1', odd)))
+  await at.runToEnd('s', requestWith(look('u1', odd)))
   const [part] = await files()
   const kept = await at.services.runtime.uploaded('s', (part as { url: string }).url.slice('upload:'.length))
   expect(kept).toMatchObject({ mediaType: 'application/octet-stream' })

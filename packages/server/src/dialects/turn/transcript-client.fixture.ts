@@ -4,7 +4,7 @@
 import type { ClientRequest } from '@millrace/dialects'
 import { user } from '../dialect-server.fixture.ts'
 
-export interface Line {
+export interface ShownMessage {
   readonly id: string
   readonly text: string
   /** The answer to it that the client has seen. */
@@ -13,7 +13,7 @@ export interface Line {
 
 /** The messages that one tab shows. */
 export class Tab {
-  lines: Line[] = []
+  messages: ShownMessage[] = []
   readonly #hasIds: boolean
   readonly #window: number
 
@@ -24,9 +24,9 @@ export class Tab {
 
   /** The request up to the last shown message. */
   posted(more: Partial<ClientRequest> = {}): ClientRequest {
-    const shown = this.lines.slice(-this.#window)
-    const said = shown.map(({ id, text }) => user(text, this.#hasIds ? id : undefined))
-    return { userMessages: said, endsWithUserMessage: true, answers: [], ...more }
+    const shown = this.messages.slice(-this.#window)
+    const userMessages = shown.map(({ id, text }) => user(text, this.#hasIds ? id : undefined))
+    return { userMessages, endsWithUserMessage: true, answers: [], ...more }
   }
 }
 
@@ -34,23 +34,23 @@ export type Outcome = 'said' | 'same' | 'refused'
 
 /** The expected user messages of the log, and all requests. */
 export class Model {
-  lines: Line[] = []
+  messages: ShownMessage[] = []
   runs = 0
-  readonly #asked = new Set<string>()
+  readonly #requested = new Set<string>()
 
   /** The expected result of a request with ids. */
-  take({ userMessages: said }: ClientRequest): Outcome {
-    const last = said.at(-1) as { id: string; parts: readonly { text: string }[] }
-    const line = { id: last.id, text: last.parts[0]?.text ?? '' }
-    const ids = this.lines.map(({ id }) => id)
-    const own = ids.indexOf(line.id)
-    const isPartOfIt = said.length === 1 || said.some(({ id }) => ids.includes(id ?? ''))
-    if (own >= 0 && this.lines[own]?.text === line.text) return 'same'
-    if (this.#asked.has(JSON.stringify(line))) return 'refused'
+  take({ userMessages }: ClientRequest): Outcome {
+    const last = userMessages.at(-1) as { id: string; parts: readonly { text: string }[] }
+    const message = { id: last.id, text: last.parts[0]?.text ?? '' }
+    const ids = this.messages.map(({ id }) => id)
+    const own = ids.indexOf(message.id)
+    const isPartOfIt = userMessages.length === 1 || userMessages.some(({ id }) => ids.includes(id ?? ''))
+    if (own >= 0 && this.messages[own]?.text === message.text) return 'same'
+    if (this.#requested.has(JSON.stringify(message))) return 'refused'
     if (own < 0 && ids.length > 0 && !isPartOfIt) return 'refused'
-    this.#asked.add(JSON.stringify(line))
+    this.#requested.add(JSON.stringify(message))
     // Only a message with a known id is replaced.
-    this.lines = [...(own < 0 ? this.lines : this.lines.slice(0, own)), line]
+    this.messages = [...(own < 0 ? this.messages : this.messages.slice(0, own)), message]
     this.runs++
     return 'said'
   }
@@ -58,11 +58,11 @@ export class Model {
   /** The expected result of a regeneration, by the id of the answer that the client has seen. */
   retake(posted: ClientRequest, current: string | undefined): Outcome {
     const last = posted.userMessages.at(-1)
-    const at = this.lines.findIndex(({ id }) => id === last?.id)
+    const at = this.messages.findIndex(({ id }) => id === last?.id)
     const before = this.runs
     const outcome = this.take(posted)
     if (outcome !== 'same' || this.runs !== before || posted.regenerate !== current) return outcome
-    this.lines = this.lines.slice(0, at + 1)
+    this.messages = this.messages.slice(0, at + 1)
     this.runs++
     return 'said'
   }

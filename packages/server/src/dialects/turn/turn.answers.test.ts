@@ -2,9 +2,9 @@ import type { Json } from '@millrace/protocol'
 import { agent, scriptedModel, tool } from '@millrace/runtime'
 import { describe, expect, test } from 'vitest'
 import * as z from 'zod'
-import { type Asked, codeOf, openDialectServer, said, user } from '../dialect-server.fixture.ts'
+import { type CallOptions, codeOf, openDialectServer, requestWith, user } from '../dialect-server.fixture.ts'
 
-const SELLER: Asked = { agent: 'seller' }
+const SELLER: CallOptions = { agent: 'seller' }
 
 describe('answers', () => {
   const a = user('a', 'u1')
@@ -18,7 +18,7 @@ describe('answers', () => {
 
   test('continue the run from their position; a repetition gets the same, and nothing runs twice', async () => {
     const at = await openDialectServer()
-    const runId = await at.done('s', said(a), SELLER)
+    const runId = await at.runToEnd('s', requestWith(a), SELLER)
     const first = go(approve(0), locate(0))
     const taken = await at.takeTurn('s', first, SELLER)
     expect(taken).toMatchObject({ action: 'answer', run: { runId } })
@@ -43,7 +43,7 @@ describe('answers', () => {
 
   test('to an interrupt continue the run', async () => {
     const at = await openDialectServer()
-    await at.done('s', said(a), { agent: 'asker' })
+    await at.runToEnd('s', requestWith(a), { agent: 'asker' })
     const { view } = await at.services.runtime.view('s')
     const id = view.interrupts[0]?.interruptId
     const posted = go({ kind: 'interrupt', id, response: 'me' })
@@ -55,7 +55,7 @@ describe('answers', () => {
 
   test('that match no pending are refused before anything is done', async () => {
     const at = await openDialectServer()
-    await at.done('s', said(a), SELLER)
+    await at.runToEnd('s', requestWith(a), SELLER)
     const forged: object[] = [
       approve(9),
       locate(9),
@@ -70,19 +70,21 @@ describe('answers', () => {
       // Also beside valid answers and new messages.
       for (const answers of [[one], [approve(0), one], [one, locate(0)]]) {
         expect([one, await at.refused('s', go(...answers), SELLER)]).toEqual([one, 'transcript_refused'])
-        const posted = { ...said(a, user('b', 'u2')), answers: answers as never }
+        const posted = { ...requestWith(a, user('b', 'u2')), answers: answers as never }
         expect([one, await at.refused('s', posted, SELLER)]).toEqual([one, 'transcript_refused'])
       }
     }
     const twice = go(approve(0), { ...approve(0), approved: false })
     expect(await at.refused('s', twice, SELLER)).toBe('transcript_refused')
-    expect(await at.refused('new', { ...said(a), answers: [approve(0)] as never }, SELLER)).toBe('transcript_refused')
+    expect(await at.refused('new', { ...requestWith(a), answers: [approve(0)] as never }, SELLER)).toBe(
+      'transcript_refused',
+    )
     expect(await at.refused('new', go(approve(0)), SELLER)).toBe('session_unknown')
   })
 
   test('to settled requests change nothing: the log wins', async () => {
     const at = await openDialectServer()
-    await at.done('s', said(a), SELLER)
+    await at.runToEnd('s', requestWith(a), SELLER)
     const { run } = await at.takeTurn('s', go({ ...approve(0), approved: false }, locate(0)), SELLER)
     await run.result()
     const before = await at.log('s')
@@ -92,9 +94,9 @@ describe('answers', () => {
 
   test('are required if there is no new message', async () => {
     const at = await openDialectServer()
-    await at.done('s', said(a), SELLER)
+    await at.runToEnd('s', requestWith(a), SELLER)
     expect(await at.refused('s', go(), SELLER)).toBe('transcript_refused')
-    await at.done('s', said(a, user('b', 'u2')))
+    await at.runToEnd('s', requestWith(a, user('b', 'u2')))
     // Their run is not the last one any more.
     expect(await at.refused('s', go(approve(0), locate(0)))).toBe('request_invalid')
   })
@@ -115,7 +117,7 @@ test('an invalid tool output fails its call, and the run continues', async () =>
   const at = await openDialectServer({ agents: [agent({ name: 'guide', model, tools: [client] })] })
   const guide = { agent: 'guide' }
   const a = user('a', 'u1')
-  await at.done('s', said(a), guide)
+  await at.runToEnd('s', requestWith(a), guide)
   const answers = [
     { kind: 'tool-result', id: 'p', output: { town: 'Ulm' } },
     { kind: 'tool-result', id: 'q', output: { city: 'Ulm' } },
@@ -130,13 +132,13 @@ test('an invalid tool output fails its call, and the run continues', async () =>
   ])
   // The transcript contains it forever, and gets the same result forever.
   expect((await at.takeTurn('s', posted, guide)).after).toEqual(after)
-  await at.done('s', { ...said(a, user('b', 'u2')), answers }, guide)
-  expect(await at.people('s')).toEqual(['a', 'b'])
+  await at.runToEnd('s', { ...requestWith(a, user('b', 'u2')), answers }, guide)
+  expect(await at.userTexts('s')).toEqual(['a', 'b'])
   // Also together with a new message.
-  await at.done('t', said(a), guide)
-  const { run: next } = await at.takeTurn('t', { ...said(a, user('b', 'u2')), answers }, guide)
+  await at.runToEnd('t', requestWith(a), guide)
+  const { run: next } = await at.takeTurn('t', { ...requestWith(a, user('b', 'u2')), answers }, guide)
   expect((await next.result()).status).toBe('completed')
-  expect(await at.people('t')).toEqual(['a', 'b'])
+  expect(await at.userTexts('t')).toEqual(['a', 'b'])
 })
 
 describe('a message during a run that', () => {
@@ -146,8 +148,8 @@ describe('a message during a run that', () => {
   test('is open is queued', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
-    const first = await at.takeTurn('s', said(a), { agent })
-    const second = await at.takeTurn('s', said(a, b), { agent })
+    const first = await at.takeTurn('s', requestWith(a), { agent })
+    const second = await at.takeTurn('s', requestWith(a, b), { agent })
     at.held.go()
     expect((await first.run.result()).status).toBe('completed')
     expect((await second.run.result()).status).toBe('completed')
@@ -157,12 +159,12 @@ describe('a message during a run that', () => {
     const at = await openDialectServer()
     for (const isAnswered of [false, true]) {
       const session = `${isAnswered}`
-      const runId = await at.done(session, said(a), SELLER)
+      const runId = await at.runToEnd(session, requestWith(a), SELLER)
       const answers = [
         { kind: 'approval', id: 'sell-0', approved: true },
         { kind: 'tool-result', id: 'locate-0', output: 1 },
       ] as const
-      const { run } = await at.takeTurn(session, { ...said(a, b), answers: isAnswered ? answers : [] })
+      const { run } = await at.takeTurn(session, { ...requestWith(a, b), answers: isAnswered ? answers : [] })
       if (!isAnswered) {
         expect((await run.result()).status).toBe('completed')
         expect((await at.run(session, runId).result()).status).toBe('interrupted')
@@ -183,8 +185,8 @@ describe('a message during a run that', () => {
     ] as const
     for (const [n, answers] of some.entries()) {
       const session = `s${n}`
-      const runId = await at.done(session, said(a), SELLER)
-      const { run } = await at.takeTurn(session, { ...said(a, b), answers })
+      const runId = await at.runToEnd(session, requestWith(a), SELLER)
+      const { run } = await at.takeTurn(session, { ...requestWith(a, b), answers })
       expect((await run.result()).status).toBe('completed')
       expect((await at.run(session, runId).result()).status).toBe('interrupted')
       const answered = (await at.log(session)).filter(
@@ -193,9 +195,9 @@ describe('a message during a run that', () => {
       expect(answered).toHaveLength(1)
     }
     // One answer came in an earlier request, the rest did not.
-    const runId = await at.done('t', said(a), SELLER)
+    const runId = await at.runToEnd('t', requestWith(a), SELLER)
     await at.takeTurn('t', { userMessages: [a], endsWithUserMessage: false, answers: some[0] }, SELLER)
-    expect((await (await at.takeTurn('t', said(a, b))).run.result()).status).toBe('completed')
+    expect((await (await at.takeTurn('t', requestWith(a, b))).run.result()).status).toBe('completed')
     expect((await at.run('t', runId).result()).status).toBe('interrupted')
   })
 
@@ -207,9 +209,9 @@ describe('a message during a run that', () => {
     )
     const at = await openDialectServer({ agents: [agent({ name: 'guide', model, tools: [client] })] })
     const guide = { agent: 'guide' }
-    const runId = await at.done('s', said(a), guide)
+    const runId = await at.runToEnd('s', requestWith(a), guide)
     const answers = [{ kind: 'approval', id: 'locate-0', approved: true }] as const
-    const { run } = await at.takeTurn('s', { ...said(a, b), answers }, guide)
+    const { run } = await at.takeTurn('s', { ...requestWith(a, b), answers }, guide)
     expect((await run.result()).status).toBe('completed')
     expect((await at.run('s', runId).result()).status).toBe('interrupted')
   })
@@ -217,10 +219,10 @@ describe('a message during a run that', () => {
   test('has a full queue is refused', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
-    await at.takeTurn('s', said(a), { agent })
+    await at.takeTurn('s', requestWith(a), { agent })
     let code = 'none'
     for (let n = 0; code === 'none' && n < 1000; n++) {
-      code = await codeOf(at.takeTurn('s', { ...said(user(`m${n}`, `m${n}`)) }, { agent }))
+      code = await codeOf(at.takeTurn('s', { ...requestWith(user(`m${n}`, `m${n}`)) }, { agent }))
     }
     expect(code).toBe('run_queue_full')
   })
@@ -229,7 +231,7 @@ describe('a message during a run that', () => {
 test('a regeneration with a transcript that ends with the answer runs again, whatever was settled in it', async () => {
   const at = await openDialectServer()
   const a = user('a', 'u1')
-  const runId = await at.done('s', said(a), SELLER)
+  const runId = await at.runToEnd('s', requestWith(a), SELLER)
   const settled = [0, 1].map(n => [
     { kind: 'approval', id: `sell-${n}`, approved: true } as const,
     { kind: 'tool-result', id: `locate-${n}`, output: 1 } as const,

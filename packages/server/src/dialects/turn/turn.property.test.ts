@@ -55,22 +55,25 @@ class Play {
     const tab = this.tabs[op.tab] as Tab
     switch (op.type) {
       case 'say':
-        tab.lines.push(this.#line())
+        tab.messages.push(this.#newMessage())
         return this.#post(tab.posted())
       case 'lose':
-        return void tab.lines.push(this.#line())
+        return void tab.messages.push(this.#newMessage())
       case 'sync':
-        tab.lines = await this.#shown()
+        tab.messages = await this.#shown()
         return undefined
       case 'edit': {
-        const line = tab.lines[op.at % Math.max(1, tab.lines.length)]
-        if (line === undefined) return undefined
-        const text = this.#line().text
-        tab.lines = [...tab.lines.slice(0, tab.lines.indexOf(line)), { id: op.isNew ? text : line.id, text }]
+        const message = tab.messages[op.at % Math.max(1, tab.messages.length)]
+        if (message === undefined) return undefined
+        const text = this.#newMessage().text
+        tab.messages = [
+          ...tab.messages.slice(0, tab.messages.indexOf(message)),
+          { id: op.isNew ? text : message.id, text },
+        ]
         return this.#post(tab.posted())
       }
       case 'regenerate': {
-        const { answer } = tab.lines.at(-1) ?? {}
+        const { answer } = tab.messages.at(-1) ?? {}
         return answer === undefined ? undefined : this.#post(tab.posted({ regenerate: answer }))
       }
       case 'forge':
@@ -81,16 +84,16 @@ class Play {
   /** Law 5: the session shows what the model wrote, and each accepted request was one run. */
   async check(): Promise<void> {
     if (await this.#isThere()) {
-      expect(await this.at.people(this.session)).toEqual(this.model.lines.map(({ text }) => text))
+      expect(await this.at.userTexts(this.session)).toEqual(this.model.messages.map(({ text }) => text))
       expect(await this.at.runs(this.session)).toBe(this.model.runs)
-    } else expect(this.model.lines).toEqual([])
+    } else expect(this.model.messages).toEqual([])
   }
 
   async #isThere(): Promise<boolean> {
     return (await this.at.services.manager.getInfo(this.session)) !== null
   }
 
-  #line() {
+  #newMessage() {
     const text = `m${this.#count++}`
     return { id: text, text }
   }
@@ -100,9 +103,9 @@ class Play {
     if (!(await this.#isThere())) return []
     const { view } = await this.at.services.runtime.view(this.session)
     return view.messages.flatMap(({ id, role }, i) => {
-      const line = this.model.lines.find(known => this.hasIds && known.id === id)
+      const message = this.model.messages.find(known => this.hasIds && known.id === id)
       const next = view.messages[i + 1]
-      const mine = line ?? this.model.lines[view.messages.slice(0, i).filter(one => one.role === 'user').length]
+      const mine = message ?? this.model.messages[view.messages.slice(0, i).filter(one => one.role === 'user').length]
       return role === 'user' && mine ? [{ ...mine, ...(next && { answer: next.id }) }] : []
     })
   }
@@ -111,7 +114,7 @@ class Play {
     this.sent.push(posted)
     const { text = '' } = (posted.userMessages.at(-1)?.parts[0] ?? {}) as { readonly text?: string }
     const before = await this.#shown()
-    const current = before.find(line => line.text === text)?.answer
+    const current = before.find(message => message.text === text)?.answer
     const outcome = await this.#outcome(posted)
     if (this.hasIds) {
       const { regenerate } = posted
@@ -119,12 +122,12 @@ class Play {
       expect([posted, outcome]).toEqual([posted, expected])
     } else if (outcome === 'said') {
       // Without ids an ambiguous request may be refused. An accepted one is at the right position.
-      const people = await this.at.people(this.session)
+      const people = await this.at.userTexts(this.session)
       expect(people.at(-1)).toBe(text)
       const lines = people.map(one => ({ id: one, text: one }))
       const kept = lines.slice(0, -1).map(({ text: one }) => one)
-      expect(this.model.lines.slice(0, kept.length).map(line => line.text)).toEqual(kept)
-      this.model.lines = lines
+      expect(this.model.messages.slice(0, kept.length).map(message => message.text)).toEqual(kept)
+      this.model.messages = lines
       this.model.runs++
     }
     return outcome
@@ -155,12 +158,12 @@ class Play {
       else {
         // A single message without an id is a repetition only until another message.
         expect(posted.userMessages).toHaveLength(1)
-        const people = await this.at.people(this.session)
+        const people = await this.at.userTexts(this.session)
         const text = people.at(-1) as string
-        expect(people).toEqual([...this.model.lines.map(line => line.text), text])
+        expect(people).toEqual([...this.model.messages.map(message => message.text), text])
         expect(posted.userMessages[0]?.parts).toEqual([{ type: 'text', text }])
-        expect(this.model.lines.at(-1)?.text).not.toBe(text)
-        this.model.lines.push({ id: text, text })
+        expect(this.model.messages.at(-1)?.text).not.toBe(text)
+        this.model.messages.push({ id: text, text })
         this.model.runs++
       }
       return outcome

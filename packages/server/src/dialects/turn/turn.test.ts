@@ -1,16 +1,16 @@
 import { memoryStore } from '@millrace/log'
 import { describe, expect, test } from 'vitest'
-import { Tap } from '../../stream/stream-server.fixture.ts'
-import { codeOf, openDialectServer, said, user } from '../dialect-server.fixture.ts'
+import { InstrumentedStore } from '../../stream/stream-server.fixture.ts'
+import { codeOf, openDialectServer, requestWith, user } from '../dialect-server.fixture.ts'
 
 describe('a new message', () => {
   test('starts a run under the client’s id, and a repetition is the same run', async () => {
     const at = await openDialectServer()
-    const first = await at.done('s', said(user('a', 'u1')))
-    const second = await at.done('s', said(user('a', 'u1'), user('b', 'u2')))
-    expect(await at.done('s', said(user('a', 'u1'), user('b', 'u2')))).toBe(second)
-    expect(await at.done('s', said(user('a', 'u1')))).toBe(first)
-    expect(await at.people('s')).toEqual(['a', 'b'])
+    const first = await at.runToEnd('s', requestWith(user('a', 'u1')))
+    const second = await at.runToEnd('s', requestWith(user('a', 'u1'), user('b', 'u2')))
+    expect(await at.runToEnd('s', requestWith(user('a', 'u1'), user('b', 'u2')))).toBe(second)
+    expect(await at.runToEnd('s', requestWith(user('a', 'u1')))).toBe(first)
+    expect(await at.userTexts('s')).toEqual(['a', 'b'])
     expect(at.count.calls).toBe(2)
     const { view } = await at.services.runtime.view('s')
     expect(view.messages.filter(({ role }) => role === 'user').map(({ id }) => id)).toEqual(['u1', 'u2'])
@@ -18,11 +18,11 @@ describe('a new message', () => {
 
   test('with the same text in another turn is another turn, with or without ids', async () => {
     const at = await openDialectServer()
-    await at.done('s', said(user('yes', 'u1')))
-    await at.done('s', said(user('yes', 'u1'), user('yes', 'u2')))
-    await at.done('t', said(user('yes')))
-    await at.done('t', said(user('yes'), user('yes')))
-    expect([await at.people('s'), await at.people('t')]).toEqual([
+    await at.runToEnd('s', requestWith(user('yes', 'u1')))
+    await at.runToEnd('s', requestWith(user('yes', 'u1'), user('yes', 'u2')))
+    await at.runToEnd('t', requestWith(user('yes')))
+    await at.runToEnd('t', requestWith(user('yes'), user('yes')))
+    expect([await at.userTexts('s'), await at.userTexts('t')]).toEqual([
       ['yes', 'yes'],
       ['yes', 'yes'],
     ])
@@ -30,38 +30,38 @@ describe('a new message', () => {
 
   test('without transcript and id is a repetition while it is being answered, and new afterwards', async () => {
     const at = await openDialectServer()
-    const alone = { ...said(user('yes')), isIncremental: true } as const
+    const alone = { ...requestWith(user('yes')), isIncremental: true } as const
     const slow = await at.takeTurn('s', alone, { agent: 'slow' })
     expect((await at.takeTurn('s', alone, { agent: 'slow' })).run.runId).toBe(slow.run.runId)
     at.held.go()
     await slow.run.result()
-    const again = await at.done('s', alone, { agent: 'slow' })
+    const again = await at.runToEnd('s', alone, { agent: 'slow' })
     expect(again).not.toBe(slow.run.runId)
     expect(await at.runs('s')).toBe(2)
   })
 
   test('ignores earlier messages of the client that never arrived', async () => {
     const at = await openDialectServer()
-    await at.done('s', said(user('lost', 'u0'), user('a', 'u1')))
-    await at.done('s', said(user('lost', 'u0'), user('a', 'u1'), user('lost too', 'u2'), user('b', 'u3')))
-    await at.done('t', said(user('lost'), user('a')))
-    await at.done('t', said(user('lost'), user('a'), user('lost too'), user('b')))
-    for (const session of ['s', 't']) expect(await at.people(session)).toEqual(['a', 'b'])
+    await at.runToEnd('s', requestWith(user('lost', 'u0'), user('a', 'u1')))
+    await at.runToEnd('s', requestWith(user('lost', 'u0'), user('a', 'u1'), user('lost too', 'u2'), user('b', 'u3')))
+    await at.runToEnd('t', requestWith(user('lost'), user('a')))
+    await at.runToEnd('t', requestWith(user('lost'), user('a'), user('lost too'), user('b')))
+    for (const session of ['s', 't']) expect(await at.userTexts(session)).toEqual(['a', 'b'])
   })
 
   test('to be regenerated that never arrived is sent', async () => {
     const at = await openDialectServer()
-    await at.done('s', { ...said(user('a', 'u1')), regenerate: true })
-    await at.done('s', { ...said(user('a', 'u1'), user('b', 'u2')), regenerate: 'no-message-of-ours' })
-    expect(await at.people('s')).toEqual(['a', 'b'])
+    await at.runToEnd('s', { ...requestWith(user('a', 'u1')), regenerate: true })
+    await at.runToEnd('s', { ...requestWith(user('a', 'u1'), user('b', 'u2')), regenerate: 'no-message-of-ours' })
+    expect(await at.userTexts('s')).toEqual(['a', 'b'])
     expect(at.count.calls).toBe(2)
   })
 
   test('sent twice at once runs once, also in a new session on a slow store', async () => {
-    const tap = new Tap(memoryStore())
+    const tap = new InstrumentedStore(memoryStore())
     const at = await openDialectServer({ store: tap.store })
     tap.delay = () => new Promise(resolve => setImmediate(resolve))
-    for (const posted of [said(user('a', 'u1')), said(user('b'))]) {
+    for (const posted of [requestWith(user('a', 'u1')), requestWith(user('b'))]) {
       const session = posted.userMessages[0]?.id ?? 'none'
       const taken = await Promise.all([1, 2, 3, 4].map(() => at.takeTurn(session, posted)))
       expect(new Set(taken.map(({ run }) => run.runId)).size).toBe(1)
@@ -72,42 +72,44 @@ describe('a new message', () => {
 
   test('and another at once both run, one after the other', async () => {
     const at = await openDialectServer()
-    await Promise.all([at.done('s', said(user('a', 'u1'))), at.done('s', said(user('b', 'u2')))])
-    expect((await at.people('s')).sort()).toEqual(['a', 'b'])
+    await Promise.all([at.runToEnd('s', requestWith(user('a', 'u1'))), at.runToEnd('s', requestWith(user('b', 'u2')))])
+    expect((await at.userTexts('s')).sort()).toEqual(['a', 'b'])
   })
 })
 
 describe('a run id of the client', () => {
   test('identifies a request, whatever its messages are; Idempotency-Key is one', async () => {
     const at = await openDialectServer()
-    const alone = { ...said(user('yes')), isIncremental: true } as const
+    const alone = { ...requestWith(user('yes')), isIncremental: true } as const
     for (const asked of [{ runId: 'k1' }, { headers: { 'idempotency-key': 'k2' } }]) {
-      const first = await at.done('s', alone, asked)
+      const first = await at.runToEnd('s', alone, asked)
       expect(first).toMatch(/^k[12]$/)
-      expect(await at.done('s', alone, asked)).toBe(first)
+      expect(await at.runToEnd('s', alone, asked)).toBe(first)
     }
-    expect(await at.people('s')).toEqual(['yes', 'yes'])
+    expect(await at.userTexts('s')).toEqual(['yes', 'yes'])
     expect(at.count.calls).toBe(2)
   })
 
   test('with another text is refused, and so is an invalid one', async () => {
     const at = await openDialectServer()
-    await at.done('s', said(user('a')), { runId: 'k' })
-    expect(await at.refused('s', said(user('b')), { runId: 'k' })).toBe('run_ended')
-    expect(await at.refused('s', said(user('b')), { headers: { 'idempotency-key': 'x'.repeat(300) } })).toBe(
+    await at.runToEnd('s', requestWith(user('a')), { runId: 'k' })
+    expect(await at.refused('s', requestWith(user('b')), { runId: 'k' })).toBe('run_ended')
+    expect(await at.refused('s', requestWith(user('b')), { headers: { 'idempotency-key': 'x'.repeat(300) } })).toBe(
       'request_invalid',
     )
-    const both = await Promise.all(['b', 'c'].map(words => codeOf(at.takeTurn('t', said(user(words)), { runId: 'k' }))))
+    const both = await Promise.all(
+      ['b', 'c'].map(words => codeOf(at.takeTurn('t', requestWith(user(words)), { runId: 'k' }))),
+    )
     expect(both.sort()).toEqual(['none', 'run_ended'])
   })
 
   test('of a regeneration runs it once', async () => {
     const at = await openDialectServer()
-    await at.done('s', said(user('a', 'u1')))
-    const posted = { ...said(user('a', 'u1')), regenerate: true }
+    await at.runToEnd('s', requestWith(user('a', 'u1')))
+    const posted = { ...requestWith(user('a', 'u1')), regenerate: true }
     const asked = { headers: { 'idempotency-key': 'once' } }
-    expect(await at.done('s', posted, asked)).toBe('once')
-    expect(await at.done('s', posted, asked)).toBe('once')
+    expect(await at.runToEnd('s', posted, asked)).toBe('once')
+    expect(await at.runToEnd('s', posted, asked)).toBe('once')
     expect(at.count.calls).toBe(2)
   })
 })
@@ -115,52 +117,52 @@ describe('a run id of the client', () => {
 describe('an edit', () => {
   test('is another text under a known id, and takes effect once', async () => {
     const at = await openDialectServer()
-    await at.done('s', said(user('a', 'u1')))
-    await at.done('s', said(user('a', 'u1'), user('b', 'u2')))
-    const posted = said(user('a', 'u1'), user('c', 'u2'))
-    const edit = await at.done('s', posted)
-    expect(await at.done('s', posted)).toBe(edit)
-    expect(await at.people('s')).toEqual(['a', 'c'])
-    await at.done('s', said(user('e', 'u1')))
-    expect(await at.people('s')).toEqual(['e'])
+    await at.runToEnd('s', requestWith(user('a', 'u1')))
+    await at.runToEnd('s', requestWith(user('a', 'u1'), user('b', 'u2')))
+    const posted = requestWith(user('a', 'u1'), user('c', 'u2'))
+    const edit = await at.runToEnd('s', posted)
+    expect(await at.runToEnd('s', posted)).toBe(edit)
+    expect(await at.userTexts('s')).toEqual(['a', 'c'])
+    await at.runToEnd('s', requestWith(user('e', 'u1')))
+    expect(await at.userTexts('s')).toEqual(['e'])
     expect(at.count.calls).toBe(4)
   })
 
   test('is not a message under a new id: messages of others stay, even while being answered', async () => {
     const at = await openDialectServer()
-    await at.done('s', said(user('a', 'u1')))
-    const phone = await at.takeTurn('s', said(user('a', 'u1'), user('from the phone', 'u2')), { agent: 'slow' })
-    const desk = said(user('a', 'u1'), user('from the desk', 'u3'))
+    await at.runToEnd('s', requestWith(user('a', 'u1')))
+    const phone = await at.takeTurn('s', requestWith(user('a', 'u1'), user('from the phone', 'u2')), { agent: 'slow' })
+    const desk = requestWith(user('a', 'u1'), user('from the desk', 'u3'))
     const { run, action } = await at.takeTurn('s', desk)
     expect(action).toBe('run')
     at.held.go()
     expect((await phone.run.result()).status).toBe('completed')
     expect((await run.result()).status).toBe('completed')
-    expect(await at.people('s')).toEqual(['a', 'from the phone', 'from the desk'])
-    expect(await at.done('s', desk)).toBe(run.runId)
+    expect(await at.userTexts('s')).toEqual(['a', 'from the phone', 'from the desk'])
+    expect(await at.runToEnd('s', desk)).toBe(run.runId)
   })
 
   test('of a client without ids is another message at a known position', async () => {
     const at = await openDialectServer()
-    await at.done('s', said(user('a')))
-    await at.done('s', said(user('a'), user('b')))
-    const other = said(user('a'), user('d'))
-    expect(await at.done('s', other)).toBe(await at.done('s', other))
-    expect(await at.people('s')).toEqual(['a', 'd'])
+    await at.runToEnd('s', requestWith(user('a')))
+    await at.runToEnd('s', requestWith(user('a'), user('b')))
+    const other = requestWith(user('a'), user('d'))
+    expect(await at.runToEnd('s', other)).toBe(await at.runToEnd('s', other))
+    expect(await at.userTexts('s')).toEqual(['a', 'd'])
   })
 
   test('is not undone by a repetition of the replaced message', async () => {
     const at = await openDialectServer()
     for (const id of ['u1', undefined]) {
       const session = id ?? 'none'
-      await at.done(session, said(user('a', id)))
-      await at.done(session, said(user('a', id), user('b', id && 'u2')))
-      await at.done(session, said(user('a', id), user('c', id && 'u2')))
-      const old = said(user('a', id), user('b', id && 'u2'))
+      await at.runToEnd(session, requestWith(user('a', id)))
+      await at.runToEnd(session, requestWith(user('a', id), user('b', id && 'u2')))
+      await at.runToEnd(session, requestWith(user('a', id), user('c', id && 'u2')))
+      const old = requestWith(user('a', id), user('b', id && 'u2'))
       expect(await at.refused(session, old)).toBe('transcript_diverged')
       // A new id or key makes it a new message.
-      await at.done(session, old, { runId: 'k' })
-      expect(await at.people(session)).toEqual(['a', 'b'])
+      await at.runToEnd(session, old, { runId: 'k' })
+      expect(await at.userTexts(session)).toEqual(['a', 'b'])
     }
   })
 
@@ -169,42 +171,42 @@ describe('an edit', () => {
     ['paused', 'seller'],
   ])('stops a run that is %s', async (_, agent) => {
     const at = await openDialectServer()
-    const first = await at.takeTurn('s', said(user('a', 'u1')), { agent })
+    const first = await at.takeTurn('s', requestWith(user('a', 'u1')), { agent })
     if (agent === 'seller') await first.run.result()
     else for await (const { chunk } of first.run.stream()) if (chunk.type === 'text-delta') break
-    const { run, action } = await at.takeTurn('s', said(user('b', 'u1')), { agent })
+    const { run, action } = await at.takeTurn('s', requestWith(user('b', 'u1')), { agent })
     expect(action).toBe('edit')
     expect((await first.run.result()).status).toBe('interrupted')
     at.held.go()
     await run.result()
-    expect(await at.people('s')).toEqual(['b'])
+    expect(await at.userTexts('s')).toEqual(['b'])
   })
 
   test('of a queued message removes it and sends the new one', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
-    const first = await at.takeTurn('s', said(user('a', 'u1')), { agent })
-    const second = await at.takeTurn('s', said(user('a', 'u1'), user('b', 'u2')), { agent })
-    const third = await at.takeTurn('s', said(user('a', 'u1'), user('c', 'u2')), { agent })
+    const first = await at.takeTurn('s', requestWith(user('a', 'u1')), { agent })
+    const second = await at.takeTurn('s', requestWith(user('a', 'u1'), user('b', 'u2')), { agent })
+    const third = await at.takeTurn('s', requestWith(user('a', 'u1'), user('c', 'u2')), { agent })
     expect(await codeOf(second.run.result())).toBe('run_taken_back')
     at.held.go()
     await Promise.all([first.run.result(), third.run.result()])
-    expect(await at.people('s')).toEqual(['a', 'c'])
+    expect(await at.userTexts('s')).toEqual(['a', 'c'])
   })
 
   test('of a turn of another program is refused', async () => {
     const at = await openDialectServer()
-    await at.done('s', said(user('a', 'u1')))
-    expect(await at.refused('s', said(user('b', 'u1')), { agent: 'other' })).toBe('transcript_diverged')
-    expect(await at.refused('s', { ...said(user('a', 'u1')), regenerate: true }, { agent: 'other' })).toBe(
+    await at.runToEnd('s', requestWith(user('a', 'u1')))
+    expect(await at.refused('s', requestWith(user('b', 'u1')), { agent: 'other' })).toBe('transcript_diverged')
+    expect(await at.refused('s', { ...requestWith(user('a', 'u1')), regenerate: true }, { agent: 'other' })).toBe(
       'transcript_diverged',
     )
     // The message says what to do.
-    const posted = said(user('b', 'u1'))
+    const posted = requestWith(user('b', 'u1'))
     await expect(at.takeTurn('s', posted, { agent: 'other' })).rejects.toThrow(/found agent:teller.*new message/)
     // Both programs may still run in the session.
-    await at.done('s', said(user('a', 'u1'), user('b', 'u2')), { agent: 'other' })
-    expect(await at.people('s')).toEqual(['a', 'b'])
+    await at.runToEnd('s', requestWith(user('a', 'u1'), user('b', 'u2')), { agent: 'other' })
+    expect(await at.userTexts('s')).toEqual(['a', 'b'])
   })
 })
 
@@ -214,12 +216,12 @@ describe('a regeneration', () => {
   test('repeats the last turn if it has ended, and joins it otherwise', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
-    const posted = { ...said(a), regenerate: true }
+    const posted = { ...requestWith(a), regenerate: true }
     const { run } = await at.takeTurn('s', posted, { agent })
     expect((await at.takeTurn('s', posted, { agent })).run.runId).toBe(run.runId)
     at.held.go()
     await run.result()
-    const [one, two] = await Promise.all([at.done('s', posted, { agent }), at.done('s', posted, { agent })])
+    const [one, two] = await Promise.all([at.runToEnd('s', posted, { agent }), at.runToEnd('s', posted, { agent })])
     expect(one).toBe(two)
     expect(one).not.toBe(run.runId)
     expect(await at.runs('s')).toBe(2)
@@ -227,41 +229,41 @@ describe('a regeneration', () => {
 
   test('with a new run id repeats any ended turn, and with the same id is the same run', async () => {
     const at = await openDialectServer()
-    const first = await at.done('s', said(a), { runId: 'r1' })
-    await at.done('s', said(a, user('b', 'u2')), { runId: 'r2' })
-    const posted = { ...said(a), regenerate: true }
-    expect(await at.done('s', posted, { runId: first })).toBe('r1')
-    expect(await at.people('s')).toEqual(['a', 'b'])
+    const first = await at.runToEnd('s', requestWith(a), { runId: 'r1' })
+    await at.runToEnd('s', requestWith(a, user('b', 'u2')), { runId: 'r2' })
+    const posted = { ...requestWith(a), regenerate: true }
+    expect(await at.runToEnd('s', posted, { runId: first })).toBe('r1')
+    expect(await at.userTexts('s')).toEqual(['a', 'b'])
     const { run, action } = await at.takeTurn('s', posted, { runId: 'r3' })
     await run.result()
     expect([run.runId, action]).toEqual(['r3', 'retry'])
-    expect(await at.done('s', posted, { runId: 'r3' })).toBe('r3')
-    expect([await at.people('s'), at.count.calls]).toEqual([['a'], 3])
+    expect(await at.runToEnd('s', posted, { runId: 'r3' })).toBe('r3')
+    expect([await at.userTexts('s'), at.count.calls]).toEqual([['a'], 3])
     // Without a run id, an earlier turn is returned as it is.
-    await at.done('s', said(a, user('b', 'u2')), { runId: 'r4' })
-    expect(await at.done('s', posted)).toBe('r3')
+    await at.runToEnd('s', requestWith(a, user('b', 'u2')), { runId: 'r4' })
+    expect(await at.runToEnd('s', posted)).toBe('r3')
     // A request without regenerate does not regenerate.
-    expect(await at.done('s', said(a), { runId: 'r5' })).toBe('r3')
-    expect([await at.people('s'), at.count.calls]).toEqual([['a', 'b'], 4])
+    expect(await at.runToEnd('s', requestWith(a), { runId: 'r5' })).toBe('r3')
+    expect([await at.userTexts('s'), at.count.calls]).toEqual([['a', 'b'], 4])
   })
 
   test('by the id of an answer runs once, for any turn, even while it is open', async () => {
     const at = await openDialectServer()
-    const first = await at.done('s', said(a))
-    await at.done('s', said(a, user('b', 'u2')))
-    const posted = { ...said(a), regenerate: `${first}::${first}` }
+    const first = await at.runToEnd('s', requestWith(a))
+    await at.runToEnd('s', requestWith(a, user('b', 'u2')))
+    const posted = { ...requestWith(a), regenerate: `${first}::${first}` }
     const { view } = await at.services.runtime.view('s')
     const answer = view.messages.find(({ runId }) => runId === first)
     const named = { ...posted, regenerate: answer?.id as string }
-    const again = await at.done('s', named)
+    const again = await at.runToEnd('s', named)
     expect(again).not.toBe(first)
-    expect(await at.done('s', named)).toBe(again)
-    expect(await at.people('s')).toEqual(['a'])
+    expect(await at.runToEnd('s', named)).toBe(again)
+    expect(await at.userTexts('s')).toEqual(['a'])
     expect(await at.runs('s')).toBe(3)
-    const { run } = await at.takeTurn('t', said(a), { agent: 'slow' })
+    const { run } = await at.takeTurn('t', requestWith(a), { agent: 'slow' })
     for await (const { chunk } of run.stream()) if (chunk.type === 'text-delta') break
     const { view: open } = await at.services.runtime.view('t')
-    const now = { ...said(a), regenerate: open.messages.at(-1)?.id as string }
+    const now = { ...requestWith(a), regenerate: open.messages.at(-1)?.id as string }
     const next = await at.takeTurn('t', now, { agent: 'slow' })
     expect((await run.result()).status).toBe('interrupted')
     at.held.go()
@@ -270,25 +272,25 @@ describe('a regeneration', () => {
 
   test('of an earlier turn without a run id returns it unchanged', async () => {
     const at = await openDialectServer()
-    const first = await at.done('s', said(a))
-    await at.done('s', said(a, user('b', 'u2')))
-    for (const regenerate of [true, 'u1']) expect(await at.done('s', { ...said(a), regenerate })).toBe(first)
-    expect(await at.people('s')).toEqual(['a', 'b'])
+    const first = await at.runToEnd('s', requestWith(a))
+    await at.runToEnd('s', requestWith(a, user('b', 'u2')))
+    for (const regenerate of [true, 'u1']) expect(await at.runToEnd('s', { ...requestWith(a), regenerate })).toBe(first)
+    expect(await at.userTexts('s')).toEqual(['a', 'b'])
   })
 
   test('of a request that was removed before it started sends it again', async () => {
     const at = await openDialectServer()
     const agent = 'slow'
-    const first = await at.takeTurn('s', said(a), { agent })
+    const first = await at.takeTurn('s', requestWith(a), { agent })
     // From here on the model writes nothing.
     for await (const { chunk } of first.run.stream()) if (chunk.type === 'text-delta') break
-    const posted = said(a, user('b', 'u2'))
+    const posted = requestWith(a, user('b', 'u2'))
     const waiting = await at.takeTurn('s', posted, { agent })
     await waiting.run.stop()
     expect(await at.refused('s', posted, { agent })).toBe('run_taken_back')
     const { run } = await at.takeTurn('s', { ...posted, regenerate: true }, { agent })
     at.held.go()
     expect((await run.result()).status).toBe('completed')
-    expect(await at.people('s')).toEqual(['a', 'b'])
+    expect(await at.userTexts('s')).toEqual(['a', 'b'])
   })
 })
