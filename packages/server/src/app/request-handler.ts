@@ -72,16 +72,16 @@ export class RequestHandler {
     if (lifetime.isDraining) throw draining()
     const services = await (route.action === 'health' ? lifetime.readyWithTimeout() : lifetime.ready())
     const body = request.body === null ? undefined : new SharedBody(request, bodyLimitOf(route, services.limits))
-    const seen = body?.request ?? request
-    const caller = await services.authorize(seen, route.action, params['sessionId'])
+    const sharedRequest = body?.request ?? request
+    const caller = await services.authorize(sharedRequest, route.action, params['sessionId'])
     // If `authorize` read the body, it will again on each recheck: keep it buffered.
     const isKept = body?.wasRead ?? false
     services.limiter.request(caller.principal)
     const held = services.limiter.hold(caller.principal)
     try {
       // An upload that `authorize` did not read need not be buffered.
-      const taken = route.takesBytes && !isKept ? request : seen
-      const reply = await callRoute(route, { services, request: taken, url, params, caller, held })
+      const routeRequest = route.takesBytes && !isKept ? request : sharedRequest
+      const reply = await callRoute(route, { services, request: routeRequest, url, params, caller, held })
       return request.method === 'HEAD' ? reply : withByteCount(services, caller, reply)
     } finally {
       held.release()

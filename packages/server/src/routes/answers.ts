@@ -22,22 +22,22 @@ export const answers = [
     handle: async ({ services, caller, body, params }) => {
       const sessionId = params['sessionId'] as string
       await requireSession(services, caller, sessionId)
-      const who = answererOf(caller)
+      const answerer = answererOf(caller)
       const { runtime } = services
       if (body.kind === 'claim') {
         const { id, client, forMs = CLAIM_MS } = body
-        const options = { ...who, forMs, ...(client !== undefined && { by: client }) }
+        const options = { ...answerer, forMs, ...(client !== undefined && { by: client }) }
         return json(200, await hidingOtherOwners(sessionId, runtime.claim(sessionId, id, options)))
       }
-      return json(200, await hidingOtherOwners(sessionId, runtime.answer(sessionId, answerOf(body), who)))
+      return json(200, await hidingOtherOwners(sessionId, runtime.answer(sessionId, answerOf(body), answerer)))
     },
   }),
 ]
 
 /** Hides a session that has another owner by now. @throws `session_unknown` instead of `answer_forbidden` */
-async function hidingOtherOwners<T>(sessionId: string, given: Promise<T>): Promise<T> {
+async function hidingOtherOwners<T>(sessionId: string, answered: Promise<T>): Promise<T> {
   try {
-    return await given
+    return await answered
   } catch (error) {
     throw error instanceof RunError && error.code === 'answer_forbidden' ? sessionUnknown(sessionId) : error
   }

@@ -30,30 +30,30 @@ export const runs = [
     handle: async call => {
       const { services, caller, body, request, params } = call
       const { agent, workflow, onDisconnect, ...rest } = body
-      const how = negotiate(request.headers.get('accept'), ['sse', 'ndjson', 'json'])
+      const replyType = negotiate(request.headers.get('accept'), ['sse', 'ndjson', 'json'])
       const isStopped = onDisconnect === 'stop'
-      if (isStopped && how === 'json') {
+      if (isStopped && replyType === 'json') {
         throw new Refusal(
           'request_invalid',
           'onDisconnect: stop needs a stream: accept text/event-stream or application/x-ndjson',
         )
       }
       const sessionId = params['sessionId'] as string
-      const asked = programIn(services, { agent, workflow })
-      await reauthorize(services, request, caller, call.action, sessionId, asked)
+      const program = programIn(services, { agent, workflow })
+      await reauthorize(services, request, caller, call.action, sessionId, program)
       assertInputSize(services, rest.input)
-      const ask = async () => {
+      const start = async () => {
         const run = await withSession(services, caller, sessionId, async () => {
           await assertUploaded(services, sessionId, rest.input)
-          const options = { ...(await requesterOf(call, caller)), ...rest, session: sessionId, ...asked }
+          const options = { ...(await requesterOf(call, caller)), ...rest, session: sessionId, ...program }
           return services.runtime.start(omitUndefined(options) as unknown as StartOptions & StartWorkflowOptions)
         })
-        const { input, ...about } = rest
-        const repeated = { ...about, message: input, program: programKey(asked) }
+        const { input, ...fields } = rest
+        const repeated = { ...fields, message: input, program: programKey(program) }
         if (rest.runId !== undefined) await assertSameRequest(services, run, repeated)
         return run
       }
-      return replyWithRun(call, how, ask, { isStopped, program: asked })
+      return replyWithRun(call, replyType, start, { isStopped, program })
     },
   }),
   route({
@@ -137,13 +137,13 @@ export const runs = [
 async function replyWithReplacement(
   call: RouteCall<{ readonly [K in 'runId' | 'whenBusy']?: RequestOptions[K] | undefined }>,
   message: RunMessage | undefined,
-  ask: (options: RequestOptions) => Promise<Run>,
+  start: (options: RequestOptions) => Promise<Run>,
 ): Promise<Reply> {
   const { services, caller, request, body } = call
-  const how = negotiate(request.headers.get('accept'), ['json', 'sse', 'ndjson'])
+  const replyType = negotiate(request.headers.get('accept'), ['json', 'sse', 'ndjson'])
   const { runId, whenBusy } = body
-  return replyWithRun(call, how, async () => {
-    const run = await ask({ ...(await requesterOf(call, caller)), ...omitUndefined({ runId, whenBusy }) })
+  return replyWithRun(call, replyType, async () => {
+    const run = await start({ ...(await requesterOf(call, caller)), ...omitUndefined({ runId, whenBusy }) })
     if (runId !== undefined && message !== undefined) await assertSameRequest(services, run, { message })
     return run
   })
@@ -158,18 +158,18 @@ interface RunReplyOptions {
 /** Replies with a run: its ids, or its frames. The stream slot is taken before the run starts. */
 async function replyWithRun(
   call: RouteCall,
-  how: ReplyType,
-  ask: () => Promise<Run>,
-  about: RunReplyOptions = {},
+  replyType: ReplyType,
+  start: () => Promise<Run>,
+  options: RunReplyOptions = {},
 ): Promise<Reply> {
   const { services, caller } = call
-  const release = how === 'json' ? () => {} : services.limiter.stream(caller.principal)
+  const release = replyType === 'json' ? () => {} : services.limiter.stream(caller.principal)
   try {
-    const run = await ask()
-    if (how === 'json') return acceptedReply(run)
+    const run = await start()
+    if (replyType === 'json') return acceptedReply(run)
     // From here on, reads must be of this session.
     const identity = await requireSession(services, caller, run.sessionId)
-    return framesReply(call, run, identity, how, release, about)
+    return framesReply(call, run, identity, replyType, release, options)
   } catch (error) {
     release()
     throw error

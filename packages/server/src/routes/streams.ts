@@ -66,8 +66,8 @@ export const streams = [
       const { services, caller, params, query, request, action } = call
       const sessionId = params['sessionId'] as string
       const identity = await requireSession(services, caller, sessionId)
-      const { after: asked, live = 'true', run: runId } = query
-      const after = asked === undefined ? extractResumePosition(request.headers) : checkPosition('after', asked)
+      const { after: position, live = 'true', run: runId } = query
+      const after = position === undefined ? extractResumePosition(request.headers) : checkPosition('after', position)
       const format = formatOf(request)
       if (runId !== undefined && live !== 'true') {
         throw new Refusal(

@@ -31,12 +31,12 @@ export const uploads = [
       const data = await bytesOf(request, services.limits.uploadBytes, held.add)
       if (data.byteLength === 0) throw new Refusal('body_invalid', 'body: expected a file, found an empty body')
       const upload = { data, mediaType, ...(filename !== undefined && { filename }) }
-      const kept = await withSession(services, caller, sessionId, async identity => {
+      const stored = await withSession(services, caller, sessionId, async identity => {
         const done = await services.runtime.upload(sessionId, upload)
         await assertSameSession(services.manager, sessionId, identity)
         return done
       })
-      return json(201, kept)
+      return json(201, stored)
     },
   }),
   route({

@@ -41,11 +41,11 @@ function parametersOf({ path, query = {}, headers = {} }: Route): object[] {
   const name = { type: 'string', minLength: 1, maxLength: MAX_NAME_LENGTH }
   return [
     ...names.map(named => ({ name: named, in: 'path', required: true, schema: name })),
-    ...Object.entries(query).map(([asked, type]) => {
+    ...Object.entries(query).map(([parameter, type]) => {
       const { description, ...schema } = jsonSchemaOf(type, 'input')
       const isRequired = !type.safeParse(type.type === 'array' ? [] : undefined).success
       return {
-        name: asked,
+        name: parameter,
         in: 'query',
         ...(isRequired && { required: true }),
         ...(description !== undefined && { description }),

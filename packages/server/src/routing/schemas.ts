@@ -193,15 +193,15 @@ export const UpdateSessionBody = z
   .meta({ minProperties: 1 })
 
 /** A whole number in a query. */
-export const wholeNumber = (description: string, least: number, most: number) =>
+export const wholeNumber = (description: string, minimum: number, maximum: number) =>
   z
     .string()
     .refine(
-      digits => /^\d{1,6}$/.test(digits) && Number(digits) >= least && Number(digits) <= most,
-      `expected a whole number from ${least} to ${most}`,
+      digits => /^\d{1,6}$/.test(digits) && Number(digits) >= minimum && Number(digits) <= maximum,
+      `expected a whole number from ${minimum} to ${maximum}`,
     )
     .optional()
-    .meta({ description, type: 'integer', minimum: least, maximum: most })
+    .meta({ description, type: 'integer', minimum, maximum })
 
 /** One of several words in a query. */
 export const oneOf = <const W extends readonly string[]>(description: string, values: W) =>

@@ -50,8 +50,8 @@ export async function stopRun(
   request: StopRequest = {},
 ): Promise<{ readonly runId?: string; readonly stopped: boolean }> {
   const { ticket } = await requireSession(services, caller, sessionId)
-  const { runId = activeRunId(ticket), ...how } = request
+  const { runId = activeRunId(ticket), ...stopOptions } = request
   if (runId === undefined) return { stopped: false }
-  const options = omitUndefined({ ...how, ...guestOf(caller) })
+  const options = omitUndefined({ ...stopOptions, ...guestOf(caller) })
   return { runId, stopped: await services.runtime.stop(sessionId, runId, options) }
 }

@@ -22,16 +22,16 @@ export const MAX_MESSAGES = 1000
 /** The whole view; or the view with only its last messages, which can still be followed; or a page of older messages. */
 export function messagePageOf(
   view: PublicView,
-  { messages: asked, before }: PageQuery,
+  { messages: range, before }: PageQuery,
 ):
   | { readonly view: PublicView; readonly page?: MessagePage }
   | { readonly messages: readonly Message[]; readonly page: MessagePage; readonly view?: undefined } {
-  if (asked === undefined) {
+  if (range === undefined) {
     if (before !== undefined)
       throw new Refusal('request_invalid', 'before: expected the parameter messages too, such as messages=last:50')
     return { view }
   }
-  const limit = Number(/^last:(\d{1,6})$/.exec(asked)?.[1])
+  const limit = Number(/^last:(\d{1,6})$/.exec(range)?.[1])
   if (!(limit >= 1 && limit <= MAX_MESSAGES)) {
     throw new Refusal('request_invalid', `messages: expected last:N with N from 1 to ${MAX_MESSAGES}`)
   }
@@ -59,13 +59,15 @@ export function messagePageOf(
  */
 function runsAndRequestsOf(
   { runs, requests }: PublicView,
-  given: readonly Message[],
+  pageMessages: readonly Message[],
   last: number,
 ): Pick<PublicView, 'runs' | 'requests'> {
-  const ids = new Set(given.map(({ id }) => id))
-  const asked = requests.filter(({ status, message }) => status === 'waiting' || ids.has(message?.messageId ?? ''))
+  const ids = new Set(pageMessages.map(({ id }) => id))
+  const pageRequests = requests.filter(
+    ({ status, message }) => status === 'waiting' || ids.has(message?.messageId ?? ''),
+  )
   const open = runs.filter(({ finishedAt }) => finishedAt === undefined)
-  const needed = [...given, ...asked, ...open, ...requests.slice(-last), ...runs.slice(-last)]
+  const needed = [...pageMessages, ...pageRequests, ...open, ...requests.slice(-last), ...runs.slice(-last)]
   const kept = new Set(needed.map(({ runId }) => runId))
   const isKept = ({ runId }: { readonly runId: string }) => kept.has(runId)
   return { runs: runs.filter(isKept), requests: requests.filter(isKept) }

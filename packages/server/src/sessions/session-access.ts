@@ -137,15 +137,15 @@ async function deleteIfUnused({ manager }: SessionServices, { streamId, version,
 
 /** @throws `sessions_limit` if the owner has as many sessions as allowed */
 async function assertRoomForSession({ manager, limits }: SessionServices, owner: string): Promise<void> {
-  const { sessions: most } = limits
+  const { sessions: limit } = limits
   let count = 0
-  for (let after: string | undefined; count < most; ) {
+  for (let after: string | undefined; count < limit; ) {
     const { streams, next } = await manager.listStreams(owner, { limit: PAGE, ...(after !== undefined && { after }) })
     count += streams.length
     if (next === null) break
     after = next
   }
-  if (count >= most) throw new Refusal('sessions_limit', `sessions: expected at most ${most}: delete one first`)
+  if (count >= limit) throw new Refusal('sessions_limit', `sessions: expected at most ${limit}: delete one first`)
 }
 
 const PAGE = 1000

@@ -78,7 +78,7 @@ class FollowedList {
   /** Watches by session id, least recently updated first. */
   readonly #watches = new Map<string, () => void>()
   /** Watched sessions that may have been deleted. */
-  readonly #unsure = new Set<string>()
+  readonly #maybeDeleted = new Set<string>()
   /** The sessions of the last refresh. */
   #known: ReadonlyMap<string, SessionSummary> | undefined
   #cancel: (() => void) | undefined
@@ -148,14 +148,14 @@ class FollowedList {
     const missing = [...this.#watches.keys()].filter(sessionId => !now.has(sessionId))
     if (!hasMore) return missing
     // A deletion before the watch began wakes nothing: sessions that drop off the page are checked.
-    const unsure = missing.filter(sessionId => this.#unsure.has(sessionId) || this.#known?.has(sessionId))
-    const asked = unsure.slice(0, MAX_CHECKED)
-    this.#unsure.clear()
-    for (const sessionId of unsure.slice(MAX_CHECKED)) this.#unsure.add(sessionId)
-    if (this.#unsure.size > 0) this.#isDirty = true
-    const infos = await Promise.all(asked.map(sessionId => this.#manager.getInfo(sessionId)))
+    const maybeDeleted = missing.filter(sessionId => this.#maybeDeleted.has(sessionId) || this.#known?.has(sessionId))
+    const checked = maybeDeleted.slice(0, MAX_CHECKED)
+    this.#maybeDeleted.clear()
+    for (const sessionId of maybeDeleted.slice(MAX_CHECKED)) this.#maybeDeleted.add(sessionId)
+    if (this.#maybeDeleted.size > 0) this.#isDirty = true
+    const infos = await Promise.all(checked.map(sessionId => this.#manager.getInfo(sessionId)))
     // Another owner may have created a session with the same id.
-    return asked.filter((_, i) => infos[i]?.principal !== this.#principal)
+    return checked.filter((_, i) => infos[i]?.principal !== this.#principal)
   }
 
   #notify(now: ReadonlyMap<string, SessionSummary>, removed: readonly string[]): void {
@@ -179,14 +179,14 @@ class FollowedList {
   }
 
   #woken(sessionId: string): void {
-    this.#unsure.add(sessionId)
+    this.#maybeDeleted.add(sessionId)
     this.wake()
   }
 
   #unwatch(sessionId: string): void {
     this.#watches.get(sessionId)?.()
     this.#watches.delete(sessionId)
-    this.#unsure.delete(sessionId)
+    this.#maybeDeleted.delete(sessionId)
   }
 
   #close(): void {

@@ -46,13 +46,13 @@ export const agUi = [
       const { services, params, body } = call
       const { threadId, runId, parentRunId } = body
       const program = programNamed(services, params['agent'] as string)
-      const ask = { sessionId: threadId, program, posted: clientRequestOf(body), runId, data: dataOf(body) }
+      const turnRequest = { sessionId: threadId, program, posted: clientRequestOf(body), runId, data: dataOf(body) }
       return withStreamSlot(call, async release => {
-        const taken = (await stopCancelledRun(call, body, program)) ?? (await takeTurn(call, ask))
+        const turn = (await stopCancelledRun(call, body, program)) ?? (await takeTurn(call, turnRequest))
         const echo = { threadId, runId, ...(parentRunId !== undefined && { parentRunId }) }
         const results = new Set(body.messages.flatMap(({ toolCallId }) => toolCallId ?? []))
-        const encoder = new AgUiEncoder({ runId: taken.run.runId, echo, results })
-        return eventsReply(call, { ...taken, release }, encoder, body)
+        const encoder = new AgUiEncoder({ runId: turn.run.runId, echo, results })
+        return eventsReply(call, { ...turn, release }, encoder, body)
       })
     },
   }),
@@ -103,17 +103,17 @@ export const agUi = [
 /** Streams a run as events, preceded by the messages and state that the client lacks. */
 function eventsReply(
   call: RouteCall,
-  { caller, ...taken }: AcceptedTurn & { readonly release?: () => void },
+  { caller, ...turn }: AcceptedTurn & { readonly release?: () => void },
   encoder: AgUiEncoder,
   clientState: ClientState,
 ) {
-  const { run, after } = taken
+  const { run, after } = turn
   const { manager } = call.services
   const before = (entry: Entry) => {
     const { chunk, sequence: at, origin } = entry
     if (chunk.type !== 'run-started' || origin.runId !== run.runId) return undefined
-    const about = { sessionId: run.sessionId, at, after: after?.sequence, clientState: clientState }
-    return earlierMessages(manager, about).then(found => found && encoder.setBefore(found))
+    const position = { sessionId: run.sessionId, at, after: after?.sequence, clientState }
+    return earlierMessages(manager, position).then(found => found && encoder.setBefore(found))
   }
-  return streamRun(call, caller, { ...taken, encoder, dialectFormat, before })
+  return streamRun(call, caller, { ...turn, encoder, dialectFormat, before })
 }

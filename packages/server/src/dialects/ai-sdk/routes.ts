@@ -51,8 +51,11 @@ export const aiSdk = [
     handle: call => {
       const { services, params, body } = call
       const program = programNamed(services, params['agent'] as string)
-      const ask = { sessionId: body.id, program, posted: clientRequestOf(body), data: dataOf(body) }
-      return replyWithTurn(call, ask, { dialectFormat, encoder: ({ runId }) => aiSdkDialect.encoder({ runId }) })
+      const turnRequest = { sessionId: body.id, program, posted: clientRequestOf(body), data: dataOf(body) }
+      return replyWithTurn(call, turnRequest, {
+        dialectFormat,
+        encoder: ({ runId }) => aiSdkDialect.encoder({ runId }),
+      })
     },
   }),
   route({

@@ -23,20 +23,24 @@ export const BufferedStream = z.object({
 const MAX_CHARACTERS = 16 * 1024 * 1024
 
 /** Performs a client's request exactly once and replies when the run has ended or paused. */
-export async function bufferedReply(call: RouteCall, ask: TurnRequest, encoder: Encoder<StreamChunk>): Promise<Reply> {
+export async function bufferedReply(
+  call: RouteCall,
+  turnRequest: TurnRequest,
+  encoder: Encoder<StreamChunk>,
+): Promise<Reply> {
   const { services, request } = call
   const release = services.limiter.stream(call.caller.principal)
   const done = new AbortController()
   try {
-    const taken = await takeTurn(call, ask)
-    void recheckUntilDone(call, taken, done)
+    const turn = await takeTurn(call, turnRequest)
+    void recheckUntilDone(call, turn, done)
     const signal = AbortSignal.any([request.signal, services.connections.draining, done.signal])
-    const chunks = await chunksOf(call, taken, encoder, signal).catch(error => {
+    const chunks = await chunksOf(call, turn, encoder, signal).catch(error => {
       if (done.signal.aborted) throw done.signal.reason
       throw services.connections.draining.aborted ? draining() : error
     })
     const result: BufferedStreamResult = { chunks, ...summarizeStreamChunks(chunks) }
-    const { sessionId, runId } = taken.run
+    const { sessionId, runId } = turn.run
     return json(200, result, {
       'x-session-id': encodeURIComponent(sessionId),
       'x-run-id': encodeURIComponent(runId),
@@ -50,11 +54,11 @@ export async function bufferedReply(call: RouteCall, ask: TurnRequest, encoder: 
 /** Authorizes the waiting request again at intervals, like a stream. Aborts `done` if the caller lost access. */
 async function recheckUntilDone(
   { services, request }: RouteCall,
-  taken: AcceptedTurn,
+  turn: AcceptedTurn,
   done: AbortController,
 ): Promise<void> {
   const { timers, reauthorizeMs } = services.settings
-  const { caller, action, program, run } = taken
+  const { caller, action, program, run } = turn
   try {
     for (;;) {
       await new Promise<void>(resolve => {

@@ -71,17 +71,20 @@ async function replyTo(call: RouteCall<ChatRequest>): Promise<Reply> {
     ...clientRequestOf(body),
     ...((await isWithoutHistory(call, sessionId, program)) && { isIncremental: true }),
   }
-  const ask: TurnRequest = { sessionId, program, posted, data: dataOf(body) }
-  const asked =
+  const turnRequest: TurnRequest = { sessionId, program, posted, data: dataOf(body) }
+  const turnWithAnswers =
     resume === undefined
-      ? ask
-      : { ...ask, posted: { ...posted, ...(await answerByToken(call, ask, resume)) } satisfies TurnRequest['posted'] }
+      ? turnRequest
+      : {
+          ...turnRequest,
+          posted: { ...posted, ...(await answerByToken(call, turnRequest, resume)) } satisfies TurnRequest['posted'],
+        }
   const turnIndex = posted.userMessages.length
   const encoder = () =>
     kortyxDialect.encoder({ sessionId, turnIndex, tokenOf: requestId => tokenFor(sessionId, requestId) })
   return body.stream === false
-    ? bufferedReply(call, asked, encoder())
-    : replyWithTurn(call, asked, { dialectFormat, encoder })
+    ? bufferedReply(call, turnWithAnswers, encoder())
+    : replyWithTurn(call, turnWithAnswers, { dialectFormat, encoder })
 }
 
 /** Whether a page keeps no history: it posts one message without an id in a session that has more. In a new session that is a repeated request. */

@@ -46,8 +46,8 @@ export const mui = [
     handle: call => {
       const { services, params, body } = call
       const program = programNamed(services, params['agent'] as string)
-      const ask = { sessionId: body.conversationId, program, posted: clientRequestOf(body), data: dataOf(body) }
-      return replyWithTurn(call, ask, { dialectFormat, encoder: ({ runId }) => muiDialect.encoder({ runId }) })
+      const turnRequest = { sessionId: body.conversationId, program, posted: clientRequestOf(body), data: dataOf(body) }
+      return replyWithTurn(call, turnRequest, { dialectFormat, encoder: ({ runId }) => muiDialect.encoder({ runId }) })
     },
   }),
   route({

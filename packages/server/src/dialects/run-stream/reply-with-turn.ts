@@ -14,12 +14,12 @@ export interface TurnReplyOptions<Event> {
 /** Performs a client's request exactly once and streams its run. The stream slot is taken first. */
 export async function replyWithTurn<Event>(
   call: RouteCall,
-  ask: TurnRequest,
+  turnRequest: TurnRequest,
   { dialectFormat, encoder }: TurnReplyOptions<Event>,
 ): Promise<Reply> {
   return withStreamSlot(call, async release => {
-    const { caller, ...taken } = await takeTurn(call, ask)
-    return streamRun(call, caller, { ...taken, encoder: encoder(taken.run), dialectFormat, release })
+    const { caller, ...turn } = await takeTurn(call, turnRequest)
+    return streamRun(call, caller, { ...turn, encoder: encoder(turn.run), dialectFormat, release })
   })
 }
 

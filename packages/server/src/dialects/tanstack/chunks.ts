@@ -29,7 +29,7 @@ export async function replyWithChunks(call: RouteCall<ChatRequest, ChunksQuery>)
   if (sessionId === undefined)
     throw new Refusal('body_invalid', 'body.data.conversationId: expected the id of the conversation, as a string')
   const agent = params['agent'] as string
-  const ask = {
+  const turnRequest = {
     sessionId: checkSessionId(sessionId),
     program: programNamed(services, agent),
     posted: clientRequestOf(body),
@@ -38,9 +38,9 @@ export async function replyWithChunks(call: RouteCall<ChatRequest, ChunksQuery>)
   const results = new Set(body.messages.flatMap(({ toolCallId }) => toolCallId ?? []))
   const encoder = tanstackDialect.encoder({ content: query.content ?? body.content, model: agent, results })
   return withStreamSlot(call, async release => {
-    const { caller, ...taken } = await takeTurn(call, ask)
-    const after = (await endIfShown(services, taken, body)) ?? taken.after
-    return streamRun(call, caller, { ...taken, after, encoder, dialectFormat: dialectFormatOf(format), release })
+    const { caller, ...turn } = await takeTurn(call, turnRequest)
+    const after = (await endIfShown(services, turn, body)) ?? turn.after
+    return streamRun(call, caller, { ...turn, after, encoder, dialectFormat: dialectFormatOf(format), release })
   })
 }
 

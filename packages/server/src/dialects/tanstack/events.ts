@@ -43,7 +43,7 @@ export async function replyWithEvents(call: RouteCall<RunAgentInput, EventsQuery
   const position = positionOf('Last-Event-ID', request.headers.get('last-event-id'))
   const program = programNamed(services, params['agent'] as string)
   const sessionId = checkSessionId(threadId)
-  const ask = { sessionId, program, posted: clientRequestOfInput(body), runId, data: dataOf(body) }
+  const turnRequest = { sessionId, program, posted: clientRequestOfInput(body), runId, data: dataOf(body) }
   const echo = { threadId, runId, ...(parentRunId !== undefined && { parentRunId }) }
   const results = new Set(
     messages.flatMap(message => (message.toolCallId && !isDecision(message) ? [message.toolCallId] : [])),
@@ -56,9 +56,9 @@ export async function replyWithEvents(call: RouteCall<RunAgentInput, EventsQuery
       const identity = await requireSession(services, await callerInSession(call, sessionId, program), sessionId)
       await assertPositionInLog(services.manager, sessionId, identity, position)
     }
-    const taken = (await stopCancelledRun(call, body, program)) ?? (await takeTurn(call, ask))
+    const turn = (await stopCancelledRun(call, body, program)) ?? (await takeTurn(call, turnRequest))
     const options = { echo, results, asks, isContinued: position !== undefined } as const
-    return eventsReply(call, { ...taken, after: position ?? taken.after, release }, format, options)
+    return eventsReply(call, { ...turn, after: position ?? turn.after, release }, format, options)
   })
 }
 
@@ -121,11 +121,11 @@ async function sessionReply(call: RouteCall<undefined, EventsQuery>): Promise<Re
 
 function eventsReply(
   call: RouteCall,
-  { caller, ...taken }: AcceptedTurn & { readonly release?: () => void },
+  { caller, ...turn }: AcceptedTurn & { readonly release?: () => void },
   format: Format,
   options: TanstackAgUiEncoderOptions,
 ): Promise<Reply> {
-  const { run } = taken
+  const { run } = turn
   const { manager } = call.services
   const { sessionId, runId } = run
   const encoder = new TanstackAgUiEncoder({ ...options, runId })
@@ -138,7 +138,7 @@ function eventsReply(
     })
   const before = ({ chunk, sequence, origin }: Entry) =>
     chunk.type === 'run-started' && origin.runId === runId ? follow(sequence) : undefined
-  return streamRun(call, caller, { ...taken, encoder, dialectFormat: FORMATS[format], before })
+  return streamRun(call, caller, { ...turn, encoder, dialectFormat: FORMATS[format], before })
 }
 
 const dialectFormatOf = (format: Format): DialectFormat<AgUiEvent> => ({

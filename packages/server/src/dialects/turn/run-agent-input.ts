@@ -26,13 +26,13 @@ export async function stopCancelledRun(
   const caller = await callerInSession(call, threadId, program)
   const identity = await requireSession(services, caller, threadId)
   const { view } = await services.runtime.view(threadId)
-  const asked = view.interrupts.find(({ interruptId, status }) => status === 'open' && cancelled.has(interruptId))
+  const interrupt = view.interrupts.find(({ interruptId, status }) => status === 'open' && cancelled.has(interruptId))
   const last = messages.at(-1)
   const isNew = last?.role === 'user' && !view.messages.some(({ id }) => id === messageIdFor(last.id))
-  if (!asked || isNew) return undefined
+  if (!interrupt || isNew) return undefined
   await reauthorizeSession(services, request, caller, 'stop', threadId, program)
-  await services.runtime.stop(threadId, asked.runId, guestOf(caller))
-  const run: Run = services.runtime.run(threadId, asked.runId)
+  await services.runtime.stop(threadId, interrupt.runId, guestOf(caller))
+  const run: Run = services.runtime.run(threadId, interrupt.runId)
   return { run, caller, identity, action: 'stop', program, after: { sequence: view.head } }
 }
 

@@ -19,15 +19,15 @@ export interface UserMessage {
 
 /** The user messages of a session in order, including the queued ones. */
 export function userMessagesIn({ messages, requests, runs }: PublicView): readonly UserMessage[] {
-  const asked = new Map<string, string>()
+  const runIds = new Map<string, string>()
   for (const { message, status, runId } of requests) {
-    if (message && status !== 'removed') asked.set(message.messageId, runId)
+    if (message && status !== 'removed') runIds.set(message.messageId, runId)
   }
   // A run that resumes another one answers the same message.
   const next = new Map(runs.flatMap(({ runId, resumes }) => (resumes === undefined ? [] : [[resumes, runId]])))
   const open = new Map(runs.map(({ runId, finishedAt }) => [runId, finishedAt === undefined]))
   const answered = (id: string) => {
-    let runId = asked.get(id)
+    let runId = runIds.get(id)
     for (let later = runId; later !== undefined; later = next.get(later)) runId = later
     const status = runId === undefined || open.get(runId) === false ? 'over' : open.get(runId) ? 'open' : 'waiting'
     return { runId, status } as const

@@ -54,22 +54,25 @@ export interface AcceptedTurn {
 }
 
 /** Performs a client's request exactly once. For streams, the caller has taken a stream slot before. */
-export async function takeTurn(call: RouteCall, ask: TurnRequest): Promise<AcceptedTurn> {
-  const caller = await callerInSession(call, ask.sessionId, ask.program)
+export async function takeTurn(call: RouteCall, turnRequest: TurnRequest): Promise<AcceptedTurn> {
+  const caller = await callerInSession(call, turnRequest.sessionId, turnRequest.program)
   const { services } = call
-  const { forbiddenContent } = ask.posted
+  const { forbiddenContent } = turnRequest.posted
   if (forbiddenContent !== undefined) throw transcriptRefused(forbiddenContent)
-  const userMessages = ask.posted.userMessages.map(message => ({ ...message, id: messageIdFor(message.id) }))
-  const named =
-    checkRunId('run', ask.runId) ?? checkRunId('Idempotency-Key', call.request.headers.get('idempotency-key'))
-  const turn = new Turn({ ...call, caller }, { ...ask, posted: { ...ask.posted, userMessages }, runId: named })
+  const userMessages = turnRequest.posted.userMessages.map(message => ({ ...message, id: messageIdFor(message.id) }))
+  const clientRunId =
+    checkRunId('run', turnRequest.runId) ?? checkRunId('Idempotency-Key', call.request.headers.get('idempotency-key'))
+  const turn = new Turn(
+    { ...call, caller },
+    { ...turnRequest, posted: { ...turnRequest.posted, userMessages }, runId: clientRunId },
+  )
   const { action = call.action, ...decided } = await turn.decide()
   return {
     ...decided,
     action,
-    program: ask.program,
+    program: turnRequest.program,
     caller,
-    identity: await requireSession(services, caller, ask.sessionId),
+    identity: await requireSession(services, caller, turnRequest.sessionId),
   }
 }
 
@@ -80,20 +83,20 @@ interface TurnOutcome extends Pick<AcceptedTurn, 'run' | 'after'> {
 
 class Turn {
   readonly #call: RouteCall
-  readonly #ask: TurnRequest
+  readonly #turnRequest: TurnRequest
 
-  constructor(call: RouteCall, ask: TurnRequest) {
+  constructor(call: RouteCall, turnRequest: TurnRequest) {
     this.#call = call
-    this.#ask = ask
+    this.#turnRequest = turnRequest
   }
 
   async decide(): Promise<TurnOutcome> {
     const { services, caller } = this.#call
-    const { posted, sessionId } = this.#ask
+    const { posted, sessionId } = this.#turnRequest
     await assertOwnOrAbsent(services, caller, sessionId)
     if ((await services.manager.getInfo(sessionId)) === null) return this.#first()
     const { view, ticket } = await services.runtime.view(sessionId)
-    const known = view.requests.find(({ runId }) => runId === this.#ask.runId)
+    const known = view.requests.find(({ runId }) => runId === this.#turnRequest.runId)
     if (known) return this.#again(known)
     assertUserTurn(posted)
     const answers = matchAnswers(view, posted.answers)
@@ -120,23 +123,23 @@ class Turn {
 
   /** The first request of a session that does not exist yet. */
   async #first(): Promise<TurnOutcome> {
-    const { posted, sessionId } = this.#ask
+    const { posted, sessionId } = this.#turnRequest
     assertUserTurn(posted)
     const message = posted.userMessages.at(-1)
     if (!message || !(posted.endsWithUserMessage || posted.regenerate)) throw sessionUnknown(sessionId)
     if (posted.answers.length > 0)
       throw transcriptRefused('expected no answers, the session does not exist: send a message to start it')
-    return this.#start(message, this.#ask.runId ?? this.#derivedRunId(message), 'queue')
+    return this.#start(message, this.#turnRequest.runId ?? this.#derivedRunId(message), 'queue')
   }
 
   /** Returns the run of a repeated request with a client's run id. */
   #again({ runId, message, status, program }: RunRequest): TurnOutcome {
     const { services } = this.#call
-    const { posted, sessionId } = this.#ask
+    const { posted, sessionId } = this.#turnRequest
     if (status === 'removed') throw runTakenBack(runId)
     const last = posted.endsWithUserMessage ? posted.userMessages.at(-1) : undefined
     const isSame = !last || contentOf(last.parts) === contentOf(message?.parts ?? [])
-    if (!isSame || withoutVersion(program) !== programKey(this.#ask.program))
+    if (!isSame || withoutVersion(program) !== programKey(this.#turnRequest.program))
       throw new RunError('run_ended', `run ${runId}: this id was used for another request: choose another id`)
     return { run: services.runtime.run(sessionId, runId) }
   }
@@ -144,22 +147,22 @@ class Turn {
   /** Starts a run with a new message. */
   async #start(message: ClientMessage, runId: string, whenBusy: RequestOptions['whenBusy']): Promise<TurnOutcome> {
     const { services, caller } = this.#call
-    const { sessionId, program, data } = this.#ask
+    const { sessionId, program, data } = this.#turnRequest
     const { input, files } = this.#inputOf(message)
     const messageId = message.id ?? `${runId}.said`
     const run = await withSession(services, caller, sessionId, async () => {
       await this.#upload(files)
       await assertUploaded(services, sessionId, input)
       const requester = await requesterOf(this.#call, caller)
-      const asked = { ...requester, ...program, session: sessionId, runId, messageId, input, whenBusy, data }
-      return services.runtime.start(omitUndefined(asked) as unknown as StartOptions)
+      const options = { ...requester, ...program, session: sessionId, runId, messageId, input, whenBusy, data }
+      return services.runtime.start(omitUndefined(options) as unknown as StartOptions)
     })
     // Another request may have used the client's run id meanwhile.
-    if (this.#ask.runId !== undefined)
+    if (this.#turnRequest.runId !== undefined)
       await assertSameRequest(services, run, {
         message: input,
         messageId,
-        program: programKey(this.#ask.program),
+        program: programKey(this.#turnRequest.program),
         isLoose: true,
       })
     return { run }
@@ -168,7 +171,7 @@ class Turn {
   /** Replaces a message. */
   async #edit(view: PublicView, known: UserMessage, message: ClientMessage, runId: string): Promise<TurnOutcome> {
     const { services, caller } = this.#call
-    const { sessionId, data } = this.#ask
+    const { sessionId, data } = this.#turnRequest
     await this.#authorize('edit')
     if (known.status === 'waiting' && known.runId !== undefined) {
       // A queued message is removed from the queue, then the request is decided again.
@@ -195,14 +198,14 @@ class Turn {
   /** Handles a repeated message: returns its run, or regenerates the answer. */
   async #same(view: PublicView, known: UserMessage, isLast: boolean): Promise<TurnOutcome> {
     const { services, caller } = this.#call
-    const { sessionId } = this.#ask
+    const { sessionId } = this.#turnRequest
     const { id, runId } = known
     if (runId === undefined)
       throw new RunError('run_unknown', `message ${id}: expected a message with a run: send it again under a new id`)
     if (!this.#isRegeneration(view, known, isLast)) return { run: services.runtime.run(sessionId, runId) }
     await this.#authorize('retry')
     this.#assertSameProgram(view, known)
-    const name = this.#ask.runId ?? this.#unusedRunId(view, ['retry', runId])
+    const name = this.#turnRequest.runId ?? this.#unusedRunId(view, ['retry', runId])
     const run = await services.runtime.retry(sessionId, runId, {
       ...(await requesterOf(this.#call, caller)),
       runId: name,
@@ -215,24 +218,24 @@ class Turn {
    * A client with a new run id means any ended one, since a repeated request has the same id. Otherwise only the last one.
    */
   #isRegeneration({ runs }: PublicView, { id, runId, status }: UserMessage, isLast: boolean): boolean {
-    const { regenerate } = this.#ask.posted
+    const { regenerate } = this.#turnRequest.posted
     if (regenerate === undefined || regenerate === false) return false
     const isNamed = regenerate !== id && runs.some(run => messageIdOf(run.runId, run.runId) === regenerate)
     if (isNamed) return regenerate === messageIdOf(runId as string, runId as string)
-    return status === 'over' && (isLast || this.#ask.runId !== undefined)
+    return status === 'over' && (isLast || this.#turnRequest.runId !== undefined)
   }
 
   /** Continues the open run after its answers, whether they are given now or were before. */
   async #continue(view: PublicView, ticket: Ticket, { open, settled }: MatchedAnswers): Promise<TurnOutcome> {
     const { services } = this.#call
-    const { sessionId } = this.#ask
+    const { sessionId } = this.#turnRequest
     const latest = latestRunId(ticket)
-    const asked = open.length > 0 ? open : settled.filter(one => one.runId === latest)
-    const runId = asked[0]?.runId
+    const relevant = open.length > 0 ? open : settled.filter(one => one.runId === latest)
+    const runId = relevant[0]?.runId
     if (runId === undefined)
       throw new Refusal('request_invalid', 'messages: expected a new user message, or an answer to a pending request')
     const answered = await this.#answer(open)
-    const sequence = answered ?? (await positionAfterAnswers(services.manager, view, sessionId, runId, asked))
+    const sequence = answered ?? (await positionAfterAnswers(services.manager, view, sessionId, runId, relevant))
     return { run: services.runtime.run(sessionId, runId), after: { sequence }, action: 'answer' }
   }
 
@@ -243,7 +246,7 @@ class Turn {
     await this.#authorize('answer')
     const answerer = answererOf(caller)
     const sequences: number[] = []
-    const give = (answer: Answer) => services.runtime.answer(this.#ask.sessionId, answer, answerer)
+    const give = (answer: Answer) => services.runtime.answer(this.#turnRequest.sessionId, answer, answerer)
     for (const { answer } of open) {
       const { sequence } = await give(answer).catch(error => {
         const failure = failureFor(answer, error)
@@ -267,29 +270,29 @@ class Turn {
   async #upload(files: readonly UploadInput[]): Promise<void> {
     if (files.length === 0) return
     await this.#authorize('upload')
-    for (const file of files) await this.#call.services.runtime.upload(this.#ask.sessionId, file)
+    for (const file of files) await this.#call.services.runtime.upload(this.#turnRequest.sessionId, file)
   }
 
   /** Authorizes a further action in this session. @throws if the caller may not perform it */
   async #authorize(action: Action): Promise<void> {
     const { services, request, caller } = this.#call
-    const { sessionId, program } = this.#ask
+    const { sessionId, program } = this.#turnRequest
     await reauthorizeSession(services, request, caller, action, sessionId, program)
   }
 
   /** A turn can only be repeated by the program that answered it. @throws `transcript_diverged` */
   #assertSameProgram({ runs }: PublicView, { id, runId }: UserMessage): void {
     const { program = '' } = runs.find(run => run.runId === runId) ?? {}
-    if (withoutVersion(program) === programKey(this.#ask.program)) return
+    if (withoutVersion(program) === programKey(this.#turnRequest.program)) return
     throw new Refusal(
       'transcript_diverged',
-      `message ${id}: expected a message that ${programKey(this.#ask.program)} answered, found ${withoutVersion(program) || 'another program'}: edit or regenerate it there, or send it here as a new message with a new id`,
+      `message ${id}: expected a message that ${programKey(this.#turnRequest.program)} answered, found ${withoutVersion(program) || 'another program'}: edit or regenerate it there, or send it here as a new message with a new id`,
     )
   }
 
   /** The id of the run that answers a message: the same for the same message at the same position. @throws if that run was removed or replaced */
   #runIdFor(view: PublicView, message: ClientMessage, before: UserMessage | undefined): string {
-    const { posted, runId } = this.#ask
+    const { posted, runId } = this.#turnRequest
     if (runId !== undefined) return runId
     const isAgain = message.id === undefined || Boolean(posted.regenerate)
     // A single message without an id may be a new one with the same words.
@@ -311,17 +314,17 @@ class Turn {
   #unusedRunId(
     { requests }: PublicView,
     values: readonly string[],
-    isAlone = this.#ask.posted.isIncremental === true,
+    isAlone = this.#turnRequest.posted.isIncremental === true,
   ): string {
     const over = new Set(requests.flatMap(({ runId, status }) => (isAlone || status === 'removed' ? [runId] : [])))
     for (let tries = 0; ; tries++) {
-      const name = derivedId(this.#ask.sessionId, ...values, ...(tries > 0 ? [`${tries}`] : []))
+      const name = derivedId(this.#turnRequest.sessionId, ...values, ...(tries > 0 ? [`${tries}`] : []))
       if (!over.has(name)) return name
     }
   }
 
   #derivedRunId(message: ClientMessage): string {
-    return derivedId(this.#ask.sessionId, ...identityOf(message, undefined))
+    return derivedId(this.#turnRequest.sessionId, ...identityOf(message, undefined))
   }
 }
 
