@@ -1,5 +1,5 @@
-// The order of these groups is the order of the modules in a bundle, which changes its compressed size by up to 1 %. Measure a
-// change of the order with `npm run check -- sizes`.
+// The order of these groups is the order of the modules in a bundle, which changes its compressed size by up to 1 %. After a change of
+// the order, run `npm run check -- sizes`.
 
 // Errors and validation
 

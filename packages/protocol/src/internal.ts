@@ -1,4 +1,4 @@
-// For the other packages of Millrace alone: these names may change in any release.
+// Only for the other packages of Millrace: these names may change in any release.
 
 export { targetOf } from './entry/coalesce.ts'
 export type { LedgerView } from './fold/ledger.ts'

@@ -1,4 +1,4 @@
-// Retries with exponential backoff: the one policy of requests that are repeated and connections that are reopened.
+// Retries with exponential backoff, for requests and for connections.
 
 /** The delays of an exponential backoff. */
 export interface Backoff {
@@ -15,19 +15,19 @@ export interface RetryOptions extends Backoff {
   readonly stableMs?: number | undefined
 }
 
-/** Connections that make progress but drop early are delayed by at most so many doublings. */
+/** The maximum number of doublings for connections that make progress but drop early. */
 const UNSTABLE_DOUBLINGS = 4
 
 /**
- * Counts the attempts at one thing and delays each retry, with jitter: between half of the delay and all of it. Only progress resets the
- * count, so a server that repeats itself is given up. A server that sends a little and drops is retried at intervals, not at once.
+ * Counts attempts and delays each retry, with jitter: between half of the delay and the whole delay. Only progress resets the count, so
+ * a server that never makes progress is given up. A connection that makes progress and drops early is still delayed.
  */
 export class RetryDelay {
   readonly #options: RetryOptions
   #failures = 0
   #unstable = 0
   #triedAt = Date.now()
-  #end: ((isNext: boolean) => void) | undefined
+  #endWait: ((isNext: boolean) => void) | undefined
 
   constructor(options: RetryOptions) {
     this.#options = options
@@ -38,7 +38,7 @@ export class RetryDelay {
     this.#failures = 0
   }
 
-  /** Whether the current connection, or the last one, has lasted. */
+  /** Whether the current connection, or the last one, has been open for `stableMs`. */
   get isStable(): boolean {
     return Date.now() - this.#triedAt >= (this.#options.stableMs ?? 0)
   }
@@ -51,20 +51,20 @@ export class RetryDelay {
     this.#failures++
     this.#unstable = this.isStable ? 1 : this.#unstable + 1
     const doublings = Math.max(this.#failures, Math.min(this.#unstable, UNSTABLE_DOUBLINGS)) - 1
-    const most = Math.min(longest, first * 2 ** doublings)
-    const isNext = await this.#sleep(Math.max(atLeastMs, most / 2 + (Math.random() * most) / 2), signal)
+    const maxDelay = Math.min(longest, first * 2 ** doublings)
+    const isNext = await this.#sleep(Math.max(atLeastMs, maxDelay / 2 + (Math.random() * maxDelay) / 2), signal)
     this.#triedAt = Date.now()
     return isNext
   }
 
   /** Ends the current wait: the next attempt begins now. */
   wake(): void {
-    this.#end?.(true)
+    this.#endWait?.(true)
   }
 
   /** Ends the current wait without another attempt. */
   cancel(): void {
-    this.#end?.(false)
+    this.#endWait?.(false)
   }
 
   #sleep(ms: number, signal: AbortSignal | null | undefined): Promise<boolean> {
@@ -72,10 +72,10 @@ export class RetryDelay {
       const abort = () => this.cancel()
       const timer = setTimeout(() => this.wake(), ms)
       signal?.addEventListener('abort', abort)
-      this.#end = isNext => {
+      this.#endWait = isNext => {
         clearTimeout(timer)
         signal?.removeEventListener('abort', abort)
-        this.#end = undefined
+        this.#endWait = undefined
         resolve(isNext)
       }
     })
@@ -83,9 +83,9 @@ export class RetryDelay {
 }
 
 /**
- * Repeats an attempt until it succeeds. `delayAfter` gets each error and returns the shortest delay before the next attempt, in ms, or
- * false for an error that no retry can mend.
- * @throws the last error, when there is no next attempt.
+ * Repeats an attempt until it succeeds. `delayAfter` gets each error and returns the minimum delay before the next attempt, in ms, or
+ * false for an error that is not retried.
+ * @throws the last error, if there is no next attempt.
  */
 export async function retry<T>(
   attempt: () => Promise<T>,
@@ -104,9 +104,9 @@ export async function retry<T>(
 }
 
 /**
- * Reads one stream over as many connections as it takes. `connect` yields what one connection brings, returns true when the stream is
+ * Reads one stream over as many connections as needed. `connect` yields the items of one connection, returns true when the stream is
  * complete, and returns false or throws when the connection drops.
- * @throws the error of `connect` if `isFinal`, the abort reason, or `lost()` when there is no next attempt.
+ * @throws the error of `connect` if `isFinal`, the abort reason, or `lost()` if there is no next attempt.
  */
 export async function* reconnecting<T>(
   connect: () => AsyncGenerator<T, boolean, undefined>,
@@ -115,17 +115,17 @@ export async function* reconnecting<T>(
   lost: (error: unknown) => unknown,
   signal?: AbortSignal | null,
 ): AsyncGenerator<T, void, undefined> {
-  let last: unknown
+  let lastError: unknown
   do {
     try {
       if (yield* connect()) return
-      last = undefined
+      lastError = undefined
     } catch (error) {
       signal?.throwIfAborted()
       if (isFinal(error)) throw error
-      last = error
+      lastError = error
     }
   } while (await delay.wait(0, signal))
   signal?.throwIfAborted()
-  throw lost(last)
+  throw lost(lastError)
 }

@@ -1,5 +1,5 @@
-// The catalogue as zod schemas, in an entry point of their own so that no client carries zod. They say of every value what the validators
-// say of it; what a schema returns is zod's copy of the value, unknown fields included.
+// The catalogue as zod schemas. They have their own entry point, so that clients do not bundle zod. They accept the same values as the
+// validators, and return a copy by zod with all unknown fields.
 
 import * as z from 'zod'
 import { catalogue, dataRow, type Row } from './catalogue/catalogue.ts'
@@ -13,8 +13,8 @@ import { checkChunk } from './validate/validate.ts'
 type Shape = { [name: string]: z.ZodType }
 type Options = readonly [z.core.$ZodTypeDiscriminable, ...z.core.$ZodTypeDiscriminable[]]
 
-/** A value that stays as it is: zod's own objects are copies, without any key called `__proto__`. */
-const asItIs = (name: string, jsonSchema: object): z.ZodType =>
+/** A value that is returned unchanged: zod would copy objects without their `__proto__` key. */
+const unchanged = (name: string, jsonSchema: object): z.ZodType =>
   z
     .unknown()
     .refine(value => checkOf(name)(value) === undefined, {
@@ -30,11 +30,11 @@ const schemas = new Map<string, z.ZodType>([
   ['boolean', z.boolean()],
   ['true', z.literal(true)],
   ['1', z.literal(1)],
-  ['json', asItIs('json', {})],
-  ['object', asItIs('object', { type: 'object' })],
+  ['json', unchanged('json', {})],
+  ['object', unchanged('object', { type: 'object' })],
 ])
 
-/** The schema of a field's type by its name, made once. */
+/** The schema of a field type by its name. Cached. */
 function schemaOf(name: string): z.ZodType {
   let schema = schemas.get(name)
   if (schema === undefined) {
@@ -44,7 +44,7 @@ function schemaOf(name: string): z.ZodType {
       : name.endsWith('[]')
         ? z.array(schemaOf(item))
         : name.endsWith('{}')
-          ? asItIs(name, { type: 'object', additionalProperties: jsonSchemaOf(item) })
+          ? unchanged(name, { type: 'object', additionalProperties: jsonSchemaOf(item) })
           : named(name, types[name as keyof typeof types])
     schemas.set(name, schema)
   }
@@ -76,7 +76,7 @@ function kindsSchema(name: string, { on, open, kinds }: Kinds, common: Shape = {
   return open ? openUnion(on, Object.keys(closed), options, data as FieldTypes, checkOf(name)) : oneOf(on, options)
 }
 
-/** The known kinds, `data-*`, and any other kind with nothing said about its fields. What is none of them is told as the validators tell it. */
+/** A union of the known kinds, `data-*`, and any other kind with any fields. Errors have the text of the validators. */
 function openUnion(
   on: string,
   kinds: string[],
@@ -98,7 +98,7 @@ function rowSchema(type: string, row: Row): z.ZodType {
   return row.kinds === undefined ? z.looseObject(common) : kindsSchema(type, { on: 'kind', kinds: row.kinds }, common)
 }
 
-/** A chunk: of a type of the catalogue, `data-*`, or of a type that the catalogue does not know. */
+/** A chunk of a type in the catalogue, of `data-*`, or of an unknown type. */
 export const ChunkSchema = /* @__PURE__ */ openUnion(
   'type',
   Object.keys(catalogue),
@@ -112,7 +112,7 @@ const origin = z.union([
   z.looseObject(shapeOf(origins.guest)),
 ])
 
-/** A chunk with a place in a session's log. */
+/** A chunk in the log of a session, with its sequence and origin. */
 export const EntrySchema = /* @__PURE__ */ z.looseObject({
   ...shapeOf(entryFields),
   origin,
@@ -121,7 +121,7 @@ export const EntrySchema = /* @__PURE__ */ z.looseObject({
 
 const wireEntry = z.looseObject({ ...shapeOf(entryFields), origin: origin.optional(), chunk: ChunkSchema })
 
-/** What one connection carries. The first entry of a frame states its origin; the others may inherit it. */
+/** A frame on the wire. The first entry of a frame has an origin; the others may inherit it. */
 export const FrameSchema = /* @__PURE__ */ oneOf(
   'type',
   Object.entries(frames).map(([type, fields]) =>

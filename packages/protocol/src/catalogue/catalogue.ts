@@ -1,5 +1,5 @@
-// One table of data defines every chunk type. Types, guards, validators, zod schemas and the reference page come from it. The doc line of
-// a row is its comment, so that it costs a browser nothing.
+// One table defines every chunk type. Types, guards, validators, zod schemas and the reference page derive from it. The description of
+// a row is a comment, so it adds nothing to a bundle.
 
 import { getOwn } from '../json/json.ts'
 import type { Chunk } from './chunk.ts'
@@ -25,45 +25,45 @@ export interface Row {
   readonly fields: FieldTypes
   /** Fields that depend on `kind`. */
   readonly kinds?: { readonly [kind: string]: FieldTypes }
-  /** A word streams ahead as part of a draft, and a discard takes it back; all else is a fact (only a preliminary output is a word). */
+  /** A word: it streams before its commit as part of a draft, and a discard removes it. Other chunks are facts. `preliminary`: only with `preliminary: true`. */
   readonly word?: true | 'preliminary'
-  /** A guest, that is anyone but the writer, may append it. */
+  /** Guests may append it: authors other than the writer of the run, such as a client. */
   readonly guest?: true
 }
 
-/** Every chunk type but the open `data-*`. */
+/** Every chunk type except the open family `data-*`. */
 export const catalogue = {
-  /** A whole message, such as a user's; the first of a turn stands next to its `run-started`. Its id must not contain `::`, which marks the messages of agents. */
+  /** A complete message, such as a user's. The first one of a turn is next to its `run-started`. Its id must not contain `::`, which is reserved for the messages of agents. */
   message: {
     fields: { messageId: 'string', role: 'role', parts: 'content[]', metadata: 'object?' },
   },
-  /** Opens the agent's message of this run, before anything is in it. */
+  /** Opens the agent's message of this run, before its first content. */
   start: { word: true, fields: { metadata: 'object?' } },
   /** Closes the agent's message, in the batch that ends its run. */
   finish: { fields: { finishReason: 'finishReason?', metadata: 'object?' } },
   /** Closes the agent's message as cancelled, in the batch that ends its run. */
   abort: { fields: { reason: 'string?' } },
-  /** Merges into the message's metadata: objects deeply, arrays replaced. */
+  /** Merges into the metadata of the message: objects are merged deeply, arrays are replaced. */
   'message-metadata': { word: true, fields: { metadata: 'object' } },
 
   /** Opens a text part. */
   'text-start': { word: true, fields: { id: 'string', providerMetadata: 'object?' } },
-  /** Appends to a text part, and opens it if need be. */
+  /** Appends to a text part. Opens the part if it does not exist. */
   'text-delta': { word: true, fields: { id: 'string', delta: 'string', providerMetadata: 'object?' } },
-  /** Ends a text part; nothing follows under its id. */
+  /** Ends a text part. Its id is not used again. */
   'text-end': { word: true, fields: { id: 'string', providerMetadata: 'object?' } },
 
   /** Opens a reasoning part. */
   'reasoning-start': { word: true, fields: { id: 'string', providerMetadata: 'object?' } },
-  /** Appends to a reasoning part, and opens it if need be. */
+  /** Appends to a reasoning part. Opens the part if it does not exist. */
   'reasoning-delta': {
     word: true,
     fields: { id: 'string', delta: 'string', providerMetadata: 'object?' },
   },
-  /** Ends a reasoning part; its provider metadata may hold the signature that the next call needs. */
+  /** Ends a reasoning part. Its provider metadata may contain the signature that the next model call needs. */
   'reasoning-end': { word: true, fields: { id: 'string', providerMetadata: 'object?' } },
 
-  /** Opens a tool call whose input streams. */
+  /** Opens a tool call with streamed input. */
   'tool-input-start': {
     word: true,
     fields: {
@@ -75,9 +75,9 @@ export const catalogue = {
       providerMetadata: 'object?',
     },
   },
-  /** Appends to the JSON text of a call's input. */
+  /** Appends to the JSON text of a tool call's input. */
   'tool-input-delta': { word: true, fields: { toolCallId: 'string', delta: 'string' } },
-  /** The whole input of a call; that of a client’s tool stands in a commit, and says until when an answer counts. */
+  /** The complete input of a tool call. For a client tool it is part of a commit, and `deadline` is the time until which a result is accepted. */
   'tool-input-available': {
     word: true,
     fields: {
@@ -91,12 +91,12 @@ export const catalogue = {
       providerMetadata: 'object?',
     },
   },
-  /** The input of a call could not be read; the call ends in `output-error` and keeps what had arrived. */
+  /** The input of a tool call is invalid. The call ends in `output-error` and keeps the partial input. */
   'tool-input-error': {
     word: true,
     fields: { toolCallId: 'string', toolName: 'string?', errorText: 'string', partialInput: 'json?' },
   },
-  /** Asks for approval of a call, showing the exact input that will run. */
+  /** Requests approval of a tool call, with the exact input that will run. */
   'tool-approval-request': {
     fields: {
       toolCallId: 'string',
@@ -107,7 +107,7 @@ export const catalogue = {
       deadline: 'number?',
     },
   },
-  /** Settles a request for approval. */
+  /** Answers a request for approval. */
   'tool-approval-response': {
     guest: true,
     fields: {
@@ -118,9 +118,9 @@ export const catalogue = {
       isAutomatic: 'boolean?',
     },
   },
-  /** A client takes a call upon itself until a stated time, so that two tabs do not both run it. */
+  /** A client claims a tool call until the given time, so that two tabs do not both run it. */
   'tool-claimed': { guest: true, fields: { toolCallId: 'string', until: 'number', by: 'string?' } },
-  /** The output of a call, and who executed it; a preliminary one is progress. */
+  /** The output of a tool call and its executor. A preliminary output is progress. */
   'tool-output-available': {
     word: 'preliminary',
     guest: true,
@@ -132,20 +132,20 @@ export const catalogue = {
       providerMetadata: 'object?',
     },
   },
-  /** A call failed. */
+  /** A tool call failed. */
   'tool-output-error': {
     guest: true,
     fields: { toolCallId: 'string', errorText: 'string', code: 'string?', executor: 'executor?' },
   },
-  /** A call was denied and will not run. */
+  /** A tool call was denied and will not run. */
   'tool-output-denied': { fields: { toolCallId: 'string', reason: 'string?' } },
 
-  /** A page that the answer rests on. */
+  /** A web page that the answer is based on. */
   'source-url': {
     word: true,
     fields: { sourceId: 'string', url: 'string', title: 'string?', providerMetadata: 'object?' },
   },
-  /** A document that the answer rests on. */
+  /** A document that the answer is based on. */
   'source-document': {
     word: true,
     fields: {
@@ -157,7 +157,7 @@ export const catalogue = {
       providerMetadata: 'object?',
     },
   },
-  /** A file that the agent made; one with an `id` replaces the file of that id. */
+  /** A file from the agent. A file with an `id` replaces the earlier file with that id. */
   file: {
     word: true,
     fields: {
@@ -187,7 +187,7 @@ export const catalogue = {
       final: { data: 'json' },
     },
   },
-  /** Takes a structured object away, for instance because its final form did not validate. */
+  /** Removes a structured object, for example because its final form is invalid. */
   'structured-data-invalidated': {
     word: true,
     fields: { streamId: 'string', reason: 'string?' },
@@ -195,14 +195,14 @@ export const catalogue = {
 
   /** The whole shared state. */
   'state-snapshot': { fields: { state: 'json' } },
-  /** A change of the shared state, by RFC 6902, applied whole or not at all. */
+  /** A JSON Patch (RFC 6902) of the shared state, applied completely or not at all. */
   'state-patch': { fields: { patches: 'operation[]' } },
   /** The structured result of the run. */
   output: { fields: { output: 'json' } },
 
-  /** A step begins: one model call with its tools, or one execution of a node. */
+  /** A step starts: one model call with its tools, or one execution of a node. */
   'step-start': { word: true, fields: { stepId: 'string?', attempt: 'count?' } },
-  /** A model call ended, with what it used and why it stopped. */
+  /** A model call ended, with its usage and finish reason. */
   'step-finish': {
     fields: {
       stepId: 'string?',
@@ -212,20 +212,20 @@ export const catalogue = {
       providerMetadata: 'object?',
     },
   },
-  /** Ends a commit: seals the draft of its own lane, and no other. */
+  /** Ends a commit: makes the draft of its own lane permanent, and no other. */
   'checkpoint-created': {
     fields: { checkpointId: 'string', stepCount: 'count?', closesStep: 'boolean?' },
   },
-  /** Takes back the draft of its own lane; `usage` repeats what the `step-finish` of the discarded attempt had counted. */
+  /** Discards the draft of its own lane. `usage` repeats the usage in the `step-finish` of the discarded attempt. */
   'step-discarded': {
     fields: { reason: 'string', stepId: 'string?', attempt: 'count?', usage: 'usage?' },
   },
 
-  /** A sub-agent begins, for a call of its parent; `agentId` and `lane` are the child's. */
+  /** A sub-agent starts, for a tool call of its parent. `agentId` and `lane` are those of the child. */
   'subagent-start': {
     fields: { agentId: 'string', agentType: 'string', toolCallId: 'string', lane: 'string?' },
   },
-  /** A sub-agent ended; seals the drafts of its lanes. */
+  /** A sub-agent ended. Makes the drafts of its lanes permanent. */
   'subagent-end': {
     fields: {
       agentId: 'string',
@@ -237,15 +237,15 @@ export const catalogue = {
     },
   },
 
-  /** Names the session, for clients that keep it. */
+  /** The id of the session, for clients that store it. */
   session: { fields: { sessionId: 'string' } },
-  /** What a person calls the session; what is not named stays as it was. */
+  /** The title and metadata of the session. A missing field keeps its value. */
   'session-info': { guest: true, fields: { title: 'string?', metadata: 'object?' } },
-  /** A line for people about what the run is doing. */
+  /** A progress message for users. */
   status: { fields: { message: 'string' } },
-  /** The run goes on in another workflow. */
+  /** The run continues in another workflow. */
   transition: { fields: { transitionTo: 'string', payload: 'json?' } },
-  /** Asks a person; the lane waits for the answer. */
+  /** Asks a user a question. The lane waits for the response. */
   interrupt: {
     fields: {
       interruptId: 'string',
@@ -256,16 +256,16 @@ export const catalogue = {
       deadline: 'number?',
     },
   },
-  /** Settles an interrupt. */
+  /** Answers an interrupt. */
   'interrupt-response': { guest: true, fields: { interruptId: 'string', response: 'json' } },
-  /** What a hook returned, so that a node which starts again does not ask again. */
+  /** The result of a hook, so that a restarted node does not run the hook again. */
   'hook-completed': {
     fields: { hookId: 'string', hook: 'string', result: 'json?', emissions: 'count?' },
   },
-  /** What the server's own `context` returned for this run. */
+  /** The result of the server's `context` function for this run. */
   'run-context': { fields: { context: 'json' } },
 
-  /** Asks for a run; every start is a request that was consumed. */
+  /** Requests a run. Every run starts from a request. */
   'run-requested': {
     guest: true,
     fields: {
@@ -278,22 +278,22 @@ export const catalogue = {
       data: 'json?',
     },
   },
-  /** A run begins; `resumes` names an interrupted run that it goes on from. */
+  /** A run starts. `resumes` is the id of the interrupted run that it continues. */
   'run-started': { fields: { program: 'string', resumes: 'string?' } },
-  /** No lane of the run can go on; says what each waits for, as far as an entry holds it, and from when on others than the writer are to tell the observers; `line` is the last line that was said, for lists. */
+  /** Every lane of the run waits. `awaits` lists what for, as far as entries describe it. From `notifyBy` on, other processes than the writer may notify the observers. `line` is the last line of text, for session lists. */
   'run-paused': {
     fields: { reason: 'string?', awaits: 'awaited[]', notifyBy: 'number?', line: 'string?' },
   },
-  /** A paused run goes on; or, next to its `run-started`, a run goes on from an interrupted one. */
+  /** A paused run continues. Next to a `run-started`: the run continues an interrupted run. */
   'run-resumed': {
     fields: { mode: 'resumeMode', fromCheckpointId: 'string?', fromStepCount: 'count?' },
   },
-  /** Asks the named run to stop, as interrupted if nothing else is said, or takes the named request back. */
+  /** Requests that a run stops, or withdraws the request for a run. `mode` defaults to `interrupt`. */
   'stop-requested': {
     guest: true,
     fields: { runId: 'string', mode: 'stopMode?', reason: 'string?' },
   },
-  /** The one end of a run; seals every draft of it. Says from when on others than the writer are to tell the observers; `line` is the last line that was said, for lists. */
+  /** The end of a run. Makes all its drafts permanent. From `notifyBy` on, other processes than the writer may notify the observers. `line` is the last line of text, for session lists. */
   'run-finished': {
     fields: {
       status: 'runStatus',
@@ -303,14 +303,14 @@ export const catalogue = {
       line: 'string?',
     },
   },
-  /** The observers were told of that pause or end; with `until`, somebody takes that upon itself, and others are to from then on. Internal. */
+  /** The observers were notified of the pause or end with this `notifyBy`. With `until`: a process has claimed the notification until then. Internal. */
   'run-notified': { guest: true, fields: { runId: 'string', notifyBy: 'number', until: 'number?' } },
-  /** Another writer took the run over. */
+  /** Another writer took over the run. */
   'executor-superseded': { fields: { reason: 'string?' } },
-  /** Takes the session back to an earlier place; only what it shows, never what was asked, answered or used. */
+  /** Rewinds the content of the session to an earlier sequence. Requests, answers and usage stay. */
   rewind: { fields: { toSequence: 'count', reason: 'string' } },
 
-  /** Something went wrong; says nothing about whether the run ends. */
+  /** An error. It does not say whether the run ends. */
   error: {
     fields: {
       message: 'string',
@@ -322,7 +322,7 @@ export const catalogue = {
   },
 } as const satisfies Record<string, Row>
 
-/** The open family `data-*`: any name after the dash. One with an `id` replaces its part in place; a transient one is never kept. */
+/** The open family `data-*`, with any name after the dash. A chunk with an `id` replaces the part with that id. A transient chunk is not part of the view. */
 export const dataRow = {
   word: true,
   fields: { data: 'json', id: 'string?', transient: 'boolean?' },
@@ -330,7 +330,7 @@ export const dataRow = {
 
 const rowOf = (type: string): Row | undefined => getOwn<Row>(catalogue, type)
 
-/** Whether a chunk is a word, which a discard takes back, and not a fact. */
+/** Whether a chunk is a word, which a discard removes, and not a fact. */
 export function isWord(chunk: Chunk): boolean {
   const word = isData(chunk) || rowOf(chunk.type)?.word
   return word === 'preliminary' ? (chunk as { preliminary?: boolean }).preliminary === true : word === true
@@ -339,7 +339,7 @@ export function isWord(chunk: Chunk): boolean {
 /** Whether a guest may append a chunk of this type. */
 export const isGuestChunk = (type: string): boolean => rowOf(type)?.guest === true
 
-/** The types whose first word is not the name of their group. */
+/** The types whose name does not start with their group. */
 const groups: { readonly [Group in ChunkGroup]?: readonly string[] } = {
   message: ['start', 'finish', 'abort'],
   content: ['source-url', 'source-document', 'file'],

@@ -1,4 +1,4 @@
-// The types that the table stands for. Nothing here exists at run time but the guards, which are in guards.ts.
+// The TypeScript types that derive from the catalogue. guards.ts has the guards.
 
 import type { Json, JsonObject } from '../json/json.ts'
 import type { catalogue, dataRow } from './catalogue.ts'
@@ -40,7 +40,7 @@ type Variants<On extends string, Kinds> = {
   [K in keyof Kinds]: Flat<{ [Key in On]: K extends 'data-*' ? `data-${string}` : K } & FieldsOf<Kinds[K]>>
 }[keyof Kinds]
 
-/** The object that a row of fields stands for. */
+/** The object type of a row of fields. */
 export type FieldsOf<F> = Flat<
   { -readonly [K in keyof F as F[K] extends `${string}?` ? never : K]: TypeOf<F[K] & string> } & {
     -readonly [K in keyof F as F[K] extends `${string}?` ? K : never]?: F[K] extends `${infer Name}?`
@@ -64,7 +64,7 @@ export type ChunkOf<Type extends ChunkType> = RowOf<Type, (typeof catalogue)[Typ
 /** An application's own data, `data-<name>`. */
 export type DataChunk = RowOf<`data-${string}`, typeof dataRow>
 
-/** One typed piece of payload. Newer writers may send types that are not listed here: a `switch` over `type` needs a default. */
+/** A chunk: one typed event. Newer writers may send types that are not listed here, so a `switch` over `type` needs a default. */
 export type Chunk = { [Type in ChunkType]: ChunkOf<Type> }[ChunkType] | DataChunk
 
 export type Content = TypeOf<'content'>

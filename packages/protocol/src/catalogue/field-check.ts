@@ -1,7 +1,6 @@
-// Checks built from the table when the module loads: closures over plain data, no code generation, so that a strict CSP is no hindrance.
+// Checks that are built from the catalogue. They are closures without code generation, so they work under a strict CSP.
 //
-// A check returns undefined for a good value, and else the place and the reason, built from the inside out so that a good value costs
-// no string at all.
+// A check returns undefined for a valid value, else the path and the problem. The text is built only for an invalid value.
 
 import { isObject } from '../json/json.ts'
 import type { Row } from './catalogue.ts'
@@ -18,19 +17,19 @@ const found = (value: unknown): string => {
 const expected = (name: string, value: unknown): string =>
   `: expected ${name}, found ${typeof value === 'string' && name.includes('|') ? JSON.stringify(value.slice(0, 40)) : found(value)}`
 
-/** JSON as far as one look can tell; what lies inside came from a parser or meets one at the store. */
+/** Shallow check for JSON. Nested values come from a parser or are serialized by the store. */
 const isJson = (value: unknown): boolean => {
   const type = typeof value
   return type === 'object' || type === 'string' || type === 'boolean' || Number.isFinite(value)
 }
 
-const basic = (name: string, test: (value: unknown) => boolean, words = name): [name: string, check: Check] => [
+const basic = (name: string, test: (value: unknown) => boolean, label = name): [name: string, check: Check] => [
   name,
-  value => (test(value) ? undefined : expected(words, value)),
+  value => (test(value) ? undefined : expected(label, value)),
 ]
 
-const integer = (name: string, least: number) =>
-  basic(name, value => Number.isSafeInteger(value) && (value as number) >= least, `integer from ${least}`)
+const integer = (name: string, min: number) =>
+  basic(name, value => Number.isSafeInteger(value) && (value as number) >= min, `integer from ${min}`)
 
 const checks = new Map([
   basic('string', value => typeof value === 'string'),
@@ -44,7 +43,7 @@ const checks = new Map([
   basic('object', isObject),
 ])
 
-/** The check of a field's type by its name, made once. */
+/** The check of a field type by its name. Cached. */
 export function checkOf(name: string): Check {
   const check = checks.get(name) ?? newCheck(name)
   checks.set(name, check)
@@ -58,13 +57,13 @@ function newCheck(name: string): Check {
   return name.endsWith('{}') ? recordOf(item('{}')) : named(types[name as keyof typeof types])
 }
 
-/** The check of a value that may be missing. */
+/** Accepts undefined, else applies the check. */
 export const optional =
   (check: Check): Check =>
   value =>
     value === undefined ? undefined : check(value)
 
-/** The check of an array by that of its items, which is also told the index. */
+/** Checks an array item by item. The item check also gets the index. */
 export function arrayOf(item: (value: unknown, index: number) => string | undefined): Check {
   return value => {
     if (!Array.isArray(value)) return expected('array', value)
@@ -106,7 +105,7 @@ function kindsCheck({ on, kinds, open }: Kinds): Check {
   }
 }
 
-/** The check of an object by its fields, some with checks of their `own`; a field that the table does not name is kept and not looked at. */
+/** Checks the listed fields of an object. `own` overrides the checks of some. Unlisted fields are ignored. */
 export function fieldsCheck(fields: FieldTypes, own: { readonly [name: string]: Check } = {}): Check {
   const names = Object.keys(fields)
   const tests = names.map(name => own[name] ?? checkOf((fields[name] as string).replace('?', '')))
@@ -116,7 +115,7 @@ export function fieldsCheck(fields: FieldTypes, own: { readonly [name: string]: 
     for (let i = 0; i < names.length; i++) {
       const name = names[i] as string
       const field = value[name]
-      // Not left to the check, because most of what may be missing is.
+      // A fast path: most optional fields are missing.
       if (field === undefined && optional[i]) continue
       const problem = (tests[i] as Check)(field)
       if (problem !== undefined) return `.${name}${problem}`
@@ -125,7 +124,7 @@ export function fieldsCheck(fields: FieldTypes, own: { readonly [name: string]: 
   }
 }
 
-/** The check of a row of the catalogue. */
+/** Checks a chunk by its row of the catalogue. */
 export function rowCheck({ fields, kinds }: Row): Check {
   const common = fieldsCheck(fields)
   if (kinds === undefined) return common

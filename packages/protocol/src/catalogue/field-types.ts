@@ -1,42 +1,42 @@
-// The notation of the table, and the types that its fields refer to by name.
+// The notation of the catalogue, and the named types of its fields.
 //
-// A field is written as the name of its type: a basic one (string, number, count, sequence, boolean, true, 1, json, object) or one of
-// `types`, with `[]` for an array, `{}` for an object of such values under any keys, and `?` for a field that may be missing.
+// A field is written as the name of its type: a basic type (string, number, count, sequence, boolean, true, 1, json, object) or one of
+// `types`. The suffix `[]` makes it an array, `{}` a record with any keys, and `?` optional.
 
 /** Fields by name, each as the name of its type. */
 export type FieldTypes = { readonly [name: string]: string }
-/** Fields that depend on the value of one field, the discriminator `on`; `data-*` is any name after the dash, `open` lets unknown values through. */
+/** A union of objects by the discriminator field `on`. `data-*` matches any name after the dash; `open` accepts unknown values. */
 export type Kinds = {
   readonly on: string
   readonly open?: true
   readonly kinds: { readonly [value: string]: FieldTypes }
 }
-/** Some strings, an object, or one of several objects. */
+/** An enum of strings, an object, or a discriminated union. */
 export type NamedType = readonly string[] | { readonly fields: FieldTypes } | Kinds
 
 /** The named types that fields refer to. */
 export const types = {
-  /** Who runs a tool. */
+  /** Where a tool runs. */
   executor: ['server', 'client', 'provider'],
-  /** Who speaks in a message. */
+  /** The author of a message. */
   role: ['user', 'assistant', 'system'],
   /** Why a model stopped. */
   finishReason: ['stop', 'length', 'tool-calls', 'content-filter', 'error', 'other'],
   /** How a run or a sub-agent ended. */
   runStatus: ['completed', 'failed', 'interrupted', 'aborted'],
-  /** How a run-scoped connection ended: with the run, or because the run waits. */
+  /** Why a run-scoped connection ended: the status of the ended run, or `paused`. */
   endStatus: ['completed', 'failed', 'interrupted', 'aborted', 'paused'],
-  /** Whether the open run waits or goes on. */
+  /** Whether the open run is paused. */
   liveStatus: ['paused', 'active'],
-  /** Why a cursor does not match what the log holds. */
+  /** Why a cursor does not match the log. */
   truncation: ['incarnation', 'epoch', 'past-head', 'below-floor'],
-  /** How a paused or interrupted run goes on. */
+  /** How a paused or interrupted run continues. */
   resumeMode: ['continue', 'with-message', 'with-confirmation', 'from-checkpoint'],
-  /** How a run is asked to stop: so that it can be resumed, or for good. */
+  /** How a run stops: `interrupt` can be resumed, `abort` cannot. */
   stopMode: ['interrupt', 'abort'],
-  /** What becomes of a request while another run is open. */
+  /** How a request is handled while another run is open. */
   whenBusy: ['reject', 'queue', 'interrupt-previous'],
-  /** What a model call used, in tokens; one that the provider does not tell is missing. */
+  /** The token usage of a model call. A count that the provider does not report is missing. */
   usage: {
     fields: {
       inputTokens: 'count?',
@@ -47,7 +47,7 @@ export const types = {
       cacheWriteTokens: 'count?',
     },
   },
-  /** One part of a whole message; a kind that is not listed is kept as it is. */
+  /** One part of a complete message. Unlisted kinds are kept unchanged. */
   content: {
     on: 'type',
     open: true,
@@ -66,15 +66,15 @@ export const types = {
       'data-*': { data: 'json' },
     },
   },
-  /** The message that a requested run begins with. */
+  /** The first message of a requested run. */
   input: { fields: { messageId: 'string', role: 'role', parts: 'content[]', metadata: 'object?' } },
-  /** Where a requested run cuts the session before it begins. */
+  /** The rewind of the session before a requested run starts. */
   cut: { fields: { toSequence: 'count', reason: 'string' } },
-  /** The run that a request goes on from, how, and from which of its checkpoints. */
+  /** The run that a request continues, how, and from which checkpoint. */
   resume: {
     fields: { runId: 'string', mode: 'resumeMode', fromCheckpointId: 'string?', fromStepCount: 'count?' },
   },
-  /** One operation of RFC 6902. */
+  /** One operation of a JSON Patch (RFC 6902). */
   operation: {
     on: 'op',
     kinds: {
@@ -86,9 +86,9 @@ export const types = {
       test: { path: 'string', value: 'json' },
     },
   },
-  /** One answer to choose. */
+  /** One option of a choice. */
   option: { fields: { id: 'string', label: 'string', description: 'string?' } },
-  /** What a person is asked. */
+  /** A question to a user. */
   question: {
     on: 'kind',
     kinds: {
@@ -98,7 +98,7 @@ export const types = {
       form: { question: 'string?', schema: 'json' },
     },
   },
-  /** What a lane waits for. */
+  /** Something that a lane waits for. */
   awaited: {
     on: 'kind',
     kinds: {
@@ -108,8 +108,8 @@ export const types = {
       children: { id: 'string', agentIds: 'string[]' },
     },
   },
-  /** What is the matter with a connection, for programs and for people; `retryable` says that the same again may do. */
+  /** An error of a connection. `retryable`: the same request may succeed later. */
   failure: { fields: { code: 'string', message: 'string', retryable: 'boolean?' } },
-  /** Where a large value went: the store's blob by its hash. */
+  /** A reference to a large value that is stored as a blob. */
   blob: { fields: { hash: 'string', bytes: 'count' } },
 } as const satisfies Record<string, NamedType>

@@ -1,4 +1,4 @@
-// One type and one guard for every chunk type. A test walks the catalogue, so none can be forgotten.
+// One type and one guard for every chunk type. A test compares them with the catalogue.
 
 import type { ChunkOf, ChunkType, DataChunk } from './chunk.ts'
 
@@ -166,5 +166,5 @@ export const isRewind = /* @__PURE__ */ guard('rewind')
 export type ErrorChunk = ChunkOf<'error'>
 export const isError = /* @__PURE__ */ guard('error')
 
-/** Tells an application's own data, `data-<name>`. */
+/** Whether a chunk is application data, `data-<name>`. */
 export const isData = (chunk: { readonly type: string }): chunk is DataChunk => chunk.type.startsWith('data-')

@@ -1,23 +1,22 @@
 import type { Entry } from '../entry/entry.ts'
 import type { View } from '../fold/view.ts'
 
-/** How it stands with a session that is followed; each comes with a reason, for people. */
+/** The state of a subscription. Each change comes with a reason for users. */
 export type ConnectionStatus = 'idle' | 'connecting' | 'catching-up' | 'live' | 'offline'
 
-/** A session at one place of its log. */
+/** A session at one position in its log. */
 export interface Snapshot {
   readonly sequence: number
-  /** What comes after this place. */
+  /** The cursor to continue from. */
   readonly cursor: string
   readonly view: View
-  /** What the session is called, and what belongs to it. */
   readonly title?: string
   readonly metadata?: { readonly [name: string]: unknown }
-  /** Where the view has only the last messages. */
+  /** Set if the view has only the last messages. */
   readonly page?: { readonly total: number; readonly hasMore: boolean; readonly before?: string }
 }
 
-/** Why something did not work: `code` is for programs; `retryable` says that the same again may do. */
+/** An error. `code` is for programs. `retryable`: the same request may succeed later. */
 export interface Failure {
   readonly code: string
   readonly message: string

@@ -2,7 +2,7 @@ import type { Chunk } from '../catalogue/chunk.ts'
 import type { Json } from '../json/json.ts'
 import { type Entry, isGuest, sameFields, type WriterOrigin } from './entry.ts'
 
-/** What ends or changes who may write what: no merge crosses it, whichever lane it comes from. */
+/** Chunks that no merge may cross, in any lane: they change which writes are accepted. */
 const BARRIERS = new Set([
   'checkpoint-created',
   'step-discarded',
@@ -16,7 +16,7 @@ const BARRIERS = new Set([
   'rewind',
 ])
 
-/** What a chunk writes to, as a name in its session, if others may write there too. */
+/** The part, tool call or structured object that a chunk writes to, as a key that is unique in the session. */
 export function targetOf(chunk: Chunk, { runId, agentId }: Partial<WriterOrigin>): string | undefined {
   const { id, toolCallId, streamId } = chunk as { id?: string; toolCallId?: string; streamId?: string }
   if (toolCallId !== undefined) return `tool ${toolCallId}`
@@ -24,8 +24,8 @@ export function targetOf(chunk: Chunk, { runId, agentId }: Partial<WriterOrigin>
   return id === undefined ? undefined : `${runId} ${agentId} ${chunk.type.split('-')[0]} ${id}`
 }
 
-/** The field in which a delta says what it adds. */
-function addsBy(chunk: Chunk): 'delta' | 'items' | undefined {
+/** The field with the appended text or items of a delta. */
+function deltaFieldOf(chunk: Chunk): 'delta' | 'items' | undefined {
   switch (chunk.type) {
     case 'text-delta':
     case 'reasoning-delta':
@@ -38,25 +38,25 @@ function addsBy(chunk: Chunk): 'delta' | 'items' | undefined {
   }
 }
 
-type Adding = { delta: string; items: readonly Json[] }
+type DeltaFields = { delta: string; items: readonly Json[] }
 
-/** A lane's latest delta, which the next one may join. */
-interface Open {
+/** The last delta of a lane, which the next one may be merged into. */
+interface OpenDelta {
   readonly index: number
   readonly target: string
   readonly entry: Entry
-  readonly field: keyof Adding
+  readonly field: keyof DeltaFields
   readonly added: (string | readonly Json[])[]
 }
 
 /**
- * Merges the deltas of one part within a batch: those that differ in nothing else, with no other chunk of their lane, no other
- * write to that part and no commit, discard, end, rewind or takeover between them. A merged entry keeps the place, sequence
- * and timestamp of its first delta; the fold of the result is the fold of the batch.
+ * Merges consecutive deltas of one part within a batch. They must be equal in all other fields, with no other chunk of their
+ * lane, no other write to the part and no commit, discard, end, rewind or takeover between them. A merged entry keeps the
+ * position, sequence and timestamp of its first delta. Folding the result gives the same view as folding the batch.
  */
 export function coalesce(entries: readonly Entry[]): Entry[] {
   const merged: Entry[] = []
-  const byLane = new Map<string, Open>()
+  const byLane = new Map<string, OpenDelta>()
   const laneOf = new Map<string, string>()
 
   const close = (lane: string): void => {
@@ -73,7 +73,7 @@ export function coalesce(entries: readonly Entry[]): Entry[] {
     const { chunk, origin } = entry
     const lane = isGuest(origin) ? undefined : `${origin.runId} ${origin.lane}`
     const target = targetOf(chunk, origin as Partial<WriterOrigin>)
-    const field = lane === undefined || entry.internal || entry.blobs ? undefined : addsBy(chunk)
+    const field = lane === undefined || entry.internal || entry.blobs ? undefined : deltaFieldOf(chunk)
 
     const other = target === undefined ? undefined : laneOf.get(target)
     if (other !== undefined && other !== lane) close(other)
@@ -88,14 +88,14 @@ export function coalesce(entries: readonly Entry[]): Entry[] {
         sameFields(open.entry.origin, origin) &&
         sameFields(open.entry.chunk, chunk, [open.field])
       ) {
-        open.added.push((chunk as unknown as Adding)[field])
+        open.added.push((chunk as unknown as DeltaFields)[field])
         continue
       }
       close(lane)
       if (target !== undefined) {
         laneOf.set(target, lane)
         if (field !== undefined) {
-          const added = [(chunk as unknown as Adding)[field]]
+          const added = [(chunk as unknown as DeltaFields)[field]]
           byLane.set(lane, { index: merged.length, target, entry, field, added })
         }
       }

@@ -1,7 +1,7 @@
 import type { Chunk } from '../catalogue/chunk.ts'
 import type { FieldTypes } from '../catalogue/field-types.ts'
 
-/** The fields of an entry, in the notation of the catalogue; `origin` and `chunk` are looked at by themselves. */
+/** The fields of an entry, in the notation of the catalogue. `origin` and `chunk` have their own checks. */
 export const entryFields = {
   sequence: 'sequence',
   timestamp: 'number',
@@ -11,7 +11,7 @@ export const entryFields = {
   blobs: 'blob{}?',
 } as const satisfies FieldTypes
 
-/** The fields of the two kinds of origin; one with a `guest` is a guest's. */
+/** The fields of the two kinds of origin. A `guest` field marks the origin of a guest. */
 export const origins = {
   writer: {
     runId: 'string',
@@ -25,12 +25,12 @@ export const origins = {
   guest: { guest: 'string', runId: 'string?', lane: 'string?' },
 } as const satisfies Record<string, FieldTypes>
 
-/** Who wrote an entry as the producer of a run: which run, on which lane of it, as which agent, in which step. */
+/** The origin of an entry from the writer of a run: its run, lane, agent and step. */
 export interface WriterOrigin {
   guest?: never
   runId: string
   lane: string
-  /** The run's id for the root agent, the id of its `subagent-start` for a child. */
+  /** The id of the run for the root agent, the `agentId` of its `subagent-start` for a sub-agent. */
   agentId: string
   /** The agent's name. */
   agentType: string
@@ -39,7 +39,7 @@ export interface WriterOrigin {
   model?: string
 }
 
-/** Who wrote an entry without being the producer: a label that the server's `authorize` gave. */
+/** The origin of an entry from a guest. `guest` is a label from the server's `authorize`. */
 export interface GuestOrigin {
   guest: string
   runId?: string
@@ -48,32 +48,32 @@ export interface GuestOrigin {
 
 export type Origin = WriterOrigin | GuestOrigin
 
-/** Where a large value went: the store's blob that stands for a `null` in the chunk. */
+/** A reference to a large value that is stored as a blob. The chunk has `null` in its place. */
 export interface BlobRef {
   hash: string
   bytes: number
 }
 
-/** A chunk with a place in a session's log. */
+/** A chunk in the log of a session, with its sequence and origin. */
 export interface Entry<C = Chunk> {
   sequence: number
-  /** The store's clock, in milliseconds; never goes back within a log. */
+  /** The time of the store, in ms since the epoch. Never decreases within a log. */
   timestamp: number
   origin: Origin
   chunk: C
   /** An internal entry never leaves the server (law 10). */
   internal?: true
-  /** By JSON pointer into the chunk. */
+  /** Blobs of large values, by JSON pointer into the chunk. */
   blobs?: { [pointer: string]: BlobRef }
 }
 
-/** Tells a guest's origin from a writer's. */
+/** Whether an origin is that of a guest. */
 export const isGuest = (origin: Origin): origin is GuestOrigin => origin.guest !== undefined
 
-/** Whether two flat objects say the same, as JSON has them, in every field but some; what is not flat counts as different. */
-export function sameFields<T extends object>(a: T, b: T, but: readonly string[] = []): boolean {
+/** Whether two flat objects have equal fields, except those in `except`. Nested values are compared by identity. */
+export function sameFields<T extends object>(a: T, b: T, except: readonly string[] = []): boolean {
   if (a === b) return true
-  for (const key in a) if (a[key] !== b[key] && !but.includes(key)) return false
-  for (const key in b) if (a[key] !== b[key] && !but.includes(key)) return false
+  for (const key in a) if (a[key] !== b[key] && !except.includes(key)) return false
+  for (const key in b) if (a[key] !== b[key] && !except.includes(key)) return false
   return true
 }

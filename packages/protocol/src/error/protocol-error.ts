@@ -1,4 +1,4 @@
-/** The kinds of invalid input. The message says where. */
+/** The kinds of invalid input. */
 export type ProtocolErrorCode =
   | 'invalid-chunk'
   | 'invalid-cursor'
@@ -15,7 +15,7 @@ export type ProtocolErrorCode =
   | 'stream-mismatch'
   | 'too-large'
 
-/** Invalid input. `message` names the place, what was expected and what was found. */
+/** Thrown for invalid input. `message` names the location, what was expected and what was found. */
 export class ProtocolError extends Error {
   override readonly name = 'ProtocolError'
   readonly code: ProtocolErrorCode
@@ -35,8 +35,8 @@ export const mismatch = (code: ProtocolErrorCode, where: string, expected: strin
 
 /** The beginning of a value, for an error message. Reads no more of the value than it shows. */
 export function show(value: unknown): string | undefined {
-  let room = 40
-  const brief = (_: string, one: unknown) =>
-    room-- < 0 ? '…' : typeof one === 'string' || Array.isArray(one) ? one.slice(0, 40) : one
-  return JSON.stringify(value, brief)?.slice(0, 40)
+  let budget = 40
+  const shorten = (_: string, item: unknown) =>
+    budget-- < 0 ? '…' : typeof item === 'string' || Array.isArray(item) ? item.slice(0, 40) : item
+  return JSON.stringify(value, shorten)?.slice(0, 40)
 }

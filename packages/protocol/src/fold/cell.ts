@@ -1,39 +1,39 @@
 import type { LaneDraft } from '../lane/draft-tracker.ts'
 import type { Undo } from './view.ts'
 
-/** A lane's draft, as the values of the view that it wrote to. */
+/** The draft of a lane: the cells that it wrote to. */
 export type CellDraft = LaneDraft<Cell[]>
 
-/** A value of the view that one lane at a time may draft on, with the one inverse that takes the draft back. */
+/** A value of the view that at most one lane has a draft on, with the inverse of that draft. */
 export abstract class Cell {
   owner: CellDraft | undefined
 
-  /** Whether another lane has a draft on it, so that this one, or a guest if there is none, may not write. */
+  /** Whether another lane has a draft on it. Then this lane, or a guest if `draft` is undefined, may not write. */
   isHeldFrom(draft: CellDraft | undefined): boolean {
     return !!this.owner && this.owner !== draft
   }
 
-  /** A lane writes a word: its first one since the last commit keeps the inverse. */
+  /** Called before a lane writes a word. The first word since the last commit saves the inverse. */
   draft(by: CellDraft): void {
     if (this.owner !== undefined) return
-    this.keep()
+    this.save()
     this.own(by)
   }
 
-  /** Notes that the lane has a draft on it. */
+  /** Adds the cell to a draft. */
   own(draft: CellDraft): void {
     this.owner = draft
     draft.kept.push(this)
   }
 
-  /** Keeps what `undo` will need. */
-  protected abstract keep(): void
-  /** The draft lasts. */
-  seal(): void {
+  /** Saves the data that `undo` needs. */
+  protected abstract save(): void
+  /** Makes the draft permanent. */
+  commit(): void {
     this.owner = undefined
   }
-  /** The draft was never written. */
+  /** Reverts the draft. */
   abstract undo(): void
-  /** What `undo` needs, as the view carries it. */
+  /** The data that `undo` needs, as part of the view. */
   abstract inverse(): Undo
 }

@@ -1,24 +1,24 @@
-/** What changed in a view since the last time somebody asked; a notification costs just that (law 11). */
+/** The changes of a view since they were last taken. The cost of a notification depends only on these (law 11). */
 export interface Change {
-  /** By id: the messages that changed, each with the keys of its parts that did. */
+  /** The changed messages by id, each with the keys of its changed parts. */
   readonly messages: ReadonlyMap<string, ReadonlySet<string>>
-  /** Messages came, went or moved. */
+  /** Messages were added, removed or moved. */
   readonly order: boolean
-  /** Structured objects, by stream id. */
+  /** The stream ids of the changed structured objects. */
   readonly structured: ReadonlySet<string>
   readonly state: boolean
   readonly output: boolean
   /** Runs, agents, requests, interrupts, hooks or usage. */
   readonly ledger: boolean
-  /** After a rewind: everything may be another. */
+  /** After a rewind: everything may have changed. */
   readonly all: boolean
 }
 
 const NONE: ReadonlySet<string> = new Set()
 
-/** Gathers changes until they are taken. */
+/** Collects changes until they are taken. */
 export class Changes {
-  /** How often they were taken, and one more: what was noted since then bears this number. */
+  /** The current round. `take` starts the next one. Cells store the round of their last change. */
   round = 1
   #messages = new Map<string, Set<string>>()
   #structured: Set<string> | undefined
@@ -28,7 +28,7 @@ export class Changes {
   ledger = false
   all = false
 
-  /** A message has changed, and perhaps the part of that key. */
+  /** Records that a message changed, and the part with that key. */
   note(id: string, key?: string): void {
     let keys = this.#messages.get(id)
     if (keys === undefined) {
@@ -38,7 +38,7 @@ export class Changes {
     if (key !== undefined) keys.add(key)
   }
 
-  /** A structured object has changed. */
+  /** Records that a structured object changed. */
   noteObject(streamId: string): void {
     this.#structured ??= new Set()
     this.#structured.add(streamId)

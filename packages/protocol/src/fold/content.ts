@@ -1,4 +1,4 @@
-// The content of a view: messages, structured objects, state and output. A discard takes words of it back, a rewind all after a place.
+// The content of a view: messages, structured objects, state and output. A discard reverts words, a rewind reverts all after a sequence.
 
 import { isWord } from '../catalogue/catalogue.ts'
 import type { Chunk } from '../catalogue/chunk.ts'
@@ -36,23 +36,23 @@ interface MessageOrder {
 
 type ContentView = Pick<View, 'messages' | 'structured' | 'drafts' | 'state' | 'output'>
 
-/** Tells what only an agent's message holds: in one that came whole it would be taken for an agent's word. */
-const isAgents = (part: { readonly type: string }): boolean => part.type === 'meta' || isTool(part)
+/** Whether only the message of an agent may have this part. A complete message must not pass it off as an agent's. */
+const isAgentOnly = (part: { readonly type: string }): boolean => part.type === 'meta' || isTool(part)
 
 export class FoldContent {
   readonly messages = new Map<string, MessageCell>()
   #order: MessageOrder | undefined
-  /** The messages that came last since the order was read. */
+  /** Messages added at the end since the order was last read. */
   #added: MessageCell[] = []
   readonly #changes: Changes
   readonly #ledger: Ledger
   readonly #drafts = new DraftTracker<Cell[]>(() => [])
   /** The messages of the open runs. */
-  readonly #filling = new Set<MessageCell>()
+  readonly #openMessages = new Set<MessageCell>()
   readonly #calls = new Map<string, PartCell>()
   readonly #openCalls = new Set<PartCell>()
   readonly #objects = new Map<string, ObjectCell>()
-  /** The part that the last delta went to: the next one most likely goes there too. */
+  /** The part of the last delta: the next delta most likely appends to it too. */
   growing: PartCell | undefined
   state: Json | undefined
   output: Json | undefined
@@ -62,11 +62,11 @@ export class FoldContent {
     this.#ledger = ledger
   }
 
-  /** Takes in what a writer says, or a guest of a call; a refusal where it does not fit. */
+  /** Applies a chunk of a writer, or a tool chunk of a guest. Returns a refusal if it is not valid in the current state. */
   write(entry: Entry, chunk: Chunk, writer: Writer | undefined): Refusal | undefined {
     for (const draft of this.#drafts.apply(entry)) {
       if (chunk.type === 'step-discarded') this.#discard(draft)
-      else this.#seal(draft)
+      else this.#commit(draft)
     }
     const draft = writer && this.#drafts.get(writer.origin)
     if (isCall(chunk)) return this.#writeCall(entry, chunk, writer, draft)
@@ -74,7 +74,7 @@ export class FoldContent {
     const { origin } = writer
     switch (chunk.type) {
       case 'message':
-        return this.#writeWhole(entry, chunk)
+        return this.#writeMessage(entry, chunk)
       case 'structured-data':
       case 'structured-data-invalidated':
         return this.#writeObject(entry, chunk, draft as CellDraft)
@@ -113,9 +113,9 @@ export class FoldContent {
       const { runId, agentId } = cell.message.author
       if (!this.#ledger.isOpen(runId)) return 'out-of-order'
       if (writer && (runId !== writer.origin.runId || agentId !== writer.origin.agentId)) return 'refused'
-      // A guest answers for people and clients, never for a tool of the server's.
-      const settles = chunk.type.startsWith('tool-output-')
-      if (!writer && settles && (cell.part as ToolPart).executor !== 'client') return 'refused'
+      // A guest may answer approvals and client tools, but never set the output of a server tool.
+      const isOutput = chunk.type.startsWith('tool-output-')
+      if (!writer && isOutput && (cell.part as ToolPart).executor !== 'client') return 'refused'
     }
     return this.#writePart(entry, chunk, writer, draft, undefined, cell)
   }
@@ -130,7 +130,7 @@ export class FoldContent {
   ): Refusal | undefined {
     if (known?.isHeldFrom(draft)) return 'foreign-draft'
     const delta = deltaOf(chunk)
-    // What a mere delta adds goes to the growth, so that there is no need to catch up with it first.
+    // The text of a delta goes to the growth, so the part need not be read up to date first.
     const old = delta === undefined || 'providerMetadata' in chunk ? known?.read() : known?.part
     const part = nextPart(old, entry, key)
     if (known?.owner && !isWord(chunk)) known.revise(before => nextPart(before, entry, key))
@@ -150,31 +150,31 @@ export class FoldContent {
     return undefined
   }
 
-  /** Keeps the calls at hand, and those that wait apart. */
+  /** Updates the indexes of all tool calls and of the open ones. */
   #track(cell: PartCell): void {
     const { toolCallId } = cell.part as ToolPart
-    const isThere = cell.message.parts.has(cell.part.key)
-    if (isThere) this.#calls.set(toolCallId, cell)
+    const exists = cell.message.parts.has(cell.part.key)
+    if (exists) this.#calls.set(toolCallId, cell)
     else this.#calls.delete(toolCallId)
-    if (isThere && !isSettled(cell.part as ToolPart)) this.#openCalls.add(cell)
+    if (exists && !isSettled(cell.part as ToolPart)) this.#openCalls.add(cell)
     else this.#openCalls.delete(cell)
   }
 
-  #writeWhole(
+  #writeMessage(
     { sequence: at, timestamp: createdAt }: Entry,
     { messageId: id, role, parts, metadata }: MessageChunk,
   ): Refusal | undefined {
     if (this.messages.has(id) || id.includes(AGENT_MARK)) return 'refused'
     const message = new MessageCell({ id, role, createdAt }, this.#changes)
-    const said = parts.filter(part => !isAgents(part))
-    said.forEach((part, i) => {
+    const accepted = parts.filter(part => !isAgentOnly(part))
+    accepted.forEach((part, i) => {
       const key = `#${i}`
       const state = isText(part) && { id: key, state: 'done' }
       message.add({ ...bodyOf(part), type: part.type, key, at, ...state } as AnyPart)
     })
     message.add({ type: 'meta', key: 'meta', at, ...(metadata && { metadata }) })
-    this.#place(message, at)
-    return said.length < parts.length ? 'refused' : undefined
+    this.#updatePosition(message, at)
+    return accepted.length < parts.length ? 'refused' : undefined
   }
 
   #writeObject(
@@ -183,15 +183,15 @@ export class FoldContent {
     draft: CellDraft,
   ): Refusal | undefined {
     const { streamId } = chunk
-    const writes = chunk.type === 'structured-data'
+    const isWrite = chunk.type === 'structured-data'
     const cell = this.#objects.get(streamId) ?? new ObjectCell(streamId, new StructuredAccumulator())
     if (cell.isHeldFrom(draft)) return 'foreign-draft'
-    if (!writes && cell.at === undefined) return 'out-of-order'
+    if (!isWrite && cell.at === undefined) return 'out-of-order'
     return attempt(() => {
-      if (writes) cell.accumulator.write(chunk)
+      if (isWrite) cell.accumulator.write(chunk)
       else cell.accumulator.invalidate()
       cell.draft(draft)
-      cell.wrote(writes ? sequence : undefined)
+      cell.wrote(isWrite ? sequence : undefined)
       this.#objects.set(streamId, cell)
       this.#changes.noteObject(streamId)
     })
@@ -202,53 +202,53 @@ export class FoldContent {
     this.#changes.state = true
   }
 
-  /** A new part of the writer's own message. */
+  /** Adds a part to the writer's own message. */
   #add(part: AnyPart, writer: Writer): PartCell {
     const { origin, id } = writer
     const message =
       this.messages.get(id) ??
       new MessageCell({ id, role: 'assistant', ...pick(origin, 'runId', 'agentId', 'agentType') }, this.#changes)
     const cell = message.add(part)
-    this.#filling.add(message)
-    if (message.placedAt === undefined) this.#place(message, part.at)
+    this.#openMessages.add(message)
+    if (message.placedAt === undefined) this.#updatePosition(message, part.at)
     return cell
   }
 
-  /** Notes where a message stands, or that none of its writes survived. `sequence` is that of the entry at hand. */
-  #place(message: MessageCell, sequence?: number): void {
+  /** Updates the position of a message, or removes it if none of its writes survived. `sequence` is that of the current entry. */
+  #updatePosition(message: MessageCell, sequence?: number): void {
     const { at, placedAt, id } = message
     if (at === placedAt) return
     message.placedAt = at
-    // Most come last, which leaves the others where they are.
+    // Most messages are added at the end, which keeps the order of the others.
     if (placedAt === undefined && at === sequence) this.#added.push(message)
     else this.#order = undefined
     this.#changes.order = true
     if (at !== undefined) this.messages.set(id, message)
     else {
       this.messages.delete(id)
-      this.#filling.delete(message)
+      this.#openMessages.delete(message)
     }
   }
 
-  /** The messages and their ids, in the order of their first surviving writes; the same arrays until one comes, goes or moves. */
+  /** The messages and their ids, in the order of their first surviving writes. The arrays are the same until that order changes. */
   get order(): MessageOrder {
     if (!this.#order || this.#added.length) {
       const added = this.#order
         ? this.#added
         : [...this.messages.values()].sort((a, b) => (a.placedAt as number) - (b.placedAt as number))
       const { cells = [], ids = [] } = this.#order ?? {}
-      // Of many, `concat` takes a third of the time of a spread.
+      // `concat` takes a third of the time of a spread.
       this.#order = { cells: cells.concat(added), ids: ids.concat(added.map(({ id }) => id)) }
       this.#added = []
     }
     return this.#order
   }
 
-  #seal({ kept }: CellDraft): void {
+  #commit({ kept }: CellDraft): void {
     for (const cell of kept) {
-      cell.seal()
-      if (cell instanceof ObjectCell) this.#keepObject(cell)
-      // A call that is no draft any more may wait for somebody.
+      cell.commit()
+      if (cell instanceof ObjectCell) this.#objectChanged(cell)
+      // A committed tool call may now be pending.
       else if (cell instanceof PartCell && isTool(cell.part)) cell.message.changed(cell)
     }
   }
@@ -257,26 +257,26 @@ export class FoldContent {
     const messages = new Set<MessageCell>()
     for (const cell of kept.reverse()) {
       cell.undo()
-      if (cell instanceof ObjectCell) this.#keepObject(cell)
+      if (cell instanceof ObjectCell) this.#objectChanged(cell)
       else if (cell instanceof PartCell) {
         messages.add(cell.message)
         if (isTool(cell.part)) this.#track(cell)
       }
     }
-    for (const message of messages) this.#place(message)
+    for (const message of messages) this.#updatePosition(message)
   }
 
-  #keepObject({ streamId, at }: ObjectCell): void {
+  #objectChanged({ streamId, at }: ObjectCell): void {
     this.#changes.noteObject(streamId)
     if (at === undefined) this.#objects.delete(streamId)
   }
 
-  /** The end of a run, or of one agent in it: nothing of it goes on streaming. */
+  /** Ends a run, or one agent of it: nothing of it is streaming after that. */
   #end(runId: string, agentId?: string): undefined {
-    for (const message of this.#filling) {
+    for (const message of this.#openMessages) {
       if (!isOfAgent(message.author, runId, agentId)) continue
       this.#close(message)
-      if (agentId === undefined) this.#filling.delete(message)
+      if (agentId === undefined) this.#openMessages.delete(message)
     }
   }
 
@@ -288,15 +288,15 @@ export class FoldContent {
     message.changed()
   }
 
-  /** Ends everything where it stands, as a rewind to here leaves it: no draft, and nothing streaming. Tells which messages were open. */
+  /** Discards all drafts and ends all streaming parts, as after a rewind to here. Returns the messages that were open. */
   close(): MessageCell[] {
     for (const draft of this.#drafts.end()) this.#discard(draft)
-    const open = [...this.#filling]
+    const open = [...this.#openMessages]
     for (const message of open) this.#close(message)
     return open
   }
 
-  /** The objects in the order of their first surviving writes; one that was taken away in a draft is kept, and not there. */
+  /** The objects in the order of their first surviving writes. Objects that were invalidated in a draft are left out. */
   get objects(): StructuredObject[] {
     return [...this.#objects.values()].flatMap(cell => cell.read() ?? []).sort((a, b) => a.at - b.at)
   }
@@ -305,17 +305,17 @@ export class FoldContent {
     return this.#objects.get(streamId)?.read()
   }
 
-  /** The calls that wait for somebody; one that is still a draft waits for nobody yet. */
+  /** The tool calls that wait for an approval or for a client. Calls in a draft are not pending yet. */
   pendings(): Pending[] {
     const pendings: Pending[] = []
     for (const cell of this.#openCalls) {
       if (cell.owner) continue
       const part = cell.read() as ToolPart
       const { state, executor, approval, toolCallId } = part
-      const place = { messageId: cell.message.id, part }
-      if (state === 'approval-requested' && approval) pendings.push({ kind: 'approval', id: approval.id, ...place })
+      const location = { messageId: cell.message.id, part }
+      if (state === 'approval-requested' && approval) pendings.push({ kind: 'approval', id: approval.id, ...location })
       else if (executor === 'client' && (state === 'input-available' || approval?.approved)) {
-        pendings.push({ kind: 'client-tool', id: toolCallId, ...place })
+        pendings.push({ kind: 'client-tool', id: toolCallId, ...location })
       }
     }
     return pendings
@@ -325,7 +325,7 @@ export class FoldContent {
     return {
       messages: this.order.cells.map(message => message.read(this.#ledger)),
       structured: this.objects,
-      // In an order that does not depend on which lane wrote first, so that equal contents have equal views.
+      // Sorted, so that equal contents have equal views, regardless of which lane wrote first.
       drafts: this.#drafts.drafts
         .filter(({ kept }) => kept.length)
         .sort((a, b) => (a.key < b.key ? -1 : 1))
@@ -338,7 +338,7 @@ export class FoldContent {
     }
   }
 
-  /** Goes on from a view. */
+  /** Restores the content of a view. */
   restore(view: ContentView): void {
     this.state = view.state
     this.output = view.output
@@ -366,8 +366,8 @@ export class FoldContent {
       const cell = message.add(part)
       if (isTool(part)) this.#track(cell)
     }
-    this.#place(message)
-    if (runId !== undefined && this.#ledger.isOpen(runId)) this.#filling.add(message)
+    this.#updatePosition(message)
+    if (runId !== undefined && this.#ledger.isOpen(runId)) this.#openMessages.add(message)
   }
 
   #restoreDraft(draft: Draft): void {
@@ -389,7 +389,7 @@ export class FoldContent {
   }
 }
 
-/** What a pure function refused, told instead of thrown, whatever it threw: a value may also be too deep for it (law 9). */
+/** Returns a refusal instead of any error, also for a value that is nested too deep (law 9). */
 function attempt(write: () => void): Refusal | undefined {
   try {
     write()

@@ -5,14 +5,15 @@ import { Ledger } from './ledger.ts'
 import type { View } from './view.ts'
 
 /**
- * Folds a log, rewinds and all, in one pass: what a rewind cut is folded only into what no rewind takes back. With a view it goes on
- * from there, with the entries after it; a rewind to before it is refused, because its content is not at hand.
+ * Folds a whole log with its rewinds in one pass. Entries that a rewind removes are folded only into the ledger. With `from`, it
+ * continues from a view with the entries after it.
+ * @throws ProtocolError `invalid-view` for a rewind to a sequence before `from`, whose content is not available.
  */
 export function foldLog(entries: readonly Entry[], options?: FoldOptions, from?: View): Fold {
-  const cuts = entries.some(entry => rewindOf(entry) !== undefined) ? cutsOf(entries, from) : []
+  const ranges = entries.some(entry => rewindOf(entry) !== undefined) ? rewoundRanges(entries, from) : []
   const fold = from ? Fold.from(from, options) : new Fold(options)
   let at = 0
-  for (const [start, end] of cuts) {
+  for (const [start, end] of ranges) {
     fold.apply(entries.slice(at, start))
     fold.skip(entries.slice(start, end))
     at = end
@@ -21,10 +22,10 @@ export function foldLog(entries: readonly Entry[], options?: FoldOptions, from?:
   return fold
 }
 
-/** What rewinds cut, first to last, as places among the entries. */
-function cutsOf(entries: readonly Entry[], from?: View): [from: number, to: number][] {
+/** The index ranges of the entries that rewinds remove, in order. */
+function rewoundRanges(entries: readonly Entry[], from?: View): [from: number, to: number][] {
   const head = from?.head ?? 0
-  // Which rewinds count is known only on the way forward: not those of a run that has ended.
+  // Rewinds of an ended run do not count, so the ledger is folded forward first.
   const ledger = new Ledger(from)
   const targets = entries.map(entry => {
     const { origin } = entry
@@ -32,14 +33,14 @@ function cutsOf(entries: readonly Entry[], from?: View): [from: number, to: numb
     if (!entry.internal) ledger.apply(entry, entry.chunk)
     return rewindOf(entry)
   })
-  const cuts: [from: number, to: number][] = []
+  const ranges: [from: number, to: number][] = []
   for (let i = entries.length - 1; i >= 0; i--) {
     const target = targets[i]
     if (target === undefined) continue
     if (target < head) throw mismatch('invalid-view', `rewind to ${target}`, 'a view from there or before', head)
     const to = i + 1
     while (i > 0 && (entries[i - 1] as Entry).sequence > target) i--
-    cuts.push([i, to])
+    ranges.push([i, to])
   }
-  return cuts.reverse()
+  return ranges.reverse()
 }

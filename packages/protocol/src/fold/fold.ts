@@ -22,9 +22,9 @@ import {
 } from './view.ts'
 
 /**
- * What broke the protocol and was dropped (law 9): an event, not part of the view. `repeated`: its sequence was folded before;
- * `after-end`: its run or agent has ended; `foreign-draft`: another lane has a draft there; `out-of-order`: what it speaks of is not there, or
- * not in a state for it; `refused`: it does not fit what is there.
+ * An entry that broke the protocol and was dropped (law 9). `repeated`: its sequence was folded before. `after-end`: its run or agent has
+ * ended. `foreign-draft`: another lane has a draft on its target. `out-of-order`: its target does not exist or is not in a state for it.
+ * `refused`: it is not valid for its target or author.
  */
 export interface Report {
   readonly code: 'repeated' | 'after-end' | Refusal
@@ -32,31 +32,31 @@ export interface Report {
 }
 
 export interface FoldOptions {
-  /** Told of every entry that broke the protocol and was dropped. */
+  /** Called with every entry that broke the protocol and was dropped. */
   onReport?(report: Report): void
-  /** Told of transient data, which no view keeps. */
+  /** Called with transient data, which is not part of the view. */
   onTransient?(entry: Entry<DataChunk>): void
 }
 
-/** What a fold needs at a rewind: a fold up to `toSequence` to `adopt`; then it goes on with `apply(rest, through)`. */
+/** A rewind stopped the fold. To continue: `adopt` a fold of the log up to `toSequence`, then call `apply(rest, through)`. */
 export interface Refold {
   readonly toSequence: number
   readonly rest: readonly Entry[]
   readonly through: number
 }
 
-/** What opens and ends lanes concerns internal drafts as much as others, and reaches the internal fold too (law 10). */
+/** Public chunks that open and end lanes. They also apply to the internal fold, which has drafts too (law 10). */
 const SHARED = new Set(['checkpoint-created', 'step-discarded', 'subagent-start', 'subagent-end', 'run-finished'])
 
-/** Where a rewind goes back to; undefined for what is none, or none that a writer may say. */
+/** The target of a rewind. Undefined for other entries and for invalid rewinds. */
 export function rewindOf({ chunk, sequence, origin, internal }: Entry): number | undefined {
   if (chunk.type !== 'rewind' || chunk.toSequence >= sequence || internal || isGuest(origin)) return undefined
   return chunk.toSequence
 }
 
 /**
- * Folds entries into a view, in batches of any size, in time linear in what they carry (law 11). Accepts every sequence of
- * valid entries; what breaks the protocol is reported and dropped, never thrown (law 9).
+ * Folds entries into a view, in batches of any size, in time linear in their size (law 11). Accepts every sequence of valid
+ * entries: an entry that breaks the protocol is reported and dropped, never thrown (law 9).
  */
 export class Fold {
   readonly #options: FoldOptions
@@ -67,14 +67,17 @@ export class Fold {
   #internal: Fold | undefined
   // The writer of the last entry: most entries come from the same one as the entry before.
   #writer: Writer | undefined
-  // What a handler threw, until the batch is folded: a fold is never left half way.
+  // An error from a handler, thrown after the batch is folded, so that a batch is never half applied.
   #thrown: { error: unknown } | undefined
 
   constructor(options: FoldOptions = {}) {
     this.#options = options
   }
 
-  /** A fold that goes on from a view; throws where another version of the fold made it: then fold the log again (law 12). */
+  /**
+   * Creates a fold from a view.
+   * @throws ProtocolError `invalid-view` for a view of another fold version: then fold the log again (law 12).
+   */
   static from(view: View, options?: FoldOptions): Fold {
     if (view.version !== FOLD_VERSION) {
       throw mismatch('invalid-view', 'view', `version ${FOLD_VERSION}`, view.version)
@@ -93,23 +96,24 @@ export class Fold {
     this.#writer = undefined
   }
 
-  /** The sequence up to which entries have been folded. */
+  /** The last folded sequence. */
   get head(): number {
     return this.#head
   }
 
   /**
-   * Folds a batch, and takes all up to `through` as seen (a frame reaches further than its last entry where some were merged or
-   * left out). At a rewind it stops, and says what it needs to go on.
+   * Folds a batch and moves the head to `through`, which may be after the last entry if entries were merged or omitted. Stops at a
+   * rewind and returns what is needed to continue.
+   * @throws the first error of a handler, after the batch is folded.
    */
   apply(entries: readonly Entry[], through = 0): Refold | undefined {
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as Entry
       const { chunk } = entry
-      if (!this.#reaches(entry)) continue
+      if (!this.#advance(entry)) continue
       const { growing } = this.#content
-      // The hot path: another delta of what the same writer wrote to last.
-      if (growing !== undefined && chunk.type === growing.deltaType && this.#isMore(entry, growing)) {
+      // The hot path: the writer of the last entry appends to the same part.
+      if (growing !== undefined && chunk.type === growing.deltaType && this.#isNextDelta(entry, growing)) {
         growing.push((chunk as { delta: string }).delta)
         continue
       }
@@ -127,16 +131,16 @@ export class Fold {
     return undefined
   }
 
-  /** Goes on to an entry, unless it was folded before. */
-  #reaches(entry: Entry): boolean {
+  /** Moves the head to an entry. Returns false if it was folded before. */
+  #advance(entry: Entry): boolean {
     const isNew = entry.sequence > this.#head
     if (isNew) this.#head = entry.sequence
     else this.#report(entry, 'repeated')
     return isNew
   }
 
-  /** Whether a delta is just more of what its writer wrote last. */
-  #isMore({ chunk, origin, internal }: Entry, cell: PartCell): boolean {
+  /** Whether a delta only appends to the part that its writer wrote last. */
+  #isNextDelta({ chunk, origin, internal }: Entry, cell: PartCell): boolean {
     const named = chunk as { id?: string; toolCallId?: string; providerMetadata?: object }
     return (
       named[cell.field] === cell.id && cell.isGrowing && this.#isWriter(origin) && !internal && !named.providerMetadata
@@ -148,26 +152,26 @@ export class Fold {
     return last !== undefined && !isGuest(origin) && isSameLane(origin, last)
   }
 
-  /** Takes over the content of a fold of the past as it stood there, which is then of no use any more; what only goes forward stays. */
-  adopt(past: Fold): void {
-    past.#content.close()
-    this.#restore(past.#content.view())
+  /** Replaces the content with that of a fold of an earlier part of the log, which must not be used after that. Keeps the ledger. */
+  adopt(earlier: Fold): void {
+    earlier.#content.close()
+    this.#restore(earlier.#content.view())
     this.#changes.all = true
-    if (this.#internal || past.#internal) {
+    if (this.#internal || earlier.#internal) {
       this.#internal ??= new Fold(this.#options)
-      this.#internal.adopt(past.#internal ?? new Fold())
+      this.#internal.adopt(earlier.#internal ?? new Fold())
     }
   }
 
-  /** Folds entries that a later rewind cuts: just into what no rewind takes back. */
+  /** Folds entries that a later rewind removes, only into the ledger. */
   skip(entries: readonly Entry[]): void {
     const open = this.#content.close()
     this.#writer = undefined
     this.#internal?.skip([])
     for (const entry of entries) {
-      if (this.#reaches(entry)) this.#fold(entry, entry.chunk, false)
+      if (this.#advance(entry)) this.#fold(entry, entry.chunk, false)
     }
-    // How those runs ended shows in what is left of them.
+    // The remaining messages show how their runs ended.
     for (const message of open) message.changed()
     this.#changes.all = true
   }
@@ -177,7 +181,7 @@ export class Fold {
     const { origin } = entry
     let writer: Writer | undefined
     if (isGuest(origin)) {
-      // What the server keeps beside guests' words says nothing by itself.
+      // Internal entries of guests are the server's own records and not part of the view.
       if (internal) return undefined
       const isKnown = Object.hasOwn(catalogue, chunk.type) || isData(chunk)
       if (isKnown && !isGuestChunk(chunk.type)) return this.#report(entry, 'refused')
@@ -198,11 +202,12 @@ export class Fold {
       this.#foldInternal(this.#internal, open, withContent)
       return undefined
     }
-    const taken = this.#ledger.apply(entry, chunk)
-    if (taken === false) return this.#report(entry, 'refused')
-    if (taken) this.#changes.ledger = true
+    const applied = this.#ledger.apply(entry, chunk)
+    if (applied === false) return this.#report(entry, 'refused')
+    if (applied) this.#changes.ledger = true
     if (this.#internal && SHARED.has(chunk.type)) this.#foldInternal(this.#internal, open, withContent)
-    if (isData(chunk) && chunk.transient) this.#tell(() => this.#options.onTransient?.(entry as Entry<DataChunk>))
+    if (isData(chunk) && chunk.transient)
+      this.#callHandler(() => this.#options.onTransient?.(entry as Entry<DataChunk>))
     else if (withContent) {
       const refusal = this.#content.write(entry, chunk, writer)
       if (refusal) this.#report(entry, refusal)
@@ -211,12 +216,12 @@ export class Fold {
 
   #foldInternal(internal: Fold, entry: Entry, withContent: boolean): void {
     internal.#fold(entry, entry.chunk, withContent)
-    // What a handler threw there is heard here: nobody calls `apply` on it.
+    // `apply` is never called on the internal fold, so its handler errors are thrown here.
     this.#thrown ??= internal.#thrown
     internal.#thrown = undefined
   }
 
-  #tell(handler: () => void): void {
+  #callHandler(handler: () => void): void {
     try {
       handler()
     } catch (error) {
@@ -225,15 +230,15 @@ export class Fold {
   }
 
   #report(entry: Entry, code: Report['code']): undefined {
-    this.#tell(() => this.#options.onReport?.({ code, entry }))
+    this.#callHandler(() => this.#options.onReport?.({ code, entry }))
   }
 
-  /** The ids of the messages, in order; the same array until one comes, goes or moves. */
+  /** The ids of the messages, in order. The same array until messages are added, removed or moved. */
   get messageIds(): readonly string[] {
     return this.#content.order.ids
   }
 
-  /** A message; the same object until it changes. */
+  /** A message. The same object until it changes. */
   message(id: string): Message | undefined {
     return this.#content.messages.get(id)?.read(this.#ledger)
   }
@@ -242,26 +247,26 @@ export class Fold {
     return this.#content.messages.get(messageId)?.parts.get(key)
   }
 
-  /** A part of a message, without a look at the others; the same object until it changes. */
+  /** A part of a message, without reading the others. The same object until it changes. */
   part(messageId: string, key: string): Part | undefined {
     return this.#cell(messageId, key)?.read() as Part | undefined
   }
 
-  /** What a growing part gained since a mark, at the cost of just that; undefined where there is no such part. */
+  /** The text added to a part since a mark, in time proportional to that text. Undefined if there is no such part. */
   gained(messageId: string, key: string, since?: TextMark): TextGrowth | undefined {
     return this.#cell(messageId, key)?.growth?.gained(since)
   }
 
-  /** A structured object; the same object until it changes. */
+  /** A structured object. The same object until it changes. */
   structured(streamId: string): StructuredObject | undefined {
     return this.#content.object(streamId)
   }
 
-  /** What lanes wait for, in the order in which each was first spoken of. */
+  /** Everything that lanes wait for, in the order of first mention in the log. */
   get pendings(): Pending[] {
     const calls = this.#content.pendings()
     const open = this.#ledger.openInterrupts
-    // As it is nearly always, and this is asked in every frame.
+    // The most frequent case, and this is read for every frame.
     if (open.length === 0 && calls.length < 2) return calls
     const interrupts = open.map(interrupt => ({
       kind: 'interrupt' as const,
@@ -282,32 +287,32 @@ export class Fold {
     return this.#content.state
   }
 
-  /** The structured result of the last run that gave one. */
+  /** The structured result of the last run that has one. */
   get output(): Json | undefined {
     return this.#content.output
   }
 
-  /** A run; another object when something of it changed. */
+  /** A run. The same object until it changes. */
   run(runId: string): Run | undefined {
     return this.#ledger.runs.get(runId)
   }
 
-  /** The requests that nobody has begun with. */
+  /** The requests that have not started. */
   get waiting(): RunRequest[] {
     return [...this.#ledger.waiting.values()]
   }
 
-  /** Runs, agents, requests, interrupts, hooks and usage; what did not change since an earlier time is shared with it. */
+  /** Runs, agents, requests, interrupts, hooks and usage. Unchanged objects are shared with earlier results. */
   ledger(): LedgerView {
     return this.#ledger.view()
   }
 
-  /** What changed since this was last asked. */
+  /** Returns and resets the changes since the last call. */
   takeChanges(): Change {
     return this.#changes.take()
   }
 
-  /** The whole view, as plain JSON; what did not change since an earlier one is shared with it. */
+  /** The whole view, as plain JSON. Unchanged objects are shared with earlier views. */
   view(): View {
     return {
       version: FOLD_VERSION,

@@ -25,41 +25,45 @@ export interface TextGrowth {
  */
 export class GrowingText {
   #text: string
-  #tail = ''
+  #unread = ''
   #pieces: string[] = []
-  #cuts = 0
+  #truncations = 0
 
   constructor(text = '') {
     this.#text = text
   }
 
   push(delta: string): void {
-    this.#tail += delta
+    this.#unread += delta
   }
 
   /** The whole text. */
   read(): string {
-    if (this.#tail !== '') {
-      this.#pieces.push(this.#tail)
-      this.#text += this.#tail
-      this.#tail = ''
+    if (this.#unread !== '') {
+      this.#pieces.push(this.#unread)
+      this.#text += this.#unread
+      this.#unread = ''
     }
     return this.#text
   }
 
   /** Discards all text after a length. */
-  cut(length: number): void {
+  truncate(length: number): void {
     this.#text = this.read().slice(0, length)
     this.#pieces = []
-    this.#cuts++
+    this.#truncations++
   }
 
   /** Returns the text added since the mark, in time proportional to that text. */
   gained(since?: TextMark): TextGrowth {
     const text = this.read()
-    const place: TextPosition = { growth: this, cuts: this.#cuts, pieces: this.#pieces.length }
+    const position: TextPosition = { growth: this, cuts: this.#truncations, pieces: this.#pieces.length }
     const from = since as TextPosition | undefined
-    const reset = from?.growth !== this || from.cuts !== this.#cuts
-    return { text: reset ? text : this.#pieces.slice(from.pieces).join(''), reset, mark: place as unknown as TextMark }
+    const reset = from?.growth !== this || from.cuts !== this.#truncations
+    return {
+      text: reset ? text : this.#pieces.slice(from.pieces).join(''),
+      reset,
+      mark: position as unknown as TextMark,
+    }
   }
 }

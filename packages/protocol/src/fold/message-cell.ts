@@ -12,15 +12,15 @@ const STATUS: { readonly [Status in Run['status']]: MessageStatus } = {
   aborted: 'cancelled',
 }
 
-/** Whose message it is: of an agent in a run, which fills it, or of somebody who sent it whole, and when. */
+/** The author of a message: an agent in a run, which streams it, or the sender of a complete message, with its time. */
 export type Author = Pick<Message, 'id' | 'role' | 'runId' | 'agentId' | 'agentType'> &
   Partial<Pick<Message, 'createdAt'>>
 
-/** A message: its parts in the order of their first surviving write. */
+/** A message, with its parts in the order of their first surviving writes. */
 export class MessageCell {
   readonly author: Author
   readonly parts = new Map<string, PartCell>()
-  /** Where it stands among the messages, once it does. */
+  /** Its position among the messages, once it has one. */
   placedAt: number | undefined
   /** The last round of changes that contains it. */
   round = 0
@@ -36,9 +36,9 @@ export class MessageCell {
     return this.author.id
   }
 
-  /** The sequence of its first surviving write, or undefined where none survived. */
+  /** The sequence of its first surviving write, or undefined if none survived. */
   get at(): number | undefined {
-    // The parts stand in the order in which they were first written.
+    // The parts are in the order of their first writes.
     for (const { part } of this.parts.values()) return part.at
     return undefined
   }
@@ -49,7 +49,7 @@ export class MessageCell {
     return cell
   }
 
-  /** Puts the parts in order again, after one went back to another first write. */
+  /** Restores the order of the parts after an undo changed the first write of one. */
   sort(): void {
     const parts = [...this.parts].sort(([, a], [, b]) => a.part.at - b.part.at)
     this.parts.clear()
@@ -65,7 +65,7 @@ export class MessageCell {
     this.#changes.note(this.id, cell?.part.key)
   }
 
-  /** The message as it is now; the same object as long as nothing changed. */
+  /** The current message. The same object until it changes. */
   read(ledger: Ledger): Message {
     this.#view ??= this.#build(ledger)
     return this.#view
@@ -84,15 +84,15 @@ export class MessageCell {
     const run = ledger.runs.get(runId as string)
     const agent = ledger.agents.get(id)
     const status = !run ? 'sent' : meta?.aborted ? 'cancelled' : STATUS[agent?.status ?? run.status]
-    const { type, key, at, ...beside } = meta ?? {}
+    const { type, key, at, ...metaFields } = meta ?? {}
     return {
-      // An agent's message is as old as the agent.
+      // The message of an agent is created with the agent.
       createdAt: (agent ?? run)?.startedAt ?? 0,
       ...author,
       status,
       at: this.placedAt ?? 0,
       parts,
-      ...beside,
+      ...metaFields,
       ...(at !== undefined && { metaAt: at }),
       ...(status === 'error' && run?.status === 'failed' && run.error && { error: run.error }),
       ...(agent && { parent: { messageId: messageIdOf(agent.runId, agent.parentId), toolCallId: agent.toolCallId } }),

@@ -8,15 +8,15 @@ import { nextTool, type ToolChunk } from './next-tool.ts'
 import type { AnyPart } from './part-cell.ts'
 import type { Meta, PartBase, TextPart, ToolPart } from './view.ts'
 
-/** Tells a chunk about a tool call; one of a later version's is none that we know. */
+/** Whether a chunk is about a tool call. Unknown types of later versions are not. */
 export const isCall = (chunk: Chunk): chunk is ToolChunk =>
   chunk.type.startsWith('tool-') && Object.hasOwn(catalogue, chunk.type)
 
-/** What a delta adds to a part that grows. */
+/** The text that a delta appends to a part. */
 export const deltaOf = (chunk: Chunk): string | undefined =>
   /^(text|reasoning|tool-input)-delta$/.test(chunk.type) ? (chunk as { delta: string }).delta : undefined
 
-/** Where in its message a chunk writes: of several with one name, all to the same place. */
+/** The key of the part that a chunk writes to. Chunks with the same id write to the same part. */
 export function keyOf(chunk: Chunk, sequence: number): string {
   const { id, toolCallId, sourceId } = chunk as { id?: string; toolCallId?: string; sourceId?: string }
   const name = isCall(chunk) ? toolCallId : chunk.type.startsWith('source-') ? sourceId : id
@@ -24,7 +24,7 @@ export function keyOf(chunk: Chunk, sequence: number): string {
   return name === undefined ? `#${sequence}` : joinNames(type, ':', name)
 }
 
-/** The part after an entry, or undefined where the entry does not fit it. */
+/** The part after an entry, or undefined if the entry is not valid for it. */
 export function nextPart(part: AnyPart | undefined, entry: Entry, key: string): AnyPart | undefined {
   const { chunk, sequence } = entry
   const base = { key, at: part?.at ?? sequence }
@@ -38,14 +38,14 @@ export function nextPart(part: AnyPart | undefined, entry: Entry, key: string): 
           : ({ ...bodyOf(chunk), type: chunk.type, ...base } as AnyPart)
   if (!next || (!next.blobs && !entry.blobs)) return next
   const { blobs, ...rest } = next
-  // What the chunk says anew is no longer where it was.
+  // The old blobs of fields that the chunk replaces are dropped.
   const isKept = (pointer: string) => !Object.hasOwn(chunk, pointer.split('/')[1] ?? '')
   return { ...rest, ...blobsOf(next, isKept, entry.blobs) } as AnyPart
 }
 
 type TextChunk = Extract<Chunk, { type: `text-${string}` | `reasoning-${string}` }>
 
-/** The text part after a chunk, its growth apart, or undefined where the chunk does not fit: nothing follows the end of a part. */
+/** The text part after a chunk, without the text of a delta. Undefined if the chunk is not valid for it: nothing follows the end of a part. */
 function nextText(part: TextPart | undefined, chunk: TextChunk, base: PartBase): TextPart | undefined {
   const [type, verb] = chunk.type.split('-') as [TextPart['type'], string]
   if (part ? verb === 'start' || part.state === 'done' : verb === 'end') return undefined
@@ -62,21 +62,21 @@ function nextText(part: TextPart | undefined, chunk: TextChunk, base: PartBase):
   }
 }
 
-/** Merges objects deeply; anything else, arrays and what lies too deep too, replaces what was there. */
+/** Merges objects deeply. Other values, arrays, and objects beyond the depth limit replace the old value. */
 function merge(into: JsonObject | undefined, from: JsonObject, depth = 0): JsonObject {
   const merged: JsonObject = { ...into }
   for (const key of Object.keys(from)) {
     const value = from[key] as Json
     const old = getOwn(merged, key)
-    const deep = isObject(old) && isObject(value) && depth < MAX_JSON_DEPTH
-    putOwn(merged, key, deep ? merge(old, value, depth + 1) : value)
+    const isMerged = isObject(old) && isObject(value) && depth < MAX_JSON_DEPTH
+    putOwn(merged, key, isMerged ? merge(old, value, depth + 1) : value)
   }
   return merged
 }
 
 type MetaChunk = Extract<Chunk, { type: 'start' | 'finish' | 'abort' | 'message-metadata' }>
 
-/** What a message holds beside its parts, after a chunk. */
+/** The metadata of a message after a chunk. */
 function nextMeta(meta: Meta | undefined, chunk: MetaChunk, base: PartBase): Meta {
   const metadata = chunk.type === 'abort' ? undefined : chunk.metadata
   return {

@@ -1,11 +1,11 @@
-// The life of a tool call: forward only. A chunk that does not fit returns undefined, and the fold reports and drops it (law 9).
+// The state machine of a tool call. It returns undefined for an invalid transition, and the fold reports and drops the chunk (law 9).
 
 import type { Chunk, Executor } from '../catalogue/chunk.ts'
 import type { JsonObject } from '../json/json.ts'
 import { blobsOf, pick } from './fields.ts'
 import type { PartBase, ToolPart } from './view.ts'
 
-type Opening = {
+type CallHeader = {
   toolName?: string
   executor?: Executor
   title?: string
@@ -17,25 +17,25 @@ export const isSettled = (part: ToolPart): boolean => part.state.startsWith('out
 
 export type ToolChunk = Extract<Chunk, { toolCallId: string; type: `tool-${string}` }>
 
-/** What a chunk that opens or completes a call says of it. */
-const described = (part: ToolPart, chunk: Opening): ToolPart => ({
+/** Applies the header fields of a chunk that opens a call or completes its input. */
+const withHeader = (part: ToolPart, chunk: CallHeader): ToolPart => ({
   ...part,
   ...pick(chunk, 'toolName', 'executor', 'title', 'providerMetadata'),
   ...(chunk.dynamic && { type: 'dynamic-tool' }),
 })
 
-/** A call with its outcome, which ends what was on the way to it. */
+/** A call with its outcome, without progress, claim and input text. */
 function settled(part: ToolPart, outcome: Partial<ToolPart>): ToolPart {
   const { inputText, progress, claim, blobs, ...rest } = part
-  // Of the large values only those of the input are still there: the output that was one was progress.
+  // Only the blobs of the input are kept. The others belonged to the progress.
   return { ...rest, ...blobsOf(part, pointer => !pointer.startsWith('/output')), ...outcome }
 }
 
-/** A call that its run's end left open. */
+/** A call that was still open when its run ended. */
 export const interrupted = (part: ToolPart): ToolPart =>
   settled(part, { state: 'output-error', errorText: 'The run ended before this call did.', code: 'interrupted' })
 
-/** The call after a chunk, or undefined where the chunk does not fit it. `part` is undefined for a call not seen before. */
+/** The call after a chunk, or undefined for an invalid transition. `part` is undefined for a new call. */
 export function nextTool(part: ToolPart | undefined, chunk: ToolChunk, base: PartBase): ToolPart | undefined {
   const { toolCallId } = chunk
   const call: ToolPart = part ?? { type: 'tool', ...base, toolCallId, toolName: '', state: 'input-streaming' }
@@ -44,11 +44,11 @@ export function nextTool(part: ToolPart | undefined, chunk: ToolChunk, base: Par
   if (isSettled(call) || (isInput ? state !== 'input-streaming' : !part)) return undefined
   switch (chunk.type) {
     case 'tool-input-start':
-      return part ? undefined : described(call, chunk)
+      return part ? undefined : withHeader(call, chunk)
     case 'tool-input-delta':
       return call
     case 'tool-input-available': {
-      const { inputText, ...rest } = described(call, chunk)
+      const { inputText, ...rest } = withHeader(call, chunk)
       return { ...rest, state: 'input-available', input: chunk.input, ...pick(chunk, 'deadline') }
     }
     case 'tool-input-error': {
@@ -61,7 +61,7 @@ export function nextTool(part: ToolPart | undefined, chunk: ToolChunk, base: Par
     }
     case 'tool-approval-request':
       if (state !== 'input-available') return undefined
-      // What is shown is what will run: the input of the request is the input of the call from here on.
+      // The call runs with the input that the approval request showed.
       return {
         ...call,
         state: 'approval-requested',

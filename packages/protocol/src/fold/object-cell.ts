@@ -2,7 +2,7 @@ import type { StructuredAccumulator, StructuredDraft, StructuredState } from '..
 import { Cell, type CellDraft } from './cell.ts'
 import type { StructuredObject, Undo } from './view.ts'
 
-/** A structured object of the view; its accumulator keeps the inverses of a draft, the cell where it stood before. */
+/** A structured object of the view. Its accumulator keeps the inverses of a draft, the cell keeps the old position. */
 export class ObjectCell extends Cell {
   readonly streamId: string
   readonly accumulator: StructuredAccumulator
@@ -19,22 +19,22 @@ export class ObjectCell extends Cell {
     this.at = at
   }
 
-  protected override keep(): void {
+  protected override save(): void {
     this.#oldAt = this.at
   }
 
-  /** Notes a write, which opens the object if it was not there, or, without a sequence, that it was taken away. */
+  /** Records a write, which creates the object if needed. Without a sequence, records that the object was removed. */
   wrote(sequence: number | undefined): void {
     this.at = sequence && (this.at ?? sequence)
   }
 
-  override seal(): void {
-    super.seal()
+  override commit(): void {
+    super.commit()
     this.accumulator.commit()
   }
 
   override undo(): void {
-    super.seal()
+    super.commit()
     this.accumulator.discard()
     this.at = this.#oldAt
   }
@@ -48,13 +48,13 @@ export class ObjectCell extends Cell {
     }
   }
 
-  /** Takes up a draft that a view carried. */
+  /** Restores a draft of a view. */
   resume(draft: CellDraft, at: number | undefined): void {
     this.own(draft)
     this.#oldAt = at
   }
 
-  /** The object as it is now; the same one as long as nothing changed. */
+  /** The current object. The same object until it changes. */
   read(): StructuredObject | undefined {
     const state = this.accumulator.read()
     if (state !== this.#state) {

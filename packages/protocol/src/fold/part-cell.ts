@@ -14,8 +14,8 @@ export const isText = (part: { readonly type: string }): part is TextPart =>
 export const isTool = (part: { readonly type: string }): part is ToolPart =>
   part.type === 'tool' || part.type === 'dynamic-tool'
 
-/** The part before a draft; of a growing text, its length then. */
-interface Old {
+/** The part before a draft. For a text, without the text but with its length. */
+interface PartBefore {
   readonly part?: AnyPart
   readonly length?: number
 }
@@ -24,15 +24,15 @@ interface Old {
 export class PartCell extends Cell {
   readonly message: MessageCell
   part: AnyPart
-  /** The type of the deltas that it takes, and the field that names it in them. */
+  /** The type of its deltas, and the field with its id in them. */
   readonly deltaType: string
   readonly field: 'id' | 'toolCallId'
-  /** The text of a text part, or of a call's input while it streams; ahead of `part` when `#stale`. */
+  /** The text of a text part, or of the streaming input of a call. Newer than `part` if `#stale`. */
   growth: GrowingText | undefined
   /** The last round of changes that contains it. */
   round = 0
   #stale = false
-  #old: Old = {}
+  #old: PartBefore = {}
   #input: { json: JsonParser; mark?: TextMark } | undefined
 
   constructor(message: MessageCell, part: AnyPart) {
@@ -44,12 +44,11 @@ export class PartCell extends Cell {
     this.set(part)
   }
 
-  /** What names it. */
   get id(): string | undefined {
     return (this.part as { id?: string; toolCallId?: string })[this.field]
   }
 
-  /** Whether the next delta of its draft is just more of it. */
+  /** Whether a delta can be appended without other changes. */
   get isGrowing(): boolean {
     return !!this.owner && !!this.growth && (this.part as TextPart).state !== 'done'
   }
@@ -72,7 +71,7 @@ export class PartCell extends Cell {
     this.message.changed(this)
   }
 
-  /** The part as it is now; the same object as long as nothing changed. */
+  /** The current part. The same object until it changes. */
   read(): AnyPart {
     if (this.#stale) {
       this.#stale = false
@@ -83,7 +82,7 @@ export class PartCell extends Cell {
     return this.part
   }
 
-  /** As much of a call's input as has arrived; parses only what is new. */
+  /** The partial input of a call. Parses only the new text. */
   #partial(): Pick<ToolPart, 'input'> {
     this.#input ??= { json: new JsonParser() }
     const { json, mark } = this.#input
@@ -94,20 +93,20 @@ export class PartCell extends Cell {
     return input === undefined ? {} : { input }
   }
 
-  /** After the end of its run or agent nothing goes on streaming. */
+  /** Ends a streaming part when its run or agent ends. */
   close(): void {
     const part = this.read()
     if (isText(part) && part.state === 'streaming') this.set({ ...part, state: 'done' })
     else if (isTool(part) && !isSettled(part)) this.set(interrupted(part))
   }
 
-  protected override keep(): void {
+  protected override save(): void {
     const part = this.read()
-    // The text of before is the first `length` characters of what is there.
+    // The old text is the first `length` characters of the new text.
     this.#old = isText(part) ? { part: { ...part, text: '' }, length: part.text.length } : { part }
   }
 
-  /** A fact that came in the middle of a draft stays when the draft goes. */
+  /** Applies a fact in the middle of a draft to the old part too, so that it survives a discard. */
   revise(next: (part: AnyPart | undefined) => AnyPart | undefined): void {
     const part = next(this.#old.part)
     if (part) this.#old = { ...this.#old, part }
@@ -121,7 +120,7 @@ export class PartCell extends Cell {
       this.message.changed(this)
       return
     }
-    if (length !== undefined) this.growth?.cut(length)
+    if (length !== undefined) this.growth?.truncate(length)
     else this.growth = this.#input = undefined
     this.#stale = length !== undefined
     const moved = part.at !== this.part.at
@@ -133,8 +132,8 @@ export class PartCell extends Cell {
     return { message: this.message.id, key: this.part.key, ...this.#old }
   }
 
-  /** Takes up a draft that a view carried. */
-  resume(draft: CellDraft, old: Old): void {
+  /** Restores a draft of a view. */
+  resume(draft: CellDraft, old: PartBefore): void {
     this.own(draft)
     this.#old = pick(old, 'part', 'length')
   }

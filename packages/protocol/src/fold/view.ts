@@ -1,4 +1,4 @@
-// The view: what a session's log says, as plain JSON. It carries what a discard needs, so that a snapshot can be folded on.
+// The view: the folded log of a session, as plain JSON. It includes the inverses of open drafts, so that a fold can continue from it.
 
 import type { Content, Executor, FinishReason, PendingRef, Role, RunStatus, Usage } from '../catalogue/chunk.ts'
 import type { ErrorChunk, HookCompletedChunk, InterruptChunk, RunRequestedChunk } from '../catalogue/guards.ts'
@@ -6,19 +6,19 @@ import type { Entry } from '../entry/entry.ts'
 import type { Json, JsonObject } from '../json/json.ts'
 import type { StructuredDraft, StructuredState } from '../structured/structured-accumulator.ts'
 
-/** The version of the fold that made a view; another version folds again instead of going on from it (law 12). */
+/** The version of the fold that made a view. Another version must fold the log again (law 12). */
 export const FOLD_VERSION = 1
 
 export interface PartBase {
-  /** Unique in its message, and the same for as long as the part lives. */
+  /** Unique in its message and constant for the lifetime of the part. */
   readonly key: string
   /** The sequence of its first write. */
   readonly at: number
-  /** Where large values went that are `null` here, by JSON pointer into the chunk that said them last. */
+  /** Blobs of large values, which are `null` here, by JSON pointer into the chunk that last wrote them. */
   readonly blobs?: Entry['blobs']
 }
 
-/** Text for people, or the model's reasoning. */
+/** Text for the user, or the model's reasoning. */
 export interface TextPart extends PartBase {
   readonly type: 'text' | 'reasoning'
   readonly id: string
@@ -36,7 +36,7 @@ export type ToolState =
   | 'output-error'
   | 'output-denied'
 
-/** A tool call, from its first character to its outcome. */
+/** A tool call, from the start of its input to its outcome. */
 export interface ToolPart extends PartBase {
   readonly type: 'tool' | 'dynamic-tool'
   readonly toolCallId: string
@@ -44,11 +44,11 @@ export interface ToolPart extends PartBase {
   readonly state: ToolState
   readonly executor?: Executor
   readonly title?: string
-  /** While it streams, as much of the input as has arrived. */
+  /** The input; partial while it streams. */
   readonly input?: Json
-  /** The JSON text of the input, while it streams. */
+  /** The JSON text of the input while it streams. */
   readonly inputText?: string
-  /** The latest preliminary output: progress, not an outcome. */
+  /** The latest preliminary output. */
   readonly progress?: Json
   readonly output?: Json
   readonly errorText?: string
@@ -60,14 +60,14 @@ export interface ToolPart extends PartBase {
     readonly isAutomatic?: boolean
     readonly deadline?: number
   }
-  /** Until when an answer to a client’s tool counts. */
+  /** The time until which the result of a client tool is accepted, in ms since the epoch. */
   readonly deadline?: number
-  /** The client that has taken the call upon itself. */
+  /** The client that claimed the call, and until when. */
   readonly claim?: { readonly until: number; readonly by?: string }
   readonly providerMetadata?: JsonObject
 }
 
-/** A part that arrives whole: a source, a file, an application's data, the mark of a step. */
+/** A part that arrives complete: a source, a file, application data or the start of a step. */
 export type ContentPart = PartBase & { readonly id?: string } & (
     | Exclude<Content, { type: 'text' | 'reasoning' }>
     | { readonly type: 'step-start'; readonly stepId?: string; readonly attempt?: number }
@@ -77,7 +77,7 @@ export type Part = TextPart | ToolPart | ContentPart
 
 export type MessageStatus = 'sending' | 'streaming' | 'sent' | 'cancelled' | 'error'
 
-/** An error as people and programs see it. */
+/** The fields of an `error` chunk. */
 export type ErrorInfo = Readonly<Omit<ErrorChunk, 'type'>>
 
 export interface Message {
@@ -91,13 +91,13 @@ export interface Message {
   readonly metadata?: JsonObject
   readonly finishReason?: FinishReason
   readonly error?: ErrorInfo
-  /** The run and agent that it belongs to; a whole message, such as a user's, belongs to none. */
+  /** The run and agent that it belongs to. Not set for a complete message, such as a user's. */
   readonly runId?: string
   readonly agentId?: string
   readonly agentType?: string
-  /** For a sub-agent: the message and the call that it works for. */
+  /** For a sub-agent: the message and the tool call that started it. */
   readonly parent?: { readonly messageId: string; readonly toolCallId: string }
-  /** Where its metadata was first written, if it was. */
+  /** The sequence of the first write of its metadata. */
   readonly metaAt?: number
   readonly aborted?: true
 }
@@ -109,10 +109,10 @@ export interface Agent {
   readonly agentType: string
   readonly toolCallId: string
   readonly parentId: string
-  /** Where it works, as far as it said. */
+  /** Its lane, if known. */
   readonly lane?: string
   readonly startedAt: number
-  /** Once it has ended. */
+  /** Set when it has ended. */
   readonly status?: RunStatus
   readonly result?: Json
   readonly reason?: string
@@ -133,26 +133,26 @@ export interface Run {
   /** What a paused run waits for. */
   readonly awaits?: readonly PendingRef[]
   readonly stopRequested?: true
-  /** How often it was taken over since its last commit: a run that keeps killing who drives it gets no further. */
+  /** The number of takeovers since its last commit. A limit on it stops a run that crashes every driver. */
   readonly takeovers?: number
-  /** The latest line for people about what it is doing. */
+  /** The latest progress message for users. */
   readonly note?: string
-  /** All that was used, discarded attempts included. */
+  /** The total usage, including discarded attempts. */
   readonly usage: Usage
-  /** The share of it that discarded attempts used. */
+  /** The usage of discarded attempts. */
   readonly discarded: Usage
   readonly context?: Json
-  /** Of the context. */
+  /** Blobs of the context. */
   readonly blobs?: Entry['blobs']
 }
 
-/** A run that was asked for. */
+/** A request for a run. */
 export interface RunRequest extends Omit<RunRequestedChunk, 'type'> {
   readonly status: 'waiting' | 'started' | 'removed'
   readonly at: number
 }
 
-/** A question to a person; its record outlives the answer. */
+/** A question to a user. It stays in the view after the response. */
 export interface Interrupt extends Omit<InterruptChunk, 'type'> {
   readonly runId: string
   readonly lane: string
@@ -163,8 +163,9 @@ export interface Interrupt extends Omit<InterruptChunk, 'type'> {
 }
 
 /**
- * What a hook returned, in a run that has not ended. The last word under an id stands; an id with no `/` also ends those that begin with it and
- * a `/`, and without a result nothing is left of it itself. They stand by run, then by the first piece of the id, then by id, each where it was first written.
+ * The result of a hook in a run that has not ended. A later result with the same id replaces it. An id without `/` also removes the
+ * hooks whose id starts with it and a `/`; without a result, the hook itself is removed too. Hooks are grouped by run, then by the
+ * first segment of the id, then by id, in the order of their first writes.
  */
 export interface Hook extends Omit<HookCompletedChunk, 'type'> {
   readonly runId: string
@@ -180,7 +181,7 @@ export type Pending =
 /** A structured object, and the sequence of its first surviving write. */
 export type StructuredObject = StructuredState & { readonly at: number }
 
-/** What a message holds beside its parts; to the fold, one more part, which has its own place in the view. */
+/** The metadata of a message. The fold handles it as one more part. */
 export interface Meta extends PartBase {
   readonly type: 'meta'
   readonly metadata?: JsonObject
@@ -188,12 +189,12 @@ export interface Meta extends PartBase {
   readonly aborted?: true
 }
 
-/** What a discard restores: of one value each, a length or an old value; nothing, where the draft itself opened it. */
+/** The inverse of a draft on one value: a length or an old value, or neither if the draft created the value. */
 export type Undo =
   | { readonly message: string; readonly key: string; readonly part?: Part | Meta; readonly length?: number }
   | { readonly streamId: string; readonly draft: StructuredDraft; readonly at?: number }
 
-/** A lane's words since its last commit, as what takes them back. */
+/** The open draft of a lane, as the inverses that revert it. */
 export interface Draft {
   readonly runId: string
   readonly lane: string
@@ -219,6 +220,6 @@ export interface View {
   /** The sum over all runs, discarded attempts included. */
   readonly usage: Usage
   readonly drafts: readonly Draft[]
-  /** What internal entries say; the server cuts it off before anything leaves it (law 10). */
+  /** The view of internal entries. The server removes it from every response (law 10). */
   readonly internal?: View
 }

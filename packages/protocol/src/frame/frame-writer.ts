@@ -1,16 +1,16 @@
-// What a frame leaves out on the wire because the reader can tell it from what came before: the `after` that is the previous frame's
-// sequence, and the origin that is the previous entry's. Writer and reader live here together so that they cannot drift.
+// The compression of frames on the wire: an `after` is omitted if it equals the previous `sequence`, and an origin if it equals the
+// previous origin. Writer and reader are in one file because they must match.
 
 import { type Origin, sameFields } from '../entry/entry.ts'
 import { mismatch, show } from '../error/protocol-error.ts'
 import type { Frame, WireEntry, WireFrame } from './frame.ts'
 
-/** How a frame lies to what a client has: only the next one is applied; after a gap or an overlap the client asks again from its cursor. */
+/** The position of a frame relative to a client: only `next` is applied. After a `gap` or `overlap` the client reconnects from its cursor. */
 export type Continuity = 'next' | 'duplicate' | 'overlap' | 'gap'
 
 /**
- * Leaves out internal entries (law 10: here is the last place that could let one go), origins that repeat, and an `after` that is the
- * `last` sequence.
+ * Omits internal entries (law 10: this is the last check before the wire), repeated origins, and an `after` that equals the `last`
+ * sequence.
  */
 export function packFrame(frame: Frame, last?: number | null): WireFrame {
   if (frame.type !== 'entries') return frame
@@ -18,23 +18,23 @@ export function packFrame(frame: Frame, last?: number | null): WireFrame {
   let origin: Origin | undefined
   for (const entry of frame.entries) {
     if (entry.internal) continue
-    // Undefined, not deleted: a copy of the same shape is fast, and JSON leaves it out.
+    // Set to undefined and not deleted: the copy keeps its shape, which is faster, and JSON omits it.
     entries.push(origin && sameFields(origin, entry.origin) ? { ...entry, origin: undefined } : entry)
     origin = entry.origin
   }
   return { ...frame, after: frame.after === last ? undefined : frame.after, entries }
 }
 
-function refuse(field: string, expected: string, found: unknown): never {
+function reject(field: string, expected: string, found: unknown): never {
   throw mismatch('invalid-frame', `frame ${field}`, expected, found)
 }
 
-/** Where a connection is in each of its sessions, and with that, which frames may come. */
-class Sessions {
-  // The sequence of the last entries; null where a session opened and none came yet, undefined where it closed.
+/** The position of a connection in each of its sessions. Rejects frames that are not allowed there. */
+class SessionPositions {
+  // The sequence of the last `entries` frame; null for an open session without one, undefined for a closed session.
   readonly #sequences = new Map<string | undefined, number | null | undefined>()
 
-  /** Takes the next frame, and says where its session was before. */
+  /** Advances by a frame and returns the previous position of its session. */
   move(frame: WireFrame): number | null | undefined {
     const { type } = frame
     const sequences = this.#sequences
@@ -44,60 +44,60 @@ class Sessions {
         for (const known of sequences.keys()) sequences.set(known, undefined)
         return undefined
       }
-      if (sequences.size > 1) refuse(`${type}.sessionId`, 'one where several share a connection', sessionId)
+      if (sequences.size > 1) reject(`${type}.sessionId`, 'one where several share a connection', sessionId)
       ;[sessionId] = sequences.keys()
     }
     const last = sequences.get(sessionId)
-    const alone = (type === 'truncated' || type === 'fail') && !sequences.has(sessionId)
+    const isOnlyFrame = (type === 'truncated' || type === 'fail') && !sequences.has(sessionId)
     if (type === 'open') {
-      sequences.delete(undefined) // The session of a `truncated` that came alone, without a name.
+      sequences.delete(undefined) // The session of a `truncated` without a `sessionId`.
       sequences.set(sessionId, null)
-    } else if (last === undefined && !alone) refuse(`${type}.sessionId`, 'one that is open', show(sessionId))
+    } else if (last === undefined && !isOnlyFrame) reject(`${type}.sessionId`, 'one that is open', show(sessionId))
     else if (type === 'entries') sequences.set(sessionId, frame.sequence)
     else if (type !== 'caught-up' && type !== 'status') sequences.set(sessionId, undefined)
     return last
   }
 }
 
-/** Prepares the frames of one connection for its wire, in order; refuses those of a session that is not open. */
+/** Compresses the frames of one connection, in order. Rejects frames of a session that is not open. */
 export class FrameWriter {
-  readonly #sessions = new Sessions()
+  readonly #sessions = new SessionPositions()
 
   write(frame: Frame): WireFrame {
     return packFrame(frame, this.#sessions.move(frame))
   }
 }
 
-/** Restores the frames of one connection, in order: every `entries` frame has its `after`, every entry its origin. */
+/** Restores the frames of one connection, in order: every `entries` frame gets its `after`, every entry its origin. */
 export class FrameReader {
-  readonly #sessions = new Sessions()
+  readonly #sessions = new SessionPositions()
 
-  /** Completes a checked frame in place; one that may not come now, and entries outside of `(after, sequence]` or out of order, are refused. */
+  /** Completes a valid frame in place. Rejects a frame of a closed session, and entries outside `(after, sequence]` or out of order. */
   read(frame: WireFrame): Frame {
     const last = this.#sessions.move(frame)
     if (frame.type !== 'entries') return frame
-    frame.after ??= last ?? refuse('entries.after', 'one in the first frame', undefined)
+    frame.after ??= last ?? reject('entries.after', 'one in the first frame', undefined)
     const { sequence, entries } = frame
     let { after } = frame
-    if (sequence < after) refuse('entries.sequence', `at least ${after}`, sequence)
+    if (sequence < after) reject('entries.sequence', `at least ${after}`, sequence)
     let origin: Origin | undefined
     for (let i = 0; i < entries.length; i++) {
       const entry = entries[i] as WireEntry
       if (entry.sequence <= after || entry.sequence > sequence)
-        refuse(`entries.entries[${i}].sequence`, `${after + 1} to ${sequence}`, entry.sequence)
+        reject(`entries.entries[${i}].sequence`, `${after + 1} to ${sequence}`, entry.sequence)
       after = entry.sequence
-      // The same object, so that whoever compares origins by identity sees one.
+      // The same object, so that origins can be compared by identity.
       origin = entry.origin ??= origin
     }
     return frame as Frame
   }
 }
 
-/** Tells how a frame that was read lies to a client which has all up to `position`. */
+/** Compares a restored frame with a client that has all entries up to `position`. */
 export function continuityOf(frame: Frame, position: number): Continuity {
   if (frame.type === 'caught-up') return frame.sequence > position ? 'gap' : 'next'
   if (frame.type !== 'entries' || frame.after === position) return 'next'
-  // Not `>`: what does not say where it begins proves nothing.
+  // Not `>`: a missing `after` must be a gap.
   if (!(frame.after <= position)) return 'gap'
   return frame.sequence > position ? 'overlap' : 'duplicate'
 }

@@ -1,19 +1,19 @@
-// Within a version, fields are only added, and a reader ignores those that it does not know. A new type of frame needs a new version: a
-// reader could not tell what it misses, so it refuses both.
+// Within a protocol version, fields are only added, and a reader ignores unknown fields. A new frame type needs a new version: a reader
+// rejects unknown types and versions, because it cannot know what it would miss.
 //
-// A session's frames lie between its `open` and one closing frame: `end`, `truncated` or `fail`. Then nothing more comes of it, unless it
-// opens again. A session that cannot be opened gets a `truncated` or `fail` alone. Once a connection has known two sessions every frame
-// names its own; only a `fail` may leave it out, and then it is about the whole connection and closes all of them.
+// The frames of a session lie between its `open` and one closing frame: `end`, `truncated` or `fail`. No frame follows until the session
+// opens again. A session that cannot be opened gets only a `truncated` or `fail`. After a connection has carried two sessions, every frame
+// has a `sessionId`. Only a `fail` may omit it: then it concerns the whole connection and closes all sessions.
 
 import type { RunStatus } from '../catalogue/chunk.ts'
 import type { FieldTypes } from '../catalogue/field-types.ts'
 import type { Entry, Origin } from '../entry/entry.ts'
 import type { Json } from '../json/json.ts'
 
-/** The version of the frames that this package speaks. */
+/** The protocol version of the frames. */
 export const PROTOCOL_VERSION = 1
 
-/** The fields of each frame, in the notation of the catalogue; `entries` are looked at one by one. */
+/** The fields of each frame, in the notation of the catalogue. `entries` are checked one by one. */
 export const frames = {
   open: {
     protocol: `${PROTOCOL_VERSION}`,
@@ -31,30 +31,30 @@ export const frames = {
   fail: { sessionId: 'string?', error: 'failure', recoverable: 'boolean' },
 } as const satisfies Record<string, FieldTypes>
 
-/** Comes first for each session: what this connection is about. */
+/** The first frame of each session. */
 export interface OpenFrame {
   type: 'open'
   protocol: typeof PROTOCOL_VERSION
   sessionId: string
   incarnation: string
   head: number
-  /** Milliseconds after which silence means that the connection is dead. */
+  /** A connection without data for this time is dead, in ms. */
   heartbeatMs: number
   cursor: string
 }
 
-/** All that this connection is to see of `(after, sequence]`. */
+/** All entries in the range `(after, sequence]` that are visible to this connection. */
 export interface EntriesFrame {
   type: 'entries'
   sessionId?: string
-  /** Left out on the wire where it is the `sequence` of the session's frame before. */
+  /** Omitted on the wire if it equals the `sequence` of the previous `entries` frame of the session. */
   after: number
   sequence: number
   entries: Entry[]
   cursor: string
 }
 
-/** The replay is over; what follows is live. */
+/** The replay is complete. The following frames are live. */
 export interface CaughtUpFrame {
   type: 'caught-up'
   sessionId?: string
@@ -62,24 +62,24 @@ export interface CaughtUpFrame {
   cursor: string
 }
 
-/** The open run waits, or goes on. */
+/** The open run paused or continued. */
 export interface StatusFrame {
   type: 'status'
   sessionId?: string
   status: 'paused' | 'active'
 }
 
-/** Closes a run-scoped connection: the run ended, or waits. */
+/** Closes a run-scoped connection: the run ended or paused. */
 export interface EndFrame {
   type: 'end'
   sessionId?: string
   status: RunStatus | 'paused'
   output?: Json
-  /** Where the run ended, or began to wait. */
+  /** The sequence at which the run ended or paused. */
   sequence: number
 }
 
-/** Closes: the cursor does not match what the log holds, take a snapshot. */
+/** Closes the session: the cursor does not match the log. The client loads a snapshot. */
 export interface TruncatedFrame {
   type: 'truncated'
   sessionId?: string
@@ -90,7 +90,7 @@ export interface TruncatedFrame {
   head?: number
 }
 
-/** Closes its session, or all of them where it names none: the connection's own trouble; `recoverable` says reconnect. */
+/** An error of the connection. Closes its session, or all sessions without a `sessionId`. `recoverable`: the client should reconnect. */
 export interface FailFrame {
   type: 'fail'
   sessionId?: string
@@ -98,13 +98,13 @@ export interface FailFrame {
   recoverable: boolean
 }
 
-/** What one connection carries. */
+/** The unit of data on a connection. */
 export type Frame = OpenFrame | EntriesFrame | CaughtUpFrame | StatusFrame | EndFrame | TruncatedFrame | FailFrame
 
-/** An entry as a connection carries it: without an origin it has that of the entry before it in its frame. */
+/** An entry on the wire. A missing origin is that of the previous entry in the frame. */
 export type WireEntry = Omit<Entry, 'origin'> & { origin?: Origin | undefined }
 
-/** A frame as a connection carries it: an `after` that is the sequence of the session's frame before is left out. */
+/** A frame on the wire. A missing `after` is the `sequence` of the previous `entries` frame of the session. */
 export type WireFrame =
   | Exclude<Frame, EntriesFrame>
   | (Omit<EntriesFrame, 'after' | 'entries'> & { after?: number | undefined; entries: WireEntry[] })

@@ -1,13 +1,13 @@
-import { copyOf } from './container.ts'
-import { type Json, type JsonContainer, type JsonObject, parsed, putOwn } from './json.ts'
+import { shallowCopy } from './container.ts'
+import { type Json, type JsonContainer, type JsonObject, parseJson, putOwn } from './json.ts'
 
-/** Containers may nest this deep; one more is a `too-large` failure. */
+/** The maximum nesting depth of containers. A deeper document fails with `too-large`. */
 export const MAX_JSON_DEPTH = 512
 
-/** An object's key or an array's index. */
+/** An object key or an array index. */
 export type JsonSegment = string | number
 
-// What the text may go on with, in the words of an error: they name each mark that is allowed.
+// What the parser expects next, as error text. The text quotes each allowed punctuation character.
 const VALUE = 'a value'
 const KEY = 'a key'
 const COLON = '":"'
@@ -15,47 +15,47 @@ export const END = 'the end'
 export const MORE_VALUE = 'more of a value'
 const MORE_KEY = 'more of a key'
 const MORE_STRING = 'more of a string'
-/** Nothing more is looked at. */
+/** The parse has ended: all further text is ignored. */
 export const ANYTHING = ''
 
-const MARKS = '}],:'
+const PUNCTUATION = '}],:'
 const SPACE = ' \n\r\t'
 const AFTER_VALUE = `${SPACE},]}[{"`
 const ESCAPE = /^\\(["\\/bfnrt]|u[\da-fA-F]{0,4})$/
-/** The escapes that texts are full of: `JSON.parse` knows them all, at its price. */
-const FREQUENT: { [char: string]: string | undefined } = { n: '\n', '"': '"', '\\': '\\' }
+/** The most frequent escapes, decoded without the cost of `JSON.parse`. */
+const COMMON_ESCAPES: { [char: string]: string | undefined } = { n: '\n', '"': '"', '\\': '\\' }
 const QUOTE = 34
 const BACKSLASH = 92
 
 /**
- * Takes a text that is a JSON document and nothing else, as it arrives, and gives its value at every moment: as much of `JsonStream` as a
- * fold needs. What breaks the document ends the parse, and the value stays as it was.
+ * Incremental parser of a text that is exactly one JSON document. Its partial value can be read at any time. It is the part of
+ * `JsonStream` that the fold needs. Invalid text ends the parse and keeps the value so far.
  */
 export class JsonParser {
   protected awaits = VALUE
   protected root: Json | undefined
-  /** The open containers, outermost first, and in each the place of the current value. */
+  /** The open containers, outermost first. `path` holds the current key or index in each. */
   protected readonly stack: JsonContainer[] = []
   protected readonly path: JsonSegment[] = []
   protected changed = false
-  /** As much as there is of the escape at hand. */
+  /** The incomplete escape sequence, or ''. */
   protected escape = ''
-  /** How many open containers show, if there is one under a repeated key, which does not yet. */
-  #aside = 0
-  /** What there is of the token at hand. */
+  /** The number of visible open containers while the value of a repeated key is parsed, which stays hidden until it is complete; else 0. */
+  #visibleDepth = 0
+  /** The current token so far. */
   #text = ''
-  /** A string's last unit, while the next may complete it to a pair. */
-  #high = ''
+  /** A high surrogate at the end of the text, held back until the next unit arrives. */
+  #highSurrogate = ''
   #snapshot: Json | undefined
 
-  /** The value as it is now, for keeps: costs a shallow copy of each open container, and nothing if nothing changed. */
+  /** An immutable copy of the current value. Costs a shallow copy of each open container, and nothing if nothing changed. */
   snapshot(): Json | undefined {
     if (this.changed) {
       this.changed = false
       this.#snapshot = this.root
-      const last = (this.#aside || this.stack.length) - 1
+      const last = (this.#visibleDepth || this.stack.length) - 1
       for (let i = last; i >= 0; i--) {
-        const copy = copyOf(this.stack[i] as JsonContainer)
+        const copy = shallowCopy(this.stack[i] as JsonContainer)
         if (i < last) putOwn(copy, this.path[i] as JsonSegment, this.#snapshot as Json)
         this.#snapshot = copy
       }
@@ -63,7 +63,7 @@ export class JsonParser {
     return this.#snapshot
   }
 
-  /** Goes on with the next piece of text, of any length. Never throws. */
+  /** Parses the next piece of text, of any length. Never throws. */
   push(delta: string): void {
     let i = 0
     while (i < delta.length && this.awaits !== ANYTHING) {
@@ -73,11 +73,11 @@ export class JsonParser {
     }
   }
 
-  /** Takes one character between tokens; gives where to go on, which is the same place if a scalar begins there. */
+  /** Parses one character between tokens. Returns the next position, which is the same one when a scalar starts there. */
   protected takeMark(char: string, i: number): number {
     const { awaits } = this
     if (SPACE.includes(char)) return i + 1
-    if (MARKS.includes(char) && awaits.includes(char)) {
+    if (PUNCTUATION.includes(char) && awaits.includes(char)) {
       if (char === ',' || char === ':') this.awaits = char === ':' || this.#inArray ? VALUE : KEY
       else {
         this.path.pop()
@@ -99,13 +99,13 @@ export class JsonParser {
     const depth = stack.length
     const top = stack[depth - 1]
     if (Array.isArray(top)) path[depth - 1] = top.length
-    else if (top && Object.hasOwn(top, path[depth - 1] as string)) this.#aside ||= depth
+    else if (top && Object.hasOwn(top, path[depth - 1] as string)) this.#visibleDepth ||= depth
     this.#text = ''
     const start = char === '"' ? '' : char === '{' ? {} : char === '[' ? [] : undefined
     this.awaits = start === undefined ? MORE_VALUE : MORE_STRING
     if (start === undefined) return i
     if (start !== '' && depth === MAX_JSON_DEPTH) return this.fail(i, char, true)
-    if (!this.#aside) this.#place(start)
+    if (!this.#visibleDepth) this.#setCurrent(start)
     if (start !== '') {
       stack.push(start)
       path.push('')
@@ -114,17 +114,17 @@ export class JsonParser {
     return i + 1
   }
 
-  /** Takes what there is of a string, in slices as long as they come, and shows its growth once. */
+  /** Parses string content in slices as long as possible, and reports its growth once. */
   #takeString(delta: string, from: number): number {
     let i = from
-    let grown = this.#high
-    this.#high = ''
+    let added = this.#highSurrogate
+    this.#highSurrogate = ''
     for (; i < delta.length; i++) {
       if (this.escape) {
         this.escape += delta[i]
         if (!ESCAPE.test(this.escape)) break
         if (this.escape[1] !== 'u' || this.escape.length === 6) {
-          grown += FREQUENT[this.escape[1] as string] ?? JSON.parse(`"${this.escape}"`)
+          added += COMMON_ESCAPES[this.escape[1] as string] ?? JSON.parse(`"${this.escape}"`)
           this.escape = ''
         }
         continue
@@ -135,20 +135,20 @@ export class JsonParser {
         code = delta.charCodeAt(i)
         if (code < 32 || code === QUOTE || code === BACKSLASH) break
       }
-      grown += delta.slice(start, i)
+      added += delta.slice(start, i)
       if (code !== BACKSLASH) break
       this.escape = '\\'
     }
-    const last = grown.length - 1
-    if (i === delta.length && (grown.charCodeAt(last) & 0xfc00) === 0xd800) {
-      this.#high = grown.slice(last)
-      grown = grown.slice(0, last)
+    const last = added.length - 1
+    if (i === delta.length && (added.charCodeAt(last) & 0xfc00) === 0xd800) {
+      this.#highSurrogate = added.slice(last)
+      added = added.slice(0, last)
     }
-    if (grown) {
-      this.#text += grown
-      if (this.awaits === MORE_STRING && !this.#aside) {
-        this.#place(this.#text)
-        this.grew(grown)
+    if (added) {
+      this.#text += added
+      if (this.awaits === MORE_STRING && !this.#visibleDepth) {
+        this.#setCurrent(this.#text)
+        this.grew(added)
       }
     }
     if (i === delta.length) return i
@@ -161,7 +161,7 @@ export class JsonParser {
     return i + 1
   }
 
-  /** Takes all up to a mark that can follow a value: what it means is asked once, when it is over. */
+  /** Collects characters until one that can follow a value. The scalar is parsed once, when it is complete. */
   #takeScalar(delta: string, from: number): number {
     let i = from
     while (i < delta.length && !AFTER_VALUE.includes(delta[i] as string)) i++
@@ -172,7 +172,7 @@ export class JsonParser {
 
   protected endScalar(i: number, next?: string): void {
     const text = this.#text
-    const value = parsed(text)
+    const value = parseJson(text)
     this.awaits = VALUE
     if (value === undefined) this.fail(i - text.length, text || next)
     else this.#complete(value)
@@ -182,32 +182,32 @@ export class JsonParser {
     return Array.isArray(this.stack.at(-1))
   }
 
-  /** Puts a value in its place, where it may be already since it began. */
-  #place(value: Json): void {
+  /** Writes a value at the current path, if it is not there already. */
+  #setCurrent(value: Json): void {
     const top = this.stack.at(-1) as JsonObject | undefined
     const segment = this.path.at(-1) as JsonSegment
     if (Object.is(top ? top[segment] : this.root, value)) return
     if (top) putOwn(top, segment, value)
     else this.root = value
-    this.changed ||= !this.#aside
+    this.changed ||= !this.#visibleDepth
   }
 
   #complete(value: Json): void {
     const depth = this.stack.length
-    const repeated = depth > 0 && this.#aside === depth
-    if (repeated) this.#aside = 0
-    this.#place(value)
+    const repeated = depth > 0 && this.#visibleDepth === depth
+    if (repeated) this.#visibleDepth = 0
+    this.#setCurrent(value)
     this.awaits = !depth ? END : this.#inArray ? '"," or "]"' : '"," or "}"'
-    if (!this.#aside) this.completed(value, repeated)
+    if (!this.#visibleDepth) this.completed(value, repeated)
   }
 
-  /** The open string gained something that shows. */
+  /** Called when the open string grew visibly. */
   protected grew(_delta: string): void {}
 
-  /** A value that shows is complete. */
+  /** Called when a visible value is complete. */
   protected completed(_value: Json, _repeated: boolean): void {}
 
-  /** Ends the parse, which the loop in `push` sees; gives where to go on. */
+  /** Ends the parse and returns the next position. */
   protected fail(i: number, _found?: string, _tooDeep?: boolean): number {
     this.awaits = ANYTHING
     return i

@@ -2,13 +2,13 @@ import { isWord } from '../catalogue/catalogue.ts'
 import type { Chunk } from '../catalogue/chunk.ts'
 import { isGuest, type Origin, type WriterOrigin } from '../entry/entry.ts'
 
-/** Names one lane of one agent in one run. */
+/** Identifies one lane of one agent in one run. */
 export type LaneId = Pick<WriterOrigin, 'runId' | 'lane' | 'agentId'>
 
 /** Whether two origins name the same lane. */
 export const isSameLane = (a: LaneId, b: LaneId): boolean => a.lane === b.lane && isOfAgent(a, b.runId, b.agentId)
 
-/** Whether something belongs to a run, or to one agent of it. Without a run, everything does. */
+/** Whether something belongs to a run, or to one agent of it. Without `runId`, always true. */
 export const isOfAgent = (of: Partial<LaneId>, runId = of.runId, agentId = of.agentId): boolean =>
   of.runId === runId && of.agentId === agentId
 
@@ -23,7 +23,7 @@ export interface LaneEntry {
 
 /**
  * Whether an entry ends the draft of a lane: a `checkpoint-created` or `step-discarded` of the lane itself, the end of its agent, or
- * the end of its run. A `step-discarded` takes the draft back, all others seal it.
+ * the end of its run. A `step-discarded` discards the draft, all others make it permanent.
  */
 export function endsDraft({ origin, chunk }: LaneEntry, lane: LaneId): boolean {
   const from = origin as LaneId
@@ -39,7 +39,7 @@ export function endsDraft({ origin, chunk }: LaneEntry, lane: LaneId): boolean {
   return false
 }
 
-/** A lane's words since its last commit, and what the tracker's user keeps of them. */
+/** The words of a lane since its last commit, and the data that the user of the tracker keeps for them. */
 export interface LaneDraft<Kept, Lane = LaneId> {
   /** Unique in the session. */
   readonly key: string
@@ -48,24 +48,24 @@ export interface LaneDraft<Kept, Lane = LaneId> {
 }
 
 /**
- * The open drafts of a session. A lane's first word opens its draft, and later words belong to it. A `checkpoint-created` seals
- * the draft of its own lane, a `subagent-end` the drafts of its agent, a `run-finished` the drafts of its run. A
- * `step-discarded` takes back the draft of its own lane. Other facts and the entries of guests change nothing.
+ * The open drafts of a session. The first word of a lane opens its draft, and later words belong to it. A `checkpoint-created`
+ * makes the draft of its own lane permanent, a `subagent-end` the drafts of its agent, a `run-finished` the drafts of its run. A
+ * `step-discarded` discards the draft of its own lane. Other facts and the entries of guests change nothing.
  *
- * Another word of the last lane costs no allocation and no look-up.
+ * Another word of the same lane costs no allocation and no lookup.
  */
 export class DraftTracker<Kept, Lane extends LaneId = LaneId> {
   readonly #keep: (lane: Lane) => Kept
   readonly #drafts = new Map<string, LaneDraft<Kept, Lane>>()
-  /** The draft that was asked for last: most entries come from the same lane as the entry before. */
+  /** The draft of the last lookup: most entries come from the same lane as the entry before. */
   #last: LaneDraft<Kept, Lane> | undefined
 
-  /** `keep` makes what is kept of a draft when it opens. */
+  /** `keep` creates the `kept` data of a draft when it opens. */
   constructor(keep: (lane: Lane) => Kept) {
     this.#keep = keep
   }
 
-  /** Takes the next entry. Returns the drafts that it ended: a `step-discarded` takes them back, all else seals them. */
+  /** Processes the next entry. Returns the drafts that it ended: a `step-discarded` discards them, others make them permanent. */
   apply(entry: LaneEntry): readonly LaneDraft<Kept, Lane>[] {
     if (isGuest(entry.origin as Origin)) return NONE
     if (!isWord(entry.chunk)) return this.end(entry)
@@ -79,7 +79,7 @@ export class DraftTracker<Kept, Lane extends LaneId = LaneId> {
     return this.#last
   }
 
-  /** The draft of a lane, which opens if it is not. */
+  /** The draft of a lane. Opens one if there is none. */
   open(lane: Lane): LaneDraft<Kept, Lane> {
     let draft = this.get(lane)
     if (!draft) {

@@ -4,12 +4,11 @@ import { childOf, isIndex, kindOf, writable } from '../json/container.ts'
 import { isContainer, type Json, type JsonContainer, type JsonObject, putOwn } from '../json/json.ts'
 import { MAX_JSON_DEPTH } from '../json/json-parser.ts'
 
-/** One patch may copy this many characters of keys and strings and other values in all: copies of copies double. */
+/** The maximum total of characters and values that one patch may copy: copies of copies grow exponentially. */
 export const MAX_COPIED = 2 ** 22
 
 /**
- * Equality as JSON sees it: numbers by value, arrays in order, objects whatever the order of their keys. What nests
- * deeper than `MAX_JSON_DEPTH` equals nothing.
+ * JSON equality: the order of keys does not matter. Values nested deeper than `MAX_JSON_DEPTH` are never equal.
  */
 function equal(a: Json | undefined, b: Json | undefined, depth = 0): boolean {
   if (!isContainer(a) || !isContainer(b)) return a === b
@@ -26,32 +25,33 @@ interface PatchTarget {
   node: JsonContainer
   key: string
   value: Json | undefined
-  /** Whether a value had to be here. */
-  there: boolean
+  /** Whether a value must exist here. */
+  exists: boolean
 }
 
-// Written here because none of the libraries is sound: rfc6902 writes in place, cannot replace the root and accepts any
-// index; fast-json-patch clones the whole document for each patch, reads inherited keys and refuses or loses `__proto__`;
-// immutable-json-patch passes over what is missing and copies once for each operation.
+// Why no library is used: rfc6902 writes in place, cannot replace the root and accepts any index. fast-json-patch clones
+// the whole document for each patch, reads inherited keys and rejects or loses `__proto__`. immutable-json-patch ignores
+// missing values and copies once for each operation.
 
 /**
- * The document after a JSON Patch: all of it or, with an `invalid-patch` thrown, nothing. The document given stays as it
- * is; a container on a changed path is copied once. `undefined` is no document: adding at `''` makes one, removing `''` none.
- * More than `MAX_COPIED` is not copied, nor what nests deeper than `MAX_JSON_DEPTH`.
+ * Applies a JSON Patch (RFC 6902), completely or not at all, and returns the new document. The given document is not changed:
+ * each container on a changed path is copied once. `undefined` is no document: adding at `''` creates one, removing `''`
+ * returns undefined. Copies are limited to `MAX_COPIED`, and to values nested at most `MAX_JSON_DEPTH` deep.
+ * @throws ProtocolError `invalid-patch`, with the operation that failed.
  */
 export function applyPatch(document: Json | undefined, operations: readonly Operation[]): Json | undefined {
-  // The document is the child '' of a holder: '' is also what stands before the first slash of every pointer.
+  // The document is the child '' of a holder, because every pointer starts with an empty segment.
   const holder = { '': document } as JsonObject
   const owned = new Set<object>()
   let where = ''
-  let room = MAX_COPIED
+  let budget = MAX_COPIED
 
   function fail(expected: string, found: unknown): never {
     throw mismatch('invalid-patch', where, expected, found)
   }
 
-  /** The place that a pointer names; what is on the way is copied, if something is to be written there. */
-  function find(pointer: string, there: boolean, writes = true): PatchTarget {
+  /** Resolves a pointer. With `writes`, copies the containers on the path. */
+  function find(pointer: string, exists: boolean, writes = true): PatchTarget {
     if (typeof pointer !== 'string' || /^[^/]|~(?![01])/.test(pointer)) fail('a JSON Pointer', show(pointer))
     const tokens = pointer.split('/')
     let node: JsonContainer = holder
@@ -67,16 +67,16 @@ export function applyPatch(document: Json | undefined, operations: readonly Oper
       key = (tokens[i] as string).replaceAll('~1', '/').replaceAll('~0', '~')
       value = childOf(node, key)
     }
-    if (there && value === undefined) fail(`a value at '${pointer}'`, 'nothing')
-    return { node, key, value, there }
+    if (exists && value === undefined) fail(`a value at '${pointer}'`, 'nothing')
+    return { node, key, value, exists }
   }
 
-  /** Takes out what had to be there, and puts a value in, if one is given. */
-  function change({ node, key, there }: PatchTarget, value?: Json): void {
+  /** Removes the existing value, and inserts `value` if given. */
+  function change({ node, key, exists }: PatchTarget, value?: Json): void {
     if (Array.isArray(node)) {
       const index = key === '-' ? `${node.length}` : key
       if (!isIndex(index) || Number(index) > node.length) fail(`an index up to ${node.length}`, `'${key}'`)
-      node.splice(Number(index), Number(there), ...(value === undefined ? [] : [value]))
+      node.splice(Number(index), Number(exists), ...(value === undefined ? [] : [value]))
     } else if (value === undefined) {
       delete node[key]
     } else {
@@ -84,15 +84,15 @@ export function applyPatch(document: Json | undefined, operations: readonly Oper
     }
   }
 
-  /** Gives up a value for a copy: what stands in two places may be written in neither. */
+  /** Marks a value as shared, because it now has two parents and must not be mutated. */
   function share(value: Json, depth: number): void {
-    room -= typeof value === 'string' ? value.length : 1
-    if (room < 0) fail(`at most ${MAX_COPIED} characters in all`, 'more')
+    budget -= typeof value === 'string' ? value.length : 1
+    if (budget < 0) fail(`at most ${MAX_COPIED} characters in all`, 'more')
     if (!isContainer(value)) return
     if (depth === MAX_JSON_DEPTH) fail(`at most ${depth} levels`, 'more')
     owned.delete(value)
     for (const [key, child] of Object.entries(value)) {
-      room -= key.length
+      budget -= key.length
       share(child, depth + 1)
     }
   }
@@ -119,10 +119,10 @@ export function applyPatch(document: Json | undefined, operations: readonly Oper
       case 'add':
       case 'replace':
       case 'test': {
-        const place = find(path, op !== 'add', op !== 'test')
+        const target = find(path, op !== 'add', op !== 'test')
         if (operation.value === undefined) fail('a value', 'nothing')
-        if (op !== 'test') change(place, operation.value)
-        else if (!equal(place.value, operation.value)) fail(`${show(operation.value)}`, show(place.value))
+        if (op !== 'test') change(target, operation.value)
+        else if (!equal(target.value, operation.value)) fail(`${show(operation.value)}`, show(target.value))
         break
       }
       default:

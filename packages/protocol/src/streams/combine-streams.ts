@@ -1,18 +1,18 @@
 import { filterWith } from './filter.ts'
-import { AbortableIterator, over, type StreamOptions } from './pipe.ts'
+import { AbortableIterator, END, type StreamOptions } from './pipe.ts'
 
-/** The items of several sources: of each, one item at most has been asked for and not yet handed out (law 8). */
+/** Merges several sources. Each has at most one item requested and not yet yielded (law 8). */
 function merge<Item>(streams: Iterable<AsyncIterable<Item>>): AsyncIterator<Item, undefined> {
   const iterators = Array.from(streams, stream => new AbortableIterator(stream))
-  const leave = () => iterators.map(iterator => iterator.return())
-  // Who may be asked: whose last item was handed out.
+  const closeAll = () => iterators.map(iterator => iterator.return())
+  // Iterators to read next: their last item was yielded.
   let idle = iterators
   let open = iterators.length
   let wake = () => {}
-  // What arrived, in order.
+  // Results in the order of arrival.
   const ready: { iterator: AbortableIterator<Item>; result: Promise<IteratorResult<Item, undefined>> }[] = []
 
-  function ask(iterator: AbortableIterator<Item>): void {
+  function requestNext(iterator: AbortableIterator<Item>): void {
     const result = iterator.next()
     const arrive = () => {
       ready.push({ iterator, result })
@@ -23,7 +23,7 @@ function merge<Item>(streams: Iterable<AsyncIterable<Item>>): AsyncIterator<Item
 
   return {
     async next() {
-      idle.forEach(ask)
+      idle.forEach(requestNext)
       idle = []
       while (open > 0) {
         const first = ready.shift()
@@ -34,8 +34,8 @@ function merge<Item>(streams: Iterable<AsyncIterable<Item>>): AsyncIterator<Item
           continue
         }
         const result = await first.result.catch(async error => {
-          // One source's error is the end of all.
-          await Promise.allSettled(leave())
+          // An error of one source closes all.
+          await Promise.allSettled(closeAll())
           throw error
         })
         if (!result.done) {
@@ -44,13 +44,13 @@ function merge<Item>(streams: Iterable<AsyncIterable<Item>>): AsyncIterator<Item
         }
         open--
       }
-      return over
+      return END
     },
-    return: () => Promise.all(leave()).then(() => over),
+    return: () => Promise.all(closeAll()).then(() => END),
   }
 }
 
-/** The items of all streams as they arrive; an error of one ends the others. */
+/** Yields the items of all streams as they arrive. An error of one stream ends all. */
 export function combineStreams<Stream extends AsyncIterable<unknown>>(
   streams: Iterable<Stream>,
   options?: StreamOptions,

@@ -3,13 +3,13 @@ import { pipe, type StreamOptions } from './pipe.ts'
 
 type Typed = { readonly type: string }
 
-/** What the helpers that look at chunks work on: entries, or bare chunks. */
+/** An item of a chunk stream: an entry, or a chunk alone. */
 export type StreamItem = Entry<Typed> | Typed
 
 type ChunkIn<Item> = Item extends Entry<infer C> ? C : Item
 type TypeIn<Item> = ChunkIn<Item> extends infer C ? (C extends Typed ? C['type'] : never) : never
 
-/** The chunks of a union that a type names; of an open family such as `data-*`, the one member. */
+/** The members of a chunk union with the given type; for an open family such as `data-*`, narrowed to that type. */
 type OfType<C, Type> = Type extends string
   ? C extends { type: infer Own }
     ? Own extends Type
@@ -20,7 +20,7 @@ type OfType<C, Type> = Type extends string
     : never
   : never
 
-/** A stream's items without all but the named types. */
+/** The items of a stream that have one of the given types. */
 export type OnlyTypes<Item, Type extends string> =
   Item extends Entry<infer C> ? Entry<OfType<C, Type>> : OfType<Item, Type>
 
@@ -28,21 +28,21 @@ type IsUnion<T, Whole = T> = (T extends unknown ? ([Whole] extends [T] ? never :
   ? false
   : true
 
-/** The types that a list names for certain: an element that may be one type or another excludes neither. */
+/** The types that a list contains for certain. An element whose type is a union excludes none of its members. */
 type Certain<Types extends readonly string[]> = number extends Types['length']
   ? never
   : { [Index in keyof Types]: IsUnion<Types[Index]> extends true ? never : Types[Index] }[number]
 
 type NotOfType<C, Type> = C extends { type: infer Own } ? (Own extends Type ? never : C) : C
 
-/** A stream's items without those of the named types. */
+/** The items of a stream that have none of the given types. */
 export type WithoutTypes<Item, Types extends readonly string[]> =
   Item extends Entry<infer C> ? Entry<NotOfType<C, Certain<Types>>> : NotOfType<Item, Certain<Types>>
 
-/** The chunk of an entry, or the chunk itself: an entry has no `type` of its own. */
+/** The chunk of an entry, or the chunk itself. Entries have no `type`. */
 export const chunkOf = (item: StreamItem): Typed => ('type' in item ? item : item.chunk)
 
-/** Keeps the items that pass a test; a type guard narrows the stream. */
+/** Keeps the items that pass a test. A type guard narrows the type of the stream. */
 export function filterWith<Item, Kept extends Item>(
   stream: AsyncIterable<Item>,
   test: (item: Item) => item is Kept,
@@ -67,7 +67,7 @@ export function filterWith<Item>(
   )
 }
 
-/** Keeps the entries or chunks of the named types. */
+/** Keeps the entries or chunks of the given types. */
 export function filterByType<Item extends StreamItem, const Type extends TypeIn<Item>>(
   stream: AsyncIterable<Item>,
   types: readonly Type[],
@@ -77,14 +77,18 @@ export function filterByType<Item extends StreamItem, const Type extends TypeIn<
   return filterWith(stream, (item): item is Item & OnlyTypes<Item, Type> => kept.has(chunkOf(item).type), options)
 }
 
-/** Keeps the entries or chunks of all but the named types. */
+/** Removes the entries or chunks of the given types. */
 export function excludeTypes<Item extends StreamItem, const Types extends readonly TypeIn<Item>[]>(
   stream: AsyncIterable<Item>,
   types: Types,
   options?: StreamOptions,
 ): AsyncIterableIterator<WithoutTypes<Item, Types>, undefined> {
-  const left: ReadonlySet<string> = new Set(types)
-  return filterWith(stream, (item): item is Item & WithoutTypes<Item, Types> => !left.has(chunkOf(item).type), options)
+  const excluded: ReadonlySet<string> = new Set(types)
+  return filterWith(
+    stream,
+    (item): item is Item & WithoutTypes<Item, Types> => !excluded.has(chunkOf(item).type),
+    options,
+  )
 }
 
 const filterByOrigin =
@@ -96,8 +100,8 @@ const filterByOrigin =
   ): AsyncIterableIterator<Item, undefined> =>
     filterWith(stream, ({ origin }) => (origin as Partial<WriterOrigin>)[field] === value, options)
 
-/** Keeps the entries that one agent wrote. Needs entries: a bare chunk does not say who wrote it. */
+/** Keeps the entries of one agent. Needs entries, because chunks have no origin. */
 export const filterByAgentId = /* @__PURE__ */ filterByOrigin('agentId')
 
-/** Keeps the entries that the agents of one name wrote. Needs entries: a bare chunk does not say who wrote it. */
+/** Keeps the entries of all agents with one name. Needs entries, because chunks have no origin. */
 export const filterByAgentType = /* @__PURE__ */ filterByOrigin('agentType')

@@ -1,16 +1,16 @@
 // The base of every stream helper. `return()` of an async generator queues behind its pending `next()`, so a generator cannot be left while
 // it waits for its source. An `AbortableIterator` reads the source instead: it can be closed at any time, and the generator sees a normal end.
 
-/** What every stream helper takes last. */
+/** Options of every stream helper. */
 export interface StreamOptions {
   /** Aborting it releases the source and makes the stream throw the signal's reason, also while the source is silent. */
   signal?: AbortSignal | undefined
 }
 
 /** The end of a stream. */
-export const over = { done: true, value: undefined } as const
+export const END = { done: true, value: undefined } as const
 
-interface Waiting<T> {
+interface PendingNext<T> {
   resolve: (result: IteratorResult<T, undefined>) => void
   reject: (reason: unknown) => void
 }
@@ -20,7 +20,7 @@ export class AbortableIterator<T> implements AsyncIterableIterator<T, undefined>
   readonly #source: AsyncIterable<T>
   readonly #signal: AbortSignal | undefined
   #iterator: AsyncIterator<T> | undefined
-  #waiting: Waiting<T> | undefined
+  #pendingNext: PendingNext<T> | undefined
   #closed = false
 
   constructor(source: AsyncIterable<T>, signal?: AbortSignal) {
@@ -34,7 +34,7 @@ export class AbortableIterator<T> implements AsyncIterableIterator<T, undefined>
       this.#release()
       throw signal.reason
     }
-    if (this.#closed) return over
+    if (this.#closed) return END
     try {
       if (this.#iterator === undefined) {
         this.#iterator = this.#source[Symbol.asyncIterator]()
@@ -42,25 +42,25 @@ export class AbortableIterator<T> implements AsyncIterableIterator<T, undefined>
       }
       const item = Promise.resolve(this.#iterator.next())
       const result = await new Promise<IteratorResult<T, undefined>>((resolve, reject) => {
-        this.#waiting = { resolve, reject }
+        this.#pendingNext = { resolve, reject }
         item.then(resolve, reject)
       })
       if (result.done) this.#end()
-      return result.done ? over : result
+      return result.done ? END : result
     } catch (error) {
       this.#end()
       throw error
     } finally {
-      this.#waiting = undefined
+      this.#pendingNext = undefined
     }
   }
 
   /** Closes the iterator. Waits for the release of the source only if no `next()` is pending, which may never settle. */
   async return(): Promise<IteratorReturnResult<undefined>> {
-    const gone = this.#release()
-    if (this.#waiting) this.#waiting.resolve(over)
-    else await gone
-    return over
+    const released = this.#release()
+    if (this.#pendingNext) this.#pendingNext.resolve(END)
+    else await released
+    return END
   }
 
   [Symbol.asyncIterator](): this {
@@ -69,7 +69,7 @@ export class AbortableIterator<T> implements AsyncIterableIterator<T, undefined>
 
   readonly #abort = (): void => {
     this.#release()
-    this.#waiting?.reject(this.#signal?.reason)
+    this.#pendingNext?.reject(this.#signal?.reason)
   }
 
   #end(): void {
@@ -80,14 +80,14 @@ export class AbortableIterator<T> implements AsyncIterableIterator<T, undefined>
   #release(): Promise<unknown> | undefined {
     if (this.#closed) return undefined
     this.#end()
-    const gone = (async () => (this.#iterator ?? this.#source[Symbol.asyncIterator]()).return?.())()
-    // Whoever waits for it still sees its error; nobody may be waiting.
-    gone.catch(() => {})
-    return gone
+    const released = (async () => (this.#iterator ?? this.#source[Symbol.asyncIterator]()).return?.())()
+    // Awaiting the promise still throws. This prevents an unhandled rejection when it is not awaited.
+    released.catch(() => {})
+    return released
   }
 }
 
-/** A stream made from a source by a generator; leaving it or aborting it releases the source at once. */
+/** Transforms a source with a generator. Returning or aborting the stream releases the source at once. */
 export function pipe<T, U>(
   source: AsyncIterable<T>,
   body: (items: AbortableIterator<T>) => AsyncGenerator<U, void>,
@@ -97,7 +97,7 @@ export function pipe<T, U>(
   const generator = body(items)
   return {
     next: () => generator.next() as Promise<IteratorResult<U, undefined>>,
-    return: () => Promise.all([items.return(), generator.return()]).then(() => over),
+    return: () => Promise.all([items.return(), generator.return()]).then(() => END),
     [Symbol.asyncIterator]() {
       return this
     },

@@ -1,7 +1,7 @@
 import { filterWith } from './filter.ts'
 import { pipe, type StreamOptions } from './pipe.ts'
 
-/** The first `count` items; the source is not asked for one more, and is let go with the last of them. */
+/** Yields the first `count` items. Requests no further item, and releases the source with the last one. */
 export function take<Item>(
   stream: AsyncIterable<Item>,
   count: number,
@@ -10,20 +10,20 @@ export function take<Item>(
   return pipe(
     stream,
     async function* (items) {
-      let left = count
-      if (!(left > 0)) await items.return()
+      let remaining = count
+      if (!(remaining > 0)) await items.return()
       for await (const item of items) {
-        if (--left > 0) {
+        if (--remaining > 0) {
           yield item
           continue
         }
-        // Before the item is handed out: nobody may ask for another.
-        const gone = items.return()
-        gone.catch(() => {})
+        // Released before the last item is yielded, because the consumer may not request another one.
+        const released = items.return()
+        released.catch(() => {})
         try {
           yield item
         } finally {
-          await gone
+          await released
         }
         return
       }
@@ -32,12 +32,12 @@ export function take<Item>(
   )
 }
 
-/** All but the first `count` items. */
+/** Yields all items after the first `count`. */
 export function skip<Item>(
   stream: AsyncIterable<Item>,
   count: number,
   options?: StreamOptions,
 ): AsyncIterableIterator<Item, undefined> {
-  let left = count
-  return filterWith(stream, () => left-- <= 0, options)
+  let remaining = count
+  return filterWith(stream, () => remaining-- <= 0, options)
 }

@@ -4,15 +4,15 @@ import { isContainer, type Json, type JsonContainer, putOwn } from '../json/json
 import type { JsonSegment } from '../json/json-parser.ts'
 import { type JsonPath, JsonStream } from '../json/json-stream.ts'
 import { MAX_GAP, segmentsOf } from './path.ts'
-import { grownBy } from './structured-accumulator.ts'
+import { appendTypeOf } from './structured-accumulator.ts'
 
-/** How a field arrives: whole when complete, item by item, or as its text grows. */
+/** How a field is sent: `set` when it is complete, `append` item by item, `text-delta` as its text grows. */
 export type FieldKind = 'set' | 'append' | 'text-delta'
 
-/** Dotted paths, in which a segment may be `*` for exactly one key or index, and how each arrives. */
+/** The kind of each declared field, by dotted path. The segment `*` matches any one key or index. */
 export type Fields = Readonly<Record<string, FieldKind>>
 
-/** What a structured-data chunk says beside its stream's identity. */
+/** The payload of a `structured-data` chunk, without the ids of its stream. */
 export type FieldUpdate =
   | { kind: 'set'; path: string; value: Json }
   | { kind: 'append'; path: string; items: Json[] }
@@ -24,143 +24,142 @@ interface Field {
   kind: FieldKind
 }
 
-/** A place in the document that fields speak of: the field that ends here, and where the others go on. */
+/** A node in the tree of declared fields. `field` ends here; `rest` continue child. */
 interface FieldNode {
   field: Field | undefined
   depth: number
   rest: Field[]
-  /** The places below, each made when the document comes to it: all that wildcards and names may make together are too many. */
+  /** The child nodes, created on demand: wildcards and names can combine to too many. */
   keys: Map<string, FieldNode | undefined>
   warned: boolean
 }
 
-/** A place that the document has come to. */
+/** The current position of the parser at one level of the document. */
 interface Step {
-  place: FieldNode
-  above: Step | undefined
+  node: FieldNode
+  parent: Step | undefined
   path: string
-  /** How many nulls the receiver would have to fill in to write here. */
+  /** The number of `null` items that a write here would add at the receiver. */
   gap: number
-  /** How long the receiver's array is; of an object, 1 if the receiver has one. */
+  /** The length of the array at the receiver; for an object, 1 if the receiver has it. */
   length: number
-  /** The key or index that it was last gone on with, and the place there, if fields are declared for it. */
+  /** The last key or index child, and its step if fields are declared there. */
   next: JsonSegment | undefined
-  below: Step | undefined
+  child: Step | undefined
 }
 
 /**
- * Turns the streamed text of a JSON document into updates of its declared fields, in document order. Folded by the
- * structured reducer, which refuses none of them, they agree with the document on every declared field, but:
+ * Turns the streamed text of a JSON document into updates of its declared fields, in document order. The structured reducer
+ * accepts all of them, and its result equals the document in every declared field, with two exceptions:
  *
- * - What a path cannot say arrives with the final object only: keys that are empty, `*` or have a dot, numeric keys
- *   of the root object as long as nothing else of it was written (the receiver would make an array of it), and an item
- *   with a gap of more than `MAX_GAP` before it.
- * - A value that does not fit its field is left out.
+ * - Values without a valid path arrive only with the final object: keys that are empty, `*` or contain a dot; numeric keys
+ *   of the root object before any other key was sent (the receiver would create an array); and items after a gap of more
+ *   than `MAX_GAP`.
+ * - A value that does not fit the kind of its field is omitted.
  *
- * All that is noted in `warnings`, but for a `null`, which is nothing. An object whose first key is numeric is first
- * `set` to `{}`. A string or an array that is complete and empty arrives as a `set`. The value of a repeated key arrives
- * as one `set`, when it is complete, cut to what is declared; so what the receiver has never shrinks before that, and is
- * as `JSON.parse` has it after. Values in updates are the parser's own, which are complete and so never change: they are
- * to be read, not written.
+ * Both are reported in `warnings`, except for `null` values. An object whose first key is numeric is first `set` to `{}`. A
+ * complete and empty string or array is sent as a `set`. The value of a repeated key is sent as one `set` when it is
+ * complete, reduced to the declared fields. So the receiver's data never shrinks before that, and then equals the result of
+ * `JSON.parse`. Updates share values with the parser: do not mutate them.
  */
 export class FieldWatcher {
-  /** The parser underneath: its value, status and error. */
+  /** The parser, with its value, status and error. */
   readonly json: JsonStream
-  /** What could not be sent, once for each declared place. */
+  /** Values that could not be sent, at most one warning per declared field. */
   readonly warnings: ProtocolError[] = []
 
   readonly #root: Step
   #updates: FieldUpdate[] | undefined
-  /** Where the open string stands, or the root if that is nowhere: between two of its deltas nothing else is reported. */
+  /** The step of the open string, or the root if it is not declared. No other report comes between two of its deltas. */
   #open: Step | undefined
-  /** Where the last update went, if it left nothing but itself there. */
-  #sent: Step | undefined
+  /** The step of the last update, unless that update was an empty object. */
+  #lastSent: Step | undefined
 
-  /** Throws an `invalid-field` for a path that is none, and for two fields that could write the same value. */
+  /** @throws ProtocolError `invalid-field` for an invalid path, and for two fields that could write the same value. */
   constructor(fields: Fields) {
     const all = Object.entries(fields).map(parseField)
-    for (const [i, one] of all.entries()) for (const other of all.slice(0, i)) refuseRivals(one, other)
+    for (const [i, field] of all.entries()) for (const other of all.slice(0, i)) rejectOverlap(field, other)
     this.#root = {
-      place: placeOf(all, 0),
-      above: undefined,
+      node: fieldNodeOf(all, 0),
+      parent: undefined,
       path: '',
       gap: 0,
       length: 0,
       next: undefined,
-      below: undefined,
+      child: undefined,
     }
     this.json = new JsonStream({
       onGrow: (delta, path) => {
         this.#open ??= this.#find(path) ?? this.#root
         const step = this.#open
-        if (step.place.field?.kind === 'text-delta') this.#send(step, { kind: 'text-delta', path: step.path, delta })
+        if (step.node.field?.kind === 'text-delta') this.#send(step, { kind: 'text-delta', path: step.path, delta })
       },
       onComplete: (value, path, repeated) => {
         this.#open = undefined
         const step = this.#find(path)
-        if (step) this.#settle(step, value, repeated)
+        if (step) this.#completeValue(step, value, repeated)
         else if (typeof path.at(-1) === 'number') this.#append(this.#find(path, path.length - 1), value)
       },
     })
   }
 
-  /** Goes on with the next piece of text: the updates that it brings. Never throws. */
+  /** Parses the next piece of text and returns its updates. Never throws. */
   push(delta: string): FieldUpdate[] {
     this.#updates = undefined
     this.json.push(delta)
     return this.#updates ?? []
   }
 
-  /** Says that the text is over; whether a whole document was seen. */
+  /** Ends the text. Returns whether the document is complete. */
   end(): boolean {
     return this.json.end()
   }
 
-  /** Goes the first so many steps of a path, or all, as long as fields are declared there. */
+  /** The step at a path, or at its first `depth` segments. Undefined if no fields are declared there. */
   #find(path: JsonPath, depth = path.length): Step | undefined {
     let step: Step | undefined = this.#root
     for (let i = 0; step && i < depth; i++) {
       const segment = path[i] as JsonSegment
       if (step.next !== segment) {
         step.next = segment
-        step.below = this.#enter(step, segment)
+        step.child = this.#enter(step, segment)
       }
-      step = step.below
+      step = step.child
     }
     return step
   }
 
-  #enter(above: Step, segment: JsonSegment): Step | undefined {
-    const place = belowOf(above.place, segment)
-    if (!place) return undefined
+  #enter(parent: Step, segment: JsonSegment): Step | undefined {
+    const node = childNodeOf(parent.node, segment)
+    if (!node) return undefined
     const isItem = typeof segment === 'number'
-    // Where the receiver has nothing yet, it would make an array of an object with this key.
-    const isUnclear = !isItem && !above.length && isIndex(segment)
-    if (isUnclear && above.path) this.#send(above, { kind: 'set', path: above.path, value: {} }, 1)
-    else if (isUnclear || (!isItem && !canBeNamed(segment))) {
-      this.#warn(place, 'invalid-path', `below '${above.path}'`, 'a key that a path can name', show(segment))
+    // If the receiver has nothing here yet, it would create an array for a numeric key.
+    const isAmbiguous = !isItem && !parent.length && isIndex(segment)
+    if (isAmbiguous && parent.path) this.#send(parent, { kind: 'set', path: parent.path, value: {} }, 1)
+    else if (isAmbiguous || (!isItem && !isPathKey(segment))) {
+      this.#warn(node, 'invalid-path', `below '${parent.path}'`, 'a key that a path can name', show(segment))
       return undefined
     }
-    const path = above.path ? `${above.path}.${segment}` : `${segment}`
-    const gap = above.gap + (isItem ? segment - above.length : 0)
-    return { place, above, path, gap, length: 0, next: undefined, below: undefined }
+    const path = parent.path ? `${parent.path}.${segment}` : `${segment}`
+    const gap = parent.gap + (isItem ? segment - parent.length : 0)
+    return { node, parent, path, gap, length: 0, next: undefined, child: undefined }
   }
 
-  #settle(step: Step, value: Json, repeated: boolean): void {
-    const { place, path } = step
-    const { field, keys } = place
+  #completeValue(step: Step, value: Json, repeated: boolean): void {
+    const { node, path } = step
+    const { field, keys } = node
     const fits = field && fitsIn(field, value)
     if (field && !fits && value !== null && !(keys.size && isContainer(value))) {
-      this.#warn(place, 'path-conflict', `field '${field.declared}'`, `${grownBy(field.kind)}`, kindOf(value))
+      this.#warn(node, 'path-conflict', `field '${field.declared}'`, `${appendTypeOf(field.kind)}`, kindOf(value))
     }
-    if (repeated) this.#send(step, { kind: 'set', path, value: cut(place, value) ?? null })
+    if (repeated) this.#send(step, { kind: 'set', path, value: declaredPartOf(node, value) ?? null })
     else if (fits && (field.kind === 'set' || !(value as Json[] | string).length)) {
       this.#send(step, { kind: 'set', path, value })
     }
   }
 
   #append(step: Step | undefined, item: Json): void {
-    if (step?.place.field?.kind !== 'append') return
+    if (step?.node.field?.kind !== 'append') return
     const { path } = step
     const last = this.#updates?.at(-1)
     if (last?.kind === 'append' && last.path === path) last.items.push(item)
@@ -169,78 +168,78 @@ export class FieldWatcher {
 
   #send(step: Step, update: FieldUpdate, length = 0): void {
     if (step.gap > MAX_GAP) {
-      this.#warn(step.place, 'path-conflict', `path '${step.path}'`, `at most ${MAX_GAP} places to fill`, step.gap)
+      this.#warn(step.node, 'path-conflict', `path '${step.path}'`, `at most ${MAX_GAP} places to fill`, step.gap)
       return
     }
-    // Most pushes bring one: an array made for it takes a tenth of what one that grows to it does.
+    // Most pushes have one update. An array literal takes a tenth of the time of an array that grows.
     if (this.#updates) this.#updates.push(update)
     else this.#updates = [update]
-    if (!length && step === this.#sent) return
-    this.#sent = length ? undefined : step
-    // Now the receiver has everything on the way to here.
-    for (let one: Step | undefined = step; one; one = one.above) {
-      one.gap = 0
-      one.length = length
-      length = typeof one.above?.next === 'number' ? one.above.next + 1 : 1
+    if (!length && step === this.#lastSent) return
+    this.#lastSent = length ? undefined : step
+    // Now the receiver has every container on the path.
+    for (let current: Step | undefined = step; current; current = current.parent) {
+      current.gap = 0
+      current.length = length
+      length = typeof current.parent?.next === 'number' ? current.parent.next + 1 : 1
     }
   }
 
-  #warn(place: FieldNode, code: ProtocolErrorCode, where: string, expected: string, found: unknown): void {
-    if (!place.warned) this.warnings.push(mismatch(code, where, expected, found))
-    place.warned = true
+  #warn(node: FieldNode, code: ProtocolErrorCode, where: string, expected: string, found: unknown): void {
+    if (!node.warned) this.warnings.push(mismatch(code, where, expected, found))
+    node.warned = true
   }
 }
 
 const KINDS: readonly FieldKind[] = ['set', 'append', 'text-delta']
 
-const refuse = (declared: string, expected: string, found: unknown) =>
+const invalidField = (declared: string, expected: string, found: unknown) =>
   mismatch('invalid-field', `field '${declared}'`, expected, found)
 
 function parseField([declared, kind]: [string, FieldKind]): Field {
-  if (!KINDS.includes(kind)) throw refuse(declared, KINDS.join(' or '), `'${kind}'`)
+  if (!KINDS.includes(kind)) throw invalidField(declared, KINDS.join(' or '), `'${kind}'`)
   return { declared, kind, segments: segmentsOf(declared, 'field', /(^|\.)(\.|$)|[^.]\*|\*[^.]/) }
 }
 
-/** Merges the fields that meet after the same segments, so that a document takes one step a key however many there are. */
-function placeOf(fields: Field[], depth: number): FieldNode {
+/** Merges fields with the same first segments, so that the cost per key does not depend on the number of fields. */
+function fieldNodeOf(fields: Field[], depth: number): FieldNode {
   const field = fields.find(({ segments }) => segments.length === depth)
   const rest = fields.filter(({ segments }) => segments.length > depth)
   const keys = new Map(rest.map(({ segments }) => [segments[depth] as string, undefined]))
   return { field, depth, rest, keys, warned: false }
 }
 
-function belowOf({ depth, rest, keys }: FieldNode, segment: JsonSegment): FieldNode | undefined {
+function childNodeOf({ depth, rest, keys }: FieldNode, segment: JsonSegment): FieldNode | undefined {
   const key = keys.has(`${segment}`) ? `${segment}` : '*'
   if (!keys.has(key)) return undefined
-  const met = ({ segments }: Field) => segments[depth] === key || segments[depth] === '*'
-  const below = keys.get(key) ?? placeOf(rest.filter(met), depth + 1)
-  keys.set(key, below)
-  return below
+  const matches = ({ segments }: Field) => segments[depth] === key || segments[depth] === '*'
+  const child = keys.get(key) ?? fieldNodeOf(rest.filter(matches), depth + 1)
+  keys.set(key, child)
+  return child
 }
 
-/** Refuses two fields that could write the same value: a text may instead be an object that has the other. */
-function refuseRivals(one: Field, other: Field): void {
-  const [short, long] = one.segments.length < other.segments.length ? [one, other] : [other, one]
-  const meet = (segment: string, i: number) =>
+/** Rejects two fields that could write the same value. A `text-delta` field may be a prefix: its value may be an object instead. */
+function rejectOverlap(field: Field, other: Field): void {
+  const [short, long] = field.segments.length < other.segments.length ? [field, other] : [other, field]
+  const isSame = (segment: string, i: number) =>
     segment === '*' || long.segments[i] === '*' || long.segments[i] === segment
-  const apart = short.kind === 'text-delta' && short.segments.length < long.segments.length
-  if (!apart && short.segments.every(meet)) {
-    throw refuse(short.declared, 'a value of its own', `'${long.declared}' in it`)
+  const isDisjoint = short.kind === 'text-delta' && short.segments.length < long.segments.length
+  if (!isDisjoint && short.segments.every(isSame)) {
+    throw invalidField(short.declared, 'a value of its own', `'${long.declared}' in it`)
   }
 }
 
-const canBeNamed = (key: string) => !/^\*?$|\./.test(key)
+const isPathKey = (key: string) => !/^\*?$|\./.test(key)
 
-const fitsIn = ({ kind }: Field, value: Json) => kind === 'set' || kindOf(value) === grownBy(kind)
+const fitsIn = ({ kind }: Field, value: Json) => kind === 'set' || kindOf(value) === appendTypeOf(kind)
 
-/** What of a value is declared: a repeated key must not show more than the fields do. */
-function cut(place: FieldNode, value: Json): Json | undefined {
-  if (place.field && fitsIn(place.field, value)) return value
+/** Reduces a value to the declared fields, for a repeated key. */
+function declaredPartOf(node: FieldNode, value: Json): Json | undefined {
+  if (node.field && fitsIn(node.field, value)) return value
   if (!isContainer(value)) return undefined
   const kept: JsonContainer = Array.isArray(value) ? [] : {}
-  for (const [key, child] of Object.entries(value)) {
-    const below = canBeNamed(key) ? belowOf(place, key) : undefined
-    const declared = below && cut(below, child)
+  for (const [key, item] of Object.entries(value)) {
+    const child = isPathKey(key) ? childNodeOf(node, key) : undefined
+    const declared = child && declaredPartOf(child, item)
     if (declared !== undefined || Array.isArray(value)) putOwn(kept, key, declared ?? null)
   }
   return kept

@@ -1,12 +1,12 @@
 import { mismatch } from '../error/protocol-error.ts'
 
-/** A path has no more segments than this. */
+/** The maximum number of segments in a path. */
 export const MAX_DEPTH = 64
 
-/** A write beyond the end of arrays fills at most this many places in all, each with a `null` like any other: nothing is built below it. */
+/** The maximum number of `null` items that one write beyond the end of arrays may add. */
 export const MAX_GAP = 1024
 
-/** The segments of a dotted path or field: refused if there are none or too many, or if there is something `wrong`. */
+/** Splits a dotted path or field. Rejects it if it has no segments or too many, or if it matches `wrong`. */
 export function segmentsOf(path: string, what: 'path' | 'field', wrong: RegExp): string[] {
   const segments = typeof path === 'string' ? path.split('.') : []
   const bad = wrong.exec(path)
@@ -17,5 +17,8 @@ export function segmentsOf(path: string, what: 'path' | 'field', wrong: RegExp):
   return segments
 }
 
-/** The segments of a dotted path, or an `invalid-path`: none is empty, none is `*`, and there are at most `MAX_DEPTH`. */
+/**
+ * Splits a dotted path into its segments. No segment is empty or `*`, and there are at most `MAX_DEPTH`.
+ * @throws ProtocolError `invalid-path`
+ */
 export const parsePath = (path: string): string[] => segmentsOf(path, 'path', /(^|\.)\*?(\.|$)/)

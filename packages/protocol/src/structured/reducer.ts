@@ -3,9 +3,9 @@ import { ProtocolError, shortened } from '../error/protocol-error.ts'
 import { StructuredAccumulator, type StructuredState } from './structured-accumulator.ts'
 
 /**
- * The state after a chunk, from the state before it, which stays as it is: copies only along the path. Throws a
- * `ProtocolError` for another stream's chunk, a chunk after the final one, a bad path, and a path that what is there
- * does not allow, in this order.
+ * Returns the state after a chunk. The given state is not changed: only the containers on the path are copied.
+ * @throws ProtocolError for a chunk of another stream, a chunk after the final one, an invalid path, or a path that conflicts
+ * with the data, checked in this order.
  */
 export function applyStructuredChunk(
   current: StructuredState | undefined,
@@ -16,7 +16,10 @@ export function applyStructuredChunk(
   return accumulator.read() as StructuredState
 }
 
-/** The states of all streams after the chunks, by `streamId`, in linear time; throws at the first bad chunk and names it. */
+/**
+ * Returns the states of all streams after the chunks, by `streamId`, in linear time.
+ * @throws ProtocolError for the first invalid chunk, with its index.
+ */
 export function reduceStructuredChunks(chunks: Iterable<StructuredDataChunk>): Record<string, StructuredState> {
   const accumulators = new Map<string, StructuredAccumulator>()
   let index = 0
@@ -31,5 +34,7 @@ export function reduceStructuredChunks(chunks: Iterable<StructuredDataChunk>): R
     }
     index++
   }
-  return Object.fromEntries(Array.from(accumulators, ([streamId, one]) => [streamId, one.read() as StructuredState]))
+  return Object.fromEntries(
+    Array.from(accumulators, ([streamId, accumulator]) => [streamId, accumulator.read() as StructuredState]),
+  )
 }

@@ -1,11 +1,11 @@
 import { catalogue } from '../catalogue/catalogue.ts'
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
 import { mismatch, type ProtocolErrorCode } from '../error/protocol-error.ts'
-import { childOf, isIndex, kindOf, put, writable } from '../json/container.ts'
+import { childOf, isIndex, kindOf, setChild, writable } from '../json/container.ts'
 import { isContainer, type Json, type JsonObject } from '../json/json.ts'
 import { MAX_GAP, parsePath } from './path.ts'
 
-/** A structured object as far as it was built. */
+/** The state of a structured object. */
 export interface StructuredState {
   readonly streamId: string
   readonly dataType: string
@@ -18,8 +18,8 @@ export interface StructuredState {
 }
 
 /**
- * How to take back one change at a path of the state, such as `.data.items` (`''` is the state itself): cut an array or
- * a string to `length`, put the `old` value back, or, with neither, remove what was not there.
+ * The inverse of one change at a path of the state, such as `.data.items` (`''` is the state itself): truncate an array or
+ * a string to `length`, restore the `old` value, or, with neither, remove the value.
  */
 export interface StructuredInverse {
   readonly path: string
@@ -27,7 +27,7 @@ export interface StructuredInverse {
   readonly old?: Json
 }
 
-/** What was written since the last commit, as inverses, oldest first. */
+/** The inverses of all changes since the last commit, oldest first. */
 export type StructuredDraft = readonly StructuredInverse[]
 
 /** An accumulator as plain JSON. */
@@ -36,26 +36,26 @@ export interface StructuredSnapshot {
   readonly draft?: StructuredDraft | undefined
 }
 
-/** What grows at its end. */
-type Grown = string | Json[]
+/** A value that can be appended to. */
+type Appendable = string | Json[]
 
-/** A place of which an inverse of the draft restores what lies from an index on: from -1 on, all of it. */
+/** A node that an inverse of the draft already restores, from the index `from` on. -1 restores the whole value. */
 interface UndoMark {
   from: number
   readonly below: Map<string, UndoMark>
 }
 
-// Nothing is beyond NaN, not even the key `Infinity`.
+// No comparison with NaN is true, not even for the key `Infinity`.
 const newUndoMark = (): UndoMark => ({ from: Number.NaN, below: new Map() })
 
-/** Where each kind of chunk has its value. */
+/** The field with the value, by kind of chunk. */
 const VALUES = { set: 'value', append: 'items', 'text-delta': 'delta', final: 'data' } as const
 
-/** What a kind of chunk goes on with, and so needs there and brings itself; nothing for a kind that replaces. */
-export const grownBy = (kind: string): string | undefined =>
+/** The type that a kind of chunk appends to, which is also the type of its value. Undefined for a kind that replaces. */
+export const appendTypeOf = (kind: string): string | undefined =>
   kind === 'append' ? 'array' : kind === 'text-delta' ? 'string' : undefined
 
-const HEAD = Object.keys(
+const HEADER_FIELDS = Object.keys(
   catalogue['structured-data'].fields,
 ) as (keyof (typeof catalogue)['structured-data']['fields'])[]
 
@@ -68,29 +68,32 @@ const conflict = (segments: readonly string[], depth: number, expected: string, 
   )
 
 /**
- * Builds one structured object in place. A reader costs a shallow copy of each container that changed since the last
- * read. A draft costs one inverse for each place it changed, however often it wrote there (law 11).
+ * Builds one structured object in place. A read costs a shallow copy of each container that changed since the last
+ * read. A draft costs one inverse for each changed path, regardless of the number of writes (law 11).
  */
 export class StructuredAccumulator {
-  /** The state is the child '' of a holder: '' is also what stands before the first dot of every inverse's path. */
+  /** The state is the child '' of a holder, because the path of every inverse starts with an empty segment. */
   #holder: JsonObject = {}
-  // Weak, because a container that was replaced before anybody read it must not be kept.
+  // Weak, so that a container that was replaced before a read can be collected.
   #owned = new WeakSet<object>()
   #inverses: StructuredInverse[] = []
-  // Most chunks go on where the last one did; at first there is none.
+  // The last path: most chunks write to the same path as the chunk before.
   #path: unknown = {}
   #segments: readonly string[] = []
   #marks = newUndoMark()
 
-  /** An accumulator that goes on where a snapshot was taken. */
+  /** Creates an accumulator from a snapshot. */
   static restore({ state, draft = [] }: StructuredSnapshot): StructuredAccumulator {
     const restored = new StructuredAccumulator()
     if (state) restored.#holder = { '': state as unknown as Json }
-    for (const { path, ...how } of draft) restored.#keep(path.split('.'), how)
+    for (const { path, ...inverse } of draft) restored.#recordInverse(path.split('.'), inverse)
     return restored
   }
 
-  /** Applies a chunk, or throws a `ProtocolError` and changes nothing. */
+  /**
+   * Applies a chunk.
+   * @throws ProtocolError for an invalid chunk, which changes nothing.
+   */
   write(chunk: StructuredDataChunk): void {
     const { streamId, kind } = chunk
     const state = this.#state
@@ -105,24 +108,24 @@ export class StructuredAccumulator {
       this.#path = chunk.path
     }
     const segments = kind === 'final' ? ['', 'data'] : this.#segments
-    const growing = grownBy(kind)
+    const growing = appendTypeOf(kind)
     const value = (chunk as Partial<Record<string, Json>>)[VALUES[kind]]
     if (value === undefined || (growing && growing !== kindOf(value))) {
       throw refusal('invalid-chunk', growing ?? 'value', kindOf(value))
     }
-    if (growing) this.#grow(segments, growing, value as Grown)
+    if (growing) this.#append(segments, growing, value as Appendable)
     else this.#set(segments, value)
-    // What a chunk does not say again still holds: the latest value of each field stays until another one comes.
-    for (const key of HEAD) this.#assign(key, chunk[key])
+    // A field that a chunk omits keeps its latest value.
+    for (const key of HEADER_FIELDS) this.#assign(key, chunk[key])
     this.#assign('status', kind === 'final' ? 'done' : 'streaming')
   }
 
-  /** Takes the whole object away, done or not; the stream may begin anew. */
+  /** Removes the whole object, also a final one. The stream may start again. */
   invalidate(): void {
     this.#set([''], undefined)
   }
 
-  /** The object as it is now, which no later write changes; the same one as long as nothing was written. */
+  /** The current state. Later writes do not change it. Returns the same object until the next write. */
   read(): StructuredState | undefined {
     this.#owned = new WeakSet()
     return this.#state
@@ -133,19 +136,19 @@ export class StructuredAccumulator {
     return { state: this.read(), draft: this.#inverses.slice() }
   }
 
-  /** Makes the draft last. */
+  /** Makes the draft permanent. */
   commit(): void {
     this.#inverses = []
     this.#marks = newUndoMark()
   }
 
-  /** Takes the draft back: the object is as if nothing had been written since the last commit. */
+  /** Reverts all writes since the last commit. */
   discard(): void {
-    // Undoing keeps no new inverses, because the marks cover every place it touches.
+    // This records no new inverses, because the marks cover every path that it touches.
     for (const { path, length, old } of this.#inverses.reverse()) {
       const segments = path.split('.')
       if (length === undefined) this.#set(segments, old)
-      else this.#change(segments, grown => this.#resize(grown as Grown, length, ''))
+      else this.#change(segments, target => this.#resize(target as Appendable, length, ''))
     }
     this.commit()
   }
@@ -154,74 +157,74 @@ export class StructuredAccumulator {
     return this.#holder[''] as unknown as StructuredState | undefined
   }
 
-  /** Sets a field beside the data; most chunks only repeat it, and are spared the way. */
+  /** Sets a header field. Most chunks repeat it, so an equal value returns early. */
   #assign(key: keyof StructuredState, value: string | undefined): void {
     if (value !== undefined && value !== this.#state?.[key]) this.#set(['', key], value)
   }
 
-  /** Puts a value at a path, or nothing. */
+  /** Sets the value at a path, or removes it. */
   #set(segments: readonly string[], value: Json | undefined): void {
     this.#change(segments, old => {
-      if (old !== undefined && !Object.is(old, value)) this.#keep(segments, { old })
+      if (old !== undefined && !Object.is(old, value)) this.#recordInverse(segments, { old })
       return value
     })
   }
 
-  /** Goes on with what stands at a path, or makes it. */
-  #grow(segments: readonly string[], kind: string, more: Grown): void {
+  /** Appends to the value at a path, or creates it. */
+  #append(segments: readonly string[], kind: string, more: Appendable): void {
     this.#change(segments, old => {
       if (old === undefined) return more
       if (kind !== kindOf(old)) throw conflict(segments, segments.length, kind, kindOf(old))
       if (!more.length) return old
-      const { length } = old as Grown
-      this.#keep(segments, { length })
-      return this.#resize(old as Grown, length, more)
+      const { length } = old as Appendable
+      this.#recordInverse(segments, { length })
+      return this.#resize(old as Appendable, length, more)
     })
   }
 
-  /** An array, in place where that is allowed, or a string: cut to a length, and then some more. */
-  #resize(grown: Grown, length: number, more: Grown): Grown {
-    if (typeof grown === 'string') return grown.slice(0, length) + more
-    const array = writable(grown, this.#owned)
+  /** Truncates an array or a string to `length`, then appends `more`. Mutates an owned array. */
+  #resize(target: Appendable, length: number, more: Appendable): Appendable {
+    if (typeof target === 'string') return target.slice(0, length) + more
+    const array = writable(target, this.#owned)
     if (array.length > length) array.length = length
     for (const item of more) array.push(item)
     return array
   }
 
-  /** Replaces what stands at a path with what is made of it; `undefined` is nothing, before and after. */
+  /** Replaces the value at a path with the result of `change`. `undefined` is a missing value. */
   #change(segments: readonly string[], change: (old: Json | undefined) => Json | undefined): void {
-    // Writes only on the way back up, when the whole path has been found good.
+    // Writes only while returning, after the whole path was checked.
     const visit = (node: Json | undefined, depth: number, gap: number): Json | undefined => {
       if (depth === segments.length) return change(node)
       const segment = segments[depth] as string
-      const above = node === undefined ? (isIndex(segment) ? [] : {}) : node
-      const array = Array.isArray(above)
-      if (!isContainer(above) || (array && !isIndex(segment))) {
-        throw conflict(segments, depth, isIndex(segment) ? 'array or object' : 'object', kindOf(above))
+      const parent = node === undefined ? (isIndex(segment) ? [] : {}) : node
+      const array = Array.isArray(parent)
+      if (!isContainer(parent) || (array && !isIndex(segment))) {
+        throw conflict(segments, depth, isIndex(segment) ? 'array or object' : 'object', kindOf(parent))
       }
-      const gaps = array ? gap + Math.max(0, Number(segment) - above.length) : gap
+      const gaps = array ? gap + Math.max(0, Number(segment) - parent.length) : gap
       if (gaps > MAX_GAP) throw conflict(segments, depth, `at most ${MAX_GAP} places to fill`, gaps)
-      const child = childOf(above, segment)
+      const child = childOf(parent, segment)
       const next = visit(child, depth + 1, gaps)
       if (Object.is(next, child)) return node
       if (child === undefined && node !== undefined) {
-        if (array) this.#keep(segments.slice(0, depth), { length: above.length })
-        else this.#keep(segments.slice(0, depth + 1), {})
+        if (array) this.#recordInverse(segments.slice(0, depth), { length: parent.length })
+        else this.#recordInverse(segments.slice(0, depth + 1), {})
       }
-      const target = writable(above, this.#owned)
+      const target = writable(parent, this.#owned)
       if (next === undefined) delete (target as JsonObject)[segment]
-      else put(target, segment, next)
+      else setChild(target, segment, next)
       return target
     }
     this.#holder = visit(this.#holder, 0, 0) as JsonObject
   }
 
   /**
-   * Keeps how to undo what is about to happen at a place, unless an inverse of this draft undoes it already: one for
-   * the whole of the place or of a place above it, or a cut that it lies behind.
+   * Records the inverse of the next change at a path, unless an inverse of this draft covers it already: one for the whole
+   * value or for a value above it, or a truncation before it.
    */
-  #keep(segments: readonly string[], how: Omit<StructuredInverse, 'path'>): void {
-    const { length = -1 } = how
+  #recordInverse(segments: readonly string[], inverse: Omit<StructuredInverse, 'path'>): void {
+    const { length = -1 } = inverse
     let mark = this.#marks
     for (const segment of segments) {
       if (mark.from < 0 || (mark.from >= 0 && Number(segment) >= mark.from)) return
@@ -231,6 +234,6 @@ export class StructuredAccumulator {
     }
     if (length >= mark.from) return
     mark.from = length
-    this.#inverses.push({ path: segments.join('.'), ...how })
+    this.#inverses.push({ path: segments.join('.'), ...inverse })
   }
 }

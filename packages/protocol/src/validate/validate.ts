@@ -8,15 +8,15 @@ import { frames, type WireFrame } from '../frame/frame.ts'
 
 type Unchecked<T> = { readonly [Key in keyof T]?: unknown }
 
-/** Puts the place before the problem, if there is one. */
-const at = (place: string, problem: string | undefined): string | undefined =>
-  problem === undefined ? undefined : place + problem
+/** Prefixes a problem with its path. */
+const at = (path: string, problem: string | undefined): string | undefined =>
+  problem === undefined ? undefined : path + problem
 
 const rows: ReadonlyMap<string, Check> = new Map(Object.entries(catalogue).map(([type, row]) => [type, rowCheck(row)]))
 const dataCheck = rowCheck(dataRow)
 const typed = fieldsCheck({ type: 'string' })
 
-/** Says what is wrong with a chunk, or nothing: a type that the catalogue does not know is right as it is. */
+/** Returns what is wrong with a chunk, or undefined. Types that are not in the catalogue are valid. */
 export const checkChunk: Check = value => {
   const type = (value as { type?: unknown } | null | undefined)?.type
   if (typeof type !== 'string') return typed(value) as string
@@ -24,14 +24,14 @@ export const checkChunk: Check = value => {
   return at(' ', at(type, check(value)))
 }
 
-// Entries and their origins are by far the most of what is checked: by named fields, which is faster than by the table
-// (`npm run bench -- validate sse`). A test holds these checks to the tables.
+// Most checks are of entries and their origins. These are written by hand, which is faster than checks from the table
+// (`npm run bench -- validate sse`). A test compares them with the tables.
 const object = checkOf('object')
 const string = checkOf('string')
 const count = checkOf('count')
 const stringOrNone = checkOf('string?')
 
-/** Says what is wrong with an origin, or nothing. */
+/** Returns what is wrong with an origin, or undefined. */
 export const checkOrigin: Check = value => {
   const origin = value as Unchecked<WriterOrigin> & Unchecked<GuestOrigin>
   return (
@@ -70,19 +70,19 @@ const entryCheck =
     )
   }
 
-/** Says what is wrong with an entry, or nothing. */
+/** Returns what is wrong with an entry, or undefined. */
 export const checkEntry: Check = /* @__PURE__ */ entryCheck(checkOrigin)
-/** Says what is wrong with an entry whose origin may have been left out, as inside a frame, or nothing. */
+/** Returns what is wrong with an entry of a frame, which may omit its origin, or undefined. */
 export const checkWireEntry: Check = /* @__PURE__ */ entryCheck(optional(checkOrigin))
 
-// The first entry of a frame has none before it to have its origin from.
+// The first entry of a frame has no entry before it to inherit an origin from.
 const entries = arrayOf((entry, i) => (i === 0 ? checkEntry : checkWireEntry)(entry))
 
 const frameChecks = new Map<unknown, Check>(
   Object.entries(frames).map(([type, fields]) => [type, fieldsCheck(fields, { entries })]),
 )
 
-/** Says what is wrong with a frame, or nothing. The first entry of a frame states its origin; the others may inherit it. */
+/** Returns what is wrong with a frame, or undefined. The first entry of a frame has an origin; the others may inherit it. */
 export const checkFrame: Check = value => {
   const type = (value as { type?: unknown } | null | undefined)?.type
   const check = frameChecks.get(type)
@@ -99,9 +99,18 @@ function validator<T>(code: ProtocolErrorCode, noun: string, check: Check): (val
   }
 }
 
-/** Returns the value as a chunk, or throws an `invalid-chunk` that names the field, what was expected and what was found. */
+/**
+ * Returns the value as a chunk.
+ * @throws ProtocolError `invalid-chunk`, with the field, what was expected and what was found.
+ */
 export const validateChunk = /* @__PURE__ */ validator<Chunk>('invalid-chunk', 'chunk', checkChunk)
-/** Returns the value as an entry, or throws an `invalid-chunk` that names the place. */
+/**
+ * Returns the value as an entry.
+ * @throws ProtocolError `invalid-chunk`, with the field, what was expected and what was found.
+ */
 export const validateEntry = /* @__PURE__ */ validator<Entry>('invalid-chunk', 'entry', checkEntry)
-/** Returns the value as a frame as a connection carries it, or throws an `invalid-frame` that names the place. */
+/**
+ * Returns the value as a frame on the wire.
+ * @throws ProtocolError `invalid-frame`, with the field, what was expected and what was found.
+ */
 export const validateFrame = /* @__PURE__ */ validator<WireFrame>('invalid-frame', 'frame', checkFrame)

@@ -1,14 +1,14 @@
-// The decoders over a response body. The decoders themselves know nothing of streams.
+// Applies the decoders, which are synchronous, to a response body.
 
 import type { Frame } from '../frame/frame.ts'
-import { over, pipe, type StreamOptions } from '../streams/pipe.ts'
+import { END, pipe, type StreamOptions } from '../streams/pipe.ts'
 import type { DecoderOptions, FrameDecoder } from './frame-decoder.ts'
 import { NdjsonDecoder } from './ndjson.ts'
 import { SseDecoder } from './sse.ts'
 
 export type DecodeOptions = StreamOptions & Omit<DecoderOptions, 'onFrame'>
 
-/** A body as an async iterable, through its reader: not every browser can iterate over one. */
+/** A body as an async iterable. Uses a reader, because not every browser can iterate over a body. */
 const chunks = (body: ReadableStream<Uint8Array>): AsyncIterable<Uint8Array> => ({
   [Symbol.asyncIterator]() {
     const reader = body.getReader()
@@ -21,7 +21,7 @@ const chunks = (body: ReadableStream<Uint8Array>): AsyncIterable<Uint8Array> => 
       return: async () => {
         await reader.cancel()
         reader.releaseLock()
-        return over
+        return END
       },
     }
   },
@@ -51,8 +51,14 @@ const decodeWith =
       options,
     )
 
-/** The frames of an SSE body; leaving the loop or aborting cancels the body, a bad frame throws after the good ones before it. */
+/**
+ * The frames of an SSE body. Leaving the loop or aborting cancels the body.
+ * @throws ProtocolError for an invalid frame, after the valid frames before it.
+ */
 export const decodeSseStream = /* @__PURE__ */ decodeWith(SseDecoder)
 
-/** The frames of an NDJSON body; leaving the loop or aborting cancels the body, a bad frame throws after the good ones before it. */
+/**
+ * The frames of an NDJSON body. Leaving the loop or aborting cancels the body.
+ * @throws ProtocolError for an invalid frame, after the valid frames before it.
+ */
 export const decodeNdjsonStream = /* @__PURE__ */ decodeWith(NdjsonDecoder)

@@ -1,19 +1,19 @@
-// Frames as NDJSON: one frame a line, a heartbeat as a blank line.
+// Frames as NDJSON: one frame per line. A blank line is a heartbeat.
 
 import type { Frame } from '../frame/frame.ts'
 import { type FrameWriter, packFrame } from '../frame/frame-writer.ts'
-import { parsed } from '../json/json.ts'
+import { parseJson } from '../json/json.ts'
 import { FrameDecoder } from './frame-decoder.ts'
 
-/** What keeps a silent connection open. */
+/** Keeps an idle connection open. */
 export const NDJSON_HEARTBEAT = '\n'
 
-/** Writes a frame as one line; with the connection's writer it also leaves out an `after` that the reader can tell. */
+/** Encodes a frame as one line. With the writer of the connection, a redundant `after` is omitted. */
 export function encodeNdjson(frame: Frame, writer?: FrameWriter): string {
   return `${JSON.stringify(writer?.write(frame) ?? packFrame(frame))}\n`
 }
 
-/** Reads frames from lines; the last line may lack its end. */
+/** Decodes NDJSON. The last line may lack a line end. */
 export class NdjsonDecoder extends FrameDecoder {
   protected override line(line: string): void {
     if (line === '') this.heartbeat()
@@ -21,7 +21,7 @@ export class NdjsonDecoder extends FrameDecoder {
   }
 
   protected override rest(line: string): void {
-    // What is no JSON was cut off.
-    if (parsed(line) !== undefined) this.frame(line)
+    // Invalid JSON is an incomplete line.
+    if (parseJson(line) !== undefined) this.frame(line)
   }
 }

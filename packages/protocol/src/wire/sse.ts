@@ -1,23 +1,26 @@
-// Frames as Server-Sent Events: the cursor as `id:`, the frame as one line of `data:`, a heartbeat as a comment.
+// Frames as Server-Sent Events: the cursor in `id:`, the frame as one `data:` line. A comment is a heartbeat.
 
 import { ProtocolError } from '../error/protocol-error.ts'
 import type { Frame } from '../frame/frame.ts'
 import { type FrameWriter, packFrame } from '../frame/frame-writer.ts'
 import { FrameDecoder } from './frame-decoder.ts'
 
-/** What keeps a silent connection open. */
+/** Keeps an idle connection open. */
 export const SSE_HEARTBEAT = ':\n\n'
 
-/** Writes a frame as one event; with the connection's writer it also leaves out an `after` that the reader can tell. */
+/**
+ * Encodes a frame as one event. With the writer of the connection, a redundant `after` is omitted.
+ * @throws ProtocolError `invalid-cursor` for a cursor with a line break or NUL.
+ */
 export function encodeSse(frame: Frame, writer?: FrameWriter): string {
   const data = `data: ${JSON.stringify(writer?.write(frame) ?? packFrame(frame))}\n\n`
   if (!('cursor' in frame)) return data
-  // A line break here would let what follows it pose as a field of its own.
+  // A line break would start another field.
   if (/[\r\n\0]/.test(frame.cursor)) throw new ProtocolError('invalid-cursor', 'cursor: expected one line')
   return `id: ${frame.cursor}\n${data}`
 }
 
-/** Reads frames from Server-Sent Events as the standard has them: any line ends, comments, `data:` in one line or in many. */
+/** Decodes Server-Sent Events by the standard: any line ends, comments, `data:` in one or several lines. */
 export class SseDecoder extends FrameDecoder {
   #data: string | undefined
 
