@@ -1,2 +1,2 @@
-/** How many runs a property gets. `npm run chaos` multiplies them. */
+/** The number of runs of a property. `npm run chaos` multiplies it. */
 export { multiplied as runs } from '../../../scripts/faults/campaign.ts'

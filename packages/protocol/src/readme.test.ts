@@ -6,7 +6,7 @@ import { expect, test } from 'vitest'
 test('the example in the README runs as written', () => {
   const root = join(import.meta.dirname, '..')
   const example = /```ts\n(.*?)```/s.exec(readFileSync(join(root, 'README.md'), 'utf8'))?.[1] as string
-  // Inside the package, so that it may import it by its own name.
+  // Inside the package, so that it can import the package by name.
   const folder = mkdtempSync(join(root, '.example-'))
   try {
     const file = join(folder, 'example.ts')

@@ -7,7 +7,7 @@ import { runs } from './property-runs.fixture.ts'
 import { ChunkSchema, EntrySchema, FrameSchema } from './schemas.ts'
 import { checkChunk, checkEntry, checkFrame } from './validate/validate.ts'
 
-// A shared machine may be slow; the work is bounded by the counts.
+// A shared machine may be slow. The number of runs limits the work.
 vi.setConfig({ testTimeout: 60_000 })
 
 const subjects = [
@@ -18,7 +18,7 @@ const subjects = [
 
 const knownTypes = [...Object.keys(catalogue), 'data-', 'data-*', 'open', 'entries', 'truncated']
 
-/** Values that a check may well get wrong. */
+/** Edge cases for checks. */
 const oddValues: readonly unknown[] = [
   ...[
     undefined,
@@ -93,7 +93,7 @@ function copy(value: unknown): unknown {
   return fresh
 }
 
-/** The value with one thing changed, somewhere inside it or at its root; only plain objects get a key more. */
+/** The value with one change, at its root or inside it. Only plain objects get an added key. */
 function changed(value: unknown, { path, how, key, value: other }: Change): unknown {
   const root: { value: unknown } = { value: copy(value) }
   let target: Record<string, unknown> = root
@@ -131,12 +131,12 @@ describe.each(subjects)('the schema: %s', (noun, valid, check, schema) => {
     return good
   }
 
-  it('accepts, as the validator does, what the table describes, and keeps it whole', () => {
+  it('accepts the same values as the validator and keeps all fields', () => {
     fc.assert(
       fc.property(valid, fc.dictionary(fc.string({ minLength: 12 }), fc.jsonValue()), (value, unknowns) => {
         const extended = { ...unknowns, ...value }
         expect(check(extended)).toBe(undefined)
-        // zod copies the objects that the table describes, and leaves out a key of this name.
+        // zod copies the objects that the table describes without a key of this name.
         if (Object.hasOwn(unknowns, '__proto__')) return
         expect(schema.parse(extended)).toEqual(extended)
       }),
@@ -144,7 +144,7 @@ describe.each(subjects)('the schema: %s', (noun, valid, check, schema) => {
     )
   })
 
-  it('agrees with the validator where one thing was changed', () => {
+  it('agrees with the validator on values with one change', () => {
     let good = 0
     let bad = 0
     const property = fc.property(valid, change, (value, how) => {
@@ -155,7 +155,7 @@ describe.each(subjects)('the schema: %s', (noun, valid, check, schema) => {
     expect(Math.min(good, bad), `${good} were good, ${bad} bad`).toBeGreaterThan(runs(50))
   })
 
-  it('agrees with the validator wherever a part is missing or something odd stands in its place', () => {
+  it('agrees with the validator on missing and unusual values', () => {
     const property = fc.property(valid, value => {
       for (const path of paths(value)) {
         agree(changed(value, { path, how: 'remove', key: '', value: undefined }))
@@ -165,14 +165,14 @@ describe.each(subjects)('the schema: %s', (noun, valid, check, schema) => {
     fc.assert(property, { numRuns: runs(20) })
   })
 
-  it('agrees with the validator where several things were changed', () => {
+  it('agrees with the validator on values with several changes', () => {
     const property = fc.property(valid, fc.array(change, { minLength: 2, maxLength: 4 }), (value, changes) => {
       agree(changes.reduce(changed, value))
     })
     fc.assert(property, { numRuns: runs(500) })
   })
 
-  it('agrees with the validator on anything', () => {
+  it('agrees with the validator on any value', () => {
     oddValues.forEach(agree)
     const onAny = fc.property(odd, value => void agree(value))
     fc.assert(onAny, { numRuns: runs(500) })
@@ -183,13 +183,13 @@ describe.each(subjects)('the schema: %s', (noun, valid, check, schema) => {
     fc.assert(onTyped, { numRuns: runs(500) })
   })
 
-  it('says where a value is wrong, as the validator does', () => {
+  it('reports the same location of a problem as the validator', () => {
     const error = schema.safeParse({ type: 'text-delta', id: 'a', delta: 1 }).error
     expect(error?.issues.length).toBeGreaterThan(0)
     if (noun === 'chunk') expect(error?.issues[0]?.message).toContain('text-delta.delta: expected string, found 1')
   })
 
-  it('can be written as JSON Schema', () => {
+  it('can be converted to JSON Schema', () => {
     for (const io of ['input', 'output'] as const) {
       const text = JSON.stringify(z.toJSONSchema(schema, { io, target: 'draft-2020-12' }))
       expect(text).toContain(noun === 'frame' ? '"caught-up"' : '"text-delta"')
@@ -198,33 +198,33 @@ describe.each(subjects)('the schema: %s', (noun, valid, check, schema) => {
 })
 
 describe('the open rule', () => {
-  it('lets a type through that the catalogue does not know, with any fields', () => {
+  it('accepts an unknown type with any fields', () => {
     const value = { type: 'text-glow', id: 7, delta: null, deep: [{ __proto__: null }] }
     expect(checkChunk(value)).toBe(undefined)
     expect(ChunkSchema.parse(value)).toEqual(value)
   })
 
-  it('still asks `data-*` for its data', () => {
+  it('requires `data` for `data-*`', () => {
     expect(checkChunk({ type: 'data-weather', data: null })).toBe(undefined)
     expect(checkChunk({ type: 'data-weather' })).toBe(' data-weather.data: expected json, found undefined')
     expect(ChunkSchema.safeParse({ type: 'data-weather' }).success).toBe(false)
   })
 
-  it('does not hold for frames', () => {
+  it('does not apply to frames', () => {
     expect(checkFrame({ type: 'glow' })).toContain('expected one of open, entries')
     expect(FrameSchema.safeParse({ type: 'glow' }).success).toBe(false)
   })
 })
 
 describe('a value inside a chunk', () => {
-  it('keeps the fields that the table does not name, at any depth', () => {
+  it('keeps unknown fields at any depth', () => {
     const chunk = { type: 'step-finish', usage: { inputTokens: 1, audioTokens: 2 }, glow: { a: [1] } }
     expect(ChunkSchema.parse(chunk)).toEqual(chunk)
     const message = { type: 'message', messageId: 'm', role: 'user', parts: [{ type: 'hologram', size: 3 }] }
     expect(ChunkSchema.parse(message)).toEqual(message)
   })
 
-  it('stays as it is, a key called __proto__ included', () => {
+  it('is unchanged, including a key `__proto__`', () => {
     const output = JSON.parse('{"__proto__":{"admin":true},"n":1}')
     const metadata = JSON.parse('{"__proto__":1}')
     expect(ChunkSchema.parse({ type: 'tool-output-available', toolCallId: 'c', output })).toHaveProperty(

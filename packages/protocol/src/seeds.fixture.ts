@@ -1,4 +1,4 @@
-// Every name on the five pages that docs/reference/seeds.md accounts for, kept by hand: a line is a name, or a name with its fields.
+// Every name on the five pages that docs/reference/seeds.md covers, maintained by hand. A line is a name, or a name with its fields.
 
 export const names: { readonly [page: string]: string } = {
   'Helix Agents: Stream Protocol': `

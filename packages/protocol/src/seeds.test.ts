@@ -54,7 +54,7 @@ function hasType(name: string, field?: string, value?: string): boolean {
   return 'fields' in type && has(type.fields, field)
 }
 
-/** The names that `index.ts` exports as types only, which are gone at run time. */
+/** The names that `index.ts` exports only as types, which do not exist at run time. */
 function exportedTypes(): Set<string> {
   const found: string[] = []
   for (const [, list = '', file = ''] of read('./index.ts').matchAll(/^export ([^']+?) from '([^']+)'$/gm)) {
@@ -94,7 +94,7 @@ const logFiles = [
 ]
 const logText = logFiles.map(file => read(`${log}${file}.ts`)).join('\n')
 
-/** A name of the log package, which this one may not import: its text is read. */
+/** A name of the log package. This package may not import it, so the source text is searched. */
 function hasLog(name: string, member?: string): boolean {
   const isThere = new RegExp(
     `^export (?:const|class|function) ${name}\\b|^export (?:type )?\\{[^}]*\\b${name}\\b`,
@@ -103,7 +103,7 @@ function hasLog(name: string, member?: string): boolean {
   return isThere && (member === undefined || new RegExp(`^  (?:async |get )?${member}[<(]`, 'm').test(logText))
 }
 
-/** The text of the file that declares a name which the index of a package exports; this package may not import it: its text is read. */
+/** The text of the file that declares a name in the index of a package. This package may not import it, so the source text is searched. */
 function declaringFile(name: string, index: string): string | undefined {
   const folder = index.slice(0, index.lastIndexOf('/') + 1)
   const own = read(index)
@@ -164,7 +164,7 @@ const resolvers: Record<string, (name: string, field?: string, value?: string) =
   react: inPackage('react'),
 }
 
-/** The references of a row, with what each names; a dot sets off a field, an equals sign a kind or a value. */
+/** The references of a row. A dot separates a field, an equals sign a kind or a value. */
 const references = ({ text }: SeedRow): [reference: string, exists: boolean][] =>
   quoted(text)
     .map(name => [name, /^(\w+):(?! )([^.=]+)(?:\.(\w+)|=(.+))?$/.exec(name)] as const)
@@ -173,7 +173,7 @@ const references = ({ text }: SeedRow): [reference: string, exists: boolean][] =
       return resolve && match ? [[reference, resolve(match[2] as string, match[3], match[4])]] : []
     })
 
-describe('the account of the pages', () => {
+describe('the table of seeds', () => {
   const packages = ['log', 'runtime', 'server', 'client', 'react', 'millrace', 'dialects']
 
   it('has rows for each of the five pages', () => {
@@ -181,7 +181,7 @@ describe('the account of the pages', () => {
     expect(rows.length).toBeGreaterThan(600)
   })
 
-  it('says of each row what became of it, and whether it is there', () => {
+  it('has a status for each row', () => {
     for (const { line, what, here, state, text } of rows) {
       expect(text.split('|').length, `line ${line}`).toBe(7)
       expect(what, `line ${line}`).not.toBe('')
@@ -191,12 +191,12 @@ describe('the account of the pages', () => {
     }
   })
 
-  it('names what is there for every row that is there now', () => {
+  it('has a reference for every implemented row', () => {
     const bare = rows.filter(row => row.state === 'now' && !references({ ...row, text: row.where }).length)
     expect(bare.map(row => `${row.line}: ${row.what}`)).toEqual([])
   })
 
-  it('names what keeps a rule that holds now: something that acts, or shows in the view, and not a form alone', () => {
+  it('refers to behaviour or the view, not only to a type, for every implemented rule', () => {
     const isRule = ({ what }: SeedRow) => /\w/.test(what.replace(/`[^`]*`|\b(?:and|or|of|with)\b/g, ''))
     const keeper = /^(?:export|schema|view|error|log|runtime|server|client|react|helix|kortyx|mui|tanstack):/
     const unkept = rows.filter(
@@ -205,7 +205,7 @@ describe('the account of the pages', () => {
     expect(unkept.map(row => `${row.line}: ${row.what}`)).toEqual([])
   })
 
-  it('refers to nothing that does not exist', () => {
+  it('refers only to existing names', () => {
     const dangling = rows.flatMap(row =>
       references(row)
         .filter(([, exists]) => !exists)
@@ -214,7 +214,7 @@ describe('the account of the pages', () => {
     expect(dangling).toEqual([])
   })
 
-  it('understands every reference in the column of references', () => {
+  it('has only valid references', () => {
     const strange = rows.flatMap(row =>
       quoted(row.where)
         .filter(name => !((name.split(':')[0] as string) in resolvers))
@@ -223,7 +223,7 @@ describe('the account of the pages', () => {
     expect(strange).toEqual([])
   })
 
-  it.each(Object.keys(names))('forgets no name: %s', title => {
+  it.each(Object.keys(names))('lists every name: %s', title => {
     const all = (names[title] as string).split('\n').flatMap(line => {
       const [, owner, fields] = /^\s*(\S+): (.+)$/.exec(line) ?? []
       return owner && fields ? [owner, ...fields.split(' ').map(field => `${owner}.${field}`)] : line.split(/\s+/)
@@ -232,7 +232,7 @@ describe('the account of the pages', () => {
     expect(all.filter(name => name !== '' && !told.has(name))).toEqual([])
   })
 
-  it('would notice what is missing', () => {
+  it('detects missing names', () => {
     const dangling = [
       'chunk:text-glow',
       'chunk:text-delta.glow',
@@ -256,7 +256,7 @@ describe('the account of the pages', () => {
       'runtime:glow',
       'runtime:Runtime.glow',
       'runtime:errorCodes.glow',
-      // It is of another name there, or inside the package alone.
+      // It has another name there, or is internal to the package.
       'runtime:Run.emit',
       'runtime:RunHost',
       'server:glow',

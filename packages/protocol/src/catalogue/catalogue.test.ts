@@ -10,7 +10,7 @@ const known = new Set([...basic, ...Object.keys(types)])
 const rows: readonly (readonly [string, Row])[] = Object.entries({ ...catalogue, 'data-*': dataRow })
 const typesWhere = (test: (row: Row) => boolean): string[] => rows.filter(([, row]) => test(row)).map(([type]) => type)
 
-/** Every row of fields there is, with the place where it stands. */
+/** Every row of fields, with its location. */
 function* allFields(): Generator<[place: string, fields: FieldTypes]> {
   for (const [type, row] of rows) {
     yield [type, row.fields]
@@ -26,7 +26,7 @@ function* allFields(): Generator<[place: string, fields: FieldTypes]> {
 }
 
 describe('the table', () => {
-  it.each([...allFields()])('names only types that exist: %s', (_place, fields) => {
+  it.each([...allFields()])('refers only to existing types: %s', (_place, fields) => {
     for (const [name, type] of Object.entries(fields)) {
       const [, item] = /^(\w+)(?:\[\]|\{\})?\??$/.exec(type) ?? []
       expect(known.has(item ?? ''), `${name}: ${type}`).toBe(true)
@@ -34,18 +34,18 @@ describe('the table', () => {
     }
   })
 
-  it('has no named type that nothing uses', () => {
+  it('has no unused named type', () => {
     const used = new Set(
       [...allFields()].flatMap(([, fields]) => Object.values(fields).map(type => type.replace(/[[\]{}?]/g, ''))),
     )
     expect(Object.keys(types).filter(name => !used.has(name))).toEqual([])
   })
 
-  it('spells every type in kebab case, and none as data', () => {
+  it('has every type in kebab case, and none with the prefix `data-`', () => {
     for (const type of Object.keys(catalogue)) expect(type).toMatch(/^(?!data-)[a-z]+(-[a-z]+)*$/)
   })
 
-  it('never lets a field shadow the discriminator', () => {
+  it('has no field with the name of the discriminator', () => {
     for (const [type, row] of rows) {
       expect(Object.keys(row.fields), type).not.toContain('type')
       for (const fields of Object.values(row.kinds ?? {})) {
@@ -66,7 +66,7 @@ describe('the table', () => {
     }
   })
 
-  it('holds the whole catalogue: every type of every group', () => {
+  it('has every type of every group', () => {
     const types = Object.keys(catalogue)
     const groups = [...new Set(types.map(groupOf))]
     const typesOf = groups.map(group => [group, types.filter(type => groupOf(type) === group)])
@@ -103,12 +103,12 @@ describe('a guest', () => {
     ...['tool-claimed', 'stop-requested', 'run-requested', 'run-notified', 'session-info'],
   ]
 
-  it('may append answers, claims, requests to stop or to run, that somebody was told and what the session is called, and nothing else', () => {
+  it('may append only answers, claims, requests to stop or to run, notifications and session info', () => {
     expect(typesWhere(row => row.guest === true).sort()).toEqual(allowed.sort())
     for (const [type] of rows) expect(isGuestChunk(type), type).toBe(allowed.includes(type))
   })
 
-  it('may append no type that the catalogue does not know', () => {
+  it('may not append an unknown type', () => {
     for (const type of ['glow', 'data-x', 'toString', '__proto__', '']) expect(isGuestChunk(type)).toBe(false)
   })
 })
@@ -129,7 +129,7 @@ describe('a word', () => {
     ],
   ]
 
-  it('is text, reasoning, tool input, data, structured updates, sources, files, metadata and the openings of messages and steps', () => {
+  it('is text, reasoning, tool input, data, structured updates, sources, files, metadata and the starts of messages and steps', () => {
     expect(typesWhere(row => row.word === true).sort()).toEqual(words.sort())
     for (const [type] of rows) expect(isWord({ type: type as ChunkType } as never), type).toBe(words.includes(type))
   })
@@ -142,7 +142,7 @@ describe('a word', () => {
     expect(isWord({ ...output, preliminary: true })).toBe(true)
   })
 
-  it('is never what a lane waits for, a commit, a discard, or the start or end of a lane', () => {
+  it('is never a pending, a commit, a discard, or the start or end of a lane', () => {
     const facts = [
       ...['tool-approval-request', 'interrupt', 'checkpoint-created', 'step-discarded', 'rewind'],
       ...['subagent-start', 'subagent-end', 'run-started', 'run-finished', 'state-patch', 'state-snapshot', 'output'],
@@ -150,7 +150,7 @@ describe('a word', () => {
     for (const type of facts) expect(isWord({ type } as never), type).toBe(false)
   })
 
-  it('is no type that the catalogue does not know, inherited names included', () => {
+  it('is never an unknown type, including inherited names', () => {
     for (const type of ['glow', 'toString', '__proto__', 'constructor']) {
       expect(isWord({ type } as never), type).toBe(false)
     }

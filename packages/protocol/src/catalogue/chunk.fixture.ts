@@ -1,4 +1,4 @@
-// Arbitrary chunks, entries and frames, valid by construction: they are made from the same table as the checks.
+// Arbitrary chunks, entries and frames, valid by construction: they derive from the same table as the checks.
 
 import * as fc from 'fast-check'
 import { type Entry, entryFields, type Origin, origins } from '../entry/entry.ts'
@@ -52,7 +52,7 @@ function named(type: NamedType): fc.Arbitrary<unknown> {
 const tag = (kind: string): fc.Arbitrary<string> =>
   kind === 'data-*' ? fc.string().map(name => `data-${name}`) : fc.constant(kind)
 
-/** An object of these fields, in the notation of the catalogue; `first` are fields that it also has. */
+/** An object of these fields, in the notation of the catalogue, plus the fields of `first`. */
 function arbitraryFields(fields: FieldTypes, first: Values = {}): fc.Arbitrary<unknown> {
   const entries = Object.entries(fields)
   const values = entries.map(([name, type]) => [name, arbitraryOf(type.replace('?', ''))] as const)
@@ -94,7 +94,7 @@ export function arbitraryEntry(): fc.Arbitrary<Entry> {
   return arbitraryFields(place, { origin: arbitraryOrigin(), chunk: arbitraryChunk() }) as fc.Arbitrary<Entry>
 }
 
-/** A valid frame of any type; its entries are valid one by one, not as a piece of one log. */
+/** A valid frame of any type. Its entries are valid one by one, but not as part of one log. */
 export function arbitraryFrame(): fc.Arbitrary<Frame> {
   const { entries, ...rest } = frames.entries
   const all = { ...frames, entries: rest }

@@ -25,12 +25,12 @@ import type {
 } from './chunk.ts'
 import { isData, isTextDelta, isToolOutputAvailable } from './guards.ts'
 
-// These hold or fail when they are compiled, which `check` does.
+// These tests are checked at compile time.
 
 type Plain<T> = { [K in keyof T]: T[K] }
 
-describe('the types that the table stands for', () => {
-  it('have the fields of their row, those with `?` optional', () => {
+describe('the types derived from the table', () => {
+  it('have the fields of their row, with `?` as optional', () => {
     expectTypeOf<ChunkOf<'text-delta'>>().toEqualTypeOf<{
       type: 'text-delta'
       id: string
@@ -55,7 +55,7 @@ describe('the types that the table stands for', () => {
     }>()
   })
 
-  it('are told apart by `kind` where a row has kinds', () => {
+  it('are discriminated by `kind` if a row has kinds', () => {
     type Common = { type: 'structured-data'; streamId: string; dataType: string }
     type More = { schemaId?: string; schemaVersion?: string; id?: string; node?: string }
     expectTypeOf<ChunkOf<'structured-data'>>().toEqualTypeOf<
@@ -66,12 +66,12 @@ describe('the types that the table stands for', () => {
     >()
   })
 
-  it('are told apart by `type`', () => {
+  it('are discriminated by `type`', () => {
     expectTypeOf<Exclude<Chunk['type'], `data-${string}`>>().toEqualTypeOf<ChunkType>()
     expectTypeOf<Extract<Chunk, { type: 'output' }>>().toEqualTypeOf<{ type: 'output'; output: Json }>()
   })
 
-  it('have names of their own where fields refer to them', () => {
+  it('are exported by name if fields refer to them', () => {
     expectTypeOf<FinishReason>().toEqualTypeOf<
       'stop' | 'length' | 'tool-calls' | 'content-filter' | 'error' | 'other'
     >()
@@ -91,7 +91,7 @@ describe('the types that the table stands for', () => {
   })
 })
 
-describe('the interfaces that stand beside a table', () => {
+describe('the interfaces next to a table', () => {
   type Entries = typeof frames.entries
   type FrameOf<Type extends keyof typeof frames> = Plain<{ type: Type } & FieldsOf<(typeof frames)[Type]>>
 
@@ -116,7 +116,7 @@ describe('the interfaces that stand beside a table', () => {
     expectTypeOf<NonNullable<Entry['blobs']>[string]>().toEqualTypeOf<BlobRef>()
   })
 
-  it("let no origin be a writer's and a guest's", () => {
+  it("reject an origin that is both a writer's and a guest's", () => {
     const writer = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'helper', step: 1 }
     const good: Origin[] = [writer, { guest: 'ann', runId: 'r', lane: 'main' }]
     // @ts-expect-error A guest has no agent and no step.

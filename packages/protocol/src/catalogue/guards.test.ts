@@ -9,11 +9,11 @@ const source = readFileSync(new URL('./guards.ts', import.meta.url), 'utf8')
 const all = guards as unknown as Record<string, (chunk: { type: string }) => boolean>
 
 describe('guards', () => {
-  it('are one for each type, and no more', () => {
+  it('exist exactly once for each type', () => {
     expect(Object.keys(guards).sort()).toEqual([...types.map(type => `is${pascal(type)}`), 'isData'].sort())
   })
 
-  it('stand beside one type each', () => {
+  it('have one exported type each', () => {
     const declared = [...source.matchAll(/^export type (\w+) = ChunkOf<'([\w-]+)'>$/gm)].map(([, name, type]) => [
       name,
       type,
@@ -27,7 +27,7 @@ describe('guards', () => {
     expect(others.filter(other => guard?.({ type: other }))).toEqual([type])
   })
 
-  it('tell data by what stands before the dash', () => {
+  it('recognize data by its prefix', () => {
     const named = ['data-weather', 'data-', 'data--', 'data-text-delta']
     expect(named.every(type => guards.isData({ type }))).toBe(true)
     expect([...types, 'data', 'DATA-x', 'xdata-', ''].some(type => guards.isData({ type }))).toBe(false)

@@ -22,7 +22,7 @@ const told = (entries: readonly Entry[]) =>
   })
 
 describe('coalesce', () => {
-  test('joins the deltas of one part; the merged entry keeps the place, sequence and timestamp of the first', () => {
+  test('joins the deltas of one part; the merged entry keeps the position, sequence and timestamp of the first', () => {
     expect(coalesce(log([text('a')], [text('b')], [text('c')]))).toEqual(log([text('abc')]))
   })
 
@@ -41,7 +41,7 @@ describe('coalesce', () => {
     expect(told(log([append('l', 1)], [append('l', 2, 3)]))).toEqual(['1 1,2,3'])
   })
 
-  test('lanes that interleave each keep their merges', () => {
+  test('merges within each of several interleaved lanes', () => {
     expect(told(log([text('a')], [text('x'), CHILD], [text('b')], [text('y'), CHILD]))).toEqual(['1 ab', '2 xy'])
   })
 
@@ -93,7 +93,7 @@ describe('coalesce', () => {
     expect(told(entries)).toHaveLength(3)
   })
 
-  test('a guest in between is no barrier, unless it writes to that part', () => {
+  test('merges across an entry of a guest, unless it writes to that part', () => {
     const stop: Chunk = { type: 'stop-requested', runId: 'r1' }
     expect(told(log([text('a')], [stop, ADA], [text('b')]))).toEqual(['1 ab', '2 stop-requested'])
     const input = (delta: string): Chunk => ({ type: 'tool-input-delta', toolCallId: 'c', delta })
@@ -101,7 +101,7 @@ describe('coalesce', () => {
     expect(told(log([input('a')], [claim, ADA], [input('b')]))).toHaveLength(3)
   })
 
-  test('joins only deltas that differ in nothing else', () => {
+  test('joins only deltas that are equal in all other fields', () => {
     expect(told(log([text('a')], [text('b'), { ...MAIN, step: 2 }]))).toHaveLength(2)
     expect(told(log([append('l', 1)], [append('m', 2)]))).toHaveLength(2)
     expect(told(log([text('a')], [{ ...text('b'), providerMetadata: { k: 1 } } as Chunk]))).toHaveLength(2)
@@ -109,14 +109,14 @@ describe('coalesce', () => {
     expect(told(log([text('a')], [text('b'), MAIN, { blobs: {} }]))).toHaveLength(2)
   })
 
-  test('adds what the type says is added, whatever else a chunk carries', () => {
+  test('joins only the delta field of the type, with any other fields', () => {
     const more = (chunk: Chunk, extra: object) => ({ ...chunk, ...extra }) as Chunk
     const [items] = coalesce(log([more(append('l', 1), { delta: 'x' })], [more(append('l', 2), { delta: 'x' })]))
     expect(items?.chunk).toEqual(more(append('l', 1, 2), { delta: 'x' }))
     expect(told(log([more(text('a'), { items: [1] })], [more(text('b'), { items: [2] })]))).toHaveLength(2)
   })
 
-  test('changes none of the entries that it was given', () => {
+  test('does not change its input', () => {
     const entries = log([append('l', 1)], [append('l', 2)])
     const before = JSON.stringify(entries)
     coalesce(entries)

@@ -19,14 +19,14 @@ const logOf = (version: string): Entry[] =>
     .split('\n')
     .map(line => validateEntry(JSON.parse(line)))
 
-/** A view as these were written kept the hooks of runs that had ended; now they go with their run. */
+/** Older views kept the hooks of ended runs. Now hooks are removed at the end of their run. */
 const withoutEndedHooks = (view: View): View => {
   const isOpen = (runId: string) => view.runs.some(run => run.runId === runId && /^(running|paused)$/.test(run.status))
   const hooks = view.hooks.filter(({ runId }) => isOpen(runId))
   return { ...view, hooks, ...(view.internal && { internal: withoutEndedHooks(view.internal) }) }
 }
 
-/** Nor did it say where agents work, which is now kept as they say it. */
+/** Older views did not have the lanes of agents. */
 const withLanes = (view: View, log: readonly Entry[]): View => {
   const lanes = new Map(
     log.flatMap(({ chunk }) => (chunk.type === 'subagent-start' && chunk.lane ? [[chunk.agentId, chunk.lane]] : [])),
@@ -39,7 +39,7 @@ describe.each(versions)('the log of %s', version => {
   const log = logOf(version)
   const view = JSON.parse(read(`${version}.view.json`)) as View
 
-  test('still folds to the view it folded to', () => {
+  test('still folds to the same view', () => {
     const reports: string[] = []
     expect(foldLog(log, { onReport: ({ code }) => reports.push(code) }).view()).toEqual(
       withLanes(withoutEndedHooks(view), log),
@@ -47,7 +47,7 @@ describe.each(versions)('the log of %s', version => {
     expect(reports).toEqual([])
   })
 
-  test('goes on from its view', () => {
+  test('continues from its view', () => {
     const fold = Fold.from(view)
     expect(fold.view()).toEqual(view)
     const { origin } = log.at(-1) as Entry
@@ -57,7 +57,7 @@ describe.each(versions)('the log of %s', version => {
   })
 })
 
-test('the newest log holds every chunk type, so that none changes its meaning unseen', () => {
+test('the newest log has every chunk type', () => {
   const seen = new Set(logOf(versions.at(-1) as string).map(({ chunk }) => chunk.type as string))
   expect(Object.keys(catalogue).filter(type => !seen.has(type))).toEqual([])
 })

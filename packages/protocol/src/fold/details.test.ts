@@ -1,4 +1,4 @@
-// Each of these is a line of the fold that could go wrong without any other test noticing.
+// Each test covers a line of the fold that no other test covers.
 
 import { describe, expect, test } from 'vitest'
 import type { Chunk } from '../catalogue/chunk.ts'
@@ -35,8 +35,8 @@ const object = (streamId: string): Chunk => ({
   value: 1,
 })
 
-describe('the small print', () => {
-  test('after a rewind a writer goes on in what is there', () => {
+describe('details of the fold', () => {
+  test('after a rewind a writer continues in the remaining message', () => {
     const fold = new Fold()
     fold.apply([at(1, text('a'))])
     fold.apply([at(2, { type: 'rewind', toSequence: 0, reason: 'x' })])
@@ -45,23 +45,23 @@ describe('the small print', () => {
     expect(fold.part('r1::r1', 'text:1')).toMatchObject({ text: 'b' })
     expect(fold.view().drafts).toHaveLength(1)
   })
-  test('so it does in one pass', () => {
+  test('foldLog gives the same result in one pass', () => {
     const rewind: Chunk = { type: 'rewind', toSequence: 1, reason: 'x' }
     const fold = foldLog([at(1, text('a')), at(2, text('b')), at(3, rewind), at(4, text('c'))])
     expect(fold.view().drafts).toHaveLength(1)
     expect(fold.takeChanges().all).toBe(true)
   })
-  test('the head never goes back', () => {
+  test('the head never decreases', () => {
     const fold = new Fold()
     fold.apply([at(5, text('a'))], 3)
     expect(fold.head).toBe(5)
   })
-  test('pendings of all kinds stand in one order', () => {
+  test('pendings of all kinds are in one order', () => {
     const { say, fold } = writing()
     for (const chunk of [question('i'), call, commit]) say(chunk)
     expect(fold.pendings.map(({ id }) => id)).toEqual(['i', 'c1'])
   })
-  test('what internal entries break is told after a restore too', () => {
+  test('invalid internal entries are reported after a restore too', () => {
     const { say, fold } = writing()
     say({ type: 'status', message: 'x' }, MAIN, true)
     const codes: string[] = []
@@ -73,25 +73,25 @@ describe('the small print', () => {
     adopting.apply([broken(3)])
     expect(codes).toEqual(['out-of-order', 'out-of-order'])
   })
-  test('the message of a sub-agent was created when it began', () => {
+  test('the message of a sub-agent has the start time of the sub-agent', () => {
     const { say, fold } = writing()
     say(text('a'))
     say({ type: 'subagent-start', agentId: 'sub', agentType: 's', toolCallId: 'c' })
     say(text('b'), CHILD)
     expect(fold.message('r1::sub')?.createdAt).toBe(1002)
   })
-  test('a client tool that was approved waits for its client', () => {
+  test('an approved client tool is pending', () => {
     const { say, fold, parts } = writing()
     for (const chunk of [call, ask, commit, yes]) say(chunk)
     expect(fold.pendings).toMatchObject([{ kind: 'client-tool', id: 'c1' }])
     expect(parts()).toMatchObject([{ approval: { isAutomatic: true } }])
   })
-  test('nothing that is not there is taken away', () => {
+  test('invalidating a missing object is reported', () => {
     const { say, reports } = writing()
     say({ type: 'structured-data-invalidated', streamId: 's' })
     expect(reports).toEqual(['out-of-order'])
   })
-  test('a run is asked for once, before it is there; a request that was taken back stays so', () => {
+  test('a run is requested once, before it exists; a withdrawn request stays withdrawn', () => {
     const { say, fold, reports } = writing()
     const request = (runId: string): Chunk => ({ type: 'run-requested', runId, program: 'p' })
     say({ type: 'run-started', program: 'p' })
@@ -102,30 +102,30 @@ describe('the small print', () => {
     say({ type: 'run-started', program: 'p' }, R2)
     expect(fold.view().requests).toMatchObject([{ runId: 'r2', status: 'removed' }])
   })
-  test('the end of a run voids its own questions only', () => {
+  test('the end of a run voids only its own interrupts', () => {
     const { say, fold } = writing()
     say(question('1'))
     say(question('2'), R2)
     say({ type: 'run-finished', status: 'completed' })
     expect(fold.view().interrupts.map(({ status }) => status)).toEqual(['void', 'open'])
   })
-  test('a context that came anew is no longer where the old one went', () => {
+  test('a new context drops the blobs of the old one', () => {
     const fold = new Fold()
     fold.apply([{ ...at(1, { type: 'run-context', context: null }), blobs: { '/context': { hash: 'h', bytes: 1 } } }])
     fold.apply([at(2, { type: 'run-context', context: 1 })])
     expect(fold.view().runs[0]).not.toHaveProperty('blobs')
   })
-  test('law 10: an internal entry opens no run that others see', () => {
+  test('law 10: an internal entry opens no public run', () => {
     const { say, fold } = writing()
     say({ type: 'status', message: 'x' }, MAIN, true)
     expect(fold.view().runs).toEqual([])
   })
-  test('a discard takes back the tail of an input that a commit cut in two', () => {
+  test('a discard reverts the input text after a commit in the middle of the input', () => {
     const { say, parts } = writing()
     for (const chunk of [input('[1,'), commit, input('2,'), discard, input('3]')]) say(chunk)
     expect(parts()).toMatchObject([{ inputText: '[1,3]', input: [1, 3] }])
   })
-  test('a message stands where its first surviving write is', () => {
+  test('the position of a message is its first surviving write', () => {
     const { say, fold } = writing()
     say({ type: 'message-metadata', metadata: { a: 1 } })
     say(text('a'), TOOL)
@@ -133,7 +133,7 @@ describe('the small print', () => {
     say(discard)
     expect(fold.message('r1::r1')).toMatchObject({ at: 2, metaAt: 3 })
   })
-  test('a structured object stays where it was first written, and itself until it changes', () => {
+  test('a structured object keeps its first position and its identity until it changes', () => {
     const { say, fold } = writing()
     for (const id of ['1', '2', '1']) say(object(id))
     expect(fold.view().structured.map(({ streamId, at }) => [streamId, at])).toEqual([
@@ -142,7 +142,7 @@ describe('the small print', () => {
     ])
     expect(fold.structured('1')).toBe(fold.structured('1'))
   })
-  test('approval is asked once, for an input that is there; what still streams is neither claimed nor denied', () => {
+  test('approval is requested once, for a complete input; a call with streaming input is neither claimed nor denied', () => {
     const { say, reports, parts } = writing()
     say({ type: 'tool-input-start', toolCallId: 'c1', toolName: 't', executor: 'client' })
     for (const chunk of [
@@ -155,7 +155,7 @@ describe('the small print', () => {
     expect(reports).toEqual(['out-of-order', 'out-of-order', 'out-of-order', 'out-of-order'])
     expect(parts()).toMatchObject([{ state: 'approval-responded', approval: { id: 'a', approved: true } }])
   })
-  test('items that are lists stay lists in a merge', () => {
+  test('coalesce keeps appended items that are arrays', () => {
     const append: Chunk = {
       type: 'structured-data',
       streamId: 's',
@@ -166,19 +166,19 @@ describe('the small print', () => {
     }
     expect(coalesce([at(1, append), at(2, append)])).toEqual([at(1, { ...append, items: [[1], [1]] })])
   })
-  test('a call that was denied was not approved', () => {
+  test('a denied call is not approved', () => {
     const { say, parts } = writing()
     for (const chunk of [call, ask, { type: 'tool-output-denied', toolCallId: 'c1', reason: 'late' } as Chunk])
       say(chunk)
     expect(parts()).toMatchObject([{ state: 'output-denied', approval: { id: 'a', approved: false, reason: 'late' } }])
   })
-  test('an agent of another run does not write to a call, whatever its id', () => {
+  test('an agent of another run cannot write to a call, even with the same agent id', () => {
     const { say, reports } = writing()
     for (const chunk of [call, commit]) say(chunk, CHILD)
     say({ type: 'tool-output-available', toolCallId: 'c1', output: 1 }, { ...CHILD, runId: 'r2' })
     expect(reports).toEqual(['refused'])
   })
-  test('an output keeps the metadata of its provider', () => {
+  test('an output keeps its provider metadata', () => {
     const { say, parts } = writing()
     say(call)
     say({ type: 'tool-output-available', toolCallId: 'c1', output: 1, providerMetadata: { p: 1 } })
@@ -187,7 +187,7 @@ describe('the small print', () => {
 })
 
 const odd = (chunk: object): Chunk => chunk as Chunk
-describe('what once went wrong', () => {
+describe('regressions', () => {
   test('an empty delta with metadata loses no text', () => {
     const { say, parts } = writing()
     for (const chunk of [text('bb'), commit, odd({ ...text(''), providerMetadata: { s: 1 } })]) say(chunk)
@@ -201,14 +201,14 @@ describe('what once went wrong', () => {
     expect(fold.view().drafts).toEqual([])
     expect(fold.part('r1::r1', 'text:1')).toMatchObject({ state: 'done' })
   })
-  test('a question ends with the agent that asked it', () => {
+  test('an interrupt is voided with its agent', () => {
     const { say, fold } = writing()
     say(question('i'), CHILD)
     say(question('mine'))
     say({ type: 'subagent-end', agentId: 'sub', agentType: 's', toolCallId: 'c', status: 'aborted' })
     expect(fold.pendings).toMatchObject([{ id: 'mine' }])
   })
-  test('a part that went with its message is told', () => {
+  test('reports the change of a part that was removed with its message', () => {
     const { say, fold } = writing()
     say(text('a', '1'))
     fold.takeChanges()
@@ -216,13 +216,13 @@ describe('what once went wrong', () => {
     say(text('b', '2'))
     expect([...(fold.takeChanges().messages.get('r1::r1') ?? [])].sort()).toEqual(['text:1', 'text:2'])
   })
-  test('guests send no data', () => {
+  test('guests cannot send data', () => {
     const { say, transient, reports } = writing()
     say({ type: 'data-x', data: 1, transient: true }, ADA)
     expect([transient, reports]).toEqual([[], ['refused']])
   })
 
-  test('input that turns out not to be JSON keeps what it was, whoever read it when', () => {
+  test('input that turns out to be invalid JSON has the same value, regardless of reads in between', () => {
     const { say, parts, log } = writing()
     say(input('{"x":'))
     expect(parts()).toMatchObject([{ input: {} }])
@@ -232,7 +232,7 @@ describe('what once went wrong', () => {
     again.apply(log)
     expect(again.message('r1::r1')?.parts).toEqual(parts())
   })
-  test('a message is as old as its agent, however it came about', () => {
+  test('the creation time of a message is the start of its agent, for any order of chunks', () => {
     const { say, fold } = writing()
     say(text('a'), CHILD)
     say({ type: 'subagent-start', agentId: 'sub', agentType: 's', toolCallId: 'c' })
@@ -241,7 +241,7 @@ describe('what once went wrong', () => {
     say(text('b'), CHILD)
     expect(fold.message('r1::sub')?.createdAt).toBe(1002)
   })
-  test('what a cut repeats counts once', () => {
+  test('repeated entries in a rewound range count once', () => {
     const use: Chunk = { type: 'step-finish', usage: { inputTokens: 1 } }
     const rewind: Chunk = { type: 'rewind', toSequence: 0, reason: 'x' }
     const fold = foldLog([
@@ -259,13 +259,13 @@ describe('what once went wrong', () => {
     expect(reports).toEqual(['refused'])
     expect(fold.view().state).toBeNull()
   })
-  test('the end of a sub-agent does not move it to another call', () => {
+  test('the end of a sub-agent does not change its tool call', () => {
     const { say, fold } = writing()
     say({ type: 'subagent-start', agentId: 'sub', agentType: 's', toolCallId: 'c' })
     say({ type: 'subagent-end', agentId: 'sub', agentType: 's', toolCallId: 'other', status: 'completed' })
     expect(fold.view().agents).toMatchObject([{ toolCallId: 'c', status: 'completed' }])
   })
-  test('a guest settles no tool of the server', () => {
+  test('a guest cannot settle a server tool', () => {
     const { say, parts, reports } = writing()
     say(odd({ ...call, executor: 'server' }))
     say(commit)
@@ -274,7 +274,7 @@ describe('what once went wrong', () => {
     expect(reports).toEqual(['refused', 'refused'])
     expect(parts()).toMatchObject([{ state: 'input-available' }])
   })
-  test('the blob of progress goes with the progress', () => {
+  test('the blob of progress is removed with the progress', () => {
     const { say, fold, parts } = writing()
     say(call)
     const progress = { type: 'tool-output-available', toolCallId: 'c1', output: null, preliminary: true } as const
@@ -282,7 +282,7 @@ describe('what once went wrong', () => {
     fold.apply([at(3, { type: 'tool-output-error', toolCallId: 'c1', errorText: 'x' })])
     expect(parts()[0]).not.toHaveProperty('blobs')
   })
-  test('a child that completed shows no error of its run', () => {
+  test('a completed sub-agent does not show the error of its run', () => {
     const { say, fold } = writing()
     say(text('a'), CHILD)
     say({ type: 'subagent-end', agentId: 'sub', agentType: 's', toolCallId: 'c', status: 'completed' })
@@ -291,13 +291,13 @@ describe('what once went wrong', () => {
     expect(fold.message('r1::sub')).toMatchObject({ status: 'sent' })
     expect(fold.message('r1::sub')).not.toHaveProperty('error')
   })
-  test('what an internal fold shares is reported once', () => {
+  test('an entry that also reaches the internal fold is reported once', () => {
     const { say, reports } = writing()
     say({ type: 'status', message: 'x' }, MAIN, true)
     say({ type: 'subagent-start', agentId: 'r1', agentType: 's', toolCallId: 'c' })
     expect(reports).toEqual(['refused'])
   })
-  test('a message that comes last does not put the others in order again', () => {
+  test('adding a message at the end does not sort the others again', () => {
     const { say, fold } = writing()
     const user = (messageId: string): Chunk => ({ type: 'message', messageId, role: 'user', parts: [] })
     say(user('a'))

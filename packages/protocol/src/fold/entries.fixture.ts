@@ -1,4 +1,4 @@
-// A small hand to write logs by: each call is the next entry of one log.
+// A helper to write logs: each call appends an entry.
 
 import type { Chunk } from '../catalogue/chunk.ts'
 import type { Entry, Origin, WriterOrigin } from '../entry/entry.ts'
@@ -9,7 +9,7 @@ export const TOOL: WriterOrigin = { ...MAIN, lane: 'tool' }
 export const CHILD: WriterOrigin = { ...MAIN, lane: 'child', agentId: 'sub', agentType: 'researcher' }
 export const ADA: Origin = { guest: 'ada', runId: 'r1' }
 
-/** A log that grows, with its fold and what the fold reported. */
+/** A growing log, with its fold and the reports of the fold. */
 export function writing() {
   const log: Entry[] = []
   const reports: Report['code'][] = []

@@ -13,7 +13,7 @@ import type { TextPart, View } from './view.ts'
 const batches = fc.array(fc.nat(6), { maxLength: 30 })
 
 describe('the fold', () => {
-  test('the generators make valid entries', () => {
+  test('the generators create valid entries', () => {
     check(
       fc.property(fc.oneof(anyLog, writtenLog), log => log.every(entry => checkEntry(entry) === undefined)),
       500,
@@ -29,7 +29,7 @@ describe('the fold', () => {
     )
   })
 
-  test('law 11: any split into batches, with reads between, gives the same view, and no read ever changes', () => {
+  test('law 11: any split into batches, with reads between, gives the same view, and earlier reads never change', () => {
     check(
       fc.property(anyLog, batches, (log, sizes) => {
         const fold = new Fold()
@@ -49,7 +49,7 @@ describe('the fold', () => {
     )
   })
 
-  test('what did not change keeps its identity, and what changed is told', () => {
+  test('unchanged objects keep their identity, and changes are reported', () => {
     check(
       fc.property(anyLog, log => {
         const fold = new Fold()
@@ -82,7 +82,7 @@ describe('the fold', () => {
     )
   })
 
-  test('law 2: an entry that comes twice counts once', () => {
+  test('law 2: a repeated entry counts once', () => {
     check(
       fc.property(anyLog, fc.array(fc.nat(60), { maxLength: 10 }), (log, again) => {
         const repeated = log.flatMap((entry, i) =>
@@ -98,7 +98,7 @@ describe('the fold', () => {
     )
   })
 
-  test('a view taken at n, as JSON, plus the rest equals the whole, inverses and all', () => {
+  test('a view at n, as JSON, plus the rest equals the whole, including inverses', () => {
     check(
       fc.property(anyLog, fc.nat(60), (log, n) => {
         const fold = Fold.from(clone(folded(log.slice(0, n))))
@@ -109,7 +109,7 @@ describe('the fold', () => {
     )
   })
 
-  test('fold(coalesce(x)) = fold(x), in batches of any size, whatever the lanes do', () => {
+  test('fold(coalesce(x)) = fold(x), in batches of any size, for any interleaving of lanes', () => {
     check(
       fc.property(anyLog, fc.integer({ min: 1, max: 40 }), (log, size) => {
         const fold = new Fold()
@@ -123,7 +123,7 @@ describe('the fold', () => {
     )
   })
 
-  test('law 3: a discard equals never having written that draft, whatever other lanes and guests wrote meanwhile', () => {
+  test('law 3: a discard equals never having written that draft, for any writes of other lanes and guests', () => {
     check(
       fc.property(writtenLog, log => {
         expect(content(folded(log))).toEqual(content(folded(withoutDiscarded(log))))
@@ -132,7 +132,7 @@ describe('the fold', () => {
     )
   })
 
-  test('law 3: facts that came in the middle of a draft stay when it goes', () => {
+  test('law 3: facts in the middle of a draft survive its discard', () => {
     check(
       fc.property(anyLog, any => {
         const refused = new Set<number>()
@@ -143,7 +143,7 @@ describe('the fold', () => {
     )
   })
 
-  test('law 3: a replay that leaves discarded drafts out can follow a snapshot taken inside one', () => {
+  test('law 3: a replay without discarded drafts can follow a snapshot inside one', () => {
     check(
       fc.property(writtenLog, fc.nat(60), (log, n) => {
         const kept = new Set(withoutDiscarded(log).map(entry => entry.sequence))
@@ -154,7 +154,7 @@ describe('the fold', () => {
     )
   })
 
-  test('a commit leaves nothing to take back', () => {
+  test('after a commit a discard changes nothing', () => {
     check(
       fc.property(anyLog, log => {
         const commits = WRITERS.map(
@@ -170,7 +170,7 @@ describe('the fold', () => {
     )
   })
 
-  test('law 7: after the end of a run nothing of it streams, and what follows is dropped', () => {
+  test('law 7: after the end of a run nothing of it streams, and later chunks are dropped', () => {
     check(
       fc.property(anyLog, anyLog, (log, more) => {
         const sequence = log.length + 1
@@ -201,7 +201,7 @@ describe('the fold', () => {
     )
   })
 
-  test('a text is what its readers gained, piece by piece', () => {
+  test('a text equals the joined growth that a reader gets', () => {
     check(
       fc.property(anyLog, fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 40 }), (log, sizes) => {
         const fold = new Fold()
@@ -227,7 +227,7 @@ describe('the fold', () => {
     )
   })
 
-  test('law 10: an internal entry shows in view.internal and nowhere else', () => {
+  test('law 10: an internal entry appears only in view.internal', () => {
     check(
       fc.property(writtenLog, fc.array(fc.boolean(), { minLength: 60, maxLength: 60 }), (log, marks) => {
         const never = /^(checkpoint|step-disc|subagent|run-(started|finished|paused|resumed)|rewind|executor)/
@@ -247,11 +247,11 @@ describe('the fold', () => {
   })
 })
 
-describe('planted mistakes are caught', () => {
+describe('mutants are caught', () => {
   const isCaught = <Ts extends [unknown, ...unknown[]]>(property: fc.IPropertyWithHooks<Ts>) =>
     expect(fc.check(property, { numRuns: 20_000, endOnFailure: true }).failed).toBe(true)
 
-  /** The real `coalesce`, blind to some types: it takes them for a guest's chunk of an unknown type. */
+  /** `coalesce` with some types replaced by a guest's chunk of an unknown type. */
   const blindTo = (types: RegExp) => (log: readonly Entry[]) => {
     const hidden = log.map(entry =>
       types.test(entry.chunk.type) ? { ...entry, origin: GUEST, chunk: { type: 'x' } as never } : entry,
@@ -269,12 +269,12 @@ describe('planted mistakes are caught', () => {
 
   test('a merge over the end of a run or agent', () => isCaught(merges(blindTo(/^(run-finished|subagent-end)$/))))
 
-  test('a merge that forgets that a delta was refused before another lane committed', () =>
+  test('a merge that ignores that a delta was refused before another lane committed', () =>
     isCaught(merges(blindTo(/^checkpoint-created$/))))
 
   test('a merge over a discard', () => isCaught(merges(blindTo(/^step-discarded$/))))
 
-  test('a discard that restores what another lane wrote meanwhile', () =>
+  test('a discard that reverts the writes of another lane', () =>
     isCaught(
       fc.property(writtenLog, log => {
         let fold = new Fold()

@@ -6,7 +6,7 @@ import { foldLog } from './fold-log.ts'
 import type { ToolPart, View } from './view.ts'
 
 describe('drafts', () => {
-  test('law 3: a discard takes back the words of its own lane and no others', () => {
+  test('law 3: a discard reverts only the words of its own lane', () => {
     const { say, fold, parts } = writing()
     say({ type: 'text-delta', id: '1', delta: 'kept' })
     say(commit)
@@ -21,7 +21,7 @@ describe('drafts', () => {
     expect(fold.view().drafts).toMatchObject([{ lane: 'tool' }])
   })
 
-  test('what a draft touched belongs to its lane until the commit', () => {
+  test('a value with a draft belongs to its lane until the commit', () => {
     const { say, parts, reports } = writing()
     say({ type: 'data-x', id: 'x', data: 1 })
     say({ type: 'data-x', id: 'x', data: 2 }, TOOL)
@@ -31,7 +31,7 @@ describe('drafts', () => {
     expect(parts()).toMatchObject([{ data: 3 }])
   })
 
-  test('a preliminary output is progress, and a discard takes it back', () => {
+  test('a preliminary output is progress, and a discard reverts it', () => {
     const { say, parts } = writing()
     say({ type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: {} })
     say(commit)
@@ -54,7 +54,7 @@ describe('drafts', () => {
     expect(JSON.stringify(fold.view().drafts)).not.toContain('a long text')
   })
 
-  test('usage only goes forward: discarded attempts are counted, and told apart', () => {
+  test('usage never decreases: discarded attempts are counted, also separately', () => {
     const { say, fold } = writing()
     say({ type: 'step-finish', usage: { inputTokens: 10, outputTokens: 2 } })
     say({ type: 'step-discarded', reason: 'retry', usage: { inputTokens: 10, outputTokens: 2 } })
@@ -66,7 +66,7 @@ describe('drafts', () => {
 })
 
 describe('pendings', () => {
-  test('a client tool waits once it is committed, an approval once it is asked for; answers settle them', () => {
+  test('a client tool is pending once it is committed, an approval once it is requested; answers settle them', () => {
     const { say, fold } = writing()
     const kinds = () => fold.pendings.map(pending => `${pending.kind} ${pending.id}`)
     say({ type: 'tool-input-available', toolCallId: 'c1', toolName: 'pick', input: {}, executor: 'client' })
@@ -83,7 +83,7 @@ describe('pendings', () => {
     expect(fold.view().interrupts).toMatchObject([{ status: 'answered', response: 'because' }])
   })
 
-  test('the second answer is dropped', () => {
+  test('drops a second answer', () => {
     const { say, fold, reports } = writing()
     say({ type: 'interrupt', interruptId: 'i1', input: { kind: 'text' } })
     say({ type: 'interrupt-response', interruptId: 'i1', response: 1 }, ADA)
@@ -92,7 +92,7 @@ describe('pendings', () => {
     expect(fold.view().interrupts).toMatchObject([{ response: 1 }])
   })
 
-  test('the end of the run voids what was still open', () => {
+  test('the end of the run voids open pendings', () => {
     const { say, fold } = writing()
     say({ type: 'interrupt', interruptId: 'i1', input: { kind: 'text' } })
     say({ type: 'run-finished', status: 'aborted' })
@@ -102,7 +102,7 @@ describe('pendings', () => {
 })
 
 describe('runs and requests', () => {
-  test('a request waits until its run starts; a stop takes a waiting one back and marks an open run', () => {
+  test('a request waits until its run starts; a stop withdraws a waiting request and marks an open run', () => {
     const { say, fold, reports } = writing()
     say({ type: 'run-requested', runId: 'r1', program: 'agent:a@1' }, { guest: 'ada' })
     say({ type: 'run-requested', runId: 'r2', program: 'agent:a@1' }, { guest: 'ada' })
@@ -116,7 +116,7 @@ describe('runs and requests', () => {
     expect(reports).toEqual(['refused'])
   })
 
-  test('a pause says what it awaits; going on forgets it', () => {
+  test('a paused run has `awaits` until it continues', () => {
     const { say, fold } = writing()
     say({ type: 'run-paused', reason: 'people', awaits: [{ kind: 'interrupt', id: 'i1' }] })
     expect(fold.view().runs).toMatchObject([{ status: 'paused', awaits: [{ id: 'i1' }] }])
@@ -130,13 +130,13 @@ describe('runs and requests', () => {
 })
 
 describe('views', () => {
-  test('law 12: a view of another version is refused by name', () => {
+  test('law 12: rejects a view of another version', () => {
     expect(() => Fold.from({ ...new Fold().view(), version: 99 } as unknown as View)).toThrow(
       /expected version 1, found 99/,
     )
   })
 
-  test('a draft that speaks of nothing in the view is refused', () => {
+  test('rejects a view with a draft on a missing part', () => {
     const view: View = {
       ...new Fold().view(),
       drafts: [{ runId: 'r', lane: 'm', agentId: 'r', undo: [{ message: 'x', key: 'y' }] }],
@@ -144,13 +144,13 @@ describe('views', () => {
     expect(() => Fold.from(view)).toThrow(/draft of m: expected y/)
   })
 
-  test('a frame reaches further than its last entry', () => {
+  test('the head moves to the end of a frame', () => {
     const fold = new Fold()
     fold.apply([{ sequence: 1, timestamp: 0, origin: MAIN, chunk: { type: 'text-delta', id: '1', delta: 'ab' } }], 7)
     expect(fold.head).toBe(7)
   })
 
-  test('state: patches apply whole or not at all', () => {
+  test('state: patches apply completely or not at all', () => {
     const { say, fold, reports } = writing()
     say({ type: 'state-patch', patches: [{ op: 'add', path: '/n', value: 1 }] })
     say({
@@ -167,7 +167,7 @@ describe('views', () => {
     expect(fold.view()).toMatchObject({ state: { fresh: true }, output: 42 })
   })
 
-  test('where a large value went stands beside what holds it', () => {
+  test('blob references are kept on the object with the value', () => {
     const { say, fold, log } = writing()
     say({ type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: {} })
     const blobs = { '/output': { hash: 'sha256-x', bytes: 9 } }
@@ -199,7 +199,7 @@ describe('views', () => {
     expect(Fold.from(fold.view()).view()).toEqual(fold.view())
   })
 
-  test('law 10: internal entries fold into view.internal alone, and discards reach them', () => {
+  test('law 10: internal entries fold only into view.internal, and discards apply to them', () => {
     const { say, fold } = writing()
     say({ type: 'run-context', context: { tenant: 't1' } }, MAIN, true)
     say({ type: 'hook-completed', hookId: 'h1', hook: 'useStep', result: 1 }, MAIN, true)
@@ -213,7 +213,7 @@ describe('views', () => {
     expect(fold.view().internal?.messages).toEqual([])
   })
 
-  test('law 10: what the server keeps beside a guest’s words says nothing by itself, and is no mistake', () => {
+  test('law 10: internal entries of guests change nothing and are not reported', () => {
     const { say, fold, reports } = writing()
     say({ type: 'run-requested', runId: 'r1', program: 'agent:a@1', resume: { runId: 'r0', mode: 'continue' } }, ADA)
     const asked = fold.view()
@@ -221,7 +221,7 @@ describe('views', () => {
     say({ type: 'run-context', context: { tenant: 't1' } }, ADA, true)
     expect({ ...fold.view(), head: 1 }).toEqual(asked)
     expect(reports).toEqual([])
-    // Said aloud it is a guest's attempt to speak for the server.
+    // As a public entry it is refused.
     say({ type: 'run-context', context: { tenant: 'mallory' } }, ADA)
     expect({ ...fold.view(), head: 1 }).toEqual(asked)
     expect(reports).toEqual(['refused'])
@@ -235,7 +235,7 @@ describe('views', () => {
     expect(JSON.stringify(fold.view())).not.toContain('mallory')
   })
 
-  test('who was told of a pause or an end shows nowhere, and is no mistake', () => {
+  test('run-notified changes nothing and is not reported', () => {
     const notified = { type: 'run-notified', runId: 'r1', notifyBy: 9 } as const
     const shown = [true, false].map(isTold => {
       const { say, fold, reports } = writing()
@@ -253,7 +253,7 @@ describe('views', () => {
     expect(shown[0]).toEqual(shown[1])
   })
 
-  test('what the session is called, and the last lines that were said, are for lists: the view says nothing of them', () => {
+  test('session info and last lines are not part of the view', () => {
     const shown = [true, false].map(isSaid => {
       const { say, fold, reports } = writing()
       const line = isSaid && { line: 'So it is.' }
@@ -271,7 +271,7 @@ describe('views', () => {
     expect(shown[0]).toEqual(shown[1])
   })
 
-  test('a run counts how often it was taken over since its last commit, of whichever lane, and who follows is told', () => {
+  test('counts takeovers since the last commit of any lane, and reports the change', () => {
     const { say, fold } = writing()
     const takeovers = () => {
       const { ledger } = fold.takeChanges()
@@ -298,7 +298,7 @@ describe('views', () => {
     expect(takeovers()).toEqual([1, true])
   })
 
-  test('a run stands where its `run-started` does, whatever its batch begins with', () => {
+  test('the position of a run is its `run-started`, regardless of the start of its batch', () => {
     const { say, log } = writing()
     say({ type: 'run-started', program: 'agent:a@1' })
     say({ type: 'run-finished', status: 'completed' })
@@ -311,7 +311,7 @@ describe('views', () => {
     ])
   })
 
-  test('partial tool input: what is complete is shared between reads, never copied', () => {
+  test('partial tool input: complete values are shared between reads, never copied', () => {
     const { say, fold } = writing()
     say({ type: 'tool-input-start', toolCallId: 'c1', toolName: 't' })
     say({ type: 'tool-input-delta', toolCallId: 'c1', delta: '{"rows":[{"a":1},{"b"' })
@@ -324,7 +324,7 @@ describe('views', () => {
     expect(input().rows[0]).toBe(first.rows[0])
   })
 
-  test('at a rewind the fold stops, says what it needs, and goes on from it', () => {
+  test('at a rewind the fold stops, returns a refold, and continues from it', () => {
     const { say, log } = writing()
     say({ type: 'run-started', program: 'agent:a@1' })
     say({ type: 'text-delta', id: '1', delta: 'first try' })

@@ -1,4 +1,4 @@
-// Valid entries that mean no good: none may throw, forge, leak or stay.
+// Valid but hostile entries: none may throw, forge, leak or persist.
 
 import { describe, expect, test } from 'vitest'
 import type { Chunk, Operation } from '../catalogue/chunk.ts'
@@ -11,8 +11,8 @@ import { foldLog } from './fold-log.ts'
 const odd = (chunk: object): Chunk => chunk as Chunk
 const call: Chunk = { type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: {}, executor: 'client' }
 
-describe('fields that the table does not name', () => {
-  test('a delta counts only where a delta is', () => {
+describe('fields that are not in the table', () => {
+  test('a `delta` field counts only in delta chunks', () => {
     const { say, parts, reports } = writing()
     say(odd({ type: 'data-x', data: 1, delta: 'no' }))
     say(odd({ type: 'text-start', id: '1', delta: {} }))
@@ -24,7 +24,7 @@ describe('fields that the table does not name', () => {
     expect(parts()[1]).toMatchObject({ text: '' })
   })
 
-  test('a call is named by its own field', () => {
+  test('a tool call is identified only by its own id field', () => {
     const { say, parts } = writing()
     const input = (toolCallId: string, delta: string, id?: string): Chunk =>
       odd({ type: 'tool-input-delta', toolCallId, delta, id })
@@ -34,7 +34,7 @@ describe('fields that the table does not name', () => {
     expect(parts()).toMatchObject([{ inputText: '[1' }, { inputText: '[2,3' }])
   })
 
-  test('a run is what the table says of it, and so is an agent', () => {
+  test('are ignored for runs and agents', () => {
     const { say, fold } = writing()
     say(odd({ type: 'run-started', program: 'p', runId: 'other', status: 'completed', usage: 3, agents: null }))
     say(
@@ -50,7 +50,7 @@ describe('fields that the table does not name', () => {
     expect(fold.message('r1::sub')?.parts).toHaveLength(1)
   })
 
-  test('neither is what a request, an interrupt, a message or a call is', () => {
+  test('are ignored for requests, interrupts, messages and calls', () => {
     const { say, fold, parts } = writing()
     say(odd({ type: 'run-requested', runId: 'r9', program: 'p', status: 'started', reply: 1 }), ADA)
     say(odd({ type: 'interrupt', interruptId: 'i', input: { kind: 'text' }, response: 'forged', status: 'answered' }))
@@ -66,7 +66,7 @@ describe('fields that the table does not name', () => {
     expect(parts()[1]).not.toHaveProperty('executor')
   })
 
-  test('law 9: values that nest too deep are refused or taken as they are, and lose nothing else', () => {
+  test('law 9: values nested too deep are refused or kept whole, without other effects', () => {
     const { say, parts, fold } = writing()
     const deep = (n: number, open: string, inner: string, close: string) =>
       JSON.parse(open.repeat(n) + inner + close.repeat(n)) as Json
@@ -89,14 +89,14 @@ describe('fields that the table does not name', () => {
     expect(say({ type: 'text-delta', id: '1', delta: '' }).view().state).toBeUndefined()
   })
 
-  test('usage is summed of the counts that the table names', () => {
+  test('only usage counts in the table are summed', () => {
     const { say, fold } = writing()
     say(odd({ type: 'step-finish', usage: { inputTokens: 1, moonTokens: {} } }))
     say(odd({ type: 'step-finish', usage: { inputTokens: 2, __proto__: 1 } }))
     expect(fold.view().usage).toEqual({ inputTokens: 3 })
   })
 
-  test('only an entry says where a large value went, and only for the value that is there', () => {
+  test('only an entry has blob references, and only for its current value', () => {
     const { say, fold, parts } = writing()
     const forged = { '/url': { hash: 'SECRET', bytes: 1 } }
     say(
@@ -136,7 +136,7 @@ describe('guests', () => {
     step: 1,
   } as unknown as Origin
 
-  test('never write as an agent, whatever their origin says', () => {
+  test('never write as an agent, for any origin', () => {
     const { say, parts, reports } = writing()
     say({ type: 'text-delta', id: '1', delta: 'a' })
     say({ type: 'text-delta', id: '1', delta: 'FORGED' }, GUEST)
@@ -144,7 +144,7 @@ describe('guests', () => {
     expect(reports).toEqual(['refused'])
   })
 
-  test('say nothing but what guests may, and hear of it', () => {
+  test('have all other chunks refused and reported', () => {
     const { say, fold, parts, reports } = writing()
     say(call)
     say(commit)
@@ -162,7 +162,7 @@ describe('guests', () => {
     expect(fold.view()).toMatchObject({ interrupts: [], runs: [{ status: 'running' }] })
   })
 
-  test('a client claims only what a client runs', () => {
+  test('claim only client tools', () => {
     const { say, parts, reports } = writing()
     say({ ...call, executor: 'server' } as Chunk)
     say(commit)
@@ -171,7 +171,7 @@ describe('guests', () => {
     expect(parts()[0]).not.toHaveProperty('claim')
   })
 
-  test('nobody denies what was approved', () => {
+  test('an approved call cannot be denied', () => {
     const { say, parts, reports } = writing()
     say(call)
     say({ type: 'tool-approval-request', toolCallId: 'c1', approvalId: 'a', input: {} })
@@ -183,7 +183,7 @@ describe('guests', () => {
 })
 
 describe('law 10: internal entries', () => {
-  test('do not ride on the fast path of a public text', () => {
+  test('do not use the fast path of a public text', () => {
     const { say, parts, fold } = writing()
     say({ type: 'text-delta', id: '1', delta: 'a' })
     say({ type: 'text-delta', id: '1', delta: 'SECRET' }, MAIN, true)
@@ -203,7 +203,7 @@ describe('law 10: internal entries', () => {
     expect(fold.view().internal?.runs ?? []).not.toContainEqual(expect.objectContaining({ status: 'running' }))
   })
 
-  test('go back with a rewind as the rest does, in one pass or step by step', () => {
+  test('are rewound like public entries, in one pass or step by step', () => {
     const { say, log } = writing()
     say({ type: 'text-delta', id: '1', delta: 'kept' }, MAIN, true)
     say(commit)
@@ -222,7 +222,7 @@ describe('law 10: internal entries', () => {
 })
 
 describe('runs and their agents', () => {
-  test('the root agent does not end as a child, and nobody is their own parent', () => {
+  test('the root agent cannot end as a child, and no agent is its own parent', () => {
     const { say, fold, reports } = writing()
     const child = { agentId: 'r1', agentType: 'a', toolCallId: 'c' }
     say({ type: 'subagent-start', ...child })
@@ -235,7 +235,7 @@ describe('runs and their agents', () => {
     expect(fold.view().runs).toMatchObject([{ status: 'completed' }])
   })
 
-  test('what was said once of an agent or an interrupt is not said again', () => {
+  test('drops a second start or end of an agent and a second interrupt with the same id', () => {
     const { say, fold, reports } = writing()
     const child = { agentId: 'sub', agentType: 's', toolCallId: 'c' }
     say({ type: 'subagent-start', ...child })
@@ -251,7 +251,7 @@ describe('runs and their agents', () => {
     })
   })
 
-  test('two agents that call their lanes alike each have their own draft', () => {
+  test('two agents with lanes of the same name have separate drafts', () => {
     const { say, fold } = writing()
     say({ type: 'text-delta', id: '1', delta: 'a' })
     say({ type: 'text-delta', id: '1', delta: 'b' }, { ...CHILD, lane: MAIN.lane })
@@ -262,7 +262,7 @@ describe('runs and their agents', () => {
     expect(again.messageIds).toEqual([])
   })
 
-  test('an empty run id is a run id, and no user message belongs to it', () => {
+  test('an empty run id is a valid run id, and no user message belongs to it', () => {
     const { say, fold } = writing()
     say({ type: 'message', messageId: 'u', role: 'user', parts: [] })
     say({ type: 'text-delta', id: '1', delta: 'a' }, { ...MAIN, runId: '' })
@@ -270,7 +270,7 @@ describe('runs and their agents', () => {
     expect(Fold.from(fold.view()).message('u')?.status).toBe('sent')
   })
 
-  test('names that look alike joined are told apart', () => {
+  test('names that would be equal when joined are distinct', () => {
     const { say, parts } = writing()
     say({ type: 'data-a', id: 'b:c', data: 1 })
     say({ type: 'data-a:b', id: 'c', data: 2 })
@@ -289,7 +289,7 @@ describe('rewinds', () => {
     ['a run that has ended', ...cut('r1', 0)],
     ['one to its own place', ...cut('r2', 3)],
     ['one to the future', ...cut('r2', 9)],
-  ])('of %s cut nothing, in one pass or step by step', (_, chunk, origin) => {
+  ])('of %s remove nothing, in one pass or step by step', (_, chunk, origin) => {
     const { say, log } = writing()
     say({ type: 'text-delta', id: '1', delta: 'a' })
     say({ type: 'run-finished', status: 'completed' })
@@ -300,7 +300,7 @@ describe('rewinds', () => {
     expect(foldLog(log).view()).toEqual(fold.view())
   })
 
-  test('a log goes on from a view, unless a rewind goes back to before it', () => {
+  test('a log continues from a view, unless a rewind goes to before it', () => {
     const { say, log } = writing()
     say({ type: 'text-delta', id: '1', delta: 'a' })
     say({ type: 'run-finished', status: 'completed' })
@@ -316,7 +316,7 @@ describe('rewinds', () => {
 })
 
 describe('handlers', () => {
-  test('one that throws is heard when the batch is folded, all of it', () => {
+  test('an error is thrown after the whole batch is folded', () => {
     const entries: Entry[] = [
       { type: 'text-delta', id: '1', delta: 'a' },
       { type: 'data-x', data: 1, transient: true },
@@ -338,7 +338,7 @@ describe('handlers', () => {
 })
 
 describe('handlers of internal entries', () => {
-  test('one that throws is heard as well', () => {
+  test('an error is thrown too', () => {
     const fold = new Fold({
       onReport: () => {
         throw new Error('mine')
@@ -351,7 +351,7 @@ describe('handlers of internal entries', () => {
 })
 
 describe('changes', () => {
-  test('each kind of change is told once', () => {
+  test('each kind of change is reported once', () => {
     const { say, fold } = writing()
     const told = (chunk: Chunk, origin?: Origin) => {
       say(chunk, origin)
@@ -377,13 +377,13 @@ describe('changes', () => {
     expect(fold.takeChanges().all).toBe(false)
   })
 
-  test('a run that an entry opens is told', () => {
+  test('reports a run that an entry opens', () => {
     const fold = new Fold()
     fold.apply([{ sequence: 1, timestamp: 0, origin: MAIN, chunk: { type: 'text-delta', id: '1', delta: 'a' } }])
     expect(fold.takeChanges().ledger).toBe(true)
   })
 
-  test('a delta with metadata of the provider keeps it, also in the middle of a text', () => {
+  test('a delta keeps its provider metadata, also in the middle of a text', () => {
     const { say, parts } = writing()
     say({ type: 'text-delta', id: '1', delta: 'a' })
     say({ type: 'text-delta', id: '1', delta: 'b', providerMetadata: { p: 1 } })

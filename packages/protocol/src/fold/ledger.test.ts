@@ -16,7 +16,7 @@ const OTHER = { ...MAIN, runId: 'r2', agentId: 'r2' }
 const shown = (view: View | undefined) => view?.hooks.map(({ runId, hookId, result }) => `${runId} ${hookId} ${result}`)
 
 describe('hooks', () => {
-  test('a later one of the same run and id takes the place of the earlier', () => {
+  test('a later one with the same run and id replaces the earlier', () => {
     const { say, fold } = writing()
     say(hook('a', 1))
     say(hook('b', 2))
@@ -28,7 +28,7 @@ describe('hooks', () => {
     expect(shown(fold.view())).toEqual(['r1 a 3', 'r1 b 2', 'r1 b/x 6', 'r1 b/y 5', 'r2 a 7'])
   })
 
-  test('one without a slash takes the place of all below it, in its run alone', () => {
+  test('one without a slash replaces all below it in its run', () => {
     const { say, fold } = writing()
     say(hook('a/1', 1))
     say(hook('a/1/2', 2))
@@ -36,14 +36,14 @@ describe('hooks', () => {
     say(hook('a/1', 4), OTHER)
     say(hook('a', 5))
     expect(shown(fold.view())).toEqual(['r1 a 5', 'r1 ab/1 3', 'r2 a/1 4'])
-    // What comes below it later stands beside it, until it is said again.
+    // Later hooks below it are kept beside it, until it is written again.
     say(hook('a/2', 6))
     expect(shown(fold.view())).toEqual(['r1 a 5', 'r1 a/2 6', 'r1 ab/1 3', 'r2 a/1 4'])
     say(hook('a', 7))
     expect(shown(fold.view())).toEqual(['r1 a 7', 'r1 ab/1 3', 'r2 a/1 4'])
   })
 
-  test('one without a slash that says nothing more ends all below it, and leaves nothing', () => {
+  test('one without a slash and without a result removes all below it and itself', () => {
     const { say, fold } = writing()
     say(hook('a/1', 1))
     say(hook('a', 2))
@@ -54,12 +54,12 @@ describe('hooks', () => {
     say(over('b'))
     say(over('c'))
     expect(shown(fold.view())).toEqual(['r2 a/1 4'])
-    // With a slash it is one of those that are kept.
+    // With a slash it is kept.
     say(over('d/1'))
     expect(shown(fold.view())).toEqual(['r2 a/1 4', 'r1 d/1 undefined'])
   })
 
-  test('one with a slash takes no place but its own', () => {
+  test('one with a slash replaces only itself', () => {
     const { say, fold } = writing()
     say(hook('a/1/2', 1))
     say(hook('a/1', 2))
@@ -67,7 +67,7 @@ describe('hooks', () => {
     expect(shown(fold.view())).toEqual(['r1 a/1/2 1', 'r1 a/1 2', 'r1 a/ 3'])
   })
 
-  test('go with the end of their run', () => {
+  test('are removed at the end of their run', () => {
     const { say, fold, reports } = writing()
     say(hook('a', 1))
     say(hook('b/1', 2))
@@ -79,7 +79,7 @@ describe('hooks', () => {
     expect(reports).toEqual(['after-end'])
   })
 
-  test('law 10: internal ones go in the same way, by the end that everybody sees', () => {
+  test('law 10: internal ones are removed at the public end of their run', () => {
     const { say, fold } = writing()
     say(hook('a/1', 1), MAIN, true)
     say(hook('a', 2), MAIN, true)
@@ -91,7 +91,7 @@ describe('hooks', () => {
     expect(shown(fold.view().internal)).toEqual(['r2 a 3'])
   })
 
-  test('law 10: internal ones that a restored view carries go with their run', () => {
+  test('law 10: internal ones of a restored view are removed at the end of their run', () => {
     const { say, fold, log } = writing()
     say(hook('a/1', 1), MAIN, true)
     const restored = Fold.from(clone(fold.view()))
@@ -101,7 +101,7 @@ describe('hooks', () => {
     expect(restored.view()).toEqual(fold.view())
   })
 
-  test('neither a view taken before nor a hook in it changes', () => {
+  test('do not change in an earlier view', () => {
     const { say, fold } = writing()
     say(hook('a/1', 1))
     const before = fold.view()
@@ -112,7 +112,7 @@ describe('hooks', () => {
     expect(JSON.stringify(before)).toBe(text)
   })
 
-  test('law 11: what goes costs nothing, however many others there are', () => {
+  test('law 11: the cost of removal does not depend on the number of others', () => {
     const count = 50_000
     const chunks = Array.from({ length: count }, (_, i) => [hook(`${i}/0`), hook(`${i}/1`)]).flat()
     const ends = Array.from({ length: count }, (_, i) => hook(`${i}`))
@@ -154,7 +154,7 @@ describe('hooks of any log', () => {
     }),
   )
 
-  /** The rules, word by word, over a plain list. */
+  /** A model of the rules over a plain list. */
   function expected(log: readonly Entry[], internal: boolean): string[] {
     let hooks: Pick<Hook, 'runId' | 'hookId' | 'result'>[] = []
     const ended = new Set<string>()
@@ -177,7 +177,7 @@ describe('hooks of any log', () => {
     return hooks.map(one => `${one.runId} ${one.hookId} ${one.result}`).sort()
   }
 
-  test('are those that the rules leave', () => {
+  test('match the rules', () => {
     check(
       fc.property(logs, log => {
         const view = folded(log)
@@ -187,7 +187,7 @@ describe('hooks of any log', () => {
     )
   })
 
-  test('a view taken at any point, as JSON, plus the rest equals the whole, order and all', () => {
+  test('a view at any point, as JSON, plus the rest equals the whole, including the order', () => {
     check(
       fc.property(logs, fc.nat(40), (log, n) => {
         const before = folded(log.slice(0, n))

@@ -1,4 +1,4 @@
-// Logs to fold: of any shape, dense enough that lanes collide, and of the shape that writers let through.
+// Arbitrary logs: of any shape, dense enough that lanes collide, and of the shape that writers accept.
 
 import fc from 'fast-check'
 import { isWord } from '../catalogue/catalogue.ts'
@@ -35,7 +35,7 @@ const streamId = id
 const dataType = fc.constantFrom('d', 'e')
 const is = <T extends string>(...types: T[]) => fc.constantFrom(...types)
 const mode = is('continue', 'with-message', 'with-confirmation', 'from-checkpoint')
-/** Fields that a later version might add, under names that mean something elsewhere. */
+/** Fields that a later version might add, with names that have a meaning elsewhere. */
 const extra = fc.record(
   Object.fromEntries(
     [
@@ -68,7 +68,7 @@ const row = (model: Record<string, fc.Arbitrary<unknown>>, optional: string[] = 
 const structured = (kind: string, fields: Record<string, fc.Arbitrary<unknown>>) =>
   row({ type: is('structured-data'), streamId, dataType, kind: is(kind), ...fields })
 
-/** Chunks of each family, from few ids, so that they meet. */
+/** Chunks of each family, with few ids, so that they collide. */
 const FAMILIES = {
   text: [
     row({ type: is('text-start', 'text-end', 'reasoning-start', 'reasoning-end'), id }),
@@ -235,7 +235,7 @@ const items = (chunks: fc.Arbitrary<Chunk>[], writers: number, maxLength: number
 
 const everything = Object.values(FAMILIES).flat()
 
-/** Valid entries in any order, whether or not a writer would have let them through. */
+/** Valid entries in any order, including those that a writer would reject. */
 export const anyLog: fc.Arbitrary<Entry[]> = fc
   .oneof(
     items(everything, 4, 60),
@@ -246,7 +246,7 @@ export const anyLog: fc.Arbitrary<Entry[]> = fc
   )
   .map(list => place([...START, ...list]))
 
-/** Facts wait for the commit: one batch of a lane, which a checkpoint ends. */
+/** A commit: one batch of facts of a lane, ended by a checkpoint. */
 const batch = (facts: fc.Arbitrary<Chunk>[], from: fc.Arbitrary<number>): fc.Arbitrary<Item[]> =>
   fc
     .tuple(from, fc.array(fc.oneof(...facts), { maxLength: 2 }), commit)
@@ -274,7 +274,7 @@ const committed = (families: (keyof typeof FAMILIES)[], writers: number): fc.Arb
 
 const names = Object.keys(FAMILIES) as (keyof typeof FAMILIES)[]
 
-/** A log as writers let it through: facts in commits, and nothing written to what another lane has a draft on. */
+/** A log as writers accept it: facts in commits, and no writes to values with a draft of another lane. */
 export const writtenLog: fc.Arbitrary<Entry[]> = fc
   .oneof(
     committed(names, 4),
@@ -298,7 +298,7 @@ export const folded = (entries: readonly Entry[]): View => {
 
 export const clone = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
-/** The log without the words that a discard takes back. */
+/** The log without discarded words. */
 export function withoutDiscarded(entries: readonly Entry[]): Entry[] {
   const drafts = new Map<string, number[]>()
   const dropped = new Set<number>()

@@ -4,7 +4,7 @@ import { ADA, CHILD, commit, discard, MAIN, TOOL, writing } from './entries.fixt
 import { Fold } from './fold.ts'
 
 describe('messages', () => {
-  test('a turn: the user message came whole, the answer streams and is sent', () => {
+  test('a turn has a complete user message and a streamed answer', () => {
     const { say, fold } = writing()
     say({ type: 'run-started', program: 'agent:assistant@1' })
     say({ type: 'message', messageId: 'u1', role: 'user', parts: [{ type: 'text', text: 'Hi' }] })
@@ -57,7 +57,7 @@ describe('messages', () => {
     expect((metadata as { z?: number }).z).toBeUndefined()
   })
 
-  test('a message that came whole cannot take the place of an agent, nor of another', () => {
+  test('a complete message cannot replace the message of an agent or another message', () => {
     const { say, fold, reports } = writing()
     const mine = (messageId: string): Chunk => ({
       type: 'message',
@@ -72,7 +72,7 @@ describe('messages', () => {
     expect(fold.message('r1::r1')).toMatchObject({ role: 'assistant', parts: [{ text: 'yours' }] })
   })
 
-  test('no two agents share a message, whatever they and their runs are called', () => {
+  test('no two agents share a message, for any ids of agents and runs', () => {
     const { say, fold } = writing()
     const names = [
       ['a', 'b::c'],
@@ -85,7 +85,7 @@ describe('messages', () => {
     expect(fold.view().messages.map(message => message.parts)).toMatchObject(names.map(([text]) => [{ text }]))
   })
 
-  test('a sub-agent has a message of its own, nested by the call that it works for', () => {
+  test('a sub-agent has its own message, nested under its tool call', () => {
     const { say, fold, reports } = writing()
     say({ type: 'tool-input-available', toolCallId: 'c1', toolName: 'research', input: {} })
     say({ type: 'subagent-start', agentId: 'sub', agentType: 'researcher', toolCallId: 'c1' })
@@ -104,7 +104,7 @@ describe('messages', () => {
     expect(fold.message('r1::sub')?.parts).toMatchObject([{ text: 'found' }])
   })
 
-  test('what becomes known of a sub-agent after its first or last word still shows', () => {
+  test('updates of a sub-agent after its first or last word are visible', () => {
     const { say, fold, log } = writing()
     const again = () => {
       const fresh = new Fold()
@@ -123,7 +123,7 @@ describe('messages', () => {
     expect(fold.message('r1::sub')).toMatchObject({ status: 'error', error: { message: 'overloaded' } })
   })
 
-  test('messages stand in the order of their first surviving write', () => {
+  test('messages are in the order of their first surviving writes', () => {
     const { say, fold } = writing()
     say({ type: 'text-delta', id: '1', delta: 'taken back' })
     say({ type: 'text-delta', id: '1', delta: 'child' }, CHILD)
@@ -136,7 +136,7 @@ describe('messages', () => {
 })
 
 describe('parts out of protocol', () => {
-  test('a delta whose start was not seen opens its part; an end without a start does not', () => {
+  test('a delta without a start opens its part; an end without a start does not', () => {
     const { say, parts, reports } = writing()
     say({ type: 'text-end', id: '1' })
     say({ type: 'text-delta', id: '1', delta: 'a' })
@@ -148,7 +148,7 @@ describe('parts out of protocol', () => {
     expect(reports).toEqual(['out-of-order'])
   })
 
-  test('a second start, and anything under the id of a part that ended, is dropped', () => {
+  test('drops a second start and any chunk for an ended part', () => {
     const { say, parts, reports } = writing()
     say({ type: 'text-start', id: '1' })
     say({ type: 'text-start', id: '1' })
@@ -170,7 +170,7 @@ describe('parts out of protocol', () => {
     expect(parts()).toMatchObject([{ text: 'abc' }, { text: 'ABC' }])
   })
 
-  test('data of an id is replaced in place, without an id it is added, transient data is told and not kept', () => {
+  test('data with an id is replaced in place, data without an id is added, transient data is reported and not kept', () => {
     const { say, parts, transient } = writing()
     say({ type: 'data-weather', id: 'w', data: 1 })
     say({ type: 'data-weather', data: 2 })
@@ -183,7 +183,7 @@ describe('parts out of protocol', () => {
     expect(transient).toEqual([{ type: 'data-weather', id: 'w', data: 4, transient: true }])
   })
 
-  test('data is data, whatever its name ends with', () => {
+  test('a data chunk is data for any name', () => {
     const { say, parts, fold } = writing()
     say({ type: 'data-tool', id: 'x', data: { state: 'input-streaming' } })
     say({ type: 'data-meta', data: 1 })
@@ -192,7 +192,7 @@ describe('parts out of protocol', () => {
     expect(fold.pendings).toEqual([])
   })
 
-  test('law 9: a whole message loses what only an agent says, and nothing else', () => {
+  test('law 9: a complete message loses only the parts that are reserved for agents', () => {
     const { say, fold, reports } = writing()
     const forged = { type: 'tool', toolCallId: 'c1', toolName: 't', state: 'approval-requested', approval: { id: 'a' } }
     const words = { type: 'text', text: 'what a person said' }
@@ -216,7 +216,7 @@ describe('parts out of protocol', () => {
     expect(pendings).toEqual([])
   })
 
-  test('sources and files of one id stand once; step marks stand each time', () => {
+  test('sources and files with one id appear once; every step start appears', () => {
     const { say, parts } = writing()
     say({ type: 'step-start' })
     say({ type: 'source-url', sourceId: 's', url: 'https://a.example' })
@@ -228,7 +228,7 @@ describe('parts out of protocol', () => {
     expect(parts()).toMatchObject([{}, { title: 'A' }, { id: 'f', url: 'data:,2' }, {}])
   })
 
-  test('an entry that was dropped does not lend its writer to the next one', () => {
+  test('the writer of a dropped entry is not used for the next entry', () => {
     const { say, parts } = writing()
     say({ type: 'subagent-end', agentId: 'sub', agentType: 'researcher', toolCallId: 'c1', status: 'completed' })
     say({ type: 'text-delta', id: '1', delta: 'a' }, TOOL)
@@ -237,7 +237,7 @@ describe('parts out of protocol', () => {
     expect(parts()).toMatchObject([{ text: 'a' }])
   })
 
-  test('a call is written to by its own agent, or by a guest', () => {
+  test('only its own agent or a guest can write to a tool call', () => {
     const { say, parts, reports } = writing()
     say({ type: 'tool-input-start', toolCallId: 'c1', toolName: 't' })
     say(commit)
@@ -247,7 +247,7 @@ describe('parts out of protocol', () => {
     expect(parts()[0]).not.toHaveProperty('inputText')
   })
 
-  test('an object that was taken away and began anew stands where it began', () => {
+  test('an object that was invalidated and started again has the position of its new start', () => {
     const { say, fold } = writing()
     const set = (streamId: string): Chunk => ({
       type: 'structured-data',
@@ -269,7 +269,7 @@ describe('parts out of protocol', () => {
     expect(ids()).toEqual(['x', 'y'])
   })
 
-  test('an unknown type is passed over without a report, whatever its name begins with', () => {
+  test('ignores an unknown type without a report, for any prefix of its name', () => {
     const { say, fold, reports } = writing()
     say({ type: 'hologram', shape: 'cube' } as unknown as Chunk)
     say({ type: 'tool-hologram', toolCallId: 'c1' } as unknown as Chunk)
@@ -279,7 +279,7 @@ describe('parts out of protocol', () => {
     expect(reports).toEqual([])
   })
 
-  test('law 7: nothing of a run follows its end, and nothing is left streaming', () => {
+  test('law 7: drops chunks after the end of a run and leaves nothing streaming', () => {
     const { say, fold, parts, reports } = writing()
     say({ type: 'text-delta', id: '1', delta: 'a' })
     say({ type: 'tool-input-start', toolCallId: 'c1', toolName: 't' })

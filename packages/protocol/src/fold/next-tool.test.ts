@@ -34,8 +34,8 @@ function walk(states: readonly ToolState[]) {
   return { ...log, part }
 }
 
-describe('the life of a tool call', () => {
-  test.each(WAYS)('reaches its state by %s', (...states) => {
+describe('the states of a tool call', () => {
+  test.each(WAYS)('are reached by %s', (...states) => {
     const { part, reports } = walk(states as ToolState[])
     expect(part().state).toBe(states.at(-1))
     expect(reports).toEqual([])
@@ -52,7 +52,7 @@ describe('the life of a tool call', () => {
     expect(reports).toEqual(Array(8).fill('out-of-order'))
   })
 
-  test('a late delta or start does not take a call back or rename it', () => {
+  test('a late delta or start does not reset or rename a call', () => {
     const { part, say, reports } = walk(['input-streaming', 'input-available'])
     say({ type: 'tool-input-delta', toolCallId, delta: 'x' })
     say({ type: 'tool-input-start', toolCallId, toolName: 'other' })
@@ -69,7 +69,7 @@ describe('the life of a tool call', () => {
     expect(reports).toEqual(['out-of-order', 'out-of-order', 'out-of-order'])
   })
 
-  test('an output cannot answer a request for approval, nor run a call that was denied', () => {
+  test('an output can neither answer an approval request nor settle a denied call', () => {
     const { part, say, reports } = walk(['input-available', 'approval-requested'])
     say({ type: 'tool-output-available', toolCallId, output: 1 }, ADA)
     say({ type: 'tool-approval-response', toolCallId, approvalId: 'another', approved: true }, ADA)
@@ -84,7 +84,7 @@ describe('the life of a tool call', () => {
     })
   })
 
-  test('what the request showed is the input from then on', () => {
+  test('the input of the approval request becomes the input of the call', () => {
     const { part } = walk(['input-available'])
     const { part: asked, say } = walk(['input-available'])
     say({ type: 'tool-approval-request', toolCallId, approvalId: 'a1', input: { q: 2 }, deadline: 99 })
@@ -108,13 +108,13 @@ describe('the life of a tool call', () => {
     expect(part()).not.toHaveProperty('claim')
   })
 
-  test('a client call says until when an answer counts', () => {
+  test('a client call has its deadline', () => {
     const { say, parts } = writing()
     say({ type: 'tool-input-available', toolCallId, toolName: 't', input: {}, executor: 'client', deadline: 99 })
     expect(parts()).toMatchObject([{ state: 'input-available', deadline: 99 }])
   })
 
-  test('a dynamic tool is told apart', () => {
+  test('a dynamic tool has its own part type', () => {
     const { say, parts } = writing()
     say({ type: 'tool-input-start', toolCallId, toolName: 'mcp', dynamic: true, title: 'Search' })
     expect(parts()).toMatchObject([{ type: 'dynamic-tool', title: 'Search' }])

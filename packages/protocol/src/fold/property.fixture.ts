@@ -7,14 +7,14 @@ import type { View } from './view.ts'
 export const check = <Ts extends [unknown, ...unknown[]]>(property: fc.IPropertyWithHooks<Ts>, n = 1000) =>
   fc.assert(property, { numRuns: runs(n) })
 
-/** What people see: without the inverses. */
-export function seen(view: View) {
+/** The visible view, without the inverses. */
+export function visibleView(view: View) {
   const { drafts, head, ...rest } = clone(view)
   return rest
 }
 
-/** Without what a discard leaves as it is. */
+/** The view without the ledger, which a discard does not revert. */
 export function content(view: View) {
-  const { usage, runs: _, ...rest } = seen(view)
+  const { usage, runs: _, ...rest } = visibleView(view)
   return rest
 }

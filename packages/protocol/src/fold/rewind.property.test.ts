@@ -4,7 +4,7 @@ import type { Entry, WriterOrigin } from '../entry/entry.ts'
 import { Fold } from './fold.ts'
 import { foldLog } from './fold-log.ts'
 import { folded, GUEST, WRITERS, writtenLog } from './log.fixture.ts'
-import { check, seen } from './property.fixture.ts'
+import { check, visibleView } from './property.fixture.ts'
 import type { View } from './view.ts'
 
 describe('rewinds', () => {
@@ -23,7 +23,7 @@ describe('rewinds', () => {
         : { ...origin, runId: runId(origin.runId), agentId: origin.agentId.replace(/^r\d/, runId) }
     return { ...entry, sequence, origin: moved as WriterOrigin }
   }
-  /** Several turns of two runs each; each but the first begins with a rewind to somewhere before it. */
+  /** Several turns of two runs each. Each turn after the first starts with a rewind. */
   const turns = fc.array(fc.tuple(writtenLog, fc.nat(200)), { minLength: 2, maxLength: 4 }).map(list => {
     const log: Entry[] = []
     list.forEach(([turn, to], n) => {
@@ -44,7 +44,7 @@ describe('rewinds', () => {
     return log
   })
 
-  /** As a server does it: at each rewind it folds the prefix again and goes on from there. */
+  /** Like a server: at each rewind it folds the prefix again and continues from there. */
   function step(log: readonly Entry[]): Fold {
     const fold = new Fold()
     for (let refold = fold.apply(log); refold; ) {
@@ -55,7 +55,7 @@ describe('rewinds', () => {
     return fold
   }
 
-  /** The log as if what its rewinds cut had never been written: at a cut, drafts are gone and nothing goes on streaming. */
+  /** The log without the rewound entries. At each rewind, drafts are discarded and nothing is left streaming. */
   function uncut(log: readonly Entry[]): Entry[] {
     const at = log.findLastIndex(entry => entry.chunk.type === 'rewind')
     if (at < 0) return [...log]
@@ -86,11 +86,11 @@ describe('rewinds', () => {
     )
   })
 
-  test('law 3: a rewind equals never having written what it cuts, but for runs, requests, interrupts and usage', () => {
+  test('law 3: a rewind equals never having written the removed entries, except for runs, requests, interrupts and usage', () => {
     check(
       fc.property(turns, log => {
         const pick = (view: View) => {
-          const { messages, state, output, structured } = seen(view)
+          const { messages, state, output, structured } = visibleView(view)
           return {
             messages: messages.map(({ status, error, parent, createdAt, ...message }) => message),
             state,
@@ -104,7 +104,7 @@ describe('rewinds', () => {
     )
   })
 
-  test('law 3: what was asked, answered and used only goes forward', () => {
+  test('law 3: requests, answers and usage are never reverted', () => {
     check(
       fc.property(turns, log => {
         const { runs: all, requests, interrupts, usage } = foldLog(log).view()

@@ -5,12 +5,12 @@ import { decodeCursor, encodeCursor, MAX_CURSOR_LENGTH } from './cursor.ts'
 
 const refused = expect.objectContaining({ name: 'ProtocolError', code: 'invalid-cursor' })
 
-describe('the cursor', () => {
-  it('is short and readable for the names that stores use', () => {
+describe('a cursor', () => {
+  it('is a short and readable token for the names that stores use', () => {
     expect(encodeCursor({ sequence: 42, incarnation: 'k3Jx_9', epoch: '7-a1b2' })).toBe('42.k3Jx_9.7-a1b2')
   })
 
-  it('comes back as it was', () => {
+  it('is decoded to the encoded value', () => {
     const name = fc.stringMatching(/^[\w-]{1,40}$/)
     fc.assert(
       fc.property(fc.maxSafeNat(), name, name, (sequence, incarnation, epoch) => {
@@ -25,7 +25,7 @@ describe('the cursor', () => {
     )
   })
 
-  it('is unproven as a bare number, in digits or not', () => {
+  it('is unproven for a sequence alone, as a number or as text', () => {
     expect(decodeCursor(7)).toEqual({ sequence: 7 })
     expect(decodeCursor('7')).toEqual({ sequence: 7 })
     expect(decodeCursor(0)).toEqual({ sequence: 0 })
@@ -51,11 +51,11 @@ describe('the cursor', () => {
     ['too long a token', `1.${'a'.repeat(MAX_CURSOR_LENGTH)}.b`],
     ['too long a number', `${'0'.repeat(MAX_CURSOR_LENGTH)}7`],
     ['another type', null as unknown as string],
-  ])('refuses %s', (_, token) => {
+  ])('is invalid: %s', (_, token) => {
     expect(() => decodeCursor(token)).toThrow(refused)
   })
 
-  it('names what it found, and not all of a long text', () => {
+  it('reports the found text, shortened', () => {
     expect(() => decodeCursor('nonsense')).toThrow('cursor: expected token or sequence, found "nonsense"')
     const long = (() => {
       try {
@@ -67,14 +67,14 @@ describe('the cursor', () => {
     expect(String(long).length).toBeLessThan(120)
   })
 
-  it('is never written so that it could not be read', () => {
+  it('is never encoded to a token that cannot be decoded', () => {
     expect(() => encodeCursor({ sequence: -1, incarnation: 'a', epoch: 'b' })).toThrow(refused)
     expect(() => encodeCursor({ sequence: 1, incarnation: 'a b', epoch: 'b' })).toThrow(refused)
     expect(() => encodeCursor({ sequence: 1, incarnation: 'a', epoch: '' })).toThrow(refused)
     expect(() => encodeCursor({ sequence: 1, incarnation: 'a'.repeat(MAX_CURSOR_LENGTH), epoch: 'b' })).toThrow(refused)
   })
 
-  it('refuses or reads any text, and nothing else happens', () => {
+  it('decodes any text or throws invalid-cursor', () => {
     fc.assert(
       fc.property(fc.stringMatching(/^[0-9a-f.~_-]{0,12}$/), text => {
         try {

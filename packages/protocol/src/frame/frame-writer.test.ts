@@ -26,7 +26,7 @@ const entries = (after: number, sequence: number, of: Entry[] = [], sessionId?: 
   cursor: String(sequence),
 })
 
-/** The frame as it would come out of JSON at the other side. */
+/** The frame after a round trip through JSON. */
 const wire = (frame: WireFrame): WireFrame & { [key: string]: unknown } => JSON.parse(JSON.stringify(frame))
 
 const afters = (frames: Frame[]): unknown[] => {
@@ -37,12 +37,12 @@ const afters = (frames: Frame[]): unknown[] => {
 const invalid = (message: string) => expect.objectContaining({ code: 'invalid-frame', message })
 
 describe('packing', () => {
-  it('leaves out an origin that equals the one before, by identity or by value', () => {
+  it('omits an origin that equals the one before, by identity or by value', () => {
     const packed = wire(packFrame(entries(0, 4, [entry(1), entry(2), entry(3, { ...writer }), entry(4, guest)])))
     expect((packed['entries'] as Entry[]).map(({ origin }) => origin)).toEqual([writer, undefined, undefined, guest])
   })
 
-  it('keeps an origin that has a field more, a field less or another value', () => {
+  it('keeps an origin with an added, missing or changed field', () => {
     const origins = [writer, { ...writer, node: 'n' }, writer, { ...writer, step: 2 }, { ...writer, x: undefined }]
     const packed = packFrame(
       entries(
@@ -54,7 +54,7 @@ describe('packing', () => {
     expect(packed.entries.map(({ origin }) => origin)).toEqual(origins)
   })
 
-  it('law 10: lets no internal entry go, and still says how far the frame reaches', () => {
+  it('law 10: omits internal entries and keeps the sequence of the frame', () => {
     const secret = entry(2, guest, { internal: true })
     const packed = wire(packFrame(entries(0, 3, [entry(1), secret, entry(3)])))
     expect(packed).toMatchObject({ after: 0, sequence: 3, entries: [{ sequence: 1 }, { sequence: 3 }] })
@@ -62,7 +62,7 @@ describe('packing', () => {
     expect(packFrame(entries(0, 2, [secret]))).toMatchObject({ sequence: 2, entries: [] })
   })
 
-  it('does not change what it is given', () => {
+  it('does not change its input', () => {
     const frame = entries(0, 3, [entry(1), entry(2), entry(3, guest, { internal: true })])
     const before = structuredClone(frame)
     const frameWriter = new FrameWriter()
@@ -74,11 +74,11 @@ describe('packing', () => {
 })
 
 describe('the writer', () => {
-  it('writes `after` first, and then only where it is not the previous sequence', () => {
+  it('writes `after` in the first frame, then only if it differs from the previous sequence', () => {
     expect(afters([open('a'), entries(0, 2), entries(2, 5), entries(6, 7)])).toEqual([undefined, 0, undefined, 6])
   })
 
-  it('counts each session by itself', () => {
+  it('tracks each session separately', () => {
     const frames = [entries(4, 5, [], 'a'), entries(5, 6, [], 'b'), entries(5, 6, [], 'a'), entries(6, 7, [], 'b')]
     expect(afters([open('a'), open('b'), ...frames]).slice(2)).toEqual([4, 5, undefined, undefined])
   })
@@ -87,7 +87,7 @@ describe('the writer', () => {
     expect(afters([open('a'), entries(0, 2), open('a'), entries(2, 3)])).toEqual([undefined, 0, undefined, 2])
   })
 
-  it('takes a session by its name and by its `open` for the same', () => {
+  it('treats a frame without a session id as one of the opened session', () => {
     expect(afters([open('a'), entries(0, 2), entries(2, 3, [], 'a')])).toEqual([undefined, 0, undefined])
   })
 })
@@ -131,30 +131,39 @@ describe.each<[string, (...frames: Frame[]) => void]>([
     },
   )
 
-  it.each([...others, closing[0] as Frame].map(frame => [frame.type, frame]))('are opened first: %s', (type, frame) => {
-    expect(() => take(frame)).toThrow(notOpen(type, 'undefined'))
-    expect(() => take(named(frame, 'a'))).toThrow(notOpen(type, '"a"'))
-    expect(() => take(open('b'), named(frame, 'a'))).toThrow(notOpen(type, '"a"'))
-  })
+  it.each([...others, closing[0] as Frame].map(frame => [frame.type, frame]))(
+    'must be opened before %s',
+    (type, frame) => {
+      expect(() => take(frame)).toThrow(notOpen(type, 'undefined'))
+      expect(() => take(named(frame, 'a'))).toThrow(notOpen(type, '"a"'))
+      expect(() => take(open('b'), named(frame, 'a'))).toThrow(notOpen(type, '"a"'))
+    },
+  )
 
-  it.each(closing.slice(1).map(frame => [frame.type, frame]))('that cannot be opened get %s alone', (type, frame) => {
-    expect(() => take(open('b'), named(frame, 'a'), named(others[0] as Frame, 'b'))).not.toThrow()
-    expect(() => take(named(frame, 'a'), named(frame, 'a'))).toThrow(notOpen(type, '"a"'))
-    expect(() => take(frame, others[0] as Frame)).toThrow(notOpen('entries', 'undefined'))
-    expect(() => take(frame, open('a'), others[0] as Frame)).not.toThrow()
-  })
+  it.each(closing.slice(1).map(frame => [frame.type, frame]))(
+    'may get only %s if they cannot be opened',
+    (type, frame) => {
+      expect(() => take(open('b'), named(frame, 'a'), named(others[0] as Frame, 'b'))).not.toThrow()
+      expect(() => take(named(frame, 'a'), named(frame, 'a'))).toThrow(notOpen(type, '"a"'))
+      expect(() => take(frame, others[0] as Frame)).toThrow(notOpen('entries', 'undefined'))
+      expect(() => take(frame, open('a'), others[0] as Frame)).not.toThrow()
+    },
+  )
 
-  it.each(closing.map(frame => [frame.type, frame]))('are over after %s, until they open again', (_type, close) => {
-    for (const frame of all) {
-      const over = notOpen(frame.type, '"a"')
-      expect(() => take(open('a'), named(close, 'a'), named(frame, 'a'))).toThrow(over)
-      if (frame.type !== 'fail') expect(() => take(open('a'), close, frame)).toThrow(over)
-      expect(() => take(open('a'), close, open('a'), frame)).not.toThrow()
-      expect(() => take(open('a'), open('b'), named(close, 'a'), named(frame, 'b'))).not.toThrow()
-    }
-  })
+  it.each(closing.map(frame => [frame.type, frame]))(
+    'accept no frame after %s until they open again',
+    (_type, close) => {
+      for (const frame of all) {
+        const over = notOpen(frame.type, '"a"')
+        expect(() => take(open('a'), named(close, 'a'), named(frame, 'a'))).toThrow(over)
+        if (frame.type !== 'fail') expect(() => take(open('a'), close, frame)).toThrow(over)
+        expect(() => take(open('a'), close, open('a'), frame)).not.toThrow()
+        expect(() => take(open('a'), open('b'), named(close, 'a'), named(frame, 'b'))).not.toThrow()
+      }
+    },
+  )
 
-  it('are all closed by a `fail` without a name, which may come at any time', () => {
+  it('are all closed by a `fail` without a session id, which is valid at any time', () => {
     const fail = closing[2] as Frame
     expect(() => take(fail)).not.toThrow()
     expect(() => take(open('a'), closing[0] as Frame, fail)).not.toThrow()
@@ -167,7 +176,7 @@ describe.each<[string, (...frames: Frame[]) => void]>([
     }
   })
 
-  it('are not shown whole where their name is long', () => {
+  it('have long ids shortened in errors', () => {
     expect(() => take(named(others[0] as Frame, 'x'.repeat(1000)))).toThrow(notOpen('entries', `"${'x'.repeat(39)}`))
   })
 })
@@ -184,7 +193,7 @@ describe('the reader', () => {
     )
   })
 
-  it('gives entries that inherit an origin the same object', () => {
+  it('gives entries with an inherited origin the same origin object', () => {
     const frame = entries(0, 4, [entry(1), entry(2, { ...writer }), entry(3, guest), entry(4, { ...guest })])
     const reader = new FrameReader()
     reader.read(open('a'))
@@ -194,7 +203,7 @@ describe('the reader', () => {
     expect(read[2]?.origin).not.toBe(read[1]?.origin)
   })
 
-  it('takes a frame without a session for one of the only session', () => {
+  it('assigns a frame without a session id to the only session', () => {
     const reader = new FrameReader()
     const read = (frame: Frame) => reader.read({ ...frame, after: undefined } as WireFrame)
     reader.read(open('a'))
@@ -215,7 +224,7 @@ describe('the reader', () => {
     ['an entry before the frame', entries(5, 6, [entry(5)]), 'entries[0].sequence: expected 6 to 6, found 5'],
     ['an entry past the frame', entries(5, 6, [entry(7)]), 'entries[0].sequence: expected 6 to 6, found 7'],
     ['an entry twice', entries(5, 9, [entry(7), entry(7)]), 'entries[1].sequence: expected 8 to 9, found 7'],
-  ])('refuses %s', (_, frame, problem) => {
+  ])('rejects %s', (_, frame, problem) => {
     const reader = new FrameReader()
     reader.read(open('a'))
     expect(() => reader.read(frame)).toThrow(invalid(`frame entries.${problem}`))
@@ -234,21 +243,21 @@ describe('continuity', () => {
     expect(continuityOf(entries(5, 8), position)).toBe(continuity)
   })
 
-  it('of a frame that was not read, and so does not say where it begins, cannot be proven', () => {
+  it('of a frame without `after` is a gap', () => {
     const { after: _, ...frame } = entries(7, 8)
     expect(continuityOf(frame as EntriesFrame, 7)).toBe('gap')
   })
 
-  it('of an empty frame is the next, and moves on', () => {
+  it('of an empty frame is next', () => {
     expect(continuityOf(entries(5, 5), 5)).toBe('next')
   })
 
-  it('of `caught-up` says whether the replay left something out', () => {
+  it('of `caught-up` is a gap if the replay was incomplete', () => {
     const caughtUp: Frame = { type: 'caught-up', sequence: 8, cursor: '8' }
     expect([7, 8, 9].map(position => continuityOf(caughtUp, position))).toEqual(['gap', 'next', 'next'])
   })
 
-  it('law 2: a client that applies what is next, and asks again otherwise, has every entry once', () => {
+  it('law 2: a client that applies next frames and reconnects otherwise gets every entry once', () => {
     const fault = fc.constantFrom('none', 'none', 'none', 'lose', 'twice', 'cut', 'again')
     const cuts = fc.array(fc.record({ size: fc.integer({ min: 0, max: 4 }), fault }), { minLength: 1, maxLength: 20 })
     fc.assert(
@@ -258,7 +267,7 @@ describe('continuity', () => {
         let position = 0
         let connections = 0
         while (position < head) {
-          // A server replays from the client's position, or from before it; then the faults run out and it serves well.
+          // A server replays from the client's position or from before it. After the last fault it serves correctly.
           const frameWriter = new FrameWriter()
           const reader = new FrameReader()
           reader.read(frameWriter.write(open('a')))

@@ -1,4 +1,4 @@
-/** Texts that JSON.parse accepts: every rule of the grammar, and the edges where parsers differ. */
+/** Texts that JSON.parse accepts: every rule of the grammar, and edge cases in which parsers differ. */
 export const accepted = [
   ...['[]', '{}', '[[]   ]', '[""]', '[null, 1, "1", {}]', ' [1]', '[1] ', '[1\n]', '[1,null,null,null,2]', '[true]'],
   ...[
@@ -68,8 +68,8 @@ export const accepted = [
   ...['["\\ud800\\ud800\\n"]', '["\\uDd1e\\uD834"]', '["\ud800"]', '["\\ud83d\\u0041"]', '[0.1e1]', '\t\r\n[ ]'],
 ]
 
-/** Texts that JSON.parse refuses. */
-export const refused = [
+/** Texts that JSON.parse rejects. */
+export const rejected = [
   ...[
     '',
     ' ',

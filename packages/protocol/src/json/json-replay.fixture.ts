@@ -2,7 +2,7 @@ import { JsonStream, type JsonStreamOptions } from './json-stream.ts'
 
 export const strict = { strict: true }
 
-/** A stream that was fed to the end. */
+/** A stream after all pieces and `end()`. */
 export function feed(pieces: Iterable<string>, options: JsonStreamOptions = strict): JsonStream {
   const stream = new JsonStream(options)
   for (const piece of pieces) stream.push(piece)
@@ -10,7 +10,7 @@ export function feed(pieces: Iterable<string>, options: JsonStreamOptions = stri
   return stream
 }
 
-/** All that a stream tells of a text: growth (joined) and completions in order, the value, the error. */
+/** Everything that a stream reports for a text: growth (joined) and completions in order, the value, the error. */
 export function story(pieces: Iterable<string>, options: JsonStreamOptions = strict) {
   const reports: string[][] = []
   const stream = feed(pieces, {

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { runs } from '../property-runs.fixture.ts'
-import { accepted, refused } from './cases.fixture.ts'
+import { accepted, rejected } from './cases.fixture.ts'
 import { isContainer, type Json, type JsonContainer } from './json.ts'
 import { MAX_JSON_DEPTH } from './json-parser.ts'
 import { feed, story, strict } from './json-replay.fixture.ts'
@@ -39,7 +39,7 @@ describe('any split', () => {
     )
   })
 
-  test('invariants 4, 5: at every two places of a text that has everything', () => {
+  test('invariants 4, 5: equals JSON.parse for every pair of split positions in a text with all syntax', () => {
     const text = `\n{"a":[1,-0.5e+3,true , null,[],{}],"__proto__":{"":"\\u00e9\\ud83d\\ude00😀\\"\\ud83d"},"a":"b"}\t`
     const whole = story([text])
     expect(whole.value).toBe(JSON.stringify(JSON.parse(text)))
@@ -50,7 +50,7 @@ describe('any split', () => {
     }
   })
 
-  test('invariant 4: tells the same of good texts and of bad ones, in either mode', () => {
+  test('invariant 4: reports the same for valid and invalid texts, in both modes', () => {
     fc.assert(
       fc.property(corrupted, cutLengths, fc.boolean(), (text, lengths, strict) => {
         expect(story(splitAt(text, lengths), { strict })).toEqual(story([text], { strict }))
@@ -60,8 +60,8 @@ describe('any split', () => {
   })
 })
 
-describe('what is accepted', () => {
-  test('invariant 5: exactly what JSON.parse accepts', () => {
+describe('accepted texts', () => {
+  test('invariant 5: are exactly those that JSON.parse accepts', () => {
     const seen = { done: 0, failed: 0 }
     fc.assert(
       fc.property(corrupted, cutLengths, (text, lengths) => {
@@ -89,7 +89,7 @@ describe('what is accepted', () => {
     }
   })
 
-  test.each(refused)('refuses %j', text => {
+  test.each(rejected)('rejects %j', text => {
     expect(parsed(text)).toBeUndefined()
     for (const pieces of [[text], units(text)]) {
       const stream = feed(pieces)
@@ -109,7 +109,7 @@ describe('what is accepted', () => {
     expect(feed(['no document'], {}).error?.message).toBe('offset 11: expected "{" or "[", found the end')
   })
 
-  test('containers nest down to a bound, past which the failure is typed', () => {
+  test('a document nested deeper than the limit fails with a typed error', () => {
     const nested = (depth: number, inner = '1') => `${'['.repeat(depth)}${inner}${']'.repeat(depth)}`
     expect(feed([nested(MAX_JSON_DEPTH, '"x"')]).status).toBe('done')
     expect(JSON.stringify(feed([nested(MAX_JSON_DEPTH)]).value)).toBe(nested(MAX_JSON_DEPTH))
@@ -121,7 +121,7 @@ describe('what is accepted', () => {
 })
 
 describe('the partial value', () => {
-  test('invariants 2, 3, 6: only grows, by whole characters and whole scalars', () => {
+  test('invariants 2, 3, 6: only grows, by complete characters and complete scalars', () => {
     fc.assert(
       fc.property(anyText, text => {
         fc.pre(!hasRepeats(text))
@@ -138,7 +138,7 @@ describe('the partial value', () => {
     )
   })
 
-  test('invariant 1: what was reported complete never changes, and stays in its place', () => {
+  test('invariant 1: a value that was reported complete never changes or moves', () => {
     fc.assert(
       fc.property(anyText, cutLengths, (text, lengths) => {
         const complete = new Map<string, { value: Json; was: string }>()
@@ -190,7 +190,7 @@ describe('the partial value', () => {
     expect(JSON.stringify(stream.value)).toBe(JSON.stringify(JSON.parse(text)))
   })
 
-  test('invariant 3: neither half an escape nor half a pair shows, and a lone surrogate does in the end', () => {
+  test('invariant 3: never shows half an escape or half a surrogate pair; shows a lone surrogate at the end', () => {
     const shown = (text: string) => {
       const stream = new JsonStream(strict)
       return units(text).map(unit => {
@@ -206,7 +206,7 @@ describe('the partial value', () => {
     expect(new Set(shown('"\\ud83d\\ud83d\ude00"'))).toEqual(new Set(['', '\ud83d', '\ud83d😀']))
   })
 
-  test('invariant 6: a key appears with the start of its value, a scalar when it is whole', () => {
+  test('invariant 6: a key appears with the start of its value, a scalar when it is complete', () => {
     const shown = (text: string) => {
       const stream = new JsonStream(strict)
       stream.push(text)
@@ -216,11 +216,11 @@ describe('the partial value', () => {
     expect(['{"a":"', '{"a":{', '{"a":['].map(shown)).toEqual(['{"a":""}', '{"a":{}}', '{"a":[]}'])
     expect(['[12', '[12,', '[tru', '[true]'].map(shown)).toEqual(['[]', '[12]', '[]', '[true]'])
     expect(feed(['12']).value).toBe(12)
-    // A text that was cut off may have lost digits.
+    // A truncated text may have lost digits.
     expect(feed(['[1, 12']).value).toEqual([1])
   })
 
-  test('invariant 7: a failure keeps the value, and nothing after it counts', () => {
+  test('invariant 7: keeps the value after a failure and ignores further text', () => {
     const reports: Json[] = []
     const stream = new JsonStream({ onComplete: value => void reports.push(value) })
     stream.push('{"a":[1,2,"te\\n')
@@ -256,7 +256,7 @@ describe('the partial value', () => {
 })
 
 describe('snapshots', () => {
-  test('invariant 8: never change, equal the value of their moment, and share what is complete', () => {
+  test('invariant 8: never change, equal the value at that time, and share complete values', () => {
     fc.assert(
       fc.property(anyText, cutLengths, fc.boolean(), (text, lengths, inHandlers) => {
         const repeats = hasRepeats(text)
@@ -268,7 +268,7 @@ describe('snapshots', () => {
           const [before, was] = kept.at(-1) ?? []
           expect(isDeepStrictEqual(snapshot, stream.value)).toBe(true)
           if (now === was && !repeats) expect(snapshot).toBe(before)
-          // What is copied are the open containers, which stand one in another.
+          // Only the open containers are copied, each nested in the one before.
           const copies = [...containers(snapshot)].filter(one => !complete.has(one))
           for (const [i, copy] of copies.slice(1).entries()) expect(Object.values(copies[i] ?? {})).toContain(copy)
           kept.push([snapshot, now])
@@ -291,7 +291,7 @@ describe('snapshots', () => {
     )
   })
 
-  test('invariant 8: a held snapshot does not follow the live value', () => {
+  test('invariant 8: do not change with the live value', () => {
     const stream = new JsonStream()
     stream.push('{"a":{"b":[1,"te')
     const held = stream.snapshot()
@@ -319,7 +319,7 @@ describe('reports', () => {
     ])
   })
 
-  test('a repeated value is reported when it shows, which is when it is complete', () => {
+  test('the value of a repeated key is reported when it is complete', () => {
     const { reports } = story(['{"a":{"b":"x"},"a":{"b":"y","c":[1]},"d":2}'])
     expect(reports).toEqual([
       ['grow', 'a,b', 'x'],
@@ -331,7 +331,7 @@ describe('reports', () => {
     ])
   })
 
-  test('growth comes once a push and string, however many escapes it has', () => {
+  test('growth is reported once per push and string, regardless of escapes', () => {
     const deltas: string[] = []
     const stream = new JsonStream({ onGrow: delta => void deltas.push(delta) })
     stream.push('["a\\n\\u0062c","d')

@@ -1,14 +1,14 @@
 import { isDeepStrictEqual } from 'node:util'
 import { isContainer, type Json, type JsonContainer } from './json.ts'
 
-/** The containers in a value, itself included. */
+/** All containers in a value, including itself. */
 export function* containers(value: Json | undefined): Generator<JsonContainer> {
   if (!isContainer(value)) return
   yield value
   for (const child of Object.values(value)) yield* containers(child)
 }
 
-/** Whether the later of two values only says more than the earlier, `end` being the value that both lead to. */
+/** Whether `after` only extends `before`. `end` is the final value of both. */
 export function grows(before: Json | undefined, after: Json | undefined, end: Json | undefined): boolean {
   if (before === undefined) return true
   if (typeof before === 'string') {

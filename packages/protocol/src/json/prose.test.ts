@@ -44,7 +44,7 @@ describe('around the document', () => {
     expect(story(units(text), {})).toEqual(whole)
   })
 
-  test('a bracket that was prose leaves nothing behind, and a snapshot of it stays', () => {
+  test('a bracket in the prose leaves no value, and an earlier snapshot stays unchanged', () => {
     const stream = new JsonStream()
     stream.push('{"it":[["')
     const held = stream.snapshot()
@@ -57,7 +57,7 @@ describe('around the document', () => {
     expect(held).toEqual({ it: [['']] })
   })
 
-  test('it is prose only as long as nothing in it was reported', () => {
+  test('a bracket counts as prose only until something in it was reported', () => {
     expect(feed([`Result [1]: ${document}`], {}).value).toEqual([1])
     expect(feed([`- [ ] open: ${document}`], {}).value).toEqual([])
     for (const [text, value] of [
@@ -72,13 +72,13 @@ describe('around the document', () => {
     expect(deep.error?.code).toBe('too-large')
   })
 
-  test('where there is no document, the error is that of what came nearest', () => {
+  test('without a document, the error is that of the last candidate', () => {
     const message = (text: string) => feed([text], {}).error?.message
     expect(message("See [docs]: {'a': 1}")).toBe(`offset 13: expected a key or "}", found "'"`)
     expect(message('See [docs]: {"a')).toBe('offset 15: expected more of a key, found the end')
   })
 
-  test('is done with the last bracket, and deaf after it', () => {
+  test('is done with the last bracket and ignores further text', () => {
     const stream = new JsonStream()
     stream.push('Here: [1]')
     expect(stream.status).toBe('done')
@@ -87,7 +87,7 @@ describe('around the document', () => {
     expect(stream.value).toEqual([1])
   })
 
-  test('a scalar is a document in strict mode only, and a number ends with the text', () => {
+  test('a scalar is a document only in strict mode, and a number ends with the text', () => {
     const stream = new JsonStream(strict)
     stream.push('-1')
     stream.push('2.5')

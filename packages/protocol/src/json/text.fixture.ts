@@ -31,10 +31,10 @@ const numberText = fc.oneof(
 const space = fc.constantFrom('', '', '', ' ', '\n', '\t\r ')
 
 // Once V8 has parsed an object with a backslash in a key, it may take another escaped key for that one
-// (nodejs/node#63785): such texts would make JSON.parse a bad judge, of themselves and of others.
+// (nodejs/node#63785). With such texts JSON.parse would be no valid reference.
 const isSafe = (text: string) => !/"([^"\\]|\\.)*(\\\\|\\u005c)([^"\\]|\\.)*"\s*:/i.test(text)
 
-/** The texts of JSON documents, in all their spellings; with few `keys`, objects repeat them. */
+/** Texts of JSON documents with all variants of the syntax. With few `keys`, objects repeat them. */
 export function jsonText(keys: fc.Arbitrary<string>): fc.Arbitrary<string> {
   const key = fc.oneof(
     { weight: 4, arbitrary: keys.map(name => JSON.stringify(name)) },
@@ -62,7 +62,7 @@ export function jsonText(keys: fc.Arbitrary<string>): fc.Arbitrary<string> {
     .filter(isSafe)
 }
 
-/** The keys that trip parsers, few enough to be repeated. */
+/** Keys that parsers often handle wrongly; few, so that they repeat. */
 export const trickyKeys = fc.constantFrom(
   'a',
   'b',
@@ -78,7 +78,7 @@ export const trickyKeys = fc.constantFrom(
   '*',
 )
 
-/** A text cut into pieces whose lengths are taken from a list, and the rest in one. */
+/** Splits a text into pieces of the given lengths, and the rest. */
 export function splitAt(text: string, lengths: readonly number[]): string[] {
   const pieces: string[] = []
   let start = 0
@@ -92,7 +92,7 @@ export function splitAt(text: string, lengths: readonly number[]): string[] {
 
 export const cutLengths = fc.array(fc.integer({ min: 0, max: 7 }), { maxLength: 60 })
 
-/** Texts that differ from good ones in two places at most. */
+/** Texts that differ from valid ones in at most two positions. */
 export const corruptedText = (text: fc.Arbitrary<string>): fc.Arbitrary<string> => {
   const insert = fc.constantFrom(...',:[]{}"\\0123-+.eEuntf\n\u0000 x/', '', '', '😀', '//', '00')
   const edits = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 2 }), insert), { maxLength: 2 })

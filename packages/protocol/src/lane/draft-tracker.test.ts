@@ -11,7 +11,7 @@ interface Written {
   readonly chunk: Chunk
 }
 
-/** A draft that keeps how many words it has. */
+/** A draft that counts its words. */
 interface Count {
   words: number
 }
@@ -37,7 +37,7 @@ const endOf = (agentId: string): Chunk => ({
 
 const newTracker = () => new DraftTracker<Count>(() => ({ words: 0 }))
 
-/** Applies entries as a consumer does; returns what the last entry ended, by the lanes' names. */
+/** Applies entries. Returns the lanes of the drafts that the last entry ended. */
 function apply(tracker: DraftTracker<Count>, ...entries: Written[]): string[] {
   let ended: readonly LaneDraft<Count>[] = []
   for (const entry of entries) {
@@ -53,7 +53,7 @@ function apply(tracker: DraftTracker<Count>, ...entries: Written[]): string[] {
 const open = (tracker: DraftTracker<Count>) => tracker.drafts.map(({ lane, kept }) => [lane.lane, kept.words])
 
 describe('a draft', () => {
-  it('opens at the first word of its lane and holds all later ones', () => {
+  it('opens with the first word of its lane and includes all later ones', () => {
     const tracker = newTracker()
     expect(apply(tracker, { origin: origin(), chunk: word }, { origin: origin(), chunk: word })).toEqual([])
     expect(open(tracker)).toEqual([['main', 2]])
@@ -72,7 +72,7 @@ describe('a draft', () => {
     expect(tracker.get(origin())).not.toBe(draft)
   })
 
-  it.each([commit, discard])('ends by the $type of its own lane and no other', chunk => {
+  it.each([commit, discard])('ends with the $type of its own lane only', chunk => {
     const tracker = newTracker()
     for (const lane of ['a', 'b']) apply(tracker, { origin: origin('r1', lane), chunk: word })
     expect(apply(tracker, { origin: origin('r1', 'a'), chunk })).toEqual(['a'])
@@ -98,7 +98,7 @@ describe('a draft', () => {
     expect(open(tracker)).toEqual([['main', 1]])
   })
 
-  it('is left as it is by a rewind, a takeover, and all other facts', () => {
+  it('does not end with a rewind, a takeover or another fact', () => {
     const tracker = newTracker()
     apply(tracker, { origin: origin(), chunk: word })
     const facts: Chunk[] = [
@@ -112,7 +112,7 @@ describe('a draft', () => {
   })
 })
 
-it('agrees with a model that looks at every entry, whatever lanes interleave', () => {
+it('agrees with a model that reads every entry, for any interleaving of lanes', () => {
   const ids = fc.constantFrom('r1', 'r2')
   const lanes = fc.constantFrom('a', 'b', '["')
   const agents = fc.constantFrom('r1', 'child')

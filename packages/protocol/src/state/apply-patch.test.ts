@@ -232,7 +232,7 @@ describe('the six operations', () => {
     ],
     ['no operation', { a: 1 }, { path: '/a' }, "expected an operation of RFC 6902, found 'undefined'"],
     ['an unknown operation', {}, { op: 'spam', path: '/a' }, "expected an operation of RFC 6902, found 'spam'"],
-  ])('refused: %s', (_, document, operation, message) => {
+  ])('rejects %s', (_, document, operation, message) => {
     const { op, path } = operation as { op: string; path: string }
     expect(refusal(document, operation)).toMatchObject({
       code: 'invalid-patch',
@@ -240,7 +240,7 @@ describe('the six operations', () => {
     })
   })
 
-  it('a document is made by adding it and gone when it is removed', () => {
+  it('adding at the root creates a document, removing the root returns none', () => {
     expect(patch(undefined)).toBeUndefined()
     expect(patch(undefined, add('', {}), add('/a', 1))).toEqual({ a: 1 })
     expect(patch({ a: 1 }, remove(''))).toBeUndefined()
@@ -278,14 +278,14 @@ describe('prototype keys are ordinary own keys', () => {
     add('/__proto__/x', 1),
     copy('/valueOf', '/a'),
     test('/hasOwnProperty', {}),
-  ])('nothing inherited is there: %o', operation => {
+  ])('inherited keys do not exist: %o', operation => {
     expect(refusal({}, operation).code).toBe('invalid-patch')
     expect(({} as Record<string, unknown>)['x']).toBeUndefined()
   })
 })
 
-describe('a patch is whole or nothing', () => {
-  it('names the operation that failed, and leaves the document', () => {
+describe('a patch applies completely or not at all', () => {
+  it('reports the failed operation and does not change the document', () => {
     const document = freeze({ a: [1], b: { c: 2 } })
     const operations = [add('/a/-', 2), remove('/b/c'), test('/a', [1]), add('/d', 1)] as Operation[]
     expect(() => applyPatch(document, operations)).toThrow(
@@ -294,7 +294,7 @@ describe('a patch is whole or nothing', () => {
     expect(document).toEqual({ a: [1], b: { c: 2 } })
   })
 
-  it('shares what it did not touch', () => {
+  it('shares unchanged values', () => {
     const document = freeze({ a: { b: {}, c: [{}] }, d: {} })
     const patched = applyPatch(document, [add('/a/c/-', 1)] as Operation[]) as typeof document
     expect(patched).toEqual({ a: { b: {}, c: [{}, 1] }, d: {} })
@@ -311,7 +311,7 @@ describe('a patch is whole or nothing', () => {
     ['add', add('/list/-', 1)],
     ['copy of a scalar', copy('/other/0', '/list/-')],
     ['copy of a container', copy('/other', '/list/-')],
-  ])('copies each container once, however many operations write in it: %s', (_, operation) => {
+  ])('copies each container once for any number of operations: %s', (_, operation) => {
     const { slice } = Array.prototype
     let copies = 0
     const document = { list: Array(1000).fill(0), other: [1] }
@@ -329,7 +329,7 @@ describe('a patch is whole or nothing', () => {
     expect(document.list).toHaveLength(1000)
   })
 
-  it('what was copied lives apart, even if it was already written in', () => {
+  it('copied values are independent, even if they were already written to', () => {
     expect(patch({ a: { x: {} } }, add('/a/x/y', 1), copy('/a', '/b'), add('/b/x/z', 2), add('/a/w', 3))).toEqual({
       a: { x: { y: 1 }, w: 3 },
       b: { x: { y: 1, z: 2 } },
@@ -339,7 +339,7 @@ describe('a patch is whole or nothing', () => {
   })
 })
 
-it('does what the plain model does, refusals too', () => {
+it('agrees with the simple model, including rejections', () => {
   const pointer = fc
     .array(fc.constantFrom('a', 'b', '0', '1', '-', '01', '', '~0', '~1', '__proto__', 'constructor'), { maxLength: 3 })
     .map(keys => keys.map(key => `/${key}`).join(''))
@@ -364,7 +364,7 @@ it('does what the plain model does, refusals too', () => {
     fc.property(value, fc.array(operation, { minLength: 1, maxLength: 8 }), (document, candidates) => {
       freeze(document)
       let operations: Operation[] = []
-      // Operation by operation, so that long patches get through, and then the patch as a whole.
+      // First one by one, so that long patches succeed, then the whole patch.
       for (const candidate of candidates) {
         const next = freeze([...operations, candidate])
         let wanted: Json | undefined

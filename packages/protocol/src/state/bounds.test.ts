@@ -12,7 +12,7 @@ const move = (from: string, path: string) => ({ op: 'move', from, path })
 const copy = (from: string, path: string) => ({ op: 'copy', from, path })
 const test = (path: string, value: Json) => ({ op: 'test', path, value })
 
-it('bounds the depth of what is compared and copied', () => {
+it('limits the depth of compared and copied values', () => {
   const nested = (depth: number, inner: Json): Json => (depth ? nested(depth - 1, [inner]) : inner)
   const [deep, deeper] = [nested(MAX_JSON_DEPTH, 1), nested(MAX_JSON_DEPTH + 1, 1)]
   expect(apply({}, add('/a', deep), test('/a', deep), copy('/a', '/b'))).toEqual({ a: deep, b: deep })
@@ -27,7 +27,7 @@ it('bounds the depth of what is compared and copied', () => {
   expect(() => apply({}, add('/a', abyss), test('/a', 1))).toThrow(/^operation 1 .+ found \[{40}$/)
 })
 
-it('bounds what is copied, in values, keys and strings, so that copies of copies come to an end', () => {
+it('limits the total of copied values, keys and strings', () => {
   const doublings = Array.from({ length: 25 }, (_, i) => copy('', `/k${i}`))
   expect(() => apply({}, ...doublings, test('', 1))).toThrow(/^operation (19|20) .+ at most 4194304 characters in all/)
   const text = 'x'.repeat(MAX_COPIED / 2)
@@ -38,7 +38,7 @@ it('bounds what is copied, in values, keys and strings, so that copies of copies
   }
 })
 
-it('tells of long names their beginning only', () => {
+it('shortens long names in errors', () => {
   const pointer = `/${'x'.repeat(1_000_000)}`
   for (const operation of [
     remove(pointer),

@@ -2,7 +2,7 @@ import type { Operation } from '../catalogue/chunk.ts'
 import type { Json } from '../json/json.ts'
 import { clone } from '../structured/structured-model.fixture.ts'
 
-/** RFC 6902 in the plainest way: clone all, find the holder of each place, assign; throws 'refused'. */
+/** A simple model of RFC 6902: clone everything, find the parent of each path, assign. Throws 'refused'. */
 export function patchNaively(document: Json, operations: readonly Operation[]): Json {
   const root: { value?: Json } = { value: clone(document) }
   type Holder = { [key: string]: Json }

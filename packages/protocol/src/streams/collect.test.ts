@@ -14,7 +14,7 @@ const chunks: Chunk[] = [
 const entries = chunks.map((chunk, i): Entry => ({ sequence: i + 1, timestamp: 0, origin: { guest: 'g' }, chunk }))
 
 describe('collecting', () => {
-  it('joins the text of chunks or of entries, and no other', async () => {
+  it('joins only the text of chunks or entries', async () => {
     expect(await collectText(new Source(chunks))).toBe('Hello world')
     expect(await collectText(new Source(entries))).toBe('Hello world')
     expect(await collectText(new Source<Chunk>([]))).toBe('')

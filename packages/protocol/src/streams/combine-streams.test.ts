@@ -11,7 +11,7 @@ import { Source } from './source.fixture.ts'
 const gone = new Error('gone')
 
 describe('combineStreams', () => {
-  it('gives all items of all streams, each stream in its order', async () => {
+  it('yields all items of all streams, in order within each stream', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.array(fc.nat(9), { maxLength: 5 }), { maxLength: 4 }), async lists => {
         const sources = lists.map((list, of) => new Source(list.map((item, i) => ({ of, item, i }))))
@@ -33,7 +33,7 @@ describe('combineStreams', () => {
     expect(silent).toMatchObject({ pulls: 1, returns: 1 })
   })
 
-  it('starves nobody', async () => {
+  it('starves no stream', async () => {
     const endless = function* (name: string) {
       while (true) yield name
     }
@@ -41,7 +41,7 @@ describe('combineStreams', () => {
     expect(some.filter(name => name === 'b')).toHaveLength(10)
   })
 
-  it('law 8: has one item of each stream at most, however slow the consumer', async () => {
+  it('law 8: buffers at most one item of each stream for a slow consumer', async () => {
     const sources = ['a', 'b', 'c'].map(name => new Source(Array.from({ length: 50 }, (_, i) => name + i)))
     let got = 0
     for await (const _ of combineStreams(sources)) {
@@ -55,7 +55,7 @@ describe('combineStreams', () => {
     expect(sources.map(source => source.returns)).toEqual([1, 1, 1])
   })
 
-  it('ends the others when one fails, after what came before', async () => {
+  it('ends the others when one fails, after the items before', async () => {
     const others = [new Source([1], 'silence'), new Source<number>([], 'silence')]
     const failing = new Source([2], gone)
     const seen: number[] = []
@@ -79,7 +79,7 @@ describe('combineStreams', () => {
     expect(other.returns).toBe(1)
   })
 
-  it('does not drown the error of one in the troubles of another', async () => {
+  it('throws the first error if releasing another stream fails too', async () => {
     const stubborn = (next: Promise<IteratorResult<number>>): AsyncIterable<number> => ({
       [Symbol.asyncIterator]: () => ({
         next: () => next,
@@ -94,7 +94,7 @@ describe('combineStreams', () => {
     }
   })
 
-  it('lets go of all when aborted', async () => {
+  it('releases all streams when aborted', async () => {
     const sources = [new Source([1], 'silence'), new Source([2], 'silence')]
     const controller = new AbortController()
     setTimeout(() => controller.abort(gone), 5)
@@ -102,11 +102,11 @@ describe('combineStreams', () => {
     expect(sources.map(source => source.returns)).toEqual([1, 1])
   })
 
-  it('of nothing is nothing', async () => {
+  it('ends at once without streams', async () => {
     expect(await collectAll(combineStreams([]))).toEqual([])
   })
 
-  it('has the items of all streams', () => {
+  it('has the item types of all streams', () => {
     const chunks = new Source<Chunk>([])
     const entries = new Source<Entry>([])
     expectTypeOf(combineStreams([chunks, chunks])).toEqualTypeOf<AsyncIterableIterator<Chunk, undefined>>()

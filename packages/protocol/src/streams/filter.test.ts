@@ -32,13 +32,13 @@ const ofChunks = () => new Source(chunks)
 const ofEntries = () => new Source(entries)
 
 describe('filterByType', () => {
-  it('keeps chunks or entries of the named types', async () => {
+  it('keeps chunks or entries of the given types', async () => {
     expect(await collectAll(filterByType(ofChunks(), ['text-delta', 'error']))).toEqual([text, error])
     expect(await collectAll(filterByType(ofEntries(), ['text-delta', 'error']))).toEqual([entries[0], entries[4]])
     expect(await collectAll(filterByType(ofChunks(), []))).toEqual([])
   })
 
-  it('keeps one name of the open family', async () => {
+  it('keeps one type of the open family', async () => {
     expect(await collectAll(filterByType(ofChunks(), ['data-weather']))).toEqual([weather])
   })
 
@@ -59,7 +59,7 @@ describe('filterByType', () => {
 })
 
 describe('excludeTypes', () => {
-  it('keeps all but the named types', async () => {
+  it('removes the given types', async () => {
     expect(await collectAll(excludeTypes(ofChunks(), ['text-delta', 'data-news']))).toEqual([
       reasoning,
       weather,
@@ -83,7 +83,7 @@ describe('excludeTypes', () => {
     >()
   })
 
-  it('narrows by what is excluded for certain, and by nothing else', () => {
+  it('narrows only by types that are excluded for certain', () => {
     const all = excludeTypes(ofChunks(), ['error'] as ChunkType[])
     expectTypeOf(all).toEqualTypeOf<AsyncIterableIterator<Chunk, undefined>>()
     const either = excludeTypes(ofChunks(), ['text-end', 'error' as 'error' | 'text-delta'])
@@ -94,7 +94,7 @@ describe('excludeTypes', () => {
 })
 
 describe('filterWith', () => {
-  it('keeps what passes, and narrows by a guard', async () => {
+  it('keeps items that pass, and narrows by a guard', async () => {
     const important = filterWith(ofChunks(), chunk => chunk.type === 'error' || chunk.type === 'output')
     expectTypeOf(important).toEqualTypeOf<AsyncIterableIterator<ErrorChunk | ChunkOf<'output'>, undefined>>()
     expect(await collectAll(important)).toEqual([error])
@@ -103,7 +103,7 @@ describe('filterWith', () => {
     expect(await collectAll(late)).toEqual([entries[5]])
   })
 
-  it('lets go when the test throws', async () => {
+  it('releases the source when the test throws', async () => {
     const source = ofChunks()
     const failing = filterWith(source, () => {
       throw new TypeError('no')
@@ -114,7 +114,7 @@ describe('filterWith', () => {
 })
 
 describe('filterByAgentId and filterByAgentType', () => {
-  it('keep what an agent wrote, and nothing of guests', async () => {
+  it('keep the entries of an agent, and none of guests', async () => {
     expect(await collectAll(filterByAgentId(ofEntries(), 'a1'))).toEqual([entries[1], entries[3]])
     expect(await collectAll(filterByAgentType(ofEntries(), 'poet'))).toEqual([entries[0], entries[4], entries[5]])
   })
@@ -124,10 +124,10 @@ describe('filterByAgentId and filterByAgentType', () => {
     expectTypeOf(narrow).toEqualTypeOf<AsyncIterableIterator<Entry<TextDeltaChunk>, undefined>>()
   })
 
-  it('do not take bare chunks, which have no origin', () => {
-    // @ts-expect-error a chunk does not say who wrote it
+  it('do not accept chunks, which have no origin', () => {
+    // @ts-expect-error a chunk has no origin
     expect(() => filterByAgentId(ofChunks(), 'r')).not.toThrow()
-    // @ts-expect-error a chunk does not say who wrote it
+    // @ts-expect-error a chunk has no origin
     expect(() => filterByAgentType(ofChunks(), 'poet')).not.toThrow()
   })
 })

@@ -1,4 +1,4 @@
-// What all stream helpers keep alike: whoever leaves, the source is let go.
+// The common behaviour of all stream helpers: the source is always released.
 
 import { describe, expect, it } from 'vitest'
 import type { Chunk } from '../catalogue/chunk.ts'
@@ -20,7 +20,7 @@ const three = [1, 2, 3].map(entry)
 
 type Helper = (stream: AsyncIterable<Entry>, options?: StreamOptions) => AsyncIterableIterator<Entry<Chunk>, undefined>
 
-/** Every helper so that it lets all of the three through. */
+/** Every helper, with arguments that let all three items pass. */
 const helpers: [string, Helper][] = [
   ['filterByAgentId', (stream, options) => filterByAgentId(stream, 'r', options)],
   ['filterByAgentType', (stream, options) => filterByAgentType(stream, 'poet', options)],
@@ -36,20 +36,20 @@ const helpers: [string, Helper][] = [
 const gone = new Error('gone')
 
 describe.each(helpers)('%s', (_, helper) => {
-  it('passes on what comes, and the end, and does not let go of what has ended', async () => {
+  it('passes on all items and the end, and does not release an ended source', async () => {
     const source = new Source(three)
     expect(await collectAll(helper(source))).toEqual(three)
     expect(source).toMatchObject({ pulls: 4, returns: 0, mostPending: 1 })
   })
 
-  it('asks for nothing before it is asked', async () => {
+  it('requests nothing before the first `next()`', async () => {
     const source = new Source(three)
     helper(source)
     await new Promise(resolve => setTimeout(resolve))
     expect(source.pulls).toBe(0)
   })
 
-  it('asks for one item at a time', async () => {
+  it('requests one item at a time', async () => {
     const source = new Source(three)
     const stream = helper(source)
     const results = await Promise.all([stream.next(), stream.next(), stream.next(), stream.next()])
@@ -57,13 +57,13 @@ describe.each(helpers)('%s', (_, helper) => {
     expect(source.mostPending).toBe(1)
   })
 
-  it('lets go when the consumer leaves', async () => {
+  it('releases the source when the consumer returns', async () => {
     const source = new Source(three, 'silence')
     for await (const item of helper(source)) if (item.sequence === 2) break
     expect(source).toMatchObject({ pulls: 2, returns: 1 })
   })
 
-  it('lets go when the consumer throws', async () => {
+  it('releases the source when the consumer throws', async () => {
     const source = new Source(three, 'silence')
     const run = async () => {
       for await (const _ of helper(source)) throw gone
@@ -72,13 +72,13 @@ describe.each(helpers)('%s', (_, helper) => {
     expect(source.returns).toBe(1)
   })
 
-  it('lets go when the consumer leaves before the first item', async () => {
+  it('releases the source when the consumer returns before the first item', async () => {
     const source = new Source(three)
     await helper(source).return?.()
     expect(source).toMatchObject({ pulls: 0, returns: 1 })
   })
 
-  it('lets go when the consumer leaves while the source is silent', async () => {
+  it('releases the source when the consumer returns while the source is silent', async () => {
     const source = new Source<Entry>([], 'silence')
     const stream = helper(source)
     const next = stream.next()
@@ -89,7 +89,7 @@ describe.each(helpers)('%s', (_, helper) => {
     expect(await stream.next()).toEqual({ done: true, value: undefined })
   })
 
-  it('passes on an error, once, and is over', async () => {
+  it('passes on an error once and then ends', async () => {
     const source = new Source(three.slice(0, 1), gone)
     const stream = helper(source)
     expect(await stream.next()).toEqual({ done: false, value: three[0] })
@@ -98,7 +98,7 @@ describe.each(helpers)('%s', (_, helper) => {
     expect(source).toMatchObject({ pulls: 2, returns: 0 })
   })
 
-  it('throws the reason and lets go when aborted while the source is silent', async () => {
+  it('throws the reason and releases the source when aborted while the source is silent', async () => {
     const source = new Source(three, 'silence')
     const controller = new AbortController()
     const seen: Entry[] = []
@@ -112,7 +112,7 @@ describe.each(helpers)('%s', (_, helper) => {
     expect(source.returns).toBe(1)
   })
 
-  it('throws the reason and lets go when aborted between two items', async () => {
+  it('throws the reason and releases the source when aborted between two items', async () => {
     const source = new Source(three)
     const controller = new AbortController()
     const stream = helper(source, controller)
@@ -124,13 +124,13 @@ describe.each(helpers)('%s', (_, helper) => {
     expect(source.returns).toBe(1)
   })
 
-  it('throws the reason and asks for nothing when aborted before it began', async () => {
+  it('throws the reason and requests nothing when aborted before the start', async () => {
     const source = new Source(three)
     await expect(helper(source, { signal: AbortSignal.abort(gone) }).next()).rejects.toBe(gone)
     expect(source).toMatchObject({ pulls: 0, returns: 1 })
   })
 
-  it('has nothing to abort after its end', async () => {
+  it('ignores an abort after its end', async () => {
     const source = new Source(three)
     const controller = new AbortController()
     const stream = helper(source, controller)
@@ -159,8 +159,8 @@ describe.each(helpers)('%s', (_, helper) => {
   })
 })
 
-describe('letting go', () => {
-  it('waits until the source has, and passes its error on', async () => {
+describe('the release of the source', () => {
+  it('is awaited, and its error is passed on', async () => {
     let open = true
     async function* source() {
       try {
@@ -177,7 +177,7 @@ describe('letting go', () => {
       try {
         yield* three
       } finally {
-        // biome-ignore lint/correctness/noUnsafeFinally: what the source does when it is let go
+        // biome-ignore lint/correctness/noUnsafeFinally: what the source does on release
         throw gone
       }
     }
@@ -187,7 +187,7 @@ describe('letting go', () => {
     await expect(leave()).rejects.toBe(gone)
   })
 
-  it('of a generator that is silent for ever makes nobody wait', async () => {
+  it('is not awaited for a generator that never settles', async () => {
     async function* silent(): AsyncGenerator<Entry> {
       yield entry(1)
       await new Promise(() => {})
@@ -199,7 +199,7 @@ describe('letting go', () => {
     expect(await next).toEqual({ done: true, value: undefined })
   })
 
-  it('also where the source throws when it is asked', async () => {
+  it('passes on an error that the source throws synchronously', async () => {
     const source = {
       [Symbol.asyncIterator]: () => ({
         next: () => {
@@ -216,7 +216,7 @@ describe('letting go', () => {
     await expect(collectAll(take(locked, 1))).rejects.toBe(gone)
   })
 
-  it('needs no `return` of the source', async () => {
+  it('does not need a `return` of the source', async () => {
     const source = { [Symbol.asyncIterator]: () => ({ next: async () => ({ done: false as const, value: 1 }) }) }
     expect(await collectAll(take(source, 2))).toEqual([1, 1])
   })
@@ -228,7 +228,7 @@ const collectors: [string, (stream: AsyncIterable<Entry>, options?: StreamOption
 ]
 
 describe.each(collectors)('%s', (_, collect) => {
-  it('throws the reason and lets go when aborted while the source is silent', async () => {
+  it('throws the reason and releases the source when aborted while the source is silent', async () => {
     const source = new Source(three, 'silence')
     const controller = new AbortController()
     const done = collect(source, controller)

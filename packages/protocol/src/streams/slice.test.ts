@@ -4,13 +4,13 @@ import { skip, take } from './slice.ts'
 import { Source } from './source.fixture.ts'
 
 describe('take', () => {
-  it('asks for no item more than it gives, and lets go', async () => {
+  it('requests no more items than it yields, and releases the source', async () => {
     const source = new Source(['a', 'b', 'c'], 'silence')
     expect(await collectAll(take(source, 2))).toEqual(['a', 'b'])
     expect(source).toMatchObject({ pulls: 2, returns: 1 })
   })
 
-  it('lets go with its last item, though nobody asks for another', async () => {
+  it('releases the source with its last item, without another request', async () => {
     const source = new Source(['a', 'b', 'c'])
     const taken = take(source, 2)
     await taken.next()
@@ -21,7 +21,7 @@ describe('take', () => {
     expect(source).toMatchObject({ pulls: 2, returns: 1 })
   })
 
-  it('gives its last item though letting go fails, and then tells why', async () => {
+  it('yields its last item if the release fails, then throws the error', async () => {
     const stubborn = () => {
       const source = new Source(['a', 'b'])[Symbol.asyncIterator]()
       const failing = async () => {
@@ -37,7 +37,7 @@ describe('take', () => {
     await expect(left.return?.()).rejects.toThrow('stuck')
   })
 
-  it('ends after its last item, also when the signal is aborted then', async () => {
+  it('ends after its last item, also if the signal is aborted then', async () => {
     const abort = new AbortController()
     const taken = take(new Source(['a', 'b']), 1, { signal: abort.signal })
     await taken.next()
@@ -45,13 +45,13 @@ describe('take', () => {
     expect(await taken.next()).toEqual({ done: true, value: undefined })
   })
 
-  it.each([0, -1, Number.NaN])('of %d asks for nothing, and lets go', async count => {
+  it.each([0, -1, Number.NaN])('of %d requests nothing and releases the source', async count => {
     const source = new Source(['a'])
     expect(await collectAll(take(source, count))).toEqual([])
     expect(source).toMatchObject({ pulls: 0, returns: 1 })
   })
 
-  it('gives what there is', async () => {
+  it('yields all items of a shorter source', async () => {
     expect(await collectAll(take(new Source([1, 2]), Number.POSITIVE_INFINITY))).toEqual([1, 2])
     expectTypeOf(take(new Source([1, 2]), 1)).toEqualTypeOf<AsyncIterableIterator<number, undefined>>()
   })

@@ -1,10 +1,10 @@
-/** A source that records what is asked of it; after its items it ends, fails or stays silent for ever. */
+/** A source that records its use. After its items it ends, fails or stays silent. */
 export class Source<Item> implements AsyncIterable<Item> {
-  /** How often it was asked for an item. */
+  /** The number of `next()` calls. */
   pulls = 0
-  /** How often it was let go. */
+  /** The number of `return()` calls. */
   returns = 0
-  /** How many of the askings are unanswered, and how many were at most. */
+  /** The number of pending `next()` calls, and its maximum. */
   pending = 0
   mostPending = 0
   readonly #items: Iterator<Item>

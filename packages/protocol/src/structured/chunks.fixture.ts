@@ -15,7 +15,7 @@ export const text = (path: string, delta: string, extra?: Extra): StructuredData
 export const final = (data: Json, extra?: Extra): StructuredDataChunk =>
   freeze({ ...head, kind: 'final', data, ...extra })
 
-// Few places, so that the writes of one sequence meet.
+// Few paths, so that the writes of one sequence collide.
 const segment = fc.constantFrom('a', 'b', '0', '1', '2', '5', '007', '__proto__', 'constructor')
 const path = fc.oneof(
   { weight: 30, arbitrary: fc.array(segment, { minLength: 1, maxLength: 3 }).map(all => all.join('.')) },
@@ -52,7 +52,7 @@ const extra = fc.record(
 )
 const some = (weight: number, arbitrary: fc.Arbitrary<StructuredDataChunk>) => ({ weight, arbitrary })
 
-/** Any chunk that a validator would let through, most of them for the stream `s`. */
+/** Any valid chunk, most of them for the stream `s`. */
 export const anyChunk: fc.Arbitrary<StructuredDataChunk> = fc
   .tuple(
     fc.oneof(

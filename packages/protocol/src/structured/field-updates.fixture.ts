@@ -2,7 +2,7 @@ import { isContainer, type Json } from '../json/json.ts'
 import type { FieldKind, Fields, FieldUpdate } from './field-watcher.ts'
 import { StructuredAccumulator } from './structured-accumulator.ts'
 
-/** What a receiver builds from the updates; throws where the reducer refuses one. */
+/** The data that a receiver builds from the updates. Throws if the reducer rejects one. */
 export function fold(updates: readonly FieldUpdate[]): Json | undefined {
   const receiver = new StructuredAccumulator()
   for (const update of updates) {
@@ -11,7 +11,7 @@ export function fold(updates: readonly FieldUpdate[]): Json | undefined {
   return receiver.read()?.data
 }
 
-/** Every declared field that a value has, by concrete path, found by looking and not by streaming. */
+/** Every declared field of a value, by concrete path, found without streaming. */
 export function declaredIn(value: Json | undefined, fields: Fields): Map<string, Json> {
   const found = new Map<string, Json>()
   const visit = (node: Json | undefined, path: string[], pattern: string[], kind: FieldKind) => {
@@ -30,7 +30,7 @@ export function declaredIn(value: Json | undefined, fields: Fields): Map<string,
   return found
 }
 
-/** The updates as they are for one push: neighbours of one path joined. */
+/** The updates as if from one push: adjacent updates of one path are joined. */
 export function joined(updates: readonly FieldUpdate[]): FieldUpdate[] {
   const list: FieldUpdate[] = []
   for (const update of structuredClone([...updates])) {

@@ -19,12 +19,12 @@ function watch(fields: Fields, pieces: Iterable<string>) {
   return { watcher, pushes, updates: pushes.flat(), warnings: watcher.warnings.map(({ message }) => message) }
 }
 
-// Few keys, so that declarations meet documents and documents repeat themselves.
+// Few keys, so that declarations match documents and keys repeat.
 const keys = ['a', 'a', 'b', '0', '7', '__proto__']
 const segment = fc.constantFrom('*', '*', '*', ...keys)
 const path = fc.array(segment, { minLength: 1, maxLength: 3 }).map(segments => segments.join('.'))
 const kind = fc.constantFrom<FieldKind>('set', 'append', 'text-delta')
-/** Declarations that are not refused. */
+/** Valid declarations. */
 const fields = fc.array(fc.tuple(path, kind), { minLength: 1, maxLength: 5 }).map(entries => {
   let fields: Fields = {}
   for (const [path, kind] of entries) {
@@ -38,10 +38,10 @@ const fields = fc.array(fc.tuple(path, kind), { minLength: 1, maxLength: 5 }).ma
 })
 const text = jsonText(fc.constantFrom(...keys, ...keys, '', 'x.y')).filter(text => /^\s*[[{]/.test(text))
 
-describe('what arrives', () => {
+describe('updates', () => {
   const email = { subject: 'set', body: 'text-delta', bullets: 'append' } as const
 
-  test('a draft: one field grows as text, one as an array, one comes whole', () => {
+  test('a draft: one field grows as text, one as an array, one is set when complete', () => {
     const { pushes } = watch(email, [
       '{"subject":"Hi',
       '","body":"Dear ',
@@ -64,7 +64,7 @@ describe('what arrives', () => {
     ])
   })
 
-  test('the order is that of the document, not of the kinds or the declaration', () => {
+  test('are in the order of the document, not of the kinds or the declaration', () => {
     const document = '{"bullets":[1,{"x":[2]}],"body":"text","subject":null,"other":[1]}'
     expect(watch(email, [document]).updates).toEqual([
       { kind: 'append', path: 'bullets', items: [1, { x: [2] }] },
@@ -73,7 +73,7 @@ describe('what arrives', () => {
     ])
   })
 
-  test('a set value comes once, when complete, whatever it is', () => {
+  test('a set value of any type is sent once, when complete', () => {
     const { pushes } = watch({ a: 'set', b: 'set', c: 'set' }, [
       '{"a":{"x":',
       '[1]}',
@@ -117,13 +117,13 @@ describe('what arrives', () => {
     expect(watch({ '*.t': 'set' }, ['[{"t":1},{"t":2}]']).updates.map(({ path }) => path)).toEqual(['0.t', '1.t'])
   })
 
-  test('a key that has fields of its own also goes by `*`', () => {
+  test('a key with its own fields also matches `*`', () => {
     const fields: Fields = { 'a.x': 'set', '*.y': 'text-delta' }
     const { updates } = watch(fields, ['{"a":{"x":1,"y":"ay"},"b":{"x":2,"y":"by"}}'])
     expect(updates.map(({ path }) => path)).toEqual(['a.x', 'a.y', 'b.y'])
   })
 
-  test('what is empty exists', () => {
+  test('empty strings and arrays are sent', () => {
     const { updates } = watch({ t: 'text-delta', l: 'append' }, ['{"t":"","l":[]}'])
     expect(updates).toEqual([
       { kind: 'set', path: 't', value: '' },
@@ -131,13 +131,13 @@ describe('what arrives', () => {
     ])
   })
 
-  test('text never splits an escape or a pair', () => {
+  test('text never splits an escape or a surrogate pair', () => {
     const { updates } = watch({ t: 'text-delta' }, units('{"t":"a\\n\\ud83d\\ude00\\u00e9😀"}'))
     expect(updates.map(update => update.kind === 'text-delta' && update.delta)).toEqual(['a', '\n', '😀', 'é', '😀'])
   })
 })
 
-describe('what is declared', () => {
+describe('declared fields', () => {
   const refusal = (fields: Record<string, string>) => {
     try {
       new FieldWatcher(fields as Fields)
@@ -157,7 +157,7 @@ describe('what is declared', () => {
     },
   )
 
-  test('an unknown kind is refused', () => {
+  test('rejects an unknown kind', () => {
     expect(refusal({ a: 'constructor' })?.[0]).toBe('invalid-field')
     expect(refusal({ a: 'final' })).toEqual([
       'invalid-field',
@@ -173,7 +173,7 @@ describe('what is declared', () => {
     { 'a.*': 'append', '*.b.c': 'set' },
     { 'a.*': 'set', 'a.b': 'set' },
     { 'a.*': 'text-delta', '*.b': 'append' },
-  ])('two that would write the same value are refused: %j', fields => {
+  ])('rejects two fields that would write the same value: %j', fields => {
     const [code, message] = refusal(fields) ?? []
     expect(code).toBe('invalid-field')
     for (const path of Object.keys(fields)) expect(message).toContain(`'${path}'`)
@@ -195,7 +195,7 @@ describe('what is declared', () => {
     expect(watch(fields, [document.replaceAll('"a"', '"b"')]).updates).toEqual([])
   })
 
-  test('a text that may instead be an object with fields is fine', () => {
+  test('accepts a text field that may instead be an object with fields', () => {
     const fields: Fields = { a: 'text-delta', 'a.b': 'set' }
     expect(watch(fields, ['{"a":"x"}']).updates).toEqual([{ kind: 'text-delta', path: 'a', delta: 'x' }])
     const { updates, warnings } = watch(fields, ['{"a":{"b":"x"}}'])
@@ -204,16 +204,16 @@ describe('what is declared', () => {
   })
 })
 
-describe('where Kortyx goes wrong', () => {
+describe('cases that Kortyx handles wrongly', () => {
   const body: Fields = { body: 'text-delta' }
 
-  test('a code fence or prose before the document does not silence the fields', () => {
+  test('a code fence or prose before the document does not suppress updates', () => {
     for (const text of ['```json\n{"body":"x"}\n```', 'Sure, here it is: {"body":"x"} Bye {"body":"y"}']) {
       expect(joined(watch(body, units(text)).updates)).toEqual([{ kind: 'text-delta', path: 'body', delta: 'x' }])
     }
   })
 
-  test('keys that a path cannot name are not sent, nor sent wrongly', () => {
+  test('keys that a path cannot express are not sent', () => {
     const document = '{"m":{"a.b":"dot","":"empty","*":"star","ok":"fine","c.d":"dot"}}'
     for (const kind of ['set', 'text-delta'] as const) {
       const { updates, warnings } = watch({ 'm.*': kind }, [document])
@@ -222,7 +222,7 @@ describe('where Kortyx goes wrong', () => {
     }
   })
 
-  test('nor are they in the value of a repeated key', () => {
+  test('keys that a path cannot express are not sent in the value of a repeated key', () => {
     const { updates } = watch({ 'm.*.x': 'set' }, ['{"m":1,"m":{"a.b":{"x":1},"":{"x":2},"*":{"x":3},"ok":{"x":4}}}'])
     expect(updates).toEqual([{ kind: 'set', path: 'm', value: { ok: { x: 4 } } }])
   })
@@ -260,7 +260,7 @@ describe('where Kortyx goes wrong', () => {
     expect(({} as { x?: unknown }).x).toBeUndefined()
   })
 
-  test('a repeated key is sent once more, whole, and neither alternates nor doubles', () => {
+  test('a repeated key is sent once more, when complete', () => {
     const fields: Fields = { t: 'text-delta', l: 'append', s: 'set', 'o.x': 'text-delta', 'o.y': 'set' }
     const document =
       '{"t":"ab","l":[1],"s":1,"o":{"x":"x","y":"y","z":"z"},"t":"cd","l":[2,3],"s":2,"o":{"x":"X","z":"Z"},"q":1}'
@@ -274,7 +274,7 @@ describe('where Kortyx goes wrong', () => {
     expect(fold(updates)).toEqual({ t: 'cd', l: [2, 3], s: 2, o: { x: 'X' } })
   })
 
-  test('a repeated key that no longer fits takes back what was sent', () => {
+  test('a repeated key whose value does not fit removes the sent value', () => {
     const fields: Fields = { t: 'text-delta', 'o.x': 'set', 'l.*.x': 'set' }
     const { updates, warnings } = watch(fields, [
       '{"t":"ab","t":5,"o":{"x":1},"o":[],"l":[{"x":1}],"l":[0,{"x":2,"y":3}]}',
@@ -283,13 +283,13 @@ describe('where Kortyx goes wrong', () => {
     expect(warnings).toEqual(["field 't': expected string, found number"])
   })
 
-  test('a null is nothing, for text and for items', () => {
+  test('null is not sent for text and items', () => {
     const { updates, warnings } = watch({ t: 'text-delta', l: 'append' }, ['{"t":null,"l":null}'])
     expect(updates).toEqual([])
     expect(warnings).toEqual([])
   })
 
-  test('what does not fit its field is not sent, and told once a field', () => {
+  test('a value that does not fit its field is not sent, with one warning per field', () => {
     const fields: Fields = { 't.*': 'text-delta', l: 'append', s: 'append' }
     const { updates, watcher } = watch(fields, units('{"t":[1,{"a":"b"},"ok",2],"l":{"0":1},"s":"text"}'))
     expect(fold(updates)).toEqual({ t: [null, null, 'ok'] })
@@ -300,7 +300,7 @@ describe('where Kortyx goes wrong', () => {
     ])
   })
 
-  test('an item too far behind the last one sent waits for the final object, and is told', () => {
+  test('an item after too large a gap is sent only with the final object, with a warning', () => {
     const items: Json[] = Array(4 * MAX_GAP).fill(0)
     for (const i of [MAX_GAP, 2 * MAX_GAP + 1, 3 * MAX_GAP + 3]) items[i] = { x: i }
     for (const [document, field, path] of [
@@ -314,7 +314,7 @@ describe('where Kortyx goes wrong', () => {
     }
   })
 
-  test('gaps count together on the way to a field, and not again once it was reached', () => {
+  test('gaps on the path to a field add up, and count only until the first write', () => {
     const row = [...Array(600).fill(null), 'x', ...Array(600).fill(null), 'y']
     const document = [...Array(500).fill([]), row, ['z', ...row], row]
     const { updates, warnings } = watch({ '*.*': 'text-delta' }, [JSON.stringify(document)])
@@ -323,7 +323,7 @@ describe('where Kortyx goes wrong', () => {
     expect(warnings).toEqual(["path '500.600': expected at most 1024 places to fill, found 1100"])
   })
 
-  test('a document that breaks off leaves what was sent, and says so', () => {
+  test('a truncated document keeps the sent updates and fails', () => {
     const { updates, watcher } = watch({ 'l.*': 'set', t: 'text-delta' }, [
       '{"l":[1,2],"t":"te',
       'x\u0001t"}',
@@ -335,7 +335,7 @@ describe('where Kortyx goes wrong', () => {
   })
 
   // Looking at all earlier matches for each piece would take 6 * 10^10 steps, far more than a test has time for.
-  test('reads a text in linear time, whatever the number of matches and fields', () => {
+  test('reads a text in linear time, for any number of matches and fields', () => {
     const items = Array.from({ length: 50_000 }, (_, i) => ({ body: `body of ${i}`, tags: [i], title: 't' }))
     const text = JSON.stringify({ items, body: 'long text '.repeat(20_000) })
     const many = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`items.*.f${i}`, 'set' as const]))
@@ -358,7 +358,7 @@ describe('where Kortyx goes wrong', () => {
 })
 
 describe('any declaration, any document, any split', () => {
-  test('the updates fold to the declared fields of the document, refused nowhere', () => {
+  test('the updates fold to the declared fields of the document without an error', () => {
     let sent = 0
     fc.assert(
       fc.property(fields, text, cutLengths, (fields, text, lengths) => {
@@ -379,7 +379,7 @@ describe('any declaration, any document, any split', () => {
     expect(sent).toBeGreaterThan(runs(100))
   })
 
-  test('a split changes only how growth is cut', () => {
+  test('a split changes only how growth is divided', () => {
     fc.assert(
       fc.property(fields, text, cutLengths, (fields, text, lengths) => {
         const split = watch(fields, splitAt(text, lengths))

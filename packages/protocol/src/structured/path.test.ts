@@ -18,22 +18,22 @@ describe('parsePath', () => {
     expect(parsePath('__proto__.constructor')).toEqual(['__proto__', 'constructor'])
   })
 
-  it.each(['', '.', 'a..b', '.a', 'a.'])('refuses the empty segment in %j', path => {
+  it.each(['', '.', 'a..b', '.a', 'a.'])('rejects the empty segment in %j', path => {
     expect(refusal(path)).toMatchObject({ name: 'ProtocolError', code: 'invalid-path' })
     expect(refusal(path)).toMatchObject({
       message: expect.stringMatching(/: expected 1 to 64 names joined by dots, found '\.{0,2}'$/),
     })
   })
 
-  it.each(['*', 'a.*', '*.b', 'a.*.b'])('refuses the wildcard in %j, which only declared fields may have', path => {
+  it.each(['*', 'a.*', '*.b', 'a.*.b'])('rejects the wildcard in %j, which is only valid in declared fields', path => {
     expect(refusal(path)).toMatchObject({ code: 'invalid-path', message: expect.stringMatching(/found '\.?\*\.?'$/) })
   })
 
-  it('refuses what is no string', () => {
+  it('rejects a value that is not a string', () => {
     for (const path of [undefined, null, 7, ['a']]) expect(refusal(path)).toMatchObject({ code: 'invalid-path' })
   })
 
-  it('refuses more than MAX_DEPTH segments', () => {
+  it('rejects more than MAX_DEPTH segments', () => {
     const deepest = Array(MAX_DEPTH).fill('a')
     expect(parsePath(deepest.join('.'))).toEqual(deepest)
     expect(refusal([...deepest, 'a'].join('.'))).toMatchObject({

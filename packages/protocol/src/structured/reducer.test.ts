@@ -18,7 +18,7 @@ const reduce = (...chunks: StructuredDataChunk[]): StructuredState | undefined =
 }
 const data = (...chunks: StructuredDataChunk[]): Json | undefined => reduce(...chunks)?.data
 const json = (...chunks: StructuredDataChunk[]) => JSON.stringify(data(...chunks))
-/** Builds with all chunks but the last, and gives the refusal of the last. */
+/** Applies all chunks except the last, and returns the error of the last. */
 const refusal = (...chunks: StructuredDataChunk[]): ProtocolError => {
   const state = reduce(...chunks.slice(0, -1))
   try {
@@ -30,8 +30,8 @@ const refusal = (...chunks: StructuredDataChunk[]): ProtocolError => {
   throw new Error('expected a refusal')
 }
 
-describe('what the Kortyx page guarantees', () => {
-  it('set writes the value at the path, over any other', () => {
+describe('guarantees of the Kortyx page', () => {
+  it('set writes the value at the path and replaces any other', () => {
     expect(data(set('draft.subject', 'Hi'), set('draft.body', 'x'), set('draft.subject', [1]))).toEqual({
       draft: { subject: [1], body: 'x' },
     })
@@ -41,7 +41,7 @@ describe('what the Kortyx page guarantees', () => {
     expect(data(set('0', 'a'), set('1', 'b'))).toEqual(['a', 'b'])
   })
 
-  it('set tells -0 from 0, as JSON.parse does', () => {
+  it('set distinguishes -0 from 0, as JSON.parse does', () => {
     expect(data(set('a', -0), set('a', 0))).toEqual({ a: 0 })
   })
 
@@ -77,13 +77,13 @@ describe('what the Kortyx page guarantees', () => {
     },
   )
 
-  it('a chunk of another stream is refused, before anything else is looked at', () => {
+  it('rejects a chunk of another stream before any other check', () => {
     const error = refusal(final({}), set('..', 1, { streamId: 'other' }))
     expect(error.code).toBe('stream-mismatch')
     expect(error.message).toContain("expected stream 's', found 'other'")
   })
 
-  it('a malformed path is refused before what it would meet', () => {
+  it('rejects a malformed path before a conflict with the data', () => {
     expect(refusal(set('a', 1), append('a..b', [])).code).toBe('invalid-path')
     expect(refusal(set('a', 1), append('a.*', [])).code).toBe('invalid-path')
   })
@@ -128,13 +128,13 @@ describe('what the Kortyx page guarantees', () => {
       'state.data.a.b: expected object at state.data.a, found array',
     ],
     ['a key of the root array', [set('0', 1), set('b', 1)], 'state.data.b: expected object at state.data, found array'],
-  ])('a conflict of shapes names the place, what was expected and what was found: %s', (_, chunks, message) => {
+  ])('a type conflict reports the path, what was expected and what was found: %s', (_, chunks, message) => {
     expect(refusal(...chunks)).toMatchObject({ code: 'path-conflict', message })
   })
 })
 
-describe('keys that other reducers trip over', () => {
-  it('__proto__ is an ordinary own key, on the way and at the end', () => {
+describe('keys that other reducers handle wrongly', () => {
+  it('__proto__ is an ordinary own key, inside and at the end of a path', () => {
     const state = data(set('__proto__.x', 1)) as Record<string, unknown>
     expect(JSON.stringify(state)).toBe('{"__proto__":{"x":1}}')
     expect(state['x']).toBeUndefined()
@@ -167,7 +167,7 @@ describe('keys that other reducers trip over', () => {
 })
 
 describe('numeric segments', () => {
-  it('make an array where nothing is, and address a key where an object is', () => {
+  it('create an array if there is no value, and address a key of an object', () => {
     expect(data(set('y.0', 1))).toEqual({ y: [1] })
     expect(data(set('y', { 2024: 1 }), set('y.2025', 2), append('y.2026.0', [3]))).toEqual({
       y: { 2024: 1, 2025: 2, 2026: [[3]] },
@@ -184,14 +184,14 @@ describe('numeric segments', () => {
     expect(filled).toEqual({ a: [null, null, null, 'x'] })
     expect(Object.keys(filled.a)).toEqual(['0', '1', '2', '3'])
     expect(data(append('a', [1]), set('a.3.b', 'x'))).toEqual({ a: [1, null, null, { b: 'x' }] })
-    // The filling is a null like any other: it can be set, not written below.
+    // The fill value is a normal null: it can be set, but nothing can be written below it.
     expect(refusal(set('a.3.b', 'x'), set('a.1.b', 'y')).message).toBe(
       'state.data.a.1.b: expected object at state.data.a.1, found null',
     )
     expect(data(set('a.1', 'x'), set('a.0', 'y'))).toEqual({ a: ['y', 'x'] })
   })
 
-  it('are refused past a gap of MAX_GAP', () => {
+  it('are rejected after a gap of more than MAX_GAP', () => {
     expect(data(set(`a.${MAX_GAP}`, 'x'))).toEqual({ a: [...Array(MAX_GAP).fill(null), 'x'] })
     expect(refusal(set(`a.${MAX_GAP + 1}`, 'x'))).toMatchObject({
       code: 'path-conflict',
@@ -206,7 +206,7 @@ describe('numeric segments', () => {
     }
   })
 
-  it('are refused past MAX_GAP in all, however the gaps lie on the path', () => {
+  it('are rejected if all gaps on the path exceed MAX_GAP together', () => {
     expect(refusal(set('1024.'.repeat(63) + 1024, 'x')).message).toMatch(
       /^state\.data(\.1024){14}: .+ at state\.data\.1024, found 2048$/,
     )
@@ -219,8 +219,8 @@ describe('numeric segments', () => {
   })
 })
 
-describe('what is not JSON', () => {
-  it('is left as it is, never built in', () => {
+describe('values that are not JSON', () => {
+  it('are kept unchanged, and nothing is written in them', () => {
     class Point {
       x = 1
     }
@@ -235,7 +235,7 @@ describe('what is not JSON', () => {
     }
   })
 
-  it('but objects without a prototype and of another realm are', () => {
+  it('do not include objects without a prototype or of another realm', () => {
     for (const value of [Object.create(null), runInNewContext('({})')]) {
       expect(json(set('a', value), set('a.b', 1))).toBe('{"a":{"b":1}}')
     }
@@ -247,7 +247,7 @@ describe('what is not JSON', () => {
     ['final', {}, "structured-data 'final': expected value, found nothing"],
     ['append', { path: 'a', items: { 0: 1 } }, "structured-data 'append': expected array, found object"],
     ['text-delta', { path: 'a', delta: 7 }, "structured-data 'text-delta': expected string, found number"],
-  ])('is refused: %s', (kind, fields, message) => {
+  ])('are rejected: %s', (kind, fields, message) => {
     const chunk = { type: 'structured-data', streamId: 's', dataType: 'd', kind, ...fields } as StructuredDataChunk
     expect(refusal(chunk)).toMatchObject({ code: 'invalid-chunk', message })
     expect(refusal(set('a', 1), chunk)).toMatchObject({ code: 'invalid-chunk', message })
@@ -255,7 +255,7 @@ describe('what is not JSON', () => {
 })
 
 describe('metadata', () => {
-  it('holds until a later chunk says otherwise', () => {
+  it('is kept until a later chunk changes it', () => {
     const first = set('a', 1, { node: 'n', id: 'i', schemaId: 'x', schemaVersion: '1' })
     expect(reduce(first, set('b', 1))).toMatchObject({
       dataType: 'd',
@@ -276,7 +276,7 @@ describe('metadata', () => {
     })
   })
 
-  it('is not there when no chunk gave it', () => {
+  it('is missing if no chunk has it', () => {
     expect(Object.keys(reduce(set('a', 1)) ?? {}).sort()).toEqual(['data', 'dataType', 'status', 'streamId'])
   })
 })
@@ -293,14 +293,14 @@ describe('applyStructuredChunk is pure', () => {
     expect(is?.e).toBe(was?.e)
   })
 
-  it('gives the same state back where a chunk changes nothing', () => {
+  it('returns the same state if a chunk changes nothing', () => {
     const state = reduce(set('a', 1), append('l', [1])) as StructuredState
     for (const chunk of [set('a', 1), append('l', []), set('a', 1, { dataType: 'd' })]) {
       expect(applyStructuredChunk(state, chunk)).toBe(state)
     }
   })
 
-  it('does what the plain model does, refusals too', () => {
+  it('agrees with the simple model, including errors', () => {
     fc.assert(
       fc.property(fc.array(anyChunk, { maxLength: 12 }), chunks => {
         let state: StructuredState | undefined
@@ -339,7 +339,7 @@ describe('reduceStructuredChunks', () => {
     expect(reduceStructuredChunks([])).toEqual({})
   })
 
-  it('throws at the first bad chunk and names it', () => {
+  it('throws for the first invalid chunk, with its index', () => {
     const chunks = [set('a', 1), final(1, { streamId: 't' }), text('a', 'x'), set('..', 1)]
     expect(() => reduceStructuredChunks(chunks)).toThrow(
       new ProtocolError(
@@ -349,7 +349,7 @@ describe('reduceStructuredChunks', () => {
     )
   })
 
-  it('tells of long names their beginning only', () => {
+  it('shortens long names in errors', () => {
     for (const long of ['x'.repeat(1_000_000), `${'x.'.repeat(60)}x`]) {
       const chunks = [set('a', 1, { streamId: long }), set(`a.${long}`, 1, { streamId: long })]
       expect(() => reduceStructuredChunks(chunks)).toThrow(/^.{100,400}$/)

@@ -23,7 +23,7 @@ const drafted = (committed: StructuredDataChunk[], draft: StructuredDataChunk[])
 }
 const inverses = (accumulator: StructuredAccumulator) => accumulator.snapshot().draft
 
-/** How many array elements are copied while something runs. */
+/** The number of array elements that a function copies. */
 function copied(run: () => void): number {
   const { slice } = Array.prototype
   let elements = 0
@@ -47,7 +47,7 @@ const anyEvent: fc.Arbitrary<Event> = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom<Event>('invalidate', 'restore') },
 )
 
-/** Runs events over an accumulator and over the plain model, whose discard is a return to the clone kept at the commit. */
+/** Runs events on an accumulator and on the simple model, whose discard restores the clone from the commit. */
 function follow(events: readonly Event[]): void {
   let accumulator = new StructuredAccumulator()
   let now: StructuredState | undefined
@@ -59,7 +59,7 @@ function follow(events: readonly Event[]): void {
     expect(state).toEqual(now)
     expect(JSON.stringify(state?.data)).toBe(JSON.stringify(now?.data))
     expect(accumulator.read()).toBe(state)
-    // Frozen, so that a later write in place throws; and compared at the end.
+    // Frozen, so that a later write in place throws. Compared at the end.
     if (state) held.push({ state: freeze(state), json: JSON.stringify(state) })
   }
 
@@ -96,7 +96,7 @@ function follow(events: readonly Event[]): void {
     }
   }
   check()
-  // No place has two inverses of one kind, and none lies under one that already restores it.
+  // No path has two inverses of one kind, and none is below one that already restores it.
   const kept = accumulator.snapshot().draft ?? []
   const places = kept.map(({ path, length }) => `${length === undefined ? 'whole' : 'cut'} ${path}`)
   expect(new Set(places).size).toBe(places.length)
@@ -110,8 +110,8 @@ function follow(events: readonly Event[]): void {
   for (const { state, json } of held) expect(JSON.stringify(state)).toBe(json)
 }
 
-describe('against the plain model', () => {
-  it('any events: same values, same refusals, discard = never written, what was read never changes', () => {
+describe('compared with the simple model', () => {
+  it('any events give the same values and errors, a discard equals never written, and earlier reads never change', () => {
     fc.assert(fc.property(fc.array(anyEvent, { maxLength: 30 }), follow), { numRuns: runs(800) })
   }, 120_000)
 
@@ -153,7 +153,7 @@ describe('against the plain model', () => {
 })
 
 describe('write', () => {
-  it('a refusal leaves no trace, not even a draft', () => {
+  it('an error changes nothing, not even the draft', () => {
     const accumulator = drafted([set('a', 1), append('l', [1])], [])
     const state = accumulator.read()
     for (const bad of [
@@ -170,7 +170,7 @@ describe('write', () => {
     expect(accumulator.read()).toBe(state)
   })
 
-  it('a path that is none is refused, first and again', () => {
+  it('rejects an invalid path, also the second time', () => {
     for (const path of ['', undefined, null, {}] as string[]) {
       const accumulator = written()
       for (let i = 0; i < 2; i++) expect(() => accumulator.write(set(path, 1))).toThrow(/^path /)
@@ -178,7 +178,7 @@ describe('write', () => {
     }
   })
 
-  it('a refused first chunk makes nothing', () => {
+  it('a rejected first chunk creates nothing', () => {
     const accumulator = new StructuredAccumulator()
     expect(() => accumulator.write(set('a.2000', 1))).toThrow(ProtocolError)
     expect(accumulator.read()).toBeUndefined()
@@ -187,7 +187,7 @@ describe('write', () => {
     expect(accumulator.read()?.streamId).toBe('any')
   })
 
-  it('does not write in what it was given', () => {
+  it('does not change its input', () => {
     const items = [{ n: 1 }]
     const accumulator = new StructuredAccumulator()
     accumulator.write({ type: 'structured-data', streamId: 's', dataType: 'd', kind: 'append', path: 'l', items })
@@ -199,7 +199,7 @@ describe('write', () => {
 })
 
 describe('read', () => {
-  it('gives the same state until something changes, and shares what did not', () => {
+  it('returns the same state until something changes, and shares unchanged values', () => {
     const accumulator = written(set('a.x', 1), set('b.x', 1))
     const first = accumulator.read() as StructuredState
     accumulator.write(set('a.x', 1))
@@ -217,7 +217,7 @@ describe('read', () => {
 })
 
 describe('the draft', () => {
-  it('keeps a length, an old value or a mere path', () => {
+  it('has a length, an old value or only a path', () => {
     const accumulator = drafted(
       [set('o', { k: 'old' }), append('l', [1, 2]), text('t', 'abc')],
       [append('l', [3]), text('t', 'd'), set('o.k', 'new'), set('o.made.deep', 1), set('l.3.x', 1), set('l.0', 9)],
@@ -231,7 +231,7 @@ describe('the draft', () => {
     ])
   })
 
-  it('takes back keys that read as numbers and are none', () => {
+  it('reverts keys that look like numbers but are not indexes', () => {
     for (const key of ['Infinity', '1e999', '-1', 'NaN']) {
       const accumulator = drafted([set('a', {}), set('Infinity', 1)], [set(`a.${key}`, 1), set(`${key}`, 2)])
       accumulator.discard()
@@ -239,12 +239,12 @@ describe('the draft', () => {
     }
   })
 
-  it('keeps nothing where nothing changed', () => {
+  it('is empty if nothing changed', () => {
     const accumulator = drafted([set('a', 1), append('l', [1])], [set('a', 1), append('l', [])])
     expect(inverses(accumulator)).toEqual([])
   })
 
-  it('goes on where a snapshot left it', () => {
+  it('continues from a snapshot', () => {
     const chunks = [append('l', [2]), set('o.k', 2), set('o.new', 1)]
     const accumulator = drafted([append('l', [1]), set('o.k', 1)], chunks)
     const snapshot = clone(accumulator.snapshot())
@@ -253,7 +253,7 @@ describe('the draft', () => {
     expect(restored.snapshot().draft).toEqual(snapshot.draft)
   })
 
-  it('keeps nothing for an object that it made itself', () => {
+  it('has no inverses inside an object that it created', () => {
     const accumulator = written(set('a', 1), set('a', 2), final({}))
     expect(inverses(accumulator)).toEqual([{ path: '' }])
     accumulator.discard()
@@ -272,7 +272,7 @@ describe('the draft', () => {
     expect(inverses(whole)?.[0]?.old).toBe(state)
   })
 
-  it('law 11: writes to the same places keep the same few inverses', () => {
+  it('law 11: repeated writes to the same paths add no inverses', () => {
     const accumulator = drafted([text('t', 'x'), set('a.b', 0), append('l', [0]), set('o', {})], [])
     for (let i = 0; i < 20_000; i++) {
       accumulator.write(text('t', 'y'))
@@ -308,7 +308,7 @@ describe('the draft', () => {
     expect(accumulator.read()).toEqual({ streamId: 's', dataType: 'd', status: 'streaming', data: { a: 1 }, node: 'n' })
   })
 
-  it('a snapshot does not change when the accumulator goes on, and is plain JSON', () => {
+  it('a snapshot does not change with later writes, and is plain JSON', () => {
     const accumulator = drafted([set('a', { x: 1 }), append('l', [1])], [set('a.x', 2), append('l', [2])])
     const snapshot = freeze(accumulator.snapshot())
     const json = JSON.stringify(snapshot)
@@ -322,7 +322,7 @@ describe('the draft', () => {
     expect(other.read()).toEqual(accumulator.read())
   })
 
-  it('invalidating nothing is nothing', () => {
+  it('invalidating a missing object changes nothing', () => {
     const accumulator = new StructuredAccumulator()
     accumulator.invalidate()
     expect(accumulator.snapshot()).toEqual({ draft: [] })
@@ -332,7 +332,7 @@ describe('the draft', () => {
 describe('law 11: appending is linear', () => {
   const count = 100_000
 
-  it('commits and all: no element is copied twice', () => {
+  it('with commits: no element is copied twice', () => {
     const accumulator = new StructuredAccumulator()
     const elements = copied(() => {
       for (let i = 0; i < count; i++) {
@@ -344,7 +344,7 @@ describe('law 11: appending is linear', () => {
     expect(accumulator.read()?.data).toMatchObject({ rows: { items: { length: count } } })
   })
 
-  it('discards and all', () => {
+  it('with discards', () => {
     const accumulator = drafted([append('l', [0]), append('l', [1])], [])
     const elements = copied(() => {
       for (let i = 0; i < count / 10; i++) {
@@ -367,7 +367,7 @@ describe('law 11: appending is linear', () => {
     expect(states['s']?.data).toMatchObject({ l: { length: count } })
   })
 
-  it('a reader pays one copy of what changed since its last read', () => {
+  it('a read costs one copy of the values that changed since the last read', () => {
     const accumulator = drafted([append('a', Array(1000).fill(0)), append('b', Array(1000).fill(0))], [])
     accumulator.read()
     const elements = copied(() => {

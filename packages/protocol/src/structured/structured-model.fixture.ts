@@ -1,4 +1,4 @@
-// The rules of structured data in the plainest way: clone everything, walk, assign. Slow, and shares no code with the reducer.
+// A simple model of structured data: clone everything, walk, assign. Slow, and shares no code with the reducer.
 
 import type { StructuredDataChunk } from '../catalogue/guards.ts'
 import type { Json } from '../json/json.ts'
@@ -6,7 +6,7 @@ import type { StructuredState } from './structured-accumulator.ts'
 
 export const clone = <T>(value: T): T => (value === undefined ? value : JSON.parse(JSON.stringify(value)))
 
-/** Freezes a value through and through, so that a write in it throws. */
+/** Freezes a value deeply, so that a write to it throws. */
 export function freeze<T>(value: T): T {
   if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
     Object.freeze(value)
@@ -52,7 +52,7 @@ function placeOf(root: Place, segments: string[]): Place {
   return place
 }
 
-/** The state after a chunk, or the code of the refusal, thrown. */
+/** The state after a chunk. Throws the error code. */
 export function applyNaively(current: StructuredState | undefined, chunk: StructuredDataChunk): StructuredState {
   if (current && current.streamId !== chunk.streamId) throw 'stream-mismatch'
   if (current?.status === 'done') throw 'stream-done'

@@ -26,7 +26,7 @@ const entry = { sequence: 1, timestamp: 5, origin, chunk: { type: 'text-end', id
 const frame = { type: 'entries', after: 0, sequence: 2, cursor: 'c', entries: [entry, { ...entry, sequence: 2 }] }
 
 describe('a chunk', () => {
-  it.each([...types, 'data-*' as const])('is good when it is made from its row: %s', type => {
+  it.each([...types, 'data-*' as const])('is valid if it matches its row: %s', type => {
     fc.assert(
       fc.property(arbitraryChunk(type), chunk => {
         expect(checkChunk(chunk)).toBe(undefined)
@@ -37,7 +37,7 @@ describe('a chunk', () => {
     )
   })
 
-  it.each(types)('is bad when a field that it needs is missing: %s', type => {
+  it.each(types)('is invalid without a required field: %s', type => {
     const { fields } = catalogue[type] as { fields: Record<string, string> }
     const [good] = fc.sample(arbitraryChunk(type), { numRuns: 1, seed: 1 })
     for (const [name, kind] of Object.entries(fields)) {
@@ -117,19 +117,19 @@ describe('a chunk', () => {
     expect(() => validateChunk(value)).toThrow(new ProtocolError('invalid-chunk', `chunk${problem}`))
   })
 
-  it('may have fields that the table does not name, and a type that it does not know', () => {
+  it('may have unknown fields and an unknown type', () => {
     expect(checkChunk({ type: 'text-end', id: 'a', glow: () => 1 })).toBe(undefined)
     for (const type of ['glow', '', 'toString', '__proto__', 'Text-Delta'])
       expect(checkChunk({ type }), type).toBe(undefined)
   })
 
-  it('may say undefined for a field that may be missing', () => {
+  it('may have undefined in an optional field', () => {
     expect(checkChunk({ type: 'start', metadata: undefined })).toBe(undefined)
   })
 })
 
 describe('an entry', () => {
-  it('is good when it is made from its tables', () => {
+  it('is valid if it matches its tables', () => {
     fc.assert(
       fc.property(arbitraryEntry(), value => void expect(validateEntry(value)).toBe(value)),
       { numRuns: runs(200) },
@@ -155,7 +155,7 @@ describe('an entry', () => {
     expect(() => validateEntry(value)).toThrow(new ProtocolError('invalid-chunk', `entry${problem}`))
   })
 
-  it('may leave out its origin on the wire only', () => {
+  it('may omit its origin only on the wire', () => {
     const { origin: _, ...rest } = entry
     expect(checkWireEntry(rest)).toBe(undefined)
     expect(checkEntry(rest)).toBe('.origin: expected object, found undefined')
@@ -163,14 +163,14 @@ describe('an entry', () => {
 })
 
 describe('a frame', () => {
-  it('is good when it is made from its table', () => {
+  it('is valid if it matches its table', () => {
     fc.assert(
       fc.property(arbitraryFrame(), value => void expect(validateFrame(value)).toBe(value)),
       { numRuns: runs(200) },
     )
   })
 
-  it('lets all entries but the first inherit their origin', () => {
+  it('accepts inherited origins in all entries after the first', () => {
     const { origin: _, ...rest } = entry
     expect(checkFrame({ ...frame, entries: [entry, rest] })).toBe(undefined)
     expect(checkFrame({ ...frame, entries: [rest, entry] })).toBe(
@@ -219,7 +219,7 @@ describe('a frame', () => {
   })
 })
 
-describe('the checks by named fields', () => {
+describe('the handwritten checks', () => {
   const full = () => ({
     ...frame,
     sessionId: 's',
@@ -240,7 +240,7 @@ describe('the checks by named fields', () => {
     [' entries.entries[0]', entryFields, frame => frame.entries[0] as object],
     [' entries.entries[0].origin', origins.writer, frame => frame.entries[0]?.origin as object],
     [' entries.entries[1].origin', origins.guest, frame => frame.entries[1]?.origin as object],
-  ])('say what the table says:%s', (place, fields, at) => {
+  ])('agree with the table:%s', (place, fields, at) => {
     const tableCheck = fieldsCheck(fields)
     let refused = 0
     for (const name of Object.keys(fields)) {
@@ -249,7 +249,7 @@ describe('the checks by named fields', () => {
         const object = at(changed) as { [key: string]: unknown }
         object[name] = value
         const problem = tableCheck(object)
-        // Without a guest it is a writer's, and these three are looked at more closely than the table can say.
+        // An origin without `guest` is a writer's, and these three have stricter checks than the table.
         if (problem === undefined || (name === 'guest' && value === undefined)) continue
         refused++
         expect(checkFrame(changed), `${name}: ${String(value)}`).toBe(place + problem)

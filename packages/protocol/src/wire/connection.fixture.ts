@@ -1,4 +1,4 @@
-// What one connection carries, as a server would write it: frames that are right one by one and together.
+// The frames of one connection, as a server writes them: valid one by one and in sequence.
 
 import * as fc from 'fast-check'
 import { arbitraryChunk, arbitraryOrigin } from '../catalogue/chunk.fixture.ts'
@@ -7,7 +7,7 @@ import type { Entry, Origin } from '../entry/entry.ts'
 import { encodeCursor } from '../frame/cursor.ts'
 import { type Frame, type OpenFrame, PROTOCOL_VERSION } from '../frame/frame.ts'
 
-/** Any text: of one to four bytes a character, line ends and halves of surrogate pairs included. */
+/** Any text: one to four bytes per character, with line ends and lone surrogates. */
 const arbitraryText = (): fc.Arbitrary<string> =>
   fc
     .array(fc.oneof(fc.constantFrom('\n', '\r\n', '\ud83d', '🌾', 'ß', '\u2028', '\ufeff', '漢'), fc.string()), {
@@ -51,7 +51,7 @@ const draft = (sessions: number): fc.Arbitrary<Draft> =>
     }),
   )
 
-/** The frames of a connection with one session, which they need not name, or with several. */
+/** The frames of a connection with one session, with or without its id, or with several. */
 export const arbitraryConnection = (): fc.Arbitrary<Frame[]> =>
   fc
     .integer({ min: 1, max: 3 })
@@ -76,6 +76,6 @@ export const arbitraryConnection = (): fc.Arbitrary<Frame[]> =>
         if (last === 1) frames.push({ type: 'status', ...session, status: 'paused' })
         if (reopens) frames.push({ type: 'end', ...session, status: 'paused', sequence }, open(names[of] as string))
       }
-      // As JSON has it: there is no `-0` and no `undefined` on a wire.
+      // JSON has no `-0` and no `undefined`.
       return JSON.parse(JSON.stringify(frames)) as Frame[]
     })

@@ -13,7 +13,7 @@ import { encodeSse, SSE_HEARTBEAT } from './sse.ts'
 const gone = new Error('gone')
 const utf8 = new TextEncoder()
 
-/** A body of the given pieces, which then ends or stays silent; records how it was read. */
+/** A body of the given pieces that then ends or stays silent. Records how it was read. */
 function body(pieces: (string | Uint8Array)[], then: 'end' | 'silence' = 'end') {
   const seen = { pulls: 0, cancelled: undefined as { reason: unknown } | undefined }
   const rest = pieces.values()
@@ -57,7 +57,7 @@ const formats = [
 describe.each(formats)('$name', ({ decode, encode, heartbeat, bad }) => {
   const text = (...sessions: string[]) => sessions.map(session => encode(open(session))).join('')
 
-  it('gives the frames of a body', async () => {
+  it('yields the frames of a body', async () => {
     await fc.assert(
       fc.asyncProperty(arbitraryConnection(), fc.integer({ min: 1, max: 50 }), async (frames, size) => {
         const writer = new FrameWriter()
@@ -71,11 +71,11 @@ describe.each(formats)('$name', ({ decode, encode, heartbeat, bad }) => {
     )
   })
 
-  it('yields frames', () => {
+  it('has the type of frames', () => {
     expectTypeOf(decode(body([]).stream)).toEqualTypeOf<AsyncIterableIterator<Frame, undefined>>()
   })
 
-  it('reads no further than it is asked, and unlocks a body that ended', async () => {
+  it('reads only on demand and unlocks an ended body', async () => {
     const { stream, seen } = body([text('a', 'b'), text('c')])
     const frames = decode(stream)
     expect(seen.pulls).toBe(0)
@@ -112,7 +112,7 @@ describe.each(formats)('$name', ({ decode, encode, heartbeat, bad }) => {
     expect(seen.cancelled).toBeDefined()
   })
 
-  it('gives no frame more after an abort', async () => {
+  it('yields no frame after an abort', async () => {
     const { stream, seen } = body([text('a', 'b', 'c')], 'silence')
     const controller = new AbortController()
     const frames = decode(stream, controller)
@@ -122,7 +122,7 @@ describe.each(formats)('$name', ({ decode, encode, heartbeat, bad }) => {
     expect(seen.cancelled).toBeDefined()
   })
 
-  it('throws for a bad frame after the good ones before it, and cancels the body', async () => {
+  it('throws for an invalid frame after the valid ones before it, and cancels the body', async () => {
     const { stream, seen } = body([text('a', 'b') + bad + text('c')], 'silence')
     const frames: Frame[] = []
     const run = async () => {
@@ -142,7 +142,7 @@ describe.each(formats)('$name', ({ decode, encode, heartbeat, bad }) => {
     await expect(collectAll(decode(stream))).rejects.toBe(gone)
   })
 
-  it('takes the options of the decoder', async () => {
+  it('passes options to the decoder', async () => {
     let heartbeats = 0
     const { stream } = body([heartbeat + text('a'), heartbeat])
     expect(await collectAll(decode(stream, { onHeartbeat: () => heartbeats++ }))).toHaveLength(1)

@@ -1,4 +1,4 @@
-// What both wire formats keep, whatever the split of the bytes.
+// The common behaviour of both wire formats, for any split of the bytes.
 
 import * as fc from 'fast-check'
 import { describe, expect, it, vi } from 'vitest'
@@ -30,7 +30,7 @@ const formats = [
 const first = open('a')
 const utf8 = new TextEncoder()
 
-/** Cuts bytes at the given places, taken modulo their length. */
+/** Splits bytes at the given positions, modulo their length. */
 function split(bytes: Uint8Array, places: number[]): Uint8Array[] {
   const cuts = [...new Set(places.map(place => place % (bytes.length + 1)))].sort((a, b) => a - b)
   return [...cuts, bytes.length].map((end, i) => bytes.slice(i === 0 ? 0 : cuts[i - 1], end))
@@ -56,7 +56,7 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
     return frames.map(frame => encode(frame, writer) + between).join('')
   }
 
-  it('gives back what was written, whatever the split, the line ends and the heartbeats', () => {
+  it('decodes the encoded frames, for any split, line ends and heartbeats', () => {
     const places = fc.array(fc.nat(), { maxLength: 12 })
     fc.assert(
       fc.property(
@@ -78,7 +78,7 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
     )
   })
 
-  it('survives a split at every byte, and bytes one by one', () => {
+  it('decodes text split at any byte, and single bytes', () => {
     const frames: Frame[] = [
       open('a🌾ß\n漢'),
       { type: 'end', status: 'completed', sequence: 9, output: { text: '\u2028 \ud83d 🌊' } },
@@ -92,13 +92,13 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
     }
   })
 
-  it('takes text as well as bytes', () => {
+  it('accepts text as well as bytes', () => {
     const text = `\ufeff${write([first])}`
     expect(decode([text])).toMatchObject({ frames: [first], error: undefined })
     expect(decode([...text])).toMatchObject({ frames: [first], error: undefined })
   })
 
-  it('without a writer leaves nothing out that another frame would have to tell', () => {
+  it('without a writer, frames do not depend on other frames', () => {
     const frame: Frame = { type: 'entries', after: 1, sequence: 2, entries: [], cursor: '2' }
     const decoded = decode([encode(first), encode(frame), encode({ ...frame, after: 2, sequence: 3, cursor: '3' })])
     expect(decoded.frames).toMatchObject([first, { after: 1 }, { after: 2 }])
@@ -137,21 +137,21 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
       'invalid-frame',
       'frame entries.after: expected one in the first frame',
     ],
-  ])('refuses %s, after the frames before it', (_, data, code, message) => {
+  ])('rejects %s, after the frames before it', (_, data, code, message) => {
     const decoded = decode([line(JSON.stringify(first)) + line(data) + line(JSON.stringify(first))])
     expect(decoded.frames).toEqual([first])
     expect(decoded.error).toBeInstanceOf(ProtocolError)
     expect(decoded.error).toMatchObject({ code, message: expect.stringContaining(message) })
   })
 
-  it('is over after an error', () => {
+  it('throws the same error again after an error', () => {
     const { decoder, error, frames } = decode([line('nonsense')])
     expect(() => decoder.push(line(JSON.stringify(first)))).toThrow(error as Error)
     expect(() => decoder.end()).toThrow(error as Error)
     expect(frames).toEqual([])
   })
 
-  it('is over after a listener threw, whatever it threw', () => {
+  it('throws the error of a listener again, for any thrown value', () => {
     const decoder = new Decoder({
       onFrame: () => {
         throw undefined
@@ -162,12 +162,12 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
     expect(attempt).toThrow()
   })
 
-  it('drops a frame that the end cuts off', () => {
+  it('drops an incomplete frame at the end', () => {
     const text = write([first, first])
     expect(decode([text.slice(0, -5)])).toMatchObject({ frames: [first], error: undefined })
   })
 
-  describe('the bound', () => {
+  describe('the maximum length', () => {
     const long = { ...first, sessionId: 'x'.repeat(200) } satisfies Frame
     const length = JSON.stringify(long).length
 
@@ -188,7 +188,7 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
       },
     )
 
-    it('law 8: holds no more than that of a line without end', () => {
+    it('law 8: limits a line without end', () => {
       const decoder = new Decoder({ onFrame: () => {}, maxLength: 10_000 })
       const piece = 'x'.repeat(1000)
       decoder.push(line('').startsWith('data') ? 'data:' : '')
@@ -214,7 +214,7 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
     expect(decode(pieces).frames).toHaveLength(1)
   })
 
-  it('gives frames or a typed error for any bytes', () => {
+  it('returns frames or a typed error for any bytes', () => {
     const noise = fc.oneof(
       fc.uint8Array({ maxLength: 40 }),
       fc
@@ -258,7 +258,7 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
     )
   })
 
-  it('gives the same for any split of damaged bytes', () => {
+  it('returns the same for any split of damaged bytes', () => {
     fc.assert(
       fc.property(arbitraryConnection(), fc.array(fc.nat()), fc.nat(), fc.nat(255), (frames, cuts, place, byte) => {
         const bytes = utf8.encode(write(frames))
@@ -272,7 +272,7 @@ describe.each(formats)('$name', ({ encode, Decoder, heartbeat, line }) => {
     )
   })
 
-  it('needs nobody who listens to heartbeats', () => {
+  it('works without a heartbeat listener', () => {
     const onFrame = vi.fn()
     new Decoder({ onFrame }).push(heartbeat + write([first]))
     expect(onFrame).toHaveBeenCalledExactlyOnceWith(first)

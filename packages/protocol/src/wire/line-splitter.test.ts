@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { runs } from '../property-runs.fixture.ts'
 import { LineSplitter } from './line-splitter.ts'
 
-/** All lines of a text in pieces; the last is the one that did not end. */
+/** All lines of a text in pieces. The last one is incomplete. */
 function linesOf(...pieces: string[]): string[] {
   const lines = new LineSplitter()
   return [...pieces.flatMap(piece => lines.push(piece)), lines.end()]
@@ -15,7 +15,7 @@ describe('lines', () => {
     expect(linesOf('\n\r\n\r\r\n')).toEqual(['', '', '', '', ''])
   })
 
-  it('are given as soon as they end, at a CR too', () => {
+  it('are returned as soon as they end, also at a CR', () => {
     const lines = new LineSplitter()
     expect(lines.push('a')).toEqual([])
     expect(lines.push('b\r')).toEqual(['ab'])
@@ -23,20 +23,20 @@ describe('lines', () => {
     expect(lines.push('\n')).toEqual([''])
   })
 
-  it('are no more for a CRLF that is split, whatever comes between', () => {
+  it('are not doubled by a split CRLF', () => {
     expect(linesOf('a\r', '\nb')).toEqual(['a', 'b'])
     expect(linesOf('a\r', '', '\nb')).toEqual(['a', 'b'])
     expect(linesOf('a\r', 'b', '\nc')).toEqual(['a', 'b', 'c'])
     expect(linesOf('a\r', '\r', '\n\n')).toEqual(['a', '', '', ''])
   })
 
-  it('begin after a BOM, and keep every other one', () => {
+  it('omit a BOM at the start, and keep every other one', () => {
     expect(linesOf('\ufeffa\n\ufeffb')).toEqual(['a', '\ufeffb'])
     expect(linesOf('', '\ufeff', '\ufeffa')).toEqual(['\ufeffa'])
     expect(linesOf('a', '\ufeff')).toEqual(['a\ufeff'])
   })
 
-  it('tell how much there is of the one that has not ended', () => {
+  it('have `length` for the incomplete one', () => {
     const lines = new LineSplitter()
     const lengths = ['ab', 'c', 'd\ne', '\r', '\n', ''].map(piece => {
       lines.push(piece)
@@ -47,7 +47,7 @@ describe('lines', () => {
     expect([lines.end(), lines.length, lines.end()]).toEqual(['xyz', 0, ''])
   })
 
-  it('are the same whatever the split', () => {
+  it('are the same for any split', () => {
     const piece = fc.array(fc.constantFrom('\r', '\n', '\r\n', 'a', '🌾', '\ufeff', '\u2028', '\0'), { maxLength: 6 })
     fc.assert(
       fc.property(fc.array(piece, { maxLength: 8 }), pieces => {

@@ -16,25 +16,25 @@ function decode(...pieces: string[]) {
 }
 
 describe('NDJSON on the wire', () => {
-  it('is one line a frame', () => {
+  it('has one line per frame', () => {
     expect(encodeNdjson(frame)).toBe(`${json}\n`)
   })
 
-  it('may lack the last line end', () => {
+  it('may omit the last line end', () => {
     expect(decode(`${json}\n${json}`).frames).toEqual([frame, frame])
     expect(decode(json.slice(0, 9), json.slice(9)).frames).toEqual([frame])
   })
 
-  it('refuses a last line that is whole and no frame', () => {
+  it('rejects a last line that is complete but not a frame', () => {
     expect(() => decode('{}')).toThrow(expect.objectContaining({ code: 'invalid-frame' }))
   })
 
-  it('takes blank lines for heartbeats, but not its own end', () => {
+  it('treats blank lines as heartbeats, but not the end of the text', () => {
     expect(decode(`\n\r\n${json}\r\n\n`)).toEqual({ frames: [frame], heartbeats: 3 })
     expect(decode('')).toEqual({ frames: [], heartbeats: 0 })
   })
 
-  it('takes lines that end in CRLF or CR as well', () => {
+  it('accepts CRLF and CR line ends', () => {
     expect(decode(`${json}\r\n${json}\r${json}\r\n\r\n`)).toEqual({ frames: [frame, frame, frame], heartbeats: 1 })
   })
 })

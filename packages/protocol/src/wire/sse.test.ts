@@ -18,13 +18,13 @@ function decode(text: string) {
 }
 
 describe('SSE on the wire', () => {
-  it('repeats the cursor as the id, in frames that carry one', () => {
+  it('repeats the cursor as the id, in frames with a cursor', () => {
     const caughtUp: Frame = { type: 'caught-up', sequence: 3, cursor: '3.i.e' }
     expect(encodeSse(caughtUp)).toBe('id: 3.i.e\ndata: {"type":"caught-up","sequence":3,"cursor":"3.i.e"}\n\n')
     expect(encodeSse(frame)).toBe(`data: ${json}\n\n`)
   })
 
-  it.each(['1\ndata: {}', '1\r', '1\0'])('refuses a cursor that could pose as more than an id: %j', cursor => {
+  it.each(['1\ndata: {}', '1\r', '1\0'])('rejects a cursor that would start another field: %j', cursor => {
     expect(() => encodeSse({ type: 'caught-up', sequence: 3, cursor })).toThrow(
       expect.objectContaining({ code: 'invalid-cursor' }),
     )
@@ -41,15 +41,15 @@ describe('SSE on the wire', () => {
     expect(decode(text)).toEqual({ frames: [frame], heartbeats: 0 })
   })
 
-  it('takes comments for heartbeats, also inside of an event', () => {
+  it('treats comments as heartbeats, also inside an event', () => {
     expect(decode(`:\n\n: ping\ndata: ${json}\n:pong\n\n`)).toEqual({ frames: [frame], heartbeats: 3 })
   })
 
-  it('takes an event that nothing ended for cut off', () => {
+  it('drops an incomplete event at the end', () => {
     expect(decode(`data: ${json}\n\ndata: ${json}\n`).frames).toEqual([frame])
   })
 
-  it('drops one BOM, and takes a second for a part of the first field', () => {
+  it('drops one BOM, and treats a second as part of the first field', () => {
     const bytes = (text: string) => new TextEncoder().encode(text)
     const decodeBytes = (text: string) => {
       const frames: Frame[] = []
@@ -60,14 +60,14 @@ describe('SSE on the wire', () => {
     expect(decodeBytes(`\ufeff\ufeffdata: ${json}\n\n`)).toEqual([])
   })
 
-  it('law 8: holds no more of an event in many lines than of one in one', () => {
+  it('law 8: limits an event in many lines like an event in one line', () => {
     const decoder = new SseDecoder({ onFrame: () => {}, maxLength: 100 })
     for (let i = 0; i < 50; i++) decoder.push('data: x\n')
     decoder.push('data\n')
     expect(() => decoder.push('data:\n')).toThrow(expect.objectContaining({ code: 'line-too-long' }))
   })
 
-  it('refuses a comment that is longer than any frame, whole or in pieces', () => {
+  it('rejects a comment longer than the maximum frame, complete or in pieces', () => {
     for (const size of [500, 7]) {
       const decoder = new SseDecoder({ onFrame: () => {}, maxLength: 100 })
       const text = `:${'x'.repeat(200)}\n`
@@ -78,7 +78,7 @@ describe('SSE on the wire', () => {
     }
   })
 
-  describe('read as eventsource-parser does', () => {
+  describe('gives the same events as eventsource-parser', () => {
     class Texts extends SseDecoder {
       readonly texts: string[] = []
       protected override frame(text: string): void {
