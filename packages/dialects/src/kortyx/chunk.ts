@@ -1,4 +1,4 @@
-// The chunks of a Kortyx stream, as its clients take them. They look at the fields that they know, and let others pass: what goes along beside a chunk is in `millrace`.
+// The chunks of a Kortyx stream. Its clients ignore unknown fields: `millrace` holds the supplement of a chunk.
 
 import type { Chunk, ChunkOf, Json, JsonObject } from '@millrace/protocol'
 import type { DecodedChunk, EndStatus } from '../dialect/dialect.ts'
@@ -6,11 +6,11 @@ import { defined } from '../dialect/fields.ts'
 import type { Supplement, WithGuestOrigin } from '../dialect/supplement.ts'
 
 interface KortyxSupplement extends WithGuestOrigin {
-  /** What the chunk does not say of what it stands for. */
+  /** The fields of our chunk that this one cannot express. */
   readonly millrace?: Supplement
 }
 
-/** Which node it is of, which use of a hook, and what the application calls that. */
+/** The node, the hook call and the application id of a chunk. */
 interface NodeFields {
   readonly node?: string | undefined
   readonly id?: string | undefined
@@ -34,7 +34,7 @@ interface AboutInput {
   readonly meta?: JsonObject | undefined
 }
 
-/** What a person is asked. */
+/** The question of an interrupt. */
 export type InterruptInput =
   | (AboutInput & {
       readonly kind: 'text'
@@ -51,7 +51,7 @@ export type InterruptInput =
       }[]
     })
 
-/** Asks a person; who answers names the request and shows the token. */
+/** An interrupt. The answer has its request id and its token. */
 export interface InterruptChunk extends NodeFields, KortyxSupplement {
   readonly type: 'interrupt'
   readonly requestId: string
@@ -63,10 +63,10 @@ export interface InterruptChunk extends NodeFields, KortyxSupplement {
   readonly input: InterruptInput
 }
 
-/** One update of a structured object. */
+/** An update of a structured object. */
 export type StructuredDataChunk = ChunkOf<'structured-data'> & KortyxSupplement
 
-/** One chunk of a Kortyx stream. */
+/** A chunk of a Kortyx stream. */
 export type KortyxChunk =
   | InterruptChunk
   | StructuredDataChunk
@@ -115,24 +115,27 @@ export type KortyxChunk =
         | { readonly type: 'error'; readonly message: string }
       ))
 
-/** The `tool` of a `tool-result` that carries what Kortyx has no chunk for: that type is in its schema, its servers send none, and its clients show none. */
+/**
+ * The `tool` of `tool-result` chunks that carry chunks that Kortyx has no type for. Kortyx has this type in its schema, but its servers never send
+ * it and its clients ignore it.
+ */
 export const EXTENSION = 'millrace'
 
-/** What an extension holds: the chunk, and whose it is where it is a sub-agent's. */
+/** The content of an extension: the chunk, and its origin if it is from a sub-agent. */
 export type KortyxExtension = Pick<DecodedChunk, 'chunk' | 'origin'>
 
-/** What our `done` holds; never what only the server is to know. */
+/** The data of our `done` chunk. Clients see it. */
 export interface DoneData {
   readonly status: EndStatus
 }
 
-/** Which text a chunk is of. */
+/** The id of the text of a chunk. */
 export function textIdOf({ opId, segmentId, node }: KortyxTextFields): string {
   if (segmentId) return opId ? `${opId}:${segmentId}` : segmentId
   return opId ? `${opId}:${node ?? ''}` : (node ?? 'text')
 }
 
-/** The chunk that one of Kortyx says by itself; undefined where we have none for it, or several. */
+/** Decodes a chunk of Kortyx without its supplement. Undefined if there is not exactly one equivalent. */
 export function chunkOf(event: KortyxChunk): Chunk | undefined {
   switch (event.type) {
     case 'text-delta':
@@ -193,5 +196,5 @@ export function chunkOf(event: KortyxChunk): Chunk | undefined {
   }
 }
 
-/** A value as people read it. */
+/** The text of a value. */
 export const textOf = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))

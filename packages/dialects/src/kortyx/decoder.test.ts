@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { KortyxDecoder } from './decoder.ts'
 import { kortyxDialect, type StreamChunk, summarizeStreamChunks } from './index.ts'
 
-function heard(...events: StreamChunk[]): { readonly chunks: Chunk[]; readonly status: string | undefined } {
+function decodeAll(...events: StreamChunk[]): { readonly chunks: Chunk[]; readonly status: string | undefined } {
   const decoder = kortyxDialect.decoder()
   const chunks = events.flatMap(event => decoder.decode(event).map(({ chunk }) => chunk))
   return { chunks, status: decoder.status }
@@ -11,20 +11,22 @@ function heard(...events: StreamChunk[]): { readonly chunks: Chunk[]; readonly s
 
 const DONE: StreamChunk = { type: 'done' }
 
-test('law 7: a stream is over when it is done: with an error it failed, with a question it waits, and before that it was dropped', () => {
+test('law 7: reports failed, paused or completed at done, and no status before', () => {
   const question = { type: 'interrupt', requestId: 'q', resumeToken: 't' } as const
-  expect(heard({ type: 'status', message: 'on it' }).status).toBeUndefined()
-  expect(heard(DONE).status).toBe('completed')
-  expect(heard({ type: 'error', message: 'no' }).status).toBeUndefined()
-  expect(heard({ type: 'error', message: 'no' }, DONE).status).toBe('failed')
-  expect(heard({ ...question, input: { kind: 'text', multiple: false } }, DONE).status).toBe('paused')
-  // Of ours that says no more, the connection broke off.
-  expect(heard({ type: 'error', message: 'no', millrace: null }, { ...DONE, millrace: null }).status).toBeUndefined()
+  expect(decodeAll({ type: 'status', message: 'on it' }).status).toBeUndefined()
+  expect(decodeAll(DONE).status).toBe('completed')
+  expect(decodeAll({ type: 'error', message: 'no' }).status).toBeUndefined()
+  expect(decodeAll({ type: 'error', message: 'no' }, DONE).status).toBe('failed')
+  expect(decodeAll({ ...question, input: { kind: 'text', multiple: false } }, DONE).status).toBe('paused')
+  // A `done` of ours without a status means a dropped connection.
+  expect(
+    decodeAll({ type: 'error', message: 'no', millrace: null }, { ...DONE, millrace: null }).status,
+  ).toBeUndefined()
 })
 
-test('a text goes by its segment and use of a hook, and one that comes again under the same name is another', () => {
+test('names a text by segment and hook call, and gives a reused name a new id', () => {
   const about = { opId: 'op', node: 'n' }
-  const { chunks } = heard(
+  const { chunks } = decodeAll(
     { type: 'text-start', ...about },
     { type: 'text-delta', ...about, delta: 'a' },
     { type: 'text-end', ...about },
@@ -34,8 +36,8 @@ test('a text goes by its segment and use of a hook, and one that comes again und
   expect(chunks.map(chunk => ('id' in chunk ? chunk.id : ''))).toEqual(['op:n', 'op:n', 'op:n', 'op:n#2', 'op:7'])
 })
 
-test('a message is a text, unless its node has said it word by word', () => {
-  const { chunks } = heard(
+test('decodes a message to a text unless its node has streamed it', () => {
+  const { chunks } = decodeAll(
     { type: 'message', node: 'a', content: 'First.' },
     { type: 'text-delta', node: 'b', delta: 'Second.' },
     { type: 'message', node: 'b', content: 'Second.' },
@@ -50,7 +52,7 @@ test('a message is a text, unless its node has said it word by word', () => {
   ])
 })
 
-test('calls, questions, checkpoints and traces in our words; tokens are kept for who answers', () => {
+test('decodes calls, interrupts, checkpoints and traces, and keeps the tokens', () => {
   const decoder = new KortyxDecoder()
   const call = { tool: 'weigh', toolCallId: 'c' }
   const said: StreamChunk[] = [
@@ -85,14 +87,14 @@ test('calls, questions, checkpoints and traces in our words; tokens are kept for
   expect([...decoder.tokens]).toEqual([['q', 'token']])
 })
 
-test('what is no chunk is refused, typed; a type that nobody knows is passed over', () => {
+test('rejects an invalid chunk and skips an unknown type', () => {
   const decoder = kortyxDialect.decoder()
   for (const bad of [null, 5, {}, { type: 'tool-result', tool: 'millrace', content: {} }])
     expect(() => decoder.decode(bad as never)).toThrow(expect.objectContaining({ code: 'invalid-chunk' }))
   expect(decoder.decode({ type: 'novel' } as never)).toEqual([])
 })
 
-test('a summary joins texts with a space where there is none, and takes whole messages where nothing was streamed', () => {
+test('summarizes texts joined by a space, and complete messages if nothing was streamed', () => {
   const delta = (segmentId: string, text: string): StreamChunk => ({ type: 'text-delta', segmentId, delta: text })
   const textOf = (...chunks: StreamChunk[]) => summarizeStreamChunks(chunks).text
   expect(textOf(delta('a', 'One'), delta('a', '.'), delta('b', 'Two'), delta('c', ' three'))).toBe('One. Two three')

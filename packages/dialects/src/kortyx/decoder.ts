@@ -8,17 +8,17 @@ const NONE: readonly DecodedChunk[] = []
 
 const STATUSES: ReadonlySet<unknown> = new Set(['completed', 'failed', 'interrupted', 'aborted', 'paused'])
 
-/** Understands a Kortyx stream: ours, or that of a server of Kortyx. */
+/** Decodes a Kortyx stream, from Millrace or from a server of Kortyx. */
 export class KortyxDecoder implements Decoder<KortyxChunk> {
-  /** What answers the requests that were made. */
+  /** The tokens of requests, by request id. */
   readonly tokens: Map<string, string>
   #status: EndStatus | undefined
   #hasFailed = false
-  #isAsking = false
-  /** Texts that are over, of those whose names may come again. */
+  #hasInterrupt = false
+  /** Number of ended texts by id, since servers may reuse an id. */
   readonly #ended = new Map<string, number>()
-  /** The nodes whose words came as they were said. */
-  readonly #spoken = new Set<string | undefined>()
+  /** Nodes whose text was streamed. */
+  readonly #streamedNodes = new Set<string | undefined>()
   #messages = 0
 
   constructor(tokens: Map<string, string> = new Map()) {
@@ -33,43 +33,43 @@ export class KortyxDecoder implements Decoder<KortyxChunk> {
     if (typeof event?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'chunk: expected an object with a type')
     const guest = expectOrigin(event.millraceOrigin)
-    if (this.#status === 'paused') this.#goOn()
+    if (this.#status === 'paused') this.#clearPause()
     if (event.type === 'tool-result' && event.tool === EXTENSION) return this.#extension(event.content, guest)
-    look(event)
+    validateEvent(event)
     if (event.type === 'message' && event.millrace === undefined) return this.#message(event)
-    const chunk = applySupplement(this.#plain(event), event.millrace)
-    this.#follow(event)
+    const chunk = applySupplement(this.#withoutSupplement(event), event.millrace)
+    this.#updateStatus(event)
     if (chunk === undefined) return NONE
     return [guest ? { chunk, origin: guest } : { chunk }]
   }
 
-  /** A run that waited is under way again. */
-  #goOn(): void {
+  /** Clears the pause of a run that continues. */
+  #clearPause(): void {
     this.#status = undefined
-    this.#isAsking = false
+    this.#hasInterrupt = false
   }
 
   #extension(content: unknown, guest: Origin | undefined): readonly DecodedChunk[] {
-    const { chunk, origin: said } = (content ?? {}) as Partial<KortyxExtension>
+    const { chunk, origin: value } = (content ?? {}) as Partial<KortyxExtension>
     if (typeof chunk?.type !== 'string')
       throw new ProtocolError('invalid-chunk', 'chunk tool-result.content: expected { chunk }')
     validated(chunk)
-    const origin = expectOrigin(said) ?? guest
-    if (!said && chunk.type === 'run-finished') this.#status = chunk.status
+    const origin = expectOrigin(value) ?? guest
+    if (!value && chunk.type === 'run-finished') this.#status = chunk.status
     return [origin ? { chunk, origin } : { chunk }]
   }
 
-  #plain(event: KortyxChunk): Chunk | undefined {
+  #withoutSupplement(event: KortyxChunk): Chunk | undefined {
     const plain = chunkOf(event)
     if (event.type !== 'text-start' && event.type !== 'text-delta' && event.type !== 'text-end') return plain
-    // Without a use of a hook or a node the name is one text's for good.
+    // A segment id without a hook call is never reused.
     if (plain === undefined || !('id' in plain) || (event.segmentId && !event.opId)) return plain
     const ended = this.#ended.get(plain.id as string)
     if (event.type === 'text-end') this.#ended.set(plain.id as string, (ended ?? 0) + 1)
     return ended === undefined ? plain : ({ ...plain, id: `${plain.id}#${ended + 1}` } as Chunk)
   }
 
-  /** What a node says when it is over; nothing, where it was said before. */
+  /** Decodes a complete message of a node. Empty if its text was streamed before. */
   #message({
     content,
     node,
@@ -77,8 +77,8 @@ export class KortyxDecoder implements Decoder<KortyxChunk> {
     readonly content: string
     readonly node?: string | undefined
   }): readonly DecodedChunk[] {
-    const isSaid = node === undefined ? this.#spoken.size > 0 : this.#spoken.has(node)
-    if (isSaid || typeof content !== 'string' || content.trim() === '') return NONE
+    const isStreamed = node === undefined ? this.#streamedNodes.size > 0 : this.#streamedNodes.has(node)
+    if (isStreamed || typeof content !== 'string' || content.trim() === '') return NONE
     const id = `message-${++this.#messages}`
     const chunks: Chunk[] = [
       { type: 'text-start', id },
@@ -88,23 +88,23 @@ export class KortyxDecoder implements Decoder<KortyxChunk> {
     return chunks.map(chunk => ({ chunk }))
   }
 
-  /** Sees how the run stands. */
-  #follow(event: KortyxChunk): void {
+  /** Updates the status of the run. */
+  #updateStatus(event: KortyxChunk): void {
     const isOwn = event.millrace === undefined
     switch (event.type) {
       case 'text-delta':
-        if (isOwn) this.#spoken.add(event.node)
+        if (isOwn) this.#streamedNodes.add(event.node)
         break
       case 'interrupt':
         this.tokens.set(event.requestId, event.resumeToken)
-        this.#isAsking = true
+        this.#hasInterrupt = true
         break
       case 'error':
         if (isOwn) this.#hasFailed = true
         break
       case 'done':
-        if (isOwn) this.#status ??= this.#hasFailed ? 'failed' : this.#isAsking ? 'paused' : 'completed'
-        // Ours says how; one that does not was said by a connection that broke off.
+        if (isOwn) this.#status ??= this.#hasFailed ? 'failed' : this.#hasInterrupt ? 'paused' : 'completed'
+        // Our `done` has the status. Without one, the connection was dropped.
         else this.#status ??= statusIn(event.data)
         break
       default:
@@ -112,8 +112,8 @@ export class KortyxDecoder implements Decoder<KortyxChunk> {
   }
 }
 
-/** Looks at what has to be read of an event to understand it. */
-function look(event: KortyxChunk): void {
+/** Validates the fields that decoding reads. */
+function validateEvent(event: KortyxChunk): void {
   switch (event.type) {
     case 'text-start':
     case 'text-delta':

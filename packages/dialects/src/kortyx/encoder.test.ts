@@ -5,11 +5,11 @@ import { kortyxDialect, type StreamChunk } from './index.ts'
 const main: Origin = { runId: 'r', lane: 'main', agentId: 'r', agentType: 'writer', step: 1 }
 const child: Origin = { ...main, lane: 'main/c', agentId: 'child' }
 
-/** What its clients look at of some chunks. */
+/** The fields of chunks that clients read. */
 const seen = (events: readonly StreamChunk[]) =>
   events.filter(({ type }) => type !== 'tool-result').map(({ millrace, ...event }) => event)
 
-function speaking(options = {}) {
+function encoderOf(options = {}) {
   const encoder = kortyxDialect.encoder(options)
   const say = (chunk: Chunk, origin = main) => seen(encoder.encode({ chunk, origin }))
   return { encoder, say }
@@ -23,9 +23,9 @@ const call: Chunk = { type: 'tool-input-available', toolCallId: 'c1', toolName: 
 const approval: Chunk = { type: 'tool-approval-request', toolCallId: 'c1', approvalId: 'a1', input: { what: 'rye' } }
 const question: Chunk = { type: 'interrupt', interruptId: 'q1', input: { kind: 'form', schema: { type: 'object' } } }
 
-describe('what is taken back', () => {
-  test('a structured object is invalidated, and what a commit holds of it is said again', () => {
-    const { say } = speaking()
+describe('a discard', () => {
+  test('invalidates a structured object and repeats its committed part', () => {
+    const { say } = encoderOf()
     say(set)
     say(checkpoint)
     say(more)
@@ -33,15 +33,15 @@ describe('what is taken back', () => {
     expect(say(discard)).toEqual([])
   })
 
-  test('an object of which nothing was committed is gone', () => {
-    const { say, encoder } = speaking()
+  test('only invalidates an object without a committed part', () => {
+    const { say, encoder } = encoderOf()
     say(set)
     expect(say(discard)).toEqual([{ type: 'structured-data-invalidated', streamId: 's', checkpointId: '' }])
     expect(encoder.resume()).toEqual([])
   })
 
-  test('words stay, closed, and what comes under their name is another text; of its calls nothing comes', () => {
-    const { say } = speaking()
+  test('closes texts, gives their ids to new texts, and fails the calls', () => {
+    const { say } = encoderOf()
     say({ type: 'text-delta', id: 't', delta: 'er' })
     say(call)
     expect(say(discard)).toEqual([
@@ -53,16 +53,16 @@ describe('what is taken back', () => {
     expect(delta).toMatchObject({ type: 'text-delta', segmentId: 't~1', delta: 'Well' })
   })
 
-  test('another lane’s words are its own', () => {
-    const { say } = speaking()
+  test('leaves other lanes unchanged', () => {
+    const { say } = encoderOf()
     say(set, { ...main, lane: 'other' })
     expect(say(discard)).toEqual([])
   })
 })
 
-describe('what waits', () => {
-  test('is asked for when the run pauses, all of it, with its token; whoever asks, also a sub-agent', () => {
-    const { say, encoder } = speaking({ sessionId: 's', turnIndex: 2, tokenOf: (id: string) => `t-${id}` })
+describe('pendings', () => {
+  test('are all sent with a token when the run pauses, including those of sub-agents', () => {
+    const { say, encoder } = encoderOf({ sessionId: 's', turnIndex: 2, tokenOf: (id: string) => `t-${id}` })
     say(checkpoint)
     say(question)
     say(call, child)
@@ -77,8 +77,8 @@ describe('what waits', () => {
     ])
   })
 
-  test('is asked for again while it waits, and not once it is settled', () => {
-    const { encoder, say } = speaking({ sessionId: 's' })
+  test('are repeated until they are settled', () => {
+    const { encoder, say } = encoderOf({ sessionId: 's' })
     say(question)
     say(call)
     say(approval)
@@ -88,8 +88,8 @@ describe('what waits', () => {
     expect(seen(encoder.end('paused'))).toMatchObject([{ type: 'interrupt', requestId: 'a1' }, { type: 'done' }])
   })
 
-  test('a client’s call that was approved waits for the client; one of a sub-agent that is over waits for nobody', () => {
-    const { encoder, say } = speaking()
+  test('include approved client tool calls, and none of sub-agents that have ended', () => {
+    const { encoder, say } = encoderOf()
     say({ ...call, executor: 'client' } as Chunk, child)
     say(approval, child)
     say({ type: 'tool-approval-response', toolCallId: 'c1', approvalId: 'a1', approved: true }, { guest: 'ann' })
@@ -100,8 +100,8 @@ describe('what waits', () => {
   })
 })
 
-test('who goes on is given the objects that are under way, and not those that are done', () => {
-  const { encoder, say } = speaking()
+test('resends only incomplete structured objects on resume', () => {
+  const { encoder, say } = encoderOf()
   say(set)
   say({ type: 'structured-data', streamId: 'done', dataType: 'd', kind: 'final', data: 1 })
   say(checkpoint)
@@ -110,13 +110,13 @@ test('who goes on is given the objects that are under way, and not those that ar
   expect(seen(encoder.resume())).toEqual([set, more])
 })
 
-test('texts are closed at the end; a run that was stopped or failed says so before it is done, and nothing comes after', () => {
+test('closes texts at the end, reports a stopped or failed run before done, and sends nothing after it', () => {
   for (const [status, message] of [
     ['failed', 'no more'],
     ['interrupted', 'The run was stopped.'],
     ['aborted', 'The run was stopped.'],
   ] as const) {
-    const { encoder, say } = speaking({ sessionId: 's', turnIndex: 1 })
+    const { encoder, say } = encoderOf({ sessionId: 's', turnIndex: 1 })
     say(checkpoint)
     say({ type: 'text-start', id: 't' })
     expect(say({ type: 'error', message: 'no more' })).toEqual([])
@@ -130,9 +130,9 @@ test('texts are closed at the end; a run that was stopped or failed says so befo
   }
 })
 
-test('outputs are said as text, and as what they are', () => {
+test('sends outputs as text and as structured content', () => {
   const output = (value: Chunk) => {
-    const { say } = speaking()
+    const { say } = encoderOf()
     say(call)
     return say(value)[0]
   }

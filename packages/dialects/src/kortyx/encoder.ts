@@ -4,73 +4,73 @@ import { laneOf } from '../dialect/lane.ts'
 import { type Supplement, supplementOf, withGuestOrigin } from '../dialect/supplement.ts'
 import { isToolResult } from '../dialect/tool-result.ts'
 import { chunkOf, type DoneData, EXTENSION, type KortyxChunk, type KortyxExtension, textOf } from './chunk.ts'
-import { Drafts } from './draft.ts'
+import { Drafts } from './drafts.ts'
 import { interruptOf } from './interrupt.ts'
 import { PendingRequests } from './pendings.ts'
 
 export interface KortyxEncoderOptions {
-  /** The session, where clients are told of it. */
+  /** The session id, if clients should get it. */
   readonly sessionId?: string | undefined
-  /** Which turn of the session it is, from 1: the checkpoint at its end says so. */
+  /** The number of the turn in the session, from 1, for the checkpoint at its end. */
   readonly turnIndex?: number | undefined
-  /** The token that answers a request; the request's own id, if nothing is said. */
+  /** Creates the token that answers a request. @default the id of the request */
   readonly tokenOf?: ((requestId: string) => string) | undefined
 }
 
 const NONE: readonly KortyxChunk[] = []
 
-/** Says a run as a Kortyx stream. */
+/** Encodes a run as a Kortyx stream. */
 export class KortyxEncoder implements Encoder<KortyxChunk> {
   readonly #options: KortyxEncoderOptions
   #isOpen = false
   #isOver = false
   #error = 'The run failed.'
   #checkpointId: string | undefined
-  /** Texts that have begun, by what clients call them. */
+  /** Segment ids of open texts, by text id. */
   readonly #texts = new Map<string, string>()
-  /** What clients call a text, where its own name stands for words that were taken back. */
-  readonly #renamed = new Map<string, string>()
+  /** New segment ids of texts that were discarded, by text id. */
+  readonly #segmentIds = new Map<string, string>()
   #renames = 0
-  readonly #desk = new PendingRequests()
+  readonly #requests = new PendingRequests()
   readonly #drafts = new Drafts()
 
   constructor(options: KortyxEncoderOptions = {}) {
     this.#options = options
   }
 
-  encode(told: DecodedChunk): readonly KortyxChunk[] {
-    const events = withGuestOrigin(this.#encode(told), told.origin)
-    // What happens between two connections is not said, and yet has happened.
-    return this.#isOver ? NONE : this.#said(events)
+  encode(decoded: DecodedChunk): readonly KortyxChunk[] {
+    const events = withGuestOrigin(this.#encode(decoded), decoded.origin)
+    // Between two connections the state is tracked, but nothing is sent.
+    return this.#isOver ? NONE : this.#withStart(events)
   }
 
   resume(): readonly KortyxChunk[] {
     this.#isOver = false
     this.#isOpen = false
-    return [...this.#opening(), ...[...this.#drafts.open()].map(derived)]
+    return [...this.#startEvents(), ...[...this.#drafts.open()].map(derived)]
   }
 
   end(status: EndStatus): readonly KortyxChunk[] {
     if (this.#isOver) return NONE
-    const events: KortyxChunk[] = this.#closed(this.#texts.keys())
+    const events: KortyxChunk[] = this.#closeTexts(this.#texts.keys())
     if (status === 'paused') {
       const { tokenOf = id => id } = this.#options
-      for (const waiting of this.#desk.waiting()) events.push(interruptOf(waiting, tokenOf(waiting.id)))
+      for (const pending of this.#requests.pendings()) events.push(interruptOf(pending, tokenOf(pending.id)))
     } else if (status === 'failed') events.push({ type: 'error', message: this.#error })
-    // A client takes any other end for the end of an answer that is whole.
+    // Clients take any other end for a complete reply.
     else if (status !== 'completed') events.push({ type: 'error', message: 'The run was stopped.' })
     if (status === 'paused' || status === 'completed') events.push(...this.#checkpoint())
     events.push({ type: 'done', data: { status } satisfies DoneData })
-    const said = this.#said(events.map(derived))
+    const result = this.#withStart(events.map(derived))
     this.#isOver = true
-    return said
+    return result
   }
 
   #encode({ chunk, origin }: DecodedChunk): readonly KortyxChunk[] {
-    this.#desk.follow(chunk, origin)
-    // The words of a sub-agent are not of this message; what it asks for waits like anything else.
+    this.#requests.track(chunk, origin)
+    // Text of a sub-agent is not part of this message, but its requests are tracked.
     if (origin && origin.guest === undefined && origin.agentId !== origin.runId) {
-      if (isToolResult(chunk)) this.#desk.settled(chunk.toolCallId)
+      if (isToolResult(chunk)) this.#requests.settle(chunk.toolCallId)
       return [extension({ chunk, origin })]
     }
     const lane = laneOf(origin)
@@ -79,7 +79,7 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
         return [extension({ chunk }), ...this.#discard({ chunk, origin: lane })]
       case 'checkpoint-created':
         this.#checkpointId = chunk.checkpointId
-        this.#drafts.seal({ chunk, origin: lane })
+        this.#drafts.commit({ chunk, origin: lane })
         return [extension({ chunk })]
       case 'error':
         this.#error = chunk.message
@@ -90,17 +90,17 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
         return this.#text(chunk, lane, origin)
       default: {
         const event = this.#event(chunk, lane, nodeOf(origin))
-        return [event === undefined ? extension({ chunk }) : besides(event, chunk)]
+        return [event === undefined ? extension({ chunk }) : withSupplement(event, chunk)]
       }
     }
   }
 
-  /** Some chunks, after those with which a stream begins. */
-  #said(events: readonly KortyxChunk[]): readonly KortyxChunk[] {
-    return this.#isOpen || events.length === 0 ? events : [...this.#opening(), ...events]
+  /** Puts the session before the first chunks. */
+  #withStart(events: readonly KortyxChunk[]): readonly KortyxChunk[] {
+    return this.#isOpen || events.length === 0 ? events : [...this.#startEvents(), ...events]
   }
 
-  #opening(): readonly KortyxChunk[] {
+  #startEvents(): readonly KortyxChunk[] {
     this.#isOpen = true
     const { sessionId } = this.#options
     return sessionId === undefined ? NONE : [derived({ type: 'session', sessionId })]
@@ -119,24 +119,24 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
     origin: Origin | undefined,
   ): KortyxChunk[] {
     const { type, id } = chunk
-    const segmentId = this.#renamed.get(id) ?? id
+    const segmentId = this.#segmentIds.get(id) ?? id
     const node = nodeOf(origin)
-    const about = node === undefined ? { segmentId } : { segmentId, node }
+    const fields = node === undefined ? { segmentId } : { segmentId, node }
     const event: KortyxChunk =
       type === 'text-delta'
         ? { type, segmentId, delta: chunk.delta, ...(node !== undefined && { node }) }
-        : { type, ...about }
-    const said = besides(event, chunk)
+        : { type, ...fields }
+    const result = withSupplement(event, chunk)
     const isOpen = this.#texts.has(id)
     if (type === 'text-end') this.#texts.delete(id)
-    if (isOpen) return [said]
+    if (isOpen) return [result]
     if (type !== 'text-end') this.#texts.set(id, segmentId)
     this.#drafts.text(lane, id)
-    return type === 'text-start' ? [said] : [derived({ type: 'text-start', ...about }), said]
+    return type === 'text-start' ? [result] : [derived({ type: 'text-start', ...fields }), result]
   }
 
-  /** What says that texts are over. */
-  #closed(ids: Iterable<string>): KortyxChunk[] {
+  /** The end events of texts. */
+  #closeTexts(ids: Iterable<string>): KortyxChunk[] {
     const events: KortyxChunk[] = []
     for (const id of ids) {
       const segmentId = this.#texts.get(id)
@@ -146,14 +146,14 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
     return events
   }
 
-  /** How Kortyx says a chunk, as well as it can; undefined where it has nothing for it. */
+  /** Encodes a chunk, as far as Kortyx can express it. Undefined if there is no equivalent. */
   #event(chunk: Chunk, lane: LaneId, node: string | undefined): KortyxChunk | undefined {
-    const about = node === undefined ? {} : { node }
+    const fields = node === undefined ? {} : { node }
     switch (chunk.type) {
       case 'session':
         return { type: chunk.type, sessionId: chunk.sessionId }
       case 'status':
-        return { type: chunk.type, message: chunk.message, ...about }
+        return { type: chunk.type, message: chunk.message, ...fields }
       case 'transition':
         return chunk
       case 'structured-data':
@@ -168,11 +168,11 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
       case 'tool-input-available': {
         const { toolCallId, toolName: tool, input } = chunk
         this.#drafts.call(lane, toolCallId)
-        return { type: 'tool-call-start', tool, toolCallId, input, ...about }
+        return { type: 'tool-call-start', tool, toolCallId, input, ...fields }
       }
       case 'tool-output-available': {
         const { toolCallId, output, preliminary } = chunk
-        const tool = preliminary ? undefined : this.#desk.settled(toolCallId)
+        const tool = preliminary ? undefined : this.#requests.settle(toolCallId)
         if (tool === undefined) return undefined
         const isText = typeof output === 'string'
         const content = isText ? output : textOf(output)
@@ -182,42 +182,42 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
           toolCallId,
           content,
           ...(!isText && { structuredContent: output }),
-          ...about,
+          ...fields,
         }
       }
       case 'tool-output-denied': {
         const { toolCallId, reason } = chunk
-        const tool = this.#desk.settled(toolCallId)
+        const tool = this.#requests.settle(toolCallId)
         const content = reason === undefined ? 'The call was denied.' : `The call was denied: ${reason}`
         return tool === undefined
           ? undefined
-          : { type: 'tool-call-result', tool, toolCallId, content, isError: true, ...about }
+          : { type: 'tool-call-result', tool, toolCallId, content, isError: true, ...fields }
       }
       case 'tool-output-error':
       case 'tool-input-error': {
         const { toolCallId, errorText: message } = chunk
-        const named = chunk.type === 'tool-input-error' ? chunk.toolName : undefined
-        const tool = this.#desk.settled(toolCallId) ?? named
-        return tool === undefined ? undefined : { type: 'tool-call-error', tool, toolCallId, message, ...about }
+        const toolName = chunk.type === 'tool-input-error' ? chunk.toolName : undefined
+        const tool = this.#requests.settle(toolCallId) ?? toolName
+        return tool === undefined ? undefined : { type: 'tool-call-error', tool, toolCallId, message, ...fields }
       }
       default:
         return undefined
     }
   }
 
-  /** Takes back a lane's draft as far as Kortyx can: words that were shown stay, and the next attempt begins another text. */
+  /** Discards a draft, as far as Kortyx can: shown text stays, and the next attempt starts a new text. */
   #discard(discard: LaneEntry): KortyxChunk[] {
     const { texts, calls, streams } = this.#drafts.discard(discard)
-    const events = this.#closed(texts)
-    for (const id of texts) this.#renamed.set(id, `${id}~${++this.#renames}`)
+    const events = this.#closeTexts(texts)
+    for (const id of texts) this.#segmentIds.set(id, `${id}~${++this.#renames}`)
     for (const toolCallId of calls) {
-      const tool = this.#desk.takenBack(toolCallId)
+      const tool = this.#requests.discard(toolCallId)
       if (tool !== undefined)
         events.push({ type: 'tool-call-error', tool, toolCallId, message: 'The attempt was taken back.' })
     }
     const checkpointId = this.#checkpointId ?? ''
-    for (const [streamId, left] of streams)
-      events.push({ type: 'structured-data-invalidated', streamId, checkpointId }, ...left)
+    for (const [streamId, committed] of streams)
+      events.push({ type: 'structured-data-invalidated', streamId, checkpointId }, ...committed)
     return events.map(derived)
   }
 }
@@ -225,16 +225,16 @@ export class KortyxEncoder implements Encoder<KortyxChunk> {
 const nodeOf = (origin: Origin | undefined): string | undefined =>
   origin?.guest === undefined ? origin?.node : undefined
 
-/** A chunk that stands for another, with what it does not say of that. */
-function besides(event: KortyxChunk, chunk: Chunk): KortyxChunk {
-  const aside = supplementOf(chunk, chunkOf(event))
-  return aside === undefined ? event : { ...event, millrace: aside }
+/** Adds the supplement to an event. */
+function withSupplement(event: KortyxChunk, chunk: Chunk): KortyxChunk {
+  const supplement = supplementOf(chunk, chunkOf(event))
+  return supplement === undefined ? event : { ...event, millrace: supplement }
 }
 
-/** A chunk that stands for no other. */
+/** Marks an event that stands for no chunk of its own. */
 const derived = (event: KortyxChunk): KortyxChunk => ({ ...event, millrace: null satisfies Supplement })
 
-/** A chunk that Kortyx has nothing for. */
+/** Wraps a chunk that Kortyx has no type for. */
 function extension({ chunk, origin }: KortyxExtension): KortyxChunk {
   const content: KortyxExtension = { chunk, ...(origin && { origin }) }
   return { type: 'tool-result', tool: EXTENSION, content }

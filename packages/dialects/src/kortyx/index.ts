@@ -11,9 +11,9 @@ export {
   type StructuredDataChunk,
 } from './chunk.ts'
 export type { KortyxEncoderOptions } from './encoder.ts'
-export { type Answered, answerOf } from './interrupt.ts'
+export { type AnsweredRequest, answerOf } from './interrupt.ts'
 export { type KortyxOptions, kortyx } from './server.ts'
-export { type BufferedStreamResult, summarizeStreamChunks } from './summary.ts'
+export { type BufferedStreamResult, summarizeStreamChunks } from './summarize-stream-chunks.ts'
 
 /** The chunk stream of Kortyx. */
 export const kortyxDialect: Dialect<KortyxChunk, KortyxEncoderOptions> = {

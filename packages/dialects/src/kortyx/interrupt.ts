@@ -1,10 +1,10 @@
-// Kortyx asks people in one way alone, by interrupts. So whatever waits for somebody here is asked for by one, and answered by what was selected.
+// Kortyx has only interrupts. Approvals and client tool calls are sent as interrupts, too, and answered by a selection.
 
 import type { ChunkOf, Json, JsonObject, Question } from '@millrace/protocol'
 import type { ClientAnswer } from '../dialect/client-request.ts'
 import type { InterruptChunk, InterruptInput } from './chunk.ts'
 
-/** Something that waits for a person. */
+/** A request that waits for a person. */
 export type KortyxPending = {
   readonly id: string
   readonly agentId?: string
@@ -19,31 +19,31 @@ export type KortyxPending = {
     }
 )
 
-/** The options of an approval. */
+/** The option ids of an approval. */
 const APPROVE = 'approve'
 const DENY = 'deny'
 
-/** How a person is asked for what waits. */
-export function interruptOf(waiting: KortyxPending, resumeToken: string): InterruptChunk {
-  const { id: requestId, node } = waiting
-  const about = { type: 'interrupt', requestId, resumeToken, ...(node !== undefined && { node }) } as const
-  if (waiting.kind === 'interrupt') {
-    const { input, schemaId, schemaVersion, meta } = waiting.chunk
-    const said = input.kind === 'form' ? { ...meta, schema: input.schema } : meta
+/** The interrupt of a request. */
+export function interruptOf(pending: KortyxPending, resumeToken: string): InterruptChunk {
+  const { id: requestId, node } = pending
+  const fields = { type: 'interrupt', requestId, resumeToken, ...(node !== undefined && { node }) } as const
+  if (pending.kind === 'interrupt') {
+    const { input, schemaId, schemaVersion, meta } = pending.chunk
+    const interruptMeta = input.kind === 'form' ? { ...meta, schema: input.schema } : meta
     return {
-      ...about,
+      ...fields,
       id: requestId,
       ...(schemaId !== undefined && { schemaId }),
       ...(schemaVersion !== undefined && { schemaVersion }),
-      ...(said && { meta: said }),
+      ...(interruptMeta && { meta: interruptMeta }),
       input: inputOf(input),
     }
   }
-  const { kind, toolCallId, toolName: tool, input } = waiting
+  const { kind, toolCallId, toolName: tool, input } = pending
   const id = `tool:${toolCallId}`
-  // What is approved is what runs: whoever is asked sees it.
+  // The tool runs with the approved input, so the person has to see it.
   const meta: JsonObject = { kind, tool, toolCallId, input }
-  const asked: InterruptInput =
+  const question: InterruptInput =
     kind === 'approval'
       ? {
           kind: 'choice',
@@ -55,7 +55,7 @@ export function interruptOf(waiting: KortyxPending, resumeToken: string): Interr
           ],
         }
       : { kind: 'text', multiple: false, question: `What does ${tool} give?` }
-  return { ...about, id, meta, input: asked }
+  return { ...fields, id, meta, input: question }
 }
 
 function inputOf(question: Question): InterruptInput {
@@ -67,22 +67,22 @@ function inputOf(question: Question): InterruptInput {
   return { kind: 'text', multiple: false, ...(text !== undefined && { question: text }) }
 }
 
-/** What is known of something that waits, or waited, when somebody answers it. */
-export type Answered =
+/** The request that an answer is for. */
+export type AnsweredRequest =
   | { readonly kind: 'interrupt'; readonly id: string; readonly input: Question }
   | { readonly kind: 'approval' | 'client-tool'; readonly id: string }
 
-/** What somebody's selection answers; undefined where it is no answer to that. */
-export function answerOf(asked: Answered, selected: readonly string[]): ClientAnswer | undefined {
-  const { id } = asked
+/** The answer of a selection. Undefined if the selection does not answer the request. */
+export function answerOf(request: AnsweredRequest, selected: readonly string[]): ClientAnswer | undefined {
+  const { id } = request
   const [first] = selected
-  switch (asked.kind) {
+  switch (request.kind) {
     case 'approval':
       return first === APPROVE || first === DENY ? { kind: 'approval', id, approved: first === APPROVE } : undefined
     case 'client-tool':
-      return first === undefined ? undefined : { kind: 'tool-result', id, output: jsonIn(first) }
+      return first === undefined ? undefined : { kind: 'tool-result', id, output: jsonOf(first) }
     default: {
-      const response = responseOf(asked.input, selected)
+      const response = responseOf(request.input, selected)
       return response === undefined ? undefined : { kind: 'interrupt', id, response }
     }
   }
@@ -90,13 +90,13 @@ export function answerOf(asked: Answered, selected: readonly string[]): ClientAn
 
 function responseOf(question: Question, selected: readonly string[]): Json | undefined {
   const [first] = selected
-  if (question.kind === 'form') return first === undefined ? undefined : jsonIn(first)
-  const isMany = question.kind === 'multi-choice' || (question.kind === 'choice' && question.multiple === true)
-  return isMany ? [...selected] : first
+  if (question.kind === 'form') return first === undefined ? undefined : jsonOf(first)
+  const isMultiple = question.kind === 'multi-choice' || (question.kind === 'choice' && question.multiple === true)
+  return isMultiple ? [...selected] : first
 }
 
-/** What was written as JSON, or the words. */
-function jsonIn(text: string): Json {
+/** Parses JSON. Returns the text itself if it is not JSON. */
+function jsonOf(text: string): Json {
   try {
     return JSON.parse(text) as Json
   } catch {
@@ -104,8 +104,8 @@ function jsonIn(text: string): Json {
   }
 }
 
-/** What is selected to give an answer; undefined where Kortyx has no way to give it. */
-export function selectedBy(answer: ClientAnswer): readonly string[] | undefined {
+/** The selection of an answer. Undefined if Kortyx cannot express the answer. */
+export function selectionOf(answer: ClientAnswer): readonly string[] | undefined {
   if (answer.kind === 'approval') return [answer.approved ? APPROVE : DENY]
   if (answer.kind === 'tool-result') return 'error' in answer ? undefined : [JSON.stringify(answer.output)]
   const { response } = answer

@@ -1,4 +1,4 @@
-// What waits for people while a run is said, whoever in it asks, and the calls that nothing came of yet.
+// What a run waits for, including its sub-agents, and the calls without a result.
 
 import type { Chunk, ChunkOf, Origin } from '@millrace/protocol'
 import { isToolResult } from '../dialect/tool-result.ts'
@@ -10,79 +10,86 @@ interface KortyxCall {
   readonly isClient: boolean
 }
 
-/** Where all that waits is kept in view. */
+/** Tracks what a run waits for. */
 export class PendingRequests {
   readonly #calls = new Map<string, KortyxCall>()
-  /** By the call or the question. */
-  readonly #waiting = new Map<string, KortyxPending>()
+  /** By call id or interrupt id. */
+  readonly #pendings = new Map<string, KortyxPending>()
 
-  /** All that waits for a person, in the order in which it was asked for. */
-  waiting(): Iterable<KortyxPending> {
-    return this.#waiting.values()
+  /** Everything that waits for a person, in the order of the requests. */
+  pendings(): Iterable<KortyxPending> {
+    return this.#pendings.values()
   }
 
-  /** Sees what waits for a person, whoever asks. */
-  follow(chunk: Chunk, origin: Origin | undefined): void {
+  /** Tracks a chunk of any agent. */
+  track(chunk: Chunk, origin: Origin | undefined): void {
     switch (chunk.type) {
       case 'tool-input-available': {
         const { toolCallId, toolName, input, executor } = chunk
         const call = { toolName, input, isClient: executor === 'client' }
         this.#calls.set(toolCallId, call)
-        if (call.isClient) this.#waitForClient(toolCallId, call, askerIn(origin))
+        if (call.isClient) this.#waitForClient(toolCallId, call, requestingAgentOf(origin))
         break
       }
       case 'tool-approval-request': {
         const { toolCallId, approvalId: id, input, toolName = this.#calls.get(toolCallId)?.toolName ?? '' } = chunk
-        this.#waiting.set(toolCallId, { kind: 'approval', id, toolCallId, toolName, input, ...askerIn(origin) })
+        this.#pendings.set(toolCallId, {
+          kind: 'approval',
+          id,
+          toolCallId,
+          toolName,
+          input,
+          ...requestingAgentOf(origin),
+        })
         break
       }
       case 'tool-approval-response': {
         const { toolCallId, approved } = chunk
         const call = this.#calls.get(toolCallId)
-        const { agentId, node } = this.#waiting.get(toolCallId) ?? {}
-        this.#waiting.delete(toolCallId)
-        const asker = { ...(agentId !== undefined && { agentId }), ...(node !== undefined && { node }) }
-        if (approved && call?.isClient) this.#waitForClient(toolCallId, call, asker)
+        const { agentId, node } = this.#pendings.get(toolCallId) ?? {}
+        this.#pendings.delete(toolCallId)
+        const agent = { ...(agentId !== undefined && { agentId }), ...(node !== undefined && { node }) }
+        if (approved && call?.isClient) this.#waitForClient(toolCallId, call, agent)
         break
       }
       case 'interrupt': {
         const { interruptId: id } = chunk
-        this.#waiting.set(id, { kind: 'interrupt', id, chunk, ...askerIn(origin) })
+        this.#pendings.set(id, { kind: 'interrupt', id, chunk, ...requestingAgentOf(origin) })
         break
       }
       case 'interrupt-response':
-        this.#waiting.delete(chunk.interruptId)
+        this.#pendings.delete(chunk.interruptId)
         break
       case 'subagent-end':
-        for (const [key, { agentId }] of this.#waiting) if (agentId === chunk.agentId) this.#waiting.delete(key)
+        for (const [key, { agentId }] of this.#pendings) if (agentId === chunk.agentId) this.#pendings.delete(key)
         break
       default:
-        if (isToolResult(chunk)) this.#waiting.delete(chunk.toolCallId)
+        if (isToolResult(chunk)) this.#pendings.delete(chunk.toolCallId)
     }
   }
 
-  #waitForClient(toolCallId: string, { toolName, input }: KortyxCall, asker: Asker): void {
-    this.#waiting.set(toolCallId, { kind: 'client-tool', id: toolCallId, toolCallId, toolName, input, ...asker })
+  #waitForClient(toolCallId: string, { toolName, input }: KortyxCall, agent: RequestingAgent): void {
+    this.#pendings.set(toolCallId, { kind: 'client-tool', id: toolCallId, toolCallId, toolName, input, ...agent })
   }
 
-  /** The tool of a call that something came of; undefined where clients know nothing of it. */
-  settled(toolCallId: string): string | undefined {
+  /** Removes a call that has its result. Returns its tool, or undefined if clients do not know the call. */
+  settle(toolCallId: string): string | undefined {
     const call = this.#calls.get(toolCallId)
     this.#calls.delete(toolCallId)
     return call?.toolName
   }
 
-  /** The same of a call that was taken back: it waits for nobody. */
-  takenBack(toolCallId: string): string | undefined {
-    this.#waiting.delete(toolCallId)
-    return this.settled(toolCallId)
+  /** Like `settle`, for a discarded call. Removes its request, too. */
+  discard(toolCallId: string): string | undefined {
+    this.#pendings.delete(toolCallId)
+    return this.settle(toolCallId)
   }
 }
 
-type Asker = Pick<KortyxPending, 'node' | 'agentId'>
+type RequestingAgent = Pick<KortyxPending, 'node' | 'agentId'>
 
-/** Who asks. */
-const askerIn = (origin: Origin | undefined): Asker => {
+/** The agent of a request. */
+const requestingAgentOf = (origin: Origin | undefined): RequestingAgent => {
   if (origin === undefined || origin.guest !== undefined) return {}
   const { agentId, node } = origin
   return node === undefined ? { agentId } : { agentId, node }

@@ -29,7 +29,7 @@ const GOOD = [
   { type: 'error', message: 'm' },
 ]
 
-test('all 18 types pass the schema, and nothing else', () => {
+test('accepts all 18 types and nothing else', () => {
   expect(new Set(GOOD.map(({ type }) => type)).size).toBe(18)
   for (const chunk of GOOD) expect([chunk.type, StreamChunkSchema.safeParse(chunk).success]).toEqual([chunk.type, true])
   const bad = [
@@ -43,7 +43,7 @@ test('all 18 types pass the schema, and nothing else', () => {
   for (const chunk of bad) expect([chunk, StreamChunkSchema.safeParse(chunk).success]).toEqual([chunk, false])
 })
 
-test('the last message may resume, its selection in any of the shapes that Kortyx takes', () => {
+test('reads the answer of the last message, with a selection in any accepted form', () => {
   const resumed = (resume: object) =>
     resumeIn(ChatRequestSchema.parse({ messages: [{ role: 'user', content: 'x', metadata: { resume } }] }))
   const about = { token: 't', requestId: 'r' }
@@ -59,7 +59,7 @@ test('the last message may resume, its selection in any of the shapes that Korty
   expect(resumeIn(body)).toBeUndefined()
 })
 
-test('what a person said is taken, without what is about resuming; instructions are refused', () => {
+test('takes user messages without their resume metadata, and reports instructions as forbidden content', () => {
   const body = ChatRequestSchema.parse({
     messages: [
       { role: 'user', content: 'hi', id: 'u1', metadata: { resume: {}, locale: 'de' } },

@@ -1,4 +1,4 @@
-// The chunks of Kortyx, under its names, and what its clients post.
+// Schemas of the chunks and requests of Kortyx.
 
 import type { JsonObject } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
@@ -7,11 +7,11 @@ import type { ClientMessage, ClientRequest } from '../dialect/client-request.ts'
 import { anyObject } from '../dialect/schemas.ts'
 
 const text = z.string().optional()
-const anything = z.unknown()
+const anyValue = z.unknown()
 const corr = { node: text, id: text, opId: text }
 const segment = { ...corr, segmentId: text }
 const call = { ...corr, tool: z.string(), toolCallId: z.string() }
-const about = { schemaId: text, schemaVersion: text, meta: anyObject.optional() }
+const schemaFields = { schemaId: text, schemaVersion: text, meta: anyObject.optional() }
 const path = z.string().min(1)
 
 const structured = {
@@ -24,12 +24,12 @@ const structured = {
   node: text,
 }
 
-/** One update of a structured object. */
+/** An update of a structured object. */
 export const StructuredDataChunkSchema = z.discriminatedUnion('kind', [
-  z.looseObject({ ...structured, kind: z.literal('set'), path, value: anything }),
-  z.looseObject({ ...structured, kind: z.literal('append'), path, items: z.array(anything) }),
+  z.looseObject({ ...structured, kind: z.literal('set'), path, value: anyValue }),
+  z.looseObject({ ...structured, kind: z.literal('append'), path, items: z.array(anyValue) }),
   z.looseObject({ ...structured, kind: z.literal('text-delta'), path, delta: z.string() }),
-  z.looseObject({ ...structured, kind: z.literal('final'), data: anything }),
+  z.looseObject({ ...structured, kind: z.literal('final'), data: anyValue }),
 ])
 
 const option = z.looseObject({ id: z.string(), label: z.string(), description: text })
@@ -40,7 +40,7 @@ const input = z.discriminatedUnion('kind', [
     question: text,
     id: text,
     options: z.array(z.never()).optional(),
-    ...about,
+    ...schemaFields,
   }),
   z.looseObject({
     kind: z.enum(['choice', 'multi-choice']),
@@ -48,11 +48,11 @@ const input = z.discriminatedUnion('kind', [
     question: z.string(),
     id: text,
     options: z.array(option),
-    ...about,
+    ...schemaFields,
   }),
 ])
 
-/** One chunk of a stream. */
+/** A chunk of a stream. */
 export const StreamChunkSchema = z.union([
   z.discriminatedUnion('type', [
     z.looseObject({ type: z.literal('session'), sessionId: z.string() }),
@@ -68,16 +68,16 @@ export const StreamChunkSchema = z.union([
     z.looseObject({ type: z.literal('text-delta'), delta: z.string(), ...segment }),
     z.looseObject({ type: z.literal('text-end'), ...segment }),
     z.looseObject({ type: z.literal('message'), content: z.string(), node: text }),
-    z.looseObject({ type: z.literal('tool-call-start'), input: anything.optional(), ...call }),
+    z.looseObject({ type: z.literal('tool-call-start'), input: anyValue.optional(), ...call }),
     z.looseObject({
       type: z.literal('tool-call-result'),
-      content: anything,
-      structuredContent: anything.optional(),
+      content: anyValue,
+      structuredContent: anyValue.optional(),
       isError: z.boolean().optional(),
       ...call,
     }),
     z.looseObject({ type: z.literal('tool-call-error'), message: z.string(), ...call }),
-    z.looseObject({ type: z.literal('tool-result'), tool: text, node: text, content: anything }),
+    z.looseObject({ type: z.literal('tool-result'), tool: text, node: text, content: anyValue }),
     z.looseObject({
       type: z.literal('structured-data-invalidated'),
       streamId: z.string(),
@@ -90,9 +90,9 @@ export const StreamChunkSchema = z.union([
       workflow: text,
       input,
       ...corr,
-      ...about,
+      ...schemaFields,
     }),
-    z.looseObject({ type: z.literal('transition'), transitionTo: z.string(), payload: anything.optional() }),
+    z.looseObject({ type: z.literal('transition'), transitionTo: z.string(), payload: anyValue.optional() }),
     z.looseObject({
       type: z.literal('checkpoint'),
       id: z.string(),
@@ -100,7 +100,7 @@ export const StreamChunkSchema = z.union([
       turnIndex: z.int().nonnegative(),
       label: text,
     }),
-    z.looseObject({ type: z.literal('done'), data: anything.optional() }),
+    z.looseObject({ type: z.literal('done'), data: anyValue.optional() }),
     z.looseObject({ type: z.literal('error'), message: z.string() }),
   ]),
   StructuredDataChunkSchema,
@@ -114,15 +114,18 @@ const message = z.looseObject({
   metadata: anyObject.optional(),
 })
 
-/** The body of a request, as `useChat` and `streamChatFromRoute` post it. `context` and what else an application adds goes to the server's code, as `data`: it is never the server's own context. */
+/**
+ * The request body of `useChat` and `streamChatFromRoute`. The application gets `context` and unknown fields as `data`. They never replace the
+ * context of the server.
+ */
 export const ChatRequestSchema = z.looseObject({
   sessionId: text,
   workflowId: text,
   messages: z.array(message).min(1),
-  /** False asks for one reply of JSON. */
+  /** False requests a single JSON response. @default true */
   stream: z.boolean().optional(),
   context: anyObject.optional(),
-  /** Answers the last message anew. */
+  /** Regenerates the last reply. @default false */
   regenerate: z.boolean().optional(),
 })
 
@@ -130,16 +133,16 @@ type KortyxChatRequest = z.output<typeof ChatRequestSchema>
 
 export type { KortyxChatRequest as ChatRequest }
 
-/** What goes on with a run that waits: which request is answered, by which token, and how. */
+/** The answer to an interrupt, with its token. */
 export interface Resume {
   readonly token: string
   readonly requestId: string
   readonly selected: readonly string[]
-  /** Whether it is not answered after all, and the message is what the person says instead. */
+  /** Whether the interrupt is cancelled. The message is a new one then. */
   readonly isCancelled: boolean
 }
 
-/** Which request the last message answers, if it does. */
+/** The answer in the last message, if there is one. */
 export function resumeIn({ messages }: KortyxChatRequest): Resume | undefined {
   const { metadata, role } = messages.at(-1) ?? {}
   const resume = metadata?.['resume']
@@ -148,23 +151,23 @@ export function resumeIn({ messages }: KortyxChatRequest): Resume | undefined {
   return {
     token: typeof token === 'string' ? token : '',
     requestId: typeof requestId === 'string' ? requestId : '',
-    selected: selectedIn(resume),
+    selected: selectionOf(resume),
     isCancelled: cancel === true,
   }
 }
 
-/** Kortyx takes a selection in several shapes. */
-function selectedIn({ selected, choice, choices }: JsonObject): readonly string[] {
+/** Kortyx accepts a selection in several forms. */
+function selectionOf({ selected, choice, choices }: JsonObject): readonly string[] {
   const all = selected ?? choices ?? choice ?? []
-  return (Array.isArray(all) ? all : [all]).flatMap(one => {
-    const id = isObject(one) ? one['id'] : one
+  return (Array.isArray(all) ? all : [all]).flatMap(item => {
+    const id = isObject(item) ? item['id'] : item
     return typeof id === 'string' || typeof id === 'number' ? [String(id)] : []
   })
 }
 
-/** What a request amounts to, but for what it answers. */
+/** Parses a request body, except for its answer. */
 export function clientRequestOf({ messages, regenerate }: KortyxChatRequest): ClientRequest {
-  const userMessages = messages.filter(({ role }) => role === 'user').map(saidOf)
+  const userMessages = messages.filter(({ role }) => role === 'user').map(clientMessageOf)
   return {
     userMessages,
     endsWithUserMessage: messages.at(-1)?.role === 'user',
@@ -176,7 +179,7 @@ export function clientRequestOf({ messages, regenerate }: KortyxChatRequest): Cl
   }
 }
 
-function saidOf({ id, content, metadata }: z.output<typeof message>): ClientMessage {
+function clientMessageOf({ id, content, metadata }: z.output<typeof message>): ClientMessage {
   const { resume, ...rest } = metadata ?? {}
   const kept = Object.keys(rest).length > 0 ? { metadata: rest } : {}
   return { id, parts: [{ type: 'text', text: content }], ...kept }

@@ -1,4 +1,4 @@
-// A server of Kortyx, as our client asks it: what `createRouteChatTransport` posts, and what `createChatRouteHandler` answers.
+// Client for a server of Kortyx: posts the body of `createRouteChatTransport` and reads the response of `createChatRouteHandler`.
 
 import type { Json, Message } from '@millrace/protocol'
 import type { ClientAnswer } from '../dialect/client-request.ts'
@@ -10,14 +10,14 @@ import { type HttpServerOptions, request } from '../http/request.ts'
 import { RequestError } from '../http/request-error.ts'
 import type { KortyxChunk } from './chunk.ts'
 import { KortyxDecoder } from './decoder.ts'
-import { selectedBy } from './interrupt.ts'
+import { selectionOf } from './interrupt.ts'
 
 export interface KortyxOptions extends HttpServerOptions {
-  /** Which of the server's workflows; its own choice, if nothing is said. */
+  /** Id of the workflow. @default the default workflow of the server */
   readonly workflowId?: string | undefined
 }
 
-/** A message, as Kortyx has it. */
+/** A message of Kortyx. */
 interface KortyxMessage {
   readonly role: Message['role']
   readonly content: string
@@ -27,7 +27,7 @@ interface KortyxMessage {
 class KortyxServer implements ForeignServer {
   readonly name = 'kortyx'
   readonly #options: KortyxOptions
-  /** What answers the requests that were made. */
+  /** The tokens of requests, by request id. */
   readonly #tokens = new Map<string, string>()
 
   constructor(options: KortyxOptions) {
@@ -35,7 +35,7 @@ class KortyxServer implements ForeignServer {
   }
 
   async ask({ sessionId, kind, messages, answers, data, signal }: ForeignRequest): Promise<ForeignReply> {
-    const said = messages.map(saidOf)
+    const transcript = messages.map(kortyxMessageOf)
     const body = {
       sessionId,
       workflowId: this.#options.workflowId ?? '',
@@ -43,39 +43,42 @@ class KortyxServer implements ForeignServer {
       ...(kind === 'regenerate' && { regenerate: true }),
     }
     const post = async (last: readonly KortyxMessage[]) => {
-      const asking = { body: { ...body, messages: [...said, ...last] }, signal }
-      return new HttpReply<KortyxChunk>(await request(this.#options, asking), new KortyxDecoder(this.#tokens))
+      const httpRequest = { body: { ...body, messages: [...transcript, ...last] }, signal }
+      return new HttpReply<KortyxChunk>(await request(this.#options, httpRequest), new KortyxDecoder(this.#tokens))
     }
-    // Kortyx takes one answer at a time.
-    const [first, ...rest] = answers.map(answer => this.#resumes(answer))
+    // Kortyx accepts one answer per request.
+    const [first, ...rest] = answers.map(answer => this.#resumeMessageOf(answer))
     const reply = await post(first ? [first] : [])
     return rest.length === 0
       ? reply
-      : new Replies(
+      : new SequentialReplies(
           reply,
           rest.map(answer => () => post([answer])),
         )
   }
 
-  /** How an answer is said. */
-  #resumes(answer: ClientAnswer): KortyxMessage {
+  /** The message of an answer. */
+  #resumeMessageOf(answer: ClientAnswer): KortyxMessage {
     const { id: requestId } = answer
     const token = this.#tokens.get(requestId)
-    const selected = selectedBy(answer)
+    const selected = selectionOf(answer)
     if (token === undefined)
       throw new RequestError({
         code: 'answer_unknown',
-        message: `${requestId}: the server has not asked for that here`,
+        message: `${requestId}: no open request of the server has this id`,
       })
     if (selected === undefined)
-      throw new RequestError({ code: 'answer_invalid', message: `${requestId}: Kortyx cannot be told that it failed` })
+      throw new RequestError({
+        code: 'answer_invalid',
+        message: `${requestId}: Kortyx does not accept a failed tool call as an answer`,
+      })
     const resume = { token, requestId, selected: [...selected] }
     return { role: 'user', content: selected.join(', '), metadata: { resume } }
   }
 }
 
-/** Several requests, one after the other, as one reply. */
-class Replies implements ForeignReply {
+/** The replies to several sequential requests as one. */
+class SequentialReplies implements ForeignReply {
   #reply: ForeignReply
   readonly #next: readonly (() => Promise<ForeignReply>)[]
 
@@ -98,10 +101,10 @@ class Replies implements ForeignReply {
   }
 }
 
-const saidOf = ({ role, parts }: Message): KortyxMessage => ({
+const kortyxMessageOf = ({ role, parts }: Message): KortyxMessage => ({
   role,
   content: parts.flatMap(part => (part.type === 'text' ? [part.text] : [])).join(''),
 })
 
-/** A connection to a server of Kortyx: what answers with `createChatRouteHandler`. */
+/** Connects to a server of Kortyx, which responds with `createChatRouteHandler`. */
 export const kortyx = (options: KortyxOptions): ForeignConnection => new ForeignConnection(new KortyxServer(options))

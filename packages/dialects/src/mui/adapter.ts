@@ -1,4 +1,4 @@
-// The adapter that a page gives to MUI X Chat, in place of its own: replies that outlive their connections, history, conversations, approvals.
+// The adapter for MUI X Chat: replies that survive dropped connections, history, conversations and approvals.
 
 import type { Backoff } from '@millrace/protocol/retry'
 import type { ClientAnswer } from '../dialect/client-request.ts'
@@ -18,15 +18,15 @@ import type {
 } from './types.ts'
 
 export interface MuiAdapterOptions extends Omit<HttpServerOptions, 'api'> {
-  /** Where the agent is: `/api/mui/<agent>`. */
+  /** URL of the agent: `/api/mui/<agent>`. */
   readonly url: string
-  /** The conversation of a page that has no list of them; one of its own, if nothing is said. */
+  /** The conversation of a page without a conversation list. @default a new id */
   readonly conversationId?: string
-  /** How long it is waited before a connection that dropped is tried again. */
+  /** Delays before a dropped connection is retried. */
   readonly backoff?: Partial<Backoff>
 }
 
-/** What a person says, as far as it is looked at. */
+/** The fields of a user message that are used. */
 interface SentMessage {
   readonly id: string
   readonly parts: readonly { readonly type: string }[]
@@ -41,85 +41,89 @@ interface SendInput {
   readonly signal: AbortSignal
 }
 
-/** A page of what was said, as the server gives it. */
+/** A page of messages from the server. */
 interface History {
   readonly messages: ChatThreadMessage[]
   readonly hasMore: boolean
   readonly cursor?: string
-  /** The reply that is under way. */
+  /** Id of the open run. */
   readonly run?: string
-  /** Which message answers what somebody said. */
+  /** Reply ids by user message id. */
   readonly answers?: Readonly<Record<string, string>>
 }
 
-/** A history that is on its way, in whose place the runtime shows nothing else once it is there. */
-interface Listing {
+/** A request for messages. Once it resolves, the runtime shows only its result. */
+interface PendingList {
   readonly conversationId: string
-  /** What was said meanwhile. */
-  readonly said: ChatThreadMessage[]
-  readonly over: Promise<unknown>
+  /** Messages that were sent meanwhile. */
+  readonly sentMessages: ChatThreadMessage[]
+  readonly done: Promise<unknown>
 }
 
-const PAGE = 50
+const PAGE_SIZE = 50
 
-/** What is answered under another id than the one that it waits under. */
-const OTHER_ID: ReadonlySet<string> = new Set(['answer_wrong_kind', 'answer_unknown'])
+/** Error codes of an answer with the id of its call instead of its own id. */
+const CALL_ID_ERRORS: ReadonlySet<string> = new Set(['answer_wrong_kind', 'answer_unknown'])
 
-/** A page of MUI X Chat (`@mui/x-chat-headless` 9) that talks to an agent. */
+/** Connects a page of MUI X Chat (`@mui/x-chat-headless` 9) to an agent. */
 export class MuiAdapter {
   readonly #server: MuiServer
-  readonly #own: string
-  /** Where the page is. */
+  readonly #defaultConversation: string
+  /** The conversation that the page shows. */
   #conversation: string
-  /** How often it went to a conversation: who leaves one does not stop what is under way there. */
-  #visits = 0
-  #tell: ((event: ChatRealtimeEvent) => void) | undefined
-  /** The page that listened has gone. */
-  #hasLeft = false
+  /** Number of conversation changes. Leaving a conversation does not stop its run. */
+  #conversationChanges = 0
+  #onEvent: ((event: ChatRealtimeEvent) => void) | undefined
+  /** Whether the page has unsubscribed. */
+  #isUnsubscribed = false
   #reply: Promise<Reply> | undefined
   #follower: ReplyFollower | undefined
-  /** The answer to what somebody said, where there was one. */
+  /** Reply ids by user message id. */
   readonly #answers = new Map<string, string>()
-  /** The approvals of the calls that were listed. */
+  /** Approval ids by call id, from listed messages. */
   readonly #approvals = new Map<string, string>()
-  /** Messages in whose place others came. */
+  /** Ids of messages that were replaced. */
   readonly #removed = new Set<string>()
-  #listing: Listing | undefined
+  #pendingList: PendingList | undefined
 
   constructor({ url, conversationId = newId(), ...options }: MuiAdapterOptions) {
     const api = url.replace(/\/$/, '')
     this.#server = { ...options, api, root: api.replace(/\/mui\/[^/]+$/, '') }
-    this.#own = this.#conversation = conversationId
+    this.#defaultConversation = this.#conversation = conversationId
   }
 
-  /** Says something; where it was said before, its answer is asked for anew. */
+  /** Sends a message. A message that was sent before is regenerated. */
   sendMessage = async (input: SendInput): Promise<ReadableStream<ChatReplyChunk>> => {
     const { message, attachments = [] } = input
-    const sessionId = input.conversationId ?? this.#own
-    await this.#listed(sessionId, message, input.signal)
-    const files = await Promise.all(attachments.map(({ file }) => uploaded(this.#server, sessionId, file)))
+    const sessionId = input.conversationId ?? this.#defaultConversation
+    await this.#waitForList(sessionId, message, input.signal)
+    const files = await Promise.all(attachments.map(({ file }) => uploadFile(this.#server, sessionId, file)))
     const parts = [...message.parts, ...files]
-    return this.#ask(input, { ...message, parts }, this.#answers.get(message.id))
+    return this.#requestReply(input, { ...message, parts }, this.#answers.get(message.id))
   }
 
-  /** Answers something anew. */
+  /** Regenerates a reply. */
   regenerate = (input: SendInput & { readonly messageId: string }): Promise<ReadableStream<ChatReplyChunk>> => {
     const { message, messageId } = input
-    return this.#ask(input, message, messageId === message.id ? (this.#answers.get(message.id) ?? true) : messageId)
+    return this.#requestReply(
+      input,
+      message,
+      messageId === message.id ? (this.#answers.get(message.id) ?? true) : messageId,
+    )
   }
 
-  /** Stops the reply that is under way, on the server; who goes to another conversation, or leaves the page, leaves it running. */
+  /** Stops the open run on the server. Changing the conversation or leaving the page does not stop it. */
   stop = (): void => {
     const reply = this.#reply
     const follower = this.#follower
-    const visits = this.#visits
-    if (this.#hasLeft) return
+    const conversationChanges = this.#conversationChanges
+    if (this.#isUnsubscribed) return
     queueMicrotask(() => {
-      if (visits === this.#visits) void this.#stop(reply, follower).catch(() => {})
+      if (conversationChanges === this.#conversationChanges) void this.#stop(reply, follower).catch(() => {})
     })
   }
 
-  /** What was said, the last of it first; a reply that is under way is followed from then on. */
+  /** Lists messages, newest page first. An open run is followed from then on. */
   listMessages = async ({
     conversationId,
     cursor,
@@ -128,31 +132,32 @@ export class MuiAdapter {
     readonly cursor?: string | undefined
   }): Promise<{ messages: ChatThreadMessage[]; cursor?: string; hasMore: boolean }> => {
     if (cursor !== undefined) return this.#list(conversationId, cursor)
-    this.#enter(conversationId)
+    this.#showConversation(conversationId)
     const read = this.#list(conversationId)
-    const said: ChatThreadMessage[] = []
-    const listing: Listing = { conversationId, said, over: read.catch(() => {}) }
-    this.#listing = listing
+    const sentMessages: ChatThreadMessage[] = []
+    const pendingList: PendingList = { conversationId, sentMessages, done: read.catch(() => {}) }
+    this.#pendingList = pendingList
     try {
       const { messages, ...more } = await read
       const known = new Set(messages.map(({ id }) => id))
-      return { messages: [...messages, ...said.filter(({ id }) => !known.has(id))], ...more }
+      return { messages: [...messages, ...sentMessages.filter(({ id }) => !known.has(id))], ...more }
     } finally {
-      if (this.#listing === listing) this.#listing = undefined
+      if (this.#pendingList === pendingList) this.#pendingList = undefined
     }
   }
 
   async #list(conversationId: string, cursor?: string) {
-    const visits = this.#visits
+    const conversationChanges = this.#conversationChanges
     const query = cursor === undefined ? '' : `&before=${encodeURIComponent(cursor)}`
-    const url = `${this.#server.api}/${encodeURIComponent(conversationId)}/messages?messages=last:${PAGE}${query}`
+    const url = `${this.#server.api}/${encodeURIComponent(conversationId)}/messages?messages=last:${PAGE_SIZE}${query}`
     const read = await this.#json<History>(url)
     const { messages, hasMore, run, answers = {}, ...more } = read
     for (const [id, answer] of Object.entries(answers)) this.#answers.set(id, answer)
-    for (const { toolCallId, approvalId } of messages.flatMap(callsIn))
+    for (const { toolCallId, approvalId } of messages.flatMap(toolInvocationsOf))
       if (approvalId !== undefined) this.#approvals.set(toolCallId, approvalId)
-    // When the runtime has what it asked for.
-    if (run !== undefined && visits === this.#visits) setTimeout(() => this.#follow(conversationId, run, visits))
+    // After the runtime has received the list.
+    if (run !== undefined && conversationChanges === this.#conversationChanges)
+      setTimeout(() => this.#follow(conversationId, run, conversationChanges))
     return {
       messages: messages.map(message => ({ ...message, conversationId })),
       hasMore,
@@ -160,12 +165,12 @@ export class MuiAdapter {
     }
   }
 
-  /** One's own sessions, those touched last first. */
+  /** Lists the sessions of the user, most recently updated first. */
   listConversations = async (
     input: { readonly cursor?: string | undefined } = {},
   ): Promise<{ conversations: ChatConversation[]; cursor?: string; hasMore: boolean }> => {
     const { cursor } = input
-    const url = `${this.#server.root}/sessions?limit=${PAGE}${cursor === undefined ? '' : `&after=${encodeURIComponent(cursor)}`}`
+    const url = `${this.#server.root}/sessions?limit=${PAGE_SIZE}${cursor === undefined ? '' : `&after=${encodeURIComponent(cursor)}`}`
     const { sessions, next } = await this.#json<{ sessions: readonly SessionSummary[]; next: string | null }>(url)
     return {
       conversations: sessions.map(conversationOf),
@@ -174,17 +179,17 @@ export class MuiAdapter {
     }
   }
 
-  /** Tells the runtime what its stream cannot: what is taken back, and replies that began elsewhere. */
+  /** Subscribes the runtime to events that its stream cannot have: discards, and replies that started elsewhere. */
   subscribe = ({ onEvent }: { readonly onEvent: (event: never) => void }): (() => void) => {
-    // Its own for each time: in React's strict mode the first is let go after the second has come.
-    const tell = (event: ChatRealtimeEvent): void => onEvent(event as never)
-    this.#tell = tell
-    this.#hasLeft = false
+    // One function per subscription: React strict mode unsubscribes the first after the second.
+    const listener = (event: ChatRealtimeEvent): void => onEvent(event as never)
+    this.#onEvent = listener
+    this.#isUnsubscribed = false
     return () => {
-      if (this.#tell !== tell) return
-      this.#tell = undefined
-      this.#hasLeft = true
-      this.#follower?.leave()
+      if (this.#onEvent !== listener) return
+      this.#onEvent = undefined
+      this.#isUnsubscribed = true
+      this.#follower?.close()
       this.#follower = undefined
     }
   }
@@ -199,63 +204,67 @@ export class MuiAdapter {
     readonly reason?: string | undefined
   }): Promise<void> => this.answer({ kind: 'approval', id, approved, ...(reason !== undefined && { reason }) })
 
-  /** Answers what waits: an approval, a call of a client's tool, or a question. The reply goes on by itself. */
+  /** Answers an approval, a client tool call or an interrupt. The reply continues by itself. */
   answer = async (answer: ClientAnswer): Promise<void> => {
     const sessionId = this.#conversation
-    // Not by the dialect's route, to which what was settled otherwise is as good as answered: who comes too late is told so.
+    // Not by the route of the dialect, which accepts answers to settled requests: a late answer must fail.
     const url = sessionUrl(this.#server, sessionId, '/answers')
     if (answer.kind !== 'approval') return this.#post(url, answer)
     try {
       await this.#post(url, { ...answer, id: await this.#approvalOf(answer.id) })
     } catch (error) {
-      if (!(error instanceof RequestError && OTHER_ID.has(error.code))) throw error
-      // By the id of a call of which nothing came here; that route knows it.
+      if (!(error instanceof RequestError && CALL_ID_ERRORS.has(error.code))) throw error
+      // The call is unknown here. The route of the dialect finds it by its id.
       await this.#post(undefined, { conversationId: sessionId, answers: [answer] })
     }
   }
 
-  /** What an approval waits under that goes by the id of its call. */
+  /** The approval id of a call. */
   async #approvalOf(id: string): Promise<string> {
     const reply = await this.#reply?.catch(() => undefined)
     return reply?.approvalOf(id) ?? this.#follower?.approvalOf(id) ?? this.#approvals.get(id) ?? id
   }
 
-  /** Waits until the history is there in whose place what is said now would be gone. Throws where it was stopped meanwhile. */
-  async #listed(sessionId: string, message: SentMessage, signal: AbortSignal): Promise<void> {
-    const listing = this.#listing
-    const visits = this.#visits
-    if (listing?.conversationId !== sessionId) return
-    listing.said.push(message as ChatThreadMessage)
-    const left = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve()))
-    await Promise.race([listing.over, left])
-    // Who goes elsewhere has said it nevertheless.
-    if (signal.aborted && visits === this.#visits && !this.#hasLeft) throw signal.reason
+  /**
+   * Waits for an open list request, which would remove a message that is sent before it resolves.
+   * @throws the abort reason if the message was stopped meanwhile.
+   */
+  async #waitForList(sessionId: string, message: SentMessage, signal: AbortSignal): Promise<void> {
+    const pendingList = this.#pendingList
+    const conversationChanges = this.#conversationChanges
+    if (pendingList?.conversationId !== sessionId) return
+    pendingList.sentMessages.push(message as ChatThreadMessage)
+    const aborted = new Promise<void>(resolve => signal.addEventListener('abort', () => resolve()))
+    await Promise.race([pendingList.done, aborted])
+    // A message is sent even if the page changes the conversation.
+    if (signal.aborted && conversationChanges === this.#conversationChanges && !this.#isUnsubscribed)
+      throw signal.reason
   }
 
-  #enter(sessionId: string): void {
-    this.#visits++
+  #showConversation(sessionId: string): void {
+    this.#conversationChanges++
     this.#conversation = sessionId
-    this.#follower?.leave()
+    this.#follower?.close()
     this.#follower = undefined
   }
 
-  async #ask(
+  async #requestReply(
     { conversationId, messages, signal }: SendInput,
     { id, parts, metadata }: SentMessage,
     regenerate: string | boolean | undefined,
   ): Promise<ReadableStream<ChatReplyChunk>> {
-    const sessionId = conversationId ?? this.#own
-    if (!signal.aborted) this.#enter(sessionId)
+    const sessionId = conversationId ?? this.#defaultConversation
+    if (!signal.aborted) this.#showConversation(sessionId)
     if (typeof regenerate === 'string') this.#removed.add(regenerate)
-    const said = { id, role: 'user', parts, ...(metadata && { metadata }) }
-    const body = { conversationId: sessionId, message: said, ...(regenerate !== undefined && { regenerate }) }
-    const asking = this.#open(sessionId, body, signal)
-    this.#reply = asking
-    // Who stops it waits for it.
-    asking.catch(() => {})
-    const reply = await asking
-    if (signal.aborted) reply.leave()
-    signal.addEventListener('abort', () => reply.leave())
+    const sent = { id, role: 'user', parts, ...(metadata && { metadata }) }
+    const body = { conversationId: sessionId, message: sent, ...(regenerate !== undefined && { regenerate }) }
+    const replyPromise = this.#open(sessionId, body, signal)
+    this.#reply = replyPromise
+    // `stop` waits for it, too.
+    replyPromise.catch(() => {})
+    const reply = await replyPromise
+    if (signal.aborted) reply.close()
+    signal.addEventListener('abort', () => reply.close())
     this.#answers.set(id, reply.messageId)
     this.#remove(messages, id)
     return reply.stream
@@ -263,53 +272,53 @@ export class MuiAdapter {
 
   async #open(sessionId: string, body: object, signal: AbortSignal): Promise<Reply> {
     const server = this.#server
-    // Not the runtime's signal: who stops the reply before it is there must know which it was.
-    const left = new AbortController()
-    const first = await requestWithRetry(server, signal, () => request(server, { body, signal: left.signal }))
+    // Not the signal of the runtime: only the response has the id of the run to stop.
+    const aborter = new AbortController()
+    const first = await requestWithRetry(server, signal, () => request(server, { body, signal: aborter.signal }))
     const runId = decodeURIComponent(first.headers.get('x-run-id') ?? '')
-    return new Reply({ server, sessionId, runId, first, left, tell: () => this.#tell })
+    return new Reply({ server, sessionId, runId, first, aborter, onEvent: () => this.#onEvent })
   }
 
-  /** What stands behind a message that is answered anew, or in whose place another came, is no more. */
+  /** Removes the messages after a message that was regenerated or replaced. */
   #remove(messages: SendInput['messages'], id: string): void {
     const at = messages.findIndex(message => message.id === id)
     if (at < 0) return
     for (const { id: messageId } of messages.slice(at + 1)) {
       this.#removed.add(messageId)
-      this.#tell?.({ type: 'message-removed', messageId })
+      this.#onEvent?.({ type: 'message-removed', messageId })
     }
   }
 
-  async #stop(asking: Promise<Reply> | undefined, follower: ReplyFollower | undefined): Promise<void> {
-    const reply = await asking?.catch(() => undefined)
+  async #stop(replyPromise: Promise<Reply> | undefined, follower: ReplyFollower | undefined): Promise<void> {
+    const reply = await replyPromise?.catch(() => undefined)
     const target = reply && !reply.isOver ? reply : follower
     if (target === undefined) return
     await this.#post(sessionUrl(this.#server, target.sessionId, '/stop'), { runId: target.runId })
-    if (target === reply) this.#ended(reply)
+    if (target === reply) this.#emitEnd(reply)
   }
 
-  /** Tells how a reply ended that the runtime reads no more: what waited in it waits no longer. */
-  #ended({ sessionId, runId, messageId }: Reply): void {
-    const tell = (event: ChatRealtimeEvent) => {
+  /** Emits the end of a reply that the runtime does not read any more. */
+  #emitEnd({ sessionId, runId, messageId }: Reply): void {
+    const onEvent = (event: ChatRealtimeEvent) => {
       if (this.#conversation !== sessionId || this.#removed.has(messageId)) return
-      this.#tell?.(withConversation(event, sessionId))
+      this.#onEvent?.(withConversation(event, sessionId))
     }
-    new ReplyFollower({ server: this.#server, sessionId, runId, tell, onlyEnd: true })
+    new ReplyFollower({ server: this.#server, sessionId, runId, onEvent, onlyEnd: true })
   }
 
-  /** Has something done; what comes of it is told where the reply is read. */
+  /** Sends a command. Its effect arrives with the reply. */
   async #post(url: string | undefined, body: object): Promise<void> {
     const { signal } = new AbortController()
     const response = await requestWithRetry(this.#server, signal, () => request(this.#server, { url, body }))
     await response.body?.cancel()
   }
 
-  /** Follows what is under way in a conversation, while the page is there and does not read it itself. */
-  #follow(sessionId: string, runId: string, visits: number): void {
-    const tell = this.#tell
-    if (!tell || visits !== this.#visits) return
-    const told = (event: ChatRealtimeEvent) => tell(withConversation(event, sessionId))
-    this.#follower = new ReplyFollower({ server: this.#server, sessionId, runId, tell: told })
+  /** Follows the open run of a conversation while the page shows it and does not read it itself. */
+  #follow(sessionId: string, runId: string, conversationChanges: number): void {
+    const onEvent = this.#onEvent
+    if (!onEvent || conversationChanges !== this.#conversationChanges) return
+    const onReplyEvent = (event: ChatRealtimeEvent) => onEvent(withConversation(event, sessionId))
+    this.#follower = new ReplyFollower({ server: this.#server, sessionId, runId, onEvent: onReplyEvent })
   }
 
   async #json<T>(url: string): Promise<T> {
@@ -333,29 +342,32 @@ const conversationOf = ({ sessionId: id, title, line, updated }: SessionSummary)
   lastMessageAt: new Date(updated).toISOString(),
 })
 
-const callsIn = ({ parts }: ChatThreadMessage) =>
+const toolInvocationsOf = ({ parts }: ChatThreadMessage) =>
   parts.flatMap(part => (part.type === 'tool' || part.type === 'dynamic-tool' ? [part.toolInvocation] : []))
 
 function withConversation(event: ChatRealtimeEvent, conversationId: string): ChatRealtimeEvent {
   return event.type === 'message-updated' ? { ...event, message: { ...event.message, conversationId } } : event
 }
 
-/** An adapter for the `ChatProvider` of MUI X Chat: make it once, outside of what renders. */
+/** Creates an adapter for the `ChatProvider` of MUI X Chat. Create it once, outside of rendering. */
 export const createMuiAdapter = (options: MuiAdapterOptions): MuiAdapter => new MuiAdapter(options)
 
-/** Gives a file to a session; the part by which a message names it. Throws where the server does not take it. */
-async function uploaded(server: MuiServer, sessionId: string, file: File): Promise<ChatMessagePart> {
+/**
+ * Uploads a file to a session. Returns its part.
+ * @throws an `Error` if the server rejects the file.
+ */
+async function uploadFile(server: MuiServer, sessionId: string, file: File): Promise<ChatMessagePart> {
   const { fetch = globalThis.fetch, headers = {}, credentials = 'same-origin' } = server
-  const given = new Headers(typeof headers === 'function' ? await headers() : headers)
-  given.set('content-type', file.type || 'application/octet-stream')
-  if (file.name) given.set('x-filename', encodeURIComponent(file.name))
+  const requestHeaders = new Headers(typeof headers === 'function' ? await headers() : headers)
+  requestHeaders.set('content-type', file.type || 'application/octet-stream')
+  if (file.name) requestHeaders.set('x-filename', encodeURIComponent(file.name))
   const response = await fetch(sessionUrl(server, sessionId, '/uploads'), {
     method: 'POST',
-    headers: given,
+    headers: requestHeaders,
     body: file,
     credentials: typeof credentials === 'function' ? await credentials() : credentials,
   })
-  if (!response.ok) throw new Error(`${file.name}: the server did not take the file (${response.status}).`)
+  if (!response.ok) throw new Error(`${file.name}: the server rejected the file with status ${response.status}.`)
   const { url, mediaType, filename } = (await response.json()) as { url: string; mediaType: string; filename?: string }
   return { type: 'file', url, mediaType, ...(filename !== undefined && { filename }) }
 }

@@ -1,10 +1,10 @@
-// Messages of the view in the shape of MUI X Chat.
+// Converts messages of a view to the format of MUI X Chat.
 
 import type { Chunk, Message, Part, StructuredObject, ToolPart, View } from '@millrace/protocol'
-import { EXTENSION, keptAs, type MuiExtension } from './chunk.ts'
+import { EXTENSION, extensionIdOf, type MuiExtension } from './chunk.ts'
 import type { ChatMessage, ChatMessagePart, ChatToolInvocation } from './types.ts'
 
-const same = (id: string): string => id
+const identity = (id: string): string => id
 
 function invocationOf(part: ToolPart, nameOf: (id: string) => string): ChatToolInvocation {
   const { state, input, output, progress, errorText, approval, title, executor, providerMetadata } = part
@@ -32,8 +32,8 @@ function invocationOf(part: ToolPart, nameOf: (id: string) => string): ChatToolI
   }
 }
 
-/** A part in the shape of MUI X Chat; `nameOf` says what it calls a call. */
-export function chatPartOf(part: Part, nameOf: (id: string) => string = same): ChatMessagePart {
+/** Converts a part. `nameOf` maps a call id to the id that clients have. */
+export function chatPartOf(part: Part, nameOf: (id: string) => string = identity): ChatMessagePart {
   switch (part.type) {
     case 'text':
     case 'reasoning':
@@ -50,28 +50,28 @@ export function chatPartOf(part: Part, nameOf: (id: string) => string = same): C
   }
 }
 
-/** A part with its name in the message, and its place. */
-export interface PlacedPart {
+/** A part with its key and its position in the log. */
+export interface PositionedPart {
   readonly key: string
   readonly at: number
   readonly part: ChatMessagePart
-  /** Where it is a text or a reasoning to which more may come. */
+  /** Set on a text or reasoning part that is still streamed. */
   readonly open?: { readonly type: 'text' | 'reasoning'; readonly id: string }
 }
 
-/** The parts of a message, and between them what belongs to it and is no part of it here. */
-export function placedParts(message: Message, kept: readonly PlacedPart[]): PlacedPart[] {
-  const parts = message.parts.map((part): PlacedPart => {
+/** The parts of a message, merged with its extension parts in log order. */
+export function positionedPartsOf(message: Message, extensionParts: readonly PositionedPart[]): PositionedPart[] {
+  const parts = message.parts.map((part): PositionedPart => {
     const { key, at } = part
-    const placed = { key, at, part: chatPartOf(part) }
+    const positioned = { key, at, part: chatPartOf(part) }
     const isOpen = (part.type === 'text' || part.type === 'reasoning') && part.state === 'streaming'
-    return isOpen ? { ...placed, open: { type: part.type, id: part.id } } : placed
+    return isOpen ? { ...positioned, open: { type: part.type, id: part.id } } : positioned
   })
-  return kept.length === 0 ? parts : [...parts, ...kept].sort((a, b) => a.at - b.at)
+  return extensionParts.length === 0 ? parts : [...parts, ...extensionParts].sort((a, b) => a.at - b.at)
 }
 
-/** A message in the shape of MUI X Chat. */
-export function chatMessageOf(message: Message, parts: readonly PlacedPart[]): ChatMessage {
+/** Converts a message. */
+export function chatMessageOf(message: Message, parts: readonly PositionedPart[]): ChatMessage {
   const { id, role, status, createdAt, metadata } = message
   return {
     id,
@@ -85,26 +85,30 @@ export function chatMessageOf(message: Message, parts: readonly PlacedPart[]): C
 
 type MessageContext = Pick<View, 'messages' | 'interrupts' | 'structured'>
 
-/** What belongs to a message of a run and is no part of it here: questions and their answers, what sub-agents ask to be approved, and structured objects that are done. */
-export function keptOf({ messages, interrupts, structured }: MessageContext, { runId, at, id }: Message): PlacedPart[] {
+/** The extension parts of a message: interrupts and their responses, approval requests of sub-agents, and complete structured objects. */
+export function extensionPartsOf(
+  { messages, interrupts, structured }: MessageContext,
+  { runId, at, id }: Message,
+): PositionedPart[] {
   if (runId === undefined) return []
-  const kept: PlacedPart[] = []
-  for (const { at, status, response, interruptId, runId: own, lane, agentId, ...asked } of interrupts) {
-    if (own !== runId) continue
-    kept.push(placed(at, { type: 'interrupt', interruptId, ...asked }))
+  const extensionParts: PositionedPart[] = []
+  for (const { at, status, response, interruptId, runId: otherRunId, lane, agentId, ...interrupt } of interrupts) {
+    if (otherRunId !== runId) continue
+    extensionParts.push(positioned(at, { type: 'interrupt', interruptId, ...interrupt }))
     if (status === 'answered')
-      kept.push(placed(at, { type: 'interrupt-response', interruptId, response: response ?? null }))
+      extensionParts.push(positioned(at, { type: 'interrupt-response', interruptId, response: response ?? null }))
   }
-  for (const { parent, parts, runId: own } of messages) {
-    if (parent === undefined || own !== runId) continue
-    for (const part of parts) if ('toolCallId' in part && part.approval) kept.push(placed(part.at, requestOf(part)))
+  for (const { parent, parts, runId: otherRunId } of messages) {
+    if (parent === undefined || otherRunId !== runId) continue
+    for (const part of parts)
+      if ('toolCallId' in part && part.approval) extensionParts.push(positioned(part.at, requestOf(part)))
   }
   const next = messages.find(message => message.at > at && message.id !== id && message.parent === undefined)
   for (const object of structured) {
     if (object.status !== 'done' || object.at < at || (next && object.at > next.at)) continue
-    kept.push(placed(object.at, finalOf(object)))
+    extensionParts.push(positioned(object.at, finalOf(object)))
   }
-  return kept
+  return extensionParts
 }
 
 function requestOf({ toolCallId, toolName, input = null, approval }: ToolPart): Chunk {
@@ -115,14 +119,14 @@ function finalOf({ at, status, ...object }: StructuredObject): Chunk {
   return { type: 'structured-data', kind: 'final', ...object }
 }
 
-function placed(at: number, chunk: Chunk): PlacedPart {
-  const id = keptAs(chunk, true) as string
+function positioned(at: number, chunk: Chunk): PositionedPart {
+  const id = extensionIdOf(chunk, true) as string
   return { key: id, at, part: { type: EXTENSION, id, data: { chunk } satisfies MuiExtension } }
 }
 
-/** The messages of a view that a page shows: what sub-agents said is not among them. */
+/** The messages of a view, without those of sub-agents. */
 export function chatMessagesOf(view: MessageContext): ChatMessage[] {
   return view.messages
     .filter(({ parent }) => parent === undefined)
-    .map(message => chatMessageOf(message, placedParts(message, keptOf(view, message))))
+    .map(message => chatMessageOf(message, positionedPartsOf(message, extensionPartsOf(view, message))))
 }

@@ -1,35 +1,35 @@
-// How chunks of MUI X Chat stand for ours. Its runtime takes of a chunk what it knows, and passes over types that it does not: what goes along beside a chunk is in `millrace`,
-// and what it has no chunk for has a type of its own.
+// Converts between the chunks of MUI X Chat and ours. Its runtime ignores unknown fields and types: `millrace` holds the supplement of a chunk, and
+// chunks without an equivalent have a type of their own.
 
 import type { Chunk, GuestOrigin, Json, JsonObject, Origin } from '@millrace/protocol'
 import { defined, finishReasonOf } from '../dialect/fields.ts'
 import type { Supplement } from '../dialect/supplement.ts'
 import type { ChatDataChunk, ChatMessageChunk } from './types.ts'
 
-/** The type of a data part that holds what MUI X Chat has nothing for and a page is to show: questions, answers, and structured objects that are done. */
+/** The type of data parts for chunks that MUI X Chat has no type for and that a page shows: interrupts, responses, and complete structured objects. */
 export const EXTENSION = 'data-millrace'
 
-/** The type of all else that it has nothing for: its runtime passes it over, as it does not with data, which it keeps even if that is transient. */
+/** The type of all other chunks without an equivalent. The runtime ignores it, while it keeps data parts even if they are transient. */
 export const PASSED = 'millrace'
 
-/** What an extension holds. */
+/** The data of an extension. */
 export interface MuiExtension {
   readonly chunk: Chunk
 }
 
-/** Who wrote it, as far as it is not the run's own agent on its main line. */
+/** The origin of a chunk, unless it is the main lane of the run. */
 export type WireOrigin =
   | Origin
   | GuestOrigin
   | { readonly lane: string; readonly guest?: never; readonly runId?: never }
 
 interface MuiSupplement {
-  /** What the chunk does not say of what it stands for. */
+  /** The fields of our chunk that this one cannot express. */
   readonly millrace?: Supplement
   readonly origin?: WireOrigin
 }
 
-/** One chunk on the wire: one of MUI X Chat, or what it passes over. */
+/** A chunk on the wire: one of MUI X Chat or an extension. */
 export type MuiEvent = MuiSupplement &
   (ChatMessageChunk | { readonly type: typeof PASSED; readonly data: MuiExtension })
 
@@ -38,7 +38,7 @@ export const isExtension = (event: MuiEvent): event is MuiSupplement & { type: t
 
 const isDataChunk = (event: MuiEvent): event is MuiSupplement & ChatDataChunk => event.type.startsWith('data-')
 
-/** The chunk that one of MUI X Chat says by itself; undefined where we have none for it. */
+/** Decodes a chunk of MUI X Chat without its supplement. Undefined if there is no equivalent. */
 export function chunkOf(event: MuiEvent): Chunk | undefined {
   switch (event.type) {
     case 'text-delta':
@@ -53,8 +53,8 @@ export function chunkOf(event: MuiEvent): Chunk | undefined {
     case 'abort':
       return { type: event.type }
     case 'finish': {
-      const { type, finishReason: said } = event
-      const finishReason = finishReasonOf(said)
+      const { type, finishReason: reason } = event
+      const finishReason = finishReasonOf(reason)
       return defined({ type, finishReason }) as Chunk
     }
     case 'error':
@@ -112,7 +112,7 @@ export function chunkOf(event: MuiEvent): Chunk | undefined {
   }
 }
 
-/** How MUI X Chat says a chunk, as well as it can; undefined where it has nothing for it. `names` are the tools of the calls that were made. */
+/** Encodes a chunk, as far as MUI X Chat can express it. Undefined if there is no equivalent. `names` has the tools by call id. */
 export function eventOf(
   chunk: Chunk,
   messageId: string | undefined,
@@ -178,14 +178,14 @@ export function eventOf(
     default: {
       const { type, transient } = chunk as { readonly type: string; readonly transient?: boolean }
       const isData = type.startsWith('data-') && type !== EXTENSION
-      // The runtime would keep what is transient.
+      // The runtime would keep transient data.
       return isData && !transient ? (chunk as MuiEvent) : undefined
     }
   }
 }
 
-/** Under which name a message keeps a chunk that it has nothing for; undefined where it does not. Of sub-agents it keeps what somebody is asked. */
-export function keptAs(chunk: Chunk, isOfSubAgent: boolean): string | undefined {
+/** The id of the extension part in which a message keeps a chunk. Undefined if it does not. Requests of sub-agents are kept. */
+export function extensionIdOf(chunk: Chunk, isOfSubAgent: boolean): string | undefined {
   switch (chunk.type) {
     case 'interrupt':
       return `interrupt:${chunk.interruptId}`

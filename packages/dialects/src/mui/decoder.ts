@@ -9,74 +9,74 @@ import type { ChatStreamEnvelope } from './types.ts'
 
 const NONE: readonly DecodedChunk[] = []
 
-/** Understands chunks of MUI X Chat, in envelopes or not: ours, or those of another's adapter. Order and repeats are the affair of who reads them. */
+/** Decodes chunks of MUI X Chat, with or without envelopes, from Millrace or from another adapter. The caller handles order and repeats. */
 export class MuiDecoder implements Decoder<MuiEvent | ChatStreamEnvelope> {
   #status: EndStatus | undefined
   #messageId: string | undefined
   #isPaused = false
-  /** The calls that somebody is asked to approve. */
-  readonly #asked = new Set<string>()
+  /** Ids of calls that wait for approval. */
+  readonly #pendingApprovals = new Set<string>()
 
   get status(): EndStatus | undefined {
     return this.#status
   }
 
-  decode(said: MuiEvent | ChatStreamEnvelope): readonly DecodedChunk[] {
-    const event = eventIn(said)
+  decode(received: MuiEvent | ChatStreamEnvelope): readonly DecodedChunk[] {
+    const event = withoutEnvelope(received)
     if (isExtension(event)) return this.#extension(event)
     const chunk = applySupplement(chunkOf(event), event.millrace)
     if (event.type === 'start' && event.messageId !== undefined)
       this.#messageId = expectString(event.messageId, 'chunk start.messageId')
-    const told = chunk === undefined ? NONE : [this.#told(chunk, event.origin)]
-    this.#follow(event)
-    return told
+    const decoded = chunk === undefined ? NONE : [this.#decodedChunk(chunk, event.origin)]
+    this.#updateStatus(event)
+    return decoded
   }
 
-  #told(chunk: Chunk, by: WireOrigin | undefined): DecodedChunk {
-    const origin = by === undefined ? undefined : writerOf(expectObject(by, 'chunk.origin'))
+  #decodedChunk(chunk: Chunk, wireOrigin: WireOrigin | undefined): DecodedChunk {
+    const origin = wireOrigin === undefined ? undefined : originOf(expectObject(wireOrigin, 'chunk.origin'))
     if (origin) return { chunk, origin }
     return this.#messageId === undefined ? { chunk } : { chunk, messageId: this.#messageId }
   }
 
   #extension(event: MuiEvent & { readonly data: unknown }): readonly DecodedChunk[] {
-    // A mark: it says how far everything has been said.
+    // A mark of the stream position.
     if (event.data === undefined) return NONE
     const { chunk } = (event.data ?? {}) as Partial<MuiExtension>
     if (typeof chunk?.type !== 'string')
       throw new ProtocolError('invalid-chunk', `chunk ${event.type}.data: expected { chunk }`)
-    const told = this.#told(validated(chunk), event.origin)
+    const decoded = this.#decodedChunk(validated(chunk), event.origin)
     if (event.origin === undefined) {
       if (chunk.type === 'run-finished') this.#status = chunk.status
       else if (chunk.type === 'run-paused') this.#isPaused = true
       else if (chunk.type === 'run-resumed') this.#isPaused = false
     }
-    return [told]
+    return [decoded]
   }
 
-  /** Sees how the run stands. */
-  #follow(event: MuiEvent): void {
-    this.#status = statusAfter(this.#status, event, this.#isPaused || this.#asked.size > 0)
+  /** Updates the status of the run. */
+  #updateStatus(event: MuiEvent): void {
+    this.#status = statusAfter(this.#status, event, this.#isPaused || this.#pendingApprovals.size > 0)
     switch (event.type) {
       case 'tool-approval-request':
-        this.#asked.add(event.toolCallId)
+        this.#pendingApprovals.add(event.toolCallId)
         break
       case 'tool-output-available':
       case 'tool-output-error':
       case 'tool-output-denied':
-        this.#asked.delete(event.toolCallId)
+        this.#pendingApprovals.delete(event.toolCallId)
         break
       default:
     }
   }
 }
 
-/** Who wrote it, where it was another than the run's own agent, of whose origin only the lane is said. */
-const writerOf = (by: { readonly [name: string]: unknown }): Origin | undefined =>
-  by['agentId'] === undefined && by['guest'] === undefined ? undefined : expectOrigin(by)
+/** The origin of a sub-agent or a guest. Undefined if only the lane is sent. */
+const originOf = (wireOrigin: { readonly [name: string]: unknown }): Origin | undefined =>
+  wireOrigin['agentId'] === undefined && wireOrigin['guest'] === undefined ? undefined : expectOrigin(wireOrigin)
 
-/** The chunk that was said, out of its envelope. */
-function eventIn(said: MuiEvent | ChatStreamEnvelope): MuiEvent {
-  const event: unknown = isObject(said) && 'chunk' in said ? said.chunk : said
+/** Removes the envelope. */
+function withoutEnvelope(received: MuiEvent | ChatStreamEnvelope): MuiEvent {
+  const event: unknown = isObject(received) && 'chunk' in received ? received.chunk : received
   if (typeof (event as Partial<MuiEvent> | null | undefined)?.type === 'string') return event as MuiEvent
   throw new ProtocolError('invalid-chunk', 'chunk: expected an object with a type')
 }

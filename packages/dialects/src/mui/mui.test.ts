@@ -9,8 +9,8 @@ const said = (...chunks: readonly Chunk[]): MuiEvent[] => {
   return chunks.flatMap(chunk => encoder.encode({ chunk, origin })) as MuiEvent[]
 }
 
-describe('what is said', () => {
-  test('what comes before a message begins does not begin it, and a text does', () => {
+describe('encoder', () => {
+  test('starts the message with the first text', () => {
     expect(said({ type: 'run-started', program: 'agent:writer@1' }).map(({ type }) => type)).toEqual(['millrace'])
     expect(said({ type: 'text-delta', id: 't', delta: 'a' })).toEqual([
       { type: 'start', messageId: 'r::r', millrace: null },
@@ -18,17 +18,17 @@ describe('what is said', () => {
     ])
   })
 
-  test('transient data is no data there, since that would be kept', () => {
+  test('sends transient data as an extension', () => {
     const chunk = { type: 'data-creak', data: 1, transient: true } as const
     expect(said({ type: 'start' }, chunk).slice(1)).toEqual([{ type: 'millrace', data: { chunk } }])
   })
 
-  test('the metadata of a start and of an end is said by itself', () => {
+  test('sends the metadata of start and finish separately', () => {
     const events = said({ type: 'start', metadata: { a: 1 } }, { type: 'finish', metadata: { b: 2 } })
     expect(events.map(({ type }) => type)).toEqual(['start', 'message-metadata', 'millrace', 'message-metadata'])
   })
 
-  test('how a message ends is said in one with the end of its run, and the calls that it leaves open with it', () => {
+  test('sends the end of a message and the results of open calls with the end of the run', () => {
     const events = said(
       { type: 'start' },
       { type: 'tool-input-start', toolCallId: 'c', toolName: 'x' },
@@ -40,7 +40,7 @@ describe('what is said', () => {
     expect(events.at(-1)).toMatchObject({ finishReason: 'length' })
   })
 
-  test('law 7: a failed run ends in an error and in no finish, whatever closed its message', () => {
+  test('law 7: ends a failed run with an error and without finish', () => {
     const events = said(
       { type: 'start' },
       { type: 'error', message: 'no more' },
@@ -64,7 +64,7 @@ describe('what is said', () => {
     expect(encoder.resume()).toEqual([{ type: 'start', messageId: 'r::r', millrace: null }])
   })
 
-  test('an input that cannot be read makes its call known, and what a sub-agent asks is a part', () => {
+  test('introduces the call of an invalid input, and sends requests of sub-agents as parts', () => {
     const events = said({ type: 'tool-input-error', toolCallId: 'c', toolName: 'x', errorText: 'no' })
     expect(events.map(({ type }) => type)).toEqual(['start', 'tool-input-start', 'tool-input-error'])
     const encoder = muiDialect.encoder({ runId: 'r' })
@@ -73,7 +73,7 @@ describe('what is said', () => {
     expect(asked).toMatchObject({ type: 'data-millrace', id: 'approval:a', data: { chunk } })
   })
 
-  test('every event is a chunk of MUI X Chat, or one that it passes over', () => {
+  test('sends only chunks of MUI X Chat and extensions', () => {
     const events = said(
       { type: 'start' },
       { type: 'step-start' },
@@ -95,13 +95,13 @@ describe('what is said', () => {
   })
 })
 
-describe('what is understood', () => {
+describe('decoder', () => {
   const heard = (...events: readonly ChatMessageChunk[]) => {
     const decoder = muiDialect.decoder()
     return { chunks: events.flatMap(event => decoder.decode(event)).map(({ chunk }) => chunk), decoder }
   }
 
-  test('a reply as the page about streaming shows it, raw and in envelopes', () => {
+  test('decodes the documented reply, raw and in envelopes', () => {
     const decoder = muiDialect.decoder()
     const told = [
       { eventId: '1', sequence: 1, chunk: { type: 'start', messageId: 'm1' } } as const,
@@ -125,7 +125,7 @@ describe('what is understood', () => {
     expect(decoder.status).toBe('completed')
   })
 
-  test('how it stands: under way until it says how it ends (law 7), and waiting where somebody is asked', () => {
+  test('reports no status before the end (law 7), and paused with a pending approval', () => {
     expect(heard({ type: 'start' }).decoder.status).toBeUndefined()
     expect(heard({ type: 'start' }, { type: 'abort' }).decoder.status).toBe('interrupted')
     const asked = { type: 'tool-approval-request', toolCallId: 'c', toolName: 'x', input: 1 } as const
@@ -141,12 +141,12 @@ describe('what is understood', () => {
     },
   )
 
-  test('what nobody knows is passed over', () => {
+  test('skips unknown types', () => {
     expect(heard({ type: 'presence' } as never, { type: 'millrace' } as never).chunks).toEqual([])
   })
 })
 
-test('of a request only what a person can say is taken', () => {
+test('takes only user content from a request', () => {
   const body = ChatRequestSchema.parse({
     conversationId: 's',
     message: {

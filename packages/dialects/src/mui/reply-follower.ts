@@ -3,52 +3,52 @@ import { ReplyStream, type ReplyStreamOptions } from './reply-stream.ts'
 import type { ChatMessage, ChatRealtimeEvent } from './types.ts'
 
 export interface ReplyFollowerOptions extends Omit<ReplyStreamOptions, 'signal' | 'status'> {
-  readonly tell: (event: ChatRealtimeEvent) => void
-  /** Whether nothing is told but how it ended. */
+  readonly onEvent: (event: ChatRealtimeEvent) => void
+  /** Whether only the end of the reply is emitted. @default false */
   readonly onlyEnd?: boolean
 }
 
-/** Follows a reply that the runtime does not read, since it began before the page was there or in another tab, and tells it as it grows. */
+/** Follows a reply that the runtime does not read, because it started before the page was loaded or in another tab. Emits the message as it grows. */
 export class ReplyFollower {
   readonly sessionId: string
   readonly runId: string
-  readonly #left = new AbortController()
-  readonly #mirror: FoldedReply
+  readonly #aborter = new AbortController()
+  readonly #reply: FoldedReply
 
-  constructor({ tell, ...options }: ReplyFollowerOptions) {
+  constructor({ onEvent, ...options }: ReplyFollowerOptions) {
     this.sessionId = options.sessionId
     this.runId = options.runId
-    this.#mirror = new FoldedReply(options.runId)
-    void this.#run(tell, options)
+    this.#reply = new FoldedReply(options.runId)
+    void this.#run(onEvent, options)
   }
 
-  /** The id of the approval of a call. */
+  /** The approval id of a call. */
   approvalOf(toolCallId: string): string | undefined {
-    return this.#mirror.approvalOf(toolCallId)
+    return this.#reply.approvalOf(toolCallId)
   }
 
-  leave(): void {
-    this.#left.abort()
+  close(): void {
+    this.#aborter.abort()
   }
 
-  async #run(tell: ReplyFollowerOptions['tell'], options: Omit<ReplyFollowerOptions, 'tell'>): Promise<void> {
-    const mirror = this.#mirror
-    const { signal } = this.#left
+  async #run(onEvent: ReplyFollowerOptions['onEvent'], options: Omit<ReplyFollowerOptions, 'onEvent'>): Promise<void> {
+    const reply = this.#reply
+    const { signal } = this.#aborter
     const { onlyEnd = false } = options
-    const line = new ReplyStream({ ...options, signal, status: () => mirror.status })
-    const told = (status: Pick<ChatMessage, 'status'> = {}) => {
-      const message = mirror.chatMessage
-      if (message && !signal.aborted) tell({ type: 'message-updated', message: { ...message, ...status } })
+    const replyStream = new ReplyStream({ ...options, signal, status: () => reply.status })
+    const emitMessage = (status: Pick<ChatMessage, 'status'> = {}) => {
+      const message = reply.chatMessage
+      if (message && !signal.aborted) onEvent({ type: 'message-updated', message: { ...message, ...status } })
     }
     try {
-      for await (const piece of line.pieces()) {
-        for (const { event, sequence } of piece) mirror.take(event, sequence)
-        if (!onlyEnd) told()
+      for await (const events of replyStream.events()) {
+        for (const { event, sequence } of events) reply.apply(event, sequence)
+        if (!onlyEnd) emitMessage()
       }
-      if (onlyEnd) told()
+      if (onlyEnd) emitMessage()
     } catch {
-      // Nobody asked for it: what came is there, and that it does not go on shows.
-      if (!onlyEnd) told({ status: 'error' })
+      // The runtime did not request this reply: the message shows the error.
+      if (!onlyEnd) emitMessage({ status: 'error' })
     }
   }
 }

@@ -8,7 +8,7 @@ const event = (eventId: string, chunk: object): string => `data: ${JSON.stringif
 const delta = (eventId: string, words: string) => event(eventId, { type: 'text-delta', id: '0', delta: words })
 const mark = (place: string) => event(place, { type: 'millrace' })
 
-/** What a line gives in a time, by which everybody else has gone, and what it asks. */
+/** The events that a stream emits in a time, and its requests. */
 async function read(serve: (nth: number) => Response, status: () => string | undefined, ms = 600_000) {
   const asked: string[] = []
   const fetch: typeof globalThis.fetch = async url => {
@@ -21,7 +21,7 @@ async function read(serve: (nth: number) => Response, status: () => string | und
   const line = new ReplyStream({ server, sessionId: 's', runId: 'r', signal: leaving.signal, status })
   const heard: unknown[] = []
   const end = (async () => {
-    for await (const piece of line.pieces())
+    for await (const piece of line.events())
       heard.push(...piece.map(({ event }) => (event as { delta?: unknown }).delta))
     return 'done'
   })().catch((error: unknown) => error)
@@ -31,7 +31,7 @@ async function read(serve: (nth: number) => Response, status: () => string | und
   return { asked, heard, end: found }
 }
 
-test('a server that passes the same place again and again is given up, and what it says is given once', async () => {
+test('gives up on a server that repeats the same mark, and emits its events once', async () => {
   const said = event('0', { type: 'start', millrace: null }) + delta('5.a.b.0', 'x') + mark('5.a.b')
   const { asked, heard, end } = await read(
     () => new Response(said),
@@ -43,7 +43,7 @@ test('a server that passes the same place again and again is given up, and what 
   expect(asked.length).toBeLessThan(12)
 })
 
-test('a server that says at once that a wait is over, and waits again, is asked at intervals', async () => {
+test('backs off from a server that resumes and pauses at once', async () => {
   const frames = (nth: number) =>
     [
       {
@@ -76,7 +76,7 @@ const ENTRY = (sequence: number) => ({
   chunk: { type: 'stop-requested', runId: 'x' },
 })
 
-test('what is no event is said to be none', async () => {
+test('rejects an invalid event', async () => {
   const { end } = await read(
     () => new Response('data: {no\n\n'),
     () => undefined,

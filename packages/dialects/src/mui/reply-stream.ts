@@ -1,4 +1,4 @@
-// One reply over as many connections as it takes: through drops, by the place up to which everything came, and through pauses, until somebody has answered.
+// Reads a reply over several connections. After a drop it resumes at the last mark, and after a pause it waits for an answer.
 
 import { decodeSseStream, ProtocolError } from '@millrace/protocol'
 import { type Backoff, RetryDelay, reconnecting, retry } from '@millrace/protocol/retry'
@@ -10,13 +10,13 @@ import type { MuiEvent } from './chunk.ts'
 import { PASSED } from './chunk.ts'
 
 export interface MuiServer extends HttpServerOptions {
-  /** Where Millrace's own routes are. */
+  /** Base URL of the Millrace routes. */
   readonly root: string
   readonly backoff?: Partial<Backoff> | undefined
 }
 
-/** An event and the sequence of the entry that it is of. */
-export interface PlacedEvent {
+/** An event and the sequence of its entry. */
+export interface PositionedEvent {
   readonly event: MuiEvent
   readonly sequence: number
 }
@@ -25,13 +25,13 @@ export interface PlacedEvent {
 export const requestWithRetry = (
   server: MuiServer,
   signal: AbortSignal,
-  ask: () => Promise<Response>,
+  send: () => Promise<Response>,
 ): Promise<Response> =>
-  retry(ask, delayOf(server), error => (error instanceof RequestError && error.retryable ? 0 : false), signal)
+  retry(send, delayOf(server), error => (error instanceof RequestError && error.retryable ? 0 : false), signal)
 
 const delayOf = ({ backoff }: MuiServer): RetryDelay => new RetryDelay({ ...RECONNECT, ...backoff })
 
-/** Where the routes of a session are. */
+/** The URL of a route of a session. */
 export const sessionUrl = ({ root }: MuiServer, sessionId: string, rest = ''): string =>
   `${root}/sessions/${encodeURIComponent(sessionId)}${rest}`
 
@@ -40,22 +40,22 @@ export interface ReplyStreamOptions {
   readonly sessionId: string
   readonly runId: string
   readonly signal: AbortSignal
-  /** How the run stands, by what was given so far. */
+  /** The status of the run after the emitted events. */
   readonly status: () => string | undefined
-  /** The first connection, where there is one. */
+  /** The first connection, if it is open already. */
   readonly first?: Response | undefined
 }
 
-/** Reads a reply, all that is said of an entry at once, and each once. */
+/** Reads a reply. Emits the events of an entry together, and each one once. */
 export class ReplyStream {
   readonly #options: ReplyStreamOptions
   #first: Response | undefined
   readonly #delay: RetryDelay
-  /** Up to where everything came. */
+  /** The marks of complete entries. */
   readonly #marks = new StreamMarks()
-  /** Up to where it is known that nothing but this came: a place, or a cursor of the session. */
-  #seen: string | undefined
-  /** How many events there were: what is given is given once, and in order. */
+  /** The last known position: a mark, or a cursor of the session. */
+  #position: string | undefined
+  /** Number of events, as their sequence. */
   #count = 0
 
   constructor(options: ReplyStreamOptions) {
@@ -65,24 +65,24 @@ export class ReplyStream {
   }
 
   /** Yields events until the run has ended. @throws `RequestError` when the stream is lost or refused. */
-  pieces(): AsyncGenerator<readonly PlacedEvent[], void, undefined> {
+  events(): AsyncGenerator<readonly PositionedEvent[], void, undefined> {
     const isFinal = (error: unknown) =>
       (error instanceof RequestError && !error.retryable) || error instanceof ProtocolError
-    return reconnecting(() => this.#connect(), this.#delay, isFinal, dropped, this.#options.signal)
+    return reconnecting(() => this.#connect(), this.#delay, isFinal, connectionLost, this.#options.signal)
   }
 
-  async *#connect(): AsyncGenerator<readonly PlacedEvent[], boolean, undefined> {
+  async *#connect(): AsyncGenerator<readonly PositionedEvent[], boolean, undefined> {
     const { status, signal } = this.#options
     const isOver = () => status() !== undefined && status() !== 'paused'
     try {
       const response = this.#first ?? (await this.#reopen())
       this.#first = undefined
       yield* this.#read(response)
-      if (status() === 'paused') await this.#answered()
+      if (status() === 'paused') await this.#waitForEntry()
     } catch (error) {
       signal.throwIfAborted()
       if (!isOver()) {
-        // A person may take long to answer.
+        // An answer can take long.
         if (status() === 'paused' && this.#delay.isStable) this.#delay.progressed()
         throw error
       }
@@ -98,59 +98,59 @@ export class ReplyStream {
     return request(server, { method: 'GET', url, signal })
   }
 
-  async *#read({ body }: Response): AsyncGenerator<readonly PlacedEvent[], void, undefined> {
+  async *#read({ body }: Response): AsyncGenerator<readonly PositionedEvent[], void, undefined> {
     if (body === null) return
-    let held: PlacedEvent[] = []
-    for await (const events of readEvents(body)) {
-      const piece: PlacedEvent[] = []
-      for (const wire of events) {
-        const { eventId, event } = eventIn(wire)
+    let held: PositionedEvent[] = []
+    for await (const wireEvents of readEvents(body)) {
+      const complete: PositionedEvent[] = []
+      for (const wire of wireEvents) {
+        const { eventId, event } = parseEvent(wire)
         if (event.type === PASSED && event.data === undefined) {
-          // A mark: what was held is whole, and new unless this was passed before.
-          if (this.#passes(eventId)) piece.push(...held)
+          // A mark completes the held events. They are new if the mark is.
+          if (this.#passMark(eventId)) complete.push(...held)
           held = []
         } else if (event.millrace === null && held.length === 0) {
-          // It stands for nothing in the log, and may come again.
-          piece.push({ event, sequence: 0 })
+          // Not in the log, and may be repeated.
+          complete.push({ event, sequence: 0 })
         } else held.push({ event, sequence: ++this.#count })
       }
-      if (piece.length > 0) yield piece
+      if (complete.length > 0) yield complete
     }
   }
 
-  #passes(place: string): boolean {
-    if (!this.#marks.pass(place)) return false
-    this.#seen = place
+  #passMark(mark: string): boolean {
+    if (!this.#marks.pass(mark)) return false
+    this.#position = mark
     this.#delay.progressed()
     return true
   }
 
-  /** Waits until something happens in the session: somebody answered, or stopped it. */
-  async #answered(): Promise<void> {
+  /** Waits for the next entry of the session: an answer or a stop. */
+  async #waitForEntry(): Promise<void> {
     const { server, sessionId, signal } = this.#options
-    const url = sessionUrl(server, sessionId, `/stream?after=${encodeURIComponent(this.#seen ?? '0')}`)
+    const url = sessionUrl(server, sessionId, `/stream?after=${encodeURIComponent(this.#position ?? '0')}`)
     const response = await request(server, { method: 'GET', url, headers: { accept: 'text/event-stream' }, signal })
     if (response.body === null) return
     for await (const frame of decodeSseStream(response.body, { signal })) {
       if (frame.type === 'truncated') return
       if (frame.type !== 'entries' || frame.entries.length === 0) continue
-      if (frame.cursor !== this.#seen) this.#delay.progressed()
-      this.#seen = frame.cursor
+      if (frame.cursor !== this.#position) this.#delay.progressed()
+      this.#position = frame.cursor
       return
     }
-    throw dropped()
+    throw connectionLost()
   }
 }
 
-const dropped = (): RequestError =>
+const connectionLost = (): RequestError =>
   new RequestError({
     code: 'dropped',
-    message: 'The connection was lost, and could not be made again.',
+    message: 'The connection was lost and could not be reopened.',
     retryable: true,
   })
 
-/** What an event on the wire says. */
-function eventIn(wire: WireEvent): { readonly eventId: string; readonly event: MuiEvent } {
+/** Parses an event. */
+function parseEvent(wire: WireEvent): { readonly eventId: string; readonly event: MuiEvent } {
   const { eventId, chunk } = Object(jsonEventOf(wire)) as { readonly eventId?: unknown; readonly chunk?: MuiEvent }
   if (typeof eventId === 'string' && typeof chunk?.type === 'string') return { eventId, event: chunk }
   throw new ProtocolError('invalid-frame', 'event: expected an eventId and a chunk')

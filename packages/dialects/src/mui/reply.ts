@@ -1,94 +1,95 @@
-// One reply, as a stream that MUI X Chat's runtime reads. The runtime goes by its own rules: it keeps what is transient, appends data that should replace, and cannot take back
-// a part. So what it made of the chunks is put right by the realtime event `message-updated`, whenever that differs, when it has taken the last of them: a stream without a
-// queue is asked for the next chunk only then.
+// A reply as a stream for the runtime of MUI X Chat. The runtime keeps transient data, appends data that should replace, and cannot remove a part. When
+// its message would differ, the realtime event `message-updated` corrects it, after the runtime has read the last chunk. A stream without a queue
+// requests the next chunk only then.
 
 import type { Chunk } from '@millrace/protocol'
 import { RequestError } from '../http/request-error.ts'
-import type { PlacedPart } from './chat-message.ts'
+import type { PositionedPart } from './chat-message.ts'
 import { isExtension, type MuiEvent, PASSED } from './chunk.ts'
 import { FoldedReply } from './folded-reply.ts'
-import { type PlacedEvent, ReplyStream, type ReplyStreamOptions } from './reply-stream.ts'
+import { type PositionedEvent, ReplyStream, type ReplyStreamOptions } from './reply-stream.ts'
 import type { ChatRealtimeEvent, ChatReplyChunk } from './types.ts'
 
 export interface ReplyOptions extends Omit<ReplyStreamOptions, 'signal' | 'status'> {
-  /** Aborted when nobody reads it any more; the first connection goes by it too. */
-  readonly left: AbortController
-  /** Tells the runtime, where it listens. */
-  readonly tell: () => ((event: ChatRealtimeEvent) => void) | undefined
+  /** Aborted when the reply is not read any more. The first connection uses its signal, too. */
+  readonly aborter: AbortController
+  /** Emits an event to the runtime, if it is subscribed. */
+  readonly onEvent: () => ((event: ChatRealtimeEvent) => void) | undefined
 }
 
-/** The runtime flushes its texts by a timer, which must get its turn where everything is there at once. */
-const TURN_MS = 8
+/** The runtime flushes text by a timer. Longest time between two macrotasks, in ms. */
+const MAX_TASK_MS = 8
 
-/** Makes the runtime flush its texts, and nothing else. */
+/** An unknown type: the runtime flushes its text and ignores the chunk. */
 const FLUSH = { type: PASSED } as unknown as ChatReplyChunk
 
 export class Reply {
   readonly sessionId: string
   readonly runId: string
   readonly stream: ReadableStream<ChatReplyChunk>
-  readonly #mirror: FoldedReply
-  readonly #line: ReplyStream
-  readonly #left: AbortController
-  readonly #tell: ReplyOptions['tell']
+  readonly #folded: FoldedReply
+  readonly #replyStream: ReplyStream
+  readonly #aborter: AbortController
+  readonly #onEvent: ReplyOptions['onEvent']
   #isStarted = false
-  /** How often something was taken back: what is opened from then on goes by other ids, since the runtime remembers where the old ones were. */
+  /** Number of discards. Later parts get new ids, since the runtime remembers the position of the old ones. */
   #generation = 0
   readonly #ids = new Map<string, string>()
-  /** The parts in the order in which the runtime has them. */
+  /** Keys of the parts in the order of the runtime. */
   #order: string[] = []
   readonly #dataIds = new Set<string>()
 
-  constructor({ tell, left, ...options }: ReplyOptions) {
+  constructor({ onEvent, aborter, ...options }: ReplyOptions) {
     this.sessionId = options.sessionId
     this.runId = options.runId
-    this.#tell = tell
-    this.#left = left
-    this.#mirror = new FoldedReply(options.runId)
-    this.#line = new ReplyStream({ ...options, signal: this.#left.signal, status: () => this.#mirror.status })
-    this.stream = streamOf(this.#chunks(), () => this.leave())
+    this.#onEvent = onEvent
+    this.#aborter = aborter
+    this.#folded = new FoldedReply(options.runId)
+    this.#replyStream = new ReplyStream({ ...options, signal: this.#aborter.signal, status: () => this.#folded.status })
+    this.stream = streamOf(this.#chunks(), () => this.close())
   }
 
   get messageId(): string {
-    return this.#mirror.messageId
+    return this.#folded.messageId
   }
 
   get isOver(): boolean {
-    const { status } = this.#mirror
+    const { status } = this.#folded
     return status !== undefined && status !== 'paused'
   }
 
-  /** The id of the approval of a call. */
+  /** The approval id of a call. */
   approvalOf(toolCallId: string): string | undefined {
-    return this.#mirror.approvalOf(toolCallId)
+    return this.#folded.approvalOf(toolCallId)
   }
 
-  /** Reads no more of it; the run goes on. */
-  leave(): void {
-    this.#left.abort()
+  /** Stops reading. The run continues. */
+  close(): void {
+    this.#aborter.abort()
   }
 
-  /** All that the runtime is given. */
+  /** The chunks for the runtime. */
   async *#chunks(): AsyncGenerator<ChatReplyChunk, void, undefined> {
     try {
-      for await (const piece of this.#line.pieces()) for (const placed of piece) yield* this.#say(placed)
+      for await (const events of this.#replyStream.events())
+        for (const positioned of events) yield* this.#emit(positioned)
     } catch (error) {
-      // A stream that closes before it said how it ends is a disconnect there, one that fails is not (law 7).
+      // The runtime takes a stream that closes without an end for a disconnect, and one that fails for an error (law 7).
       if (error instanceof RequestError && error.retryable) return
       throw error
     }
     yield* this.#end()
   }
 
-  *#say({ event, sequence }: PlacedEvent): Generator<ChatReplyChunk, void, undefined> {
-    const chunk = this.#mirror.take(event, sequence)
-    if (chunk?.type === 'step-discarded') yield* this.#takeBack()
-    else if (chunk && isTransient(chunk)) yield* this.#transient(chunk as ChatReplyChunk)
-    else if (chunk?.type === 'tool-approval-response') yield* this.#corrected(FLUSH)
+  *#emit({ event, sequence }: PositionedEvent): Generator<ChatReplyChunk, void, undefined> {
+    const chunk = this.#folded.apply(event, sequence)
+    if (chunk?.type === 'step-discarded') yield* this.#afterDiscard()
+    else if (chunk && isTransient(chunk)) yield* this.#emitTransient(chunk as ChatReplyChunk)
+    else if (chunk?.type === 'tool-approval-response') yield* this.#emitCorrected(FLUSH)
     else if (isSilent(event)) return
     else if (event.type === 'start') yield* this.#start()
-    else if (event.type === 'message-metadata' || this.#isRepeated(event)) yield* this.#corrected(plain(event))
-    else yield this.#renamed(plain(event))
+    else if (event.type === 'message-metadata' || this.#isRepeated(event)) yield* this.#emitCorrected(plain(event))
+    else yield this.#withCurrentId(plain(event))
   }
 
   *#start(): Generator<ChatReplyChunk, void, undefined> {
@@ -97,34 +98,34 @@ export class Reply {
     yield { type: 'start', messageId: this.messageId }
   }
 
-  /** Says how it ended, when all is as it should be. */
+  /** Ends the stream after a last correction. */
   *#end(): Generator<ChatReplyChunk, void, undefined> {
     yield* this.#start()
-    if (this.#tell()) {
+    if (this.#onEvent()) {
       yield FLUSH
-      this.#update(this.#mirror.parts)
+      this.#update(this.#folded.parts)
     }
-    const { status, messageId, error } = this.#mirror
+    const { status, messageId, error } = this.#folded
     if (status === 'failed') throw new Error(error)
-    const { finishReason } = this.#mirror.message ?? {}
+    const { finishReason } = this.#folded.message ?? {}
     if (status === 'completed') yield { type: 'finish', messageId, ...(finishReason && { finishReason }) }
     else yield { type: 'abort', messageId }
   }
 
-  /** Who listens for data hears of it; that it is kept is put right at once, and it is not said where it cannot be. */
-  *#transient(chunk: ChatReplyChunk): Generator<ChatReplyChunk, void, undefined> {
-    if (this.#tell()) yield* this.#corrected(chunk)
+  /** Transient data is for `onData`. The runtime keeps it, so it is only sent if it can be removed again. */
+  *#emitTransient(chunk: ChatReplyChunk): Generator<ChatReplyChunk, void, undefined> {
+    if (this.#onEvent()) yield* this.#emitCorrected(chunk)
   }
 
-  /** A chunk, and what it should have come to. */
-  *#corrected(chunk: ChatReplyChunk): Generator<ChatReplyChunk, void, undefined> {
+  /** Emits a chunk and corrects the message after it. */
+  *#emitCorrected(chunk: ChatReplyChunk): Generator<ChatReplyChunk, void, undefined> {
     yield chunk
     this.#update(this.#parts())
   }
 
-  /** Some words were taken back: what is left is told, and what is still open among that is begun anew. */
-  *#takeBack(): Generator<ChatReplyChunk, void, undefined> {
-    if (!this.#tell() || !this.#isStarted) return
+  /** After a discard: emits the remaining parts, and starts open texts again. */
+  *#afterDiscard(): Generator<ChatReplyChunk, void, undefined> {
+    if (!this.#onEvent() || !this.#isStarted) return
     yield FLUSH
     this.#generation++
     this.#ids.clear()
@@ -134,25 +135,25 @@ export class Reply {
     this.#order = [...rest, ...open].map(({ key }) => key)
     this.#update(rest)
     for (const { open: text, part } of open) {
-      const { type, id } = text as NonNullable<PlacedPart['open']>
-      const said = (part as { readonly text: string }).text
-      yield this.#renamed({ type: `${type}-start`, id } as ChatReplyChunk)
-      if (said) yield this.#renamed({ type: `${type}-delta`, id, delta: said } as ChatReplyChunk)
+      const { type, id } = text as NonNullable<PositionedPart['open']>
+      const partText = (part as { readonly text: string }).text
+      yield this.#withCurrentId({ type: `${type}-start`, id } as ChatReplyChunk)
+      if (partText) yield this.#withCurrentId({ type: `${type}-delta`, id, delta: partText } as ChatReplyChunk)
     }
   }
 
-  /** The parts as they should be, in the order in which the runtime has them. */
-  #parts(): PlacedPart[] {
-    const byKey = new Map(this.#mirror.parts.map(part => [part.key, part]))
+  /** The parts in the order of the runtime. */
+  #parts(): PositionedPart[] {
+    const byKey = new Map(this.#folded.parts.map(part => [part.key, part]))
     const known = new Set(this.#order)
     this.#order = [...this.#order.filter(key => byKey.has(key)), ...[...byKey.keys()].filter(key => !known.has(key))]
-    return this.#order.map(key => byKey.get(key) as PlacedPart)
+    return this.#order.map(key => byKey.get(key) as PositionedPart)
   }
 
-  #update(parts: readonly PlacedPart[]): void {
-    const { metadata } = this.#mirror.message ?? {}
-    const told = { id: this.messageId, role: 'assistant', parts: parts.map(({ part }) => part), metadata } as const
-    this.#tell()?.({ type: 'message-updated', message: told })
+  #update(parts: readonly PositionedPart[]): void {
+    const { metadata } = this.#folded.message ?? {}
+    const message = { id: this.messageId, role: 'assistant', parts: parts.map(({ part }) => part), metadata } as const
+    this.#onEvent()?.({ type: 'message-updated', message })
   }
 
   #isRepeated(event: MuiEvent): boolean {
@@ -164,44 +165,44 @@ export class Reply {
     return isRepeated
   }
 
-  /** A text under the id that it has in this generation. */
-  #renamed(chunk: ChatReplyChunk): ChatReplyChunk {
+  /** A chunk with the id of its part in this generation. */
+  #withCurrentId(chunk: ChatReplyChunk): ChatReplyChunk {
     if (this.#generation === 0 || !/^(text|reasoning)-/.test(chunk.type)) return chunk
     const { type, id } = chunk as { readonly type: string; readonly id: string }
     const name = `${type.split('-', 1)[0]} ${id}`
-    const shown = this.#ids.get(name) ?? `${id}~${this.#generation}`
-    this.#ids.set(name, shown)
-    return { ...chunk, id: shown } as ChatReplyChunk
+    const newId = this.#ids.get(name) ?? `${id}~${this.#generation}`
+    this.#ids.set(name, newId)
+    return { ...chunk, id: newId } as ChatReplyChunk
   }
 }
 
 const isTransient = (chunk: Chunk): boolean =>
   chunk.type.startsWith('data-') && (chunk as { readonly transient?: boolean }).transient === true
 
-/** Whether the runtime is not to hear of it: how it ends is said at the end, and of inputs as they come it makes nothing but noise. */
+/** Whether an event is hidden from the runtime. The end is sent separately, and input deltas have no effect. */
 const isSilent = (event: MuiEvent): boolean =>
   (isExtension(event) && event.type === PASSED) || /^(finish|abort|error|tool-input-delta)$/.test(event.type)
 
-/** A chunk without what goes along beside it. */
+/** A chunk without supplement and origin. */
 function plain({ millrace, origin, ...chunk }: MuiEvent): ChatReplyChunk {
   return chunk as unknown as ChatReplyChunk
 }
 
-/** A stream that asks for the next only when it is asked. */
-function streamOf<T>(values: AsyncGenerator<T, void, undefined>, leave: () => void): ReadableStream<T> {
-  let since = performance.now()
+/** A stream without a queue: reads the next value only on demand. */
+function streamOf<T>(values: AsyncGenerator<T, void, undefined>, close: () => void): ReadableStream<T> {
+  let taskStart = performance.now()
   return new ReadableStream<T>(
     {
       async pull(controller) {
-        if (performance.now() - since > TURN_MS) {
+        if (performance.now() - taskStart > MAX_TASK_MS) {
           await new Promise(resolve => setTimeout(resolve))
-          since = performance.now()
+          taskStart = performance.now()
         }
         const { done, value } = await values.next()
         if (done) controller.close()
         else controller.enqueue(value)
       },
-      cancel: leave,
+      cancel: close,
     },
     { highWaterMark: 0 },
   )

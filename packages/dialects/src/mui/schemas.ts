@@ -1,4 +1,4 @@
-// The chunks of MUI X Chat, under its names, and what an adapter of its pages asks the server for.
+// Schemas of the chunks of MUI X Chat and of the requests of an adapter.
 
 import * as z from 'zod'
 import type { ClientRequest, UserPart } from '../dialect/client-request.ts'
@@ -11,7 +11,7 @@ const text = z.string().optional()
 const call = { toolCallId: z.string() }
 const opening = { ...call, toolName: z.string(), dynamic: flag }
 
-const known = z.discriminatedUnion('type', [
+const knownChunk = z.discriminatedUnion('type', [
   z.looseObject({ type: z.literal('start'), messageId: text, author: anyObject.optional() }),
   z.looseObject({ type: z.literal('finish'), messageId: text, finishReason: text }),
   z.looseObject({ type: z.literal('abort'), messageId: text }),
@@ -40,10 +40,10 @@ const data = z.looseObject({
   transient: flag,
 })
 
-/** One piece of a reply, as MUI X Chat has it. */
-export const ChatMessageChunkSchema = z.union([known, data])
+/** A chunk of a reply. */
+export const ChatMessageChunkSchema = z.union([knownChunk, data])
 
-/** A chunk with what finds repeats and puts it in order. */
+/** A chunk with `eventId`, to detect repeats, and `sequence`, for its order. */
 export const ChatStreamEnvelopeSchema = z.looseObject({
   eventId: text,
   sequence: z.int().optional(),
@@ -57,7 +57,7 @@ const message = z.looseObject({
   metadata: anyObject.optional(),
 })
 
-/** A page of what was said, and what is under way. */
+/** A page of messages, and the open run. */
 export const HistorySchema = z.object({
   messages: z.array(
     z.looseObject({
@@ -75,12 +75,12 @@ export const HistorySchema = z.object({
   answers: z.record(z.string(), z.string()).optional().describe('Which message answers what somebody said.'),
 })
 
-/** What an adapter asks for: an answer to a message, to a message anew, or that a run goes on by what was answered. What else it sends goes to the server's code, as `data`. */
+/** The request of an adapter: a message, a regeneration, or answers. The application gets unknown fields as `data`. */
 export const ChatRequestSchema = z.looseObject({
   conversationId: z.string(),
-  /** What a person says, alone: what was said before is in the log. */
+  /** The new user message only. Earlier messages are in the log. */
   message: message.optional(),
-  /** Answers the message anew: any answer of it, or only this one. */
+  /** Regenerates the reply to the message: any reply, or only the one with this id. */
   regenerate: z.union([z.boolean(), z.string()]).optional(),
   answers: AnswersSchema.optional(),
 })
@@ -89,10 +89,10 @@ type MuiChatRequest = z.output<typeof ChatRequestSchema>
 
 export type { MuiChatRequest as ChatRequest }
 
-/** What a request amounts to. */
+/** Parses a request body. */
 export function clientRequestOf({ message, regenerate, answers = [] }: MuiChatRequest): ClientRequest {
   return {
-    userMessages: message ? [{ id: message.id, parts: saidIn(message.parts), metadata: message.metadata }] : [],
+    userMessages: message ? [{ id: message.id, parts: userPartsOf(message.parts), metadata: message.metadata }] : [],
     endsWithUserMessage: message !== undefined,
     answers,
     ...((message?.role ?? 'user') !== 'user' && { forbiddenContent: 'only what a person says is a client’s to say' }),
@@ -100,8 +100,8 @@ export function clientRequestOf({ message, regenerate, answers = [] }: MuiChatRe
   }
 }
 
-/** What a person can say: what the page keeps with it is its own, and so is a file that only the page can open. */
-const saidIn = (parts: z.output<typeof message>['parts']): UserPart[] =>
+/** Parts that a user may send. Files that only the page can open are dropped. */
+const userPartsOf = (parts: z.output<typeof message>['parts']): UserPart[] =>
   parts
     .filter(({ type, url }) => type !== EXTENSION && !(type === 'file' && String(url).startsWith('blob:')))
     .map(({ state, ...part }) => part) as unknown as UserPart[]

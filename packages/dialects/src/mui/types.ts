@@ -2,7 +2,7 @@
 
 import type { MessageStatus, ToolState } from '@millrace/protocol'
 
-/** Who speaks. */
+/** The author of a message. */
 export interface ChatUser {
   readonly id: string
   readonly displayName?: string
@@ -23,7 +23,7 @@ interface OpensCall extends MuiCallFields {
   readonly dynamic?: boolean | undefined
 }
 
-/** An application's data. */
+/** Application data. */
 export interface ChatDataChunk {
   readonly type: `data-${string}`
   readonly data: unknown
@@ -31,7 +31,7 @@ export interface ChatDataChunk {
   readonly transient?: boolean | undefined
 }
 
-/** One piece of a reply. */
+/** A chunk of a reply. */
 export type ChatMessageChunk =
   | { readonly type: 'start'; readonly messageId?: string | undefined; readonly author?: ChatUser | undefined }
   | { readonly type: 'finish'; readonly messageId?: string | undefined; readonly finishReason?: string | undefined }
@@ -79,14 +79,14 @@ export type ChatMessageChunk =
   | { readonly type: 'message-metadata'; readonly metadata: Record<string, unknown> }
   | ChatDataChunk
 
-/** A chunk with what finds repeats (`eventId`) and puts it in order (`sequence`). */
+/** A chunk with `eventId`, to detect repeats, and `sequence`, for its order. */
 export interface ChatStreamEnvelope {
   readonly eventId?: string | undefined
   readonly sequence?: number | undefined
   readonly chunk: ChatMessageChunk
 }
 
-/** What an adapter answers with: raw chunks and envelopes, mixed as it likes. */
+/** The reply of an adapter: chunks and envelopes in any mix. */
 export type ChatStream = ReadableStream<ChatMessageChunk | ChatStreamEnvelope>
 
 export interface ChatTextMessagePart {
@@ -101,7 +101,7 @@ export interface ChatReasoningMessagePart {
   readonly state?: 'streaming' | 'done'
 }
 
-/** A tool call as it stands. */
+/** The state of a tool call. */
 export interface ChatToolInvocation {
   readonly toolCallId: string
   readonly toolName: string
@@ -159,7 +159,7 @@ export interface ChatStepStartMessagePart {
   readonly type: 'step-start'
 }
 
-/** One part of a message. */
+/** A part of a message. */
 export type ChatMessagePart =
   | ChatTextMessagePart
   | ChatReasoningMessagePart
@@ -177,14 +177,14 @@ export interface ChatMessage {
   readonly role: 'user' | 'assistant' | 'system'
   readonly parts: readonly ChatMessagePart[]
   readonly status?: MessageStatus
-  /** When it was said, as ISO 8601 has it. */
+  /** Time of creation, in ISO 8601. */
   readonly createdAt?: string
   readonly author?: ChatUser
   readonly metadata?: Record<string, unknown>
   readonly conversationId?: string
 }
 
-/** A file that goes along with a message. */
+/** An attachment of a message. */
 export interface ChatAttachment {
   readonly localId: string
   readonly file: File
@@ -192,7 +192,7 @@ export interface ChatAttachment {
 
 export interface ChatSendMessageInput {
   readonly conversationId?: string | undefined
-  /** What a person says; it is the last of the messages too. */
+  /** The user message. It is also the last of the messages. */
   readonly message: ChatMessage
   readonly messages: ChatMessage[]
   readonly attachments?: ChatAttachment[] | undefined
@@ -202,16 +202,16 @@ export interface ChatSendMessageInput {
 
 export interface ChatReconnectToStreamInput {
   readonly conversationId?: string | undefined
-  /** The reply that broke off, as far as it began. */
+  /** The reply whose connection was dropped, as far as it was received. */
   readonly messageId?: string | undefined
   readonly signal: AbortSignal
 }
 
 export interface ChatRegenerateInput {
   readonly conversationId?: string | undefined
-  /** The reply to do again; it is not among the messages any more. */
+  /** Id of the reply to regenerate. It is not in the messages any more. */
   readonly messageId: string
-  /** What it answers: the last of the messages. */
+  /** The message to reply to, which is the last one. */
   readonly message: ChatMessage
   readonly messages: ChatMessage[]
   readonly signal: AbortSignal
@@ -230,16 +230,16 @@ export interface ChatListMessagesResult<Cursor = string> {
 }
 
 export interface ChatToolApprovalResponse {
-  /** What the request for approval was named, or else its call. */
+  /** The approval id, or the id of the call. */
   readonly id: string
   readonly approved: boolean
   readonly reason?: string | undefined
 }
 
-/** What stands between a chat and a server of any kind; only `sendMessage` must be there. */
+/** Connects a chat to a server. Only `sendMessage` is required. */
 export interface ChatAdapter<Cursor = string> {
   sendMessage(input: ChatSendMessageInput): Promise<ChatStream>
-  /** The rest of a reply that broke off; null where it cannot be had. */
+  /** Resumes a reply. Null if there is nothing to resume. */
   reconnectToStream?(input: ChatReconnectToStreamInput): Promise<ChatStream | null>
   regenerate?(input: ChatRegenerateInput): Promise<ChatStream>
   stop?(): void | Promise<void>
@@ -247,7 +247,7 @@ export interface ChatAdapter<Cursor = string> {
   addToolApprovalResponse?(input: ChatToolApprovalResponse): void | Promise<void>
 }
 
-/** A conversation in a list. */
+/** An item of the conversation list. */
 export interface ChatConversation {
   id: string
   title?: string
@@ -255,25 +255,25 @@ export interface ChatConversation {
   lastMessageAt?: string
 }
 
-/** What a runtime is told beside the reply that it reads. */
+/** An event for the runtime outside of the reply stream. */
 export type ChatRealtimeEvent =
   | {
       readonly type: 'message-updated'
-      /** What is there of it replaces what was. */
+      /** Present fields replace those of the message. */
       readonly message: Omit<ChatMessage, 'metadata'> & { readonly metadata?: Record<string, unknown> | undefined }
     }
   | { readonly type: 'message-removed'; readonly messageId: string; readonly conversationId?: string }
 
 type Exactly<T> = T extends unknown ? { -readonly [K in keyof T]: Exclude<T[K], undefined> } : never
 
-/** A chunk as the runtime's own types have it: it goes by these ids. */
+/** A chunk in the types of the runtime. */
 export type ChatReplyChunk =
   | { type: 'start'; messageId: string }
   | { type: 'finish'; messageId: string; finishReason?: string }
   | { type: 'abort'; messageId: string }
   | Exactly<Exclude<ChatMessageChunk, { readonly type: 'start' | 'finish' | 'abort' | 'error' }>>
 
-/** A message as the runtime's own types have it. */
+/** A message in the types of the runtime. */
 export interface ChatThreadMessage extends Omit<ChatMessage, 'parts'> {
   parts: ChatMessagePart[]
 }

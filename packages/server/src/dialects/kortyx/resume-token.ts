@@ -3,7 +3,7 @@
 
 import { isDeepStrictEqual } from 'node:util'
 import type { ClientAnswer, ClientRequest } from '@millrace/dialects'
-import { type Answered, answerOf } from '@millrace/dialects/kortyx'
+import { type AnsweredRequest, answerOf } from '@millrace/dialects/kortyx'
 import type { Resume } from '@millrace/dialects/kortyx/schemas'
 import { RunError } from '@millrace/runtime'
 import type { RouteCall } from '../../routing/route.ts'
@@ -47,7 +47,7 @@ const tokenUsed = (requestId: string): RunError =>
 
 /** A request of a run, whether it is open, and otherwise its answer. */
 interface PendingRequest {
-  readonly answered: Answered
+  readonly answered: AnsweredRequest
   readonly runId: string | undefined
   readonly isOpen: boolean
   readonly answer?: ClientAnswer

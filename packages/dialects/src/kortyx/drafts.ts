@@ -3,11 +3,11 @@ import type { KortyxChunk, StructuredDataChunk } from './chunk.ts'
 
 type StructuredEvent = StructuredDataChunk | Extract<KortyxChunk, { type: 'structured-data-invalidated' }>
 
-/** A structured object that is not done, or not for certain yet. */
-interface Stream {
+/** A structured object that is incomplete or not committed. */
+interface StructuredStream {
   readonly events: StructuredEvent[]
-  /** How many of them stand in a commit. */
-  sealed: number
+  /** Number of committed events. */
+  committed: number
 }
 
 interface Draft {
@@ -16,19 +16,19 @@ interface Draft {
   readonly streams: Set<string>
 }
 
-/** What was taken back: texts and calls, and structured objects with what is left of each. */
-interface Taken {
+/** The content of a discarded draft: texts, calls, and structured objects with their committed events. */
+interface DiscardedContent {
   readonly texts: Iterable<string>
   readonly calls: Iterable<string>
-  readonly streams: readonly (readonly [streamId: string, left: readonly StructuredEvent[]])[]
+  readonly streams: readonly (readonly [streamId: string, events: readonly StructuredEvent[]])[]
 }
 
-const NOTHING: Taken = { texts: [], calls: [], streams: [] }
+const NOTHING: DiscardedContent = { texts: [], calls: [], streams: [] }
 
-/** Ids of what lanes wrote since their last commits, as far as a discard needs them. */
+/** Ids of the uncommitted content of each lane, as far as a discard needs them. */
 export class Drafts {
   readonly #lanes = new DraftTracker<Draft>(() => ({ texts: new Set(), calls: new Set(), streams: new Set() }))
-  readonly #streams = new Map<string, Stream>()
+  readonly #streams = new Map<string, StructuredStream>()
 
   text(lane: LaneId, id: string): void {
     this.#lanes.open(lane).kept.texts.add(id)
@@ -42,41 +42,41 @@ export class Drafts {
     const { streamId } = event
     const stream = this.#streams.get(streamId)
     if (stream) stream.events.push(event)
-    else this.#streams.set(streamId, { events: [event], sealed: 0 })
+    else this.#streams.set(streamId, { events: [event], committed: 0 })
     this.#lanes.open(lane).kept.streams.add(streamId)
   }
 
-  /** Seals the drafts that a commit ends. */
-  seal(commit: LaneEntry): void {
+  /** Commits the drafts that a commit ends. */
+  commit(commit: LaneEntry): void {
     for (const streamId of this.#lanes.end(commit).flatMap(({ kept }) => [...kept.streams])) {
       const stream = this.#streams.get(streamId)
       const last = stream?.events.at(-1)
-      if (stream === undefined || last === undefined || isOver(last)) this.#streams.delete(streamId)
-      else stream.sealed = stream.events.length
+      if (stream === undefined || last === undefined || isEnd(last)) this.#streams.delete(streamId)
+      else stream.committed = stream.events.length
     }
   }
 
-  /** Takes back the draft that a discard ends. */
-  discard(discard: LaneEntry): Taken {
+  /** Discards the draft that a discard ends. */
+  discard(discard: LaneEntry): DiscardedContent {
     const draft = this.#lanes.end(discard)[0]?.kept
     if (!draft) return NOTHING
     const streams = [...draft.streams].map(streamId => {
-      const { events, sealed } = this.#streams.get(streamId) ?? { events: [], sealed: 0 }
-      events.length = sealed
-      if (sealed === 0) this.#streams.delete(streamId)
+      const { events, committed } = this.#streams.get(streamId) ?? { events: [], committed: 0 }
+      events.length = committed
+      if (committed === 0) this.#streams.delete(streamId)
       return [streamId, events] as const
     })
     return { texts: draft.texts, calls: draft.calls, streams }
   }
 
-  /** The objects that are under way: who comes anew needs all of them. */
+  /** The events of all incomplete objects, for a new connection. */
   *open(): Iterable<StructuredEvent> {
     for (const { events } of this.#streams.values()) {
       const last = events.at(-1)
-      if (last !== undefined && !isOver(last)) yield* events
+      if (last !== undefined && !isEnd(last)) yield* events
     }
   }
 }
 
-const isOver = (event: StructuredEvent): boolean =>
+const isEnd = (event: StructuredEvent): boolean =>
   event.type === 'structured-data-invalidated' || event.kind === 'final'
