@@ -12,7 +12,7 @@ test('a session with a peer is the page’s: no tab remembers it', async () => {
   expect(sessionStorage.length).toBe(0)
 })
 
-test('a connection that is made while rendering begins a new chat each time, which is told', async () => {
+test('warns that a connection created during render starts a new chat each time', async () => {
   const { url } = await openAgUi()
   const warn = vi.spyOn(console, 'warn').mockImplementation(() => {})
   const page = new Page({ connection: agUi({ api: url }) })
@@ -20,6 +20,6 @@ test('a connection that is made while rendering begins a new chat each time, whi
   await expect.poll(() => page.lines.length).toBe(2)
   page.render({ connection: agUi({ api: url }) })
   expect(page.lines).toEqual([])
-  expect(warn.mock.calls.map(([said]) => String(said))).toEqual([expect.stringContaining('another connection')])
+  expect(warn.mock.calls.map(([said]) => String(said))).toEqual([expect.stringContaining('got a new connection')])
   warn.mockRestore()
 })

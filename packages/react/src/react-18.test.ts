@@ -13,6 +13,6 @@ import './hooks/renders.test.tsx'
 import './hooks/use-session.test.tsx'
 import './hooks/use-structured.test.tsx'
 
-test('this is React 18', () => {
+test('runs with React 18', () => {
   expect([version, domVersion].map(one => one.split('.')[0])).toEqual(['18', '18'])
 })

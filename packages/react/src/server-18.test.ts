@@ -7,6 +7,6 @@ import { expect, test } from 'vitest'
 // All of them once more.
 import './server.test.tsx'
 
-test('this is React 18', () => {
+test('runs with React 18', () => {
   expect(version.split('.')[0]).toBe('18')
 })

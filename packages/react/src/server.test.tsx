@@ -16,7 +16,7 @@ const Shown = () => {
   return `${status} ${messages.length} ${useMessageIds().length} ${useStructuredStreams().items.length}`
 }
 
-test('a server renders without asking for anything, and without a word from React', () => {
+test('renders on a server without requests or React warnings', () => {
   expect(typeof document).toBe('undefined')
   const html = renderToString(
     <ChatProvider agent="echo" session="s">
@@ -28,6 +28,6 @@ test('a server renders without asking for anything, and without a word from Reac
   expect(console.error).not.toHaveBeenCalled()
 })
 
-test('a server component that imports it gets a client component', () => {
+test('is a client component in a server component', () => {
   expect(readFileSync(join(import.meta.dirname, 'index.ts'), 'utf8')).toMatch(/^'use client'\n/)
 })

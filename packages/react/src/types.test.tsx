@@ -29,7 +29,7 @@ const locate = tool({
 const app = millrace({ agents: [agent({ name: 'guide', model: scriptedModel([]), tools: [locate] })] })
 type App = typeof app
 
-test('a provider of an app takes its agents and its tools alone', () => {
+test('accepts only the agents and tools of the app', () => {
   const right = () => (
     <ChatProvider<App>
       agent="guide"
@@ -56,7 +56,7 @@ function Shown() {
   return useAgentState<{ mood: string }>()?.mood
 }
 
-test('the hooks of an app know what calls carry', () => {
+test('types the tool calls of the app', () => {
   expectTypeOf(Shown).returns.toEqualTypeOf<string | undefined>()
 })
 
@@ -68,7 +68,7 @@ declare const kept: ChatMessage[]
 declare const shown: readonly Message[]
 declare const keep: Dispatch<SetStateAction<ChatMessage[]>>
 
-test('a provider takes what belongs together', () => {
+test('accepts only props that belong together', () => {
   const right = () => [
     <ChatProvider key="1" adapter={adapter} messages={kept} onMessagesChange={keep} />,
     <ChatProvider key="2" adapter={adapter} onMessagesChange={messages => keep(messages)} />,

@@ -87,8 +87,12 @@ describe('rejects bad input and names the line', () => {
   test.each([
     ['no JSON', `${start}{"type":`, 'line 2: expected JSON'],
     ['no object', `${start}\n5\n`, 'line 3: expected an object'],
-    ['what breaks off', `${start}{"type":"text-start","id":"t"}\n`, 'line 2: stream: it broke off before its end'],
-    ['nothing', '', 'line 0: stream: it broke off before its end'],
+    [
+      'what breaks off',
+      `${start}{"type":"text-start","id":"t"}\n`,
+      'line 2: stream: expected the end of the run, but the stream stopped before it',
+    ],
+    ['nothing', '', 'line 0: stream: expected the end of the run, but the stream stopped before it'],
     ['no event of the dialect', `${start}{"type":"text-delta","id":5}\n`, 'line 2: '],
   ])('%s', async (_, input, why) => {
     const { how, stderr } = await ran(place({}), ['convert', '--from', 'ai-sdk', '--to', 'millrace'], {}, input)

@@ -7,13 +7,13 @@ import { type AgUiEvent, type AgUiInterrupt, derived, type EventOf, extension } 
 import type { DecodedChunk, Encoder, EndStatus } from '../dialect/dialect.ts'
 
 export interface TanstackAgUiEncoderOptions extends Omit<AgUiEncoderOptions, 'clientTools'> {
-  /** How clients are asked: by the outcome of the run, as those since 0.23 want it, or before its end by events of their own. */
+  /** How requests are sent: in the outcome of the run, for clients since 0.23, or as custom events before its end. */
   readonly asks?: 'outcome' | 'events' | undefined
 }
 
 const REASONS: Readonly<Record<string, string>> = { 'content-filter': 'content_filter', 'tool-calls': 'tool_calls' }
 
-/** Says a run as events of AG-UI, as clients of TanStack AI want them. */
+/** Encodes a run as events of AG-UI for clients of TanStack AI. */
 export class TanstackAgUiEncoder implements Encoder<AgUiEvent> {
   readonly #events: AgUiEncoder
   readonly #interruptedRunId: string | undefined
@@ -21,7 +21,7 @@ export class TanstackAgUiEncoder implements Encoder<AgUiEvent> {
   #runId: string | undefined
   #model: string | undefined
   #finishReason = 'stop'
-  /** Whether the client was told that an object is on its way. */
+  /** Whether the start of an object was sent. */
   #isMaking = false
 
   constructor(options: TanstackAgUiEncoderOptions = {}) {
@@ -31,7 +31,7 @@ export class TanstackAgUiEncoder implements Encoder<AgUiEvent> {
     this.#asksByEvents = options.asks === 'events'
   }
 
-  /** What was there before the run, where a discard has to be told with it. */
+  /** Sets the messages before the run, which a discard has to repeat. */
   setBefore(before: Parameters<AgUiEncoder['setBefore']>[0]): void {
     this.#events.setBefore(before)
   }
@@ -59,7 +59,7 @@ export class TanstackAgUiEncoder implements Encoder<AgUiEvent> {
     return this.#adapted(this.#events.end(status))
   }
 
-  /** Tells of the object that a run makes, as a part of a message of its own. */
+  /** Sends the output object of a run as a part of its own message. */
   #made(chunk: Chunk): readonly AgUiEvent[] {
     if (chunk.type !== 'output' && !(chunk.type === 'structured-data' && chunk.streamId.startsWith(OUTPUT))) return NONE
     const messageId = `${messageIdOf(this.#runId ?? '', this.#runId ?? '')}/${OUTPUT}`
@@ -74,7 +74,7 @@ export class TanstackAgUiEncoder implements Encoder<AgUiEvent> {
   }
 
   #adapted(events: readonly AgUiEvent[]): readonly AgUiEvent[] {
-    // Most are words: no new list for them, which would cost as much as all the rest.
+    // Fast path: most events are deltas and need no new array.
     if (events.every(isUnadapted)) return events
     return events.flatMap(event => {
       switch (event.type) {
@@ -121,7 +121,7 @@ const isUnadapted = (event: AgUiEvent): boolean => !isTagged(event) && !ADAPTED.
 const agentOf = (origin: Origin | undefined): string | undefined =>
   origin && origin.guest === undefined && origin.agentId !== origin.runId ? origin.agentId : undefined
 
-/** What its client would show of a message that it is told of: those of sub-agents, and thoughts that were taken back, are none. */
+/** Whether clients show a message. Messages of sub-agents and empty reasoning are hidden. */
 const isShown = (message: EventOf<'MESSAGES_SNAPSHOT'>['messages'][number]): boolean =>
   message.subagentRunId === undefined && !(message.role === 'reasoning' && message.content === '')
 
@@ -131,7 +131,7 @@ const withTanstack = (event: AgUiEvent, said: JsonObject): AgUiEvent =>
 const failed = (event: AgUiEvent): AgUiEvent =>
   event.type === 'TOOL_CALL_RESULT' ? withTanstack(event, { state: 'output-error' }) : event
 
-/** The event by which clients before 0.23 are asked; they have none for questions. */
+/** The custom event of a request for clients before 0.23, which have none for questions. */
 function askedFor({ id, toolCallId, metadata = {} }: AgUiInterrupt): readonly AgUiEvent[] {
   const { kind, toolName = '', input = null } = metadata
   if (toolCallId === undefined) return NONE
@@ -141,13 +141,13 @@ function askedFor({ id, toolCallId, metadata = {} }: AgUiInterrupt): readonly Ag
   return [derived({ type: 'CUSTOM', name: 'approval-requested', value })]
 }
 
-/** An interrupt that its client knows how to answer. */
+/** An interrupt that clients can answer. */
 export function boundTo(interruptedRunId: string, interrupt: AgUiInterrupt): AgUiInterrupt {
   const { responseSchema, metadata = {}, ...rest } = interrupt
   if (metadata['kind'] === 'approval')
     return { ...interrupt, reason: 'approval_required', metadata: { toolName: '', ...metadata } }
   if (metadata['kind'] === 'client_tool') return { ...interrupt, reason: 'client_tool_input' }
-  // Its client would have the schema's hash; what it does not compare, it takes as it is.
+  // Clients expect the hash of the schema, but do not check it.
   const binding = { v: 1, kind: 'generic', interruptId: interrupt.id, interruptedRunId, generation: 0 }
   const schema = responseSchema === undefined ? {} : { responseSchema: responseSchema as Json }
   return { ...rest, metadata: { ...metadata, ...schema, 'tanstack:interruptBinding': binding } }

@@ -2,7 +2,7 @@ import type { Chunk, ChunkOf, Json } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
 import { type DoneStreamChunk, EXTENSION, type TanstackChunk } from './chunk.ts'
 
-/** How the chunks of a stream are understood by themselves. The encoder reads along with the decoder, and says beside each what that would miss. */
+/** Decodes chunks without their supplement. The encoder uses it, too, to find what the supplement has to hold. */
 export class ChunkReader {
   #textId: string | undefined
   #texts = 0
@@ -10,7 +10,7 @@ export class ChunkReader {
   #reasonings = 0
   readonly #calls = new Set<string>()
 
-  /** The chunk that one of TanStack AI says by itself. */
+  /** Decodes a chunk of TanStack AI without its supplement. */
   plainOf(event: TanstackChunk): Chunk | undefined {
     switch (event.type) {
       case 'content':
@@ -46,7 +46,7 @@ export class ChunkReader {
     }
   }
 
-  /** Goes on, past an event and the chunk that it stood for. */
+  /** Updates the state after an event and its chunk. */
   follow(event: TanstackChunk, chunk: Chunk | undefined): void {
     if (event.type === 'tool_call') this.#calls.add(event.toolCall.id)
     if (event.type !== EXTENSION) {
@@ -63,7 +63,7 @@ export class ChunkReader {
   }
 }
 
-/** What an output says; what is shaped like a failure is one. */
+/** Decodes an output. An output in the form of an error is an error. */
 export function resultOf(toolCallId: string, output: Json): Chunk {
   const errorText = failureIn(output)
   return errorText === undefined
@@ -77,7 +77,7 @@ function failureIn(output: Json): string | undefined {
   return typeof error === 'string' && Object.keys(output).length === 1 ? error : undefined
 }
 
-/** What the text of a result stands for: JSON, or itself. */
+/** Parses the text of a result: JSON or plain text. */
 export function jsonOf(content: string): Json {
   try {
     return JSON.parse(content) as Json

@@ -1,5 +1,5 @@
-// The chunks of TanStack AI's first protocol (`@tanstack/ai` 0.0 to 0.2), under the names that its documentation gives them. Its clients ignore fields and types that they
-// do not know: what goes along beside a chunk is in `millrace`, and what it has no chunk for is a chunk of that type.
+// The chunks of the first protocol of TanStack AI (`@tanstack/ai` 0.0 to 0.2), with the names of its documentation. Its clients ignore unknown fields
+// and types: `millrace` holds the supplement of a chunk, or is the type of an extension.
 
 import type { Json } from '@millrace/protocol'
 import type { DecodedChunk } from '../dialect/dialect.ts'
@@ -36,7 +36,7 @@ export interface ToolCallStreamChunk extends BaseStreamChunk {
   readonly toolCall: {
     readonly id: string
     readonly type: 'function'
-    /** The arguments are what is new of their JSON text. */
+    /** The arguments are a delta of their JSON text. */
     readonly function: { readonly name: string; readonly arguments: string }
   }
   readonly index: number
@@ -50,7 +50,7 @@ export interface ToolResultStreamChunk extends BaseStreamChunk {
 
 export type FinishReason = 'stop' | 'length' | 'content_filter' | 'tool_calls' | null
 
-/** A model call has ended, and not always the stream. */
+/** The end of a model call, not always of the stream. */
 export interface DoneStreamChunk extends BaseStreamChunk {
   readonly type: 'done'
   readonly finishReason: FinishReason
@@ -71,7 +71,7 @@ export interface ApprovalRequestedStreamChunk extends BaseStreamChunk {
   readonly approval: { readonly id: string; readonly needsApproval: true }
 }
 
-/** A call that a client is to execute. */
+/** A call that the client has to run. */
 export interface ToolInputAvailableStreamChunk extends BaseStreamChunk {
   readonly type: 'tool-input-available'
   readonly toolCallId: string
@@ -96,15 +96,15 @@ export type TanstackStreamChunk =
   | ToolInputAvailableStreamChunk
   | ThinkingStreamChunk
 
-/** The type under which goes what TanStack AI has no chunk for. */
+/** The type of chunks that TanStack AI has no type for. */
 export const EXTENSION = 'millrace'
 
-/** A chunk of ours, and whose it is where it is a sub-agent's. */
+/** A chunk of ours, with its origin if it is from a sub-agent. */
 export interface MillraceStreamChunk extends Omit<BaseStreamChunk, 'type'>, Pick<DecodedChunk, 'chunk' | 'origin'> {
   readonly type: typeof EXTENSION
 }
 
-/** What a stream of ours consists of. */
+/** A chunk of a Millrace stream. */
 export type TanstackChunk = WithGuestOrigin &
   ((TanstackStreamChunk & { readonly millrace?: Supplement }) | MillraceStreamChunk)
 
@@ -122,5 +122,5 @@ export const isApprovalRequestedStreamChunk = (chunk: Typed): chunk is ApprovalR
 export const isToolInputAvailableStreamChunk = (chunk: Typed): chunk is ToolInputAvailableStreamChunk =>
   chunk.type === 'tool-input-available'
 export const isThinkingStreamChunk = (chunk: Typed): chunk is ThinkingStreamChunk => chunk.type === 'thinking'
-/** What has no counterpart in TanStack AI: data, sources, files, structured objects, questions, states. */
+/** Whether a chunk has no equivalent in TanStack AI: data, sources, files, structured objects, interrupts, state. */
 export const isMillraceStreamChunk = (chunk: Typed): chunk is MillraceStreamChunk => chunk.type === EXTENSION

@@ -26,7 +26,7 @@ const call = (id: string, name: string, args: string, index = 0): Bare => ({
   index,
 })
 
-test('text by its delta, and else by what its content has grown by', () => {
+test('decodes text by its delta or by the growth of its content', () => {
   const { chunks, states } = heard(
     { type: 'content', delta: 'One', content: 'anything' },
     { type: 'content', delta: ' two', content: '' },
@@ -46,7 +46,7 @@ test('text by its delta, and else by what its content has grown by', () => {
   expect(states).toEqual([undefined, undefined, 'completed', undefined, undefined, 'completed'])
 })
 
-test('calls by their id and not by their index; they are whole when their turn is done', () => {
+test('identifies calls by id and completes them at the end of the turn', () => {
   const { chunks, states } = heard(
     call('a', 'weigh', '{"k":'),
     call('b', 'weigh', ''),
@@ -74,7 +74,7 @@ test('calls by their id and not by their index; they are whole when their turn i
   expect(states.at(-1)).toBeUndefined()
 })
 
-test('what is asked of people and of the client is waited for', () => {
+test('waits for approvals and client tool calls', () => {
   const asked = heard(
     call('a', 'sell', '{}'),
     { type: 'done', finishReason: 'tool_calls' },
@@ -99,7 +99,7 @@ test('what is asked of people and of the client is waited for', () => {
   expect(client.status).toBe('paused')
 })
 
-test('law 7: an error is the end, whatever a server says after it', () => {
+test('law 7: ends with an error and ignores later chunks', () => {
   const { chunks, status } = heard(
     { type: 'error', error: { message: 'overloaded', code: 'busy' } },
     { type: 'content', delta: 'and yet', content: 'and yet' },
@@ -108,7 +108,7 @@ test('law 7: an error is the end, whatever a server says after it', () => {
   expect(status).toBe('failed')
 })
 
-test('what is no chunk is refused', () => {
+test('rejects an invalid chunk', () => {
   const decoder = tanstackDialect.decoder()
   expect(() => decoder.decode(null as never)).toThrow('expected an object with a type')
   expect(() => decoder.decode({ type: 'millrace', id: '1', model: '', timestamp: 1 } as never)).toThrow('expected')

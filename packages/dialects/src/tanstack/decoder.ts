@@ -7,15 +7,15 @@ import { ChunkReader } from './chunk-reader.ts'
 
 const NONE: readonly DecodedChunk[] = []
 
-/** Understands a stream of TanStack AI's chunks: ours, or that of a server of its own. */
+/** Decodes a stream of TanStack AI, from Millrace or from another server. */
 export class TanstackDecoder implements Decoder<TanstackChunk> {
   readonly #reading = new ChunkReader()
   #status: EndStatus | undefined
-  /** Whether it is a stream of ours, which says by itself how its run stands. */
+  /** Whether the stream is from Millrace. It has the status of its run then. */
   #isOurs = false
-  /** The inputs that have begun, of calls that are not whole. */
+  /** Inputs of calls that are not complete. */
   readonly #inputs = new Map<string, { readonly toolName: string; text: string }>()
-  /** The text and the thinking so far, for servers that say no deltas. */
+  /** Text and thinking so far, for servers that send no deltas. */
   #content = ''
   #thinking = ''
 
@@ -57,7 +57,7 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
     return [guest ? { chunk, origin: guest } : { chunk }]
   }
 
-  /** An event with its delta: what its content has grown by, where that was not said. */
+  /** Adds the delta to an event, computed from its content if missing. */
   #grown(event: TanstackStreamChunk): TanstackStreamChunk {
     switch (event.type) {
       case 'content': {
@@ -79,7 +79,7 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
     }
   }
 
-  /** What a server of TanStack AI leaves to be understood before an event: that inputs are whole when their turn is done. */
+  /** Implicit chunks before an event: inputs are complete at the end of their turn. */
   #before({ type }: TanstackStreamChunk): readonly DecodedChunk[] {
     if (type !== 'done' || this.#inputs.size === 0) return NONE
     const told: DecodedChunk[] = []
@@ -89,7 +89,7 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
     return told
   }
 
-  /** And after it: that a call may begin with some of its input. */
+  /** Implicit chunks after an event: the first event of a call can have a part of its input. */
   #after(event: TanstackStreamChunk, chunk: Chunk | undefined): readonly DecodedChunk[] {
     if (event.type !== 'tool_call' || chunk?.type !== 'tool-input-start') return NONE
     const { id: toolCallId, function: called } = event.toolCall
@@ -112,7 +112,7 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
         this.#status = 'failed'
         break
       case 'done':
-        // A turn that ends in calls goes on, or waits: a stream that ends there was cut, unless somebody is asked.
+        // A turn that ends with calls continues or waits. Without a request, a stream that ends here was dropped.
         this.#status = event.finishReason === 'tool_calls' ? undefined : 'completed'
         break
       case 'approval-requested':
@@ -125,7 +125,7 @@ export class TanstackDecoder implements Decoder<TanstackChunk> {
   }
 }
 
-/** Looks at what has to be read of an event to understand it. */
+/** Validates the fields that decoding reads. */
 function look(event: TanstackStreamChunk): void {
   switch (event.type) {
     case 'content':

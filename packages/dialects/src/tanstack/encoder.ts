@@ -14,11 +14,11 @@ import { TanstackPendings } from './pendings.ts'
 import { ShownMessage } from './shown-message.ts'
 
 export interface TanstackEncoderOptions {
-  /** What stands in `content`: all of the text so far, or nothing where clients can do without, so that a long answer costs no more than its length. */
+  /** Value of `content`: the whole text so far, or nothing for clients that do not need it, so that the size of a long reply stays linear. */
   readonly content?: 'cumulative' | 'empty' | undefined
-  /** What stands in `model` while no model was heard of. */
+  /** Value of `model` until a model is known. */
   readonly model?: string | undefined
-  /** The calls of which the client itself says what came of them: it is not told again. */
+  /** Calls whose results came from this client. They are not sent back. */
   readonly results?: ReadonlySet<string> | undefined
 }
 
@@ -26,20 +26,20 @@ type Of<T extends Chunk['type']> = Extract<Chunk, { type: T }>
 type BaseField = 'id' | 'model' | 'timestamp'
 type Bare = TanstackStreamChunk extends infer C ? (C extends TanstackStreamChunk ? Omit<C, BaseField> : never) : never
 
-/** A call that was told of, or waits for somebody. */
+/** A call that was sent or waits for an answer. */
 interface TanstackCall {
   readonly toolName: string
-  /** How much of its input is on the client's screen. */
+  /** Length of its input that the client has. */
   said: string
-  /** Whether a discard took it back: clients keep what they have of it, which cannot be said again. */
+  /** Whether it was discarded. Clients keep the call, and it cannot be sent again. */
   isTakenBack: boolean
-  /** Which of its kind it is in its turn. */
+  /** Its index in the turn. */
   readonly index: number
 }
 
 const NONE: readonly TanstackChunk[] = []
 
-/** Says a run in the chunks of TanStack AI. */
+/** Encodes a run as chunks of TanStack AI. */
 export class TanstackEncoder implements Encoder<TanstackChunk> {
   readonly #isCompact: boolean
   readonly #results: ReadonlySet<string>
@@ -51,17 +51,17 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
   #reading = new ChunkReader()
   #screen: ShownMessage
   readonly #calls = new Map<string, TanstackCall>()
-  /** The calls that no `done` has followed. */
+  /** Calls that no `done` has followed. */
   readonly #open = new Set<string>()
-  /** The calls whose input cannot be read, and what is to be said of them when their turn is done. */
+  /** Calls with an invalid input, and the error to send at the end of their turn. */
   readonly #refused = new Map<string, string>()
-  /** What waits is told at the end of the stream, when it is certain that it does: a client that comes late must not execute again what was answered. */
+  /** Requests are sent at the end of the stream, when they are certain to be open: a late client must not run an answered call again. */
   readonly #waiting = new TanstackPendings()
-  /** The calls that each lane made since its last commit. */
+  /** Calls of each lane since its last commit. */
   readonly #drafts = new DraftTracker<string[]>(() => [])
   #thought = ''
   #indices = 0
-  /** Whether something was said since the last `done`, or that promised more. */
+  /** Whether chunks were sent since the last final `done`. */
   #isOpen = true
   #isOver = false
   #finish: FinishReason = 'stop'
@@ -75,7 +75,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
   }
 
   encode(told: DecodedChunk): readonly TanstackChunk[] {
-    // An answer comes when all is said, and is not waited for any more.
+    // An answer arrives after the pause and closes its request.
     this.#waiting.follow(told.chunk)
     if (this.#isOver) return NONE
     const { chunk, origin, sequence = this.#place + 1, timestamp } = told
@@ -90,7 +90,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
   }
 
   resume(): readonly TanstackChunk[] {
-    // The client begins another message, and knows nothing of what the last one showed.
+    // The client starts a new message, without the state of the last one.
     this.#isOver = false
     this.#isOpen = true
     this.#screen = new ShownMessage(this.#isCompact)
@@ -152,14 +152,14 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     }
   }
 
-  /** Hears how the run ends, which is said when it has. */
+  /** Remembers how the run ends. It is sent at the end. */
   #hear(chunk: Chunk): void {
     if (chunk.type === 'finish') this.#finish = reasonOf(chunk.finishReason)
     else if (chunk.type === 'error') this.#failure = { message: chunk.message, ...(chunk.code && { code: chunk.code }) }
   }
 
   #text(chunk: ChunkOf<'text-delta'>) {
-    // An empty `content` chunk would have clients take its `content` for what is new.
+    // Clients would take the `content` of an empty `content` chunk for a delta.
     if (chunk.delta === '') return this.#extension(chunk)
     this.#repeat(this.#screen.repeated)
     const { delta } = chunk
@@ -187,7 +187,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     if (chunk.type === 'tool-input-start') {
       if (!known) return this.#toolCall(toolCallId, '', chunk)
       this.#extension(chunk)
-      // Who shows it already is told that it comes again, so that the text after it is taken for another.
+      // Repeats a call that the client has, so that later text starts a new part.
       return this.#open.has(toolCallId) ? this.#toolCall(toolCallId, '') : undefined
     }
     const rest = restOf(call, JSON.stringify(chunk.input))
@@ -215,7 +215,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     return call
   }
 
-  /** Tells of a call, and more of its input. */
+  /** Sends a call and the new part of its input. */
   #toolCall(toolCallId: string, more: string, chunk?: Chunk): void {
     const call = this.#calls.get(toolCallId) as TanstackCall
     const { toolName: name, index } = call
@@ -229,7 +229,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     else this.#derived(event)
   }
 
-  /** Tells of a call again, where that makes clients begin a new text. */
+  /** Repeats a call if that makes clients start a new text. */
   #repeat(toolCallId: string | undefined): void {
     if (toolCallId === undefined) return
     const wasOpen = this.#open.has(toolCallId)
@@ -245,7 +245,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     this.#settled(toolCallId, content, chunk, plain)
   }
 
-  /** Says what came of a call, after the `done` that its turn needs. */
+  /** Sends the result of a call, after the `done` of its turn. */
   #settled(toolCallId: string, content: string, chunk?: Chunk, plain?: Chunk): void {
     if (this.#open.has(toolCallId)) this.#done({ type: 'done', finishReason: 'tool_calls' })
     this.#screen.result()
@@ -258,14 +258,14 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     if (event.finishReason === 'tool_calls' && this.#open.size > 0) this.#repeat(this.#screen.repeatedBeforeEnd)
     this.#open.clear()
     this.#isOpen = event.finishReason === 'tool_calls'
-    // With all of its chunk: a reader that finds none takes the stream for one of TanStack AI's own.
+    // With the whole chunk: a decoder that finds none takes the stream for a foreign one.
     if (chunk) this.#say(event, chunk, undefined)
     else this.#derived(event)
     for (const [toolCallId, content] of this.#refused) this.#settled(toolCallId, content)
     this.#refused.clear()
   }
 
-  /** Asks for all that waits, and shows the calls again that are in another message. */
+  /** Sends all open requests, and repeats their calls if they are in an earlier message. */
   #ask(): void {
     for (const { toolCallId, toolName, input } of this.#waiting.calls) {
       if (this.#screen.shows(toolCallId)) continue
@@ -280,7 +280,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     }
   }
 
-  /** Clients cannot take back calls: those of the discarded draft stay on the screen. */
+  /** Clients cannot remove calls: those of a discarded draft stay visible. */
   #discard(discard: LaneEntry): void {
     for (const toolCallId of this.#drafts.end(discard)[0]?.kept ?? []) {
       const call = this.#calls.get(toolCallId)
@@ -298,7 +298,7 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
     this.#reading.follow(full, chunk)
   }
 
-  /** Says what stands for no chunk of its own. */
+  /** Adds an event that stands for no chunk of its own. */
   #derived(event: Bare): void {
     const full = this.#based(event)
     this.#events.push({ ...full, millrace: null })
@@ -323,10 +323,10 @@ export class TanstackEncoder implements Encoder<TanstackChunk> {
   }
 }
 
-/** What of a call's input is not on the screen yet; nothing, where something else is there, which cannot be taken back. */
+/** The part of an input that the client does not have. Empty if the client has another input, which cannot be changed. */
 function restOf(call: TanstackCall, input: string): string {
   const { said, isTakenBack } = call
-  // Its words have come as the model wrote them, which says the same in other spaces.
+  // The streamed JSON is equal except for whitespace.
   if (said !== '' && !isTakenBack) return ''
   return input.startsWith(said) ? input.slice(said.length) : ''
 }

@@ -21,7 +21,7 @@ export const tanstackDialect: Dialect<TanstackChunk, TanstackEncoderOptions> = {
   decoder: () => new TanstackDecoder(),
 }
 
-/** The events of TanStack AI since 0.23: those of AG-UI, with what its clients want besides. */
+/** The events of TanStack AI since 0.23: those of AG-UI with additions for its clients. */
 export const tanstackAgUiDialect: Dialect<AgUiEvent, TanstackAgUiEncoderOptions> = {
   name: 'tanstack-ag-ui',
   encoder: options => new TanstackAgUiEncoder(options),

@@ -4,7 +4,7 @@ import { resultText } from '../ag-ui/event-to-chunk.ts'
 import { PendingInterrupts } from '../ag-ui/interrupts.ts'
 import { boundTo } from './ag-ui-encoder.ts'
 
-/** A message as clients of TanStack AI keep it. */
+/** A message in the format of TanStack AI clients. */
 export interface TanstackMessage {
   readonly id: string
   readonly role: 'user' | 'assistant' | 'system'
@@ -30,13 +30,13 @@ export type TanstackPart =
       readonly source: { readonly type: 'url'; readonly value: string; readonly mimeType: string }
     }
 
-/** What a session shows, as a client of TanStack AI keeps it; what sub-agents say is not among it. */
+/** The messages of a session in the format of TanStack AI clients, without those of sub-agents. */
 export function tanstackMessagesOf({ messages, output }: Pick<View, 'messages' | 'output'>): TanstackMessage[] {
   const shown = messages.filter(({ runId, agentId }) => agentId === undefined || agentId === runId)
   const last = shown.at(-1)
   return shown.map(message => {
     const parts = message.parts.flatMap(partsOf)
-    // The object that the last run made has a part of its own.
+    // The output object of the last run has its own part.
     if (output !== undefined && message === last && message.runId !== undefined)
       parts.push({ type: 'structured-output', status: 'complete', data: output, raw: JSON.stringify(output) })
     return { id: message.id, role: message.role, parts }
@@ -108,14 +108,14 @@ const resultOf = (chunk: Parameters<typeof resultText>[0]): TanstackPart => ({
   state: chunk.type === 'tool-output-available' ? 'complete' : 'error',
 })
 
-/** What a session waits for, as interrupts of that run. */
+/** The pendings of a session as interrupts of a run. */
 export function tanstackInterruptsOf({ pendings }: Pick<View, 'pendings'>, runId: string): AgUiInterrupt[] {
   const waiting = new PendingInterrupts()
   for (const pending of pendings) waiting.track(askedBy(pending))
   return [...waiting.questions, ...waiting.calls].map(one => boundTo(runId, one))
 }
 
-/** The chunk with which something was asked for. */
+/** The chunk of a pending request. */
 function askedBy(pending: Pending): Chunk {
   if (pending.kind === 'interrupt') {
     const { interruptId, input, deadline, meta } = pending.interrupt

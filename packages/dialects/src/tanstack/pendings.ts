@@ -10,12 +10,12 @@ interface PendingCall {
   readonly approvalId?: string
 }
 
-/** Follows which calls wait for somebody. */
+/** Tracks the calls that wait for an answer. */
 export class TanstackPendings {
-  /** The calls that are the client's to execute. */
+  /** Calls that the client has to run. */
   readonly #clients = new Map<string, PendingCall>()
   readonly #approvals = new Map<string, PendingCall>()
-  /** The names of the tools whose calls may have to be approved. */
+  /** Tool names of calls that may need approval. */
   readonly #names = new Map<string, string>()
 
   follow(chunk: Chunk): void {
@@ -40,14 +40,14 @@ export class TanstackPendings {
     }
   }
 
-  /** A call is settled, or was never made. */
+  /** Removes a call that is settled or was discarded. */
   drop(toolCallId: string): void {
     this.#clients.delete(toolCallId)
     this.#approvals.delete(toolCallId)
     this.#names.delete(toolCallId)
   }
 
-  /** All that wait; what has to be approved first is not yet the client's. */
+  /** All waiting calls. A call that needs approval first is not included as a client call. */
   get calls(): readonly PendingCall[] {
     const ready = [...this.#clients.values()].filter(({ toolCallId }) => !this.#approvals.has(toolCallId))
     return [...this.#approvals.values(), ...ready]

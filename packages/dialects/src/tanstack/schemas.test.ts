@@ -8,7 +8,7 @@ const chat = (body: object) =>
 const input = (body: object) =>
   clientRequestOfInput(RunAgentInputSchema.parse({ threadId: 's', runId: 'r', ...body } satisfies object))
 
-test('what people said, with what they sent along', () => {
+test('takes user messages with their attachments', () => {
   const { userMessages, endsWithUserMessage, regenerate } = chat({
     messages: [
       { role: 'user', content: 'one' },
@@ -36,7 +36,7 @@ test('what people said, with what they sent along', () => {
   expect([endsWithUserMessage, regenerate]).toEqual([true, true])
 })
 
-test('results of calls, and decisions in both places of the bridge', () => {
+test('takes results and decisions from both places', () => {
   const { answers, endsWithUserMessage, regenerate } = chat({
     messages: [
       { role: 'user', content: 'go' },
@@ -63,7 +63,7 @@ test('accepts the id of an approval as the history gives it', () => {
   ])
 })
 
-test('a decision may stand where a result would, unless it is said by itself', () => {
+test('takes a decision in place of a result unless it is sent separately', () => {
   const decision = '{"approved":true,"pendingExecution":true,"message":"User approved this action"}'
   const messages = [
     { id: 'u', role: 'user', content: 'go' },
@@ -84,7 +84,7 @@ test('a decision may stand where a result would, unless it is said by itself', (
   expect(isDecision({ id: 'u', role: 'user', content: decision })).toBe(false)
 })
 
-test('who answers a question with the last message as it was does not ask for another answer', () => {
+test('does not regenerate if the request answers an interrupt', () => {
   const messages = [{ id: 'u', role: 'user', content: 'go' }]
   const resume = [{ interruptId: 'question:q', status: 'resolved', payload: 'rye' }]
   expect(input({ messages }).regenerate).toBe(true)

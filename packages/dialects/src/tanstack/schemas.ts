@@ -1,4 +1,4 @@
-// The chunks of TanStack AI's first protocol as schemas; what its client sends, and what of it is a person's to say.
+// Schemas of the chunks of the first protocol of TanStack AI and of the requests of its clients.
 
 import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
@@ -96,10 +96,10 @@ const ApprovalsSchema = z
   .record(z.string(), z.boolean())
   .meta({ description: 'What was decided, by the id of the approval: the transcript has no place for it.' })
 
-/** The body of a request of `fetchServerSentEvents` and `fetchHttpStream` up to 0.2. What else an application adds to it goes to the server's code, as `data`. */
+/** The request body of `fetchServerSentEvents` and `fetchHttpStream` up to 0.2. The application gets unknown fields as `data`. */
 export const ChatRequestSchema = z.looseObject({
   messages: z.array(modelMessage).min(1),
-  /** The `body` of the client, with the id of the conversation. */
+  /** The `body` option of the client, with the conversation id. */
   data: z
     .looseObject({
       conversationId: z.string(),
@@ -107,7 +107,7 @@ export const ChatRequestSchema = z.looseObject({
       answers: AnswersSchema.optional(),
     })
     .optional(),
-  /** For connections without a client of TanStack AI. */
+  /** For requests without a TanStack AI client. */
   conversationId: z.string().optional(),
   approvals: ApprovalsSchema.optional(),
   answers: AnswersSchema.optional(),
@@ -120,7 +120,7 @@ export type { TanstackChatRequest as ChatRequest }
 
 type ModelMessage = z.output<typeof modelMessage>
 
-/** What a request amounts to. */
+/** Parses a request body. */
 export function clientRequestOf({ messages, data, approvals, answers = [] }: TanstackChatRequest): ClientRequest {
   const decided = Object.entries({ ...data?.approvals, ...approvals })
   const endsWithUserMessage = messages.at(-1)?.role === 'user'
@@ -129,13 +129,13 @@ export function clientRequestOf({ messages, data, approvals, answers = [] }: Tan
     endsWithUserMessage,
     answers: [
       ...messages.flatMap(resultsIn),
-      // The stream gives clients the id of the approval, the history that of its interrupt.
+      // The stream has the approval id, the history the id of its interrupt.
       ...decided.map(([id, approved]) => ({ kind: 'approval', id: approvalIdOf(id), approved }) as const),
       ...(data?.answers ?? []),
       ...answers,
     ],
     ...(messages.some(isInstruction) && { forbiddenContent: 'instructions are the server’s to give' }),
-    // `reload()` sends what was sent before.
+    // `reload()` repeats the last request.
     ...(endsWithUserMessage && { regenerate: true }),
   }
 }
@@ -152,7 +152,7 @@ function saidOf({ content }: ModelMessage): ClientMessage {
   return { parts: (content ?? []).flatMap(partOf) }
 }
 
-/** The media types of parts that say no more than what they are. */
+/** Default media types by part type. */
 const MEDIA: Readonly<Record<string, string>> = {
   image: 'image/*',
   audio: 'audio/*',
@@ -173,7 +173,7 @@ function partOf(part: z.output<typeof contentPart>): readonly UserPart[] {
   return [{ type: 'file', url, mediaType }]
 }
 
-/** What an application sends along. */
+/** Application data of a request. */
 export function dataOf({ messages, data, approvals, answers, content, conversationId, ...rest }: TanstackChatRequest) {
   const { conversationId: _, approvals: __, answers: ___, ...more } = data ?? {}
   const all = { ...more, ...rest }
@@ -182,19 +182,19 @@ export function dataOf({ messages, data, approvals, answers, content, conversati
 
 export { type RunAgentInput, RunAgentInputSchema }
 
-/** What clients send, of both protocols. */
+/** A request of either protocol. */
 export const TanstackRequestSchema = z.union([RunAgentInputSchema, ChatRequestSchema])
 
-/** Whether a request is of a client that speaks AG-UI. */
+/** Whether a request uses the protocol of AG-UI. */
 export const isRunAgentInput = (body: z.output<typeof TanstackRequestSchema>): body is RunAgentInput =>
   typeof body['threadId'] === 'string' && typeof body['runId'] === 'string'
 
-/** What a request of a client since 0.10 amounts to. What was decided about a call may stand where its result would. */
+/** Parses a request of a client since 0.10. The decision about a call can be in place of its result. */
 export function clientRequestOfInput(body: RunAgentInput): ClientRequest {
   const decided = new Set(body.messages.filter(isDecision).map(({ id }) => id))
   const messages = body.messages.filter(({ id }) => !decided.has(id))
   const posted = clientRequestOfAgUi({ ...body, messages })
-  // Who answers does not ask for another answer.
+  // A request with answers does not ask for another reply.
   if (body.resume?.length) return { ...posted, regenerate: undefined }
   if (decided.size === 0) return posted
   const decisions = body.messages.filter(isDecision).map(({ toolCallId = '', content }): ClientAnswer => {
@@ -210,7 +210,7 @@ export function clientRequestOfInput(body: RunAgentInput): ClientRequest {
 
 const DECISION: ReadonlySet<string> = new Set(['approved', 'pendingExecution', 'message'])
 
-/** Whether a message says what somebody decided about a call, and not what came of it. */
+/** Whether a tool message has a decision about a call instead of its result. */
 export function isDecision({ role, content }: RunAgentInput['messages'][number]): boolean {
   if (role !== 'tool' || typeof content !== 'string') return false
   const said = anyObject.safeParse(jsonOf(content)).data

@@ -1,4 +1,4 @@
-// A server of TanStack AI, as our client asks it: what its own clients post, of either protocol, and what answers them.
+// Client for a server of TanStack AI, with either protocol.
 
 import type { Json, JsonObject, Message, ToolPart } from '@millrace/protocol'
 import type { AgUiDecoder } from '../ag-ui/decoder.ts'
@@ -14,21 +14,21 @@ import type { TanstackChunk } from './chunk.ts'
 import { TanstackDecoder } from './decoder.ts'
 
 export interface TanstackOptions extends AgUiOptions {
-  /** What the server speaks: the events of AG-UI, as TanStack AI does since 0.3, or its own chunks of before. */
+  /** The protocol of the server: the events of AG-UI, since 0.3, or its own chunks before. */
   readonly protocol?: 'ag-ui' | 'chunks' | undefined
 }
 
-/** A run that was asked for, over all of its connections. */
+/** A requested run over all of its connections. */
 class PostedRun {
   readonly body: JsonObject
   decoder: AgUiDecoder
-  /** Whether the server, asked to go on, began from the start: it is not asked again, since each time may be another run. */
+  /** Whether the server restarted instead of resuming. It is not retried then, since each attempt may be a new run. */
   isDeaf = false
-  /** The ids that came, and on which connection each did. */
+  /** The received event ids, with the number of their connection. */
   readonly #ids = new Map<string, number>()
   #firstId: string | undefined
   #connection = 0
-  /** Whether it is still to be seen where this connection begins. */
+  /** Whether the position of this connection is not known yet. */
   #isOpen = false
   #lastType: string | undefined
 
@@ -37,15 +37,15 @@ class PostedRun {
     this.decoder = decoderFor(body)
   }
 
-  /** There is another connection. */
+  /** Starts another connection. */
   connect(): void {
     this.#isOpen = this.#connection++ > 0
   }
 
-  /** Tells whether an event was there before, is the first of all once more, or is another. */
+  /** Whether an event is known, is the first event repeated, or is new. */
   hear({ id }: WireEvent, event: AgUiEvent | undefined): 'known' | 'again' | 'new' {
     const isFirst = id !== undefined && id === this.#firstId
-    // In a reply of several runs, the next begins where one has ended.
+    // A reply can have several runs: the next one starts after an end.
     const isBegun = event?.type === 'RUN_STARTED' && this.#lastType !== 'RUN_FINISHED'
     const isAgain = this.#isOpen && (isFirst || isBegun)
     if (isAgain) {
@@ -64,10 +64,10 @@ class PostedRun {
   }
 }
 
-/** That the server keeps a run is nothing to show. */
+/** Not shown: the server stores the run. */
 const isAccepted = (event: AgUiEvent | undefined): boolean => event?.type === 'CUSTOM' && event.name === 'run.accepted'
 
-/** A server since 0.3; where it gives ids to its events, a reply goes on after the last. */
+/** A server since 0.3. If its events have ids, a dropped reply resumes after the last one. */
 class TanstackServer extends AgUiServer {
   override readonly name = 'tanstack'
   readonly #asked = new WeakMap<ForeignReply, PostedRun>()
@@ -97,13 +97,13 @@ class TanstackServer extends AgUiServer {
       return what === 'known' ? undefined : this.remembered(event)
     }
     const reply = new HttpReply<AgUiEvent>(response, asked.decoder, { eventOf })
-    // Who hears nothing this time is where it was.
+    // A connection without events does not change the position.
     reply.lastId = lastId
     this.#asked.set(reply, asked)
     return reply
   }
 
-  /** A run that ends with calls and asks for nothing is only one of several in the reply. */
+  /** A run that ends with calls and without requests is followed by another run in the reply. */
   protected override remembered(given: AgUiEvent | undefined): AgUiEvent | undefined {
     const event = super.remembered(given)
     if (isAccepted(event)) return undefined
@@ -113,7 +113,7 @@ class TanstackServer extends AgUiServer {
   }
 }
 
-/** A server up to 0.2: it has no way to go on with a reply that broke off. */
+/** A server up to 0.2, which cannot resume a dropped reply. */
 class TanstackChunkServer implements ForeignServer {
   readonly name = 'tanstack'
   readonly #options: HttpServerOptions & Pick<AgUiOptions, 'forwardedProps'>
@@ -130,7 +130,7 @@ class TanstackChunkServer implements ForeignServer {
     const body = {
       messages: messages.flatMap(modelMessagesOf),
       data: { ...this.#options.forwardedProps, ...Object(data), conversationId: sessionId },
-      // What its transcript has no place for.
+      // The transcript has no field for these.
       ...(decided.length > 0 && { approvals: Object.fromEntries(decided) }),
       ...(questions.length > 0 && { answers: questions }),
     }
@@ -138,7 +138,7 @@ class TanstackChunkServer implements ForeignServer {
   }
 }
 
-/** A message as the first protocol has it: a call with its input, and a message for what came of it. Its servers look for decisions in `parts`. */
+/** A message of the first protocol: a call with its input, and a separate message for its result. Servers read approvals from `parts`. */
 function modelMessagesOf({ role, parts }: Message): JsonObject[] {
   const content = parts.flatMap(part => (part.type === 'text' && 'text' in part ? [part.text as string] : [])).join('')
   if (role !== 'assistant') return [{ role, content }]
@@ -178,6 +178,6 @@ function resultsOf({ toolCallId, state, output, errorText, approval }: ToolPart)
   return state === 'output-denied' ? result({ error: approval?.reason ?? 'The call was denied.' }) : []
 }
 
-/** A connection to a server of TanStack AI: what answers with `toServerSentEventsResponse()`. */
+/** Connects to a server of TanStack AI, which responds with `toServerSentEventsResponse()`. */
 export const tanstack = (options: TanstackOptions): ForeignConnection =>
   new ForeignConnection(options.protocol === 'chunks' ? new TanstackChunkServer(options) : new TanstackServer(options))

@@ -2,19 +2,19 @@ import type { Entry } from '@millrace/protocol'
 import type { ContentStreamChunk, TanstackStreamChunk } from './chunk.ts'
 import { TanstackEncoder, type TanstackEncoderOptions } from './encoder.ts'
 
-/** A chunk as clients want it: with what is new. */
+/** A chunk with its delta, as clients need it. */
 export type SpokenStreamChunk =
   | Exclude<TanstackStreamChunk, ContentStreamChunk>
   | (ContentStreamChunk & { readonly delta: string })
 
 export interface StreamChunksOptions extends TanstackEncoderOptions {
-  /** Only what comes after this place in the log is said: for who has answered what the run waited for. */
+  /** Sends only chunks after this position of the log, for a client that has answered a request. */
   readonly after?: number | undefined
 }
 
 /**
- * A run, for `stream()` of TanStack AI's client: its chunks to the end or the pause, with no wire between. Takes the run's entries from its start. What has no chunk in
- * TanStack AI is among them, under a type that its clients ignore (`isMillraceStreamChunk`).
+ * Chunks of a run for `stream()` of the TanStack AI client, without HTTP. Takes the entries of the run from its start, and ends when the run ends or
+ * pauses. Chunks without an equivalent have a type that clients ignore (`isMillraceStreamChunk`).
  */
 export async function* streamChunks(
   entries: AsyncIterable<Entry> | Iterable<Entry>,
@@ -35,6 +35,6 @@ export async function* streamChunks(
     else if (chunk.type === 'run-paused') status = 'paused'
     else if (chunk.type === 'run-resumed') status = undefined
   }
-  // Who leaves before the end has heard of none (law 7).
+  // A reader that stops early gets no end (law 7).
   if (status !== undefined) yield* encoder.end(status) as SpokenStreamChunk[]
 }

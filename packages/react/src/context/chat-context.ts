@@ -1,16 +1,16 @@
 import type { Chat } from '@millrace/client'
 import { createContext, useContext } from 'react'
 
-/** What can be shown of a chat. */
+/** The readable parts of a chat. */
 export type ChatSource = Pick<Chat, 'store' | 'state'>
 
-/** What a chat can do; each of these is the same function for as long as the chat is the same. */
+/** The actions of a chat. The functions are stable while the chat is the same. */
 export type ChatActions = Pick<
   Chat,
   'sendMessage' | 'stop' | 'regenerate' | 'retry' | 'edit' | 'answer' | 'loadOlder' | 'clearError'
 >
 
-/** A chat, as the provider holds it. */
+/** The value of the context. */
 export interface HeldChat {
   readonly chat: Chat
   readonly actions: ChatActions
@@ -20,15 +20,21 @@ export interface HeldChat {
 
 export const ChatContext = createContext<HeldChat | undefined>(undefined)
 
-/** What the provider around holds, if there is one. */
+/** The nearest chat. Undefined without a provider. */
 export const useOptionalChat = (): HeldChat | undefined => useContext(ChatContext)
 
-/** What the provider around holds. */
+/**
+ * The nearest chat.
+ * @throws an `Error` without a provider.
+ */
 export function useHeldChat(): HeldChat {
   const held = useOptionalChat()
   if (held === undefined) throw new Error('There is no chat here: put a <ChatProvider> around this component.')
   return held
 }
 
-/** The chat of the provider around: its store, its state, and all that it can do. */
+/**
+ * The `Chat` of the nearest provider.
+ * @throws an `Error` without a provider.
+ */
 export const useChatInstance = (): Chat => useHeldChat().chat

@@ -89,7 +89,7 @@ const Others = () => {
   return `${state?.mood} ${JSON.stringify(useStructured('draft')?.data)}`
 }
 
-describe('200 words come into a conversation of 30 messages, each told by itself', () => {
+describe('200 separate deltas in a conversation of 30 messages', () => {
   const TURNS = 15
   const DELTAS = 200
 
@@ -108,7 +108,7 @@ describe('200 words come into a conversation of 30 messages, each told by itself
     return { page, write }
   }
 
-  test('a row that nothing was said in is rendered once, the list once for each message that came', () => {
+  test('render an unchanged row once, and the list once per new message', () => {
     stream(undefined)
     for (let n = 1; n <= TURNS; n++) {
       expect(renders.of(`user-${n}`)).toBe(1)
@@ -119,7 +119,7 @@ describe('200 words come into a conversation of 30 messages, each told by itself
     expect(renders.of('run::run')).toBe(1 + DELTAS)
   })
 
-  test('of useChat, only what was read counts', () => {
+  test('rerender useChat only for fields that were read', () => {
     stream([<Actions key="1" />, <OnlyActions key="2" />, <Status key="3" />, <All key="4" />])
     expect(renders.of('actions')).toBe(1)
     expect(renders.of('only actions')).toBe(1)
@@ -128,7 +128,7 @@ describe('200 words come into a conversation of 30 messages, each told by itself
     expect(renders.of('all')).toBe(1 + 1 + DELTAS)
   })
 
-  test('what is selected renders when it is another, by the function that compares', () => {
+  test('rerender a selector only when isEqual returns false', () => {
     const { page } = stream([<Selected key="1" />, <Compared key="2" />, <Fresh key="3" />])
     expect(renders.of('selected')).toBe(2)
     expect(renders.of('compared')).toBe(2)
@@ -138,7 +138,7 @@ describe('200 words come into a conversation of 30 messages, each told by itself
     expect(renders.of('fresh')).toBeLessThanOrEqual(DELTAS + 3)
   })
 
-  test('a part, what waits, the state, the connection and structured objects are no words', () => {
+  test('do not rerender hooks of parts, pendings, state, connection and structured objects', () => {
     const { page, write } = stream([<OnePart key="1" />, <Others key="2" />])
     expect(page.text).toContain('[Answer 1]')
     expect(renders.of('part')).toBe(1)
@@ -156,7 +156,7 @@ describe('200 words come into a conversation of 30 messages, each told by itself
   })
 })
 
-test('thousands of entries in one frame are one render, and thousands of frames no endless update', async () => {
+test('renders thousands of entries in a frame once, and does not loop on thousands of frames', async () => {
   const { chat, write, turn } = written({ streamFlushInterval: 0 })
   const page = mount(
     <ChatProvider chat={chat}>
@@ -186,7 +186,7 @@ const Later = () => {
   return isShown ? `${chat.messages.length} messages` : 'nothing'
 }
 
-test('a component that begins to read what it did not is rendered by it from then on', () => {
+test('rerenders for a field once the component starts to read it', () => {
   const { chat, turn } = written({ streamFlushInterval: 0 })
   const page = mount(
     <ChatProvider chat={chat}>
@@ -219,7 +219,7 @@ const Many = () => {
   return isShown ? ROWS.map(name => <Slow key={name} />) : 'nothing'
 }
 
-test('who reads in a transition sees one moment: no two components show different ones', async () => {
+test('shows one consistent state in all components of a transition', async () => {
   const { chat, write } = written({ streamFlushInterval: 0 })
   write('run', words('x'))
   const commits: string[][] = []
@@ -245,7 +245,7 @@ test('who reads in a transition sees one moment: no two components show differen
   for (const commit of commits) expect(commit.length).toBeLessThanOrEqual(1)
 })
 
-test('StrictMode has nothing to say of the hooks', () => {
+test('causes no StrictMode warnings', () => {
   const { chat, turn } = written({ streamFlushInterval: 0 })
   const page = mount(
     <StrictMode>

@@ -1,13 +1,13 @@
 import type { MessageOf, PartOf } from '@millrace/client'
 import { useTopic } from './use-topic.ts'
 
-/** The ids of the messages, in order: renders again when one comes, goes or moves, and not when one grows. */
+/** The ids of the messages, in order. Rerenders when the list changes, but not when a message grows. */
 export const useMessageIds = (): readonly string[] => useTopic(['order'], ({ store }) => store.messageIds)
 
-/** A message: renders again when it changes, at most once a frame. */
+/** A message. Rerenders when it changes, at most once per frame. */
 export const useMessage = <A = unknown>(id: string): MessageOf<A> | undefined =>
   useTopic(['message', id], ({ store }) => store.message(id) as MessageOf<A> | undefined)
 
-/** One part of a message: renders again when just that changes. */
+/** A part of a message. Rerenders only when this part changes. */
 export const usePart = <A = unknown>(messageId: string, key: string): PartOf<A> | undefined =>
   useTopic(['part', messageId, key], ({ store }) => store.part(messageId, key) as PartOf<A> | undefined)

@@ -3,11 +3,11 @@ import { useCallback, useRef, useSyncExternalStore } from 'react'
 import { type ChatSource, useHeldChat } from '../context/chat-context.ts'
 import { useTopicSubscription } from './use-topic.ts'
 
-/** Anything that can be read from a chat: renders again only when what is selected is another, by `isEqual`. */
+/** Selects a value from a chat. Rerenders only when the value changes. @param isEqual @default Object.is */
 export const useSelector = <T>(select: (source: ChatSource) => T, isEqual?: (a: T, b: T) => boolean): T =>
   useSelected(['any'], select, isEqual)
 
-/** What was selected, and of what: as long as that is the same, so is the value. */
+/** The last selection. Its value is reused while the inputs are the same. */
 interface Selected<T> {
   readonly source: ChatSource
   readonly version: number
@@ -16,7 +16,7 @@ interface Selected<T> {
   readonly value: T
 }
 
-/** What can be read from a topic and the state of a chat, by a function that may make it anew each time. */
+/** Selects a value from a topic and the state of a chat. `select` may return a new object each time. */
 export function useSelected<T>(
   topic: Topic,
   select: (source: ChatSource) => T,
@@ -27,9 +27,9 @@ export function useSelected<T>(
   const listen = useTopicSubscription(chat, topic)
   const subscribe = useCallback(
     (listener: () => void) => {
-      const leave = [listen(listener), chat.subscribe(listener)]
+      const unsubscribers = [listen(listener), chat.subscribe(listener)]
       return () => {
-        for (const one of leave) one()
+        for (const unsubscribe of unsubscribers) unsubscribe()
       }
     },
     [chat, listen],

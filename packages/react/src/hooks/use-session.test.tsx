@@ -48,7 +48,7 @@ const Interrupts = () => {
 
 const Paid = () => <i>{useAgentState<{ paid: number }>()?.paid ?? 'nothing'}</i>
 
-test('what waits is shown, answered from another page, and goes on in both', async () => {
+test('shows an open request, and continues in both pages after one answers', async () => {
   const { api, fetch } = serve(clerk)
   const page = (
     <ChatProvider api={api} fetch={fetch} agent="clerk" session="shop">
@@ -69,7 +69,7 @@ test('what waits is shown, answered from another page, and goes on in both', asy
   await seen(() => first.text === 'ready040' && second.text === 'ready040')
 })
 
-test('a tool of the client runs once, though it is looked for twice, and the latest is taken', async () => {
+test('runs the latest client tool once, even if the pendings are checked twice', async () => {
   const locate = tool({
     name: 'locate',
     inputSchema: z.object({}),
@@ -114,7 +114,7 @@ const Connection = () => {
   return useConnection().status
 }
 
-test('the connection is live when it is up to date, and idle when nobody follows', async () => {
+test('reports a live connection when up to date, and idle without subscribers', async () => {
   const { api, fetch } = serve(echo)
   const shown = mount(
     <ChatProvider api={api} fetch={fetch} agent="echo">
@@ -129,7 +129,7 @@ test('the connection is live when it is up to date, and idle when nobody follows
   expect(renders.of('connection')).toBeLessThanOrEqual(4)
 })
 
-test('a send that fails leaves the message and the error, and what is sent again gets there', async () => {
+test('keeps message and error of a failed send, and sends again on retry', async () => {
   const { api, fetch } = serve(echo)
   let isRefused = true
   const failing: typeof fetch = (input, init) =>

@@ -9,14 +9,14 @@ type PendingOf<K extends Pending['kind']> = Extract<Pending, { kind: K }>
 const isSame = (a: readonly unknown[], b: readonly unknown[]): boolean =>
   a.length === b.length && a.every((one, i) => one === b[i])
 
-/** What waits for somebody, and how to answer it. */
+/** The open requests of a chat, and the function that answers them. */
 export interface PendingHook<K extends Pending['kind'] = Pending['kind']> {
   readonly pendings: readonly PendingOf<K>[]
-  /** Rejects where the answer is refused: somebody else was first, say. */
+  /** Rejects if the server refuses the answer, for example because the request is already answered. */
   readonly answer: Chat['answer']
 }
 
-/** What waits for somebody, of all kinds or of one, and how to answer it. */
+/** Returns the open requests of a chat, of all kinds or of one, and a function that answers them. */
 export function usePending<K extends Pending['kind'] = Pending['kind']>(kind?: K): PendingHook<K> {
   const { answer } = useChatActions()
   const pendings = useSelected<readonly Pending[]>(
@@ -27,12 +27,12 @@ export function usePending<K extends Pending['kind'] = Pending['kind']>(kind?: K
   return useMemo(() => ({ pendings, answer }), [pendings, answer])
 }
 
-/** The state of a type, or of the app of a type. */
+/** `T` itself, or the state of the app `T`. */
 type StateBy<T> = '~types' extends keyof T ? StateOf<T> : T | undefined
 
-/** The state that the agent shares: renders again when it changes. `T` is its type, or `typeof app`. */
+/** The state of the agent. Rerenders when it changes. `T` is its type or `typeof app`. */
 export const useAgentState = <T = unknown>(): StateBy<T> =>
   useTopic(['state'], ({ store }) => store.state as StateBy<T>)
 
-/** How it stands with the connection, and why: renders again when just that changes. */
+/** The state of the connection. Rerenders only when it changes. */
 export const useConnection = (): ChatState['connection'] => useStateField('connection')

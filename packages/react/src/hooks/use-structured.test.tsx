@@ -25,7 +25,7 @@ const Streams = () => {
   ))
 }
 
-test('without a chat, chunks are fed one by one', async () => {
+test('applies single chunks without a chat', async () => {
   given.clear()
   const page = mount(<Streams />)
   hook.apply(set('a', 1))
@@ -49,7 +49,7 @@ test('without a chat, chunks are fed one by one', async () => {
   await seen(() => page.text === 'a streaming {"n":6}')
 })
 
-test('without a chat, a stream is taken whole: chunks, entries and envelopes', async () => {
+test('consumes a stream of chunks, entries and envelopes without a chat', async () => {
   const page = mount(
     <StrictMode>
       <Streams />
@@ -65,7 +65,7 @@ test('without a chat, a stream is taken whole: chunks, entries and envelopes', a
   await seen(() => page.text === 'a streaming {"n":2}b streaming {"n":3}')
 })
 
-test('what is consumed is left when the component goes, or when somebody says so', async () => {
+test('stops consuming on unmount and on abort', async () => {
   const page = mount(
     <StrictMode>
       <Streams />
@@ -104,7 +104,7 @@ const One = () => {
 
 const Text = () => useChat().messages.flatMap(({ parts }) => parts.map(part => ('text' in part ? part.text : '')))
 
-test('with a chat, text and objects are shown together, and words render no object', async () => {
+test('shows text and objects of a chat, and does not rerender objects for text', async () => {
   const { chat, write } = written({ streamFlushInterval: 0 })
   const page = mount(
     <ChatProvider chat={chat}>
@@ -132,7 +132,7 @@ test('with a chat, text and objects are shown together, and words render no obje
   expect(page.text).not.toContain('b streaming')
 })
 
-test('another chat shows its own objects', () => {
+test('shows only the objects of the new chat', () => {
   const [one, two] = [written({ streamFlushInterval: 0 }), written({ streamFlushInterval: 0 })]
   one.write('run', set('a', 1))
   two.write('run', set('b', 2))

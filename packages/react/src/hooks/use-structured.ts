@@ -11,41 +11,44 @@ import { useOptionalChat } from '../context/chat-context.ts'
 import { useTopic } from './use-topic.ts'
 
 export interface StructuredHook extends StructuredItems {
-  /** One object, by its id. */
+  /** An object by its id. */
   get(streamId: string): StructuredState | undefined
-  /** Shows none of those that are there: for what comes next. */
+  /** Hides the current objects. Later ones are shown. */
   clear(): void
-  /** Takes a chunk of any stream; throws where one about a structured object does not fit what is there. */
+  /**
+   * Applies a chunk of any stream.
+   * @throws if a chunk of a structured object does not fit its current value.
+   */
   apply(chunk: unknown): void
-  /** Takes all chunks of a stream, bare or in entries and envelopes, until it ends, is to be left, or the component is gone. */
+  /** Applies the chunks of a stream, with or without entries and envelopes, until it ends, the signal aborts, or the component unmounts. */
   consume(stream: AsyncIterable<unknown>, signal?: AbortSignal): Promise<void>
 }
 
-/** A structured object of the chat: renders again when just that changes. */
+/** A structured object of the chat. Rerenders only when it changes. */
 export const useStructured = <A = unknown>(streamId: string): StructuredOf<A> | undefined =>
   useTopic(['structured', streamId], ({ store }) => store.structured(streamId) as StructuredOf<A> | undefined)
 
-/** Structured objects in the order in which they began: those of the chat around, and what is fed by `apply` or `consume`, also without a chat. */
+/** Structured objects in the order of their start: those of the chat, and those from `apply` or `consume`. Works without a chat, too. */
 export function useStructuredStreams(): StructuredHook {
   const held = useOptionalChat()
   const [own] = useState(() => new StructuredStreams())
   const store = held?.chat.store
-  const here = useRef<AbortSignal>(undefined)
+  const mountedSignal = useRef<AbortSignal>(undefined)
   useEffect(() => {
-    const leaving = new AbortController()
-    here.current = leaving.signal
-    return () => leaving.abort()
+    const unmount = new AbortController()
+    mountedSignal.current = unmount.signal
+    return () => unmount.abort()
   }, [])
-  const gathering = useMemo(() => new MergedStreams(own, store, () => here.current), [own, store])
+  const merged = useMemo(() => new MergedStreams(own, store, () => mountedSignal.current), [own, store])
   const value = useSyncExternalStore(
-    gathering.subscribe,
-    () => gathering.value(store),
-    () => gathering.value(held?.first().store),
+    merged.subscribe,
+    () => merged.value(store),
+    () => merged.value(held?.first().store),
   )
-  return useMemo(() => ({ ...value, ...gathering.actions }), [value, gathering])
+  return useMemo(() => ({ ...value, ...merged.actions }), [value, merged])
 }
 
-/** The objects of a chat and those that were fed, as one list. */
+/** Merges the objects of a chat with those of `apply` and `consume`. */
 class MergedStreams {
   readonly actions: Pick<StructuredHook, 'get' | 'clear' | 'apply' | 'consume'>
   readonly #own: StructuredStreams
@@ -53,7 +56,7 @@ class MergedStreams {
   #cleared: ReadonlySet<string> = new Set()
   #last: StructuredItems = itemsOf([])
 
-  constructor(own: StructuredStreams, store: Store | undefined, here: () => AbortSignal | undefined) {
+  constructor(own: StructuredStreams, store: Store | undefined, mountedSignal: () => AbortSignal | undefined) {
     this.#own = own
     this.#store = store
     this.actions = {
@@ -63,16 +66,16 @@ class MergedStreams {
       },
       clear: () => {
         this.#cleared = new Set(store?.structuredIds)
-        // It tells who listens, here also of what is left out from now on.
+        // This notifies the listeners about the hidden objects, too.
         own.clear()
       },
       apply: own.apply,
       consume: (stream, signal) =>
-        own.consume(stream, AbortSignal.any([here(), signal].filter(one => one !== undefined))),
+        own.consume(stream, AbortSignal.any([mountedSignal(), signal].filter(one => one !== undefined))),
     }
   }
 
-  /** What there is; the same object until one of them changes. */
+  /** Returns the same object until an item changes. */
   value(store: Store | undefined): StructuredItems {
     const ids = store?.structuredIds.filter(id => !this.#cleared.has(id)) ?? []
     const items = [...ids.flatMap(id => store?.structured(id) ?? []), ...this.#own.value.items]

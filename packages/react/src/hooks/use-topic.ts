@@ -2,7 +2,7 @@ import type { Chat, ChatState, Topic } from '@millrace/client'
 import { useCallback, useSyncExternalStore } from 'react'
 import { type ChatSource, useHeldChat } from '../context/chat-context.ts'
 
-/** What the chat's store shows of a topic; renders again when that has changed, and not before. */
+/** Reads a topic of the store. Rerenders only when the topic changes. */
 export function useTopic<T>(topic: Topic, read: (source: ChatSource) => T): T {
   const { chat, first } = useHeldChat()
   const subscribe = useTopicSubscription(chat, topic)
@@ -13,7 +13,7 @@ export function useTopic<T>(topic: Topic, read: (source: ChatSource) => T): T {
   )
 }
 
-/** A field of the chat's state; renders again when just that has changed. */
+/** A field of the state of the chat. Rerenders only when it changes. */
 export function useStateField<K extends keyof ChatState>(name: K): ChatState[K] {
   const { chat, first } = useHeldChat()
   const subscribe = useCallback((listener: () => void) => chat.subscribe(listener), [chat])
@@ -24,15 +24,15 @@ export function useStateField<K extends keyof ChatState>(name: K): ChatState[K] 
   )
 }
 
-/** What listens to a topic: the same function while that is the same. */
+/** A stable subscribe function for a topic. */
 export function useTopicSubscription({ store }: Chat, topic: Topic): (listener: () => void) => () => void {
-  // The same topic is another array each time: what it says is what counts.
-  const [word, id, key] = topic as readonly string[]
+  // Callers create a new array for each render, so its items are compared.
+  const [kind, id, key] = topic as readonly string[]
   return useCallback(
     (listener: () => void) => {
-      const names = [word, id, key].filter(name => name !== undefined)
+      const names = [kind, id, key].filter(name => name !== undefined)
       return store.subscribe(names as unknown as Topic, listener)
     },
-    [store, word, id, key],
+    [store, kind, id, key],
   )
 }

@@ -28,7 +28,7 @@ const Send = () => {
   )
 }
 
-test('a log is followed for as long as it is shown, entry by entry', async () => {
+test('follows a log entry by entry while it is mounted', async () => {
   const { api, fetch } = serve(echo)
   const connection = createConnection({ api, fetch, whole: true })
   const page = mount(
@@ -48,7 +48,7 @@ test('a log is followed for as long as it is shown, entry by entry', async () =>
   await expect.poll(() => log.state.status).toBe('idle')
 })
 
-test('a recording is shown as it is', () => {
+test('shows a recording', () => {
   const recording: Recording = { sessionId: 's', entries: [] }
   const page = mount(<Log recording={recording} />)
   expect(page.text).toBe('0 idle')

@@ -2,7 +2,7 @@ import type { ChatConnection } from '@millrace/client'
 import { type Recording, SessionLog, type SessionLogState } from '@millrace/client/log'
 import { useCallback, useEffect, useMemo, useSyncExternalStore } from 'react'
 
-/** The log of a session, followed for as long as it is shown; or that of a recording. */
+/** The log of a session, followed while the component is mounted, or the log of a recording. */
 export function useLog(
   of: { readonly session: string; readonly connection: ChatConnection } | { readonly recording: Recording },
 ): SessionLog {
@@ -14,13 +14,13 @@ export function useLog(
   )
   useEffect(() => {
     const leave = log.start()
-    // Whoever comes back at once, as in StrictMode, finds it still under way.
+    // A remount in the same task, as in StrictMode, keeps the log running.
     return () => queueMicrotask(leave)
   }, [log])
   return log
 }
 
-/** How it stands with a log: renders again when that changes, at most once a frame. */
+/** The state of a log. Rerenders when it changes, at most once per frame. */
 export function useLogState(log: SessionLog): SessionLogState {
   const subscribe = useCallback((listener: () => void) => log.subscribe(listener), [log])
   const read = () => log.state

@@ -53,7 +53,7 @@ function echoing() {
   return { adapter, asked }
 }
 
-test('an adapter is asked once, also in StrictMode, and its reply is shown', async () => {
+test('calls an adapter once, even in StrictMode, and shows its reply', async () => {
   const { adapter, asked } = echoing()
   const finished: ChatFinish[] = []
   const page = mount(
@@ -73,7 +73,7 @@ test('an adapter is asked once, also in StrictMode, and its reply is shown', asy
   expect(finished).toMatchObject([{ isError: false }, { isError: false }])
 })
 
-test('a stream that closes without an end is a disconnect: the latest onError and onFinish are told, and the text stays', async () => {
+test('reports a stream without an end as a disconnect to the latest callbacks, and keeps the text', async () => {
   const adapter: ChatAdapter = { sendMessage: async () => createStream(reply('r', 'Half').slice(0, 4)) }
   const told: (ChatError | ChatFinish)[] = []
   const app = (isLatest: boolean) => (
@@ -93,7 +93,7 @@ test('a stream that closes without an end is a disconnect: the latest onError an
   expect(told).toMatchObject([{ source: 'stream', recoverable: true }, { isDisconnect: true }])
 })
 
-test('another adapter is another chat; the same stays, however often the parent renders', async () => {
+test('starts a new chat only for another adapter', async () => {
   const [one, two] = [echoing(), echoing()]
   const app = (adapter: ChatAdapter) => (
     <ChatProvider adapter={adapter} conversationId={adapter === one.adapter ? 'one' : 'two'}>
@@ -113,7 +113,7 @@ test('another adapter is another chat; the same stays, however often the parent 
   expect(two.asked).toEqual([['Here']])
 })
 
-test('a page that is left stops the reply', async () => {
+test('stops the reply on unmount', async () => {
   const stopped = Promise.withResolvers<void>()
   const adapter: ChatAdapter = {
     sendMessage: async ({ signal }) => {
@@ -142,7 +142,7 @@ const INITIAL = [
   { id: 'a', role: 'assistant', parts: [{ type: 'text', text: 'An answer' }] },
 ] as const
 
-test('messages to begin with are rendered on the server, taken over, and go along', async () => {
+test('renders, hydrates and sends initial messages', async () => {
   const { adapter, asked } = echoing()
   const app = (
     <ChatProvider adapter={adapter} initialMessages={INITIAL}>
@@ -176,7 +176,7 @@ const Parent = ({ adapter, keep = messages => messages }: { adapter: ChatAdapter
 }
 type Keep = (messages: ChatMessage[]) => ChatMessage[]
 
-test('messages that the parent keeps', async () => {
+test('reports controlled messages', async () => {
   const { adapter, asked } = echoing()
   const page = mount(
     <StrictMode>
@@ -190,7 +190,7 @@ test('messages that the parent keeps', async () => {
   expect(asked.at(-1)).toEqual(['Hello', 'You said: Hello', 'More'])
 })
 
-test('what the parent says is the conversation: what it adds, removes and brings back', async () => {
+test('takes the messages of the parent as the conversation', async () => {
   const { adapter, asked } = echoing()
   const page = mount(<Parent adapter={adapter} />)
   await chat.sendMessage('Hello')
@@ -210,7 +210,7 @@ test('what the parent says is the conversation: what it adds, removes and brings
   expect(page.text).toBe('readyuser sent: Helloassistant sent: You said: Hello2')
 })
 
-test('a parent that makes all messages anew, or keeps few, is no endless update and harms no reply', async () => {
+test('does not loop if the parent recreates or truncates the messages', async () => {
   const { adapter, asked } = echoing()
   const copy: Keep = messages => messages.filter(({ role }) => role === 'user').map(message => ({ ...message }))
   const page = mount(<Parent adapter={adapter} keep={copy} />)
@@ -222,7 +222,7 @@ test('a parent that makes all messages anew, or keeps few, is no endless update 
   expect(renders.of('parent')).toBeLessThan(60)
 })
 
-test('an adapter that is made while rendering is warned of, where something is lost', async () => {
+test('warns about an adapter that is created during render if messages are lost', async () => {
   const { adapter } = echoing()
   const app = () => (
     <ChatProvider adapter={{ ...adapter }}>
@@ -240,7 +240,7 @@ test('an adapter that is made while rendering is warned of, where something is l
   vi.mocked(console.warn).mockClear()
 })
 
-test('a reply of a thousand chunks, each told by itself, is no endless update', async () => {
+test('does not loop on a reply of a thousand chunks', async () => {
   const words = 'word '.repeat(200).trim()
   const adapter: ChatAdapter = { sendMessage: async () => createStream(reply('r', words)) }
   const page = mount(

@@ -18,8 +18,8 @@ const page = (props: ChatProviderProps) => (
 
 const Count = () => useChat().messages.length
 
-describe('a provider with a chat that exists already', () => {
-  test('leaves alone what it tells and what it runs, however many providers it has', () => {
+describe('a provider with an existing chat', () => {
+  test('keeps the callbacks and tools of the chat, with any number of providers', () => {
     const onError = () => {}
     const { chat } = written({ onError })
     const two = (
@@ -38,14 +38,14 @@ describe('a provider with a chat that exists already', () => {
     expect(chat.tools).toBe(tools)
   })
 
-  test('that is undefined says what to do, unless something else says whose chat it is', () => {
+  test('throws with instructions if the chat is undefined and no other prop identifies one', () => {
     const absent = { chat: undefined, adapter: undefined }
     expect(() => renderToString(page(absent))).toThrow('The chat of this <ChatProvider> is undefined')
     expect(() => renderToString(page({ adapter: undefined }))).toThrow('The adapter of this')
     expect(renderToString(page({ ...absent, session: 's' }))).toContain('Send')
   })
 
-  test('another chat is shown at once', () => {
+  test('shows another chat at once', () => {
     const one = written({ streamFlushInterval: 0 })
     const two = written({ streamFlushInterval: 0 })
     one.turn(1)
@@ -78,8 +78,8 @@ const Parent = ({ chat, isKept }: { chat: Chat; isKept: (message: Message) => bo
   )
 }
 
-describe('messages that the parent keeps', () => {
-  test('are shown as it says, each change is told once, and there is no loop', async () => {
+describe('controlled messages', () => {
+  test('are shown, and each change is reported once without a loop', async () => {
     const { chat, turn, write } = written({ streamFlushInterval: 0 })
     const told: number[] = []
     tell = messages => told.push(messages.length)
@@ -98,7 +98,7 @@ describe('messages that the parent keeps', () => {
     tell = undefined
   })
 
-  test('are what is shown, and no longer when it says no more', () => {
+  test('are shown until the prop is removed', () => {
     const { chat, turn } = written({ streamFlushInterval: 0 })
     turn(1)
     const told = vi.fn()
@@ -116,7 +116,7 @@ describe('messages that the parent keeps', () => {
     expect(told).not.toHaveBeenCalled()
   })
 
-  test('in StrictMode, too', () => {
+  test('work in StrictMode', () => {
     const { chat, turn } = written({ streamFlushInterval: 0 })
     const shown = mount(
       <StrictMode>

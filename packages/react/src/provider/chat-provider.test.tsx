@@ -31,7 +31,7 @@ const page = (props: ChatProviderProps) => (
 const ECHOED = 'user sent: Helloassistant sent: You said: HelloSend'
 
 describe('a provider with a server', () => {
-  test('shows what is said at once, and the answer as it comes', async () => {
+  test('shows a sent message at once and the reply as it streams', async () => {
     const { api, fetch } = serve(echo)
     const { element, ...shown } = mount(page({ api, fetch, agent: 'echo' }))
     flushSync(() => element.querySelector('button')?.click())
@@ -40,7 +40,7 @@ describe('a provider with a server', () => {
     shown.unmount()
   })
 
-  test('in StrictMode what is sent is asked for once, followed once, and shown', async () => {
+  test('sends and follows once in StrictMode', async () => {
     const { api, fetch, count } = serve(echo)
     const { element } = mount(<StrictMode>{page({ api, fetch, agent: 'echo' })}</StrictMode>)
     element.querySelector('button')?.click()
@@ -49,7 +49,7 @@ describe('a provider with a server', () => {
     expect(count('GET', /stream/)).toBe(1)
   })
 
-  test('in StrictMode a known session is read once and followed once', async () => {
+  test('reads and follows a known session once in StrictMode', async () => {
     const { api, fetch, asked } = serve(echo)
     const first = mount(page({ api, fetch, agent: 'echo', session: 's' }))
     first.element.querySelector('button')?.click()
@@ -69,7 +69,7 @@ describe('a provider with a server', () => {
     expect(asked).toEqual(['GET /sessions/s', 'GET /stream'])
   })
 
-  test('what is sent from an effect of the first render is not lost', async () => {
+  test('sends a message from an effect of the first render', async () => {
     const { api, fetch, count } = serve(echo)
     const { element } = mount(
       <ChatProvider api={api} fetch={fetch} agent="echo">
@@ -81,7 +81,7 @@ describe('a provider with a server', () => {
     expect(count('POST')).toBe(1)
   })
 
-  test('another session is another chat, with all that is in it, and nothing of the one before', async () => {
+  test('shows only the new session after the session prop changes', async () => {
     const { api, fetch } = serve(echo)
     const props = { api, fetch, agent: 'echo' }
     const shown = mount(page({ ...props, session: 'a' }))
@@ -101,7 +101,7 @@ describe('a provider with a server', () => {
     expect(shown.text).not.toContain('In b')
   })
 
-  test('another agent is another chat', () => {
+  test('starts a new chat for another agent', () => {
     const { api, fetch } = serve(echo)
     const shown = mount(page({ api, fetch, agent: 'echo' }))
     const { sendMessage } = actions
@@ -109,7 +109,7 @@ describe('a provider with a server', () => {
     expect(actions.sendMessage).not.toBe(sendMessage)
   })
 
-  test('what it can do is the same however often the parent renders, and the latest callbacks are called', async () => {
+  test('keeps the actions stable and calls the latest callbacks', async () => {
     const { api, fetch } = serve(echo)
     const called: string[] = []
     const props = { api, fetch, agent: 'echo' }
@@ -140,7 +140,7 @@ describe('a provider with a server', () => {
     return { ...served, fetch: spying, runs: asked, followed }
   }
 
-  test('the latest headers of a function and the latest data go along', async () => {
+  test('sends the latest computed headers and the latest data', async () => {
     const { api, fetch, runs } = guarded()
     const props = { api, fetch, agent: 'echo' }
     const app = (token: string) => page({ ...props, headers: () => ({ 'x-token': token }), data: { token } })
@@ -153,7 +153,7 @@ describe('a provider with a server', () => {
     expect(runs).toEqual([{ token: 'two', data: { token: 'two' } }])
   })
 
-  test('who gives headers that say the same shares a connection; who gives others asks as somebody else, alone', async () => {
+  test('shares a connection between providers with equal headers only', async () => {
     const { api, fetch, runs, followed } = guarded()
     const two = (first: string, second: string) => {
       const props = { api, fetch, agent: 'echo' }
@@ -175,7 +175,7 @@ describe('a provider with a server', () => {
     expect(runs.map(({ token }) => token).sort()).toEqual(['one', 'one', 'one', 'two'])
   })
 
-  test('nothing is rendered and nobody is told after it is gone, and the run goes on without it', async () => {
+  test('renders and reports nothing after unmount, while the run continues', async () => {
     const { promise: isGone, resolve: go } = Promise.withResolvers<void>()
     const model = scriptedModel(async () => {
       await isGone
@@ -201,7 +201,7 @@ describe('a provider with a server', () => {
     expect(finished).toEqual([])
   })
 
-  test('a session that was not named is remembered by the tab', async () => {
+  test('restores an unnamed session of the tab', async () => {
     const { api, fetch } = serve(echo)
     const first = mount(page({ api, fetch, agent: 'echo' }))
     first.element.querySelector('button')?.click()
@@ -214,7 +214,7 @@ describe('a provider with a server', () => {
     expect(third.text).toBe('Send')
   })
 
-  test('two chats on a page know nothing of each other, also after a reload', async () => {
+  test('keeps two chats on a page separate, even after a reload', async () => {
     const { api, fetch } = serve(echo)
     const one = page({ api, fetch, agent: 'echo' })
     const both = mount([<section key="a">{one}</section>, <section key="b">{one}</section>])
@@ -231,7 +231,7 @@ describe('a provider with a server', () => {
     expect(mount(one).text).toBe('Send')
   })
 
-  test('of two that find the same session only one has it', async () => {
+  test('gives a stored session to only one of two providers', async () => {
     const { api, fetch } = serve(echo)
     const one = page({ api, fetch, agent: 'echo' })
     const alone = mount(one)
@@ -242,7 +242,7 @@ describe('a provider with a server', () => {
     await seen(() => both.text === `${ECHOED}Send`)
   })
 
-  test.each([404, 403])('a remembered session that is refused with %s gives way to a new one', async status => {
+  test.each([404, 403])('replaces a stored session that is refused with %s', async status => {
     const { api, fetch } = serve(echo)
     const refusing: typeof fetch = (input, init) => {
       if (!new Request(input, init).url.includes('/not-theirs')) return fetch(input, init)
@@ -266,7 +266,7 @@ describe('a provider with a server', () => {
     expect(sessionStorage.getItem(place)).toBe(shown.element.querySelector('i')?.title)
   })
 
-  test('a long answer of many words is shown whole, and in few renders', async () => {
+  test('shows a long reply completely in few renders', async () => {
     const words = Array.from({ length: 2000 }, (_, n) => `w${n}`).join(' ')
     const long = agent({ name: 'long', model: scriptedModel([{ text: words }]) })
     const { api, fetch } = serve(long)
@@ -299,6 +299,6 @@ const Counting = () => {
   return useChat().messages.length
 }
 
-test('hooks outside of a provider say what to do', () => {
+test('throws with instructions for hooks outside of a provider', () => {
   expect(() => renderToString(<Lines />)).toThrow('put a <ChatProvider> around this component')
 })

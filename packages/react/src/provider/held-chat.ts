@@ -12,24 +12,24 @@ import {
 import { toChatMessage } from '@millrace/client/internal'
 import type { ChatSource, HeldChat } from '../context/chat-context.ts'
 import type { ProviderOptions } from './props.ts'
-import { recall, storageKeyOf } from './remembered-session.ts'
+import { restoreSession, storageKeyOf } from './remembered-session.ts'
 
-/** A chat, and what it was made of. */
+/** A chat and the props it was created from. */
 export interface ProviderChat extends HeldChat {
   readonly given: ProviderOptions
-  /** Where the tab remembers its session; nowhere, if it was named, or is none of a server's. */
+  /** Storage key of its session. Undefined if the session was named, or the chat has no server. */
   readonly place?: string | undefined
-  /** Whether its session is one that the tab remembered. */
+  /** Whether its session was restored from the storage. */
   readonly isFound?: boolean
-  /** Has it use what is given now. */
+  /** Applies the latest props. */
   update(given: ProviderOptions): void
-  /** Has it show what the parent says; true where something of that has to wait until a reply is over. */
+  /** Applies the messages of the parent. Returns true if some of them have to wait until a reply has ended. */
   show(messages: ProviderOptions['messages']): boolean
-  /** Its messages, as the parent is told of them. */
-  told(messages: readonly Message[]): readonly (Message | ChatMessage)[]
+  /** Its messages in the format of the parent. */
+  toParent(messages: readonly Message[]): readonly (Message | ChatMessage)[]
 }
 
-/** What makes another chat of it when it is another. */
+/** The identity of a chat: props whose change creates a new one. */
 function keyOf({
   chat,
   adapter,
@@ -43,25 +43,30 @@ function keyOf({
 }: ProviderOptions): unknown[] {
   if (chat) return [chat]
   if (adapter) return [adapter, conversationId]
-  const who = typeof headers === 'function' ? 'a function' : JSON.stringify([...new Headers(headers)])
-  return [api, agent, workflow, session, connection, who]
+  const credentials = typeof headers === 'function' ? 'a function' : JSON.stringify([...new Headers(headers)])
+  return [api, agent, workflow, session, connection, credentials]
 }
 
-/** Whether it is the chat of these. */
+/** Whether these props identify this chat. */
 export function isChatOf(held: ProviderChat, given: ProviderOptions): boolean {
   const before = keyOf(held.given)
   const now = keyOf(given)
   return before.length === now.length && before.every((one, i) => Object.is(one, now[i]))
 }
 
-/** The chat of these: it asks for nothing, and listens to nothing, before it is started. */
+/**
+ * Creates the chat of these props. It sends no request before `start`.
+ * @throws an `Error` if the `chat` or `adapter` prop is undefined and no other prop identifies a chat.
+ */
 export function createProviderChat(given: ProviderOptions): ProviderChat {
   const { chat, adapter, agent, workflow, session } = given
-  if (chat) return { ...heldOf(chat, () => chat), ...showing(chat), given, update: () => {} }
+  if (chat) return { ...heldOf(chat, () => chat), ...controlledMessagesOf(chat), given, update: () => {} }
   if (adapter) return provideAdapterChat(given, { ...given, adapter })
   const missing = 'chat' in given ? 'chat' : 'adapter' in given ? 'adapter' : undefined
   if (missing && (agent ?? workflow ?? session) === undefined) {
-    throw new Error(`The ${missing} of this <ChatProvider> is undefined: make it first, or render the provider later.`)
+    throw new Error(
+      `The ${missing} of this <ChatProvider> is undefined. Create it first, or render the provider later.`,
+    )
   }
   return provideHttpChat(given)
 }
@@ -73,7 +78,7 @@ function provideAdapterChat(
   const initialMessages = (messages as readonly ChatMessage[] | undefined) ?? more.initialMessages
   const options = { ...more, initialMessages }
   const chat = createAdapterChat(options)
-  const told = new WeakSet<object>()
+  const reported = new WeakSet<object>()
   let last = messages
   return {
     ...heldOf(chat, () => (typeof document === 'undefined' ? chat : createAdapterChat(options))),
@@ -86,14 +91,14 @@ function provideAdapterChat(
     show: messages => {
       if (!messages || messages === last) return false
       last = messages
-      // What comes back for the first time is what the parent was told, however late.
-      if (told.delete(messages)) return false
+      // The parent passes the reported messages back, possibly late. They need no update.
+      if (reported.delete(messages)) return false
       chat.setMessages(messages as readonly ChatMessage[])
       return chat.state.runId !== undefined
     },
-    told: messages => {
+    toParent: messages => {
       const shaped = messages.map(toChatMessage)
-      told.add(shaped)
+      reported.add(shaped)
       return shaped
     },
   }
@@ -103,7 +108,7 @@ function provideHttpChat(given: ProviderOptions): ProviderChat {
   const { api, agent, workflow, session, snapshot, messages, connection } = given
   const isNamed = session !== undefined || snapshot !== undefined || connection?.isOfPage
   const place = isNamed ? undefined : storageKeyOf(api, agent ?? workflow)
-  const found = place && recall(place)
+  const found = place && restoreSession(place)
   let { headers } = given
   const options: ChatOptions = { ...given, session: session ?? found }
   if (typeof headers === 'function') {
@@ -111,17 +116,17 @@ function provideHttpChat(given: ProviderOptions): ProviderChat {
   }
   const make = () => {
     const chat = createChat(options)
-    showing(chat).show(messages)
+    controlledMessagesOf(chat).show(messages)
     return chat
   }
   const chat = make()
   return {
     ...heldOf(chat, () => {
       const { store, state } = typeof document === 'undefined' ? chat : make()
-      // A name that was thought of here, or that only this tab knows, is another on the server.
+      // A session id that was created here, or that only this tab knows, differs on the server.
       return { store, state: { ...state, sessionId: session } }
     }),
-    ...showing(chat),
+    ...controlledMessagesOf(chat),
     given,
     place,
     isFound: found !== undefined,
@@ -131,7 +136,7 @@ function provideHttpChat(given: ProviderOptions): ProviderChat {
       // The chat asks for them each time.
       Object.assign(options, { data, whenBusy, pageSize })
       chat.callbacks = callbacksOf(now)
-      // It looks each time for what waits for one of them.
+      // Setting the tools checks all pendings, so it is done only on a change.
       if (tools !== chat.tools) chat.tools = tools
     },
   }
@@ -139,16 +144,15 @@ function provideHttpChat(given: ProviderOptions): ProviderChat {
 
 const NONE: ClientTools = {}
 
-/** What the parent keeps of a chat whose messages are not the parent's to say. */
-const showing = ({ store }: Chat): Pick<ProviderChat, 'show' | 'told'> => ({
+/** Controlled messages of a chat whose log is authoritative. */
+const controlledMessagesOf = ({ store }: Chat): Pick<ProviderChat, 'show' | 'toParent'> => ({
   show: messages => {
     store.control(messages as readonly Message[] | undefined)
     return false
   },
-  told: messages => messages,
+  toParent: messages => messages,
 })
 
-/** The callbacks among these. */
 const callbacksOf = ({ onData, onToolCall, onFinish, onError }: ChatCallbacks): ChatCallbacks => ({
   onData,
   onToolCall,

@@ -65,7 +65,7 @@ async function spoken({ api, fetch }: Served): Promise<Snapshot> {
   return (await fetch(`${api}/sessions/s`)).json() as Promise<Snapshot>
 }
 
-test('what a server rendered of a snapshot is taken over as it is, and goes on from there without reading it again', async () => {
+test('hydrates a rendered snapshot and continues without reading it again', async () => {
   const served = serve(echo)
   const snapshot = await spoken(served)
   served.asked.length = 0
@@ -88,7 +88,7 @@ test('what a server rendered of a snapshot is taken over as it is, and goes on f
   expect(served.asked).toEqual(['GET /stream', 'POST /sessions/s/runs'])
 })
 
-test('a session that has no name yet is none on the server, nor while its page is taken over', async () => {
+test('has no session id on the server or during hydration of an unnamed session', async () => {
   const { api, fetch } = serve(echo)
   const app = (
     <ChatProvider api={api} fetch={fetch} agent="echo">
@@ -105,7 +105,7 @@ test('a session that has no name yet is none on the server, nor while its page i
 const { promise: loaded, resolve: load } = Promise.withResolvers<{ default: typeof Everything }>()
 const Late = lazy(() => loaded)
 
-test('a part of the page that is taken over late is taken over as it was, and then shows what is', async () => {
+test('hydrates a late part of the page as rendered, and then updates it', async () => {
   const served = serve(echo)
   const snapshot = await spoken(served)
   const { api, fetch } = served
@@ -134,7 +134,7 @@ const Count = () => (
   </>
 )
 
-test('messages that the parent keeps are rendered on the server', () => {
+test('renders controlled messages on the server', () => {
   const message = {
     id: 'm',
     role: 'user',

@@ -10,45 +10,45 @@ import type {
 } from '@millrace/client'
 import type { ReactNode } from 'react'
 
-/** What makes no sense beside the rest. */
+/** Excludes props that cannot be combined. */
 type Without<Names extends PropertyKey> = { readonly [Name in Names]?: undefined }
 
 type HttpName = keyof ChatOptions
 type AdapterName = keyof AdapterChatOptions
 
-/** The parent keeps the messages, and is told what they should be. */
-interface ControlledMessages<Given, Told> {
-  readonly messages?: readonly Given[] | undefined
-  /** Told of all messages whenever one of them is another. */
-  readonly onMessagesChange?: ((messages: Told) => void) | undefined
+/** Controlled messages: the parent keeps them and gets every change. */
+interface ControlledMessages<Input, Output> {
+  readonly messages?: readonly Input[] | undefined
+  /** Called with all messages when one of them changes. */
+  readonly onMessagesChange?: ((messages: Output) => void) | undefined
 }
 
-type Answering<A> =
+type ProgramProps<A> =
   | { readonly agent?: AgentName<A> | undefined; readonly workflow?: undefined }
   | { readonly workflow: WorkflowName<A>; readonly agent?: undefined }
 
-/** A chat with a server. Its log is the truth: `messages` says what of it is shown. */
+/** A chat with a server. The log of the server is authoritative: `messages` only selects what is shown. */
 type ServerProps<A> = Omit<ChatOptions<A>, 'agent' | 'workflow'> &
-  Answering<A> &
+  ProgramProps<A> &
   ControlledMessages<Message, readonly Message[]> &
   Without<'chat' | Exclude<AdapterName, HttpName>>
 
-/** A chat over an adapter. What the parent says in `messages` is the conversation. */
+/** A chat over an adapter. The `messages` of the parent are the conversation. */
 type AdapterProps<A> = Omit<AdapterChatOptions<unknown>, keyof ChatCallbacks> &
   ChatCallbacks<A> &
   ControlledMessages<ChatMessage, ChatMessage[]> &
   Without<'chat' | Exclude<HttpName, AdapterName>>
 
-/** A chat that exists already: what it tells, what it runs and whom it asks is its owner's affair. */
+/** An existing chat. Its owner handles its callbacks, tools and requests. */
 type ChatProps = { readonly chat: Chat } & ControlledMessages<Message, readonly Message[]> &
   Without<HttpName | AdapterName>
 
-/** `A` is `typeof app`, where the compiler is to know what the server has. */
+/** `A` is `typeof app`, for the types of its agents, workflows and tools. */
 export type ChatProviderProps<A = unknown> = (ServerProps<A> | AdapterProps<A> | ChatProps) & {
   readonly children?: ReactNode
 }
 
-/** Any of them. */
+/** All props, without the exclusions. */
 export interface ProviderOptions extends ChatOptions, Omit<Partial<AdapterChatOptions<unknown>>, 'adapter'> {
   readonly chat?: Chat | undefined
   readonly adapter?: AdapterChatOptions<unknown>['adapter'] | undefined

@@ -1,40 +1,40 @@
-// What a tab remembers of a conversation that was given no name: enough to find it after a reload.
+// Stores the session id of an unnamed chat per tab, so that a reload finds it.
 
-/** How many are on the page of each place. */
+/** Number of mounted providers by storage key. */
 const providers = new Map<string, number>()
 
-/** Where the session of a chat without a name is remembered. */
-export const storageKeyOf = (api = '/api', who = ''): string => `millrace ${api} ${who}`
+/** The storage key of an unnamed chat. */
+export const storageKeyOf = (api = '/api', program = ''): string => `millrace ${api} ${program}`
 
-/** The session that this tab had last; none on a server, where a page may keep nothing, or where somebody on the page has it. */
-export function recall(place: string): string | undefined {
-  if (providers.has(place)) return undefined
+/** The stored session id. Undefined on a server, without storage, or if another provider on the page uses the key. */
+export function restoreSession(storageKey: string): string | undefined {
+  if (providers.has(storageKey)) return undefined
   try {
-    return globalThis.sessionStorage?.getItem(place) ?? undefined
+    return globalThis.sessionStorage?.getItem(storageKey) ?? undefined
   } catch {
     return undefined
   }
 }
 
-/** Keeps a session for this tab, or forgets it. Of several on a page nobody could tell which is whose: none is kept. */
-export function remember(place: string, session?: string): void {
+/** Stores a session id, or removes it. With several providers of one key, none is stored. */
+export function storeSession(storageKey: string, session?: string): void {
   try {
-    if (session === undefined || isShared(place)) globalThis.sessionStorage?.removeItem(place)
-    else globalThis.sessionStorage?.setItem(place, session)
+    if (session === undefined || isShared(storageKey)) globalThis.sessionStorage?.removeItem(storageKey)
+    else globalThis.sessionStorage?.setItem(storageKey, session)
   } catch {
-    // A page that may keep nothing begins anew when it is loaded again.
+    // Without storage, a reload starts a new session.
   }
 }
 
-/** Whether there are several of a place on the page. */
-export const isShared = (place: string): boolean => (providers.get(place) ?? 0) > 1
+/** Whether several mounted providers use this key. */
+export const isShared = (storageKey: string): boolean => (providers.get(storageKey) ?? 0) > 1
 
-/** One of a place is on the page, until the returned function is called. */
-export function enter(place: string): () => void {
-  providers.set(place, (providers.get(place) ?? 0) + 1)
+/** Registers a mounted provider. Returns a function that unregisters it. */
+export function registerProvider(storageKey: string): () => void {
+  providers.set(storageKey, (providers.get(storageKey) ?? 0) + 1)
   return () => {
-    const left = (providers.get(place) ?? 0) - 1
-    if (left > 0) providers.set(place, left)
-    else providers.delete(place)
+    const count = (providers.get(storageKey) ?? 0) - 1
+    if (count > 0) providers.set(storageKey, count)
+    else providers.delete(storageKey)
   }
 }
