@@ -40,7 +40,7 @@ export type UIMessagesInput = Pick<View, 'messages'> &
   Partial<Pick<View, 'interrupts' | 'structured' | 'runs' | 'pendings'>>
 
 /** A part and its position in the log. */
-interface PositionedPart {
+interface PositionedUIPart {
   readonly at: number
   readonly part: UIMessagePart
 }
@@ -62,7 +62,7 @@ export function uiMessagesOf(view: UIMessagesInput): UIMessage[] {
   })
 }
 
-const hasPart = (positioned: { at: number; part: UIMessagePart | undefined }): positioned is PositionedPart =>
+const hasPart = (positioned: { at: number; part: UIMessagePart | undefined }): positioned is PositionedUIPart =>
   positioned.part !== undefined
 
 /** Parts of a reply that the AI SDK has no type for: interrupts, structured objects, and what sub-agents wait for. By message id. */
@@ -72,8 +72,8 @@ function extensionsIn({
   structured = [],
   runs = [],
   pendings = [],
-}: UIMessagesInput): Map<string, PositionedPart[]> {
-  const partsByMessage = new Map<string, PositionedPart[]>()
+}: UIMessagesInput): Map<string, PositionedUIPart[]> {
+  const partsByMessage = new Map<string, PositionedUIPart[]>()
   const addPart = (runId: string | undefined, at: number, id: string, data: AiSdkExtension) => {
     if (runId === undefined) return
     const message = messageIdOf(runId, runId)

@@ -1,13 +1,13 @@
-// The chunks of Helix Agents' stream protocol, under the names that its page gives them: 31 of data, and one that says the end.
+// The chunks of the stream protocol of Helix Agents, with the names of its documentation: 31 data chunks and the end.
 
-/** What every chunk says besides. */
+/** Fields of every chunk. */
 export interface BaseChunk {
-  /** Here: the run's id for its own agent, the id of its `subagent_start` for a child. */
+  /** The run id for the main agent, the id of its `subagent_start` for a sub-agent. */
   readonly agentId: string
   readonly agentType: string
   /** In milliseconds. */
   readonly timestamp: number
-  /** Counted for each agent, from 1 in each turn. */
+  /** Number of the step of the agent, from 1 in each turn. */
   readonly step: number
 }
 
@@ -19,7 +19,7 @@ export interface TextDeltaChunk extends BaseChunk {
 export interface ThinkingChunk extends BaseChunk {
   readonly type: 'thinking'
   readonly content: string
-  /** False: a piece of a block. True: all of it, which says nothing new to who has had the pieces. */
+  /** False for a delta of a block. True for the whole block, which repeats its deltas. */
   readonly isComplete: boolean
 }
 
@@ -54,7 +54,7 @@ export interface ToolEndChunk extends OfNamedCall {
   readonly result: unknown
   readonly error?: string | undefined
   readonly errorCode?: string | undefined
-  /** Whether the server ran it; without it, a client did. */
+  /** Whether the server ran the call. Otherwise a client did. */
   readonly providerExecuted?: boolean | undefined
 }
 
@@ -88,7 +88,7 @@ export interface ToolOutputErrorChunk extends OfNamedCall {
 
 interface OfSubAgent extends BaseChunk {
   readonly subAgentType: string
-  /** The `agentId` of what the sub-agent says. */
+  /** The `agentId` of the chunks of the sub-agent. */
   readonly subSessionId: string
   readonly callId: string
 }
@@ -108,7 +108,7 @@ export interface CustomEventChunk extends BaseChunk {
   readonly data: unknown
 }
 
-/** One operation of RFC 6902. */
+/** An operation of RFC 6902. */
 export type JSONPatchOperation =
   | { readonly op: 'add' | 'replace' | 'test'; readonly path: string; readonly value: unknown }
   | { readonly op: 'remove'; readonly path: string }
@@ -238,15 +238,15 @@ export interface StreamResyncChunk extends BaseChunk {
   readonly checkpointId: string
   readonly stepCount: number
   readonly messageCount: number
-  /** What comes after it was taken back. */
+  /** The sequence after which chunks were removed. */
   readonly fromSequence: number
   readonly reason: ResyncReason
 }
 
-/** A sub-agent that a run waits for; the page does not say what of it. */
+/** A sub-agent that a run waits for. The documentation does not specify its fields. */
 export type SuspendedChildWaitPayload = { readonly [name: string]: unknown }
 
-/** Is not for the public: understood, and never sent. */
+/** Internal: decoded, but never sent. */
 export interface SuspensionMarkerChunk extends BaseChunk {
   readonly type: 'suspension_marker'
   readonly kind: 'suspended_client_tool' | 'suspended_awaiting_children' | 'suspended_step_partial'
@@ -256,7 +256,7 @@ export interface SuspensionMarkerChunk extends BaseChunk {
     | { readonly children: readonly SuspendedChildWaitPayload[] }
 }
 
-/** One chunk of data. */
+/** A data chunk. */
 export type StreamChunk =
   | TextDeltaChunk
   | ThinkingChunk
@@ -290,7 +290,7 @@ export type StreamChunk =
   | StreamResyncChunk
   | SuspensionMarkerChunk
 
-/** Says that the stream is over, among the chunks. */
+/** The end of the stream, as a chunk. */
 export interface StreamEnd {
   readonly type: 'stream_end'
   readonly streamId: string
@@ -298,5 +298,5 @@ export interface StreamEnd {
   readonly finalOutput?: unknown
 }
 
-/** What a stream of chunks without envelopes holds. */
+/** An item of a stream without envelopes. */
 export type StreamMessage = StreamChunk | StreamEnd

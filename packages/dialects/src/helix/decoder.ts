@@ -13,7 +13,7 @@ import type { RunPausedChunk, StreamChunk, StreamMessage, StreamResyncChunk, Sus
 import type { StreamChunkEvent, StreamEvent } from './event.ts'
 import { EXTENSION, plainOf } from './translate.ts'
 
-/** What somebody is in the middle of saying, where Helix does not say which part it is. */
+/** The open block of an agent. Helix does not send part ids. */
 interface HelixBlock {
   readonly kind: 'text' | 'reasoning'
   readonly id: string
@@ -21,7 +21,7 @@ interface HelixBlock {
 
 const NONE: readonly Chunk[] = []
 
-/** What is no part of a message's words, and so ends them. */
+/** Chunks that are not text, and so end a text block. */
 const BREAKS: ReadonlySet<string> = new Set([
   'tool_arg_stream_start',
   'tool_start',
@@ -36,19 +36,19 @@ const BREAKS: ReadonlySet<string> = new Set([
   'run_paused',
 ])
 
-/** Understands a stream of Helix, ours or that of a server of Helix: its events, or its chunks without envelopes. */
+/** Decodes a stream of Helix, from Millrace or from a server of Helix: events, or chunks without envelopes. */
 export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
   #status: EndStatus | undefined
   #isWaiting = false
   #sequence = 0
-  /** Whose stream it is: whoever speaks first, and is nobody's sub-agent. */
+  /** The main agent: the first one that is not a sub-agent. */
   #rootId: string | undefined
   readonly #children = new Set<string>()
   readonly #blocks = new Map<string, HelixBlock>()
   #blockCount = 0
-  /** What came of these was said, in one of the two ways. */
+  /** Calls whose result was decoded. Helix has two chunks for it. */
   readonly #failed = new Set<string>()
-  /** The calls that nobody has answered, and what they wait for. */
+  /** Calls without a result, with the request that they wait for. */
   readonly #waiting = new Map<string, PendingRef>()
   #checkpointId: string | undefined
   #hasOutput = false
@@ -58,7 +58,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     return this.#status
   }
 
-  /** Whether the stream itself, and not just a chunk on the way, says last that it waits: nothing comes until somebody answers. */
+  /** Whether the stream itself ended as paused: nothing follows until an answer. */
   get isWaiting(): boolean {
     return this.#isWaiting
   }
@@ -79,7 +79,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
       case 'fail':
         return this.#fail(expectString(event.error, 'event fail.error'))
       case 'truncated':
-        // What was cut after the place that was read last was never read here.
+        // Chunks after the last read position were never received here.
         if (typeof event.atSequence === 'number' && event.atSequence <= this.#sequence) return []
         throw new ProtocolError('stream-cut', 'stream: some of it was taken back or is gone: take a snapshot')
       default:
@@ -124,7 +124,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     return expectOrigin({ runId: this.#rootId, lane: agentId, agentId, agentType, step }) as Origin
   }
 
-  /** What a chunk says by itself. */
+  /** Decodes a chunk without its supplement. */
   #plain(chunk: StreamChunk): readonly Chunk[] {
     if (BREAKS.has(chunk.type)) return [...this.#closed(chunk.agentId), ...this.#by(chunk)]
     return this.#by(chunk)
@@ -146,7 +146,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
       case 'tool_output_error':
         return this.#failure(chunk)
       case 'step_committed':
-        // Whoever says that a step is kept has mostly said where.
+        // A committed step mostly had its checkpoint before.
         if (chunk.checkpointId === this.#checkpointId) return NONE
         return [{ type: 'checkpoint-created', checkpointId: chunk.checkpointId, closesStep: true }]
       case 'step_discarded':
@@ -163,7 +163,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     }
   }
 
-  /** A block of somebody's, and what has to be said before something of it: it begins where another kind was. */
+  /** The open block of an agent, and the start chunk if it is new. Another kind of content ends a block. */
   #block(agentId: string, kind: HelixBlock['kind']): readonly [string, readonly Chunk[]] {
     const open = this.#blocks.get(agentId)
     if (open?.kind === kind) return [open.id, NONE]
@@ -179,7 +179,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     return open ? [{ type: `${open.kind}-end`, id: open.id }] : NONE
   }
 
-  /** A whole block says nothing new after its pieces, but that it is over. */
+  /** A whole block only ends a block whose deltas were received. */
   #thinking({ agentId, content, isComplete }: Extract<StreamChunk, { type: 'thinking' }>): readonly Chunk[] {
     const isKnown = this.#blocks.get(agentId)?.kind === 'reasoning'
     if (isComplete && isKnown) return this.#closed(agentId)
@@ -188,7 +188,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     return isComplete ? [...chunks, ...this.#closed(agentId)] : chunks
   }
 
-  /** That a call failed, once, whichever way it is said. */
+  /** Decodes the error of a call once, from either chunk. */
   #failure(chunk: StreamChunk & { readonly toolCallId: string }): readonly Chunk[] {
     if (chunk.type === 'tool_output_error' && this.#failed.has(chunk.toolCallId)) return NONE
     if (chunk.type === 'tool_end' && this.#failed.delete(chunk.toolCallId)) return NONE
@@ -196,7 +196,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     return one(plainOf(chunk))
   }
 
-  /** What was never committed is discarded; what was is rewound. */
+  /** Uncommitted content is discarded, committed content is rewound. */
   #resync({ reason, fromSequence: toSequence, agentId }: StreamResyncChunk): readonly Chunk[] {
     this.#blocks.delete(agentId)
     return [reason === 'crash_recovery' ? { type: 'step-discarded', reason } : { type: 'rewind', toSequence, reason }]
@@ -214,7 +214,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     return [{ type: 'run-paused', reason: kind, awaits }]
   }
 
-  /** What is waited for: what was said, and whatever else has no answer yet. */
+  /** The requests of the chunk, and all other calls without a result. */
   #awaits(said: readonly PendingRef[]): PendingRef[] {
     const found = new Map(this.#waiting)
     for (const pending of said) {
@@ -246,7 +246,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
     return [...this.#blocks.keys()].flatMap(agentId => this.#closed(agentId))
   }
 
-  /** Sees how the run stands. */
+  /** Updates the status of the run. */
   #follow(chunk: Chunk, isChild: boolean): void {
     switch (chunk.type) {
       case 'subagent-start':
@@ -296,7 +296,7 @@ export class HelixDecoder implements Decoder<StreamEvent | StreamMessage> {
   }
 }
 
-/** Looks at what has to be read of an event to understand it. */
+/** Validates the fields that decoding reads. */
 function look({ sequence, chunk }: StreamChunkEvent): void {
   const isPlaced = sequence === undefined || (Number.isSafeInteger(sequence) && sequence >= 0)
   const isTimed = chunk.timestamp === undefined || Number.isFinite(chunk.timestamp)

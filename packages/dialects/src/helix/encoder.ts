@@ -7,7 +7,7 @@ import type { BaseChunk, ResyncReason, StreamChunk } from './chunk.ts'
 import type { StreamChunkEvent, StreamEvent } from './event.ts'
 import { type About, EXTENSION, helixOf, plainOf } from './translate.ts'
 
-/** How a session stood at a place: what Helix wants to tell of where somebody is taken back to. */
+/** The state of a session at a position, which Helix sends with a resync. */
 export interface ResyncPlace {
   readonly checkpointId: string
   readonly stepCount: number
@@ -16,11 +16,11 @@ export interface ResyncPlace {
 }
 
 export interface HelixEncoderOptions {
-  /** The run, where chunks come without one. */
+  /** Run id for chunks without an origin. */
   readonly runId?: string
-  /** The agent, likewise. */
+  /** Agent type for chunks without an origin. */
   readonly agentType?: string
-  /** For who has the log: where the discard or rewind at that sequence took the session back to. Otherwise it is told as far as it was seen here. */
+  /** Reads from the log where the discard or rewind at a sequence leads to. Without it, the encoder uses the chunks it has seen. */
   readonly placeOf?: (sequence: number) => Partial<ResyncPlace> | undefined
 }
 
@@ -30,40 +30,40 @@ interface HelixCall {
   isStreaming: boolean
 }
 
-/** A block of thinking that is under way. */
-interface Thought {
+/** An open block of reasoning. */
+interface ReasoningBlock {
   readonly id: string
   readonly base: BaseChunk
   readonly lane: LaneId
   readonly pieces: string[]
 }
 
-/** An event that is still being made. */
+/** An event under construction. */
 type Mutable = { -readonly [K in keyof StreamChunkEvent]: StreamChunkEvent[K] }
 
 const NONE: readonly StreamEvent[] = []
 const NOWHERE: ResyncPlace = { checkpointId: '', stepCount: 0, messageCount: 0, fromSequence: 0 }
 
-/** Says a session, run after run, as a stream of Helix. */
+/** Encodes a session, run after run, as a stream of Helix. */
 export class HelixEncoder implements Encoder<StreamEvent> {
   readonly #options: HelixEncoderOptions
-  /** Who speaks, where a chunk does not say it: the last that did for a run. */
+  /** The last origin, for chunks without one. */
   #speaker: Pick<BaseChunk, 'agentId' | 'agentType' | 'step'>
   #runId: string
   readonly #calls = new Map<string, HelixCall>()
-  readonly #thoughts = new Map<string, Thought>()
-  /** Of each agent, where its steps have names. */
+  readonly #openReasoning = new Map<string, ReasoningBlock>()
+  /** Current step id by agent. */
   readonly #stepIds = new Map<string, string>()
-  /** Of each lane, what a discard goes back to. */
+  /** The position that a discard goes back to, by lane. */
   readonly #commits = new Map<string, ResyncPlace>()
-  /** The lanes that wrote something since their last commits. */
+  /** Lanes with content since their last commit. */
   readonly #drafts = new DraftTracker<undefined>(() => undefined)
   #start: ResyncPlace = NOWHERE
   #messages = 0
   #isSuperseded = false
   #output: Json | undefined
   #error = 'The run failed.'
-  /** Why it was asked to stop, if anybody said. */
+  /** The reason of a stop request. */
   #stopReason: string | undefined
 
   constructor(options: HelixEncoderOptions = {}) {
@@ -121,24 +121,24 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   #said(chunk: Chunk, about: About, told: DecodedChunk): readonly StreamChunkEvent[] {
     const lane = laneOf(told.origin)
     const { base } = about
-    // That a message begins is nothing to take back.
+    // The start of a message cannot be discarded.
     if (chunk.type !== 'start' && isWord(chunk)) this.#drafts.open(lane)
     if (chunk.type !== 'step-discarded' && chunk.type !== 'executor-superseded') this.#isSuperseded = false
     switch (chunk.type) {
       case 'reasoning-start':
-        this.#thoughts.set(thoughtOf(base, chunk.id), { id: chunk.id, base, lane, pieces: [] })
+        this.#openReasoning.set(thoughtOf(base, chunk.id), { id: chunk.id, base, lane, pieces: [] })
         return [extension(chunk, base)]
       case 'reasoning-delta': {
         const key = thoughtOf(base, chunk.id)
-        const thought = this.#thoughts.get(key) ?? { id: chunk.id, base, lane, pieces: [] }
+        const thought = this.#openReasoning.get(key) ?? { id: chunk.id, base, lane, pieces: [] }
         thought.pieces.push(chunk.delta)
-        this.#thoughts.set(key, thought)
+        this.#openReasoning.set(key, thought)
         return [said(chunk, about)]
       }
       case 'reasoning-end': {
         const key = thoughtOf(base, chunk.id)
-        const { pieces = [] } = this.#thoughts.get(key) ?? {}
-        this.#thoughts.delete(key)
+        const { pieces = [] } = this.#openReasoning.get(key) ?? {}
+        this.#openReasoning.delete(key)
         return [beside(chunk, whole(pieces, base))]
       }
       case 'tool-input-start':
@@ -200,7 +200,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     return [extension(chunk, base)]
   }
 
-  /** All of a run is over: nothing has to be known of it any more. */
+  /** Removes the state of a run that has ended. */
   #finish(chunk: ChunkOf<'run-finished'>, about: About): readonly StreamChunkEvent[] {
     const { reason = this.#stopReason } = chunk
     const helix = helixOf(reason === undefined ? chunk : { ...chunk, reason }, about)
@@ -213,7 +213,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     return events
   }
 
-  /** Says that what was written of an input is all there is. */
+  /** Ends an input whose text is complete. */
   #closed(toolCallId: string, base: BaseChunk): readonly StreamChunkEvent[] {
     const call = this.#calls.get(toolCallId)
     if (!call?.isStreaming) return []
@@ -221,12 +221,12 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     return [derived({ type: 'tool_arg_stream_end', toolCallId, ...base })]
   }
 
-  /** Says that some blocks are whole, which nobody has said. */
-  #wholes(isMeant: (thought: Thought) => boolean): StreamChunkEvent[] {
+  /** Ends blocks that have no end of their own. */
+  #wholes(isMeant: (thought: ReasoningBlock) => boolean): StreamChunkEvent[] {
     const events: StreamChunkEvent[] = []
-    for (const [key, thought] of this.#thoughts) {
+    for (const [key, thought] of this.#openReasoning) {
       if (!isMeant(thought)) continue
-      this.#thoughts.delete(key)
+      this.#openReasoning.delete(key)
       events.push(derived(whole(thought.pieces, thought.base)))
     }
     return events
@@ -258,12 +258,13 @@ export class HelixEncoder implements Encoder<StreamEvent> {
     lane: LaneId,
     { sequence = 0 }: DecodedChunk,
   ): readonly StreamChunkEvent[] {
-    for (const [key, thought] of this.#thoughts) if (isSameLane(thought.lane, lane)) this.#thoughts.delete(key)
+    for (const [key, thought] of this.#openReasoning)
+      if (isSameLane(thought.lane, lane)) this.#openReasoning.delete(key)
     const place = { ...(this.#commits.get(laneKeyOf(lane)) ?? this.#start), ...this.#options.placeOf?.(sequence) }
     this.#messages = place.messageCount
     const reason = this.#isSuperseded ? 'crash_recovery' : 'retry'
     const event = said(chunk, about)
-    // Who has had nothing of it has nothing to read again (law 3).
+    // A client that received nothing has nothing to reload (law 3).
     return this.#drafts.end({ chunk, origin: lane }).length > 0 ? [event, resync(place, reason, about.base)] : [event]
   }
 
@@ -274,7 +275,7 @@ export class HelixEncoder implements Encoder<StreamEvent> {
   }
 }
 
-/** What Helix calls it to put another message in the place of one, and to go back to a checkpoint. */
+/** The Helix names of an edit and of a resume from a checkpoint. */
 const RESYNCS: { readonly [reason: string]: ResyncReason } = { retry: 'retry', edit: 'branch' }
 
 const thoughtOf = ({ agentId }: BaseChunk, id: string): string => `${agentId} ${id}`
@@ -294,20 +295,20 @@ const whole = (pieces: readonly string[], base: BaseChunk): StreamChunk => ({
 const resync = (place: ResyncPlace, reason: ResyncReason, base: BaseChunk): StreamChunkEvent =>
   derived({ type: 'stream_resync', ...place, reason, ...base })
 
-/** An event that stands for no chunk of its own. */
+/** Marks an event that stands for no chunk of its own. */
 const derived = (chunk: StreamChunk): StreamChunkEvent => ({
   type: 'chunk',
   chunk,
   millrace: null satisfies Supplement,
 })
 
-/** A chunk that Helix has nothing for. */
+/** Wraps a chunk that Helix has no type for. */
 const extension = (chunk: Chunk, base: BaseChunk): StreamChunkEvent => ({
   type: 'chunk',
   chunk: { type: 'custom', eventName: EXTENSION, data: { chunk }, ...base },
 })
 
-/** A chunk as Helix says it, and the rest of it beside. */
+/** Encodes a chunk with its supplement. */
 function beside(chunk: Chunk, helix: StreamChunk): StreamChunkEvent {
   const aside = supplementOf(chunk, plainOf(helix))
   return aside === undefined ? { type: 'chunk', chunk: helix } : { type: 'chunk', chunk: helix, millrace: aside }

@@ -1,17 +1,17 @@
-// The events in which a connection carries chunks.
+// The events of a connection, which carry the chunks.
 
 import type { Origin } from '@millrace/protocol'
 import type { Supplement } from '../dialect/supplement.ts'
 import type { StreamChunk } from './chunk.ts'
 
-/** A chunk and where it stands. What it does not say of what it stands for goes along beside it, so that the chunk itself is just as its page has it. */
+/** A chunk and its position. The supplement is outside of the chunk, which stays as documented. */
 export interface StreamChunkEvent {
   readonly type: 'chunk'
   readonly chunk: StreamChunk
-  /** Of what goes by several chunks the last one has it: who goes on after it has had them all. */
+  /** Set on the last of several chunks of one entry: a client that resumes after it has all of them. */
   readonly sequence?: number | undefined
   readonly millrace?: Supplement
-  /** Whose it is, where it is a sub-agent's or a guest's. */
+  /** The origin of a sub-agent or a guest. */
   readonly origin?: Origin
 }
 
@@ -30,7 +30,7 @@ export interface StreamStatusEvent {
   readonly status: 'paused' | 'active'
 }
 
-/** The place from which somebody wants to go on is not in the log: a snapshot tells where it stands. */
+/** The resume position is not in the log. A snapshot has the current one. */
 export interface StreamTruncatedEvent {
   readonly type: 'truncated'
   readonly truncatedAtStep: number
@@ -39,11 +39,11 @@ export interface StreamTruncatedEvent {
 
 export type StreamEvent = StreamChunkEvent | StreamEndEvent | StreamFailEvent | StreamStatusEvent | StreamTruncatedEvent
 
-/** A chunk as a store keeps it. */
+/** A stored chunk. */
 export interface StoredChunk {
   readonly chunk: StreamChunk
   readonly sequence: number
 }
 
-/** The page names three; a stream that waits is `paused`. */
+/** The documentation has three statuses. A waiting stream is `paused`. */
 export type ResumableStreamStatus = 'active' | 'paused' | 'ended' | 'failed'

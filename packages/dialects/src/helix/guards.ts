@@ -1,4 +1,4 @@
-// One guard for every variant, under the page's names; of approvals it has none, and here they are.
+// A guard for every chunk type, with the names of the documentation. The guards for approvals are additions.
 
 import type { StreamMessage } from './chunk.ts'
 

@@ -10,7 +10,7 @@ import { JSONPatchOperationSchema, StreamChunkSchema, StreamEventSchema, StreamM
 const { helixDialect } = helix
 const base = { agentId: 'run-123', agentType: 'assistant', timestamp: 1, step: 1 }
 
-/** What some messages are understood as. */
+/** Decodes messages. */
 function heard(messages: readonly (StreamMessage | StreamEvent)[]): Chunk[] {
   const decoder = helixDialect.decoder()
   return messages.flatMap(message => decoder.decode(message).map(({ chunk }) => chunk))
@@ -20,7 +20,7 @@ async function* from<T>(items: readonly T[]): AsyncGenerator<T, void, undefined>
   yield* items
 }
 
-describe('what the page describes', () => {
+describe('documented chunks', () => {
   it('is all there: 31 chunks and the end, each with its guard', () => {
     const types = new Set(page.map(({ type }) => type))
     expect(StreamChunkSchema.options).toHaveLength(31)
@@ -96,7 +96,7 @@ describe('what the page describes', () => {
   })
 })
 
-describe('the examples of the page', () => {
+describe('documented examples', () => {
   it('Writing: a chunk as a writer is given it', () => {
     const written = {
       type: 'text_delta',
@@ -184,7 +184,7 @@ data: {"type":"end"}
   })
 })
 
-describe('what a server of Helix may say', () => {
+describe('decoder', () => {
   it('a whole block of thinking that had no pieces is the block, one after its pieces is only its end', () => {
     const thinking = (content: string, isComplete: boolean) =>
       ({ type: 'thinking', content, isComplete, ...base }) as const
@@ -310,7 +310,7 @@ describe('what a server of Helix may say', () => {
   })
 })
 
-describe('what is said', () => {
+describe('encoder', () => {
   it('of what goes by several chunks only the last has the sequence', () => {
     const encoder = helixDialect.encoder()
     const said = (chunk: Chunk, sequence: number) => encoder.encode({ chunk, sequence, timestamp: 1 })

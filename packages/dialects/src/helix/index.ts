@@ -12,7 +12,7 @@ export { type HelixOptions, helix } from './server.ts'
 export * from './streams.ts'
 export { EXTENSION } from './translate.ts'
 
-/** The stream of Helix Agents. What is read may also be its chunks without envelopes. */
+/** The stream of Helix Agents. The decoder accepts chunks without envelopes, too. */
 export const helixDialect: Omit<Dialect<StreamEvent, HelixEncoderOptions>, 'decoder'> & {
   decoder(): HelixDecoder
 } = {

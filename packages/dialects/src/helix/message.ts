@@ -1,10 +1,10 @@
-// A session's messages as its snapshot has them: those of the AI SDK, which the pages of Helix show.
+// Messages of a snapshot, in the format of the AI SDK, which pages of Helix show.
 
 import { type UIMessage, uiMessagesOf } from '../ai-sdk/message.ts'
 
 type SnapshotView = Parameters<typeof uiMessagesOf>[0]
 
-/** The messages of a view as a snapshot has them, with what is partly said as far as it goes. What the server ran says so: pages send back only what a client did. */
+/** The messages of a view in a snapshot, with incomplete parts. Calls of the server are marked: pages send back only the results of client tools. */
 export function snapshotMessagesOf(view: SnapshotView): UIMessage[] {
   const clients = new Set<unknown>()
   for (const { parts } of view.messages) {

@@ -1,4 +1,4 @@
-// One of every chunk that the page describes, as it describes it.
+// One chunk of every documented type.
 
 import type { StreamMessage } from './chunk.ts'
 
@@ -7,7 +7,7 @@ const call = { toolCallId: 'call-1', toolName: 'search' }
 const approval = { ...call, approvalId: 'run-123::call-1' }
 const child = { subAgentType: 'researcher', subSessionId: 'sub-1', callId: 'call-2' }
 
-/** Every variant, with all of its fields; in an order in which a run could say them. */
+/** Every type with all of its fields, in a valid order of a run. */
 export const page: readonly StreamMessage[] = [
   { type: 'step_start', stepId: 'step-1', ...base },
   { type: 'thinking', content: 'Let me', isComplete: false, ...base },

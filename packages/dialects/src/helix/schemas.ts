@@ -1,4 +1,4 @@
-// The schemas of the page, under its names, and those of what clients send. What a chunk has besides is left out of what is parsed, as zod does.
+// Schemas of the documentation, with its names, and of client requests. Unknown fields are removed.
 
 import type { Json } from '@millrace/protocol'
 import * as z from 'zod'
@@ -25,7 +25,7 @@ export const JSONPatchOperationSchema = z.discriminatedUnion('op', [
   z.object({ op: z.enum(['move', 'copy']), path: z.string(), from: z.string() }),
 ])
 
-/** One chunk of data: all 31. */
+/** A data chunk of any of the 31 types. */
 export const StreamChunkSchema = z.discriminatedUnion('type', [
   chunk('text_delta', { delta: z.string() }),
   chunk('thinking', { content: z.string(), isComplete: z.boolean() }),
@@ -128,7 +128,7 @@ const end = z.object({
 /** A chunk of data, or the end. */
 export const StreamMessageSchema = z.discriminatedUnion('type', [...StreamChunkSchema.options, end])
 
-/** One event of a connection. */
+/** An event of a connection. */
 export const StreamEventSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('chunk'), chunk: StreamChunkSchema, sequence: z.number().optional() }),
   z.object({ type: z.literal('end'), finalOutput: z.unknown().optional() }),
@@ -137,10 +137,10 @@ export const StreamEventSchema = z.discriminatedUnion('type', [
   z.object({ type: z.literal('truncated'), truncatedAtStep: z.number(), atSequence: z.number().optional() }),
 ])
 
-/** The most characters of an id, of that of an approval, and of what a client says went wrong. */
+/** Longest id, approval id and error text, in characters. */
 const LONGEST = { id: 256, approvalId: 512, checkpointId: 4096, error: 8192 }
 
-/** An id: without control characters, which would let one pose as another, and without half of one, which cannot be written down. */
+/** An id without control characters, which could imitate another id, and without lone surrogates, which cannot be encoded. */
 const named = (longest: number) =>
   z
     .string()
@@ -154,23 +154,23 @@ const id = named(LONGEST.id)
 const sessionId = id
 const inSession = { sessionId }
 
-/** Which session a query is about. */
+/** Query parameters with a session id. */
 export const SessionQuerySchema = sessionId.meta({ description: 'The session.' })
 
-/** Says something in a session, which is made where none is named, and so starts a run. */
+/** Sends a message and starts a run. Creates a session if none is named. */
 export const StartRequestSchema = z.strictObject({
   sessionId: sessionId.optional(),
   message: z.string().min(1),
-  /** What the client calls the message: who says it again under this id means the same. */
+  /** Client id of the message. A repeated id makes the request idempotent. */
   messageId: id
     .refine(text => !text.includes('::'), 'expected an id without `::`')
     .meta({ not: { pattern: '::' } })
     .optional(),
-  /** For the server's code; untrusted there. */
+  /** Application data. Untrusted. */
   data: anyJson.optional(),
 })
 
-/** Goes on from an interrupted run, the latest of its session. */
+/** Resumes the latest interrupted run of a session. */
 export const ResumeRequestSchema = z.discriminatedUnion('mode', [
   z.strictObject({ ...inSession, mode: z.literal('continue') }),
   z.strictObject({ ...inSession, mode: z.literal('with_message'), message: z.string().min(1) }),
@@ -183,17 +183,17 @@ export const ResumeRequestSchema = z.discriminatedUnion('mode', [
   z.strictObject({ ...inSession, mode: z.literal('from_checkpoint'), checkpointId: named(LONGEST.checkpointId) }),
 ])
 
-/** Does the latest turn of a session again. */
+/** Regenerates the latest turn of a session. */
 export const RetryRequestSchema = z.strictObject(inSession)
 
-/** Stops the open run of a session, or the one that is named. */
+/** Stops a run. @default the open run of the session */
 export const StopRequestSchema = z.strictObject({
   ...inSession,
   runId: id.optional(),
   reason: z.string().max(LONGEST.error).optional(),
 })
 
-/** Answers what waits: what a client's tool gave, whether a call may run, or, beyond what the page has, a question. Nothing of one kind is taken for another. */
+/** Answers a client tool call or an approval, or, as an addition, an interrupt. The kinds are strictly separate. */
 export const SubmitToolResultSchema = z.discriminatedUnion('kind', [
   z
     .strictObject({
@@ -233,18 +233,18 @@ export const SubmitToolResultSchema = z.discriminatedUnion('kind', [
   }),
 ])
 
-/** A run that was asked for. */
+/** An accepted run. */
 export const StartedSchema = z.object({
   sessionId: z.string(),
   streamId: z.string(),
   runId: z.string(),
-  /** What comes after it is of this run. */
+  /** Chunks after this sequence belong to the run. */
   streamSequence: z.number(),
 })
 
 const status = z.enum(['active', 'paused', 'ended', 'failed'])
 
-/** How a session stands. */
+/** The status of a session. */
 export const StatusSchema = z.object({
   sessionId: z.string(),
   streamId: z.string(),
@@ -253,13 +253,13 @@ export const StatusSchema = z.object({
   streamSequence: z.number(),
 })
 
-/** What became of an answer. The run goes on by itself. */
+/** The result of an answer. The run continues by itself. */
 export const SubmittedSchema = z.object({
   status: z.enum(['accepted', 'already_completed', 'late_answer_after_timeout']),
   continuation: z.enum(['automatic', 'none']),
 })
 
-/** All that a session shows, and the place from which it is followed on: read at one position. */
+/** A snapshot of a session and its position in the stream, read atomically. */
 export const SnapshotSchema = StatusSchema.extend({
   messages: z.array(z.looseObject({ id: z.string(), role: z.string(), parts: z.array(z.looseObject({})) })),
   state: z.custom<Json>().nullable().meta({ description: 'Any JSON' }),

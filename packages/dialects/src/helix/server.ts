@@ -1,4 +1,4 @@
-// A server of Helix Agents, as our client asks it: it keeps the session itself, so that only what is new is said to it.
+// Client for a server of Helix Agents. The server keeps the session, so requests have only new content.
 
 import { type Message, ProtocolError } from '@millrace/protocol'
 import type { ClientAnswer } from '../dialect/client-request.ts'
@@ -10,16 +10,16 @@ import { type HttpServerOptions, request } from '../http/request.ts'
 import { HelixDecoder } from './decoder.ts'
 import type { StreamEvent } from './event.ts'
 
-/** Where the routes of the server are: `start`, `sse`, `submit-tool-result` and so on lie under `api`. */
+/** URL of the server. `start`, `sse`, `submit-tool-result` and so on are below `api`. */
 export type HelixOptions = HttpServerOptions
 
-/** A reply that can be gone on with: by its place, and by all that was understood of it. */
+/** A resumable reply, with its position and its decoder. */
 class HelixReply implements ForeignReply {
   readonly decoder: HelixDecoder
-  /** The place of what was said last, here or before. */
+  /** The last position, of this or an earlier reply. */
   place: string | undefined
   readonly #response: Response
-  /** Where it is to go on, until it has: what lies before was said. */
+  /** The position to resume after, until it is reached. Events before it are repeats. */
   #after: number | undefined
 
   constructor(response: Response, decoder: HelixDecoder, place: string | undefined, isMore = false) {
@@ -42,7 +42,7 @@ class HelixReply implements ForeignReply {
         const event = eventIn(wire)
         const sequence = event.type === 'chunk' ? event.sequence : undefined
         held.push(event)
-        // Of what goes by several chunks the last has the place: only that tells whether they were said before.
+        // Only the last of several chunks of an entry has a position, which decides whether they are repeats.
         if (this.#after !== undefined && event.type === 'chunk') {
           if (sequence === undefined) continue
           if (sequence <= this.#after) {
@@ -56,7 +56,7 @@ class HelixReply implements ForeignReply {
         this.place = wire.id ?? sequence?.toString() ?? this.place
         if (told.length > 0) yield told
       }
-      // The stream of a session stays open while it waits; the reply is over.
+      // The stream of a session stays open during a pause, but the reply is complete.
       if (this.decoder.isWaiting) return
     }
   }
@@ -74,7 +74,7 @@ class HelixServer implements ForeignServer {
   readonly name = 'helix'
   readonly canRewind = false
   readonly #options: HelixOptions
-  /** The places of the sessions, as far as they were read. */
+  /** The last read position of each session. */
   readonly #places = new Map<string, HelixReply>()
 
   constructor(options: HelixOptions) {
@@ -96,7 +96,7 @@ class HelixServer implements ForeignServer {
   }
 
   async resume(asking: ForeignRequest, dropped?: ForeignReply): Promise<ForeignReply | undefined> {
-    // Without a place nothing tells what was heard: to ask again might be to run again.
+    // Without a position a repeated request could start a second run.
     if (!(dropped instanceof HelixReply) || dropped.place === undefined) return undefined
     return this.#follow(asking.sessionId, dropped, asking.signal)
   }
@@ -105,7 +105,7 @@ class HelixServer implements ForeignServer {
     await (await this.#post('interrupt', { sessionId }, signal)).body?.cancel()
   }
 
-  /** The stream of a session, from where a reply of it was left. */
+  /** Reads the stream of a session from the position of an earlier reply. */
   async #follow(sessionId: string, before: HelixReply, signal: AbortSignal): Promise<ForeignReply> {
     const url = `${this.#url('sse')}?sessionId=${encodeURIComponent(sessionId)}`
     const headers = { accept: 'text/event-stream', 'X-Resume-From-Sequence': before.place as string }
@@ -131,7 +131,7 @@ class HelixServer implements ForeignServer {
 const textOf = (message: Message | undefined): string =>
   message?.parts.flatMap(part => (part.type === 'text' ? [part.text] : [])).join('') ?? ''
 
-/** How an answer is submitted. */
+/** The request body of an answer. */
 function submissionOf(sessionId: string, answer: ClientAnswer): object {
   switch (answer.kind) {
     case 'approval': {
@@ -147,5 +147,5 @@ function submissionOf(sessionId: string, answer: ClientAnswer): object {
   }
 }
 
-/** A connection to a server of Helix Agents. */
+/** Connects to a server of Helix Agents. */
 export const helix = (options: HelixOptions): ForeignConnection => new ForeignConnection(new HelixServer(options))

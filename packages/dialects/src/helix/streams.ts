@@ -1,4 +1,4 @@
-// The helpers of the page over its own chunks. Those that do not look into a chunk are the same for all.
+// The stream helpers of the documentation for its chunks. Helpers that do not read chunks are those of the protocol package.
 
 import { filterWith, type StreamOptions } from '@millrace/protocol'
 import type { BaseChunk } from './chunk.ts'
@@ -11,13 +11,13 @@ const filterBy =
   <Item extends BaseChunk>(stream: AsyncIterable<Item>, value: string, options?: StreamOptions) =>
     filterWith(stream, item => item[field] === value, options)
 
-/** Keeps the chunks of one agent. */
+/** Keeps the chunks of an agent id. */
 export const filterByAgentId = /* @__PURE__ */ filterBy('agentId')
 
-/** Keeps the chunks of the agents of one name. */
+/** Keeps the chunks of an agent type. */
 export const filterByAgentType = /* @__PURE__ */ filterBy('agentType')
 
-/** The text of all `text_delta` chunks of a stream that ends. */
+/** Joins the `text_delta` chunks of a finite stream. */
 export async function collectText(
   stream: AsyncIterable<{ readonly type: string }>,
   options?: StreamOptions,

@@ -1,4 +1,4 @@
-// What a chunk of Helix says by itself, and how Helix says one of ours, as well as it can: side by side, so that neither can say what the other does not understand.
+// Converts between the chunks of Helix and ours. Both directions are here, so that each understands the other.
 
 import type { Chunk, ChunkOf, Json, JsonObject, Operation, PendingRef, Usage } from '@millrace/protocol'
 import { isObject } from '@millrace/protocol/internal'
@@ -13,18 +13,15 @@ import type {
   ToolEndChunk,
 } from './chunk.ts'
 
-/** Under which name goes what Helix has no chunk for: `data` is `{ chunk }`. */
+/** The name of custom events for chunks that Helix has no type for. `data` is `{ chunk }`. */
 export const EXTENSION = 'millrace'
 
-/** The code of a call that was denied. */
+/** The error code of a denied call. */
 const DENIED = 'tool_denied'
 
 const MODES: ReadonlySet<unknown> = new Set(['continue', 'with-message', 'with-confirmation', 'from-checkpoint'])
 
-/**
- * The chunk that one of Helix says by itself; undefined where we have none for it. Words of Helix belong to no part: who knows to which one, or sees where one begins,
- * says the `id`.
- */
+/** Decodes a chunk of Helix without its supplement. Undefined if there is no equivalent. Text of Helix has no part id: the caller adds it. */
 export function plainOf(chunk: StreamChunk): Chunk | undefined {
   switch (chunk.type) {
     case 'text_delta':
@@ -121,7 +118,7 @@ export function plainOf(chunk: StreamChunk): Chunk | undefined {
   }
 }
 
-/** What came of a call. Without `providerExecuted` a client ran it, as the page says. */
+/** The result of a call. Without `providerExecuted` a client ran it. */
 function outcomeOf({ toolCallId, result, error, errorCode: code, providerExecuted }: ToolEndChunk): Chunk {
   const executor = providerExecuted ? 'server' : 'client'
   if (error === undefined)
@@ -129,16 +126,19 @@ function outcomeOf({ toolCallId, result, error, errorCode: code, providerExecute
   return defined({ type: 'tool-output-error', toolCallId, errorText: error, code, executor }) as Chunk
 }
 
-/** What Helix wants to know of a chunk that stands elsewhere. */
+/** Values from other chunks that a Helix chunk needs. */
 export interface About {
   readonly base: BaseChunk
   readonly runId: string
   readonly stepId: string
-  /** The call that a chunk speaks of. */
+  /** The call of a chunk. */
   readonly call?: { readonly toolName: string; readonly executor?: string | undefined } | undefined
 }
 
-/** How Helix says a chunk, as well as it can; undefined where it has nothing for it. Words of a block are said as they come; that it is whole, by who has all of it. */
+/**
+ * Encodes a chunk, as far as Helix can express it. Undefined if there is no equivalent. Deltas are sent as they come, and the caller sends the whole
+ * block at its end.
+ */
 export function helixOf(chunk: Chunk, { base, runId, stepId, call }: About): StreamChunk | undefined {
   switch (chunk.type) {
     case 'text-delta':
@@ -241,10 +241,10 @@ export function helixOf(chunk: Chunk, { base, runId, stepId, call }: About): Str
 
 type Data = Extract<Chunk, { type: `data-${string}` }>
 
-/** Helix knows no input that is no object. */
+/** Inputs of Helix are always objects. */
 const argumentsOf = (input: Json): JsonObject => (isObject(input) ? input : { value: input })
 
-/** The one way in which it is said here what came of a call, also where it failed: what is `preliminary` is no outcome. */
+/** The result of a call, successful or not. Preliminary outputs are not results. */
 function endOf(
   chunk: ChunkOf<'tool-output-available'> | ChunkOf<'tool-output-error'> | ChunkOf<'tool-output-denied'>,
   base: BaseChunk,
@@ -275,12 +275,12 @@ function errorOf({
   return defined({ type: 'error', error: message, code, errorDetail, recoverable })
 }
 
-/** Helix wants to know what providers need not tell. */
+/** Helix requires token counts that providers may omit. */
 function usedOf({ inputTokens = 0, outputTokens = 0, cachedTokens, cacheWriteTokens }: Usage): StepEndChunk['usage'] {
   return defined({ inputTokens, outputTokens, cachedTokens, cacheWriteTokens })
 }
 
-/** Helix names one tool that is waited for. */
+/** Helix has a single tool that a run waits for. */
 function pausedOf(
   awaits: readonly PendingRef[],
   reason: string | undefined,

@@ -1,13 +1,12 @@
-// What TanStack AI's client makes of a message, as far as that decides what can be said to it. It has one thinking part, puts text that follows anything else into a new part
-// together with the text before it, unless it takes it for a new segment, and takes it for one only after a tool call, by comparing `content` with what it has. So what
-// is said is chosen such that no word shows twice, and none is lost.
+// Models the message that a TanStack AI client shows. The client has one thinking part. It appends later text to the earlier text, unless it detects a
+// new segment, which it does only after a tool call, by comparing `content`. The encoder uses this model so that no text is shown twice or lost.
 
-/** What a message of the client shows. */
+/** The state of a message in the client. */
 export class ShownMessage {
   readonly #isCompact: boolean
-  /** The text that the client goes on with. */
+  /** The text that the client appends to. */
   #segment = ''
-  /** Whether a call came since the client began that. */
+  /** Whether a call followed the start of that text. */
   #hasCalled = false
   #isTextLast = false
   #hasThinking = false
@@ -18,17 +17,17 @@ export class ShownMessage {
     this.#isCompact = isCompact
   }
 
-  /** The call that has to be told of again, for the client to begin a new text after what else was said. */
+  /** The call to repeat so that the client starts a new text. */
   get repeated(): string | undefined {
     return !this.#hasCalled && this.#segment !== '' && !this.#isTextLast ? this.#lastCall : undefined
   }
 
-  /** The call that has to be told of again before a turn ends in which text followed it. */
+  /** The call to repeat before the end of a turn in which text followed it. */
   get repeatedBeforeEnd(): string | undefined {
     return !this.#hasCalled && this.#segment !== '' ? this.#lastCall : undefined
   }
 
-  /** Text is said: its `content`. */
+  /** Adds text. Returns its `content`. */
   text(delta: string): string {
     const before = this.#segment
     const isNew = this.#hasCalled && before !== '' && !this.#isTextLast
@@ -45,7 +44,7 @@ export class ShownMessage {
     return this.#isCompact && !mustBeWhole ? '' : this.#segment
   }
 
-  /** Whether thinking can be said without the text before it showing again after it. */
+  /** Whether thinking can be sent without repeating the text before it. */
   get canThink(): boolean {
     return this.#hasThinking || this.#segment === '' || this.#hasCalled
   }
@@ -55,12 +54,12 @@ export class ShownMessage {
     this.#hasThinking = true
   }
 
-  /** Whether a call was told of in this message. */
+  /** Whether the message has a call. */
   shows(toolCallId: string): boolean {
     return this.#calls.has(toolCallId)
   }
 
-  /** A call is told of, for the first time or again. */
+  /** Adds a call, or repeats it. */
   call(toolCallId: string): void {
     if (!this.#calls.has(toolCallId)) this.#isTextLast = false
     this.#calls.add(toolCallId)
