@@ -13,7 +13,7 @@ export function withoutAuthorizeWarning({ logger = consoleLogger, ...options }: 
     ...options,
     logger: {
       warn: (message, fields) => {
-        if (!message.startsWith('millrace: there is no authorize')) logger.warn(message, fields)
+        if (!message.startsWith('millrace: no authorize option')) logger.warn(message, fields)
       },
       error: (message, fields) => logger.error(message, fields),
     },
