@@ -15,7 +15,7 @@ const guide = readFileSync(join(import.meta.dirname, '../../../docs/guide/comman
 const blocksOf = (info: string): string[] =>
   [...guide.matchAll(/```(.*)\n([\s\S]*?)```/g)].flatMap(([, found, block = '']) => (found === info ? [block] : []))
 
-/** A folder with the app of the guide, and an `npx` that knows this command. */
+/** A folder with the app of the guide, and an `npx` with this command. */
 function folder(): { cwd: string; env: NodeJS.ProcessEnv } {
   const [agent = ''] = blocksOf('ts agent.ts')
   const cwd = place({ 'agent.ts': agent, ...PAGE })
@@ -34,7 +34,7 @@ test('the commands of the guide run as written, one after the other', async () =
   const { cwd, env } = folder()
   const [dev = '', ...others] = blocksOf('sh')
   expect([dev, others.length]).toEqual(['npx millrace dev agent.ts\n', 6])
-  // On a port that is free, with a page that need not be built.
+  // On a free port, with a page that needs no build.
   const host = millraceCommand(cwd, ['dev', 'agent.ts', '--port', '0', '--page', 'page'])
   const [, url = ''] = await host.said(/^Millrace is up at (\S+)$/m)
   const { port } = new URL(url)
@@ -58,7 +58,7 @@ test('the commands of the guide run as written, one after the other', async () =
 test('the program of the guide runs as written', async () => {
   const { cwd, env } = folder()
   const [program = ''] = blocksOf('ts')
-  // Inside the package, which cannot import itself by name while it is not built.
+  // Inside the package, because it cannot import itself by name before the build.
   const own = program
     .replace("'@millrace/cli'", JSON.stringify(join(import.meta.dirname, 'index.ts')))
     .replace('port: 0', "port: 0, page: 'page'")

@@ -3,8 +3,8 @@
 
 import { run } from './commands/run.ts'
 
-// Whoever read what was written has read enough.
+// The reader of standard output is gone: exit.
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => process.exit(code === 'EPIPE' ? 0 : 1))
-// Who does not listen to how it goes may still want what was asked for.
+// The reader of standard error is gone: continue, standard output may still be read.
 process.stderr.on('error', () => {})
 process.exitCode = await run(process.argv.slice(2))

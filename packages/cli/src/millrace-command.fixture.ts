@@ -1,4 +1,4 @@
-// The command as people start it: the real program, as a process, in a folder of its own.
+// Runs the real `millrace` program as a process, in its own folder.
 
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import { compileCache } from '../../../scripts/compile-cache.ts'
 
 export const MAIN = join(import.meta.dirname, 'main.ts')
 
-/** A folder inside this package, so that what is in it can import the packages by name; gone after the test. */
+/** A folder inside this package, so that its files can import the packages by name. Removed after the test. */
 export function place(files: Readonly<Record<string, string>>): string {
   const root = mkdtempSync(join(import.meta.dirname, '..', '.example-'))
   onTestFinished(() => rmSync(root, { recursive: true, force: true, maxRetries: 5 }))
@@ -20,27 +20,27 @@ export function place(files: Readonly<Record<string, string>>): string {
   return root
 }
 
-/** How a command ended. */
+/** The result of a command. */
 export interface Ended {
   readonly how: number | NodeJS.Signals
   readonly stdout: string
   readonly stderr: string
 }
 
-/** A command that was started. */
+/** A running command. */
 export interface Command {
   readonly pid: number
   readonly ended: Promise<Ended>
-  /** Waits until it has said this, on either stream, since `mark` was taken; rejects if it ends before. */
+  /** Waits for this output on either stream since `mark`. Rejects if the command ends before. */
   said(pattern: RegExp, mark?: number): Promise<RegExpExecArray>
-  /** How much it has said. */
+  /** The length of its output. */
   readonly mark: number
   kill(signal: NodeJS.Signals): void
   write(text: string): void
   close(): void
 }
 
-/** Starts `millrace` with arguments; whatever is left of it ends with the test. */
+/** Starts `millrace` with arguments. Killed at the end of the test. */
 export function millraceCommand(cwd: string, args: readonly string[], env: Record<string, string> = {}): Command {
   const child = spawn(process.execPath, ['--conditions=@millrace/source', MAIN, ...args], {
     cwd,
@@ -72,7 +72,7 @@ export function millraceCommand(cwd: string, args: readonly string[], env: Recor
     try {
       process.kill(-pid, 'SIGKILL')
     } catch {
-      // Nobody is left.
+      // The process has ended already.
     }
     await ended
   })

@@ -1,29 +1,29 @@
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** An option of a command: with a value if it names one, else it is there or not. */
+/** An option of a command. Without `value` it is a flag. */
 export interface Option {
-  /** What its value is called in the help. */
+  /** The name of its value in the help. */
   readonly value?: string
   readonly short?: string
   readonly about: string
 }
 
-/** What a command was called with: positionals, and options by their names. */
+/** The parsed arguments of a command: positionals, and options by name. */
 export interface Call {
   readonly positionals: readonly string[]
   readonly values: Readonly<Record<string, string | true>>
 }
 
-/** Something that `millrace` does. */
+/** A command of `millrace`. */
 export interface Command {
   readonly name: string
-  /** What it is called with, beside options. */
+  /** Its positionals, for the help. */
   readonly takes: string
   readonly about: string
-  /** As many positionals as it takes, at least and at most. */
+  /** The minimum and maximum number of positionals. */
   readonly positionals: readonly [least: number, most: number]
   readonly options: Readonly<Record<string, Option>>
   readonly examples: readonly (readonly [line: string, about: string])[]
-  /** Does it; the exit code, if it is not 0. */
+  /** Runs the command. Returns the exit code. @default 0 */
   run(call: Call, terminal: Terminal): Promise<number | undefined>
 }

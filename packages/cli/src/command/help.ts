@@ -2,7 +2,7 @@ import { exitCodes } from '../error/command-error.ts'
 import type { Command } from './command.ts'
 import { COMMON } from './parse-call.ts'
 
-/** What `millrace` does, for who asks; as JSON for programs. */
+/** Prints the help of `millrace`, as JSON with `--json`. */
 export function helpOf(commands: readonly Command[], isJson: boolean): string {
   if (isJson)
     return `${JSON.stringify({ commands: commands.map(commandJson), exitCodes: { done: 0, ...exitCodes } })}\n`
@@ -26,12 +26,12 @@ const EXITS: [string, string][] = [
   ['exit 4', 'the server or the store is out of reach'],
 ]
 
-/** What programs are told of a command. */
+/** The JSON description of a command. */
 function commandJson({ name, takes, about, options, examples }: Command) {
   return { name, takes, about, options: { ...options, ...COMMON }, examples: examples.map(([line]) => line) }
 }
 
-/** How one command is called; as JSON for programs. */
+/** Prints the help of one command, as JSON with `--json`. */
 export function helpOfCommand(command: Command, isJson: boolean): string {
   if (isJson) return `${JSON.stringify(commandJson(command))}\n`
   const { name, takes, about, options, examples } = command

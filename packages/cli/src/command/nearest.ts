@@ -1,4 +1,4 @@
-/** The name that somebody may have meant, if there is one near what they wrote. */
+/** The most similar name, for "did you mean". Undefined if none is close. */
 export function nearest(written: string, names: readonly string[]): string | undefined {
   const [best] = names
     .map(name => ({ name, far: distance(written, name) }))
@@ -10,7 +10,7 @@ export function nearest(written: string, names: readonly string[]): string | und
   return best?.name
 }
 
-/** How many letters have to be put in, left out, changed or swapped with the next. */
+/** The edit distance: insertions, deletions, substitutions and swaps of adjacent letters. */
 function distance(from: string, to: string): number {
   const rows: number[][] = [Array.from({ length: to.length + 1 }, (_, at) => at)]
   const at = (row: number, column: number) => rows[row]?.[column] ?? Number.POSITIVE_INFINITY

@@ -1,17 +1,17 @@
-// What was written after `millrace <command>`, as the command takes it.
+// Parses the arguments after `millrace <command>`.
 
 import { type ParseArgsOptionsConfig, parseArgs } from 'node:util'
 import { CommandError } from '../error/command-error.ts'
 import type { Call, Command, Option } from './command.ts'
 import { nearest } from './nearest.ts'
 
-/** What every command takes. */
+/** Options of every command. */
 export const COMMON: Readonly<Record<string, Option>> = {
   json: { about: 'write JSON, for programs' },
   help: { short: 'h', about: 'show this' },
 }
 
-/** Reads arguments; throws a `CommandError` that says how it is called where they do not fit. */
+/** Parses arguments. @throws CommandError with the usage if they are invalid */
 export function parseCall(command: Command, args: readonly string[]): Call {
   const known = { ...command.options, ...COMMON }
   const options: ParseArgsOptionsConfig = {}
@@ -33,7 +33,7 @@ export function parseCall(command: Command, args: readonly string[]): Call {
     if (option.value === undefined && token.value !== undefined) {
       throw usageError(command, `${token.rawName} takes no value`)
     }
-    // Taken for the value of the option before it, what begins with a dash is an option that was meant as one.
+    // A value that starts with a dash is another option: the value is missing.
     if (option.value !== undefined && (token.value === undefined || (!token.inlineValue && /^-./.test(token.value)))) {
       throw usageError(command, `${token.rawName} needs a value: ${token.rawName} ${option.value}`)
     }

@@ -10,7 +10,7 @@ const chunksOf = (recording: string): unknown[] =>
     .slice(1)
     .map(line => JSON.parse(line).chunk)
 
-/** A session with one run, as it is exported. */
+/** An exported session with one run. */
 async function exported(): Promise<{ cwd: string; recording: string; url: string }> {
   const { cwd, store, server, say } = await serveSessions()
   await say('s', 'guide', 'What do you see?')
@@ -20,7 +20,7 @@ async function exported(): Promise<{ cwd: string; recording: string; url: string
 
 test('converts a run into every dialect and back', async () => {
   const { cwd, recording } = await exported()
-  // What asks for the run is not of it.
+  // The request is not part of the run.
   const run = chunksOf(recording).slice(1)
   const words = (chunks: readonly unknown[]) =>
     chunks.filter(chunk => /"type":"(text|tool)-/.test(JSON.stringify(chunk)))
@@ -28,7 +28,7 @@ test('converts a run into every dialect and back', async () => {
   const foreign = dialectNames.filter(name => name !== 'millrace')
   await Promise.all(
     foreign.map(async (name, i) => {
-      // Both ways of writing are read.
+      // Both formats are accepted.
       const how = i % 2 === 0 ? ['--sse'] : []
       const there = await ran(cwd, ['convert', '--from', 'millrace', '--to', name, ...how], {}, recording)
       expect([name, there.how, there.stderr]).toEqual([name, 0, ''])

@@ -8,7 +8,7 @@ import { EventInput } from '../convert/event-input.ts'
 import { LogDecoder } from '../convert/log-dialect.ts'
 import { CommandError } from '../error/command-error.ts'
 
-/** `millrace convert`: a stream of one dialect in another. */
+/** `millrace convert`: converts a stream between dialects. */
 export const convertCommand: Command = {
   name: 'convert',
   takes: '',
@@ -62,7 +62,7 @@ function nameOf(call: Call, option: 'from' | 'to'): string {
   throw usageError(convertCommand, `--${option}: there is no dialect ${name}; ${hint}`)
 }
 
-/** Throws where a log has no such run at all, which is not the same as one that breaks off. */
+/** Throws if a log does not have the run. An incomplete run is no error. */
 function mustBeIn(decoder: LogDecoder, run: string | undefined): void {
   if (run === undefined || decoder.hasBegun) return
   throw new CommandError('not-found', `There is no run ${run} in this log.`, 'run_unknown')

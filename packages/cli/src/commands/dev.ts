@@ -3,7 +3,7 @@ import { integerOption, stringOption, usageError } from '../command/parse-call.t
 import { dev } from '../dev/dev.ts'
 import { eventText } from '../dev/event-text.ts'
 
-/** `millrace dev <file>`: an app, with reload and the studio. */
+/** `millrace dev <file>`: serves an app with reload and the studio. */
 export const devCommand: Command = {
   name: 'dev',
   takes: '<file>',
@@ -29,7 +29,7 @@ export const devCommand: Command = {
       reload: call.values['no-reload'] !== true,
       ...(port !== undefined && { port }),
       ...(page !== undefined && { page }),
-      // Its own lines are all that a program reads there.
+      // With --json, standard output has only JSON events.
       output: terminal.isJson ? 'stderr' : 'stdout',
       tell: event => {
         if (terminal.isJson) void terminal.write(`${JSON.stringify(event)}\n`)
@@ -37,7 +37,7 @@ export const devCommand: Command = {
         else terminal.say(eventText(event))
       },
     })
-    // Until it is told to go.
+    // Runs until a signal ends the process.
     return new Promise(() => {})
   },
 }

@@ -21,7 +21,7 @@ async function report(cwd: string, args: readonly string[], env: Record<string, 
   return { how, ok, stdout, findings, of: (check: string) => findings.filter(finding => finding.check === check) }
 }
 
-/** A server that answers everything alike. */
+/** A server with the same response to every request. */
 async function answering(status: number, body: unknown): Promise<{ url: string; port: number; asked: string[] }> {
   const asked: string[] = []
   const server = createServer((message, response) => {
@@ -96,7 +96,7 @@ test('checks a file, its app and its store', async () => {
 export default millrace({ agents: [agent({ name: 'a', model: scriptedModel([]) })], store: openStore('sqlite:own.db') })`,
     'bad.ts': "throw new Error('the mill is closed')",
     'ends.ts': 'process.exit(5)',
-    // It prints, and keeps its process going.
+    // The file prints and keeps its process alive.
     'busy.ts': `import { agent, millrace, scriptedModel } from 'millrace'
 console.log('the file says so')
 setInterval(() => {}, 1_000)

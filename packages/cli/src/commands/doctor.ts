@@ -11,7 +11,7 @@ import { CommandError, exitCodes } from '../error/command-error.ts'
 import { openSource } from '../source/source.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** `millrace doctor`: whether all that it takes is there, and what to do where it is not. */
+/** `millrace doctor`: checks the environment and says how to fix problems. */
 export const doctorCommand: Command = {
   name: 'doctor',
   takes: '[file]',
@@ -52,12 +52,12 @@ export const doctorCommand: Command = {
   },
 }
 
-/** Checks of the file, if there is one, and of the store: that which is named, that of the file, or the usual one. */
+/** Checks the file, if given, and the store: from `--store`, of the file, or the default. */
 async function checkApp(call: Call): Promise<readonly Finding[]> {
   const [file] = call.positionals
   const store = stringOption(call, 'store')
   const ofFile = file === undefined ? [] : await checkFile({ file, ...(store !== undefined && { store }) })
-  // Who asks for a server that is elsewhere has its store elsewhere.
+  // A remote server has its own store, so the default store is not checked.
   const isElsewhere = file !== undefined || stringOption(call, 'server') !== undefined
   if (store === undefined) return isElsewhere ? ofFile : checkStore(DEFAULT_STORE)
   try {

@@ -14,7 +14,7 @@ test('prints text, tool calls, approvals and retractions of a session', async ()
   await say('s', 'clerk', 'Tell ann')
   const { how, stdout } = await ran(cwd, ['replay', 's', '--speed', 'max', '--store', store])
   expect(how).toBe(0)
-  // How many words were written before they were taken back is the writer's to decide.
+  // The number of words before the discard depends on the writer.
   const told = stdout.replace(/^flaky: It\b.*\n\d+ characters taken/m, 'flaky: It…\nSome characters taken').split('\n')
   expect(told).toEqual([
     'run of agent:guide@1',
@@ -57,7 +57,7 @@ test('replays an export from a file and from standard input', async () => {
   expect(json.stdout).toBe(exported.stdout.split('\n').slice(2, 5).join('\n').concat('\n'))
 })
 
-/** When entries written at these times are shown, in ms from the start. Showing one takes `showMs`. */
+/** The times at which entries are shown, in ms from the start. Showing one takes `showMs`. */
 async function shownAt(args: readonly string[], timestamps: readonly number[], showMs = 0): Promise<number[]> {
   const clock = new Clock()
   const start = clock.now()

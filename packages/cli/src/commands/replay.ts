@@ -12,7 +12,7 @@ import { openSource, sourceOptions } from '../source/source.ts'
 
 const IDLE_SECONDS = 3
 
-/** `millrace replay <file|session>`: a session as it was. */
+/** `millrace replay <file|session>`: replays a session. */
 export const replayCommand: Command = {
   name: 'replay',
   takes: '<file.jsonl | session>',
@@ -49,7 +49,7 @@ export const replayCommand: Command = {
   },
 }
 
-/** The pacer that `--speed` and `--idle` ask for; none with `--speed max`. */
+/** The pacer for `--speed` and `--idle`. None with `--speed max`. */
 export function pacerOf(call: Call, timers?: Timers): Pacer | undefined {
   const speed = speedOf(call)
   const idleMs = (integerOption(replayCommand, call, 'idle', 0, 86_400) ?? IDLE_SECONDS) * 1000
@@ -64,11 +64,11 @@ function speedOf(call: Call): number | 'max' {
   throw usageError(replayCommand, `--speed: expected a number above 0, or max, found ${text}`)
 }
 
-/** The entries of what is named: a file, standard input, or a session. */
+/** The entries of a file, of standard input or of a session. */
 async function* entriesOf(call: Call, from: number, say: (line: string) => void): AsyncGenerator<Entry> {
   const [named = ''] = call.positionals
   const found = named === '-' ? undefined : statSync(named, { throwIfNoEntry: false })
-  // A session may be called as a folder is: whoever says where sessions are means the session.
+  // A session may have the name of a folder. With `--server` or `--store` it is a session.
   const isSession = stringOption(call, 'server') !== undefined || stringOption(call, 'store') !== undefined
   if (named === '-' || (found && !found.isDirectory())) {
     yield* recorded(named)
@@ -88,7 +88,7 @@ async function* entriesOf(call: Call, from: number, say: (line: string) => void)
   }
 }
 
-/** The entries of a recording, as it is read. */
+/** Streams the entries of a recording. */
 async function* recorded(file: string): AsyncGenerator<Entry> {
   const input = file === '-' ? process.stdin : createReadStream(file)
   const decoder = new RecordingDecoder()

@@ -10,7 +10,7 @@ const HOSTILE = '\u001b[2J\u009b31m\u0007\u202e'
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there
 const STEERING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202e]/
 
-/** A server that answers everything alike. */
+/** A server with the same response to every request. */
 async function answering(status: number, body: unknown): Promise<string> {
   const server = createServer((_, response) => {
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body))
@@ -55,7 +55,7 @@ test('escapes control characters of servers, files, recordings and arguments', a
     ran(cwd, ['convert', '--from', 'millrace', '--to', 'ai-sdk'], {}, recording),
   ])
   for (const [i, { stdout, stderr }] of ends.entries()) {
-    // What was spelled out shows that the words were there.
+    // The escaped text proves that the characters were in the output.
     expect([i, stdout + stderr]).toEqual([i, expect.stringContaining('\\u009b')])
     expect([i, stdout + stderr]).toEqual([i, expect.not.stringMatching(STEERING)])
   }
@@ -77,7 +77,7 @@ test('ends with its exit code when the reader of standard error is gone', async 
   const entry = { sequence: 1, timestamp: 1, origin: { guest: 'ann' }, chunk: { type: 'status', message: 'm' } }
   const cwd = place({ 's.jsonl': `{"millrace":"session","version":1,"sessionId":"s"}\n${JSON.stringify(entry)}\n` })
   const main = `"${process.execPath}" --conditions=@millrace/source "${MAIN}"`
-  // What reads its standard error is gone before anything is said.
+  // The reader of standard error is closed before any output.
   const script = `exec 3> >(exec true); wait $!; ${main} replay nope.jsonl 2>&3; echo "code $?"`
   const { stdout } = await promisify(execFile)('bash', ['-c', script], { cwd })
   expect(stdout).toBe('code 3\n')

@@ -8,7 +8,7 @@ import { CommandError } from '../error/command-error.ts'
 import { escapeControl } from '../terminal/escape-control.ts'
 import { processTerminal } from '../terminal/terminal.ts'
 
-/** The commands by their names. Each is loaded when it is wanted: who follows a session needs no server. */
+/** The commands by name. Each is loaded on demand: `tail` does not need the server. */
 const loaders: Readonly<Record<string, () => Promise<Command>>> = {
   dev: async () => (await import('./dev.ts')).devCommand,
   tail: async () => (await import('./tail.ts')).tailCommand,
@@ -21,7 +21,7 @@ const loaders: Readonly<Record<string, () => Promise<Command>>> = {
 /** Every command. */
 export const allCommands = (): Promise<readonly Command[]> => Promise.all(Object.values(loaders).map(load => load()))
 
-/** Does what was written after `millrace`: its exit code. */
+/** Runs `millrace` with arguments. Returns the exit code. */
 export async function run(args: readonly string[]): Promise<number> {
   const isJson = args.includes('--json')
   const terminal = processTerminal(isJson)
@@ -51,7 +51,7 @@ export async function run(args: readonly string[]): Promise<number> {
   }
 }
 
-/** What nobody expected is told in its own words; its stack is for who asks for it by `MILLRACE_DEBUG`. */
+/** Prints the message of an unexpected error. With `MILLRACE_DEBUG`, prints the stack too. */
 function commandErrorOf(error: unknown): CommandError {
   if (error instanceof CommandError) return error
   if (process.env['MILLRACE_DEBUG']) console.error(escapeControl(inspect(error)))

@@ -32,7 +32,7 @@ const flaky = agent({
       const error = new ProviderError('provider_overloaded', 'the provider is overloaded', { retryable: true })
       return { text: 'It was the', error }
     },
-    // Slow enough that words are written before they are taken back.
+    // Slow enough that words are written before the discard.
     { paceMs: 50 },
   ),
 })
@@ -40,15 +40,15 @@ const flaky = agent({
 export interface SessionsServer {
   readonly cwd: string
   readonly server: Listening
-  /** The store, as `--store` names it. */
+  /** The value of `--store`. */
   readonly store: string
-  /** Has an agent answer in a session, to its end or pause. */
+  /** Runs an agent in a session until the run ends or pauses. */
   say(sessionId: string, agent: string, input: string): Promise<void>
-  /** Another server in its place, on the same port. */
+  /** Restarts the server on the same port. */
   restart(): Promise<void>
 }
 
-/** A server with a file of its own, until the test is over. */
+/** A server with its own store file, closed after the test. */
 export async function serveSessions(): Promise<SessionsServer> {
   const cwd = place({})
   const store = `sqlite:${cwd}/mill.db`
@@ -71,7 +71,7 @@ export async function serveSessions(): Promise<SessionsServer> {
     async say(sessionId, agent, input) {
       const reply = await fetch(`${server.url}/api/sessions/${encodeURIComponent(sessionId)}/runs`, {
         method: 'POST',
-        // Its socket would be the old server's after a restart.
+        // A kept-alive socket would belong to the old server after a restart.
         headers: { 'content-type': 'application/json', connection: 'close' },
         body: JSON.stringify({ agent, input }),
       })

@@ -53,7 +53,7 @@ test('exports trimmed entries as their folded state', async () => {
     sequence,
   ])
   expect(fromFile.stderr).toContain('What lies up to 12 is there as what it amounts to, and not as entries.')
-  // A server tells what it amounts to at present, and what comes after that.
+  // A server returns the current view and the entries after it.
   const fromServer = await recorded(['--server', server.url])
   expect([fromServer.base?.head, fromServer.entries]).toEqual([sequence, []])
   for (const recording of [fromFile, fromServer]) expect(recording.view.messages).toEqual(view.messages)
@@ -64,7 +64,10 @@ test('removes a session after a confirmation', async () => {
   await say('s', 'echo', 'Hello')
   const at = ['--server', server.url]
   const unsure = await ran(cwd, ['sessions', 'rm', 's', ...at])
-  expect([unsure.how, unsure.stderr]).toEqual([2, 'Nobody can be asked here: --yes removes it.\n'])
+  expect([unsure.how, unsure.stderr]).toEqual([
+    2,
+    'Cannot ask for confirmation without a terminal. Use --yes to remove the session.\n',
+  ])
   expect((await ran(cwd, ['sessions', 'show', 's', ...at])).how).toBe(0)
   const sure = await ran(cwd, ['sessions', 'rm', 's', '--yes', '--json', ...at])
   expect([sure.how, JSON.parse(sure.stdout)]).toEqual([0, { removed: 's' }])

@@ -13,15 +13,15 @@ import { openSource, type Source, sourceOptions } from '../source/source.ts'
 import { oneLine } from '../terminal/escape-control.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** The most sessions that a server lists on one page. */
+/** The maximum page size of a session list. */
 const PAGE = 200
-/** After how many entries it is said how far it is. */
+/** The number of entries between progress messages. */
 const PROGRESS = 10_000
 
 const VERBS = ['list', 'show', 'export', 'rm'] as const
 type Verb = (typeof VERBS)[number]
 
-/** `millrace sessions`: lists them, shows one, writes one to a file, removes one. */
+/** `millrace sessions`: lists, shows, exports and removes sessions. */
 export const sessionsCommand: Command = {
   name: 'sessions',
   takes: '[list | show <id> | export <id> | rm <id>]',
@@ -141,7 +141,7 @@ async function show(source: Source, id: string, terminal: Terminal): Promise<voi
 
 const isShown = ({ type }: { readonly type: string }): boolean => type !== 'step-start' && type !== 'reasoning'
 
-/** What came before the entries of a log that is trimmed, and from where to go on: at its floor, or, where a server tells only that, at present. */
+/** The folded state of trimmed entries, and the cursor to continue from: at the floor of the log, or at the head if the source has only the current view. */
 async function baseOf(source: Source, id: string, floor: number): Promise<Base> {
   if (source.viewAt) return { view: await source.viewAt(id, floor), sequence: floor, cursor: String(floor) }
   return apiOf(source).ask('GET', pathOf(id))
@@ -153,7 +153,7 @@ interface Base {
   readonly cursor: string
 }
 
-/** Writes a session as the lines of a recording, as they are read. */
+/** Streams a session into the lines of a recording. */
 async function write(source: Source, id: string, terminal: Terminal): Promise<void> {
   let count = 0
   let isBegun = false
@@ -172,7 +172,7 @@ async function write(source: Source, id: string, terminal: Terminal): Promise<vo
     return cursor
   }
   for await (const entry of readLog(source, id, { onTrimmed })) {
-    // Only now: a session that is not there leaves no file that looks like one.
+    // Starts after the first entry is read, so that a missing session writes nothing.
     await begin()
     await terminal.write(`${JSON.stringify(entry)}\n`)
     if (++count % PROGRESS === 0) terminal.say(`${count} entries`)
@@ -185,7 +185,11 @@ async function remove(source: Source, id: string, terminal: Terminal, isSure: bo
   await apiOf(source).ask('GET', `${pathOf(id)}?messages=last:1`)
   if (!isSure) {
     const answer = await terminal.ask(`Remove ${id} and all there is of it? [y/N] `)
-    if (answer === undefined) throw new CommandError('usage', 'Nobody can be asked here: --yes removes it.')
+    if (answer === undefined)
+      throw new CommandError(
+        'usage',
+        'Cannot ask for confirmation without a terminal. Use --yes to remove the session.',
+      )
     if (!/^y(es)?$/i.test(answer.trim())) {
       terminal.say('It stays.')
       return 1

@@ -9,10 +9,10 @@ import { requestFailure } from '../source/request-failure.ts'
 import { openSource, type Source, sourceOptions } from '../source/source.ts'
 import type { Terminal } from '../terminal/terminal.ts'
 
-/** How long a server that refuses for now is left alone, in milliseconds. */
-const AGAIN_MS = 1_000
+/** The delay before a retry after a retryable error, in ms. */
+const RETRY_MS = 1_000
 
-/** `millrace tail <session>`: a session's entries, as they are written. */
+/** `millrace tail <session>`: follows the entries of a session. */
 export const tailCommand: Command = {
   name: 'tail',
   takes: '<session>',
@@ -46,7 +46,7 @@ export const tailCommand: Command = {
   },
 }
 
-/** Shows entries as they come, from wherever it was when it comes back, until somebody has seen enough. */
+/** Shows entries as they arrive until Ctrl-C. After a lost connection it continues from the last cursor. */
 async function follow(
   source: Source,
   sessionId: string,
@@ -54,7 +54,7 @@ async function follow(
   terminal: Terminal,
   show: (entry: Entry) => Promise<void>,
 ): Promise<void> {
-  // Only who was there once is waited for.
+  // A missing session is an error. Later failures are retried.
   await mustBeThere(source, sessionId)
   let after = from
   while (!terminal.signal.aborted) {
@@ -65,11 +65,11 @@ async function follow(
       whole: true,
       onSnapshot: ({ cursor, sequence }) => {
         after = cursor
-        terminal.say(`What lies there is not in the log any more: going on after ${sequence}.`)
+        terminal.say(`These entries are no longer in the log. Continuing after ${sequence}.`)
       },
     })
-    const leave = () => connection.close()
-    terminal.signal.addEventListener('abort', leave)
+    const close = () => connection.close()
+    terminal.signal.addEventListener('abort', close)
     let isAway = false
     connection.subscribe(() => {
       const { status, reason } = connection.state
@@ -83,11 +83,11 @@ async function follow(
         after = cursor ?? after
       }
     } catch (error) {
-      // What may do better the next time is tried again, after what was shown.
+      // Retryable errors are retried from the last shown entry.
       if (!(error instanceof RequestError && error.retryable)) throw requestFailure(error, source)
-      await setTimeout(AGAIN_MS, undefined, { signal: terminal.signal }).catch(() => {})
+      await setTimeout(RETRY_MS, undefined, { signal: terminal.signal }).catch(() => {})
     } finally {
-      terminal.signal.removeEventListener('abort', leave)
+      terminal.signal.removeEventListener('abort', close)
       connection.close()
     }
   }

@@ -1,4 +1,4 @@
-// The dialects by their names. Each is loaded when it is named.
+// The dialects by name. Each is loaded on demand.
 
 import type { Decoder, Encoder } from '@millrace/dialects'
 import { LogDecoder, LogEncoder } from './log-dialect.ts'
@@ -7,7 +7,7 @@ import { LogDecoder, LogEncoder } from './log-dialect.ts'
 export interface ConvertDialect {
   decoder(): Decoder<unknown>
   encoder(): Encoder<unknown>
-  /** What ends a stream of Server-Sent Events. */
+  /** The last event of an SSE stream. */
   readonly closing?: string
 }
 
@@ -28,13 +28,13 @@ const foreign: Readonly<Record<string, () => Promise<UncheckedDialect>>> = {
 }
 
 const OURS = 'millrace'
-/** Those that say that nothing more comes. */
+/** Dialects that end an SSE stream with `[DONE]`. */
 const DONE: readonly string[] = ['ai-sdk', 'kortyx']
 
-/** What can be converted from and to. */
+/** The names of all dialects. */
 export const dialectNames: readonly string[] = [OURS, ...Object.keys(foreign)]
 
-/** The dialect of a name; of ours, one run is read, or written under this id. */
+/** A dialect by name. For `millrace`, `runId` is the run to read or the id of the written run. */
 export async function dialectOf(name: string, run: string | undefined, from: string): Promise<ConvertDialect> {
   if (name === OURS) {
     return { decoder: () => new LogDecoder(run), encoder: () => new LogEncoder(run ?? `from-${from}`, from) }

@@ -1,4 +1,4 @@
-// What comes on standard input: the events of a stream, and the line of each.
+// Reads events from standard input, with line numbers.
 
 import { EventReader } from '@millrace/dialects'
 import { ProtocolError } from '@millrace/protocol'
@@ -6,11 +6,11 @@ import { LineSplitter } from '@millrace/protocol/internal'
 
 const MOST_LINE = 16 * 1024 * 1024
 
-/** Reads events, as Server-Sent Events or a JSON value a line, whichever it is. */
+/** Parses events: Server-Sent Events or one JSON value per line, detected automatically. */
 export class EventInput {
   readonly #pieces: AsyncIterable<string>
   #reader: EventReader | undefined
-  /** The line that was read last. */
+  /** The number of the last line. */
   line = 0
 
   constructor(pieces: AsyncIterable<string>) {
@@ -51,7 +51,7 @@ function parsed(data: string): object {
   throw new ProtocolError('invalid-field', 'expected an object')
 }
 
-/** TanStack AI puts an event a line into an envelope with its id. */
+/** Unwraps the envelope of TanStack AI, which has one event and its id per line. */
 function unwrapped(value: object): unknown {
   return 'chunk' in value && 'id' in value && Object.keys(value).length === 2 ? value.chunk : value
 }

@@ -1,4 +1,4 @@
-// Our own log as a dialect among the others: an entry a line.
+// The log of Millrace as a dialect: one entry per line.
 
 import { encodeRecording } from '@millrace/client/log'
 import type { DecodedChunk, Decoder, Encoder, EndStatus } from '@millrace/dialects'
@@ -13,15 +13,15 @@ import {
   type WriterOrigin,
 } from '@millrace/protocol'
 
-/** Reads one run of a log: from a recording, from entries alone, or from what a connection carries. */
+/** Reads one run of a log: from a recording, from entries, or from frames. */
 export class LogDecoder implements Decoder<unknown> {
   readonly #frames = new FrameReader()
-  /** The run, once it is known. */
+  /** The id of the run, once known. */
   #runId: string | undefined
-  /** The runs that lie beside it. */
+  /** The ids of other runs in the log. */
   readonly #others = new Set<string>()
   #status: EndStatus | undefined
-  /** Whether anything of the run was there. */
+  /** Whether the log has entries of the run. */
   hasBegun = false
 
   constructor(runId: string | undefined) {
@@ -36,7 +36,7 @@ export class LogDecoder implements Decoder<unknown> {
     return this.#runId
   }
 
-  /** How many other runs there were. */
+  /** The number of other runs. */
   get others(): number {
     return this.#others.size
   }
@@ -72,10 +72,10 @@ export class LogDecoder implements Decoder<unknown> {
   }
 }
 
-/** Enough to say that there are many. */
+/** The maximum number of other runs that are counted. */
 const MOST_OTHERS = 1_000
 
-/** Writes a run as a log of its own: a recording, which begins and ends as every run does. */
+/** Writes a run as a separate log: a recording with the start and end of the run. */
 export class LogEncoder implements Encoder<unknown> {
   readonly #origin: WriterOrigin
   #sequence = 0
@@ -114,7 +114,7 @@ export class LogEncoder implements Encoder<unknown> {
 
   #entry({ chunk, origin = this.#origin, timestamp = Date.now() }: DecodedChunk): Entry {
     this.#timestamp = Math.max(this.#timestamp, timestamp)
-    // What a dialect lets through need not be what a log takes.
+    // A dialect may accept chunks that a log does not.
     return validateEntry({ sequence: ++this.#sequence, timestamp: this.#timestamp, origin, chunk })
   }
 }

@@ -8,7 +8,7 @@ import type { ChildMessage, Start, SupervisorMessage } from './messages.ts'
 export type Output = 'stdout' | 'stderr'
 export type ChildName = 'server' | 'worker'
 
-/** The programs run from the sources as well as from what is built of them. */
+/** The extension of the child programs: `ts` in the sources, `js` in the build. */
 const END = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
 
 const STDERR = 2
@@ -16,14 +16,14 @@ const STDERR = 2
 export interface ChildOptions {
   readonly name: ChildName
   readonly start: Start
-  /** Where that goes which it prints. */
+  /** The destination of its output. */
   readonly output: Output
   onMessage(message: ChildMessage): void
-  /** It has ended, and nobody had told it to: with this code or signal. */
+  /** Called when it ends unexpectedly, with its exit code or signal. */
   ended(how: number | NodeJS.Signals): void
 }
 
-/** The server or the worker, as a process. */
+/** The process of the server or the worker. */
 export class Child {
   readonly pid: number
   readonly #process: ChildProcess
@@ -50,12 +50,12 @@ export class Child {
     if (this.#process.connected) this.#process.send(message, () => {})
   }
 
-  /** From now on nothing of it is heard: it is about to go. */
+  /** Stops all callbacks, before it is ended on purpose. */
   forget(): void {
     this.#isExpected = true
   }
 
-  /** Ends it in good order, or without where that takes longer. */
+  /** Ends it gracefully. Kills it after a timeout. */
   async stop(ms: number): Promise<void> {
     this.forget()
     this.tell({ type: 'stop' })
@@ -64,7 +64,7 @@ export class Child {
     clearTimeout(timer)
   }
 
-  /** Ends it at once: it does not get to know. */
+  /** Kills it with SIGKILL. */
   kill(): void {
     this.#process.kill('SIGKILL')
   }

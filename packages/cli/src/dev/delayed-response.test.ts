@@ -7,7 +7,7 @@ import { delayResponse } from './delayed-response.ts'
 const PIECE = Buffer.alloc(16 * 1024)
 const ENOUGH = 256 * 1024
 
-/** A reply that is held, and who reads it. */
+/** A delayed response and its reader. */
 async function heldReply(delay: () => number): Promise<{ response: ServerResponse; reply: IncomingMessage }> {
   const server = createServer().listen(0, '127.0.0.1')
   onTestFinished(() => {
@@ -19,7 +19,7 @@ async function heldReply(delay: () => number): Promise<{ response: ServerRespons
   asked.on('error', () => {})
   const [, response]: ServerResponse[] = (await once(server, 'request')) as never
   if (response === undefined) throw new Error('nobody asked')
-  // The head goes out before anything is held.
+  // The headers are sent before any delayed write.
   response.writeHead(200).flushHeaders()
   delayResponse(response, delay)
   const [reply]: IncomingMessage[] = (await once(asked, 'response')) as never
@@ -27,11 +27,11 @@ async function heldReply(delay: () => number): Promise<{ response: ServerRespons
   return { response, reply }
 }
 
-test('who writes waits for what is held as for what the network has not taken', async () => {
+test('delayed bytes apply backpressure like unsent bytes', async () => {
   let delay = 60_000
   const { response, reply } = await heldReply(() => delay)
   reply.resume()
-  // As the server does: it writes for as long as little waits.
+  // Like the server: writes until the buffer is full.
   let written = 0
   while (response.writableLength < ENOUGH && written < 10 * ENOUGH) {
     expect(response.write(PIECE)).toBe(false)
@@ -40,12 +40,12 @@ test('who writes waits for what is held as for what the network has not taken', 
   expect(written).toBe(ENOUGH)
   expect(response.writableLength).toBeGreaterThanOrEqual(ENOUGH)
   delay = 0
-  // What comes later does not overtake, and is held too.
+  // Later writes keep the order and are delayed too.
   expect(response.write(PIECE)).toBe(false)
   expect(response.writableLength).toBeGreaterThanOrEqual(ENOUGH + PIECE.length)
 })
 
-test('what was held is let go in order, who waits is told, and nothing counts as held any more', async () => {
+test('sends delayed writes in order, emits drain, and then counts no delayed bytes', async () => {
   let delay = 1
   const { response, reply } = await heldReply(() => delay)
   const drained = once(response, 'drain')

@@ -41,10 +41,10 @@ class DelayQueue {
     response.once('close', () => clearTimeout(this.#timer))
   }
 
-  /** Sends a piece when its time has come; says whether that was at once. */
+  /** Sends a piece after its delay. Returns whether it was sent at once. */
   send(send: () => void, bytes: number): boolean {
     const delay = this.#delay()
-    // Nothing overtakes what waits.
+    // Later pieces wait for earlier ones.
     if (this.#pieces.length === 0 && delay === 0) {
       send()
       return true

@@ -1,4 +1,4 @@
-// A dev host as people start it, and who looks at it from outside.
+// Starts a dev host as a process, and observes it over HTTP.
 
 import { type IncomingMessage, request } from 'node:http'
 import { decodeNdjsonStream, type Entry } from '@millrace/protocol'
@@ -8,10 +8,10 @@ import type { Host } from './messages.ts'
 
 export const PAGE = { 'page/index.html': '<!doctype html><title>Studio</title>' }
 
-/** How many words the agent `count` says. */
+/** The number of words from the agent `count`. */
 export const WORDS = 100
 
-/** A file with an agent that says what it is told, and one that counts, a word every few milliseconds. */
+/** A file with an agent that echoes, and one that counts, a word every few milliseconds. */
 export const file = (more = '', name = 'echo'): string => `
 import { agent, millrace, scriptedModel } from 'millrace'
 const echo = agent({ name: '${name}', model: scriptedModel(({ lastText }) => ({ text: 'You said: ' + lastText })) })
@@ -38,7 +38,7 @@ export async function devHost(
   return { command, cwd, url }
 }
 
-/** Follows how a host stands, until the test is over. */
+/** Follows the status of a host until the test ends. */
 export class HostFollower {
   readonly seen: Host[] = []
   readonly #url: string
@@ -51,7 +51,7 @@ export class HostFollower {
     void this.#follow(over.signal)
   }
 
-  /** Waits until the host stands so. */
+  /** Waits until the host has this status. */
   async until(holds: (host: Host) => boolean): Promise<Host> {
     for (;;) {
       const host = this.seen.find(holds)
@@ -78,14 +78,14 @@ export class HostFollower {
           }
         }
       } catch {
-        // The server is away: it comes back.
+        // The server is restarting. The loop retries.
         await new Promise(resolve => setTimeout(resolve, 20))
       }
     }
   }
 }
 
-/** Asks for a fault. */
+/** Requests a fault. */
 export const fault = (url: string, body: unknown, headers: Record<string, string> = {}): Promise<Response> =>
   fetch(`${url}/studio/faults`, {
     method: 'POST',
@@ -93,7 +93,7 @@ export const fault = (url: string, body: unknown, headers: Record<string, string
     body: typeof body === 'string' ? body : JSON.stringify(body),
   })
 
-/** Asks for a run, and does not wait for what comes of it. */
+/** Requests a run without waiting for its result. */
 export async function ask(url: string, sessionId: string, agent: string, input: string): Promise<void> {
   const reply = await fetch(`${url}/api/sessions/${sessionId}/runs`, {
     method: 'POST',
@@ -104,7 +104,7 @@ export async function ask(url: string, sessionId: string, agent: string, input: 
   if (!reply.ok) throw new Error(`${agent} was not started: ${reply.status}`)
 }
 
-/** The entries of a session, by cursor through whatever happens, until one is enough. */
+/** The entries of a session until `isEnough`, reconnecting by cursor after each failure. */
 export async function followed(
   url: string,
   sessionId: string,
@@ -135,7 +135,7 @@ export async function followed(
 
 export const isEnd = ({ chunk }: Entry): boolean => chunk.type === 'run-finished'
 
-/** Opens a reply with headers of one's own; what becomes of it can be seen at its socket. */
+/** Opens a response with the given headers. Its socket shows how it ends. */
 export function opened(url: string, headers: Record<string, string>): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const asked = request(url, { headers, agent: false }, resolve)

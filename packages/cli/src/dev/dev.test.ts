@@ -9,7 +9,7 @@ import { ask, devHost, fault, file, followed, HostFollower, isEnd, PAGE, WORDS }
 
 const COUNTED = Array.from({ length: WORDS }, (_, at) => at + 1).join(' ')
 
-/** What agents have said, once all of it is folded. */
+/** The text of all agents after folding. */
 function answerOf(entries: Parameters<typeof foldLog>[0]): string {
   const message = foldLog(entries)
     .view()
@@ -38,7 +38,7 @@ test('serves the app with the studio and drives runs in a worker process', async
   }
   command.kill('SIGINT')
   const { how, stderr } = await command.ended
-  // It is on this machine alone, and that is not said at every start.
+  // The host is local, so the warning about `authorize` is not printed.
   expect([how, stderr]).toEqual([0, expect.not.stringContaining('authorize')])
   expect([isThere(server.pid), isThere(worker.pid ?? 0)]).toEqual([false, false])
 })
@@ -72,7 +72,7 @@ describe('restarts a process after kill -9 without losing entries', () => {
       if (chunk.type === 'text-delta' && ++seen === 5) process.kill(server.pid, 'SIGKILL')
     })
     expect(answerOf(entries)).toBe(COUNTED)
-    // Nobody took over: who drives it was not touched.
+    // No takeover: the worker was not affected.
     expect(entries.map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
     const after = await host.until(({ server }) => server.starts === 2)
     expect([after.server.pid === server.pid, after.worker.starts]).toEqual([false, 1])
@@ -86,7 +86,7 @@ describe('restarts a process after kill -9 without losing entries', () => {
     const killed = await fault(url, { fault: 'kill-worker' })
     expect([killed.status, await killed.json()]).toEqual([202, {}])
     await command.said(/The worker was ended by SIGKILL\. It is started again in 1\.5 s\./)
-    // It is said of who is gone, and not of who is meant to go.
+    // Only unexpected exits are reported.
     expect(isThere(before.worker.pid ?? 0)).toBe(false)
     const second = await host.until(({ worker: { state, starts } }) => state === 'up' && starts === 2)
     expect(second.worker.pid).not.toBe(before.worker.pid)
@@ -115,7 +115,7 @@ test('a second Ctrl-C kills the worker without waiting for its run', async () =>
   await ask(url, 's', 'count', 'Count')
   await followed(url, 's', ({ chunk }) => chunk.type === 'text-delta')
   command.kill('SIGINT')
-  // The server has nothing to wait for: when it is gone, the first has been heard.
+  // The server stops at once: its exit shows that the first signal was handled.
   await vi.waitFor(() => expect(isThere(server.pid)).toBe(false), { timeout: 60_000 })
   expect(isThere(worker.pid ?? 0)).toBe(true)
   await vi.waitFor(
@@ -160,7 +160,7 @@ describe('when code changes', () => {
     const { command, cwd } = await devHost(file(), [], { 'node_modules/x/index.js': '', '.cache/a.js': '', 'a.db': '' })
     const mark = command.mark
     writeFileSync(join(cwd, 'page/last.ts'), 'export {}')
-    // Of several changes in a go the last is told: none of these is one.
+    // Only the last of several changes is reported. None of these counts as a change.
     for (const quiet of ['node_modules/x/index.js', '.cache/a.js', 'a.db', 'page/notes.md', 'data.json', '.env']) {
       writeFileSync(join(cwd, quiet), 'changed')
     }
@@ -169,7 +169,7 @@ describe('when code changes', () => {
   })
 
   test('ignores files that the app writes while it loads', async () => {
-    // It loads for longer than a change waits to be told: were it one, the file would never come to its end.
+    // Loading takes longer than the debounce. If the write counted as a change, the file would never finish loading.
     const writes = `import { writeFileSync } from 'node:fs'
 writeFileSync('data.json', String(Math.random()))
 await new Promise(resolve => setTimeout(resolve, 1_000))`

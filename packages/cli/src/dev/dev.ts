@@ -7,36 +7,36 @@ import { eventText } from './event-text.ts'
 import { type DevEvent, Supervisor } from './supervisor.ts'
 
 export interface DevOptions {
-  /** A file that exports an app, by the name `app` or as its default. */
+  /** A file that exports an app as `app` or as default. */
   readonly file: string
-  /** 4400, if nothing is said; 0 for any that is free. */
+  /** The port. 0 selects a free port. @default 4400 */
   readonly port?: number
-  /** The folder of the studio's page; the package's own, if nothing is said. */
+  /** The folder of the studio's page. @default the folder in this package */
   readonly page?: string
-  /** Whether all starts anew when code beside the file changes; so if nothing is said. */
+  /** Whether to restart when code in the folder of the file changes. @default true */
   readonly reload?: boolean
-  /** Where that goes which the file prints; standard output, if nothing is said. */
+  /** The destination of the file's output. @default 'stdout' */
   readonly output?: 'stdout' | 'stderr'
-  /** Is told what happens; the console is, if nothing is said. */
+  /** Called with each event. @default prints to the console */
   readonly tell?: (event: DevEvent) => void
 }
 
-/** A dev host that is up. */
+/** A running dev host. */
 export interface DevHost {
   readonly url: string
-  /** Where the studio is: the same, unless the app has a page of its own. */
+  /** The URL of the studio. Equals `url` unless the app has its own page. */
   readonly studio: string
-  /** Ends its processes in good order. */
+  /** Stops its processes gracefully. */
   close(): Promise<void>
 }
 
-/** A terminal and who started this may both send the one Ctrl-C that a person meant: so long it counts as one, in milliseconds. */
+/** Signals within this time count as one Ctrl-C, in ms: the terminal and the parent process may both send it. */
 const ONE_SIGNAL_MS = 300
 const INTERRUPTED = 130
 /** The studio's page in the published package. */
 const PAGE_FOLDER = fileURLToPath(new URL('../../page', import.meta.url))
 
-/** Serves an app and the studio, with a worker beside them, until the process is told to go: once in good order, twice at once. */
+/** Serves an app and the studio, with a worker process, until a signal. The first signal stops gracefully, a second Ctrl-C kills. */
 export async function dev({
   file,
   port,
@@ -46,10 +46,10 @@ export async function dev({
   output = 'stdout',
 }: DevOptions): Promise<DevHost> {
   mustBeFile(file)
-  const options = { file, port: port ?? (await usualPort()), page: studioPageFolder(page), reload, tell, output }
+  const options = { file, port: port ?? (await defaultPort()), page: studioPageFolder(page), reload, tell, output }
   const supervisor = new Supervisor(options)
   let since: number | undefined
-  const leave = (signal: NodeJS.Signals) => {
+  const onSignal = (signal: NodeJS.Signals) => {
     const now = performance.now()
     if (signal === 'SIGINT' && since !== undefined && now - since > ONE_SIGNAL_MS) {
       supervisor.kill()
@@ -59,10 +59,10 @@ export async function dev({
     void close().then(() => process.exit(0))
   }
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-  for (const signal of signals) process.on(signal, leave)
+  for (const signal of signals) process.on(signal, onSignal)
   const close = async () => {
     await supervisor.stop()
-    for (const signal of signals) process.off(signal, leave)
+    for (const signal of signals) process.off(signal, onSignal)
   }
   try {
     return { ...(await supervisor.start()), close }
@@ -72,7 +72,7 @@ export async function dev({
   }
 }
 
-/** Throws where there is no file by that name: a file that comes later is waited for only where there was one. */
+/** @throws CommandError if the file does not exist at the start. A file that disappears later is waited for. */
 function mustBeFile(file: string): void {
   const found = statSync(file, { throwIfNoEntry: false })
   if (found?.isFile()) return
@@ -88,12 +88,12 @@ function studioPageFolder(given: string | undefined): string {
   throw new CommandError('not-found', `The page of the studio is not in ${folder}: ${next}.`, 'page_missing')
 }
 
-/** Says that it is up where programs read, and the rest where people do. */
+/** Prints the `up` event to standard output, all others to standard error. */
 function say(event: DevEvent): void {
   const text = escapeControl(eventText(event))
   if (event.event === 'up') console.log(text)
   else console.error(text)
 }
 
-/** Whoever says which port starts sooner: the server is a process of its own, and need not be loaded here. */
-const usualPort = async (): Promise<number> => (await import('@millrace/server/internal')).DEFAULT_PORT
+/** The default port. Loads the server package only if no port is given, which makes the start faster. */
+const defaultPort = async (): Promise<number> => (await import('@millrace/server/internal')).DEFAULT_PORT

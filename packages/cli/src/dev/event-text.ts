@@ -1,6 +1,6 @@
 import type { DevEvent } from './supervisor.ts'
 
-/** What a dev host tells, in a line for people. */
+/** An event of a dev host as one line of text. */
 export function eventText(event: DevEvent): string {
   switch (event.event) {
     case 'up': {

@@ -6,7 +6,7 @@ import { ask, devHost, fault, file, followed, HostFollower, isEnd, opened } from
 
 const SSE = { accept: 'text/event-stream' }
 
-/** What is read of a reply, until it is enough or the reply is over. */
+/** The text of a response until `isEnough` or its end. */
 async function read(reply: IncomingMessage, isEnough: (text: string) => boolean): Promise<string> {
   let text = ''
   for await (const piece of reply.setEncoding('utf8').iterator({ destroyOnReturn: false })) {
@@ -33,9 +33,9 @@ test('a drop resets the open replies of its tab only', async () => {
   for (const reply of [mine, other, nobodys]) await read(reply, caughtUp)
   const cut = Promise.all([mine, also].map(reply => once(reply.resume(), 'error')))
   expect((await fault(url, { fault: 'drop', tab: 'mine' })).status).toBe(202)
-  // Cut, and not ended: a chunked reply that ends in good order says so.
+  // Reset and not ended: a complete chunked response has a last chunk.
   expect((await cut).map(([error]) => error.message)).toEqual(['aborted', 'aborted'])
-  // The others go on with what comes next.
+  // The others continue.
   await ask(url, 's', 'echo', 'Again')
   for (const reply of [other, nobodys]) expect(await read(reply, ended)).toContain('Again')
 })
@@ -61,7 +61,7 @@ test('a delay holds all data of its tab in order, also of open replies', async (
   const soon = await read(free, ended)
   order.push('free')
   const told = await late
-  // All of it was told to one before the other heard that it was asked for.
+  // The free tab got everything before the delayed tab.
   expect(order).toEqual(['free', 'held'])
   const sequences = (text: string) => [...text.matchAll(/\{"sequence":(\d+)/g)].map(([, n]) => Number(n))
   expect(sequences(told)).toEqual(sequences(soon))
@@ -78,7 +78,7 @@ test('delays survive a restart of the server', async () => {
   expect((await host.until(({ server }) => server.starts === 2)).delays).toEqual({ t: 1 })
 })
 
-/** The status line of the reply to a request as it is written. */
+/** The status line of the response to a raw request. */
 async function raw(url: string, text: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   onTestFinished(() => void socket.destroy())
@@ -144,7 +144,7 @@ test('refuses faults by a foreign host or origin, or a wrong method, type or bod
   expect(await raw(url, 'GET /studio/host HTTP/1.1\nHost: localhost.evil.example\n\n')).toContain('403')
   expect(await raw(url, `GET /studio/host HTTP/1.1\nHost: ${host}\nHost: evil.example\n\n`)).toMatch(/40[03]/)
   expect(await raw(url, `GET http://evil.example/studio/host HTTP/1.1\nHost: ${host}\n\n`)).toContain('400')
-  // Its own page, and a program on this machine, may.
+  // The studio page and local programs are allowed.
   expect((await fault(url, drop, { origin: url, 'sec-fetch-site': 'same-origin' })).status).toBe(202)
   expect((await fault(url, drop)).status).toBe(202)
 })

@@ -1,22 +1,22 @@
-// The file that a dev host serves: what it exports, and why it does not load.
+// Loads the app that a file exports.
 
 import { existsSync } from 'node:fs'
 import { basename, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import type { App, MillraceOptions } from '@millrace/server'
 
-/** A file has no app to serve; the message says why, and is for who wrote the file. */
+/** A file has no app to serve. The message is for the developer. */
 export class LoadError extends Error {
   override readonly name = 'LoadError'
 }
 
-/** Throws where a file listens on the port that it is to be served on: `listening` are the ports that its process listens on by now. */
+/** Throws if the file itself listens on the port of the dev host. `listening` are the open ports of the process. */
 export function mustNotListen(file: string, port: number, listening: readonly number[]): void {
   if (port === 0 || !listening.includes(port)) return
   throw new LoadError(`${basename(file)} does not load: it listens on port ${port} itself.${LISTENS}`)
 }
 
-/** The app that a file exports, by the name `app` or as its default; throws a `LoadError` where there is none. */
+/** The app that a file exports as `app` or as default. @throws LoadError if there is none */
 export async function loadApp(file: string): Promise<App> {
   const path = resolve(file)
   if (!existsSync(path)) throw new LoadError(`There is no file ${file}.`)
@@ -32,14 +32,14 @@ export async function loadApp(file: string): Promise<App> {
   throw new LoadError(`${name} exports no app: write \`export const app = millrace({ agents })\` in it.`)
 }
 
-/** Made by whichever copy of the package the file imports: its class says nothing here. */
+/** Checks the shape: the file may import another copy of the package, so `instanceof` does not work. */
 const isApp = (value: unknown): value is App =>
   typeof value === 'object' && value !== null && 'node' in value && 'runtime' in value && 'options' in value
 
 /** Creates an app with other options, by the file's own copy of the package: hooks work only within one copy. */
 export const recreateApp = (app: App, options: MillraceOptions): App => Reflect.construct(app.constructor, [options])
 
-/** What the file's own code says is wrong, and where; none of the frames that led there. */
+/** The message of an error and its location in the developer's code, without other stack frames. */
 function whyOf(error: unknown, file: string): string {
   const name = basename(file)
   if (!(error instanceof Error)) return `${name} does not load: it threw ${String(error)}`
@@ -50,7 +50,7 @@ function whyOf(error: unknown, file: string): string {
 const LISTENS =
   '\n  A file for the dev host exports its app and does not listen itself: both the server and the worker load it.'
 
-/** The place in somebody's own code at which an error came up. */
+/** The first stack frame in the developer's code. */
 function placeOf({ stack = '', message }: Error): string {
   const lines = stack.replace(message, '').split('\n')
   for (const line of lines) {

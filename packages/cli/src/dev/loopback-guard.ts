@@ -1,4 +1,4 @@
-// Who may pull the plug: the studio's own page on this machine, and nobody else.
+// Accepts fault requests only from the studio page and programs on this machine.
 
 import type { IncomingMessage } from 'node:http'
 
@@ -11,10 +11,10 @@ export interface Refused {
 
 const LOOPBACK_HOST = /^(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d{1,5})?$/i
 const LOOPBACK_ADDRESS = /^(::1|(::ffff:)?127(\.\d{1,3}){3})$/i
-/** What a browser says of a request that a page of this server makes, or a person. */
+/** The `Sec-Fetch-Site` values of requests from a page of this server or from the user. */
 const OWN_SITES: readonly unknown[] = [undefined, 'same-origin', 'none']
 
-/** Why a request is none of this server's own page, or of a program on this machine; undefined where it is. */
+/** Returns why a request is not from this server's page or a local program, or undefined if it is. */
 export function refusalOf(message: IncomingMessage): Refused | undefined {
   const { headers, rawHeaders, socket } = message
   const hosts = rawHeaders.filter((name, at) => at % 2 === 0 && name.toLowerCase() === 'host')

@@ -1,6 +1,6 @@
 // The messages between the processes of a dev host.
 
-/** How a dev host stands, as its page is told. */
+/** The status of a dev host, as its page gets it. */
 export interface Host {
   readonly file: string
   readonly server: { readonly pid: number; readonly starts: number }
@@ -8,19 +8,19 @@ export interface Host {
   readonly delays: Delays
 }
 
-/** Whether something drives runs. */
+/** The state of the worker that drives runs. */
 export type WorkerState = 'up' | 'down' | 'starting'
 
-/** For how long the pieces of replies are held, in milliseconds, by tab. */
+/** The delay of responses by tab, in ms. */
 export type Delays = Readonly<Record<string, number>>
 
-/** What a process of a dev host is started with. */
+/** The start options of a child process. */
 export interface Start {
   readonly file: string
   readonly page: string
-  /** Where the app is; 0 for any that is free. */
+  /** The port of the app. 0 selects a free port. */
   readonly port: number
-  /** Where the studio is, once it has a port of its own. */
+  /** The port of the studio, if it has its own. */
   readonly studioPort?: number
   readonly delays: Delays
 }
@@ -30,10 +30,10 @@ type StartObstacle = 'file' | 'port' | 'store'
 
 /** A message from a child to the supervisor. */
 export type ChildMessage =
-  /** The file has an app; where its store is this process's memory, the server drives too. */
+  /** The app is loaded. With a memory store, the server also drives runs. */
   | { readonly type: 'loaded'; readonly isAlone: boolean }
   | { readonly type: 'listening'; readonly port: number; readonly studioPort: number }
-  /** The worker drives. */
+  /** The worker drives runs. */
   | { readonly type: 'driving' }
   | { readonly type: 'failed'; readonly obstacle: StartObstacle; readonly message: string; readonly port?: number }
   | { readonly type: 'fault'; readonly fault: 'kill-worker' | 'restart-server' }

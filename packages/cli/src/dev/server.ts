@@ -1,4 +1,4 @@
-// The process of a dev host that speaks HTTP: the app, and the studio beside it.
+// The HTTP process of a dev host: serves the app and the studio.
 
 import { subscribe } from 'node:diagnostics_channel'
 import type { Server } from 'node:net'
@@ -12,7 +12,7 @@ import { Studio } from './studio.ts'
 import { Tabs } from './tabs.ts'
 
 const { file, page, port, studioPort, delays } = startOptions()
-/** Pictures that agents make are in the log itself: the studio shows them from there. */
+/** Images from agents are inline in the log, so the studio needs `data:` URLs. */
 const shown = { folder: page, headers: { 'content-security-policy': `${PAGE_POLICY}; img-src 'self' data:` } }
 const tabs = new Tabs(delays, () => studio?.delaysChanged())
 let studio: Studio | undefined
@@ -34,7 +34,7 @@ try {
   studio = new Studio({ tabs, isAlone, tell })
   tell({ type: 'loaded', isAlone })
   const options = withoutAuthorizeWarning(withShortTimeouts(app.options))
-  // A memory that two apps are to see is opened here.
+  // A memory store is opened here, because two apps share it.
   const store = isAlone && typeof options.store === 'string' ? { store: memoryStore() } : {}
   const engine = isAlone ? {} : { engine: false as const }
   const { static: files, basePath = '' } = options
@@ -54,10 +54,10 @@ try {
   fail(error)
 }
 
-/** An app that answers the studio's page too. */
+/** An app that also serves the studio's page. */
 function withStudio(app: App, studio: Studio): App {
   const { node } = app
-  // Before it listens: a page that comes back at once must not find an app without its host.
+  // Before it listens, so that a page that reconnects at once finds the routes of the host.
   return Object.assign(app, {
     node: (...[message, response]: Parameters<App['node']>) => {
       const [path = ''] = (message.url ?? '').split('?', 1)
@@ -65,7 +65,7 @@ function withStudio(app: App, studio: Studio): App {
         return void studio.answer(path, message, response).catch(() => response.destroy())
       tabs.note(message, response)
       const isRead = message.method === 'GET' || message.method === 'HEAD'
-      // The page itself knows what to show there.
+      // The page has its own client-side routes.
       if (isRead && /^\/inspect(\/|$)/.test(path)) message.url = '/'
       node(message, response)
     },

@@ -1,4 +1,4 @@
-// What the studio's page asks of its host, beside the API of the app: how it stands, and that it fail.
+// The host API of the studio's page: the status of the host, and faults.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type Refused, refusalOf } from './loopback-guard.ts'
@@ -18,13 +18,13 @@ type Fault =
 
 export interface StudioOptions {
   readonly tabs: Tabs
-  /** Whether this process drives too, because nobody else sees its store. */
+  /** Whether this process also drives runs, because its store is in memory. */
   readonly isAlone: boolean
-  /** Tells the supervisor. */
+  /** Sends a message to the supervisor. */
   tell(message: ChildMessage): void
 }
 
-/** Answers what is below `/studio/`. */
+/** Handles requests below `/studio/`. */
 export class Studio {
   readonly #options: StudioOptions
   readonly #followers = new Set<ServerResponse>()
@@ -34,13 +34,13 @@ export class Studio {
     this.#options = options
   }
 
-  /** The host stands otherwise now. */
+  /** Sends a new status to all followers. */
   update(host: Host): void {
     this.#host = host
     this.#changed()
   }
 
-  /** Ends all who follow, who come back when there is somebody again. */
+  /** Ends the responses of all followers, which reconnect after the restart. */
   close(): void {
     for (const response of this.#followers) response.end()
   }
@@ -73,7 +73,7 @@ export class Studio {
     if (this.#host) response.write(this.#event(this.#host))
   }
 
-  /** Has something fail, and says so first: who asks may be cut off by it. */
+  /** Triggers a fault after the response is sent, because the fault may cut the connection. */
   #cause(fault: Fault, done: () => void): Refused | undefined {
     const { tabs, isAlone, tell } = this.#options
     switch (fault.fault) {
@@ -99,7 +99,7 @@ export class Studio {
     }
   }
 
-  /** Other tabs are delayed now. */
+  /** Reports changed delays. */
   delaysChanged(): void {
     const { tell, tabs } = this.#options
     tell({ type: 'delays', delays: tabs.delays })
@@ -134,9 +134,9 @@ function unknownOf(path: string, method: string | undefined): Refused | undefine
   return method === expected ? undefined : { status: 405, code: 'method_unknown', message: `expected ${expected}` }
 }
 
-/** The fault that a request asks for, or why it is none. */
+/** Parses the fault of a request, or returns why it is invalid. */
 async function faultOf(message: IncomingMessage): Promise<Fault | Refused> {
-  // No form and no plain text: those a foreign page may send without asking.
+  // No form and no plain text: a foreign page may send those without a CORS preflight.
   if (!/^application\/json\s*(;|$)/i.test(message.headers['content-type'] ?? '')) {
     return { status: 415, code: 'media_type_unknown', message: 'content-type: expected application/json' }
   }

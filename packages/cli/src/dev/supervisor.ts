@@ -1,4 +1,4 @@
-// Who starts the server and the worker of a dev host, and starts them again.
+// Starts and restarts the server and the worker of a dev host.
 
 import { dirname, resolve } from 'node:path'
 import { CommandError } from '../error/command-error.ts'
@@ -6,17 +6,17 @@ import { Child, type ChildName, type Output } from './child.ts'
 import type { ChildMessage, Delays, Host, WorkerState } from './messages.ts'
 import { Watcher } from './watcher.ts'
 
-/** What a dev host tells who started it. */
+/** An event of a dev host. */
 export type DevEvent =
   | { readonly event: 'up'; readonly url: string; readonly studio: string }
-  /** Server and worker are one process: nobody else would see the store. */
+  /** Server and worker are one process, because the store is in memory. */
   | { readonly event: 'alone' }
   /** The file takes long to load. */
   | { readonly event: 'loading'; readonly file: string }
   | { readonly event: 'reloading'; readonly changed: string }
-  /** The server is there again. */
+  /** The server is up again. */
   | { readonly event: 'back' }
-  /** The file cannot be served as it is: a change of it is waited for. */
+  /** The file does not load. The host waits for a change. */
   | { readonly event: 'broken'; readonly message: string }
   | { readonly event: 'failed'; readonly process: ChildName; readonly message: string; readonly againMs: number }
   | {
@@ -31,40 +31,40 @@ export interface SupervisorOptions {
   readonly port: number
   readonly page: string
   readonly reload: boolean
-  /** Where that goes which the file prints. */
+  /** The destination of the file's output. */
   readonly output: Output
   tell(event: DevEvent): void
 }
 
 const FIRST_MS = 500
 const LONGEST_MS = 10_000
-/** Who was up for so long starts afresh when it ends. */
+/** A child that ran for this time restarts without backoff, in ms. */
 const STEADY_MS = 10_000
-/** So that a person sees what it is like without a worker. */
+/** The delay before a killed worker restarts, in ms, so that a user sees the state without a worker. */
 const KILLED_MS = 1_500
-/** How long the server and the worker may take to go, in milliseconds. */
+/** The timeout of a graceful stop, in ms. */
 const STOP_MS = 30_000
-/** The same where somebody waits for what they have changed. */
+/** The timeout of a graceful stop on reload, in ms. */
 const RELOAD_MS = 3_000
 
-/** Who loads for longer is told of, in milliseconds. */
+/** A file that loads for longer causes a `loading` event, in ms. */
 const LOADING_MS = 5_000
 
-/** How often something has ended of late, and when it is started again. */
+/** The backoff state of a child. */
 interface RestartState {
   ends: number
   since: number
   timer: NodeJS.Timeout | undefined
 }
 
-/** Keeps the server and the worker of a dev host going. */
+/** Runs the server and the worker of a dev host and restarts them. */
 export class Supervisor {
   readonly #options: SupervisorOptions
   readonly #up = Promise.withResolvers<{ readonly url: string; readonly studio: string }>()
   readonly #children: { server?: Child; worker?: Child } = {}
   readonly #starts = { server: 0, worker: 0 }
   readonly #restarts: Record<ChildName, RestartState> = { server: newRestartState(), worker: newRestartState() }
-  /** Those that the page has had killed, and in how many milliseconds each is started again. */
+  /** The children that the page killed, with the restart delay in ms. */
   readonly #killed = new WeakMap<Child, number>()
   #workerState: WorkerState = 'down'
   #delays: Delays = {}
@@ -81,7 +81,7 @@ export class Supervisor {
     this.#ports = { port: options.port }
   }
 
-  /** Starts all of it; where the app and the studio are, once they are there. Throws where that cannot be. */
+  /** Starts the children. Resolves with the URLs when they are up. @throws CommandError if they cannot start */
   start(): Promise<{ readonly url: string; readonly studio: string }> {
     const { file, reload } = this.#options
     if (reload) this.#watcher = new Watcher(dirname(resolve(file)), changed => void this.#reload(changed))
@@ -89,13 +89,13 @@ export class Supervisor {
     return this.#up.promise
   }
 
-  /** Ends all of it in good order. */
+  /** Stops all children gracefully. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop()
     return this.#stopped
   }
 
-  /** Ends all of it at once. */
+  /** Kills all children. */
   kill(): void {
     for (const child of Object.values(this.#children)) child.kill()
   }
@@ -115,7 +115,7 @@ export class Supervisor {
   }
 
   async #reload(changed: string): Promise<void> {
-    // Whoever is being stopped has not read the file yet: what starts after that will.
+    // A restart is already in progress, and its new children will read the changed file.
     if (this.#isReloading || this.#stopped) return
     this.#isReloading = true
     this.#options.tell({ event: 'reloading', changed })
@@ -147,7 +147,7 @@ export class Supervisor {
     this.#changed()
   }
 
-  /** Who waits is told that it still loads: something at the top of the file may never come. */
+  /** Reports a slow load: a top-level await in the file may never settle. */
   #awaitLoaded(child: Child): void {
     clearTimeout(this.#loading)
     this.#loading = setTimeout(() => {
@@ -189,12 +189,12 @@ export class Supervisor {
     this.#up.resolve(up)
   }
 
-  /** Whether a file that did not load was read while it changed: it is about to be read again. */
+  /** Whether the file changed while it failed to load. Then it is loaded again. */
   #isOutdated({ obstacle }: Extract<ChildMessage, { type: 'failed' }>): boolean {
     return obstacle === 'file' && this.#watcher?.isPending === true
   }
 
-  /** The server cannot be started as things are. */
+  /** Called when the server cannot start. */
   #obstructed({ obstacle, message, port }: Extract<ChildMessage, { type: 'failed' }>): void {
     const { reload, tell, file } = this.#options
     if (!this.#isUp && port !== undefined) {
@@ -235,12 +235,12 @@ export class Supervisor {
     const name = fault === 'kill-worker' ? 'worker' : 'server'
     const child = this.#children[name]
     if (child === undefined) return
-    // That it has ended is told when it has.
+    // The exit is reported when the process has ended.
     this.#killed.set(child, name === 'worker' ? KILLED_MS : 0)
     child.kill()
   }
 
-  /** Has what has ended start again: in how many milliseconds. */
+  /** Schedules a restart. Returns its delay in ms. */
   #again(name: ChildName, ms?: number): number {
     delete this.#children[name]
     const of = this.#restarts[name]
@@ -256,7 +256,7 @@ export class Supervisor {
     return againMs
   }
 
-  /** Tells the server how it stands, for its page. */
+  /** Sends the status to the server, for its page. */
   #changed(): void {
     const { server, worker } = this.#children
     if (server) server.tell({ type: 'host', host: this.#host(server, worker) })

@@ -6,14 +6,14 @@ import { CLOSED_MS, Tabs } from './tabs.ts'
 beforeEach(() => void vi.useFakeTimers())
 afterEach(() => void vi.useRealTimers())
 
-/** A reply to a tab, as far as tabs look at it. */
+/** A fake response to a tab. */
 function replyTo(tabs: Tabs, tab: string): EventEmitter {
   const response = new EventEmitter()
   tabs.note({ headers: { 'x-studio-tab': tab } } as unknown as IncomingMessage, response as unknown as ServerResponse)
   return response
 }
 
-test('a tab that is closed is delayed no more; one that is open is', () => {
+test('ends the delay of a closed tab and keeps that of an open one', () => {
   const closed = vi.fn()
   const tabs = new Tabs({ old: 5 }, closed)
   const open = replyTo(tabs, 'open')
@@ -23,7 +23,7 @@ test('a tab that is closed is delayed no more; one that is open is', () => {
   brief.emit('close')
   vi.advanceTimersByTime(CLOSED_MS - 1)
   expect(tabs.delays).toEqual({ old: 5, open: 1, brief: 2 })
-  // One that comes back in time is not closed.
+  // A tab that reconnects in time is not closed.
   replyTo(tabs, 'brief')
   vi.advanceTimersByTime(CLOSED_MS)
   expect(tabs.delays).toEqual({ open: 1, brief: 2 })
@@ -33,7 +33,7 @@ test('a tab that is closed is delayed no more; one that is open is', () => {
   expect(tabs.delays).toEqual({ brief: 2 })
 })
 
-test('tabs that are closed do not stand in the way of new ones', () => {
+test('closed tabs do not count towards the limit', () => {
   const tabs = new Tabs({}, () => {})
   for (let n = 0; n < 64; n++) expect(tabs.delay(`t${n}`, 1)).toBe(true)
   expect(tabs.delay('new', 1)).toBe(false)

@@ -1,27 +1,27 @@
-// The tabs of the studio's page, and the replies that are on their way to each.
+// The tabs of the studio's page, and the open responses of each.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { delayResponse } from './delayed-response.ts'
 import type { Delays } from './messages.ts'
 
-/** The header by which a page says which tab it is in. */
+/** The header with the id of a tab. */
 const TAB_HEADER = 'x-studio-tab'
-/** As many tabs may be delayed at once. */
+/** The maximum number of delayed tabs. */
 const MOST_TABS = 64
-/** A tab without a reply under way for so long is closed, and delayed no more, in milliseconds: one that is open follows its host. */
+/** A tab without an open response for this time is closed, in ms: an open tab always follows its host. */
 export const CLOSED_MS = 60_000
 
 export const isTab = (value: unknown): value is string => typeof value === 'string' && /^\w{1,64}$/.test(value)
 
-/** The replies of each tab: they can be cut off, and held. */
+/** The responses of each tab, which can be reset and delayed. */
 export class Tabs {
   readonly #replies = new Map<string, Set<ServerResponse>>()
   readonly #delays = new Map<string, number>()
-  /** For each tab that is delayed and has no reply: when it counts as closed. */
+  /** The close timers of delayed tabs without a response. */
   readonly #closing = new Map<string, NodeJS.Timeout>()
   readonly #closed: () => void
 
-  /** `closed` is told when a tab is delayed no more because it is closed. */
+  /** `closed` is called when a delay ends because its tab is closed. */
   constructor(delays: Delays, closed: () => void) {
     this.#closed = closed
     for (const [tab, ms] of Object.entries(delays)) this.delay(tab, ms)
@@ -31,7 +31,7 @@ export class Tabs {
     return Object.fromEntries(this.#delays)
   }
 
-  /** Takes note of a reply, if its tab is told. */
+  /** Tracks a response, if the request has a tab id. */
   note(message: IncomingMessage, response: ServerResponse): void {
     const tab = message.headers[TAB_HEADER]
     if (!isTab(tab)) return
@@ -46,14 +46,14 @@ export class Tabs {
     delayResponse(response, () => this.#delays.get(tab) ?? 0)
   }
 
-  /** Cuts the replies that have begun and go on. */
+  /** Resets the open responses of a tab. */
   drop(tab: string): void {
     for (const response of this.#replies.get(tab) ?? []) {
       if (response.headersSent && !response.writableEnded) response.socket?.destroy()
     }
   }
 
-  /** Holds every piece of a tab's replies from now on; false where too many tabs are held already. */
+  /** Delays all responses of a tab. Returns false if too many tabs are delayed. */
   delay(tab: string, ms: number): boolean {
     if (ms === 0) this.#delays.delete(tab)
     else if (this.#delays.has(tab) || this.#delays.size < MOST_TABS) this.#delays.set(tab, ms)
@@ -62,7 +62,7 @@ export class Tabs {
     return true
   }
 
-  /** Whether a tab is closed is found out only where it is delayed. */
+  /** Starts the close timer of a tab, only if it is delayed. */
   #watch(tab: string): void {
     clearTimeout(this.#closing.get(tab))
     this.#closing.delete(tab)

@@ -3,13 +3,13 @@ import { fileURLToPath } from 'node:url'
 import type { FileCheckRequest, FileCheckResult } from './file-child.ts'
 import { type Finding, fail } from './finding.ts'
 
-/** The program runs from the sources as well as from what is built of them. */
+/** The extension of the child program: `ts` in the sources, `js` in the build. */
 const END = import.meta.url.endsWith('.ts') ? 'ts' : 'js'
-/** How long a file and its store are waited for, in milliseconds. */
+/** The timeout for a file and its store, in ms. */
 const LATE_MS = 30_000
 const STDERR = 2
 
-/** Whether a file has an app, and its store works; by a process of its own, so that the file can neither hold this one up nor write where it writes. */
+/** Checks that a file has an app and that its store works. Uses a child process, so that the file can neither block this one nor print to its output. */
 export async function checkFile(request: FileCheckRequest): Promise<readonly Finding[]> {
   const program = fileURLToPath(new URL(`./file-child.${END}`, import.meta.url))
   const child = fork(program, [JSON.stringify(request)], { stdio: ['ignore', STDERR, STDERR, 'ipc'] })

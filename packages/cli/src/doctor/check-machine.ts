@@ -1,4 +1,4 @@
-// The machine: node, the folder of the store, the disk, the port.
+// Checks Node, the folder of the store, the disk and the port.
 
 import { constants, existsSync } from 'node:fs'
 import { access, stat, statfs } from 'node:fs/promises'
@@ -9,7 +9,7 @@ import { errorMessages, type Finding, fail, note, ok, warn } from './finding.ts'
 const LITTLE_BYTES = 1024 ** 3
 const TOO_LITTLE_BYTES = 100 * 1024 ** 2
 
-/** Whether this node runs TypeScript, and has SQLite. */
+/** Checks that this Node runs TypeScript and has SQLite. */
 export async function checkNode(): Promise<Finding> {
   const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
   const isNew = major >= 24 || (major === 22 && minor >= 18)
@@ -24,7 +24,7 @@ export async function checkNode(): Promise<Finding> {
   return ok('node', `node ${process.versions.node}`)
 }
 
-/** Whether the folder of a file store can be written, and by nobody else. */
+/** Checks that only this user can write to the folder of a file store. */
 export async function checkFolder(file: string): Promise<Finding> {
   const path = resolve(file)
   const folder = nearestOf(dirname(path))
@@ -48,7 +48,7 @@ export async function checkFolder(file: string): Promise<Finding> {
   return isOwn ? ok('permissions', `${place} can be written`) : note('permissions', `${place} belongs to somebody else`)
 }
 
-/** Whether there is room for what will be said. */
+/** Checks the free disk space. */
 export async function checkDisk(file: string): Promise<Finding> {
   const { bavail, bsize } = await statfs(nearestOf(dirname(resolve(file))))
   const free = bavail * bsize
@@ -58,12 +58,12 @@ export async function checkDisk(file: string): Promise<Finding> {
   return free < LITTLE_BYTES ? warn('disk', words, next) : ok('disk', words)
 }
 
-/** The folder, or the one above it that is there. */
+/** The folder, or its first existing parent. */
 function nearestOf(folder: string): string {
   return existsSync(folder) || dirname(folder) === folder ? folder : nearestOf(dirname(folder))
 }
 
-/** Whether a port is free, or a server of ours listens there. */
+/** Checks that a port is free or used by a Millrace server. */
 export async function checkPort(port: number): Promise<Finding> {
   const server = createServer()
   const taken = await new Promise<NodeJS.ErrnoException | undefined>(done => {

@@ -1,4 +1,4 @@
-// The providers of models: whether there is a key, and, if that is asked for, whether it is taken. No key is ever shown.
+// Checks the API keys of model providers, and with `--online` whether they are accepted. Keys are never printed.
 
 import { errorMessages, type Finding, fail, note, ok } from './finding.ts'
 
@@ -29,7 +29,7 @@ const providers: readonly Provider[] = [
 
 const LATE_MS = 10_000
 
-/** Which providers there are keys for; `isOnline` asks each whether it takes its own. */
+/** Checks which providers have keys. With `isOnline`, tries each key. */
 export async function checkProviders(env: NodeJS.ProcessEnv, isOnline: boolean): Promise<readonly Finding[]> {
   const there = providers.filter(({ key }) => env[key])
   if (there.length === 0) {

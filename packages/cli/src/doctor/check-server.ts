@@ -4,7 +4,7 @@ import { errorMessages, type Finding, fail, ok } from './finding.ts'
 
 const LATE_MS = 10_000
 
-/** Whether a server is up, its store in reach, and its protocol ours. */
+/** Checks that a server is up, reaches its store, and has the same protocol version. */
 export async function checkServer({ name, options }: Source): Promise<Finding> {
   const from = performance.now()
   try {

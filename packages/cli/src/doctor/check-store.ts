@@ -1,4 +1,4 @@
-// The store: whether it opens, writes, reads and leases, and what time it is there.
+// Checks that a store opens, writes, reads and leases, and compares its clock.
 
 import { randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
@@ -8,16 +8,16 @@ import { isPlain, nameOf, WRITE_PLAINLY } from '../source/source.ts'
 import { checkDisk, checkFolder } from './check-machine.ts'
 import { errorMessages, type Finding, fail, note, ok, warn } from './finding.ts'
 
-/** Leases go by the store's clock alone; people compare its times with theirs. */
+/** The tolerated clock difference. Leases use only the clock of the store, but users compare its times with their own. */
 const SKEW_MS = 2_000
 const LATE_MS = 10_000
 
-/** Checks of a store that a URL names. */
+/** Checks the store of a URL. */
 export async function checkStore(url: string): Promise<readonly Finding[]> {
   const name = nameOf(url)
   const scheme = schemeOf(url)
   if (scheme === 'memory') return [note('store', 'memory: what is said ends with the process')]
-  // Who would be asked may be called by a part of the password.
+  // The host cannot be told from the password, so no connection is attempted.
   if (!isPlain(url)) return [fail('store', `${name} its address cannot be read`, WRITE_PLAINLY)]
   const findings: Finding[] = []
   if (scheme === 'sqlite') {
@@ -40,7 +40,7 @@ export async function checkStore(url: string): Promise<readonly Finding[]> {
 
 const NEXT = 'see that it runs and that its address is right; a file must be on a local disk, and be no other program’s'
 
-/** Checks of an open store, with a log that nobody else sees and that is removed again. */
+/** Checks an open store with a temporary log, which is removed again. */
 export async function checkOpen(store: LogStore, name: string): Promise<readonly Finding[]> {
   const streamId = `millrace-doctor-${randomUUID()}`
   const from = performance.now()

@@ -1,11 +1,11 @@
-// The process that looks at a file for the doctor: what the file prints, keeps open or waits for is its own affair there.
+// The child process that checks a file for the doctor, isolated from its output and open handles.
 
 import { DEFAULT_STORE } from '@millrace/server/internal'
 import { LoadError, loadApp } from '../dev/load-app.ts'
 import { checkOpen, checkStore } from './check-store.ts'
 import { type Finding, fail, ok } from './finding.ts'
 
-/** The file to check, and its store unless another is named. */
+/** The file to check. With `store`, the store of the file is not checked. */
 export interface FileCheckRequest {
   readonly file: string
   readonly store?: string
@@ -18,7 +18,7 @@ export interface FileCheckResult {
 
 const { file, store: named }: FileCheckRequest = JSON.parse(process.argv[2] ?? '{}')
 
-/** Nobody is left to be told. */
+/** The parent process is gone. */
 process.once('disconnect', () => process.exit(1))
 process.send?.(await fileCheckResult(), undefined, undefined, () => process.exit(0))
 

@@ -1,10 +1,10 @@
-/** What a check found, and what to do about it. */
+/** The result of a check, and how to fix a problem. */
 export interface Finding {
   readonly check: string
-  /** `note` is worth knowing, and nothing is wrong. */
+  /** `note` is information, not a problem. */
   readonly status: 'ok' | 'note' | 'warn' | 'fail'
   readonly message: string
-  /** What to do next, where something is to be done. */
+  /** How to fix the problem, if there is one. */
   readonly next?: string
 }
 
@@ -17,7 +17,7 @@ function found(status: Finding['status'], check: string, message: string, next: 
   return { check, status, message, ...(next !== undefined && { next }) }
 }
 
-/** What was thrown, in words. */
+/** The message of a thrown value. */
 export const errorMessages = (error: unknown): string => {
   const words: string[] = []
   for (let e = error; e instanceof Error && words.length < 5; e = e.cause) words.push(e.message)

@@ -1,24 +1,24 @@
-// What a command ends with when it does not do what it was asked to.
+// The errors and exit codes of commands.
 
-/** How a command ends: each is a number that scripts can go by. */
+/** The exit codes, for scripts. */
 export const exitCodes = {
-  /** Something went wrong. */
+  /** Any other error. */
   failed: 1,
-  /** It was called wrongly. */
+  /** Invalid arguments. */
   usage: 2,
-  /** There is no such session, file or run. */
+  /** The session, file or run does not exist. */
   'not-found': 3,
-  /** The server or the store is out of reach. */
+  /** The server or the store is unreachable. */
   unreachable: 4,
 } as const
 
 export type ExitReason = keyof typeof exitCodes
 
-/** Why a command does not do what it was asked to; the message says what to do next. */
+/** An expected failure of a command. The message says what to do next. */
 export class CommandError extends Error {
   override readonly name = 'CommandError'
   readonly reason: ExitReason
-  /** What is wrong, for programs. */
+  /** The error code, for programs. */
   readonly code: string
 
   constructor(reason: ExitReason, message: string, code: string = reason) {

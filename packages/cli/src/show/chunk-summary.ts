@@ -34,6 +34,6 @@ function describeChunk(chunk: Chunk): string {
 export const messageText = (parts: readonly { readonly type: string }[]): string =>
   parts.map(part => ('text' in part && typeof part.text === 'string' ? part.text : `[${part.type}]`)).join(' ')
 
-/** A value as it can be shown. */
+/** A value as text. */
 export const jsonOf = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? 'nothing')

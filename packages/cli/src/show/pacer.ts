@@ -1,12 +1,12 @@
 import { systemTimers, type Timers } from '@millrace/log'
 
-/** Waits between entries as long as it took then, at another speed; never longer than `idleMs`. */
+/** Waits between entries as recorded, scaled by the speed, at most `idleMs`. */
 export class Pacer {
   readonly #speed: number
   readonly #idleMs: number
   readonly #timers: Timers
   #before: number | undefined
-  /** When the next would be shown, were nothing late. */
+  /** The time at which the next entry is due if nothing is late. */
   #due = 0
 
   constructor(speed: number, idleMs: number, timers: Timers = systemTimers) {
@@ -15,7 +15,7 @@ export class Pacer {
     this.#timers = timers
   }
 
-  /** Waits until what was written at this time is to be shown, or until the signal aborts. */
+  /** Waits until an entry with this timestamp is due, or until the signal aborts. */
   async until(timestamp: number, signal: AbortSignal): Promise<void> {
     const now = this.#timers.now()
     const before = this.#before
@@ -25,7 +25,7 @@ export class Pacer {
       return
     }
     const waitMs = Math.min(Math.max(0, timestamp - before) / this.#speed, this.#idleMs)
-    // Counted from when the one before was due, so that small waits do not add up to a large one.
+    // Relative to the due time of the entry before, so that small delays do not add up.
     this.#due = Math.max(this.#due, now - LATE_MS) + waitMs
     if (this.#due - now < 1 || signal.aborted) return
     const { promise, resolve } = Promise.withResolvers<void>()
@@ -38,5 +38,5 @@ export class Pacer {
   }
 }
 
-/** Who is later than this does not make up for it. */
+/** The maximum delay that is made up for, in ms. */
 const LATE_MS = 250

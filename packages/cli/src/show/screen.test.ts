@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Terminal } from '../terminal/terminal.ts'
 import { Screen, widthOf } from './screen.ts'
 
-/** A terminal that knows as much as a screen uses: lines that wrap, ways up and to the right, and what erases to the end. */
+/** A terminal emulator with the features that a screen uses: wrapping, cursor up and right, erase to the end. */
 class Glass {
   rows: string[] = ['']
   row = 0
@@ -60,7 +60,7 @@ function screenOf(columns: number, rows = 20): { screen: Screen; glass: Glass } 
   return { screen: new Screen(terminal, () => ({ columns, rows })), glass }
 }
 
-test('what a lane wrote since its last commit is erased, over as many rows as it takes', async () => {
+test('erases the text of a lane since its last commit, over several rows', async () => {
   const { screen, glass } = screenOf(10)
   await screen.line('a', 'sealed')
   screen.seal('a')
@@ -71,7 +71,7 @@ test('what a lane wrote since its last commit is erased, over as many rows as it
   expect(glass.text).toBe('sealed\nagain')
 })
 
-test('what others wrote meanwhile stays, and so does what came before on the same row', async () => {
+test('keeps the text of other lanes and earlier text on the same row', async () => {
   const { screen, glass } = screenOf(10)
   await screen.write('a', 'ab ')
   screen.seal('a')
@@ -85,7 +85,7 @@ test('what others wrote meanwhile stays, and so does what came before on the sam
   expect(glass.text.trimEnd()).toBe('ab \nfact')
 })
 
-test('what has left the screen is left as it is', async () => {
+test('does not erase text that scrolled off the screen', async () => {
   const { screen, glass } = screenOf(10, 3)
   for (const word of ['one', 'two', 'three', 'four']) await screen.line('a', word)
   const before = glass.text
@@ -93,6 +93,6 @@ test('what has left the screen is left as it is', async () => {
   expect(glass.text).toBe(before)
 })
 
-test('how wide text is', () => {
+test('computes the width of text', () => {
   expect(['mill', '水車', 'e\u0301', '🎡', 'a\tb'].map(widthOf)).toEqual([4, 4, 1, 2, 9])
 })

@@ -9,12 +9,12 @@ interface ScreenPiece {
   readonly plain: string
 }
 
-/** Writes for lanes, and takes back what one of them has written since its last commit. */
+/** Writes text of lanes, and erases the text of a lane since its last commit. */
 export class Screen {
   readonly #terminal: Terminal
   readonly #size: () => { readonly columns: number; readonly rows: number }
   #pieces: ScreenPiece[] = []
-  /** In which column the first piece begins, and where writing is now. */
+  /** The column of the first piece, and the current column. */
   #from = 0
   #column = 0
 
@@ -23,7 +23,7 @@ export class Screen {
     this.#size = size
   }
 
-  /** Writes words of a lane, which may be taken back. */
+  /** Writes text of a lane, which may be erased later. */
   async write(lane: string, plain: string, shown = plain): Promise<void> {
     this.#pieces.push({ lane, plain, shown })
     this.#column = columnAfter(this.#column, plain, this.#size().columns)
@@ -31,29 +31,29 @@ export class Screen {
     await this.#terminal.write(shown)
   }
 
-  /** A line of its own. */
+  /** Writes a separate line. */
   async line(lane: string, plain: string, shown = plain): Promise<void> {
     await this.begin()
     await this.write(lane, `${plain}\n`, `${shown}\n`)
   }
 
-  /** What follows begins a line, whatever becomes of what stands before it. */
+  /** Starts a new line that stays even if the text before it is erased. */
   async begin(): Promise<void> {
     if (this.#column !== 0) await this.write(SETTLED, '\n')
   }
 
-  /** What a lane has written stays. */
+  /** Makes the text of a lane permanent. */
   seal(lane: string): void {
     this.#pieces = this.#pieces.map(piece => (piece.lane === lane ? { ...piece, lane: SETTLED } : piece))
     this.#settle()
   }
 
-  /** What a lane has written since goes: it is erased, where it can still be reached. */
+  /** Erases the text of a lane since its last commit, if it is still on the screen. */
   async takeBack(lane: string): Promise<void> {
     if (!this.#pieces.some(piece => piece.lane === lane)) return
     const { columns, rows } = this.#size()
     const up = rowsOf(this.#from, this.#pieces.map(({ plain }) => plain).join(''), columns)
-    // What has left the screen cannot be reached any more.
+    // Text that scrolled off the screen cannot be erased.
     if (!this.#terminal.isLive || up >= rows) {
       this.seal(lane)
       return
@@ -66,7 +66,7 @@ export class Screen {
     for (const { lane: other, plain, shown } of kept) await this.write(other, plain, shown)
   }
 
-  /** What nobody can take back, and nothing before it, need not be remembered. */
+  /** Forgets leading pieces that cannot be erased any more. */
   #settle(): void {
     const open = this.#pieces.findIndex(({ lane }) => lane !== SETTLED)
     const count = open < 0 ? this.#pieces.length : open
@@ -76,19 +76,19 @@ export class Screen {
   }
 }
 
-/** Whose words are never taken back. */
+/** The owner of permanent text. */
 export const SETTLED = ''
 
 const sizeOfProcess = () => ({ columns: process.stdout.columns || 80, rows: process.stdout.rows || 24 })
 
-/** In which column one is after some text. */
+/** The column after a text. */
 function columnAfter(column: number, text: string, columns: number): number {
   const last = text.lastIndexOf('\n')
   const width = widthOf(text.slice(last + 1)) + (last < 0 ? column : 0)
   return width % columns
 }
 
-/** How many rows further down one is after some text. */
+/** The number of rows that a text moves down. */
 function rowsOf(column: number, text: string, columns: number): number {
   return text
     .split('\n')

@@ -34,7 +34,7 @@ export class Transcript {
     const { origin, chunk } = entry
     const ended = this.#drafts.apply(entry)
     const draft = isGuest(origin) ? undefined : this.#drafts.get(origin)
-    // A discard takes back words, never facts.
+    // A discard reverts words, never facts.
     const lane = draft && isWord(chunk) ? draft.key : SETTLED
     if (chunk.type !== 'step-discarded') for (const { key } of ended) await this.#seal(key)
     const name = isGuest(origin) ? origin.guest : origin.agentType
@@ -112,7 +112,7 @@ export class Transcript {
     }
   }
 
-  /** Shows what is left of words that did not end. */
+  /** Shows the remaining text of open parts. */
   async end(): Promise<void> {
     await this.#flush()
     if (this.#speaking !== '') await this.#terminal.write('\n')
@@ -179,7 +179,7 @@ export class Transcript {
 
   async #discarded(draft: LaneDraft<{ characters: number }> | undefined, reason: string): Promise<void> {
     if (draft) {
-      // Text that is still buffered is shown first, so that the reader sees what is taken back.
+      // Buffered text is shown first, so that the reader sees what is discarded.
       await this.#flush(draft.key)
       await this.#screen.takeBack(draft.key)
       if (this.#speaking.startsWith(draft.key)) this.#speaking = ''

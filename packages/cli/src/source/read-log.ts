@@ -1,4 +1,4 @@
-// The log of a session, as far as it is written.
+// Reads the log of a session up to its head.
 
 import { createConnection, type RequestError } from '@millrace/client'
 import { decodeNdjsonStream, type Entry } from '@millrace/protocol'
@@ -6,23 +6,23 @@ import { CommandError } from '../error/command-error.ts'
 import { requestFailure } from './request-failure.ts'
 import type { Source } from './source.ts'
 
-/** How often in a row a read that is cut off is taken up again. */
+/** The maximum number of consecutive retries of an interrupted read. */
 const MOST_CUTS = 5
 
 export interface LogOptions {
-  /** Only what lies after this sequence. */
+  /** Only entries after this sequence. */
   readonly after?: number
-  /** Told where the log begins, if that is after where it was asked for; may say from which cursor to go on, if not from there. */
+  /** Called if the log starts after the requested position. May return another cursor to continue from. */
   readonly onTrimmed?: (floor: number) => Promise<string | undefined> | undefined
 }
 
-/** All entries of a session after a place, each as it was written, up to where it is now; also what was taken back. */
+/** All entries of a session after a position, up to the head, unmerged and including discarded ones. */
 export async function* readLog(source: Source, sessionId: string, options: LogOptions = {}): AsyncGenerator<Entry> {
   await mustBeThere(source, sessionId)
   yield* read(source, sessionId, options)
 }
 
-/** Throws where there is no such session, or nobody to ask. */
+/** @throws CommandError if the session does not exist or the source is unreachable. */
 export async function mustBeThere(source: Source, sessionId: string): Promise<void> {
   try {
     const path = `/sessions/${encodeURIComponent(sessionId)}?messages=last:1`
@@ -56,7 +56,7 @@ async function* read(source: Source, sessionId: string, options: LogOptions): As
         cuts = 0
       }
     } catch (error) {
-      // What was cut off is taken up again; what is refused is not.
+      // Interrupted reads are retried. Rejected requests are not.
       const isCut = !(error instanceof CommandError) && (error as Partial<RequestError>).status === undefined
       if (!isCut || cuts === MOST_CUTS) throw requestFailure(error, source)
     }

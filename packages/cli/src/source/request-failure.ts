@@ -2,7 +2,7 @@ import { RequestError } from '@millrace/client'
 import { CommandError } from '../error/command-error.ts'
 import type { Source } from './source.ts'
 
-/** What a request did not work for, as a command ends with it. */
+/** Converts a request error to the error of a command. */
 export function requestFailure(error: unknown, source: Source): unknown {
   if (!(error instanceof RequestError)) return error
   const { code, message, status } = error

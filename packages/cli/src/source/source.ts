@@ -1,4 +1,4 @@
-// Where sessions are: behind a server, or in a store that this process opens itself.
+// The source of sessions: a server, or a store that this process opens.
 
 import { existsSync } from 'node:fs'
 import type { ApiOptions } from '@millrace/client'
@@ -9,28 +9,28 @@ import type { Call, Option } from '../command/command.ts'
 import { stringOption } from '../command/parse-call.ts'
 import { CommandError } from '../error/command-error.ts'
 
-/** The server, if nothing is said: where `millrace dev` is. */
+/** The default server: `millrace dev`. */
 const DEFAULT_SERVER = 'http://127.0.0.1:4400'
 
-/** The options by which a command is told where sessions are. */
+/** The options that select the source. */
 export const sourceOptions: Readonly<Record<string, Option>> = {
   server: { value: 'URL', about: `the server that has the sessions: MILLRACE_SERVER, or ${DEFAULT_SERVER}` },
   store: { value: 'URL', about: 'the store itself, without a server: sqlite:.millrace/millrace.db' },
   principal: { value: 'NAME', about: 'with --store: whose sessions; those of nobody, if nothing is said' },
 }
 
-/** Where sessions are. */
+/** A source of sessions. */
 export interface Source {
-  /** What it is called, without what is secret in it. */
+  /** Its display name, without secrets. */
   readonly name: string
-  /** How it is asked: a store speaks as a server does. */
+  /** The request options. A store is used through an in-process server. */
   readonly options: ApiOptions
-  /** What a session amounted to at a sequence; a server tells that only of the present. */
+  /** The view of a session at a sequence. A server has only the current view. */
   viewAt?(sessionId: string, sequence: number): Promise<View>
   close(): Promise<void>
 }
 
-/** Opens what the options name; the environment may have a bearer token for the server, in `MILLRACE_TOKEN`. */
+/** Opens the source of the options. `MILLRACE_TOKEN` is the bearer token for a server. */
 export async function openSource(call: Call): Promise<Source> {
   const server = stringOption(call, 'server')
   const store = stringOption(call, 'store')
@@ -75,7 +75,7 @@ async function storeSource(store: string, principal: string | undefined): Promis
     },
     async viewAt(sessionId, sequence) {
       const { manager } = await app.runtime()
-      // What is internal is in no recording.
+      // Recordings have no internal entries.
       const { internal, ...view } = (await manager.view(sessionId, sequence)).view
       return view
     },
@@ -83,7 +83,7 @@ async function storeSource(store: string, principal: string | undefined): Promis
   }
 }
 
-/** Throws where a URL names no store, or a file that would only be made now. */
+/** @throws CommandError if a URL is not that of a store, or of a file that does not exist. */
 function mustBeThere(store: string): void {
   let scheme: string
   try {
@@ -99,17 +99,17 @@ function mustBeThere(store: string): void {
   }
 }
 
-/** Whether it is beyond doubt where in a store's URL its credentials end: an `@` or `/` of a password may stand in it as it is. */
+/** Whether the credentials in a store URL are unambiguous: a password may contain an unescaped `@` or `/`. */
 export function isPlain(store: string): boolean {
   if (isFile(store)) return true
   const url = URL.parse(store)
   return url !== null && !`${url.pathname}${url.search}${url.hash}`.includes('@')
 }
 
-/** What to do about a URL of which that cannot be told. */
+/** The hint for a URL with ambiguous credentials. */
 export const WRITE_PLAINLY = 'write what is special in it in the way of URLs: %40 for @, %2F for /, %23 for #'
 
-/** What a store is called: its URL without anything that may be secret; its scheme alone, where that cannot be told. */
+/** The display name of a store: its URL without secrets, or only its scheme if the credentials are ambiguous. */
 export function nameOf(store: string): string {
   if (isFile(store)) return store
   const url = isPlain(store) ? URL.parse(store) : null

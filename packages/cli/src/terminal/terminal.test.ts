@@ -2,7 +2,7 @@ import { PassThrough } from 'node:stream'
 import { expect, test, vi } from 'vitest'
 import { escapeExceptStyles, styled } from './terminal.ts'
 
-test('what is written steers nothing, but for the styles that were put around it', () => {
+test('escapes control characters, except for the added styles', () => {
   const hostile = '\u001b[2J\u009b31m\u0007 words'
   const shown = '\\u001b[2J\\u009b31m\\u0007 words'
   expect(escapeExceptStyles(hostile)).toBe(shown)
@@ -14,7 +14,7 @@ test('what is written steers nothing, but for the styles that were put around it
   expect(red).toBe(`\u001b[31m${shown}\u001b[39m ${shown}`)
 })
 
-test('JSON means the same after it', () => {
+test('keeps the meaning of JSON', () => {
   const value = { text: '\u009b31m\u202e\\\u0085 "quoted"\r\n\u001b' }
   const text = escapeExceptStyles(JSON.stringify(value))
   expect(JSON.parse(text)).toEqual(value)

@@ -1,5 +1,5 @@
-// Where a command writes to: what programs read, and what people do. All of it goes through `escapeControl`: JSON
-// means the same afterwards.
+// The output of a command: results on standard output, messages on standard error. All output goes through `escapeControl`,
+// which does not change the meaning of JSON.
 
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
@@ -12,24 +12,24 @@ export type Style = Parameters<typeof styleText>[0]
 export interface Terminal {
   /** Whether values are written as JSON. */
   readonly isJson: boolean
-  /** Whether a person looks on as it is written: what was written can be taken back. */
+  /** Whether the output is a live terminal, in which text can be erased. */
   readonly isLive: boolean
-  /** Writes what was asked for; waits until there is room. Nothing in it steers the terminal but what `paint` has put there. */
+  /** Writes a result, with backpressure. Escapes all control characters except the styles of `paint`. */
   write(text: string): Promise<void>
-  /** Steers the terminal: by words of ours alone. */
+  /** Writes control sequences. Never pass foreign text. */
   steer(sequence: string): Promise<void>
-  /** Says how it goes, beside what was asked for. */
+  /** Writes a message to standard error. */
   say(line: string): void
-  /** The text as it is shown in that style, where styles are shown. */
+  /** Styles a text, if styles are enabled. */
   paint(style: Style, text: string): string
-  /** Asks a person, and gives the answer; undefined where there is none to ask. */
+  /** Asks the user and returns the answer. Undefined without a terminal. */
   ask(question: string): Promise<string | undefined>
-  /** Aborted by Ctrl-C, for what goes on until then. */
+  /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal
 }
 
 const ESCAPE = '\u001b'
-/** Stands for an escape of ours until it is written: nobody else knows it, so that nobody else's text has it. */
+/** A random placeholder for our own escape sequences, which foreign text cannot contain. */
 const OURS = `<${randomUUID()}>`
 
 /** Escapes control characters, except those of the styles that `paint` added. */
@@ -52,7 +52,7 @@ export function processTerminal(isJson: boolean): Terminal {
     write: text => put(escapeExceptStyles(text)),
     steer: put,
     say: line => void stderr.write(`${escapeControl(line)}\n`),
-    // Heeds NO_COLOR and FORCE_COLOR, and whether anybody looks on.
+    // Respects NO_COLOR, FORCE_COLOR and whether the stream is a terminal.
     paint: (style, text) => (isJson ? text : styled(style, text, stdout)),
     async ask(question) {
       if (!stdin.isTTY) return undefined
