@@ -1,6 +1,7 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { stripVTControlCharacters } from 'node:util'
 import { command, root } from '../command.ts'
 import { type FailedSchedule, type Played, VARIABLES } from '../faults/campaign.ts'
 
@@ -9,7 +10,7 @@ export type BatchResult = Played & { failed: FailedSchedule[]; broken?: string }
 
 /** A test that takes longer is stuck: vitest fails it and names it. */
 const STUCK_MS = 600_000
-const OUTPUT_CHARACTERS = 2_000
+const OUTPUT_CHARACTERS = 6_000
 
 /** Plays `count` seeds of one suite from `seed` on, in a vitest of its own, which is killed after `timeoutMs`. */
 export async function playBatch(file: string, seed: number, count: number, timeoutMs: number): Promise<BatchResult> {
@@ -25,8 +26,10 @@ export async function playBatch(file: string, seed: number, count: number, timeo
   try {
     const { code, output } = await command('vitest', args, { quiet: true, env, timeoutMs })
     const result = readReport(report)
+    const end = stripVTControlCharacters(output).slice(-OUTPUT_CHARACTERS)
     const isBroken = code !== 0 && result.failed.length === 0
-    return { ...result, ...(isBroken && { broken: output.slice(-OUTPUT_CHARACTERS) }) }
+    const failed = result.failed.map(schedule => ({ ...schedule, output: end }))
+    return { ...result, failed, ...(isBroken && { broken: end }) }
   } finally {
     rmSync(folder, { recursive: true, force: true })
   }

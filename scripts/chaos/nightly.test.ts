@@ -65,14 +65,16 @@ test('ends when the time is over, and continues with the next seed in the next r
   expect(fresh.played[0]?.[1]).toBe(100_000)
 })
 
-test('reports failed seeds with the command that replays them, and fails', async () => {
+test('reports failed seeds with the command that replays them and their output, and fails', async () => {
   quiet()
   const home = folder({})
   const campaigns = [{ name: 'one', file: 'one.test.ts', schedules: 5 }]
-  const failed = [{ seed: 100_003, again: 'npm run chaos -- --runs 1 --seed 100003 one' }]
+  const again = 'npm run chaos -- --runs 1 --seed 100003 one'
+  const failed = [{ seed: 100_003, again, output: 'gave up waiting' }]
   const play: typeof playBatch = async () => ({ ...BATCH, schedules: 5, failed })
   expect(await nightly({ play, campaigns, folder: home })).toBe(false)
-  expect(report(home)).toContain('- one, seed 100003: `npm run chaos -- --runs 1 --seed 100003 one`')
+  expect(report(home)).toContain(`- one, seed 100003: \`${again}\``)
+  expect(report(home)).toContain('      gave up waiting')
 })
 
 test('reports a batch that fails without a seed by its output', async () => {

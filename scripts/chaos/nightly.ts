@@ -107,8 +107,11 @@ function reportOf(campaigns: readonly Campaign[], progress: Progress): string {
     return `| ${[name, ...values.slice(0, -1).map(grouped), (ms / 60_000).toFixed(1)].join(' | ')} |`
   })
   const failures = campaigns.flatMap(({ name }) => [
-    ...progress.of(name).failed.map(({ seed, again }) => `- ${name}, seed ${seed}: \`${again}\``),
-    ...progress.of(name).broken.map(output => `- ${name}, no seed:\n\n${output.replaceAll(/^/gm, '      ')}`),
+    ...progress.of(name).failed.map(({ seed, again, output }) => {
+      const details = output === undefined ? '' : `\n\n${indented(output)}\n`
+      return `- ${name}, seed ${seed}: \`${again}\`${details}`
+    }),
+    ...progress.of(name).broken.map(output => `- ${name}, no seed:\n\n${indented(output)}`),
   ])
   return [
     '| campaign | schedules | aim | faults injected | deaths | failed | minutes |',
@@ -119,6 +122,8 @@ function reportOf(campaigns: readonly Campaign[], progress: Progress): string {
     '',
   ].join('\n')
 }
+
+const indented = (text: string): string => text.replaceAll(/^/gm, '      ')
 
 function grouped(value: number): string {
   return value.toLocaleString('en')

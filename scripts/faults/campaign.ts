@@ -17,8 +17,8 @@ export const VARIABLES = {
 /** Counts of schedules, of the faults injected into them, and of the processes and servers killed by those. */
 export type Played = { schedules: number; faults: number; deaths: number }
 
-/** A schedule that failed, and the command that plays it again. */
-export type FailedSchedule = { seed: number | string; again: string }
+/** A schedule that failed, the command that plays it again, and the end of the output: not every failure comes again. */
+export type FailedSchedule = { seed: number | string; again: string; output?: string }
 
 /** How many schedules to play. */
 export function scheduleCount(byDefault: number): number {
