@@ -49,7 +49,7 @@ export const layers: Record<string, string[][]> = {
     ['stream'],
     ['routing'],
     ['runs'],
-    ['routes', 'dialects/turn'],
+    ['routes', 'dialects/client-request'],
     ['dialects/run-stream'],
     ['dialects/ag-ui', 'dialects/ai-sdk', 'dialects/helix', 'dialects/kortyx', 'dialects/mui', 'dialects/tanstack'],
     ['dialects'],

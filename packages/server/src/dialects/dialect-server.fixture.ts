@@ -14,11 +14,11 @@ import type { Services } from '../routing/services.ts'
 import { programNamed } from '../runs/program.ts'
 import { heldAgent } from '../stream/held-agent.fixture.ts'
 import { SlowClient } from '../stream/slow-client.fixture.ts'
+import { type AcceptedTurn, handleClientRequest, type TurnRequest } from './client-request/handle-client-request.ts'
 import type { EventPosition } from './run-stream/event-position.ts'
-import { replyWithTurn } from './run-stream/reply-with-turn.ts'
+import { replyWithRequestedRun } from './run-stream/reply-with-requested-run.ts'
 import type { DialectFormat } from './run-stream/run-stream.ts'
 import { streamRun } from './run-stream/run-stream.ts'
-import { type AcceptedTurn, type TurnRequest, takeTurn } from './turn/turn.ts'
 
 const seller = agent({
   name: 'seller',
@@ -140,7 +140,7 @@ export class DialectServer {
 
   /** Sends a request and returns the accepted turn. */
   async takeTurn(sessionId: string, posted: ClientRequest, options: CallOptions = {}): Promise<AcceptedTurn> {
-    return takeTurn(await this.call(options), this.ask(sessionId, posted, options))
+    return handleClientRequest(await this.call(options), this.ask(sessionId, posted, options))
   }
 
   /** Sends a request, waits for the end or pause of its run, and returns the run id. */
@@ -158,7 +158,7 @@ export class DialectServer {
     client = newClient(),
   ): Promise<SlowClient> {
     const encoding = { dialectFormat: plainFormat, encoder: plainEncoder }
-    const reply = await replyWithTurn(await this.call(options), this.ask(sessionId, posted, options), encoding)
+    const reply = await replyWithRequestedRun(await this.call(options), this.ask(sessionId, posted, options), encoding)
     if ('stream' in reply) reply.stream(client)
     return client
   }

@@ -4,8 +4,8 @@ import { type AgUiBefore, type AgUiMessage, aguiMessagesOf } from '@millrace/dia
 import type { RunAgentInput } from '@millrace/dialects/ag-ui/schemas'
 import type { StreamManager } from '@millrace/log'
 import { unlessTrimmed } from '../../sessions/unless-trimmed.ts'
+import { messageIdFor } from '../client-request/names.ts'
 import { withInlineBlobs } from '../run-stream/inline-blobs.ts'
-import { messageIdFor } from '../turn/names.ts'
 
 /** The messages and state that a client sent; undefined if it sent none. */
 export type ClientState = Pick<RunAgentInput, 'messages' | 'state'> | undefined

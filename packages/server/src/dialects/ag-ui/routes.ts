@@ -9,11 +9,11 @@ import { type RouteCall, RUN_ID, route, SESSION_ID } from '../../routing/route.t
 import { optionalText } from '../../routing/schemas.ts'
 import { programNamed } from '../../runs/program.ts'
 import { currentRunId, knownRun, stopRun } from '../../runs/target-run.ts'
+import { type AcceptedTurn, handleClientRequest } from '../client-request/handle-client-request.ts'
+import { dataOf, stopCancelledRun } from '../client-request/run-agent-input.ts'
 import { eventPositionIn } from '../run-stream/event-position.ts'
-import { withStreamSlot } from '../run-stream/reply-with-turn.ts'
+import { withStreamSlot } from '../run-stream/reply-with-requested-run.ts'
 import { type DialectFormat, streamRun } from '../run-stream/run-stream.ts'
-import { dataOf, stopCancelledRun } from '../turn/run-agent-input.ts'
-import { type AcceptedTurn, takeTurn } from '../turn/turn.ts'
 import { type ClientState, earlierMessages } from './earlier-messages.ts'
 
 const dialectFormat: DialectFormat<AgUiEvent> = {
@@ -48,7 +48,7 @@ export const agUi = [
       const program = programNamed(services, params['agent'] as string)
       const turnRequest = { sessionId: threadId, program, posted: clientRequestOf(body), runId, data: dataOf(body) }
       return withStreamSlot(call, async release => {
-        const turn = (await stopCancelledRun(call, body, program)) ?? (await takeTurn(call, turnRequest))
+        const turn = (await stopCancelledRun(call, body, program)) ?? (await handleClientRequest(call, turnRequest))
         const echo = { threadId, runId, ...(parentRunId !== undefined && { parentRunId }) }
         const results = new Set(body.messages.flatMap(({ toolCallId }) => toolCallId ?? []))
         const encoder = new AgUiEncoder({ runId: turn.run.runId, echo, results })

@@ -27,10 +27,10 @@ import { answererOf, requesterOf } from '../../runs/requester.ts'
 import { runIdToResume, stopRun } from '../../runs/target-run.ts'
 import { assertSameSession, reauthorizeSession, requireSession } from '../../sessions/session-access.ts'
 import { checkPosition, existingMessageHeaders, extractResumePosition } from '../../stream/resume-position.ts'
+import { callerInSession } from '../client-request/caller-in-session.ts'
+import { handleClientRequest } from '../client-request/handle-client-request.ts'
+import { checkRunId } from '../client-request/names.ts'
 import { withInlineBlobs } from '../run-stream/inline-blobs.ts'
-import { callerInSession } from '../turn/caller-in-session.ts'
-import { checkRunId } from '../turn/names.ts'
-import { takeTurn } from '../turn/turn.ts'
 import { HelixStream, type HelixStreamOptions, helixFraming } from './helix-stream.ts'
 import { answerOf, resumeOptionsOf, SUBMIT_STATUSES, sessionStatus } from './requests.ts'
 
@@ -55,7 +55,7 @@ export const helix = [
       const userMessages = [{ id: messageId, parts: [{ type: 'text', text: message }] }] as const
       const posted = { userMessages, endsWithUserMessage: true, isIncremental: true, answers: [] } as const
       const caller = await callerInSession(call, sessionId, program)
-      return replyWithRun(call, caller, () => takeTurn(call, { sessionId, program, posted, data }), program)
+      return replyWithRun(call, caller, () => handleClientRequest(call, { sessionId, program, posted, data }), program)
     },
   }),
   route({

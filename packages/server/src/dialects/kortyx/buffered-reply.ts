@@ -9,8 +9,8 @@ import type { RouteCall } from '../../routing/route.ts'
 import { reauthorizeSession } from '../../sessions/session-access.ts'
 import { assertIncarnation } from '../../stream/control-frames.ts'
 import { PAGE_BYTES } from '../../stream/stream-settings.ts'
+import { type AcceptedTurn, handleClientRequest, type TurnRequest } from '../client-request/handle-client-request.ts'
 import { EventWriter } from '../run-stream/event-writer.ts'
-import { type AcceptedTurn, type TurnRequest, takeTurn } from '../turn/turn.ts'
 
 /** Schema of a whole stream as one reply. */
 export const BufferedStream = z.object({
@@ -32,7 +32,7 @@ export async function bufferedReply(
   const release = services.limiter.stream(call.caller.principal)
   const done = new AbortController()
   try {
-    const turn = await takeTurn(call, turnRequest)
+    const turn = await handleClientRequest(call, turnRequest)
     void recheckUntilDone(call, turn, done)
     const signal = AbortSignal.any([request.signal, services.connections.draining, done.signal])
     const chunks = await chunksOf(call, turn, encoder, signal).catch(error => {

@@ -9,9 +9,9 @@ import { RunError } from '@millrace/runtime'
 import type { RouteCall } from '../../routing/route.ts'
 import type { PublicView } from '../../sessions/message-page.ts'
 import { requireSession } from '../../sessions/session-access.ts'
-import { callerInSession } from '../turn/caller-in-session.ts'
-import { derivedId } from '../turn/names.ts'
-import type { TurnRequest } from '../turn/turn.ts'
+import { callerInSession } from '../client-request/caller-in-session.ts'
+import type { TurnRequest } from '../client-request/handle-client-request.ts'
+import { derivedId } from '../client-request/names.ts'
 
 /** The token of a pending request. */
 export const tokenFor = (sessionId: string, requestId: string): string => derivedId('kortyx', sessionId, requestId)

@@ -9,11 +9,11 @@ import { errorResponseOf } from '../../errors/refusal.ts'
 import { json, type Reply } from '../../http/reply.ts'
 import { type RouteCall, RUN_ID, route, SESSION_ID } from '../../routing/route.ts'
 import { programNamed } from '../../runs/program.ts'
-import { replyWithTurn } from '../run-stream/reply-with-turn.ts'
+import { callerInSession } from '../client-request/caller-in-session.ts'
+import type { TurnRequest } from '../client-request/handle-client-request.ts'
+import { userMessagesIn } from '../client-request/transcript.ts'
+import { replyWithRequestedRun } from '../run-stream/reply-with-requested-run.ts'
 import type { DialectFormat } from '../run-stream/run-stream.ts'
-import { callerInSession } from '../turn/caller-in-session.ts'
-import { userMessagesIn } from '../turn/transcript.ts'
-import type { TurnRequest } from '../turn/turn.ts'
 import { BufferedStream, bufferedReply } from './buffered-reply.ts'
 import { answerByToken, tokenFor } from './resume-token.ts'
 
@@ -84,7 +84,7 @@ async function replyTo(call: RouteCall<ChatRequest>): Promise<Reply> {
     kortyxDialect.encoder({ sessionId, turnIndex, tokenOf: requestId => tokenFor(sessionId, requestId) })
   return body.stream === false
     ? bufferedReply(call, turnWithAnswers, encoder())
-    : replyWithTurn(call, turnWithAnswers, { dialectFormat, encoder })
+    : replyWithRequestedRun(call, turnWithAnswers, { dialectFormat, encoder })
 }
 
 /** Whether a page keeps no history: it posts one message without an id in a session that has more. In a new session that is a repeated request. */

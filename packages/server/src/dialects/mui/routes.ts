@@ -12,8 +12,8 @@ import { MAX_MESSAGES, messagePageOf } from '../../sessions/message-page.ts'
 import { assertSameSession } from '../../sessions/session-access.ts'
 import { eventPositionIn } from '../run-stream/event-position.ts'
 import { withInlineBlobs } from '../run-stream/inline-blobs.ts'
+import { replyWithRequestedRun } from '../run-stream/reply-with-requested-run.ts'
 import { replyWithRun } from '../run-stream/reply-with-run.ts'
-import { replyWithTurn } from '../run-stream/reply-with-turn.ts'
 import type { DialectFormat } from '../run-stream/run-stream.ts'
 
 const dialectFormat: DialectFormat<MuiEvent> = {
@@ -47,7 +47,10 @@ export const mui = [
       const { services, params, body } = call
       const program = programNamed(services, params['agent'] as string)
       const turnRequest = { sessionId: body.conversationId, program, posted: clientRequestOf(body), data: dataOf(body) }
-      return replyWithTurn(call, turnRequest, { dialectFormat, encoder: ({ runId }) => muiDialect.encoder({ runId }) })
+      return replyWithRequestedRun(call, turnRequest, {
+        dialectFormat,
+        encoder: ({ runId }) => muiDialect.encoder({ runId }),
+      })
     },
   }),
   route({

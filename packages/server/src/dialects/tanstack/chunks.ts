@@ -10,10 +10,10 @@ import type { RouteCall } from '../../routing/route.ts'
 import type { Services } from '../../routing/services.ts'
 import { programNamed } from '../../runs/program.ts'
 import { CONTENT_TYPES, type Format } from '../../stream/format.ts'
-import { withStreamSlot } from '../run-stream/reply-with-turn.ts'
+import { type AcceptedTurn, handleClientRequest } from '../client-request/handle-client-request.ts'
+import { checkSessionId } from '../client-request/names.ts'
+import { withStreamSlot } from '../run-stream/reply-with-requested-run.ts'
 import { type DialectFormat, streamRun } from '../run-stream/run-stream.ts'
-import { checkSessionId } from '../turn/names.ts'
-import { type AcceptedTurn, takeTurn } from '../turn/turn.ts'
 
 /** Query parameters, since these clients set no `Accept` header. */
 export interface ChunksQuery {
@@ -38,7 +38,7 @@ export async function replyWithChunks(call: RouteCall<ChatRequest, ChunksQuery>)
   const results = new Set(body.messages.flatMap(({ toolCallId }) => toolCallId ?? []))
   const encoder = tanstackDialect.encoder({ content: query.content ?? body.content, model: agent, results })
   return withStreamSlot(call, async release => {
-    const { caller, ...turn } = await takeTurn(call, turnRequest)
+    const { caller, ...turn } = await handleClientRequest(call, turnRequest)
     const after = (await endIfShown(services, turn, body)) ?? turn.after
     return streamRun(call, caller, { ...turn, after, encoder, dialectFormat: dialectFormatOf(format), release })
   })

@@ -18,14 +18,14 @@ import { activeRunId, knownRun } from '../../runs/target-run.ts'
 import { requireSession } from '../../sessions/session-access.ts'
 import { unlessTrimmed } from '../../sessions/unless-trimmed.ts'
 import { CONTENT_TYPES, type Format } from '../../stream/format.ts'
+import { callerInSession } from '../client-request/caller-in-session.ts'
+import { type AcceptedTurn, handleClientRequest } from '../client-request/handle-client-request.ts'
+import { checkSessionId } from '../client-request/names.ts'
+import { dataOf, stopCancelledRun } from '../client-request/run-agent-input.ts'
 import { assertPositionInLog, type EventPosition, eventPositionIn } from '../run-stream/event-position.ts'
 import { withInlineBlobs } from '../run-stream/inline-blobs.ts'
-import { withStreamSlot } from '../run-stream/reply-with-turn.ts'
+import { withStreamSlot } from '../run-stream/reply-with-requested-run.ts'
 import { type DialectFormat, streamRun } from '../run-stream/run-stream.ts'
-import { callerInSession } from '../turn/caller-in-session.ts'
-import { checkSessionId } from '../turn/names.ts'
-import { dataOf, stopCancelledRun } from '../turn/run-agent-input.ts'
-import { type AcceptedTurn, takeTurn } from '../turn/turn.ts'
 
 /** Query parameters of these clients. */
 export interface EventsQuery {
@@ -56,7 +56,7 @@ export async function replyWithEvents(call: RouteCall<RunAgentInput, EventsQuery
       const identity = await requireSession(services, await callerInSession(call, sessionId, program), sessionId)
       await assertPositionInLog(services.manager, sessionId, identity, position)
     }
-    const turn = (await stopCancelledRun(call, body, program)) ?? (await takeTurn(call, turnRequest))
+    const turn = (await stopCancelledRun(call, body, program)) ?? (await handleClientRequest(call, turnRequest))
     const options = { echo, results, asks, isContinued: position !== undefined } as const
     return eventsReply(call, { ...turn, after: position ?? turn.after, release }, format, options)
   })

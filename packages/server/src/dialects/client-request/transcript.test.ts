@@ -1,7 +1,7 @@
 import type { ClientMessage } from '@millrace/dialects'
 import { describe, expect, test } from 'vitest'
 import { user } from '../dialect-server.fixture.ts'
-import { matchAnswers } from './posted-answers.ts'
+import { matchAnswers } from './client-answers.ts'
 import { contentOf, positionOf, type UserMessage, userMessagesIn } from './transcript.ts'
 
 /** User messages, with ids from `u1`. */

@@ -2,7 +2,7 @@ import type { Encoder } from '@millrace/dialects'
 import type { Run } from '@millrace/runtime'
 import type { Reply } from '../../http/reply.ts'
 import type { RouteCall } from '../../routing/route.ts'
-import { type TurnRequest, takeTurn } from '../turn/turn.ts'
+import { handleClientRequest, type TurnRequest } from '../client-request/handle-client-request.ts'
 import { type DialectFormat, streamRun } from './run-stream.ts'
 
 /** How a run is encoded for its client. */
@@ -12,13 +12,13 @@ export interface TurnReplyOptions<Event> {
 }
 
 /** Performs a client's request exactly once and streams its run. The stream slot is taken first. */
-export async function replyWithTurn<Event>(
+export async function replyWithRequestedRun<Event>(
   call: RouteCall,
   turnRequest: TurnRequest,
   { dialectFormat, encoder }: TurnReplyOptions<Event>,
 ): Promise<Reply> {
   return withStreamSlot(call, async release => {
-    const { caller, ...turn } = await takeTurn(call, turnRequest)
+    const { caller, ...turn } = await handleClientRequest(call, turnRequest)
     return streamRun(call, caller, { ...turn, encoder: encoder(turn.run), dialectFormat, release })
   })
 }

@@ -9,8 +9,8 @@ import type { RouteCall } from '../../routing/route.ts'
 import { guestOf } from '../../runs/requester.ts'
 import { reauthorizeSession, requireSession } from '../../sessions/session-access.ts'
 import { callerInSession } from './caller-in-session.ts'
+import type { AcceptedTurn } from './handle-client-request.ts'
 import { messageIdFor } from './names.ts'
-import type { AcceptedTurn } from './turn.ts'
 
 /** A client that cancels an interrupt and sends no new message stops the run. Undefined for all other requests. */
 export async function stopCancelledRun(

@@ -19,8 +19,6 @@ import type { PublicView } from '../../sessions/message-page.ts'
 import type { SessionIdentity } from '../../sessions/session-access.ts'
 import { assertOwnOrAbsent, reauthorizeSession, requireSession, withSession } from '../../sessions/session-access.ts'
 import { callerInSession } from './caller-in-session.ts'
-import { filesIn, withUrls } from './inline-files.ts'
-import { checkRunId, derivedId, messageIdFor } from './names.ts'
 import {
   failureFor,
   isWaitingAfter,
@@ -29,7 +27,9 @@ import {
   matchAnswers,
   positionAfterAnswers,
   transcriptRefused,
-} from './posted-answers.ts'
+} from './client-answers.ts'
+import { filesIn, withUrls } from './inline-files.ts'
+import { checkRunId, derivedId, messageIdFor } from './names.ts'
 import { contentOf, positionOf, type UserMessage, userMessagesIn } from './transcript.ts'
 
 /** A request of a client in a session. */
@@ -54,7 +54,7 @@ export interface AcceptedTurn {
 }
 
 /** Performs a client's request exactly once. For streams, the caller has taken a stream slot before. */
-export async function takeTurn(call: RouteCall, turnRequest: TurnRequest): Promise<AcceptedTurn> {
+export async function handleClientRequest(call: RouteCall, turnRequest: TurnRequest): Promise<AcceptedTurn> {
   const caller = await callerInSession(call, turnRequest.sessionId, turnRequest.program)
   const { services } = call
   const { forbiddenContent } = turnRequest.posted
