@@ -223,7 +223,7 @@ describe('decoder', () => {
     expect(heard([{ ...end, providerExecuted: true }])).toMatchObject([{ executor: 'server' }])
   })
 
-  it('what a sub-agent says is its own', () => {
+  it('gives chunks of a sub-agent their own origin', () => {
     const decoder = helixDialect.decoder()
     const told = page.flatMap(message => decoder.decode(message))
     const own = told.filter(({ origin }) => origin)
@@ -274,7 +274,7 @@ describe('decoder', () => {
     }
   })
 
-  it('law 7: how it ended is known only once it was said', () => {
+  it('law 7: reports no status before the end', () => {
     const decoder = helixDialect.decoder()
     const statuses: unknown[] = []
     const see = (event: StreamEvent | StreamMessage) => {
@@ -295,14 +295,14 @@ describe('decoder', () => {
     ])
   })
 
-  it('a truncation is told where it concerns who reads, and nothing where it does not', () => {
+  it('decodes a truncation only if it affects the reader', () => {
     const read: StreamEvent = { type: 'chunk', chunk: { type: 'text_delta', delta: 'x', ...base }, sequence: 5 }
     expect(() => heard([read, { type: 'truncated', truncatedAtStep: 1, atSequence: 5 }])).not.toThrow()
     expect(() => heard([read, { type: 'truncated', truncatedAtStep: 1, atSequence: 6 }])).toThrow('snapshot')
     expect(() => heard([read, { type: 'truncated', truncatedAtStep: 1 }])).toThrow('snapshot')
   })
 
-  it('what is no event is refused, and a chunk that nobody knows is passed over', () => {
+  it('rejects an invalid event and skips an unknown chunk', () => {
     expect(() => heard([{} as never])).toThrow('expected an object with a type')
     expect(() => heard([{ type: 'chunk' } as never])).toThrow('expected a chunk')
     expect(() => heard([{ type: 'custom', eventName: 'millrace', data: 1, ...base }])).toThrow('expected { chunk }')

@@ -35,7 +35,7 @@ export class ShownMessage {
     if (isNew) {
       this.#segment = delta
       this.#hasCalled = false
-      // Nothing is shorter than what was there, where the new text begins with the same words.
+      // An empty content is shorter than the old text, even if the new text begins with it.
       return this.#isCompact || delta.startsWith(before) ? '' : delta
     }
     this.#segment = before + delta
