@@ -1,6 +1,6 @@
-// Large values that the fold never looks into go to the store's blobs by hash (law 6): tool outputs, files, what a hook returned, context.
-// Their place in the chunk holds `null`, or an empty text where the catalogue wants text, and the entry says where they went, so that nobody's data
-// can pose as a reference.
+// Large values that the fold never reads (tool outputs, files, hook results, context) go to the store's blobs by hash
+// (law 6). The field in the chunk then holds `null`, or an empty string where the catalogue requires text. The
+// entry's `blobs` field refers to the blob, so data inside a chunk cannot be taken for a reference.
 
 import { createHash } from 'node:crypto'
 import type { Chunk, Entry, Json } from '@millrace/protocol'
@@ -8,7 +8,7 @@ import type { NewEntry } from './entry.ts'
 import { LogError } from './log-error.ts'
 import type { LogStore } from './log-store.ts'
 
-/** The field of each such type. */
+/** The field that may be moved to a blob, by chunk type. */
 const FIELDS: { readonly [type: string]: string } = {
   'tool-output-available': 'output',
   file: 'url',
@@ -16,25 +16,28 @@ const FIELDS: { readonly [type: string]: string } = {
   'run-context': 'context',
 }
 
-/** Stands before the hash of what an internal entry carries: the mark goes along with the value, so that nobody has to look for the entry to know it (law 10). */
+/**
+ * Prefix of the hash of an internal entry's blob, so that the hash alone shows that the blob must not leave the
+ * server (law 10).
+ */
 const INTERNAL = 'internal-'
 
-/** Whether a blob is of a public entry, by its hash alone. */
+/** Whether a blob belongs to a public entry. The hash alone decides it. */
 export const isPublicBlob = (hash: string): boolean => /^[0-9a-f]{64}$/.test(hash)
 
-/** A value on its way to the blobs. */
+/** A blob that is not stored yet. */
 export interface NewBlob {
   readonly hash: string
   readonly data: Uint8Array
 }
 
-/** Takes a value of more than so many bytes out of an entry; the same entry if there is none. */
+/** Moves a value larger than `aboveBytes` from the entry to a blob. Returns the same entry if there is none. */
 export function extract(entry: NewEntry, aboveBytes: number): { entry: NewEntry; blob?: NewBlob } {
   const field = FIELDS[entry.chunk.type]
   const value = field === undefined ? undefined : (entry.chunk as unknown as Record<string, Json>)[field]
   if (field === undefined || value === undefined) return { entry }
   const text = JSON.stringify(value)
-  // A value that is no JSON is refused where the entry is encoded.
+  // `encodeBatch` rejects a value that is not JSON.
   if (text === undefined || text.length * 3 <= aboveBytes) return { entry }
   const data = Buffer.from(text)
   if (data.length <= aboveBytes) return { entry }
@@ -43,7 +46,11 @@ export function extract(entry: NewEntry, aboveBytes: number): { entry: NewEntry;
   return { entry: { ...entry, chunk, blobs: { [`/${field}`]: { hash, bytes: data.length } } }, blob: { hash, data } }
 }
 
-/** The entry with its values back in their places, as a model or a dialect needs it. */
+/**
+ * Returns the entry with the values of its blobs back in the chunk.
+ *
+ * @throws LogError `absent` if a blob is missing.
+ */
 export async function resolve(store: LogStore, streamId: string, entry: Entry): Promise<Entry> {
   if (entry.blobs === undefined) return entry
   const { blobs, ...rest } = entry
@@ -51,7 +58,7 @@ export async function resolve(store: LogStore, streamId: string, entry: Entry): 
   for (const [pointer, { hash }] of Object.entries(blobs)) {
     const data = await store.getBlob(streamId, hash)
     if (data === undefined) {
-      throw new LogError('absent', `the blob ${hash} of entry ${entry.sequence} is not there: was the log removed?`)
+      throw new LogError('absent', `the blob ${hash} of entry ${entry.sequence} is missing: was the log removed?`)
     }
     chunk[pointer.slice(1)] = JSON.parse(Buffer.from(data).toString())
   }

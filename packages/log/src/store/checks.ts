@@ -1,9 +1,10 @@
-// What every store asks of a call before it looks at a log, so that all of them refuse the same calls, and none as if trying again could help.
+// Argument checks that every store makes before it reads a log, so that all stores reject the same calls with
+// `invalid`.
 
 import { LogError } from './log-error.ts'
 import type { Batch, Fork, GuestAppend, TicketMove, TicketRecord, WriterAppend } from './log-store.ts'
 
-/** Refuses a name that is not well-formed Unicode: where it becomes bytes, half of a surrogate pair would become another name. */
+/** Rejects a name that is not well-formed Unicode: encoded as UTF-8, a lone surrogate would become another name. */
 export function checkNames(names: Readonly<Record<string, string | null>>): void {
   for (const what in names) {
     if (names[what]?.isWellFormed() === false) {
@@ -12,7 +13,7 @@ export function checkNames(names: Readonly<Record<string, string | null>>): void
   }
 }
 
-/** Refuses what is not a whole number from zero on that is exact. */
+/** Rejects a number that is not an integer from 0 to 2^53 - 1. */
 export function checkWhole(numbers: Readonly<Record<string, number>>): void {
   for (const what in numbers) {
     const value = numbers[what] as number
@@ -22,13 +23,13 @@ export function checkWhole(numbers: Readonly<Record<string, number>>): void {
   }
 }
 
-/** Refuses a time to live that is no time. */
+/** Rejects a lease time that is negative, not a number or above 2^53 - 1. */
 export function checkTtl(ttl: number): void {
   if (ttl >= 0 && ttl <= Number.MAX_SAFE_INTEGER) return
   throw new LogError('invalid', `ttl: expected milliseconds from 0 to 2^53 - 1, found ${ttl}`)
 }
 
-/** Refuses an append that no log could take. */
+/** Rejects an append with invalid arguments. */
 export function checkAppend(
   streamId: string,
   { count }: Batch,
@@ -46,7 +47,7 @@ export function checkAppend(
   if (ticket) checkTicket(ticket.next)
 }
 
-/** Refuses a fork that no log could become. */
+/** Rejects a fork with invalid arguments. */
 export function checkFork(source: string, at: number, target: string, { principal, ticket, closing }: Fork): void {
   checkNames({ source, target, principal, nonce: closing?.nonce ?? null })
   checkWhole({ at })

@@ -1,14 +1,18 @@
-// How a batch of entries is written as the text that a store keeps, and read back. An entry whose origin is that of the entry before it
-// leaves it out; sequence and timestamp are the batch's.
+// Encoding of a batch as the text that a store keeps. An entry with the same origin as the entry before it omits it.
+// Sequence and timestamp belong to the batch.
 
 import type { Chunk, Entry, Origin } from '@millrace/protocol'
 import { LogError } from './log-error.ts'
 import type { Batch, StoredBatch } from './log-store.ts'
 
-/** An entry that has no place yet. */
+/** An entry without sequence and timestamp, which the store assigns. */
 export type NewEntry = Omit<Entry, 'sequence' | 'timestamp'>
 
-/** Writes entries as one batch; what is not JSON is refused. */
+/**
+ * Encodes entries as one batch.
+ *
+ * @throws LogError `invalid` if a chunk is not JSON.
+ */
 export function encodeBatch(entries: readonly NewEntry[]): Batch {
   try {
     return { body: textOf(entries), count: entries.length }
@@ -19,17 +23,17 @@ export function encodeBatch(entries: readonly NewEntry[]): Batch {
 }
 
 function textOf(entries: readonly NewEntry[]): string {
-  // Joined, so that what a store keeps is one text and not the tree of its pieces.
+  // Joined, so that a store keeps a flat string and not a rope of its pieces.
   const texts: string[] = []
   let origin: Origin | undefined
-  let said = ''
+  let previous = ''
   for (const entry of entries) {
     let text = '{'
     if (entry.origin !== origin) {
       origin = entry.origin
       const own = JSON.stringify(origin)
-      if (own !== said) text = `{"origin":${own},`
-      said = own
+      if (own !== previous) text = `{"origin":${own},`
+      previous = own
     }
     if (entry.internal) text += '"internal":true,'
     if (entry.blobs) text += `"blobs":${JSON.stringify(entry.blobs)},`
@@ -38,7 +42,7 @@ function textOf(entries: readonly NewEntry[]): string {
   return `[${texts.join(',')}]`
 }
 
-/** Reads the entries of a batch, in their places. */
+/** Decodes the entries of a batch. */
 export function decodeBatch({ first, last, timestamp, body }: StoredBatch): Entry[] {
   const written = JSON.parse(body) as { origin?: Origin; chunk: Chunk; internal?: true; blobs?: Entry['blobs'] }[]
   const count = last - first + 1

@@ -1,10 +1,21 @@
 import type { Truncation } from './log-store.ts'
 
 /**
- * What can go wrong with a log. `unavailable`: the store cannot be reached or gave no answer in time; `fenced`: another writer has the log;
- * `regressed`: the log lost entries that were acknowledged; `moved`: the ticket is another by now; `busy`: somebody holds the log; `absent`: there is no such log;
- * `closed`: the writer or manager was closed; `refused`: it does not fit what the log says, `reason` tells why; `too-large`; `queue-full`: writes were
- * not waited for; `truncated`: what somebody reads, or had read, is not in the log any more; `invalid`: the call itself is wrong.
+ * The reason of a {@link LogError}:
+ *
+ * - `unavailable`: the store cannot be reached or did not answer in time. The call may have happened or not.
+ * - `fenced`: another writer has the log.
+ * - `regressed`: the log lost acknowledged entries.
+ * - `moved`: the ticket changed after the decision.
+ * - `busy`: another owner holds the log.
+ * - `absent`: the log does not exist.
+ * - `exists`: the log exists already.
+ * - `closed`: the writer, reader, store or manager was closed.
+ * - `refused`: the call does not fit the state of the log; the message says why.
+ * - `too-large`: the value exceeds a size limit.
+ * - `queue-full`: the caller wrote faster than the store and did not wait.
+ * - `truncated`: the log no longer holds the entries that a reader asks for or has read.
+ * - `invalid`: an argument is wrong.
  */
 export type LogErrorCode =
   | 'unavailable'
@@ -21,7 +32,7 @@ export type LogErrorCode =
   | 'truncated'
   | 'invalid'
 
-/** A failure of a log: `code` is for programs, `message` says what was wrong and what to do. */
+/** A failure of a log. Programs read `code`; `message` says what was wrong and what to do. */
 export class LogError extends Error {
   override readonly name: string = 'LogError'
   readonly code: LogErrorCode
@@ -32,7 +43,7 @@ export class LogError extends Error {
   }
 }
 
-/** The place from which somebody wanted to read is not in the log: take a snapshot, and read on from there (law 2). */
+/** The cursor is not in the log: take a snapshot and read on from there (law 2). */
 export class TruncatedError extends LogError {
   override readonly name = 'TruncatedError'
   readonly reason: Truncation
@@ -47,14 +58,17 @@ export class TruncatedError extends LogError {
   }
 }
 
-/** What a reader had read was taken back: all after the step `truncatedAtStep`, by what stands at `atSequence`. */
+/**
+ * Entries that the reader has read were retracted: all after the step `truncatedAtStep`, by the entry at
+ * `atSequence`.
+ */
 export class StreamTruncatedError extends LogError {
   override readonly name = 'StreamTruncatedError'
   readonly truncatedAtStep: number
   readonly atSequence: number
 
   constructor(truncatedAtStep: number, atSequence: number) {
-    super('truncated', `what came after step ${truncatedAtStep} was taken back at ${atSequence}: read the log again`)
+    super('truncated', `all entries after step ${truncatedAtStep} were retracted by entry ${atSequence}: read the log again`)
     this.truncatedAtStep = truncatedAtStep
     this.atSequence = atSequence
   }

@@ -1,5 +1,5 @@
 import type { LogStore, Page } from './log-store.ts'
 
-/** Reads what a log is, without its entries; undefined where there is no such log. */
+/** Reads a log's state without its entries. Returns undefined if the log does not exist. */
 export const readHead = (store: LogStore, streamId: string): Promise<Page | undefined> =>
   store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 0 })

@@ -2,10 +2,10 @@ import type { WriterOrigin } from '@millrace/protocol'
 import { encodeBatch, type NewEntry } from './entry.ts'
 import type { StoredBatch } from './log-store.ts'
 
-/** Who wrote what the tests read. */
+/** The writer of the entries in tests. */
 export const MAIN: WriterOrigin = { runId: 'run-1', lane: 'main', agentId: 'run-1', agentType: 'writer', step: 1 }
 
-/** Batches as a store would have them, one after the other from the beginning of a log. */
+/** Batches as a store returns them, one after the other from the beginning of a log. */
 export function stored(batches: readonly (readonly NewEntry[])[]): StoredBatch[] {
   let last = 0
   return batches.map((entries, i) => {

@@ -1,12 +1,15 @@
-/** Time as a manager sees it: a monotonic clock and alarms. Tests bring their own. */
+/** Clock and timers of a manager. Tests pass their own. */
 export interface Timers {
-  /** Milliseconds since whenever; never goes back. */
+  /** Monotonic time in ms; the start is arbitrary. */
   now(): number
-  /** Calls back once, after so many milliseconds, unless cancelled; an idle alarm is one for which no process need stay alive. */
+  /**
+   * Calls `call` once after `ms` milliseconds unless cancelled. An idle timer does not keep the process alive.
+   * Returns the function that cancels.
+   */
   after(ms: number, call: () => void, isIdle?: boolean): () => void
 }
 
-/** The machine's own time. */
+/** The timers of Node. */
 export const systemTimers: Timers = {
   now: () => performance.now(),
   after(ms, call, isIdle = false) {
@@ -16,5 +19,4 @@ export const systemTimers: Timers = {
   },
 }
 
-/** Waits. */
 export const wait = (timers: Timers, ms: number): Promise<void> => new Promise(done => timers.after(ms, done))

@@ -1,37 +1,37 @@
-// What a list shows of a log, beside what it is doing: what people call it, and the last line that was said there.
+// What a list of logs shows beside the status: title, metadata and a preview line of the last text.
 
 import type { Chunk, JsonObject } from '@millrace/protocol'
 import type { Ticket } from './ticket.ts'
 
-/** What people call a log, and what they keep beside it. */
+/** Title and metadata that users gave a log. */
 export interface TicketAbout {
   readonly title?: string
   readonly metadata?: JsonObject
 }
 
-/** The most characters of a line for lists. */
+/** Maximum length of a preview line, in characters. */
 export const MAX_LINE = 160
-/** The most characters of a title. */
+/** Maximum length of a title, in characters. */
 export const MAX_TITLE = 200
-/** The most bytes of metadata, as JSON, and how deep it may nest. */
+/** Maximum size of metadata as JSON in bytes, and its maximum nesting depth. */
 export const MAX_METADATA_BYTES = 4096
 export const MAX_METADATA_DEPTH = 16
 
-/** The beginning of a text as one line for lists: its words, a space between each two. Looks no further than that. */
+/** The beginning of a text as one line: words with single spaces. Reads no more of the text than it needs. */
 export function lineOf(text: string): string {
   let line = ''
   for (const [word] of text.matchAll(/\S+/g)) {
     if (line.length >= MAX_LINE) break
     line += line === '' ? word : ` ${word}`
   }
-  // No line ends inside a character, or in a space.
+  // A line ends neither inside a surrogate pair nor with a space.
   return line
     .slice(0, MAX_LINE)
     .replace(/[\ud800-\udbff]$/, '')
     .trimEnd()
 }
 
-/** The ticket with the line that a text begins with; the same where it says nothing. */
+/** The ticket with the preview line of a text. Returns the same ticket for blank text. */
 export function withLine(ticket: Ticket, text = ''): Ticket {
   const line = lineOf(text)
   return line === '' ? ticket : { ...ticket, line }
@@ -39,17 +39,17 @@ export function withLine(ticket: Ticket, text = ''): Ticket {
 
 type ChunkOfType<T extends Chunk['type']> = Extract<Chunk, { type: T }>
 
-/** What a person says with a request, as text. */
+/** The text of a request's message. */
 export const textOf = ({ message }: ChunkOfType<'run-requested'>): string =>
   message?.parts.map(part => (part.type === 'text' ? part.text : '')).join(' ') ?? ''
 
-/** The ticket after somebody said what the log is called: what is not named stays, metadata comes whole. */
+/** The ticket after a `session-info`: omitted fields stay, metadata is replaced as a whole. */
 export function withAbout(ticket: Ticket, { title, metadata }: ChunkOfType<'session-info'>): Ticket {
   const about = { ...ticket.about, ...(title !== undefined && { title }), ...(metadata && { metadata }) }
   return { ...ticket, about }
 }
 
-/** Says what of a chunk is more than a list may show, or nothing (law 6). */
+/** Returns which field for lists is too large in a chunk, or undefined (law 6). */
 export function aboutProblem(chunk: Chunk): string | undefined {
   if (chunk.type === 'run-paused' || chunk.type === 'run-finished') {
     return tooLong(`${chunk.type}.line`, chunk.line, MAX_LINE)
@@ -65,7 +65,7 @@ function tooLong(place: string, text: string | undefined, most: number): string 
   return `${place}: expected at most ${most} characters, found ${text.length}`
 }
 
-/** Says what of metadata is more than a list may show, or nothing. */
+/** Returns why metadata is too large, or undefined. */
 export function metadataProblem(metadata: JsonObject): string | undefined {
   const bytes = Buffer.byteLength(JSON.stringify(metadata))
   if (bytes > MAX_METADATA_BYTES) return `expected at most ${MAX_METADATA_BYTES} bytes of JSON, found ${bytes}`
@@ -73,6 +73,6 @@ export function metadataProblem(metadata: JsonObject): string | undefined {
   return `expected at most ${MAX_METADATA_DEPTH} levels, found more`
 }
 
-/** How many objects and arrays lie in one another. */
+/** Nesting depth of objects and arrays. */
 const depthOf = (value: unknown): number =>
   typeof value === 'object' && value !== null ? 1 + Math.max(0, ...Object.values(value).map(depthOf)) : 0

@@ -241,12 +241,12 @@ describe('what no guest may append', () => {
       { type: 'data-x', data: 1 },
       { type: 'from-the-future' },
     ]
-    for (const chunk of chunks) expect(invalid(chunk)).toContain('a guest may not append it')
+    for (const chunk of chunks) expect(invalid(chunk)).toContain('guests may not append this type')
   })
 
   test('names that every object has are no types', () => {
     for (const type of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
-      expect(invalid({ type })).toContain('a guest may not append it')
+      expect(invalid({ type })).toContain('guests may not append this type')
     }
     expect(invalid(JSON.parse('{"__proto__":{"type":"stop-requested","runId":"r1"}}'))).toContain('type')
   })

@@ -1,5 +1,5 @@
-// What a guest may append, decided on the ticket: is that pending open, of that kind, for that call? What is not legitimate never enters
-// the log.
+// Which entries a guest may append, decided on the ticket: the pending must be open, of this kind, and for this call.
+// Any other entry never enters the log.
 
 import { type Chunk, checkChunk, isGuestChunk } from '@millrace/protocol'
 import type { NewEntry } from '../store/entry.ts'
@@ -10,10 +10,19 @@ import { noticeOf } from './notice.ts'
 import { claimant, pendingKey, type Ticket, type TicketPending } from './ticket.ts'
 
 /**
- * Why a guest's entry does not fit. `already-settled`: somebody was first; `late`: its deadline has passed (the result of a client's tool is not late for as long as nothing else has settled it); `unknown`: there is no such pending;
- * `unapproved`: the call still waits for its approval; `claimed`: another has taken the call, or the telling of observers, upon itself; `ended`: there is no such run or request to stop;
- * `busy`: a run is open or asked for; `cut-waiting`: another cut waits already; `gone`: nothing can be cut there; `full`: too many requests wait; `moved`: the
- * ticket is another than the one on which it was decided.
+ * Why a guest's entry is refused:
+ *
+ * - `already-settled`: another entry was first.
+ * - `late`: its deadline has passed. A client tool's result is not late until another entry settles the call.
+ * - `unknown`: there is no such pending.
+ * - `unapproved`: the call still waits for its approval.
+ * - `claimed`: another client has claimed the call, or another process the notice.
+ * - `ended`: there is no such run or request to stop.
+ * - `busy`: a run is open or requested.
+ * - `cut-waiting`: another cut waits already.
+ * - `gone`: there is nothing to cut at that sequence.
+ * - `full`: too many requests wait.
+ * - `moved`: the ticket is not the one on which the entry was decided.
  */
 export type Refusal =
   | 'already-settled'
@@ -28,22 +37,26 @@ export type Refusal =
   | 'full'
   | 'moved'
 
-/** What the ticket may hold of requests; what it may hold of pendings is bounded where they are opened. */
+/** Maximum number of requests in a ticket. The number of pendings is limited where they are opened. */
 const MAX_REQUESTS = 32
-/** The longest time for which a client may take a call upon itself, in milliseconds. */
+/** Maximum duration of a client's claim of a tool call, in ms. */
 export const MAX_CLAIM = 3_600_000
-/** The longest time for which somebody may take it upon itself to tell observers, in milliseconds. */
+/** Maximum duration of a process's claim of a notice, in ms. */
 const MAX_TELLING = 86_400_000
 
-/** Throws where a guest could never append this chunk, whatever the ticket says. */
+/**
+ * Checks a guest's chunk without looking at the ticket.
+ *
+ * @throws LogError `invalid` or `too-large`.
+ */
 export function checkGuestChunk(chunk: Chunk): void {
   const problem = checkChunk(chunk)
   if (problem !== undefined) throw new LogError('invalid', `chunk${problem}`)
-  if (!isGuestChunk(chunk.type)) throw new LogError('invalid', `chunk ${chunk.type}: a guest may not append it`)
+  if (!isGuestChunk(chunk.type)) throw new LogError('invalid', `chunk ${chunk.type}: guests may not append this type`)
   if (chunk.type === 'tool-output-available' && chunk.preliminary) {
     throw new LogError(
       'invalid',
-      'chunk tool-output-available.preliminary: a guest settles a call, progress is its writer’s',
+      'chunk tool-output-available.preliminary: expected a final output from a guest, only the writer reports progress',
     )
   }
   if (chunk.type === 'run-notified' && !Number.isSafeInteger(chunk.until ?? 0)) {
@@ -52,13 +65,13 @@ export function checkGuestChunk(chunk: Chunk): void {
   const wrong = chunkNameProblem(chunk)
   if (wrong !== undefined) throw new LogError('invalid', `chunk ${wrong}`)
   if (chunk.type === 'run-requested' && chunk.message?.messageId.includes('::')) {
-    throw new LogError('invalid', 'chunk run-requested.message.messageId: `::` marks the messages of agents')
+    throw new LogError('invalid', 'chunk run-requested.message.messageId: expected an id without `::`, which marks messages of agents')
   }
   const tooMuch = aboutProblem(chunk)
   if (tooMuch !== undefined) throw new LogError('too-large', `chunk ${tooMuch}`)
 }
 
-/** Why a guest's entry is refused on this ticket at this time, if it is. */
+/** Why a guest's entry is refused on this ticket at this time, or undefined. */
 export function refusalOf(ticket: Ticket, { origin, chunk }: NewEntry, clock: number): Refusal | undefined {
   switch (chunk.type) {
     case 'tool-approval-response': {
@@ -70,7 +83,7 @@ export function refusalOf(ticket: Ticket, { origin, chunk }: NewEntry, clock: nu
       return missing(ticket, 'interrupt', chunk.interruptId, find(ticket, 'interrupt', chunk.interruptId), clock)
     case 'tool-output-available':
     case 'tool-output-error':
-      // The work is done: it counts until the deadline was settled, by whoever is first.
+      // The work is done: its result counts until the deadline itself is settled.
       return ofCall(ticket, chunk.toolCallId, Number.NEGATIVE_INFINITY)
     case 'tool-claimed': {
       const refusal = ofCall(ticket, chunk.toolCallId, clock)
@@ -82,7 +95,7 @@ export function refusalOf(ticket: Ticket, { origin, chunk }: NewEntry, clock: nu
     }
     case 'stop-requested': {
       if (ticket.run?.runId === chunk.runId) {
-        // Who asks for more than was asked for is heard.
+        // An abort is accepted after an interrupt.
         return ticket.stop && (ticket.abort || chunk.mode !== 'abort') ? 'already-settled' : undefined
       }
       return ticket.requests.some(({ runId }) => runId === chunk.runId) ? undefined : 'ended'
@@ -103,7 +116,7 @@ export function refusalOf(ticket: Ticket, { origin, chunk }: NewEntry, clock: nu
       return until <= clock || until > clock + MAX_TELLING ? 'late' : undefined
     }
     case 'session-info':
-      // A session is called what it is called, whatever runs there.
+      // Title and metadata may change at any time.
       return undefined
     default:
       return 'unknown'
@@ -124,7 +137,7 @@ function missing(
   return pending.deadline !== undefined && pending.deadline <= clock ? 'late' : undefined
 }
 
-/** A result is for a client tool, and never stands in for an approval of it. */
+/** A result settles a client tool, never its approval. */
 function ofCall(ticket: Ticket, toolCallId: string, clock: number): Refusal | undefined {
   const pending = find(ticket, 'client-tool', toolCallId)
   const refusal = missing(ticket, 'client-tool', toolCallId, pending, clock)
@@ -133,7 +146,7 @@ function ofCall(ticket: Ticket, toolCallId: string, clock: number): Refusal | un
   return asked ? 'unapproved' : undefined
 }
 
-/** The lane that a guest's entry belongs to, where it answers one. */
+/** The run and the lane that a guest's entry answers, if any. */
 export function placeOf(ticket: Ticket, chunk: Chunk): { runId?: string; lane?: string } {
   const runId = ticket.run?.runId
   const answered = ticket.pendings.find(({ id, kind }) => {

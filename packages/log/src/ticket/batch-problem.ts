@@ -1,4 +1,5 @@
-// What a writer may append, decided on the ticket: one open run, one end of it, and a rewind only where a run begins (laws 3 and 7).
+// Which entries a writer may append, decided on the ticket: one open run, one end of it, and a rewind only where a
+// run begins (laws 3 and 7).
 
 import { isGuest, type WriterOrigin } from '@millrace/protocol'
 import type { NewEntry } from '../store/entry.ts'
@@ -6,10 +7,10 @@ import { aboutProblem } from './about.ts'
 import { chunkNameProblem, nameProblem } from './name-problem.ts'
 import { advance, openedBy, pendingKey, type Ticket } from './ticket.ts'
 
-/** The most pendings that a ticket holds. */
+/** Maximum number of pendings in a ticket. */
 export const MAX_PENDINGS = 256
 
-/** Says what is wrong with a writer's batch on this ticket, or nothing. */
+/** Returns why a writer's batch does not fit the ticket, or undefined. */
 export function batchProblem(ticket: Ticket, batch: readonly NewEntry[]): string | undefined {
   let now = ticket
   for (const [index, entry] of batch.entries()) {
@@ -29,7 +30,7 @@ export function batchProblem(ticket: Ticket, batch: readonly NewEntry[]): string
           return `run-started: run ${origin.runId} has ended, start one with another id`
         break
       case 'run-requested':
-        return 'run-requested: ask for a run as a guest does, so that who repeats the request is told so'
+        return 'run-requested: append it as a guest, so that a repeated request is a duplicate'
       case 'stop-requested':
         break
       default:
@@ -38,7 +39,7 @@ export function batchProblem(ticket: Ticket, batch: readonly NewEntry[]): string
         }
     }
     const next = advance(now, [entry])
-    // What a ticket may hold is bounded where it is opened (law 6).
+    // The size of a ticket is limited where its content comes from (law 6).
     const wrong = next === now ? undefined : (originProblem(origin) ?? chunkNameProblem(chunk) ?? aboutProblem(chunk))
     if (wrong !== undefined) return wrong
     if ((chunk.type === 'run-paused' || chunk.type === 'run-finished') && !Number.isSafeInteger(chunk.notifyBy ?? 0)) {
@@ -46,7 +47,7 @@ export function batchProblem(ticket: Ticket, batch: readonly NewEntry[]): string
     }
     const opened = openedBy(chunk)
     if (opened) {
-      if (now.pendings.length >= MAX_PENDINGS) return `${chunk.type}: a run may wait for ${MAX_PENDINGS} things at most`
+      if (now.pendings.length >= MAX_PENDINGS) return `${chunk.type}: expected at most ${MAX_PENDINGS} pendings, all are in use`
       const { deadline } = opened
       if (deadline !== undefined && !Number.isSafeInteger(deadline)) {
         return `${chunk.type}.deadline: expected whole milliseconds, found ${deadline}`

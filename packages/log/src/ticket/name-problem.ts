@@ -1,9 +1,9 @@
 import type { Chunk } from '@millrace/protocol'
 
-/** The longest name that a ticket may have to hold: of a run, a pending, a lane, a program, somebody who answers. */
+/** Maximum length of a name in a ticket: of a run, pending, lane, program or guest. */
 const MAX_NAME_LENGTH = 512
 
-/** Says what is wrong with a name, or nothing. */
+/** Returns why a name is invalid, or undefined. */
 export function nameProblem(place: string, name: string): string | undefined {
   const { length } = name
   if (length > 0 && length <= MAX_NAME_LENGTH) return undefined
@@ -12,7 +12,7 @@ export function nameProblem(place: string, name: string): string | undefined {
 
 const isName = (field: string): boolean => field === 'program' || field === 'by' || field.endsWith('Id')
 
-/** Says which name in a chunk is wrong, or nothing. */
+/** Returns which name in a chunk is invalid, or undefined. */
 export function chunkNameProblem(chunk: Chunk): string | undefined {
   for (const [field, value] of Object.entries(chunk)) {
     if (!isName(field) || typeof value !== 'string') continue

@@ -1,4 +1,4 @@
-// Entries that say something about what happens next: in any order, and as a manager lets them through.
+// Random entries that change tickets: in any order, and as a manager admits them.
 
 import type { Chunk, Origin, WriterOrigin } from '@millrace/protocol'
 import fc from 'fast-check'
@@ -103,7 +103,7 @@ const guestsEntry = fc
   .tuple(guests, fc.oneof(...GUESTS))
   .map(([guest, chunk]): NewEntry => ({ origin: { guest }, chunk }))
 
-/** Valid entries in any order, whoever would let them through. */
+/** Valid entries in any order, without any admission. */
 export const anyEntries: fc.Arbitrary<NewEntry[]> = fc.array(
   fc.oneof(
     writersEntry,
@@ -114,13 +114,13 @@ export const anyEntries: fc.Arbitrary<NewEntry[]> = fc.array(
   { maxLength: 60, size: 'max' },
 )
 
-/** A step of a story: an entry that somebody would like to append at a time. */
+/** An entry that a caller tries to append at a time. */
 export interface Wish {
   readonly entry: NewEntry
   readonly at: number
 }
 
-/** Wishes that are mostly about one open run, so that many of them come true. */
+/** Attempts that are mostly about one open run, so that many are admitted. */
 export const wishes: fc.Arbitrary<Wish[]> = fc.array(
   fc
     .tuple(fc.oneof({ weight: 2, arbitrary: writersEntry }, { weight: 1, arbitrary: guestsEntry }), fc.nat(100))
@@ -128,12 +128,12 @@ export const wishes: fc.Arbitrary<Wish[]> = fc.array(
   { maxLength: 150, size: 'max' },
 )
 
-/** What a manager admits of the wishes, entry by entry, and the ticket after each; a writer writes for the run that is open. */
+/** The attempts that a manager admits, entry by entry, and the ticket after each. Writers write for the open run. */
 export function admitted(wished: readonly Wish[]): { entries: NewEntry[]; tickets: Ticket[] } {
   let ticket = EMPTY_TICKET
   const entries: NewEntry[] = []
   const tickets: Ticket[] = []
-  // A request is known by its run for as long as the log lives, and is never appended twice.
+  // A request is identified by its run for the life of the log, and is never appended twice.
   const requested = new Set<string>()
   for (const { entry, at } of wished) {
     if (entry.chunk.type === 'run-requested' && requested.has(entry.chunk.runId)) continue
@@ -145,7 +145,7 @@ export function admitted(wished: readonly Wish[]): { entries: NewEntry[]; ticket
     if (own.chunk.type !== 'run-requested') continue
     requested.add(own.chunk.runId)
     if (at % 2 === 0) continue
-    // What the server keeps beside a request.
+    // The internal context that the server appends with a request.
     const beside: NewEntry = { origin: own.origin, chunk: { type: 'run-context', context: at }, internal: true }
     ticket = advance(ticket, [beside])
     entries.push(beside)
@@ -160,7 +160,7 @@ function forOpenRun({ run }: Ticket, { origin, chunk }: NewEntry): NewEntry {
   return { origin: writerOf(run.runId, lane, agentId === runId ? run.runId : agentId), chunk }
 }
 
-/** Some stops are for the run that is open, and some who tell for what is owed, so that not all of them miss. */
+/** Aims some stops at the open run, and some notifications at open notices, so that not all of them miss. */
 function aimed({ run, notices = [] }: Ticket, { origin, chunk }: NewEntry, at: number): NewEntry {
   const notice = notices[at % notices.length]
   if (notice && chunk.type === 'run-notified' && at % 8 > 1) {
@@ -175,7 +175,7 @@ function placed(ticket: Ticket, { origin, chunk }: NewEntry): NewEntry {
 }
 
 function isAdmitted(ticket: Ticket, entry: NewEntry, at: number): boolean {
-  // A rewind stands before a run-started, in one batch.
+  // A rewind must precede a run-started in the same batch.
   if (entry.chunk.type === 'rewind') return false
   if (entry.origin.guest === undefined) return batchProblem(ticket, [entry]) === undefined
   checkGuestChunk(entry.chunk)

@@ -1,5 +1,6 @@
-// The ticket: what should happen next with a log. It is derived from the entries and stored with them; rebuilding it from them gives the
-// same (law 5). Nothing in it comes from a sequence or a timestamp, so that the next ticket is known before the append.
+// The ticket: what should happen next with a log. It is derived from the entries and stored with them; rebuilding it
+// from the entries gives the same ticket (law 5). It contains no sequence and no timestamp, so the next ticket is
+// known before the append.
 
 import { type Chunk, isGuest, type PendingRef, type RunStatus } from '@millrace/protocol'
 import type { NewEntry } from '../store/entry.ts'
@@ -7,7 +8,7 @@ import type { Due, TicketRecord } from '../store/log-store.ts'
 import { type TicketAbout, textOf, withAbout, withLine } from './about.ts'
 import { firstNotice, lateProgram, noticeProgram, notified, type TicketNotice, withNotice } from './notice.ts'
 
-/** Something that a lane waits for. */
+/** An answer or result that a lane waits for. */
 export interface TicketPending {
   readonly kind: 'approval' | 'client-tool' | 'interrupt'
   readonly id: string
@@ -15,13 +16,13 @@ export interface TicketPending {
   readonly toolCallId?: string
   readonly lane: string
   readonly agentId: string
-  /** By the store's clock. */
+  /** By the store's clock, in ms. */
   readonly deadline?: number
-  /** Who has taken a client tool upon itself, and until when. */
+  /** The client that claimed a client tool, and until when (ms, store's clock). */
   readonly claim?: { readonly by: string; readonly until: number }
 }
 
-/** A run that was asked for and did not start yet. */
+/** A requested run that has not started yet. */
 export interface TicketRequest {
   readonly runId: string
   readonly program: string
@@ -33,31 +34,31 @@ export interface TicketRequest {
 
 export interface Ticket {
   readonly run: { readonly runId: string; readonly program: string; readonly paused: boolean } | null
-  /** Whether a lane of the open run can go on. */
+  /** Whether a lane of the open run can continue. */
   readonly ready: boolean
   /** Whether the open run was asked to stop. */
   readonly stop: boolean
-  /** Whether it was asked to stop for good. */
+  /** Whether it was asked to abort: it cannot be resumed. */
   readonly abort?: true
   readonly pendings: readonly TicketPending[]
-  /** The pendings settled last, as `kind:id`, so that a second answer can be told from one to nothing. */
+  /** The last settled pendings, as `kind:id`, to distinguish a second answer from an unknown one. */
   readonly settled: readonly string[]
   readonly requests: readonly TicketRequest[]
-  /** How the latest run that ended did. */
+  /** Status of the last ended run. */
   readonly last: { readonly runId: string; readonly status: RunStatus } | null
-  /** The runs that ended last, so that none of them begins again (law 7); what was asked for is known for as long as the log lives. */
+  /** The last ended runs, which cannot start again (law 7). Requests are deduplicated for the life of the log. */
   readonly ended: readonly string[]
   /** How many discards and rewinds the log holds. */
   readonly cuts: number
-  /** What the observers are still to be told of, if there is anything. */
+  /** Pauses and ends whose observers are not notified yet. */
   readonly notices?: readonly TicketNotice[]
-  /** What people call the log, if anybody has said. */
+  /** Title and metadata of the log, if set. */
   readonly about?: TicketAbout
-  /** The last line that was said, by whoever asks for runs or by what runs, if anything was. */
+  /** Preview line of the last text, of a request or a run. */
   readonly line?: string
 }
 
-/** What the most tickets say: nothing. */
+/** The ticket of an empty log. */
 export const EMPTY_TICKET: Ticket = {
   run: null,
   ready: false,
@@ -70,14 +71,14 @@ export const EMPTY_TICKET: Ticket = {
   cuts: 0,
 }
 
-/** How many settled pendings a ticket remembers, and how many ended runs. */
+/** Maximum number of settled pendings and of ended runs in a ticket. */
 const MAX_SETTLED = 32
 const MAX_ENDED = 64
 
-/** The name of a pending among those of its ticket. */
+/** The key of a pending in its ticket. */
 export const pendingKey = ({ kind, id }: Pick<TicketPending, 'kind' | 'id'>): string => `${kind}:${id}`
 
-/** The ticket after a batch; the same object where the batch says nothing about what should happen next. */
+/** The ticket after a batch. Returns the same object if the batch does not change it. */
 export function advance(ticket: Ticket, batch: readonly NewEntry[]): Ticket {
   let next = ticket
   for (const entry of batch) next = advanceBy(next, entry)
@@ -114,7 +115,8 @@ function advanceBy(ticket: Ticket, { origin, chunk, internal }: NewEntry): Ticke
     case 'run-resumed':
       return ticket.run ? { ...ticket, run: { ...ticket.run, paused: false }, ready: true } : ticket
     case 'executor-superseded':
-      // It says nothing new, and yet it is decided on the ticket: whoever takes over must have seen a stop.
+      // Changes nothing but the ticket's version: the batch of a new driver must fail if a stop was requested
+      // meanwhile.
       return { ...ticket }
     case 'run-finished': {
       const { runId } = origin
@@ -129,7 +131,7 @@ function advanceBy(ticket: Ticket, { origin, chunk, internal }: NewEntry): Ticke
     case 'run-notified':
       return notified(ticket, chunk)
     case 'session-info':
-      // A list leaves the server (law 10).
+      // Lists are public (law 10).
       return internal ? ticket : withAbout(ticket, chunk)
     case 'step-discarded':
     case 'rewind':
@@ -159,20 +161,20 @@ function advanceBy(ticket: Ticket, { origin, chunk, internal }: NewEntry): Ticke
 
 const unaborted = ({ abort, ...ticket }: Ticket): Ticket => ticket
 
-/** Who a claim belongs to: a guest may work in several places, which tell themselves apart by `by`. */
+/** The identity of a claim: a guest may work in several places, distinguished by `by`. */
 export const claimant = ({ guest }: NewEntry['origin'], by: string | undefined): string =>
   JSON.stringify([guest ?? '', by ?? ''])
 
-/** Requests that stop the open run go before those that wait, in their own order. */
+/** Requests that stop the open run precede those that wait for it, each group in its own order. */
 function enqueue(requests: readonly TicketRequest[], request: TicketRequest): TicketRequest[] {
   if (!isUrgent(request)) return [...requests, request]
   return [...requests.filter(isUrgent), request, ...requests.filter(other => !isUrgent(other))]
 }
 
-/** Whether a request counts as a stop of the open run: one that cuts, or one that asks for it. */
+/** Whether a request stops the open run: it cuts, or it asks for the stop. */
 const isUrgent = ({ cut, stops }: TicketRequest): boolean => cut !== undefined || stops === true
 
-/** The pending that a writer's chunk opens, if it opens one. */
+/** The pending that a writer's chunk opens, if any. */
 export function openedBy(chunk: Chunk): Omit<TicketPending, 'lane' | 'agentId'> | undefined {
   switch (chunk.type) {
     case 'tool-approval-request':
@@ -190,11 +192,11 @@ export function openedBy(chunk: Chunk): Omit<TicketPending, 'lane' | 'agentId'> 
 const deadlineOf = ({ deadline }: { deadline?: number }): { deadline?: number } =>
   deadline === undefined ? {} : { deadline }
 
-/** Which pendings a chunk settles, if it can settle any. */
+/** A predicate for the pendings that a chunk settles, if it can settle any. */
 function settledBy(chunk: Chunk): ((pending: TicketPending) => boolean) | undefined {
   switch (chunk.type) {
     case 'tool-approval-response':
-      // What was denied will not run: nobody need wait for its output.
+      // A denied call does not run, so it has no output to wait for.
       return ({ kind, id, toolCallId }) =>
         (kind === 'approval' && id === chunk.approvalId) ||
         (kind === 'client-tool' && toolCallId === chunk.toolCallId && !chunk.approved)
@@ -210,7 +212,7 @@ function settledBy(chunk: Chunk): ((pending: TicketPending) => boolean) | undefi
   }
 }
 
-/** Takes pendings away; a lane that waits for nothing more can go on. */
+/** Removes pendings. A lane without pendings is ready to continue. */
 function settle(ticket: Ticket, settles: (pending: TicketPending) => boolean): Ticket {
   const done = ticket.pendings.filter(settles)
   if (done.length === 0) return ticket
@@ -228,34 +230,34 @@ function remember(settled: readonly string[], done: readonly TicketPending[]): r
 export const mustStop = ({ run, stop, requests }: Ticket): boolean =>
   run !== null && (stop || (requests[0] !== undefined && isUrgent(requests[0])))
 
-/** Says that a run waits for its pendings. */
+/** The `run-paused` for a run that waits for these pendings. */
 export function pauseOf(pendings: readonly TicketPending[], reason?: string): Chunk {
   const awaits = pendings.map(({ lane, agentId, claim, ...awaited }) => awaited) as PendingRef[]
   return { type: 'run-paused', ...(reason !== undefined && { reason }), awaits }
 }
 
-/** How a run ends that must stop: so that it can be resumed, unless somebody asked for more. */
+/** The status of a run that must stop: `interrupted` can be resumed, `aborted` cannot. */
 export const stopStatus = ({ abort }: Ticket): 'interrupted' | 'aborted' => (abort ? 'aborted' : 'interrupted')
 
-/** When somebody should drive the log, or tell the observers of what happened there, and who may. */
+/** When the log needs a driver or a notification, and which program may do it. */
 export function dueOf(ticket: Ticket): Due {
   const due = runDueOf(ticket)
   const notice = firstNotice(ticket)
   if (!notice || due.at === 'now' || (due.at !== null && due.at <= notice.notifyBy)) return due
   const { run, notices = [] } = ticket
   const programs = notices.map(({ program }) => program)
-  // A notice that nobody is there to tell must hide neither a deadline from who drives the run, nor a notice of another program.
+  // A notice that no process delivers must hide neither a run's deadline nor a notice of another program.
   if (run && due.at !== null) programs.push(run.program)
   const nameOf = due.at === null ? noticeProgram : lateProgram
   const [name, ...others] = new Set(programs.map(program => nameOf(program)))
   return { at: notice.notifyBy, program: name !== undefined && others.length === 0 ? name : nameOf() }
 }
 
-/** When somebody should drive a run of the log, and who may. */
+/** When a run of the log needs a driver, and which program may drive it. */
 export function runDueOf(ticket: Ticket): Due {
   const { run, ready, pendings, requests } = ticket
   if (run === null) return requests[0] ? { at: 'now', program: requests[0].program } : { at: null, program: null }
-  // A run that nobody here can drive can still be ended by anyone.
+  // Any driver may end a run, also without its program.
   if (mustStop(ticket)) return { at: 'now', program: null }
   if (ready) return { at: 'now', program: run.program }
   const deadlines = pendings.flatMap(({ deadline }) => deadline ?? [])
@@ -265,13 +267,12 @@ export function runDueOf(ticket: Ticket): Due {
 /** A ticket as a store keeps it. */
 export const recordOf = (ticket: Ticket): TicketRecord => ({ state: JSON.stringify(ticket), due: dueOf(ticket) })
 
-/** Reads a store's text of a ticket. */
+/** Parses the text of a ticket from a store. */
 export const ticketOf = (state: string): Ticket => (state === '' ? EMPTY_TICKET : (JSON.parse(state) as Ticket))
 
-/** What a log is doing: what its latest run does. */
+/** The status of a log, which is that of its latest run. */
 export type StreamStatus = 'active' | 'paused' | 'ended' | 'failed'
 
-/** The log's status, which is its latest run's. */
 export function statusOf({ run, last }: Ticket): StreamStatus {
   if (run) return run.paused ? 'paused' : 'active'
   if (last === null) return 'active'
