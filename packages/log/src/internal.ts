@@ -7,9 +7,15 @@ export type { LiveSubscriber } from './read/live-fanout.ts'
 export { entriesJsonOf, type ReadBatch } from './read/read-batch.ts'
 export { isPublicBlob } from './store/blobs.ts'
 export { schemeOf } from './stores/open-store.ts'
-export { lineOf, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_TITLE, metadataProblem } from './ticket/about.ts'
-export { MAX_CLAIM, type Refusal } from './ticket/admission.ts'
+export { MAX_CLAIM_MS, type Refusal } from './ticket/admission.ts'
 export { MAX_PENDINGS } from './ticket/batch-problem.ts'
-export { lateProgram, MAX_NOTICES, noticeProgram, type TicketNotice } from './ticket/notice.ts'
+export { MAX_NOTICES, noticeAndDeadlineProgram, noticeProgram, type TicketNotice } from './ticket/notice.ts'
+export {
+  MAX_METADATA_BYTES,
+  MAX_METADATA_DEPTH,
+  MAX_TITLE,
+  metadataProblem,
+  previewLine,
+} from './ticket/session-info.ts'
 export { advance, EMPTY_TICKET, mustStop, pauseOf, pendingKey, runDueOf, stopStatus } from './ticket/ticket.ts'
 export type { BatchLike } from './write/lane.ts'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { MAX_CLAIM, MAX_NOTICES, MAX_PENDINGS } from '@millrace/log/internal'
+import { MAX_CLAIM_MS, MAX_NOTICES, MAX_PENDINGS } from '@millrace/log/internal'
 import { MAX_JSON_DEPTH } from '@millrace/protocol/internal'
 import { expect, test } from 'vitest'
 import { MAX_ANSWER_TEXT_LENGTH } from './api/answer.ts'
@@ -50,7 +50,7 @@ test.each([
 
 test.each([
   ['pendings of a run: approvals, client tools, questions', MAX_PENDINGS.toLocaleString('en')],
-  ["a client's claim of a tool", MAX_CLAIM.toLocaleString('en')],
+  ["a client's claim of a tool", MAX_CLAIM_MS.toLocaleString('en')],
   ['the id of a run', `${MAX_RUN_ID_LENGTH} characters`],
   ['the longest `timeout`', MAX_TIMER_MS.toLocaleString('en')],
   ['the longest `approval.timeout`', MAX_APPROVAL_TIMEOUT_MS.toLocaleString('en')],

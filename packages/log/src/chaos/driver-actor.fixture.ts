@@ -1,4 +1,4 @@
-import { lateProgram } from '../ticket/notice.ts'
+import { noticeAndDeadlineProgram } from '../ticket/notice.ts'
 import { mustStop } from '../ticket/ticket.ts'
 import type { Manners } from './manners.fixture.ts'
 import { Drive } from './run-driver.fixture.ts'
@@ -19,7 +19,11 @@ export async function driver(actor: Actor, seed: number, manners: Manners): Prom
     const programs = manners.isPolite ? PROGRAMS : own
     actor.does('due')
     // A deadline may stand behind what is owed to observers.
-    const names = [...programs, ...programs.map(program => lateProgram(program)), lateProgram()]
+    const names = [
+      ...programs,
+      ...programs.map(program => noticeAndDeadlineProgram(program)),
+      noticeAndDeadlineProgram(),
+    ]
     const due = (await actor.tries(() => manager.due(names))) ?? []
     // Now and then one takes a log from a writer that may be well.
     const takeover = !manners.isPolite && random.chance(0.06)

@@ -15,7 +15,7 @@ import { LogHistory } from '../read/log-history.ts'
 import { placeOf, type ReadEntry, type ReadFrom, Reading, shown } from '../read/reading.ts'
 import { canRewindTo } from '../read/rewind-point.ts'
 import { type Retention, trim } from '../retention/trim.ts'
-import { resolve } from '../store/blobs.ts'
+import { resolveBlobs } from '../store/blobs.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Listed, LogHead, LogStore } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
@@ -328,7 +328,7 @@ export class StreamManager {
 
   /** An entry with its large values back in their places. */
   resolve(streamId: string, entry: Entry): Promise<Entry> {
-    return this.#ask(() => resolve(this.store, streamId, entry))
+    return this.#ask(() => resolveBlobs(this.store, streamId, entry))
   }
 
   /** The bytes of a large value: JSON text. */

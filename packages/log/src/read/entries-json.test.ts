@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { decodeBatch, type NewEntry } from '../store/entry.ts'
 import type { StoredBatch } from '../store/log-store.ts'
-import { MAIN, stored } from '../store/stored.fixture.ts'
+import { MAIN, storedBatches } from '../store/stored-batches.fixture.ts'
 import { entriesJson, isPlain } from './entries-json.ts'
 
 /** What a frame of some batches says, made from their entries. */
@@ -18,7 +18,7 @@ const delta = (text: string): Chunk => ({ type: 'text-delta', id: 'text-1', delt
 
 it('what the store has is what a frame says, without the origins that repeat', () => {
   const child: Origin = { ...MAIN, lane: 'child', agentId: 'agent-2', agentType: 'finder' }
-  const batches = stored([
+  const batches = storedBatches([
     [
       { origin: MAIN, chunk: delta('a') },
       { origin: MAIN, chunk: delta('b"}},') },
@@ -39,11 +39,11 @@ it.each([
   ['a text that looks like the end of an entry', delta('},{')],
   ['what is nested like entries', { type: 'data-list', data: [{ a: 1 }, { chunk: delta('a') }] }],
 ])('%s is left to who parses it', (_, chunk) => {
-  expect(entriesJson(stored([[{ origin: MAIN, chunk: chunk as Chunk }]]))).toBeUndefined()
+  expect(entriesJson(storedBatches([[{ origin: MAIN, chunk: chunk as Chunk }]]))).toBeUndefined()
 })
 
 it('of a batch that the log ends inside of, nothing is said', () => {
-  const [batch] = stored([
+  const [batch] = storedBatches([
     [
       { origin: MAIN, chunk: delta('a') },
       { origin: MAIN, chunk: delta('b') },
@@ -58,7 +58,7 @@ it('what is internal, or transient, is not plain', () => {
     { origin: MAIN, chunk: delta('a'), internal: true },
     { origin: MAIN, chunk: { type: 'data-place', data: 1, transient: true } },
   ]
-  expect(stored([[plain], ...others.map(entry => [plain, entry])]).map(isPlain)).toEqual([true, false, false])
+  expect(storedBatches([[plain], ...others.map(entry => [plain, entry])]).map(isPlain)).toEqual([true, false, false])
 })
 
 const text = fc.oneof(
@@ -98,7 +98,7 @@ it('says what the entries do, or nothing, whatever they hold', () => {
     )
   fc.assert(
     fc.property(log, entries => {
-      const batches = stored(entries)
+      const batches = storedBatches(entries)
       const told = entriesJson(batches)
       if (told === undefined) return
       said++

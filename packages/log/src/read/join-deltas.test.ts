@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { decodeBatch, type NewEntry } from '../store/entry.ts'
 import type { StoredBatch } from '../store/log-store.ts'
-import { MAIN, stored } from '../store/stored.fixture.ts'
+import { MAIN, storedBatches } from '../store/stored-batches.fixture.ts'
 import { decodeJoined } from './join-deltas.ts'
 
 const said = (...chunks: readonly object[]): NewEntry[] =>
@@ -17,7 +17,7 @@ describe('deltas that follow each other', () => {
       said(delta('b')),
       said(delta('"c"\\'), delta('\n')),
     ]
-    const joined = decodeJoined(stored(parts))
+    const joined = decodeJoined(storedBatches(parts))
     expect(joined.map(({ sequence, timestamp, chunk }) => ({ sequence, timestamp, chunk }))).toEqual([
       { sequence: 1, timestamp: 1_000, chunk: { type: 'text-start', id: 'text-1' } },
       { sequence: 2, timestamp: 1_000, chunk: delta('ab"c"\\\n') },
@@ -34,12 +34,12 @@ describe('deltas that follow each other', () => {
     ],
     ['after a start with the same id', [said(delta('a')), said({ type: 'text-start', id: 'text-1' }, delta('b'))]],
   ])('%s stay as they are', (_, batches) => {
-    const all = stored(batches)
+    const all = storedBatches(batches)
     expect(decodeJoined(all)).toEqual(all.flatMap(decodeBatch))
   })
 
   it('go no further than the log does', () => {
-    const [one, two] = stored([said(delta('a')), said(delta('b'), delta('c'))]) as [StoredBatch, StoredBatch]
+    const [one, two] = storedBatches([said(delta('a')), said(delta('b'), delta('c'))]) as [StoredBatch, StoredBatch]
     expect(coalesce(decodeJoined([one, { ...two, last: 2 }]))).toMatchObject([{ chunk: delta('ab') }])
   })
 })
@@ -74,7 +74,7 @@ it('merge to what all entries merge to, whatever they say', () => {
   const log = fc.array(fc.array(entry, { minLength: 1, maxLength: 3 }), { minLength: 1, maxLength: 8 })
   fc.assert(
     fc.property(log, entries => {
-      const batches = stored(entries)
+      const batches = storedBatches(entries)
       const all = batches.flatMap(decodeBatch)
       const joined = decodeJoined(batches)
       if (joined.length < all.length) fewer++

@@ -6,7 +6,7 @@ import { isPublicBlob } from './blobs.ts'
 const LARGE = 'x'.repeat(2000)
 const OPTIONS = { blobBytes: 1000 }
 
-/** Each kind of value that goes out, as its chunk and its field. */
+/** Each chunk type with a field that can be moved to a blob: the chunk, the field and its placeholder. */
 const VALUES: [chunk: Chunk, field: string, placeholder: unknown][] = [
   [{ type: 'tool-output-available', toolCallId: 'c1', output: { text: LARGE } }, 'output', null],
   [{ type: 'file', url: `data:text/plain,${LARGE}`, mediaType: 'text/plain' }, 'url', ''],
@@ -14,8 +14,8 @@ const VALUES: [chunk: Chunk, field: string, placeholder: unknown][] = [
   [{ type: 'run-context', context: LARGE }, 'context', null],
 ]
 
-describe('law 6: large values go to the blobs', () => {
-  test('and come back in their places', async () => {
+describe('law 6: large values are stored as blobs', () => {
+  test('resolve restores the values', async () => {
     const world = new World(OPTIONS)
     const writer = await world.writer()
     await writer.commit([{ type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: 1 }])
@@ -29,11 +29,10 @@ describe('law 6: large values go to the blobs', () => {
       const [blob] = Object.values(entry.blobs ?? {})
       expect((await world.manager.blob(ID, blob?.hash ?? ''))?.length).toBe(blob?.bytes)
     }
-    // The entries are small, whatever they carry.
     for (const entry of log) expect(JSON.stringify(entry).length).toBeLessThan(1000)
   })
 
-  test('what is small, or what the fold looks into, stays where it is', async () => {
+  test('keeps small values and values that the fold reads in the entry', async () => {
     const world = new World(OPTIONS)
     const writer = await world.writer()
     await writer.commit([
@@ -45,7 +44,7 @@ describe('law 6: large values go to the blobs', () => {
     for (const { blobs } of await world.log()) expect(blobs).toBeUndefined()
   })
 
-  test('a value is measured by its bytes', async () => {
+  test('measures a value in bytes', async () => {
     const world = new World(OPTIONS)
     const writer = await world.writer()
     await writer.commit([
@@ -55,7 +54,7 @@ describe('law 6: large values go to the blobs', () => {
     expect((await world.log()).slice(2, 4).map(({ blobs }) => blobs !== undefined)).toEqual([false, true])
   })
 
-  test('a guest’s result does the same, and is bounded', async () => {
+  test('stores a guest’s large result as a blob, up to the size limit', async () => {
     const world = new World({ ...OPTIONS, maxBlobBytes: 5000 })
     const writer = await world.writer()
     await writer.commit([clientCall('c1')])
@@ -69,17 +68,17 @@ describe('law 6: large values go to the blobs', () => {
     const entry = (await world.log()).at(-1) as Entry
     expect(entry.chunk).toMatchObject({ output: null })
     expect((await world.manager.resolve(ID, entry)).chunk).toEqual(result(4000))
-    // A repeat is told by what was said, not by what is left of it here.
+    // The idempotency check compares the original chunk, not the stored one.
     expect(await world.manager.append(ID, 'ada', result(4000))).toMatchObject({ outcome: 'duplicate' })
   })
 
-  test('a writer’s blobs are bounded too', async () => {
+  test('limits the size of a writer’s blobs', async () => {
     const world = new World({ ...OPTIONS, maxBlobBytes: 5000 })
     const writer = await world.writer()
     expect(await failure(writer.commit([{ type: 'run-context', context: 'y'.repeat(6000) }]))).toBe('too-large')
   })
 
-  test('nobody’s data can pose as a reference', async () => {
+  test('data in a chunk is never taken for a blob reference', async () => {
     const world = new World(OPTIONS)
     const writer = await world.writer()
     await writer.commit([{ type: 'run-context', context: 'secret '.repeat(500) }])
@@ -91,7 +90,7 @@ describe('law 6: large values go to the blobs', () => {
     expect((await world.manager.resolve(ID, entry)).chunk).toMatchObject({ output: null })
   })
 
-  test('law 10: the hash of what an internal entry carries says so, also where a public one carries the same', async () => {
+  test('law 10: the hash of an internal entry’s blob is marked as internal, also when a public entry has the same value', async () => {
     const world = new World(OPTIONS)
     const writer = await world.writer()
     const chunk: Chunk = { type: 'hook-completed', hookId: 'h', hook: 'useStep', result: LARGE }
@@ -109,7 +108,7 @@ describe('law 6: large values go to the blobs', () => {
     }
   })
 
-  test('a blob that is gone is told, typed', async () => {
+  test('resolving a missing blob throws `absent`', async () => {
     const world = new World(OPTIONS)
     const writer = await world.writer()
     await writer.commit([{ type: 'run-context', context: LARGE }])
@@ -120,7 +119,7 @@ describe('law 6: large values go to the blobs', () => {
     expect(await world.manager.blob(ID, blob?.hash ?? '')).toBeUndefined()
   })
 
-  test('a blob is there before the entry that speaks of it', async () => {
+  test('stores a blob before the entry that refers to it', async () => {
     const world = new World(OPTIONS)
     const writer = await world.writer()
     const held = world.tap.hold('putBlob')
@@ -132,7 +131,7 @@ describe('law 6: large values go to the blobs', () => {
     expect(await world.lines()).toHaveLength(4)
   })
 
-  test('the view says where a large value is', async () => {
+  test('the view contains the blob reference of a large value', async () => {
     const world = new World(OPTIONS)
     const writer = await world.writer()
     await writer.commit([

@@ -32,7 +32,7 @@ export interface NewBlob {
 }
 
 /** Moves a value larger than `aboveBytes` from the entry to a blob. Returns the same entry if there is none. */
-export function extract(entry: NewEntry, aboveBytes: number): { entry: NewEntry; blob?: NewBlob } {
+export function extractBlob(entry: NewEntry, aboveBytes: number): { entry: NewEntry; blob?: NewBlob } {
   const field = FIELDS[entry.chunk.type]
   const value = field === undefined ? undefined : (entry.chunk as unknown as Record<string, Json>)[field]
   if (field === undefined || value === undefined) return { entry }
@@ -51,7 +51,7 @@ export function extract(entry: NewEntry, aboveBytes: number): { entry: NewEntry;
  *
  * @throws LogError `absent` if a blob is missing.
  */
-export async function resolve(store: LogStore, streamId: string, entry: Entry): Promise<Entry> {
+export async function resolveBlobs(store: LogStore, streamId: string, entry: Entry): Promise<Entry> {
   if (entry.blobs === undefined) return entry
   const { blobs, ...rest } = entry
   const chunk = { ...entry.chunk } as Record<string, unknown>

@@ -68,7 +68,10 @@ export class StreamTruncatedError extends LogError {
   readonly atSequence: number
 
   constructor(truncatedAtStep: number, atSequence: number) {
-    super('truncated', `all entries after step ${truncatedAtStep} were retracted by entry ${atSequence}: read the log again`)
+    super(
+      'truncated',
+      `all entries after step ${truncatedAtStep} were retracted by entry ${atSequence}: read the log again`,
+    )
     this.truncatedAtStep = truncatedAtStep
     this.atSequence = atSequence
   }

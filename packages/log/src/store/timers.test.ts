@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 
 const INDEX = new URL('../index.ts', import.meta.url).href
 
-/** Runs a module in a process of its own, which ends when nothing keeps it alive; tells what it printed. */
+/** Runs a module in its own process, which ends when nothing keeps it alive. Returns its output. */
 async function script(body: string): Promise<string> {
   const source = `import { StreamManager, memoryStore } from ${JSON.stringify(INDEX)}
     const manager = new StreamManager({ store: memoryStore() })
@@ -12,17 +12,17 @@ async function script(body: string): Promise<string> {
     const delta = (delta) => ({ type: 'text-delta', id: '1', delta })
     ${body}`
   const args = ['--conditions=@millrace/source', '--input-type=module', '-e', source]
-  // In plain text, also where whoever runs the tests wants colours.
+  // Without colours, whatever the environment of the test run says.
   const env = { ...process.env, FORCE_COLOR: '0' }
   return (await promisify(execFile)(process.execPath, args, { env })).stdout
 }
 
-test('a process stays alive for words that wait for others, and not for a lease', async () => {
+test('a queued write keeps the process alive, a lease does not', async () => {
   const printed = await script(`
     await writer.write(delta('a')).appended
     const { first } = await writer.write(delta('b')).appended
     console.log(first)
   `)
-  // It ended by itself, though the lease would have been renewed for ever.
+  // The process ended although the lease would have been renewed forever.
   expect(printed).toBe('3\n')
 })

@@ -3,9 +3,9 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
-import { checkGuestChunk, placeOf, type Refusal, refusalOf } from './admission.ts'
+import { answeredLane, checkGuestChunk, type Refusal, refusalOf } from './admission.ts'
 import { advance, EMPTY_TICKET, recordOf, type Ticket } from './ticket.ts'
-import { admitted, by, runs, wishes, writerOf } from './ticket-entries.fixture.ts'
+import { admittedEntries, appendAttempts, entryBy, runs, writerOf } from './ticket-entries.fixture.ts'
 
 const R1 = writerOf('r1')
 const ADA = { guest: 'ada' }
@@ -42,18 +42,18 @@ const CUT = { cut: { toSequence: 1, reason: 'edit' } }
 const open = (...chunks: Chunk[]): Ticket =>
   advance(
     EMPTY_TICKET,
-    [started, ...chunks].map(chunk => by(R1, chunk)),
+    [started, ...chunks].map(chunk => entryBy(R1, chunk)),
   )
 const refused = (ticket: Ticket, chunk: Chunk, guest = 'ada', at = NOW): Refusal | undefined =>
   refusalOf(ticket, { origin: { guest }, chunk }, at)
 const then = (ticket: Ticket, ...entries: NewEntry[]): Ticket => advance(ticket, entries)
 
-describe('what a guest may append, by the ticket', () => {
-  test('an answer is for a pending that is open, of its kind, and for the call that was shown', () => {
+describe('guest entries admitted by the ticket', () => {
+  test('admits an answer only for an open pending of its kind and for its call', () => {
     const ticket = open(asks('a', 'c1'), calls('c2'), { type: 'interrupt', interruptId: 'i', input: { kind: 'text' } })
     for (const chunk of [approves('a', 'c1'), result('c2'), answers('i')])
       expect(refused(ticket, chunk)).toBeUndefined()
-    // The same name of another kind is not the same thing, and the call of an approval is part of what was shown.
+    // Another kind with the same id is another pending. The call of an approval must match too.
     expect(refused(ticket, approves('a', 'c2'))).toBe('unknown')
     expect(refused(ticket, approves('c2', 'c2'))).toBe('unknown')
     expect(refused(ticket, answers('a'))).toBe('unknown')
@@ -61,7 +61,7 @@ describe('what a guest may append, by the ticket', () => {
     expect(refused(EMPTY_TICKET, approves('a', 'c1'))).toBe('unknown')
   })
 
-  test('law 5: a client’s result never stands for an approval, of a server’s tool or of its own', () => {
+  test('law 5: a client’s result never stands for an approval, of a server’s tool or its own', () => {
     const servers = open({ type: 'tool-input-available', toolCallId: 'c1', toolName: 't', input: 1 }, asks('a', 'c1'))
     for (const chunk of [result('c1'), { type: 'tool-output-error', toolCallId: 'c1', errorText: 'no' } as const]) {
       expect(refused(servers, chunk)).toBe('unknown')
@@ -69,19 +69,23 @@ describe('what a guest may append, by the ticket', () => {
     const own = open(calls('c1'), asks('a', 'c1'))
     expect(refused(own, result('c1'))).toBe('unapproved')
     expect(refused(own, claims('c1', NOW + 1))).toBe('unapproved')
-    expect(refused(then(own, by(ADA, approves('a', 'c1'))), result('c1'))).toBeUndefined()
+    expect(refused(then(own, entryBy(ADA, approves('a', 'c1'))), result('c1'))).toBeUndefined()
   })
 
-  test('who comes second is told so, also after the run has ended', () => {
-    const settled = then(open(asks('a', 'c1'), calls('c2')), by(ADA, approves('a', 'c1')), by(ADA, result('c2')))
-    for (const ticket of [settled, then(settled, by(R1, finished))]) {
+  test('refuses a second answer as already settled, also after the run has ended', () => {
+    const settled = then(
+      open(asks('a', 'c1'), calls('c2')),
+      entryBy(ADA, approves('a', 'c1')),
+      entryBy(ADA, result('c2')),
+    )
+    for (const ticket of [settled, then(settled, entryBy(R1, finished))]) {
       expect(refused(ticket, approves('a', 'c1'), 'bob')).toBe('already-settled')
       expect(refused(ticket, result('c2'), 'bob')).toBe('already-settled')
     }
-    expect(refused(then(open(calls('c3')), by(R1, finished)), result('c3'))).toBe('already-settled')
+    expect(refused(then(open(calls('c3')), entryBy(R1, finished)), result('c3'))).toBe('already-settled')
   })
 
-  test('law 5: a person’s answer and a claim are late at their deadline; a client’s result is not, until something has settled its call', () => {
+  test('law 5: an answer or a claim is late at its deadline; a client’s result is accepted until its call is settled', () => {
     const ticket = open(asks('a', 'c1', NOW), calls('c2', NOW), {
       type: 'interrupt',
       interruptId: 'i',
@@ -95,17 +99,17 @@ describe('what a guest may append, by the ticket', () => {
     const failed: Chunk = { type: 'tool-output-error', toolCallId: 'c2', errorText: 'no' }
     for (const chunk of [result('c2'), failed]) {
       expect(refused(ticket, chunk, 'ada', NOW + 1_000_000)).toBeUndefined()
-      // Whether its deadline, another's result or the end of the run: who comes second is told so.
-      for (const first of [by(R1, failed), by({ guest: 'bob' }, result('c2')), by(R1, finished)]) {
+      // Settled by its deadline, another result or the end of the run.
+      for (const first of [entryBy(R1, failed), entryBy({ guest: 'bob' }, result('c2')), entryBy(R1, finished)]) {
         expect(refused(then(ticket, first), chunk, 'ada', NOW)).toBe('already-settled')
       }
     }
-    const unapproved = then(ticket, by(R1, asks('b', 'c2', NOW)))
+    const unapproved = then(ticket, entryBy(R1, asks('b', 'c2', NOW)))
     expect(refused(unapproved, result('c2'), 'ada', NOW)).toBe('unapproved')
   })
 
-  test('a claim holds others off for its time, its own holder may prolong it, and any result still wins', () => {
-    const ticket = then(open(calls('c1')), by(ADA, claims('c1', NOW + 100, 'tab1')))
+  test('a claim excludes other clients for its duration; its holder may extend it; any result still wins', () => {
+    const ticket = then(open(calls('c1')), entryBy(ADA, claims('c1', NOW + 100, 'tab1')))
     expect(refused(ticket, claims('c1', NOW + 200, 'tab1'))).toBeUndefined()
     expect(refused(ticket, claims('c1', NOW + 200, 'tab2'))).toBe('claimed')
     expect(refused(ticket, claims('c1', NOW + 200, 'tab1'), 'bob')).toBe('claimed')
@@ -113,7 +117,7 @@ describe('what a guest may append, by the ticket', () => {
     expect(refused(ticket, claims('c1', NOW + 300, 'tab2'), 'ada', NOW + 100)).toBeUndefined()
   })
 
-  test('a claim ends in the future, and within the hour', () => {
+  test('a claim must end in the future and within an hour', () => {
     const ticket = open(calls('c1'))
     expect(refused(ticket, claims('c1', NOW))).toBe('late')
     expect(refused(ticket, claims('c1', NOW + 3_600_000))).toBeUndefined()
@@ -122,38 +126,38 @@ describe('what a guest may append, by the ticket', () => {
     expect(refused(open(asks('c1', 'c1')), claims('c1', NOW + 1))).toBe('unknown')
   })
 
-  test('law 5: a stop is for the run that is open or asked for, and for no other', () => {
-    const ticket = then(open(), by(ADA, request('r2', { whenBusy: 'queue' })))
+  test('law 5: admits a stop only for an open or a requested run', () => {
+    const ticket = then(open(), entryBy(ADA, request('r2', { whenBusy: 'queue' })))
     expect(refused(ticket, stops('r1'))).toBeUndefined()
     expect(refused(ticket, stops('r2'))).toBeUndefined()
     expect(refused(ticket, stops('r0'))).toBe('ended')
-    expect(refused(then(ticket, by(ADA, stops('r1'))), stops('r1'))).toBe('already-settled')
-    expect(refused(then(ticket, by(ADA, stops('r2'))), stops('r2'))).toBe('ended')
-    expect(refused(then(ticket, by(R1, finished)), stops('r1'))).toBe('ended')
+    expect(refused(then(ticket, entryBy(ADA, stops('r1'))), stops('r1'))).toBe('already-settled')
+    expect(refused(then(ticket, entryBy(ADA, stops('r2'))), stops('r2'))).toBe('ended')
+    expect(refused(then(ticket, entryBy(R1, finished)), stops('r1'))).toBe('ended')
   })
 
-  test('law 5: who asks for more than was asked for is heard, once, and who asks for less comes second', () => {
+  test('law 5: admits an abort after an interrupt once, and refuses an interrupt after an abort', () => {
     const more = (runId: string): Chunk => ({ ...stops(runId), mode: 'abort' }) as Chunk
     const less = (runId: string): Chunk => ({ ...stops(runId), mode: 'interrupt' }) as Chunk
-    const stopped = then(open(), by(ADA, stops('r1')))
+    const stopped = then(open(), entryBy(ADA, stops('r1')))
     expect(refused(stopped, less('r1'))).toBe('already-settled')
     expect(refused(stopped, more('r1'))).toBeUndefined()
-    for (const aborted of [then(open(), by(ADA, more('r1'))), then(stopped, by(ADA, more('r1')))]) {
+    for (const aborted of [then(open(), entryBy(ADA, more('r1'))), then(stopped, entryBy(ADA, more('r1')))]) {
       for (const again of [stops('r1'), less('r1'), more('r1')]) {
         expect(refused(aborted, again)).toBe('already-settled')
       }
-      expect(refused(then(aborted, by(R1, finished)), more('r1'))).toBe('ended')
+      expect(refused(then(aborted, entryBy(R1, finished)), more('r1'))).toBe('ended')
     }
-    // A request that makes room for itself has stopped the run, and yet nobody has said how.
-    const interrupted = then(open(), by(ADA, request('r2', { whenBusy: 'interrupt-previous' })))
+    // An interrupting request stops the run without a stop mode.
+    const interrupted = then(open(), entryBy(ADA, request('r2', { whenBusy: 'interrupt-previous' })))
     expect(refused(interrupted, more('r1'))).toBeUndefined()
   })
 
-  test('law 5: of all stops of a run that are admitted the last says most, and there are two at most', () => {
+  test('law 5: admits at most two stops of a run, and the last one is the strongest', () => {
     let seconds = 0
     fc.assert(
-      fc.property(wishes, wished => {
-        const { entries } = admitted(wished)
+      fc.property(appendAttempts, wished => {
+        const { entries } = admittedEntries(wished)
         for (const [i, { chunk: start, origin }] of entries.entries()) {
           if (start.type !== 'run-started') continue
           const stops = entries.slice(i + 1).flatMap(({ chunk }) => (chunk.type === 'stop-requested' ? chunk : []))
@@ -167,52 +171,52 @@ describe('what a guest may append, by the ticket', () => {
     expect(seconds).toBeGreaterThan(0)
   })
 
-  test('law 5: of two starts one passes: while a run is open or asked for, others are refused, unless they wait or stop it', () => {
-    for (const ticket of [open(), then(EMPTY_TICKET, by(ADA, request('r2')))]) {
+  test('law 5: while a run is open or requested, refuses another request unless it queues or interrupts', () => {
+    for (const ticket of [open(), then(EMPTY_TICKET, entryBy(ADA, request('r2')))]) {
       expect(refused(ticket, request('r3'))).toBe('busy')
       expect(refused(ticket, request('r3', { whenBusy: 'reject' }))).toBe('busy')
       expect(refused(ticket, request('r3', { whenBusy: 'queue' }))).toBeUndefined()
       expect(refused(ticket, request('r3', { whenBusy: 'interrupt-previous' }))).toBeUndefined()
     }
-    expect(refused(then(open(), by(R1, finished)), request('r3'))).toBeUndefined()
+    expect(refused(then(open(), entryBy(R1, finished)), request('r3'))).toBeUndefined()
   })
 
-  test('a run that is open or has just ended is not asked for again', () => {
+  test('refuses a request for a run that is open or has just ended', () => {
     expect(refused(open(), request('r1', { whenBusy: 'queue' }))).toBe('already-settled')
-    expect(refused(then(open(), by(R1, finished)), request('r1'))).toBe('already-settled')
+    expect(refused(then(open(), entryBy(R1, finished)), request('r1'))).toBe('already-settled')
   })
 
-  test('one cut waits, whatever else does; it goes through where others are busy', () => {
+  test('admits one waiting cut, also while a run is open or requested', () => {
     const ticket = open()
     expect(refused(ticket, request('r2', CUT))).toBeUndefined()
-    const waiting = then(ticket, by(ADA, request('r2', CUT)))
+    const waiting = then(ticket, entryBy(ADA, request('r2', CUT)))
     expect(refused(waiting, request('r3', CUT))).toBe('cut-waiting')
     expect(refused(waiting, request('r3', { whenBusy: 'queue' }))).toBeUndefined()
   })
 
-  test('law 8: so many requests may wait and no more', () => {
+  test('law 8: limits the number of waiting requests', () => {
     let ticket = open()
     let count = 0
     while (refused(ticket, request(`q${count}`, { whenBusy: 'queue' })) === undefined) {
-      ticket = then(ticket, by(ADA, request(`q${count++}`, { whenBusy: 'queue' })))
+      ticket = then(ticket, entryBy(ADA, request(`q${count++}`, { whenBusy: 'queue' })))
     }
     expect(count).toBe(32)
     expect(refused(ticket, request('next', { whenBusy: 'queue' }))).toBe('full')
     expect(refused(ticket, request('next', CUT))).toBe('full')
-    expect(refused(then(ticket, by(ADA, stops('q5'))), request('next', CUT))).toBeUndefined()
+    expect(refused(then(ticket, entryBy(ADA, stops('q5'))), request('next', CUT))).toBeUndefined()
   })
 
-  test('an answer stands where its pending was opened', () => {
+  test('an answer gets the run and the lane of its pending', () => {
     const child = writerOf('r1', 'child', 'sub')
-    const ticket = then(open(asks('a', 'c1')), by(child, calls('c2')))
-    expect(placeOf(ticket, approves('a', 'c1'))).toEqual({ runId: 'r1', lane: 'main' })
-    expect(placeOf(ticket, result('c2'))).toEqual({ runId: 'r1', lane: 'child' })
-    expect(placeOf(ticket, stops('r7'))).toEqual({ runId: 'r7' })
-    expect(placeOf(ticket, request('r2'))).toEqual({})
+    const ticket = then(open(asks('a', 'c1')), entryBy(child, calls('c2')))
+    expect(answeredLane(ticket, approves('a', 'c1'))).toEqual({ runId: 'r1', lane: 'main' })
+    expect(answeredLane(ticket, result('c2'))).toEqual({ runId: 'r1', lane: 'child' })
+    expect(answeredLane(ticket, stops('r7'))).toEqual({ runId: 'r7' })
+    expect(answeredLane(ticket, request('r2'))).toEqual({})
   })
 })
 
-describe('what no guest may append', () => {
+describe('guest chunks that are always invalid', () => {
   const invalid = (chunk: unknown): string => {
     try {
       checkGuestChunk(chunk as Chunk)
@@ -224,7 +228,7 @@ describe('what no guest may append', () => {
     throw new Error('expected a refusal')
   }
 
-  test('what only a writer says, and what no catalogue knows', () => {
+  test('chunks of writers and unknown types', () => {
     const chunks: unknown[] = [
       started,
       finished,
@@ -244,14 +248,14 @@ describe('what no guest may append', () => {
     for (const chunk of chunks) expect(invalid(chunk)).toContain('guests may not append this type')
   })
 
-  test('names that every object has are no types', () => {
+  test('names of Object.prototype are not chunk types', () => {
     for (const type of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
       expect(invalid({ type })).toContain('guests may not append this type')
     }
     expect(invalid(JSON.parse('{"__proto__":{"type":"stop-requested","runId":"r1"}}'))).toContain('type')
   })
 
-  test('what is no chunk, or has fields of other types', () => {
+  test('values that are not chunks, and fields of wrong types', () => {
     for (const chunk of [null, undefined, 7, 'stop', [], {}, { type: 1 }, { type: 'stop-requested' }]) invalid(chunk)
     expect(invalid({ type: 'stop-requested', runId: 7 })).toContain('stop-requested.runId')
     expect(invalid({ ...approves('a', 'c'), approved: 'yes' })).toContain('approved')
@@ -262,16 +266,16 @@ describe('what no guest may append', () => {
     expect(invalid({ type: 'tool-claimed', toolCallId: 'c', until: Number.POSITIVE_INFINITY })).toContain('until')
   })
 
-  test('progress of a call, which is its writer’s', () => {
+  test('preliminary tool outputs', () => {
     expect(invalid({ ...result('c'), preliminary: true })).toContain('preliminary')
   })
 
-  test('a message that could be taken for an agent’s', () => {
+  test('message ids in the form of agent messages', () => {
     const message = { messageId: 'r1::r1', role: 'user', parts: [] }
     expect(invalid({ ...request('r2'), message })).toContain('::')
   })
 
-  test('law 6: names that are empty or longer than a ticket holds', () => {
+  test('law 6: names that are empty or too long', () => {
     const long = 'x'.repeat(513)
     for (const name of ['', long]) {
       expect(invalid(stops(name))).toContain(`found ${name.length}`)
@@ -288,15 +292,15 @@ describe('what no guest may append', () => {
   })
 })
 
-describe('law 6: the ticket is bounded', () => {
-  /** Of the longest names, of characters with three bytes each. */
+describe('law 6: the size of a ticket is limited', () => {
+  /** The longest names, of characters with three bytes each. */
   const MAX_BYTES = 4 * 1024 * 1024
 
-  test('whatever is admitted, however long its names are', () => {
+  test('for all admitted entries, however long their names are', () => {
     const wide = '語'.repeat(512)
     fc.assert(
-      fc.property(wishes, wished => {
-        const { tickets } = admitted(wished)
+      fc.property(appendAttempts, wished => {
+        const { tickets } = admittedEntries(wished)
         const largest = Math.max(0, ...tickets.map(ticket => recordOf(ticket).state.length))
         expect(largest).toBeLessThan(20_000)
       }),
@@ -305,14 +309,14 @@ describe('law 6: the ticket is bounded', () => {
     let ticket = EMPTY_TICKET
     const name = (i: number) => `${i}${wide}`.slice(0, 512)
     for (let i = 0; i < 40; i++) {
-      const entry = by({ guest: wide }, { ...request(name(i), { whenBusy: 'queue' }), program: wide } as Chunk)
+      const entry = entryBy({ guest: wide }, { ...request(name(i), { whenBusy: 'queue' }), program: wide } as Chunk)
       if (refusalOf(ticket, entry, NOW) === undefined) ticket = advance(ticket, [entry])
     }
-    ticket = advance(ticket, [by(R1, started)])
+    ticket = advance(ticket, [entryBy(R1, started)])
     for (let i = 0; i < 256; i++) {
       ticket = advance(ticket, [
-        by({ ...R1, lane: wide, agentId: wide }, calls(name(i))),
-        by({ guest: wide }, claims(name(i), NOW + 1, wide)),
+        entryBy({ ...R1, lane: wide, agentId: wide }, calls(name(i))),
+        entryBy({ guest: wide }, claims(name(i), NOW + 1, wide)),
       ])
     }
     expect(Buffer.byteLength(recordOf(ticket).state)).toBeLessThan(MAX_BYTES)

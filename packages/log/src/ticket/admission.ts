@@ -4,9 +4,9 @@
 import { type Chunk, checkChunk, isGuestChunk } from '@millrace/protocol'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
-import { aboutProblem } from './about.ts'
 import { chunkNameProblem } from './name-problem.ts'
 import { noticeOf } from './notice.ts'
+import { listFieldProblem } from './session-info.ts'
 import { claimant, pendingKey, type Ticket, type TicketPending } from './ticket.ts'
 
 /**
@@ -40,9 +40,9 @@ export type Refusal =
 /** Maximum number of requests in a ticket. The number of pendings is limited where they are opened. */
 const MAX_REQUESTS = 32
 /** Maximum duration of a client's claim of a tool call, in ms. */
-export const MAX_CLAIM = 3_600_000
+export const MAX_CLAIM_MS = 3_600_000
 /** Maximum duration of a process's claim of a notice, in ms. */
-const MAX_TELLING = 86_400_000
+const MAX_NOTICE_CLAIM_MS = 86_400_000
 
 /**
  * Checks a guest's chunk without looking at the ticket.
@@ -65,33 +65,42 @@ export function checkGuestChunk(chunk: Chunk): void {
   const wrong = chunkNameProblem(chunk)
   if (wrong !== undefined) throw new LogError('invalid', `chunk ${wrong}`)
   if (chunk.type === 'run-requested' && chunk.message?.messageId.includes('::')) {
-    throw new LogError('invalid', 'chunk run-requested.message.messageId: expected an id without `::`, which marks messages of agents')
+    throw new LogError(
+      'invalid',
+      'chunk run-requested.message.messageId: expected an id without `::`, which marks messages of agents',
+    )
   }
-  const tooMuch = aboutProblem(chunk)
-  if (tooMuch !== undefined) throw new LogError('too-large', `chunk ${tooMuch}`)
+  const listFieldError = listFieldProblem(chunk)
+  if (listFieldError !== undefined) throw new LogError('too-large', `chunk ${listFieldError}`)
 }
 
 /** Why a guest's entry is refused on this ticket at this time, or undefined. */
 export function refusalOf(ticket: Ticket, { origin, chunk }: NewEntry, clock: number): Refusal | undefined {
   switch (chunk.type) {
     case 'tool-approval-response': {
-      const pending = find(ticket, 'approval', chunk.approvalId)
+      const pending = findPending(ticket, 'approval', chunk.approvalId)
       if (pending && pending.toolCallId !== chunk.toolCallId) return 'unknown'
-      return missing(ticket, 'approval', chunk.approvalId, pending, clock)
+      return pendingRefusal(ticket, 'approval', chunk.approvalId, pending, clock)
     }
     case 'interrupt-response':
-      return missing(ticket, 'interrupt', chunk.interruptId, find(ticket, 'interrupt', chunk.interruptId), clock)
+      return pendingRefusal(
+        ticket,
+        'interrupt',
+        chunk.interruptId,
+        findPending(ticket, 'interrupt', chunk.interruptId),
+        clock,
+      )
     case 'tool-output-available':
     case 'tool-output-error':
       // The work is done: its result counts until the deadline itself is settled.
-      return ofCall(ticket, chunk.toolCallId, Number.NEGATIVE_INFINITY)
+      return clientToolRefusal(ticket, chunk.toolCallId, Number.NEGATIVE_INFINITY)
     case 'tool-claimed': {
-      const refusal = ofCall(ticket, chunk.toolCallId, clock)
+      const refusal = clientToolRefusal(ticket, chunk.toolCallId, clock)
       if (refusal) return refusal
-      const { claim } = find(ticket, 'client-tool', chunk.toolCallId) as TicketPending
+      const { claim } = findPending(ticket, 'client-tool', chunk.toolCallId) as TicketPending
       const own = claim?.by === claimant(origin, chunk.by)
       if (claim && !own && claim.until > clock) return 'claimed'
-      return chunk.until <= clock || chunk.until > clock + MAX_CLAIM ? 'late' : undefined
+      return chunk.until <= clock || chunk.until > clock + MAX_CLAIM_MS ? 'late' : undefined
     }
     case 'stop-requested': {
       if (ticket.run?.runId === chunk.runId) {
@@ -113,7 +122,7 @@ export function refusalOf(ticket: Ticket, { origin, chunk }: NewEntry, clock: nu
       const { until } = chunk
       if (until === undefined) return undefined
       if (notice.notifyBy > clock) return 'claimed'
-      return until <= clock || until > clock + MAX_TELLING ? 'late' : undefined
+      return until <= clock || until > clock + MAX_NOTICE_CLAIM_MS ? 'late' : undefined
     }
     case 'session-info':
       // Title and metadata may change at any time.
@@ -123,10 +132,10 @@ export function refusalOf(ticket: Ticket, { origin, chunk }: NewEntry, clock: nu
   }
 }
 
-const find = ({ pendings }: Ticket, kind: TicketPending['kind'], id: string): TicketPending | undefined =>
+const findPending = ({ pendings }: Ticket, kind: TicketPending['kind'], id: string): TicketPending | undefined =>
   pendings.find(pending => pending.kind === kind && pending.id === id)
 
-function missing(
+function pendingRefusal(
   { settled }: Ticket,
   kind: TicketPending['kind'],
   id: string,
@@ -138,16 +147,16 @@ function missing(
 }
 
 /** A result settles a client tool, never its approval. */
-function ofCall(ticket: Ticket, toolCallId: string, clock: number): Refusal | undefined {
-  const pending = find(ticket, 'client-tool', toolCallId)
-  const refusal = missing(ticket, 'client-tool', toolCallId, pending, clock)
+function clientToolRefusal(ticket: Ticket, toolCallId: string, clock: number): Refusal | undefined {
+  const pending = findPending(ticket, 'client-tool', toolCallId)
+  const refusal = pendingRefusal(ticket, 'client-tool', toolCallId, pending, clock)
   if (refusal) return refusal
   const asked = ticket.pendings.some(other => other.kind === 'approval' && other.toolCallId === toolCallId)
   return asked ? 'unapproved' : undefined
 }
 
 /** The run and the lane that a guest's entry answers, if any. */
-export function placeOf(ticket: Ticket, chunk: Chunk): { runId?: string; lane?: string } {
+export function answeredLane(ticket: Ticket, chunk: Chunk): { runId?: string; lane?: string } {
   const runId = ticket.run?.runId
   const answered = ticket.pendings.find(({ id, kind }) => {
     if (chunk.type === 'tool-approval-response') return kind === 'approval' && id === chunk.approvalId

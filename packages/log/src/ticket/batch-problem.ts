@@ -3,20 +3,20 @@
 
 import { isGuest, type WriterOrigin } from '@millrace/protocol'
 import type { NewEntry } from '../store/entry.ts'
-import { aboutProblem } from './about.ts'
 import { chunkNameProblem, nameProblem } from './name-problem.ts'
-import { advance, openedBy, pendingKey, type Ticket } from './ticket.ts'
+import { listFieldProblem } from './session-info.ts'
+import { advance, pendingKey, pendingOpenedBy, type Ticket } from './ticket.ts'
 
 /** Maximum number of pendings in a ticket. */
 export const MAX_PENDINGS = 256
 
 /** Returns why a writer's batch does not fit the ticket, or undefined. */
 export function batchProblem(ticket: Ticket, batch: readonly NewEntry[]): string | undefined {
-  let now = ticket
+  let current = ticket
   for (const [index, entry] of batch.entries()) {
     const { origin, chunk } = entry
     if (isGuest(origin)) return `a writer's entry cannot have a guest's origin`
-    const { run } = now
+    const { run } = current
     switch (chunk.type) {
       case 'rewind':
         if (run) return `rewind: run ${run.runId} is open, end it first`
@@ -26,7 +26,7 @@ export function batchProblem(ticket: Ticket, batch: readonly NewEntry[]): string
         break
       case 'run-started':
         if (run) return `run-started: run ${run.runId} is open, end it first`
-        if (now.ended.includes(origin.runId))
+        if (current.ended.includes(origin.runId))
           return `run-started: run ${origin.runId} has ended, start one with another id`
         break
       case 'run-requested':
@@ -38,24 +38,26 @@ export function batchProblem(ticket: Ticket, batch: readonly NewEntry[]): string
           return `${chunk.type}: run ${origin.runId} is not open, ${run ? `run ${run.runId} is` : 'start it first'}`
         }
     }
-    const next = advance(now, [entry])
+    const next = advance(current, [entry])
     // The size of a ticket is limited where its content comes from (law 6).
-    const wrong = next === now ? undefined : (originProblem(origin) ?? chunkNameProblem(chunk) ?? aboutProblem(chunk))
+    const wrong =
+      next === current ? undefined : (originProblem(origin) ?? chunkNameProblem(chunk) ?? listFieldProblem(chunk))
     if (wrong !== undefined) return wrong
     if ((chunk.type === 'run-paused' || chunk.type === 'run-finished') && !Number.isSafeInteger(chunk.notifyBy ?? 0)) {
       return `${chunk.type}.notifyBy: expected whole milliseconds, found ${chunk.notifyBy}`
     }
-    const opened = openedBy(chunk)
+    const opened = pendingOpenedBy(chunk)
     if (opened) {
-      if (now.pendings.length >= MAX_PENDINGS) return `${chunk.type}: expected at most ${MAX_PENDINGS} pendings, all are in use`
+      if (current.pendings.length >= MAX_PENDINGS)
+        return `${chunk.type}: expected at most ${MAX_PENDINGS} pendings, all are in use`
       const { deadline } = opened
       if (deadline !== undefined && !Number.isSafeInteger(deadline)) {
         return `${chunk.type}.deadline: expected whole milliseconds, found ${deadline}`
       }
-      const isThere = now.pendings.some(pending => pendingKey(pending) === pendingKey(opened))
-      if (isThere) return `${chunk.type}: ${opened.kind} ${opened.id} is open already`
+      const isOpen = current.pendings.some(pending => pendingKey(pending) === pendingKey(opened))
+      if (isOpen) return `${chunk.type}: ${opened.kind} ${opened.id} is open already`
     }
-    now = next
+    current = next
   }
   return undefined
 }

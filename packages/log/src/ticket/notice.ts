@@ -19,13 +19,13 @@ export interface TicketNotice {
   readonly first?: number
 }
 
-type Noticing = { readonly notices?: readonly TicketNotice[] }
-type Notified = Pick<ChunkOf<'run-notified'>, 'runId' | 'notifyBy' | 'until'>
+type HasNotices = { readonly notices?: readonly TicketNotice[] }
+type NotifiedRef = Pick<ChunkOf<'run-notified'>, 'runId' | 'notifyBy' | 'until'>
 
 /** Maximum number of notices in a ticket (law 6). */
 export const MAX_NOTICES = 16
 /** Maximum length of a program's name in the store. */
-const LONGEST = 512
+const MAX_PROGRAM_LENGTH = 512
 
 /**
  * The program under which a log is due for notifying observers of a program's runs, of any version: an ended run
@@ -36,43 +36,43 @@ export const noticeProgram = (program?: string): string => nameOf('notify', prog
 /**
  * The same for a log whose run also has a pending with a later deadline: drivers of that run look for this name too.
  */
-export const lateProgram = (program?: string): string => nameOf('late', program)
+export const noticeAndDeadlineProgram = (program?: string): string => nameOf('late', program)
 
 const nameOf = (kind: string, program = '*'): string =>
-  `${kind}:${program.replace(/@[^@]*$/, '')}`.slice(0, LONGEST).toWellFormed()
+  `${kind}:${program.replace(/@[^@]*$/, '')}`.slice(0, MAX_PROGRAM_LENGTH).toWellFormed()
 
 /** The ticket with one more notice, if `notifyBy` is set. Drops the oldest notice above the limit. */
-export function withNotice<T extends Noticing>(ticket: T, { notifyBy, ...of }: Unsaid): T {
+export function withNotice<T extends HasNotices>(ticket: T, { notifyBy, ...of }: NewNotice): T {
   if (notifyBy === undefined) return ticket
   return { ...ticket, notices: [...(ticket.notices ?? []), { ...of, notifyBy }].slice(-MAX_NOTICES) }
 }
 
-type Unsaid = Omit<TicketNotice, 'notifyBy' | 'tries' | 'first'> & { readonly notifyBy: number | undefined }
+type NewNotice = Omit<TicketNotice, 'notifyBy' | 'tries' | 'first'> & { readonly notifyBy: number | undefined }
 
 /** The notice that a `run-notified` is about, if it is still open. */
-export const noticeOf = ({ notices }: Noticing, { runId, notifyBy }: Notified): TicketNotice | undefined =>
+export const noticeOf = ({ notices }: HasNotices, { runId, notifyBy }: NotifiedRef): TicketNotice | undefined =>
   notices?.find(notice => notice.runId === runId && notice.notifyBy === notifyBy)
 
 /**
  * The ticket after a `run-notified`, which claims or confirms a notice. Returns the same ticket if there is no such
  * notice.
  */
-export function notified<T extends Noticing>(ticket: T, said: Notified): T {
-  const notice = noticeOf(ticket, said)
+export function withNotified<T extends HasNotices>(ticket: T, ref: NotifiedRef): T {
+  const notice = noticeOf(ticket, ref)
   if (notice === undefined) return ticket
   const { notices = [], ...rest } = ticket
-  const { until } = said
-  const left = notices.flatMap(other => {
+  const { until } = ref
+  const remaining = notices.flatMap(other => {
     if (other !== notice) return other
     if (until === undefined) return []
     const { tries = 0, first = notice.notifyBy } = notice
     return { ...notice, notifyBy: until, tries: tries + 1, first }
   })
-  return (left.length > 0 ? { ...rest, notices: left } : rest) as T
+  return (remaining.length > 0 ? { ...rest, notices: remaining } : rest) as T
 }
 
 /** The notice with the earliest `notifyBy`. */
-export const firstNotice = ({ notices = [] }: Noticing): TicketNotice | undefined =>
+export const firstNotice = ({ notices = [] }: HasNotices): TicketNotice | undefined =>
   notices.reduce<TicketNotice | undefined>(
     (first, notice) => (first && first.notifyBy <= notice.notifyBy ? first : notice),
     undefined,

@@ -3,7 +3,7 @@
 import type { Chunk, Origin, WriterOrigin } from '@millrace/protocol'
 import fc from 'fast-check'
 import type { NewEntry } from '../store/entry.ts'
-import { checkGuestChunk, placeOf, refusalOf } from './admission.ts'
+import { answeredLane, checkGuestChunk, refusalOf } from './admission.ts'
 import { batchProblem } from './batch-problem.ts'
 import { advance, EMPTY_TICKET, type Ticket } from './ticket.ts'
 
@@ -14,7 +14,7 @@ export const writerOf = (runId: string, lane = 'main', agentId = runId): WriterO
   return { runId, lane, agentId, agentType: 'assistant', step: 1 }
 }
 
-export const by = (origin: Origin, chunk: Chunk): NewEntry => ({ origin, chunk })
+export const entryBy = (origin: Origin, chunk: Chunk): NewEntry => ({ origin, chunk })
 
 const runId = fc.constantFrom('r1', 'r2', 'r3', 'r4', 'r5', 'r6')
 const toolCallId = fc.constantFrom('c1', 'c2')
@@ -115,27 +115,27 @@ export const anyEntries: fc.Arbitrary<NewEntry[]> = fc.array(
 )
 
 /** An entry that a caller tries to append at a time. */
-export interface Wish {
+export interface AppendAttempt {
   readonly entry: NewEntry
   readonly at: number
 }
 
 /** Attempts that are mostly about one open run, so that many are admitted. */
-export const wishes: fc.Arbitrary<Wish[]> = fc.array(
+export const appendAttempts: fc.Arbitrary<AppendAttempt[]> = fc.array(
   fc
     .tuple(fc.oneof({ weight: 2, arbitrary: writersEntry }, { weight: 1, arbitrary: guestsEntry }), fc.nat(100))
-    .map(([entry, at]): Wish => ({ entry, at })),
+    .map(([entry, at]): AppendAttempt => ({ entry, at })),
   { maxLength: 150, size: 'max' },
 )
 
 /** The attempts that a manager admits, entry by entry, and the ticket after each. Writers write for the open run. */
-export function admitted(wished: readonly Wish[]): { entries: NewEntry[]; tickets: Ticket[] } {
+export function admittedEntries(attempts: readonly AppendAttempt[]): { entries: NewEntry[]; tickets: Ticket[] } {
   let ticket = EMPTY_TICKET
   const entries: NewEntry[] = []
   const tickets: Ticket[] = []
   // A request is identified by its run for the life of the log, and is never appended twice.
   const requested = new Set<string>()
-  for (const { entry, at } of wished) {
+  for (const { entry, at } of attempts) {
     if (entry.chunk.type === 'run-requested' && requested.has(entry.chunk.runId)) continue
     const own = entry.origin.guest === undefined ? forOpenRun(ticket, entry) : placed(ticket, aimed(ticket, entry, at))
     if (!isAdmitted(ticket, own, at)) continue
@@ -146,9 +146,9 @@ export function admitted(wished: readonly Wish[]): { entries: NewEntry[]; ticket
     requested.add(own.chunk.runId)
     if (at % 2 === 0) continue
     // The internal context that the server appends with a request.
-    const beside: NewEntry = { origin: own.origin, chunk: { type: 'run-context', context: at }, internal: true }
-    ticket = advance(ticket, [beside])
-    entries.push(beside)
+    const contextEntry: NewEntry = { origin: own.origin, chunk: { type: 'run-context', context: at }, internal: true }
+    ticket = advance(ticket, [contextEntry])
+    entries.push(contextEntry)
     tickets.push(ticket)
   }
   return { entries, tickets }
@@ -171,7 +171,7 @@ function aimed({ run, notices = [] }: Ticket, { origin, chunk }: NewEntry, at: n
 }
 
 function placed(ticket: Ticket, { origin, chunk }: NewEntry): NewEntry {
-  return { origin: { guest: origin.guest as string, ...placeOf(ticket, chunk) }, chunk }
+  return { origin: { guest: origin.guest as string, ...answeredLane(ticket, chunk) }, chunk }
 }
 
 function isAdmitted(ticket: Ticket, entry: NewEntry, at: number): boolean {

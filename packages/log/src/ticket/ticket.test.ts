@@ -14,7 +14,7 @@ import {
   type Ticket,
   ticketOf,
 } from './ticket.ts'
-import { admitted, anyEntries, by, runs, wishes, writerOf } from './ticket-entries.fixture.ts'
+import { admittedEntries, anyEntries, appendAttempts, entryBy, runs, writerOf } from './ticket-entries.fixture.ts'
 
 const R1 = writerOf('r1')
 const ADA = { guest: 'ada' }
@@ -36,54 +36,68 @@ const request = (runId: string, more: object = {}): Chunk => {
 const after = (...entries: NewEntry[]): Ticket => advance(EMPTY_TICKET, entries)
 
 describe('the ticket', () => {
-  test('of a log that nothing happened to says nothing', () => {
+  test('of an empty log is empty', () => {
     expect(ticketOf('')).toEqual(EMPTY_TICKET)
     expect(dueOf(EMPTY_TICKET)).toEqual({ at: null, program: null })
     expect(statusOf(EMPTY_TICKET)).toBe('active')
   })
 
-  test('a run that is open is due now to its program, one that waits is due at its first deadline, one that ended never', () => {
-    const open = after(by(R1, started))
+  test('an open run is due now for its program, a waiting run at its first deadline, an ended run never', () => {
+    const open = after(entryBy(R1, started))
     expect(dueOf(open)).toEqual({ at: 'now', program: 'agent:a@1' })
-    const waiting = advance(open, [by(R1, ask('a', 90)), by(R1, ask('b', 40)), by(R1, ask('c')), by(R1, paused)])
+    const waiting = advance(open, [
+      entryBy(R1, ask('a', 90)),
+      entryBy(R1, ask('b', 40)),
+      entryBy(R1, ask('c')),
+      entryBy(R1, paused),
+    ])
     expect(dueOf(waiting)).toEqual({ at: 40, program: 'agent:a@1' })
-    const forever = advance(open, [by(R1, ask('c')), by(R1, paused)])
+    const forever = advance(open, [entryBy(R1, ask('c')), entryBy(R1, paused)])
     expect(dueOf(forever)).toEqual({ at: null, program: 'agent:a@1' })
-    expect(dueOf(advance(waiting, [by(R1, finished)]))).toEqual({ at: null, program: null })
+    expect(dueOf(advance(waiting, [entryBy(R1, finished)]))).toEqual({ at: null, program: null })
   })
 
-  test('a lane that waits for nothing more makes the run ready, another one’s answer does not', () => {
+  test('a run is ready once one of its lanes has no pendings left', () => {
     const tool = writerOf('r1', 'tool')
-    const waiting = after(by(R1, started), by(R1, ask('a')), by(R1, ask('b')), by(tool, ask('c')), by(R1, paused))
+    const waiting = after(
+      entryBy(R1, started),
+      entryBy(R1, ask('a')),
+      entryBy(R1, ask('b')),
+      entryBy(tool, ask('c')),
+      entryBy(R1, paused),
+    )
     const answer = (approvalId: string) =>
-      by(ADA, { type: 'tool-approval-response', toolCallId: `call-${approvalId}`, approvalId, approved: true })
+      entryBy(ADA, { type: 'tool-approval-response', toolCallId: `call-${approvalId}`, approvalId, approved: true })
     const half = advance(waiting, [answer('a')])
     expect(half.ready).toBe(false)
     expect(advance(half, [answer('b')]).ready).toBe(true)
     expect(advance(half, [answer('c')]).ready).toBe(true)
   })
 
-  test('an answer settles what it answers and is remembered, of an open run as of one that ended', () => {
-    const waiting = after(by(R1, started), by(R1, ask('a')), by(R1, ask('b')))
+  test('an answer settles its pending and is remembered, also after the end of the run', () => {
+    const waiting = after(entryBy(R1, started), entryBy(R1, ask('a')), entryBy(R1, ask('b')))
     const answered = advance(waiting, [
-      by(ADA, { type: 'tool-approval-response', toolCallId: 'call-a', approvalId: 'a', approved: true }),
+      entryBy(ADA, { type: 'tool-approval-response', toolCallId: 'call-a', approvalId: 'a', approved: true }),
     ])
     expect(answered.pendings.map(({ id }) => id)).toEqual(['b'])
     expect(answered.settled).toEqual(['approval:a'])
-    expect(advance(answered, [by(R1, finished)])).toMatchObject({ pendings: [], settled: ['approval:a', 'approval:b'] })
+    expect(advance(answered, [entryBy(R1, finished)])).toMatchObject({
+      pendings: [],
+      settled: ['approval:a', 'approval:b'],
+    })
   })
 
-  test('a client’s result settles its own call and nothing else; progress settles nothing', () => {
+  test('a client’s result settles its own call only; progress settles nothing', () => {
     const call = (toolCallId: string): Chunk => {
       return { type: 'tool-input-available', toolCallId, toolName: 't', input: 1, executor: 'client' }
     }
-    const waiting = after(by(R1, started), by(R1, call('c1')), by(R1, call('c2')), by(R1, ask('a')))
+    const waiting = after(entryBy(R1, started), entryBy(R1, call('c1')), entryBy(R1, call('c2')), entryBy(R1, ask('a')))
     const output: Chunk = { type: 'tool-output-available', toolCallId: 'c1', output: 1 }
-    expect(advance(waiting, [by(R1, { ...output, preliminary: true } as Chunk)])).toBe(waiting)
-    expect(advance(waiting, [by(ADA, output)]).pendings.map(({ id }) => id)).toEqual(['c2', 'a'])
+    expect(advance(waiting, [entryBy(R1, { ...output, preliminary: true } as Chunk)])).toBe(waiting)
+    expect(advance(waiting, [entryBy(ADA, output)]).pendings.map(({ id }) => id)).toEqual(['c2', 'a'])
   })
 
-  test('a call that is denied waits for no result', () => {
+  test('a denied call waits for no result', () => {
     const call: Chunk = {
       type: 'tool-input-available',
       toolCallId: 'call-a',
@@ -91,111 +105,122 @@ describe('the ticket', () => {
       input: 1,
       executor: 'client',
     }
-    const waiting = after(by(R1, started), by(R1, call), by(R1, ask('a')))
+    const waiting = after(entryBy(R1, started), entryBy(R1, call), entryBy(R1, ask('a')))
     const deny = (approved: boolean) =>
-      by(ADA, { type: 'tool-approval-response', toolCallId: 'call-a', approvalId: 'a', approved })
+      entryBy(ADA, { type: 'tool-approval-response', toolCallId: 'call-a', approvalId: 'a', approved })
     expect(advance(waiting, [deny(true)]).pendings.map(({ kind }) => kind)).toEqual(['client-tool'])
     expect(advance(waiting, [deny(false)]).pendings).toEqual([])
   })
 
-  test('the end of a sub-agent settles what it waited for, and nobody else’s', () => {
+  test('the end of a sub-agent settles its pendings only', () => {
     const child = writerOf('r1', 'child', 'sub')
-    const waiting = after(by(R1, started), by(R1, ask('a')), by(child, ask('b')))
+    const waiting = after(entryBy(R1, started), entryBy(R1, ask('a')), entryBy(child, ask('b')))
     const end: Chunk = { type: 'subagent-end', agentId: 'sub', agentType: 's', toolCallId: 'c', status: 'completed' }
-    expect(advance(waiting, [by(R1, end)]).pendings.map(({ id }) => id)).toEqual(['a'])
+    expect(advance(waiting, [entryBy(R1, end)]).pendings.map(({ id }) => id)).toEqual(['a'])
   })
 
-  test('a stop names its run: of the open one it stops it, of a waiting one it takes the request back, of another nothing', () => {
-    const open = after(by(R1, started), by(ADA, request('r2', { whenBusy: 'queue' })))
-    const stop = (runId: string) => advance(open, [by(ADA, { type: 'stop-requested', runId })])
+  test('a stop stops the open run, withdraws a waiting request, and ignores other runs', () => {
+    const open = after(entryBy(R1, started), entryBy(ADA, request('r2', { whenBusy: 'queue' })))
+    const stop = (runId: string) => advance(open, [entryBy(ADA, { type: 'stop-requested', runId })])
     expect(stop('r1')).toMatchObject({ stop: true, requests: [{ runId: 'r2' }] })
     expect(stop('r2')).toMatchObject({ stop: false, requests: [] })
     expect(stop('r3')).toEqual(open)
-    // The next run is not stopped by what was meant for the one before it.
-    expect(advance(stop('r1'), [by(R1, finished), by(writerOf('r2'), started)])).toMatchObject({ stop: false })
+    // A stop of one run does not affect the next.
+    expect(advance(stop('r1'), [entryBy(R1, finished), entryBy(writerOf('r2'), started)])).toMatchObject({
+      stop: false,
+    })
   })
 
-  test('a stop says how: so that the run can be resumed, unless anybody asked for more', () => {
-    const open = after(by(R1, started))
+  test('a stopped run is interrupted, unless an abort was requested', () => {
+    const open = after(entryBy(R1, started))
     const stop = (mode?: 'interrupt' | 'abort') =>
-      by(ADA, { type: 'stop-requested', runId: 'r1', ...(mode && { mode }) })
+      entryBy(ADA, { type: 'stop-requested', runId: 'r1', ...(mode && { mode }) })
     expect(stopStatus(advance(open, [stop()]))).toBe('interrupted')
     expect(stopStatus(advance(open, [stop('interrupt')]))).toBe('interrupted')
     for (const stops of [[stop('abort')], [stop(), stop('abort')], [stop('abort'), stop('interrupt')]]) {
       const stopped = advance(open, stops)
       expect([mustStop(stopped), stopStatus(stopped)]).toEqual([true, 'aborted'])
-      // It was meant for this run, and goes with it.
-      const next = advance(stopped, [by(R1, finished), by(writerOf('r2'), started)])
+      // The abort ends with its run.
+      const next = advance(stopped, [entryBy(R1, finished), entryBy(writerOf('r2'), started)])
       expect([mustStop(next), stopStatus(next)]).toEqual([false, 'interrupted'])
       expect(next).not.toHaveProperty('abort')
-      // Law 9: nor does a start stop that no writer would be let through with.
-      expect(stopStatus(advance(stopped, [by(writerOf('r2'), started)]))).toBe('interrupted')
+      // Law 9: a run-started that no writer may append changes nothing.
+      expect(stopStatus(advance(stopped, [entryBy(writerOf('r2'), started)]))).toBe('interrupted')
     }
-    const waiting = advance(open, [by(ADA, request('r2', { whenBusy: 'queue' }))])
-    const taken = advance(waiting, [by(ADA, { type: 'stop-requested', runId: 'r2', mode: 'abort' })])
+    const waiting = advance(open, [entryBy(ADA, request('r2', { whenBusy: 'queue' }))])
+    const taken = advance(waiting, [entryBy(ADA, { type: 'stop-requested', runId: 'r2', mode: 'abort' })])
     expect(taken).toEqual(open)
-    expect(stopStatus(advance(open, [by(ADA, request('r2', { whenBusy: 'interrupt-previous' }))]))).toBe('interrupted')
+    expect(stopStatus(advance(open, [entryBy(ADA, request('r2', { whenBusy: 'interrupt-previous' }))]))).toBe(
+      'interrupted',
+    )
   })
 
-  test('law 10: what the server keeps beside a request says nothing about what should happen next', () => {
-    const asked = after(by(ADA, request('r1', { resume: { runId: 'r0', mode: 'continue' } })))
-    const beside: NewEntry = { ...by(ADA, { type: 'run-context', context: 1 }), internal: true }
+  test('law 10: the context beside a request does not change the ticket', () => {
+    const asked = after(entryBy(ADA, request('r1', { resume: { runId: 'r0', mode: 'continue' } })))
+    const beside: NewEntry = { ...entryBy(ADA, { type: 'run-context', context: 1 }), internal: true }
     expect(advance(asked, [beside])).toBe(asked)
     expect(JSON.stringify(asked)).not.toContain('r0')
-    const goesOn = [by(R1, { ...started, resumes: 'r0' } as Chunk), by(R1, { type: 'run-resumed', mode: 'continue' })]
-    expect(advance(asked, goesOn)).toEqual(after(by(R1, started)))
+    const goesOn = [
+      entryBy(R1, { ...started, resumes: 'r0' } as Chunk),
+      entryBy(R1, { type: 'run-resumed', mode: 'continue' }),
+    ]
+    expect(advance(asked, goesOn)).toEqual(after(entryBy(R1, started)))
   })
 
-  test('a stop is due to every driver, a request to its program', () => {
-    const open = after(by(R1, started), by(R1, paused))
-    expect(dueOf(advance(open, [by(ADA, { type: 'stop-requested', runId: 'r1' })]))).toEqual({
+  test('a stop is due for every driver, a request for its program', () => {
+    const open = after(entryBy(R1, started), entryBy(R1, paused))
+    expect(dueOf(advance(open, [entryBy(ADA, { type: 'stop-requested', runId: 'r1' })]))).toEqual({
       at: 'now',
       program: null,
     })
-    expect(dueOf(after(by(ADA, request('r2'))))).toEqual({ at: 'now', program: 'agent:r2@1' })
-    expect(dueOf(advance(open, [by(ADA, request('r2', { whenBusy: 'queue' }))]))).toEqual({
+    expect(dueOf(after(entryBy(ADA, request('r2'))))).toEqual({ at: 'now', program: 'agent:r2@1' })
+    expect(dueOf(advance(open, [entryBy(ADA, request('r2', { whenBusy: 'queue' }))]))).toEqual({
       at: null,
       program: 'agent:a@1',
     })
   })
 
-  test('what cuts or interrupts goes before what waits, in its own order, and counts as a stop of the open run', () => {
+  test('requests that cut or interrupt precede waiting ones, in their own order, and stop the open run', () => {
     const cut = { cut: { toSequence: 1, reason: 'edit' } }
     const ticket = after(
-      by(R1, started),
-      by(ADA, request('q1', { whenBusy: 'queue' })),
-      by(ADA, request('i1', { whenBusy: 'interrupt-previous' })),
-      by(ADA, request('q2', { whenBusy: 'queue' })),
-      by(ADA, request('x1', cut)),
+      entryBy(R1, started),
+      entryBy(ADA, request('q1', { whenBusy: 'queue' })),
+      entryBy(ADA, request('i1', { whenBusy: 'interrupt-previous' })),
+      entryBy(ADA, request('q2', { whenBusy: 'queue' })),
+      entryBy(ADA, request('x1', cut)),
     )
     expect(ticket.requests.map(({ runId }) => runId)).toEqual(['i1', 'x1', 'q1', 'q2'])
     expect(mustStop(ticket)).toBe(true)
     expect(dueOf(ticket)).toEqual({ at: 'now', program: null })
-    expect(mustStop(advance(ticket, [by(R1, finished)]))).toBe(false)
+    expect(mustStop(advance(ticket, [entryBy(R1, finished)]))).toBe(false)
   })
 
-  test('two who take one call upon themselves are told apart, whatever their names are made of', () => {
+  test('distinguishes claims of two clients whatever characters their names contain', () => {
     const call: Chunk = { type: 'tool-input-available', toolCallId: 'c', toolName: 't', input: 1, executor: 'client' }
     const claim = (guest: string, tab: string): Ticket =>
-      after(by(R1, started), by(R1, call), by({ guest }, { type: 'tool-claimed', toolCallId: 'c', until: 9, by: tab }))
+      after(
+        entryBy(R1, started),
+        entryBy(R1, call),
+        entryBy({ guest }, { type: 'tool-claimed', toolCallId: 'c', until: 9, by: tab }),
+      )
     expect(claim('a/b', '').pendings).not.toEqual(claim('a', 'b/').pendings)
   })
 
   test('the status is that of the latest run', () => {
-    const open = after(by(R1, started))
+    const open = after(entryBy(R1, started))
     const ends = (status: 'completed' | 'failed' | 'interrupted' | 'aborted') =>
-      statusOf(advance(open, [by(R1, { type: 'run-finished', status })]))
-    expect([statusOf(open), statusOf(advance(open, [by(R1, paused)]))]).toEqual(['active', 'paused'])
+      statusOf(advance(open, [entryBy(R1, { type: 'run-finished', status })]))
+    expect([statusOf(open), statusOf(advance(open, [entryBy(R1, paused)]))]).toEqual(['active', 'paused'])
     expect(['completed', 'failed', 'interrupted', 'aborted'].map(s => ends(s as 'failed'))).toEqual([
       'ended',
       'failed',
       'ended',
       'ended',
     ])
-    expect(statusOf(advance(open, [by(R1, finished), by(writerOf('r2'), started)]))).toBe('active')
+    expect(statusOf(advance(open, [entryBy(R1, finished), entryBy(writerOf('r2'), started)]))).toBe('active')
   })
 
-  test('law 9: advances over any entries without throwing, and leaves what it was given as it was', () => {
+  test('law 9: advance never throws and never changes its argument', () => {
     fc.assert(
       fc.property(anyEntries, entries => {
         let ticket = EMPTY_TICKET
@@ -213,7 +238,7 @@ describe('the ticket', () => {
     )
   })
 
-  test('law 5: is the same however its entries were batched', () => {
+  test('law 5: does not depend on how the entries are batched', () => {
     fc.assert(
       fc.property(anyEntries, fc.array(fc.nat(60)), (entries, cuts) => {
         const ends = [...new Set([...cuts.filter(cut => cut < entries.length), entries.length])].sort((a, b) => a - b)
@@ -229,7 +254,7 @@ describe('the ticket', () => {
     )
   })
 
-  test('law 5: what a text of it says goes on as the ticket itself would', () => {
+  test('law 5: survives a round trip through its text', () => {
     fc.assert(
       fc.property(anyEntries, fc.nat(60), (entries, at) => {
         const half = ticketOf(recordOf(advance(EMPTY_TICKET, entries.slice(0, at))).state)
@@ -239,11 +264,11 @@ describe('the ticket', () => {
     )
   })
 
-  test('has a run that is due when a plain reading of the entries says so', () => {
+  test('is due at the time derived from the entries', () => {
     let due = 0
     fc.assert(
-      fc.property(wishes, wished => {
-        const { entries, tickets } = admitted(wished)
+      fc.property(appendAttempts, wished => {
+        const { entries, tickets } = admittedEntries(wished)
         for (const [i, ticket] of tickets.entries()) {
           expect({ i, ...runDueOf(ticket) }).toEqual({ i, ...plainDue(entries.slice(0, i + 1)) })
           if (runDueOf(ticket).at !== null) due++
@@ -254,11 +279,11 @@ describe('the ticket', () => {
     expect(due).toBeGreaterThan(100)
   })
 
-  test('says how the open run is to end as a plain reading of the entries does', () => {
+  test('has the stop status derived from the entries', () => {
     const seen = new Set<string>()
     fc.assert(
-      fc.property(wishes, wished => {
-        const { entries, tickets } = admitted(wished)
+      fc.property(appendAttempts, wished => {
+        const { entries, tickets } = admittedEntries(wished)
         for (const [i, ticket] of tickets.entries()) {
           const status = stopStatus(ticket)
           expect({ i, status }).toEqual({ i, status: plainStop(entries.slice(0, i + 1)) })
@@ -271,7 +296,7 @@ describe('the ticket', () => {
   })
 })
 
-/** How the open run ends if it is to stop, read off the entries from the end. */
+/** The status with which the open run stops, derived from the entries from the end. */
 function plainStop(entries: readonly NewEntry[]): string {
   const start = entries.findLastIndex(({ chunk }) => chunk.type === 'run-started')
   const runId = entries[start]?.origin.runId
@@ -282,7 +307,7 @@ function plainStop(entries: readonly NewEntry[]): string {
   return since.some(isAbort) ? 'aborted' : 'interrupted'
 }
 
-/** When a run of a log is due, read off its entries from the end, without a ticket. */
+/** When a run of a log is due, derived from its entries from the end, without a ticket. */
 function plainDue(entries: readonly NewEntry[]): { at: number | 'now' | null; program: string | null } {
   const start = entries.findLastIndex(({ chunk }) => chunk.type === 'run-started')
   const own = entries[start]
@@ -350,14 +375,14 @@ function isSettledBy({ key, call, agent }: Asked, { chunk }: NewEntry): boolean 
   }
 }
 
-/** What is asked and not settled at the end of a run's entries. */
+/** The pendings that are open at the end of a run's entries. */
 const openAt = (entries: readonly NewEntry[]): Asked[] =>
   entries.flatMap((entry, i) => {
     const asked = asks(entry)
     return asked && !entries.slice(i + 1).some(later => isSettledBy(asked, later)) ? [asked] : []
   })
 
-/** Whether, at some place after the pause, something was settled of a lane that then waited for nothing more. */
+/** Whether, after the pause, something was settled of a lane that then had no pendings left. */
 function isReady(since: readonly NewEntry[], pausedAt: number): boolean {
   for (let i = pausedAt + 1; i < since.length; i++) {
     const before = openAt(since.slice(0, i))

@@ -5,8 +5,15 @@
 import { type Chunk, isGuest, type PendingRef, type RunStatus } from '@millrace/protocol'
 import type { NewEntry } from '../store/entry.ts'
 import type { Due, TicketRecord } from '../store/log-store.ts'
-import { type TicketAbout, textOf, withAbout, withLine } from './about.ts'
-import { firstNotice, lateProgram, noticeProgram, notified, type TicketNotice, withNotice } from './notice.ts'
+import {
+  firstNotice,
+  noticeAndDeadlineProgram,
+  noticeProgram,
+  type TicketNotice,
+  withNotice,
+  withNotified,
+} from './notice.ts'
+import { requestText, type TicketSessionInfo, withPreviewLine, withSessionInfo } from './session-info.ts'
 
 /** An answer or result that a lane waits for. */
 export interface TicketPending {
@@ -53,7 +60,7 @@ export interface Ticket {
   /** Pauses and ends whose observers are not notified yet. */
   readonly notices?: readonly TicketNotice[]
   /** Title and metadata of the log, if set. */
-  readonly about?: TicketAbout
+  readonly about?: TicketSessionInfo
   /** Preview line of the last text, of a request or a run. */
   readonly line?: string
 }
@@ -91,14 +98,14 @@ function advanceBy(ticket: Ticket, { origin, chunk, internal }: NewEntry): Ticke
       const stops = chunk.whenBusy === 'interrupt-previous'
       const { runId, program, cut } = chunk
       const request = { runId, program, ...(cut && { cut }), ...(stops && { stops }) }
-      return withLine({ ...ticket, requests: enqueue(ticket.requests, request) }, textOf(chunk))
+      return withPreviewLine({ ...ticket, requests: enqueue(ticket.requests, request) }, requestText(chunk))
     }
     case 'run-started': {
       const { runId } = origin
       if (runId === undefined) return ticket
       const requests = ticket.requests.filter(request => request.runId !== runId)
       const run = { runId, program: chunk.program, paused: false }
-      return { ...unaborted(ticket), run, ready: true, stop: false, pendings: [], requests }
+      return { ...withoutAbort(ticket), run, ready: true, stop: false, pendings: [], requests }
     }
     case 'stop-requested':
       if (ticket.run?.runId === chunk.runId) {
@@ -110,7 +117,7 @@ function advanceBy(ticket: Ticket, { origin, chunk, internal }: NewEntry): Ticke
       if (run === null) return ticket
       const { runId, program } = run
       const notice = { runId, program, status: 'paused', notifyBy: chunk.notifyBy } as const
-      return withNotice(withLine({ ...ticket, run: { ...run, paused: true }, ready: false }, chunk.line), notice)
+      return withNotice(withPreviewLine({ ...ticket, run: { ...run, paused: true }, ready: false }, chunk.line), notice)
     }
     case 'run-resumed':
       return ticket.run ? { ...ticket, run: { ...ticket.run, paused: false }, ready: true } : ticket
@@ -125,14 +132,14 @@ function advanceBy(ticket: Ticket, { origin, chunk, internal }: NewEntry): Ticke
       const settled = remember(ticket.settled, ticket.pendings)
       const last = { runId, status }
       const ended = [...ticket.ended, runId].slice(-MAX_ENDED)
-      const next = { ...unaborted(ticket), run: null, ready: false, stop: false, pendings: [], settled, last, ended }
-      return withNotice(withLine(next, chunk.line), { runId, program: ticket.run.program, status, notifyBy })
+      const next = { ...withoutAbort(ticket), run: null, ready: false, stop: false, pendings: [], settled, last, ended }
+      return withNotice(withPreviewLine(next, chunk.line), { runId, program: ticket.run.program, status, notifyBy })
     }
     case 'run-notified':
-      return notified(ticket, chunk)
+      return withNotified(ticket, chunk)
     case 'session-info':
       // Lists are public (law 10).
-      return internal ? ticket : withAbout(ticket, chunk)
+      return internal ? ticket : withSessionInfo(ticket, chunk)
     case 'step-discarded':
     case 'rewind':
       return { ...ticket, cuts: ticket.cuts + 1 }
@@ -148,18 +155,18 @@ function advanceBy(ticket: Ticket, { origin, chunk, internal }: NewEntry): Ticke
     case 'subagent-end':
       return settle(ticket, ({ agentId }) => agentId === chunk.agentId)
     default: {
-      const opened = openedBy(chunk)
+      const opened = pendingOpenedBy(chunk)
       if (opened && !isGuest(origin)) {
         const { lane, agentId } = origin
         return { ...ticket, pendings: [...ticket.pendings, { ...opened, lane, agentId }] }
       }
-      const settles = settledBy(chunk)
+      const settles = pendingsSettledBy(chunk)
       return settles ? settle(ticket, settles) : ticket
     }
   }
 }
 
-const unaborted = ({ abort, ...ticket }: Ticket): Ticket => ticket
+const withoutAbort = ({ abort, ...ticket }: Ticket): Ticket => ticket
 
 /** The identity of a claim: a guest may work in several places, distinguished by `by`. */
 export const claimant = ({ guest }: NewEntry['origin'], by: string | undefined): string =>
@@ -175,7 +182,7 @@ function enqueue(requests: readonly TicketRequest[], request: TicketRequest): Ti
 const isUrgent = ({ cut, stops }: TicketRequest): boolean => cut !== undefined || stops === true
 
 /** The pending that a writer's chunk opens, if any. */
-export function openedBy(chunk: Chunk): Omit<TicketPending, 'lane' | 'agentId'> | undefined {
+export function pendingOpenedBy(chunk: Chunk): Omit<TicketPending, 'lane' | 'agentId'> | undefined {
   switch (chunk.type) {
     case 'tool-approval-request':
       return { kind: 'approval', id: chunk.approvalId, toolCallId: chunk.toolCallId, ...deadlineOf(chunk) }
@@ -193,7 +200,7 @@ const deadlineOf = ({ deadline }: { deadline?: number }): { deadline?: number } 
   deadline === undefined ? {} : { deadline }
 
 /** A predicate for the pendings that a chunk settles, if it can settle any. */
-function settledBy(chunk: Chunk): ((pending: TicketPending) => boolean) | undefined {
+function pendingsSettledBy(chunk: Chunk): ((pending: TicketPending) => boolean) | undefined {
   switch (chunk.type) {
     case 'tool-approval-response':
       // A denied call does not run, so it has no output to wait for.
@@ -248,7 +255,7 @@ export function dueOf(ticket: Ticket): Due {
   const programs = notices.map(({ program }) => program)
   // A notice that no process delivers must hide neither a run's deadline nor a notice of another program.
   if (run && due.at !== null) programs.push(run.program)
-  const nameOf = due.at === null ? noticeProgram : lateProgram
+  const nameOf = due.at === null ? noticeProgram : noticeAndDeadlineProgram
   const [name, ...others] = new Set(programs.map(program => nameOf(program)))
   return { at: notice.notifyBy, program: name !== undefined && others.length === 0 ? name : nameOf() }
 }

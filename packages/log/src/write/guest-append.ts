@@ -2,14 +2,14 @@
 
 import { createHash } from 'node:crypto'
 import { type Chunk, checkChunk, type GuestOrigin, type Json } from '@millrace/protocol'
-import { extract } from '../store/blobs.ts'
+import { extractBlob } from '../store/blobs.ts'
 import { encodeBatch, type NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Accepted, LogStore } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
 import { readHead } from '../store/read-head.ts'
 import type { StoreCall } from '../store/retry.ts'
-import { checkGuestChunk, placeOf, type Refusal, refusalOf } from '../ticket/admission.ts'
+import { answeredLane, checkGuestChunk, type Refusal, refusalOf } from '../ticket/admission.ts'
 import { nameProblem } from '../ticket/name-problem.ts'
 import { advance, recordOf, ticketOf } from '../ticket/ticket.ts'
 import { checkSize, jsonOf } from './slot.ts'
@@ -67,7 +67,7 @@ export async function appendAsGuest(
       throw new LogError('absent', `there is no log ${streamId}: create it first`)
     }
     const ticket = ticketOf(page.ticket)
-    const origin: GuestOrigin = { guest, ...placeOf(ticket, chunk) }
+    const origin: GuestOrigin = { guest, ...answeredLane(ticket, chunk) }
     let refusal = refusalOf(ticket, { origin, chunk }, page.clock)
     if (!refusal && isRequest && chunk.cut && !(await settings.canRewindTo(streamId, chunk.cut.toSequence)))
       refusal = 'gone'
@@ -83,7 +83,7 @@ export async function appendAsGuest(
     const spoken: NewEntry[] = [{ origin, chunk, ...(chunk.type === 'run-notified' && { internal: true }) }]
     // Not the guest's own words, and so not for anybody's eyes.
     if (beside) spoken.push({ origin, chunk: beside, internal: true })
-    const extracted = spoken.map(entry => extract(entry, blobBytes))
+    const extracted = spoken.map(entry => extractBlob(entry, blobBytes))
     for (const { entry, blob } of extracted) {
       checkSize(entry.chunk, Buffer.byteLength(encodeBatch([entry]).body), maxEntryBytes)
       if (blob) checkSize(entry.chunk, blob.data.length, maxBlobBytes)

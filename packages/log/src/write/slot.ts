@@ -1,7 +1,7 @@
 // What a writer appends, made ready to wait in its queue: checked, measured, with large values taken out and long deltas in pieces.
 
 import { type Chunk, checkChunk, checkOrigin, isGuest, type WriterOrigin } from '@millrace/protocol'
-import { extract, type NewBlob } from '../store/blobs.ts'
+import { extractBlob, type NewBlob } from '../store/blobs.ts'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import type { Draft } from './drafts.ts'
@@ -167,7 +167,7 @@ function load(
   entries: readonly NewEntry[],
   { maxEntryBytes, maxBatchBytes, blobBytes, maxBlobBytes }: Bounds,
 ): SlotLoad {
-  const slim = entries.map(entry => extract(entry, blobBytes))
+  const slim = entries.map(entry => extractBlob(entry, blobBytes))
   let bytes = 0
   for (const { entry, blob } of slim) {
     const size = sizeOf(entry, maxEntryBytes)

@@ -8,7 +8,7 @@ import { LogError } from '../store/log-error.ts'
 import type { Accepted, AppendResult, LogStore } from '../store/log-store.ts'
 import type { Timers } from '../store/timers.ts'
 import { batchProblem } from '../ticket/batch-problem.ts'
-import { advance, mustStop, openedBy, type Ticket } from '../ticket/ticket.ts'
+import { advance, mustStop, pendingOpenedBy, type Ticket } from '../ticket/ticket.ts'
 import { Appender, type Claimed } from './appender.ts'
 import { Drafts } from './drafts.ts'
 import type { Write, WriteOptions } from './lane.ts'
@@ -216,7 +216,7 @@ export class Writer {
     this.#mustBeOpen()
     const entry = entryOf(from, chunk, options)
     const ticket = this.begun
-    if (openedBy(chunk) || advance(ticket, [entry]) !== ticket) {
+    if (pendingOpenedBy(chunk) || advance(ticket, [entry]) !== ticket) {
       throw new LogError('invalid', `chunk ${chunk.type}: it decides what happens next, say it by commit or decide`)
     }
     check(ticket, [entry])

@@ -1,7 +1,7 @@
 // Submits answers: compares them with the session, then decides on the ticket, where the first one wins (law 5).
 
 import type { GuestOptions, StreamInfo, StreamManager, Ticket } from '@millrace/log'
-import { MAX_CLAIM } from '@millrace/log/internal'
+import { MAX_CLAIM_MS } from '@millrace/log/internal'
 import type { Chunk, Part, View } from '@millrace/protocol'
 import type { Program } from '../define/program.ts'
 import { checkObject, describeType } from '../error/check-object.ts'
@@ -102,9 +102,9 @@ export async function claimCall(
 ): Promise<{ readonly until: number }> {
   checkOptions(options)
   const { forMs, by, guest } = options
-  if (!(Number.isSafeInteger(forMs) && forMs > 0 && forMs <= MAX_CLAIM)) {
+  if (!(Number.isSafeInteger(forMs) && forMs > 0 && forMs <= MAX_CLAIM_MS)) {
     const found = typeof forMs === 'number' ? forMs : describeType(forMs)
-    throw new ValidationError(`claim: forMs: expected whole milliseconds from 1 to ${MAX_CLAIM}, found ${found}`)
+    throw new ValidationError(`claim: forMs: expected whole milliseconds from 1 to ${MAX_CLAIM_MS}, found ${found}`)
   }
   if (typeof toolCallId !== 'string') {
     throw new ValidationError(`claim: toolCallId: expected text, found ${describeType(toolCallId)}`)

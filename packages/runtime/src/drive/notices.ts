@@ -3,7 +3,7 @@
 
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { StreamInfo, StreamManager, Timers } from '@millrace/log'
-import { type BatchLike, lateProgram, noticeProgram, type TicketNotice } from '@millrace/log/internal'
+import { type BatchLike, noticeAndDeadlineProgram, noticeProgram, type TicketNotice } from '@millrace/log/internal'
 import type { Chunk, PendingRef, RunStatus } from '@millrace/protocol'
 import type { Logger } from '../telemetry/logger.ts'
 
@@ -101,8 +101,8 @@ export class Notices {
     this.#settings = settings
     const programs = [...settings.programs]
     this.#names = new Set(programs.map(program => noticeProgram(program)))
-    const lateNames = new Set(programs.map(program => lateProgram(program)))
-    this.#lateNames = programs.length > 0 ? [...lateNames, lateProgram()] : []
+    const lateNames = new Set(programs.map(program => noticeAndDeadlineProgram(program)))
+    this.#lateNames = programs.length > 0 ? [...lateNames, noticeAndDeadlineProgram()] : []
   }
 
   /** Names under which sessions with due notices, or with deadlines behind them, are found. */

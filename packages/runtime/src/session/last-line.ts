@@ -1,7 +1,7 @@
 // The last line of text of a run, for lists of sessions.
 
 import type { Lane } from '@millrace/log'
-import { type BatchLike, lineOf } from '@millrace/log/internal'
+import { type BatchLike, previewLine } from '@millrace/log/internal'
 import type { Message } from '@millrace/protocol'
 
 /** Number of characters at the end of a text that are searched, so that the cost does not grow with the text. */
@@ -15,7 +15,7 @@ export function lastLineOf(text: string): string | undefined {
   if (last === undefined) return undefined
   // The line starts before the searched part: drop its first word or lone surrogate, which may be incomplete.
   const isCut = at === 0 && text.length > TAIL
-  return lineOf(isCut ? `…${last.replace(/^[\udc00-\udfff]/, '').replace(/^\S{1,40}\s+(?=\S)/, '')}` : last)
+  return previewLine(isCut ? `…${last.replace(/^[\udc00-\udfff]/, '').replace(/^\S{1,40}\s+(?=\S)/, '')}` : last)
 }
 
 /** The last line of a public message; undefined if it has no text. */

@@ -1,6 +1,12 @@
 // Schemas of the routes' bodies, queries and replies. They validate requests and generate the OpenAPI document.
 
-import { MAX_CLAIM, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_TITLE, metadataProblem } from '@millrace/log/internal'
+import {
+  MAX_CLAIM_MS,
+  MAX_METADATA_BYTES,
+  MAX_METADATA_DEPTH,
+  MAX_TITLE,
+  metadataProblem,
+} from '@millrace/log/internal'
 import { isObject } from '@millrace/protocol/internal'
 import type { UserPart } from '@millrace/runtime'
 import * as z from 'zod'
@@ -128,7 +134,7 @@ export const AnswerBody = z.discriminatedUnion('kind', [
     kind: z.literal('claim'),
     id: pendingId,
     client: name.optional(),
-    forMs: z.int().min(1).max(MAX_CLAIM).optional(),
+    forMs: z.int().min(1).max(MAX_CLAIM_MS).optional(),
   }),
 ])
 

@@ -2,20 +2,20 @@ import type { Chunk, JsonObject } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { NewEntry } from '../store/entry.ts'
-import { aboutProblem, lineOf, MAX_LINE } from './about.ts'
 import { checkGuestChunk, refusalOf } from './admission.ts'
 import { batchProblem } from './batch-problem.ts'
+import { listFieldProblem, MAX_PREVIEW_LINE, previewLine } from './session-info.ts'
 import { advance, EMPTY_TICKET, recordOf, type Ticket, ticketOf } from './ticket.ts'
-import { admitted, by, runs, wishes, writerOf } from './ticket-entries.fixture.ts'
+import { admittedEntries, appendAttempts, entryBy, runs, writerOf } from './ticket-entries.fixture.ts'
 
 const R1 = writerOf('r1')
 const ADA = { guest: 'ada' }
 const started: Chunk = { type: 'run-started', program: 'agent:a@1' }
-const info = (said: { title?: string; metadata?: JsonObject }): Chunk => ({ type: 'session-info', ...said })
+const info = (fields: { title?: string; metadata?: JsonObject }): Chunk => ({ type: 'session-info', ...fields })
 const after = (ticket: Ticket, ...chunks: Chunk[]): Ticket =>
   advance(
     ticket,
-    chunks.map(chunk => by(ADA, chunk)),
+    chunks.map(chunk => entryBy(ADA, chunk)),
   )
 const request = (runId: string, ...texts: string[]): Chunk => {
   const parts = texts.map(text => ({ type: 'text' as const, text }))
@@ -26,7 +26,7 @@ const finished = (line?: string): Chunk => {
 }
 const nested = (levels: number): JsonObject => (levels === 1 ? {} : { a: nested(levels - 1) })
 
-describe('a line for lists', () => {
+describe('preview line', () => {
   test.each([
     ['', ''],
     [' \n\t ', ''],
@@ -37,55 +37,55 @@ describe('a line for lists', () => {
     [`${'x'.repeat(159)}🙂`, 'x'.repeat(159)],
     [`${'x'.repeat(158)}🙂🙂`, `${'x'.repeat(158)}🙂`],
   ])('of %j is %j', (text, line) => {
-    expect(lineOf(text)).toBe(line)
+    expect(previewLine(text)).toBe(line)
   })
 
-  test('is the beginning of the text with its white space collapsed, whatever the text', () => {
+  test('is the beginning of the text with its white space collapsed', () => {
     const text = fc.array(fc.constantFrom('a', ' ', '\n', '\t', '語', '🙂', 'word'.repeat(30)), { maxLength: 60 })
     fc.assert(
       fc.property(text, pieces => {
         const words = pieces.join('').split(/\s+/).join(' ').trim()
-        const line = lineOf(pieces.join(''))
+        const line = previewLine(pieces.join(''))
         expect(words.startsWith(line)).toBe(true)
         expect(line.isWellFormed()).toBe(true)
-        expect(line.length).toBeLessThanOrEqual(MAX_LINE)
-        if (words.length > MAX_LINE) expect(line.length).toBeGreaterThanOrEqual(MAX_LINE - 2)
+        expect(line.length).toBeLessThanOrEqual(MAX_PREVIEW_LINE)
+        if (words.length > MAX_PREVIEW_LINE) expect(line.length).toBeGreaterThanOrEqual(MAX_PREVIEW_LINE - 2)
         else expect(line).toBe(words)
       }),
       { numRuns: runs(200) },
     )
   })
 
-  test('is of the last who said something: who asks for a run, or the run when it waits or ends', () => {
+  test('is that of the last text: of a request, or of the run when it pauses or ends', () => {
     const lines: unknown[] = []
     let ticket: Ticket = EMPTY_TICKET
     const say = (entry: NewEntry) => {
       ticket = advance(ticket, [entry])
       lines.push(ticket.line)
     }
-    say(by(ADA, request('r1', 'Where is', 'Ulm?')))
-    say(by(R1, started))
-    say(by(R1, { type: 'run-paused', awaits: [], line: 'May I look?' }))
-    say(by(R1, { type: 'run-resumed', mode: 'continue' }))
-    say(by(R1, finished('By the Danube.')))
+    say(entryBy(ADA, request('r1', 'Where is', 'Ulm?')))
+    say(entryBy(R1, started))
+    say(entryBy(R1, { type: 'run-paused', awaits: [], line: 'May I look?' }))
+    say(entryBy(R1, { type: 'run-resumed', mode: 'continue' }))
+    say(entryBy(R1, finished('By the Danube.')))
     expect(lines).toEqual(['Where is Ulm?', 'Where is Ulm?', 'May I look?', 'May I look?', 'By the Danube.'])
-    // Who says nothing leaves the last line as it was.
+    // A chunk without text keeps the preview line.
     const silent: Chunk = { type: 'run-requested', runId: 'r2', program: 'agent:a@1' }
     expect(after(ticket, silent).line).toBe('By the Danube.')
     expect(after(ticket, request('r2', ' '), request('r3')).line).toBe('By the Danube.')
-    expect(advance(after(ticket, silent), [by(writerOf('r2'), started), by(writerOf('r2'), finished())]).line).toBe(
-      'By the Danube.',
-    )
+    expect(
+      advance(after(ticket, silent), [entryBy(writerOf('r2'), started), entryBy(writerOf('r2'), finished())]).line,
+    ).toBe('By the Danube.')
   })
 
-  test('is not of a run that is not open', () => {
-    expect(advance(EMPTY_TICKET, [by(R1, finished('Late.'))])).toBe(EMPTY_TICKET)
-    expect(advance(EMPTY_TICKET, [by(R1, { type: 'run-paused', awaits: [], line: 'Late.' })])).toBe(EMPTY_TICKET)
+  test('ignores the text of a run that is not open', () => {
+    expect(advance(EMPTY_TICKET, [entryBy(R1, finished('Late.'))])).toBe(EMPTY_TICKET)
+    expect(advance(EMPTY_TICKET, [entryBy(R1, { type: 'run-paused', awaits: [], line: 'Late.' })])).toBe(EMPTY_TICKET)
   })
 })
 
-describe('what a log is called', () => {
-  test('is what was said last: what is not named stays, metadata comes whole', () => {
+describe('title and metadata', () => {
+  test('are those of the last session-info: omitted fields stay, metadata is replaced', () => {
     const first = after(EMPTY_TICKET, info({ title: 'A walk', metadata: { tags: ['a'], pinned: true } }))
     expect(first.about).toEqual({ title: 'A walk', metadata: { tags: ['a'], pinned: true } })
     expect(after(first, info({ title: 'A talk' })).about).toEqual({ ...first.about, title: 'A talk' })
@@ -94,38 +94,38 @@ describe('what a log is called', () => {
     expect(after(first, info({})).about).toEqual(first.about)
   })
 
-  test('law 5: moves the ticket, also where it says nothing new', () => {
+  test('law 5: change the ticket’s version, also without a new value', () => {
     const ticket = after(EMPTY_TICKET, info({ title: 'A walk' }))
     expect(after(ticket, info({ title: 'A walk' }))).not.toBe(ticket)
     expect(after(ticket, info({ title: 'A walk' }))).toEqual(ticket)
   })
 
-  test('no run and no cut touches it', () => {
+  test('are kept by runs and cuts', () => {
     const named = after(EMPTY_TICKET, info({ title: 'A walk' }), request('r1', 'Go.'))
     const { about, line } = advance(named, [
-      by(R1, { type: 'rewind', toSequence: 0, reason: 'edit' }),
-      by(R1, started),
-      by(R1, { type: 'step-discarded', reason: 'retry' }),
-      by(R1, finished()),
+      entryBy(R1, { type: 'rewind', toSequence: 0, reason: 'edit' }),
+      entryBy(R1, started),
+      entryBy(R1, { type: 'step-discarded', reason: 'retry' }),
+      entryBy(R1, finished()),
     ])
     expect({ about, line }).toEqual({ about: { title: 'A walk' }, line: 'Go.' })
   })
 
-  test('may be said at any time', () => {
-    const open = advance(EMPTY_TICKET, [by(R1, started)])
+  test('can be set at any time', () => {
+    const open = advance(EMPTY_TICKET, [entryBy(R1, started)])
     const stopping = after(open, { type: 'stop-requested', runId: 'r1' })
-    for (const ticket of [EMPTY_TICKET, open, stopping, advance(open, [by(R1, finished())])]) {
-      expect(refusalOf(ticket, by(ADA, info({ title: 'A walk' })), 0)).toBeUndefined()
+    for (const ticket of [EMPTY_TICKET, open, stopping, advance(open, [entryBy(R1, finished())])]) {
+      expect(refusalOf(ticket, entryBy(ADA, info({ title: 'A walk' })), 0)).toBeUndefined()
     }
   })
 
-  test('law 10: an internal one shows in no list', () => {
-    const open = advance(EMPTY_TICKET, [by(R1, started)])
-    expect(advance(open, [{ ...by(R1, info({ title: 'Secret' })), internal: true }])).toBe(open)
+  test('law 10: an internal session-info does not show in a list', () => {
+    const open = advance(EMPTY_TICKET, [entryBy(R1, started)])
+    expect(advance(open, [{ ...entryBy(R1, info({ title: 'Secret' })), internal: true }])).toBe(open)
   })
 })
 
-describe('law 6: what a list may show', () => {
+describe('law 6: limits of title, metadata and preview line', () => {
   test.each<[Chunk, string | undefined]>([
     [info({ title: 'x'.repeat(200) }), undefined],
     [info({ title: 'x'.repeat(201) }), 'session-info.title: expected at most 200 characters, found 201'],
@@ -149,9 +149,9 @@ describe('law 6: what a list may show', () => {
       'run-paused.line: expected at most 160 characters, found 161',
     ],
   ])('%j', (chunk, problem) => {
-    expect(aboutProblem(chunk)).toBe(problem)
-    const open = advance(EMPTY_TICKET, [by(R1, started)])
-    expect(batchProblem(open, [by(R1, chunk)])).toBe(problem)
+    expect(listFieldProblem(chunk)).toBe(problem)
+    const open = advance(EMPTY_TICKET, [entryBy(R1, started)])
+    expect(batchProblem(open, [entryBy(R1, chunk)])).toBe(problem)
     if (chunk.type !== 'session-info') return
     if (problem === undefined) checkGuestChunk(chunk)
     else {
@@ -161,11 +161,11 @@ describe('law 6: what a list may show', () => {
   })
 })
 
-test('law 5: what a list shows is what a plain reading of the entries says', () => {
+test('law 5: about and line of the ticket match those derived from the entries', () => {
   const seen = new Set<string | undefined>()
   fc.assert(
-    fc.property(wishes, wished => {
-      const { entries, tickets } = admitted(wished)
+    fc.property(appendAttempts, wished => {
+      const { entries, tickets } = admittedEntries(wished)
       for (const [i, ticket] of tickets.entries()) {
         const shown = { about: ticket.about, line: ticket.line }
         expect(shown).toEqual(plain(entries.slice(0, i + 1)))
@@ -175,11 +175,11 @@ test('law 5: what a list shows is what a plain reading of the entries says', () 
     }),
     { numRuns: runs(100) },
   )
-  const said = ['It is done.', 'May I?', 'Go on.', 'Go on, please.', 'x'.repeat(160), 'A walk', 'A talk', '']
-  expect([...seen]).toEqual(expect.arrayContaining([undefined, ...said]))
+  const texts = ['It is done.', 'May I?', 'Go on.', 'Go on, please.', 'x'.repeat(160), 'A walk', 'A talk', '']
+  expect([...seen]).toEqual(expect.arrayContaining([undefined, ...texts]))
 })
 
-/** What a log is called and the last line of it, each read off the entries from the end. */
+/** Title, metadata and preview line, derived from the entries from the end. */
 function plain(entries: readonly NewEntry[]): Pick<Ticket, 'about' | 'line'> | object {
   const chunks = entries.map(({ chunk }) => chunk).reverse()
   const infos = chunks.filter(chunk => chunk.type === 'session-info')

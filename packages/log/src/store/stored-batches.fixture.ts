@@ -6,7 +6,7 @@ import type { StoredBatch } from './log-store.ts'
 export const MAIN: WriterOrigin = { runId: 'run-1', lane: 'main', agentId: 'run-1', agentType: 'writer', step: 1 }
 
 /** Batches as a store returns them, one after the other from the beginning of a log. */
-export function stored(batches: readonly (readonly NewEntry[])[]): StoredBatch[] {
+export function storedBatches(batches: readonly (readonly NewEntry[])[]): StoredBatch[] {
   let last = 0
   return batches.map((entries, i) => {
     const { body, count } = encodeBatch(entries)
