@@ -14,7 +14,7 @@ const MOST_TRIES = 16
 
 /** Discards the open run's drafts after a place, and of the root agent after a step; tells how many. */
 export async function discardDrafts(
-  past: LogHistory,
+  history: LogHistory,
   writer: Writer,
   step: number,
   minSequence: number,
@@ -24,7 +24,7 @@ export async function discardDrafts(
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     await writer.flush()
     const { sequence } = writer.cursor
-    const unsealed = await past.unsealed(writer.streamId)
+    const unsealed = await history.openDrafts(writer.streamId)
     let count: number | undefined
     await writer.decide(ticket => {
       count = undefined
@@ -56,13 +56,13 @@ export interface CutRequest {
 
 /** Requests a run that cuts the session at the end of a step; undefined where nothing follows that step. */
 export async function requestCut(
-  past: LogHistory,
+  history: LogHistory,
   append: (chunk: Chunk) => Promise<GuestOutcome>,
   streamId: string,
   step: number,
   { runId: ofRun, nextRunId: runId }: { readonly runId: string | undefined; readonly nextRunId: string },
 ): Promise<CutRequest | undefined> {
-  const { toSequence, program, head } = await endOfStep(past, streamId, step, ofRun)
+  const { toSequence, program, head } = await endOfStep(history, streamId, step, ofRun)
   if (toSequence === head) return undefined
   const cut = { toSequence, reason: `cleanup to step ${step}` }
   const done = await append({ type: 'run-requested', runId, program, cut })
@@ -77,12 +77,12 @@ interface StepEnd {
 }
 
 /** Where a run's step ended on its main lane, and what drives that run; before the run for step 0. */
-function endOfStep(past: LogHistory, streamId: string, step: number, ofRun: string | undefined): Promise<StepEnd> {
-  return past.steadily(streamId, page => find(past, streamId, page, step, ofRun))
+function endOfStep(history: LogHistory, streamId: string, step: number, ofRun: string | undefined): Promise<StepEnd> {
+  return history.withTrimRetry(streamId, page => find(history, streamId, page, step, ofRun))
 }
 
 async function find(
-  past: LogHistory,
+  history: LogHistory,
   streamId: string,
   page: Page | undefined,
   step: number,
@@ -94,7 +94,7 @@ async function find(
   let toSequence: number | undefined
   let program: string | undefined
   let lane: string | undefined
-  await past.each(streamId, page.floor, page.head, entries => {
+  await history.forEachBatch(streamId, page.floor, page.head, entries => {
     for (const { sequence, origin, chunk } of entries) {
       if (isGuest(origin) || origin.runId !== runId || origin.agentId !== runId) continue
       if (chunk.type === 'run-started') {

@@ -14,14 +14,14 @@ import { advance, recordOf, type Ticket } from '../ticket/ticket.ts'
 /** Makes a log from the beginning of another, up to a sequence. */
 export async function fork(
   store: LogStore,
-  past: LogHistory,
+  history: LogHistory,
   ask: StoreCall,
   source: string,
   at: number,
   target: string,
   principal: string | null,
 ): Promise<void> {
-  const { ticket, fold } = await past.at(source, at)
+  const { ticket, fold } = await history.at(source, at)
   const entries = closingOf(ticket, fold.view())
   const closing = entries.length > 0 ? { batch: encodeBatch(entries), nonce: randomName() } : null
   const next = recordOf(advance(ticket, entries))
@@ -35,7 +35,7 @@ export async function fork(
       return
     case 'exists':
       // What is there at the first try is another's.
-      if (tries > 1 && (await isThere(past, source, at, target, { principal, closing }))) return
+      if (tries > 1 && (await isThere(history, source, at, target, { principal, closing }))) return
       throw new LogError('exists', `there is a log ${target} already: fork into another`)
     case 'absent':
       throw new LogError('absent', `there is no log ${source}`)
@@ -46,17 +46,17 @@ export async function fork(
 
 /** Whether the target is this very fork: the answer to a first try may have been lost. */
 async function isThere(
-  past: LogHistory,
+  history: LogHistory,
   source: string,
   at: number,
   target: string,
   { principal, closing }: Pick<Fork, 'principal' | 'closing'>,
 ): Promise<boolean> {
-  const page = await past.head(target)
+  const page = await history.head(target)
   if (page?.principal !== principal) return false
   if (closing) return page?.mark === closing.nonce
   // Without a closing batch there is nothing by which to tell one copy from another, and nothing in which they differ.
-  const mark = page?.head === at ? (await past.at(source, at)).cursor.epoch : undefined
+  const mark = page?.head === at ? (await history.at(source, at)).cursor.epoch : undefined
   return mark !== undefined && page?.mark === mark
 }
 

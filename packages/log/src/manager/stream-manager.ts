@@ -12,7 +12,7 @@ import { BatchReader, type ReaderOptions } from '../read/batch-reader.ts'
 import { type EntriesSince, FoldedLog } from '../read/folded-log.ts'
 import { LiveFanout } from '../read/live-fanout.ts'
 import { LogHistory } from '../read/log-history.ts'
-import { placeOf, type ReadEntry, type ReadFrom, Reading, shown } from '../read/reading.ts'
+import { parseCursor, type ReadEntry, type ReadFrom, Reading, withCursor } from '../read/reading.ts'
 import { canRewindTo } from '../read/rewind-point.ts'
 import { type Retention, trim } from '../retention/trim.ts'
 import { resolveBlobs } from '../store/blobs.ts'
@@ -79,8 +79,8 @@ export class StreamManager {
   readonly store: LogStore
   readonly owner: string
   readonly #settings: WriterSettings
-  readonly #past: LogHistory
-  readonly #tails = new Map<string, LiveFanout>()
+  readonly #history: LogHistory
+  readonly #fanouts = new Map<string, LiveFanout>()
   readonly #claims: Claims
 
   constructor(options: StreamManagerOptions) {
@@ -88,7 +88,7 @@ export class StreamManager {
     this.store = options.store
     this.owner = options.owner ?? randomName()
     this.#settings = settingsOf(options)
-    this.#past = new LogHistory(this.store, this.#ask)
+    this.#history = new LogHistory(this.store, this.#ask)
     this.#claims = new Claims(this.#settings, this.owner, this.#ask)
   }
 
@@ -115,7 +115,7 @@ export class StreamManager {
     await this.createStream(streamId, options.principal)
     return this.#claims.claim(streamId, options.takeover ?? false, async (ticket, cursor) => {
       const isOpen = ticket.run?.runId === runId
-      const drafts = isOpen ? (await this.#past.unsealed(streamId, cursor.sequence)).of(runId) : []
+      const drafts = isOpen ? (await this.#history.openDrafts(streamId, cursor.sequence)).of(runId) : []
       const wasRequested = ticket.requests.some(request => request.runId === runId)
       if (!isOpen && !wasRequested && (await this.#find(streamId, runId))) {
         throw new LogError('refused', `run ${runId} was asked for once, and has ended or was taken back: start another`)
@@ -138,14 +138,14 @@ export class StreamManager {
   async append(streamId: string, guest: string, chunk: Chunk, options: GuestOptions = {}): Promise<GuestOutcome> {
     checkId(streamId)
     checkNames({ guest: guest ?? null })
-    const canRewind = (id: string, to: number) => canRewindTo(this.#past, id, to)
+    const canRewind = (id: string, to: number) => canRewindTo(this.#history, id, to)
     return appendAsGuest({ ...this.#settings, ask: this.#ask, canRewindTo: canRewind }, streamId, guest, chunk, options)
   }
 
   /** Chunks from the start, to the end of the latest run; null where there is no such log. */
   async createReader(streamId: string, options: Omit<ReaderOptions, 'after'> = {}): Promise<Reading<Chunk> | null> {
     const reader = this.#reader(streamId, options)
-    return (await reader.look()) ? new Reading(reader, ({ chunk }) => chunk) : null
+    return (await reader.readHead()) ? new Reading(reader, ({ chunk }) => chunk) : null
   }
 
   /** Entries after a place, to the end of the latest run. */
@@ -153,9 +153,9 @@ export class StreamManager {
     // A merged entry has no place of its own to go on from.
     const { after } = options
     const reader = this.#reader(streamId, { ...options, merge: false })
-    await reader.look()
+    await reader.readHead()
     const start = typeof after === 'string' && after.includes('.') ? after : undefined
-    return new Reading(reader, (entry, place) => shown(entry, place as Cursor), start)
+    return new Reading(reader, (entry, place) => withCursor(entry, place as Cursor), start)
   }
 
   /** Whole batches after a place, for servers that pass them on. */
@@ -211,10 +211,10 @@ export class StreamManager {
     checkWhole('step', step)
     checkWhole('minSequence', minSequence ?? 0)
     if (minSequence !== undefined) {
-      return this.#claims.with(streamId, writer => discardDrafts(this.#past, writer, step, minSequence))
+      return this.#claims.with(streamId, writer => discardDrafts(this.#history, writer, step, minSequence))
     }
     const append = (chunk: Chunk) => this.append(streamId, this.owner, chunk)
-    return requestCut(this.#past, append, streamId, step, { runId, nextRunId: nextRunId ?? `run-${randomName()}` })
+    return requestCut(this.#history, append, streamId, step, { runId, nextRunId: nextRunId ?? `run-${randomName()}` })
   }
 
   /** Makes a session of its own from the beginning of another, up to a sequence; what was open there is ended here. */
@@ -222,13 +222,13 @@ export class StreamManager {
     checkId(streamId)
     checkNames({ target: target ?? null, principal })
     checkWhole('at', at)
-    return fork(this.store, this.#past, this.#ask, streamId, at, target, principal ?? null)
+    return fork(this.store, this.#history, this.#ask, streamId, at, target, principal ?? null)
   }
 
   /** What a log is; null where there is none. */
   async getInfo(streamId: string): Promise<StreamInfo | null> {
     checkId(streamId)
-    const page = await this.#past.head(streamId)
+    const page = await this.#history.head(streamId)
     if (page === undefined) return null
     const { batches, truncated, ticket: state, ...head } = page
     const ticket = ticketOf(state)
@@ -261,7 +261,7 @@ export class StreamManager {
   async view(streamId: string, at?: number): Promise<{ view: View; ticket: Ticket; cursor: Cursor }> {
     if (at === undefined) {
       checkId(streamId)
-      const { view, ticket, cursor } = await this.#past.now(streamId)
+      const { view, ticket, cursor } = await this.#history.current(streamId)
       return { view, ticket, cursor }
     }
     const { fold, ticket, cursor } = await this.fold(streamId, at)
@@ -272,24 +272,24 @@ export class StreamManager {
   async fold(streamId: string, at?: number): Promise<FoldedLog> {
     checkId(streamId)
     checkWhole('at', at ?? 0)
-    return at === undefined ? FoldedLog.from(await this.#past.now(streamId)) : this.#past.at(streamId, at)
+    return at === undefined ? FoldedLog.from(await this.#history.current(streamId)) : this.#history.at(streamId, at)
   }
 
   /** The log as it is now, for a driver to continue. Costs what is new since this process last read the log. */
   async takeFold(streamId: string): Promise<FoldedLog> {
     checkId(streamId)
-    return this.#past.take(streamId)
+    return this.#history.take(streamId)
   }
 
   /** Returns a log that was taken, so that the next reader or driver continues from it. The caller applies nothing to it any more. */
   giveBackFold(streamId: string, log: FoldedLog): void {
-    this.#past.giveBack(streamId, log)
+    this.#history.giveBack(streamId, log)
   }
 
   /** What lies after a place, to the head, for who has folded all before it; undefined where the log does not hold that place, or where it is so much that another fold costs less. */
   async since(streamId: string, after: Cursor): Promise<EntriesSince | undefined> {
     checkId(streamId)
-    return this.#past.since(streamId, after)
+    return this.#history.since(streamId, after)
   }
 
   /** The same up to a sequence; throws where not all of it is there, `regressed` where the log does not hold that place. */
@@ -299,7 +299,7 @@ export class StreamManager {
     const entries: Entry[] = []
     let { sequence, epoch } = after
     let bytes = 0
-    await this.#past.each(streamId, after, to, (said, { mark, body }) => {
+    await this.#history.forEachBatch(streamId, after, to, (said, { mark, body }) => {
       for (const entry of said) entries.push(entry)
       sequence = said.at(-1)?.sequence ?? sequence
       epoch = mark
@@ -314,7 +314,7 @@ export class StreamManager {
     checkWhole('after', after)
     checkWhole('to', to)
     const all: Entry[] = []
-    await this.#past.each(streamId, after, to, entries => {
+    await this.#history.forEachBatch(streamId, after, to, entries => {
       for (const entry of entries) all.push(entry)
     })
     return all
@@ -323,7 +323,7 @@ export class StreamManager {
   /** Stores a snapshot of the log as it is now, which bounds a cold start; tells its cursor, and how large it is, about, in bytes. */
   async snapshot(streamId: string): Promise<{ cursor: string; bytes: number }> {
     checkId(streamId)
-    return this.#past.keep(streamId)
+    return this.#history.storeSnapshot(streamId)
   }
 
   /** An entry with its large values back in their places. */
@@ -341,28 +341,28 @@ export class StreamManager {
     checkId(streamId)
     checkWhole('maxEntries', retention.maxEntries ?? 0)
     checkWhole('maxAgeMs', retention.maxAgeMs ?? 0)
-    return trim(this.store, this.#past, this.#ask, streamId, retention)
+    return trim(this.store, this.#history, this.#ask, streamId, retention)
   }
 
   /** Removes a log that nothing has happened to for so long, unless a run is open or asked for or somebody has claimed it (law 12), or its ticket has another version than one that is given; tells whether it did. */
   async expireStream(streamId: string, idleMs: number, ifVersion?: string): Promise<boolean> {
     checkId(streamId)
     checkWhole('idleMs', idleMs)
-    const page = await this.#past.head(streamId)
+    const page = await this.#history.head(streamId)
     if (page === undefined || page.clock - page.touchedAt < idleMs) return false
     if (ifVersion !== undefined && page.version !== ifVersion) return false
     // Who has claimed it is about to write.
     if (page.lease !== null && page.lease.until > page.clock) return false
     const { run, requests } = ticketOf(page.ticket)
     if (run !== null || requests.length > 0) return false
-    this.#past.forget(streamId)
+    this.#history.forget(streamId)
     return this.#ask(() => this.store.remove(streamId, page.version))
   }
 
   /** Removes all there is of a log, if its ticket has this version where one is given; false if there was none, or another version. */
   async deleteStream(streamId: string, ifVersion?: string): Promise<boolean> {
     checkId(streamId)
-    this.#past.forget(streamId)
+    this.#history.forget(streamId)
     return this.#ask(() => this.store.remove(streamId, ifVersion))
   }
 
@@ -375,27 +375,27 @@ export class StreamManager {
     const { after, fromSequence, ...rest } = options
     checkId(streamId)
     checkNames({ runId: rest.runId })
-    const from = placeOf(after ?? fromSequence)
+    const from = parseCursor(after ?? fromSequence)
     const { store, timers, patienceMs } = this.#settings
-    const hasEnded = (runId: string, at: number) => this.#past.hasEnded(streamId, runId, at)
+    const hasEnded = (runId: string, at: number) => this.#history.hasEnded(streamId, runId, at)
     const requestOf = (runId: string) => this.#find(streamId, runId)
-    const source = { store, timers, patienceMs, streamId, tail: () => this.#tail(streamId), hasEnded, requestOf }
+    const source = { store, timers, patienceMs, streamId, fanout: () => this.#fanout(streamId), hasEnded, requestOf }
     return new BatchReader(source, { ...rest, after: from })
   }
 
   /** Number of streams that have live subscribers in this process. */
   get liveStreamCount(): number {
-    return [...this.#tails.values()].filter(tail => tail.hasSubscribers).length
+    return [...this.#fanouts.values()].filter(fanout => fanout.hasSubscribers).length
   }
 
-  /** One tail a log, for as long as it has readers here. */
-  #tail(streamId: string): LiveFanout {
+  /** One fanout a log, for as long as it has readers here. */
+  #fanout(streamId: string): LiveFanout {
     const { store, timers, patienceMs } = this.#settings
-    const there = this.#tails.get(streamId)
+    const there = this.#fanouts.get(streamId)
     if (there) return there
-    const tail = new LiveFanout(store, streamId, timers, patienceMs, () => this.#tails.delete(streamId))
-    this.#tails.set(streamId, tail)
-    return tail
+    const fanout = new LiveFanout(store, streamId, timers, patienceMs, () => this.#fanouts.delete(streamId))
+    this.#fanouts.set(streamId, fanout)
+    return fanout
   }
 
   #find(streamId: string, runId: string) {
@@ -406,7 +406,7 @@ export class StreamManager {
   async #requested(streamId: string, runId: string): Promise<readonly Entry[]> {
     const found = await this.#find(streamId, runId)
     const said: Entry[] = []
-    if (found) await this.#past.each(streamId, found.first - 1, found.last, entries => said.push(...entries))
+    if (found) await this.#history.forEachBatch(streamId, found.first - 1, found.last, entries => said.push(...entries))
     return said
   }
 

@@ -1,4 +1,4 @@
-// Readers: each has a place of its own and asks for what follows it; nothing is queued for anybody.
+// Readers. Each has its own cursor and pulls the entries after it; nothing is queued for a reader.
 
 import { type Cursor, coalesce, type Entry, encodeCursor, isData, type UnprovenCursor } from '@millrace/protocol'
 import { decodeBatch } from '../store/entry.ts'
@@ -16,125 +16,159 @@ import { type ReadBatch, wholePiece } from './read-batch.ts'
 import { Retractions } from './retractions.ts'
 
 export interface ReaderOptions {
-  /** Reads what lies after this place: a cursor, or a sequence without proof. */
+  /**
+   * Reads the entries after this cursor, or after a sequence, which is not verified.
+   *
+   * @default the beginning of the log
+   */
   readonly after?: Cursor | UnprovenCursor
-  /** Only the entries of one run; the reader ends with it. */
+  /** Reads only the entries of one run, and ends with it. */
   readonly runId?: string
-  /** Goes on when the latest run has ended, with the next. */
+  /**
+   * Continues with the next run when the latest has ended.
+   *
+   * @default false
+   */
   readonly follow?: boolean
-  /** Every entry as the log has it, also what was taken back by a discard or rewind before the reader came: for folds. */
+  /**
+   * Includes entries that were discarded or rewound before the reader started: for folds.
+   *
+   * @default false
+   */
   readonly whole?: boolean
-  /** Also what a rewind took back before the reader came, the rewind, and discards without their words: for folds that go on, since runs, requests and usage only go forward (law 3). */
+  /**
+   * Includes entries that were rewound before the reader started, the rewinds, and discards without their drafts: for
+   * folds that continue, since runs, requests and usage only move forward (law 3).
+   *
+   * @default false
+   */
   readonly rewound?: boolean
-  /** Internal entries too; they must not leave the server (law 10). */
+  /**
+   * Includes internal entries, which must not leave the server (law 10).
+   *
+   * @default false
+   */
   readonly internal?: boolean
-  /** Merges deltas while catching up. */
+  /**
+   * Merges adjacent deltas while catching up.
+   *
+   * @default false
+   */
   readonly merge?: boolean
-  /** What a reader gets that had read what is taken back: the discard or rewind itself, or a `StreamTruncatedError`. */
+  /**
+   * What a reader gets when entries that it has read are retracted: the discard or rewind, or a
+   * `StreamTruncatedError`.
+   *
+   * @default 'entry'
+   */
   readonly onCut?: 'entry' | 'throw'
-  /** How much of the log is read at once while catching up, about, in bytes. */
+  /**
+   * Approximate size of one read while catching up, in bytes.
+   *
+   * @default 1048576
+   */
   readonly pageBytes?: number
   readonly signal?: AbortSignal
 }
 
-/** What a reader needs of its manager. */
+/** What a reader needs from its manager. */
 export interface ReaderSource {
   readonly store: LogStore
   readonly timers: Timers
   readonly patienceMs: number
   readonly streamId: string
-  /** The tail of the log, for who joins it. */
-  readonly tail: () => LiveFanout
-  /** Whether a run had ended at a place, as far as the log can tell. */
+  /** The log's fan-out, which readers join. */
+  readonly fanout: () => LiveFanout
+  /** Whether a run had ended at a sequence, as far as the log can tell. */
   readonly hasEnded: (runId: string, at: number) => Promise<boolean>
-  /** Where a run was asked for, if it was. */
+  /** The sequence of a run's request, if there is one. */
   readonly requestOf: (runId: string) => Promise<{ readonly last: number } | undefined>
 }
 
-/** Reads a log batch by batch, from a place on. One `next` at a time. */
+/** Reads a log batch by batch. One `next` at a time. */
 export class BatchReader {
   readonly #source: ReaderSource
   readonly #options: ReaderOptions
   readonly #from: number
   readonly #cancellation = new Cancellation()
-  #place: Cursor | UnprovenCursor
-  #tail: LiveFanout | undefined
+  #cursor: Cursor | UnprovenCursor
+  #fanout: LiveFanout | undefined
   #leave: (() => void) | undefined
   #known: KnownLog | undefined
-  /** The head when this reader came: what lies up to there is caught up on. */
+  /** The head when this reader started. Entries up to it are catch-up. */
   #attachedAt: number | undefined
-  #survival: Retractions | undefined
-  /** What the latest piece was taken from, and how far somebody has asked for places in it. */
+  #retractions: Retractions | undefined
+  /** The batches of the latest piece, and the index of the one in which `cursorAt` last looked. */
   #batches: readonly DecodedBatch[] = []
   #batch = 0
-  /** Nothing follows what was given. */
-  #isOver = false
+  /** No further piece follows. */
+  #hasEnded = false
   #isClosed = false
 
   constructor(source: ReaderSource, options: ReaderOptions) {
     this.#source = source
     this.#options = options
-    this.#place = options.after ?? { sequence: 0 }
-    this.#from = this.#place.sequence
+    this.#cursor = options.after ?? { sequence: 0 }
+    this.#from = this.#cursor.sequence
   }
 
-  /** The log's status, as far as this reader knows. */
+  /** The log's status, as last read. */
   get status(): StreamStatus {
     return this.#known ? statusOf(this.#known.ticket) : 'active'
   }
 
-  /** Whether all of the log, as last known, was read. */
+  /** Whether the whole log, as last read, was returned. */
   get isCaughtUp(): boolean {
-    return this.#known !== undefined && this.#place.sequence >= this.#known.head
+    return this.#known !== undefined && this.#cursor.sequence >= this.#known.head
   }
 
-  /** The place up to which all was read, once it is proven. */
-  get place(): Cursor | undefined {
-    return this.#place.incarnation === undefined ? undefined : this.#place
+  /** The cursor up to which everything was read, once it is verified. */
+  get cursor(): Cursor | undefined {
+    return this.#cursor.incarnation === undefined ? undefined : this.#cursor
   }
 
-  /** Whether its signal was aborted: nothing more is to be given. */
+  /** Whether the signal was aborted: no further entry is returned. */
   get isAborted(): boolean {
     return this.#options.signal?.aborted ?? false
   }
 
-  /** Whether an entry of a piece may stand for several. */
+  /** Whether an entry of a piece may be merged from several. */
   get isMerging(): boolean {
     return this.#options.merge ?? false
   }
 
-  /** The place at an entry of the latest piece; asked for in order. */
-  placeAt(sequence: number): Cursor {
+  /** The cursor at an entry of the latest piece. Call it in order of sequences. */
+  cursorAt(sequence: number): Cursor {
     while ((this.#batches[this.#batch] as DecodedBatch).last < sequence) this.#batch++
     const { mark } = this.#batches[this.#batch] as DecodedBatch
-    return { sequence, incarnation: this.#place.incarnation as string, epoch: mark }
+    return { sequence, incarnation: this.#cursor.incarnation as string, epoch: mark }
   }
 
-  /** Learns how the log is before anything is read; whether there is one. */
-  async look(): Promise<boolean> {
+  /** Reads the head of the log. Returns whether the log exists. */
+  async readHead(): Promise<boolean> {
     const { store, streamId } = this.#source
-    this.#listen()
+    this.#onAbort()
     try {
-      const page = await this.#ask(() => readHead(store, streamId))
+      const page = await this.#call(() => readHead(store, streamId))
       this.#known = page && knownLogOf(page)
       return page !== undefined
     } catch (error) {
-      // Who reads is told.
+      // The next read throws it.
       if (this.isAborted) return true
       throw error
     } finally {
-      this.#unlisten()
+      this.#offAbort()
     }
   }
 
-  /** The next piece if there is one now; undefined where all was read, and the place is proven then. Throws as `next` does. */
-  async now(): Promise<ReadBatch | undefined> {
+  /** The next piece if there is one now. Undefined at the head, where the cursor is verified. Throws as `next` does. */
+  async nextAvailable(): Promise<ReadBatch | undefined> {
     try {
       if (!this.#isClosed) this.#options.signal?.throwIfAborted()
-      if (this.#isOver) return undefined
+      if (this.#hasEnded) return undefined
       this.#cancellation.throwIfCancelled()
-      const tail = this.#join()
-      return await this.#read(tail, tail.wakes)
+      const fanout = this.#join()
+      return await this.#read(fanout, fanout.wakes)
     } catch (error) {
       this.close()
       if (error !== CLOSED) throw error
@@ -142,18 +176,22 @@ export class BatchReader {
     }
   }
 
-  /** The next piece; undefined at the end. Throws where the place cannot be proven, the log is out of reach, or the signal is aborted. */
+  /**
+   * The next piece; undefined at the end.
+   *
+   * @throws TruncatedError if the log does not hold the cursor, LogError `unavailable`, or the signal's reason.
+   */
   async next(): Promise<ReadBatch | undefined> {
     try {
       if (!this.#isClosed) this.#options.signal?.throwIfAborted()
-      while (!this.#isOver) {
+      while (!this.#hasEnded) {
         this.#cancellation.throwIfCancelled()
-        const tail = this.#join()
-        const since = tail.wakes
-        const piece = await this.#read(tail, since)
+        const fanout = this.#join()
+        const since = fanout.wakes
+        const piece = await this.#read(fanout, since)
         if (piece) return piece
-        if (this.#isOver || this.#isAtEnd()) break
-        await this.#change(tail, since)
+        if (this.#hasEnded || this.#isAtEnd()) break
+        await this.#waitForChange(fanout, since)
       }
     } catch (error) {
       this.close()
@@ -169,75 +207,76 @@ export class BatchReader {
    */
   subscribe(subscriber: LiveSubscriber): (() => void) | undefined {
     const { runId, internal, follow, onCut } = this.#options
-    const { place } = this
-    const isLive = this.#tail !== undefined && place !== undefined && this.isCaughtUp && this.#survival === undefined
-    if (!isLive || this.#isOver || runId !== undefined || internal || !follow || onCut === 'throw') return undefined
-    const unsubscribe = this.#tail?.subscribe(place, subscriber)
+    const { cursor } = this
+    const isLive =
+      this.#fanout !== undefined && cursor !== undefined && this.isCaughtUp && this.#retractions === undefined
+    if (!isLive || this.#hasEnded || runId !== undefined || internal || !follow || onCut === 'throw') return undefined
+    const unsubscribe = this.#fanout?.subscribe(cursor, subscriber)
     if (unsubscribe) this.close()
     return unsubscribe
   }
 
-  /** Leaves; a `next` that waits ends. */
+  /** Stops reading. A waiting `next` ends. */
   close(): void {
-    this.#isOver = true
+    this.#hasEnded = true
     this.#isClosed = true
-    this.#unlisten()
+    this.#offAbort()
     this.#cancellation.cancel(CLOSED)
     this.#leave?.()
   }
 
-  /** A reader that nobody reads from holds nothing. */
+  /** Joins on the first read, so that an unused reader holds no resources. */
   #join(): LiveFanout {
-    if (this.#tail === undefined) {
-      this.#tail = this.#source.tail()
-      this.#leave = this.#tail.join()
-      this.#listen()
+    if (this.#fanout === undefined) {
+      this.#fanout = this.#source.fanout()
+      this.#leave = this.#fanout.join()
+      this.#onAbort()
     }
-    return this.#tail
+    return this.#fanout
   }
 
-  #listen(): void {
+  #onAbort(): void {
     this.#options.signal?.addEventListener('abort', this.#abort, { once: true })
     if (this.isAborted) this.#abort()
   }
 
-  #unlisten(): void {
+  #offAbort(): void {
     this.#options.signal?.removeEventListener('abort', this.#abort)
   }
 
   readonly #abort = (): void => this.#cancellation.cancel(this.#options.signal?.reason)
 
-  /** What lies after this reader's place, from the tail or from the store; undefined if nothing does. */
-  async #read(tail: LiveFanout, since: number): Promise<ReadBatch | undefined> {
-    const place = this.#place
-    const near = place.incarnation === undefined || this.#attachedAt === undefined ? undefined : tail.after(place)
+  /** The entries after this reader's cursor, from the fan-out or from the store; undefined if there are none. */
+  async #read(fanout: LiveFanout, since: number): Promise<ReadBatch | undefined> {
+    const cursor = this.#cursor
+    const near = cursor.incarnation === undefined || this.#attachedAt === undefined ? undefined : fanout.after(cursor)
     if (near !== undefined) {
-      this.#known = tail.known ?? this.#known
-      return this.#take(near, place.incarnation as string)
+      this.#known = fanout.known ?? this.#known
+      return this.#take(near, cursor.incarnation as string)
     }
     const { store, streamId } = this.#source
     const { pageBytes = PAGE.bytes } = this.#options
-    const page = await this.#ask(() => store.read(streamId, place, { ...PAGE, bytes: pageBytes }))
+    const page = await this.#call(() => store.read(streamId, cursor, { ...PAGE, bytes: pageBytes }))
     if (page === undefined) {
-      // A log that nobody has made yet has nothing to read; one that had something is gone.
-      if (place.incarnation === undefined && place.sequence === 0) return undefined
-      throw new TruncatedError('incarnation', `the log ${streamId} is not there`, 0, 0)
+      // A log that does not exist yet has no entries. One that was read before has been removed.
+      if (cursor.incarnation === undefined && cursor.sequence === 0) return undefined
+      throw new TruncatedError('incarnation', `the log ${streamId} does not exist`, 0, 0)
     }
     const { truncated, head, floor, incarnation } = page
     if (truncated !== null)
-      throw new TruncatedError(truncated, `the log ${streamId} does not hold that place`, head, floor)
+      throw new TruncatedError(truncated, `the log ${streamId} does not hold that cursor`, head, floor)
     this.#known = knownLogOf(page)
     const batches = page.batches.map(batch => new DecodedBatch(batch))
     if (this.#attachedAt === undefined) {
       this.#attachedAt = head
-      await this.#survey(page.floor, batches)
-      if (this.#isOver) return undefined
+      await this.#collectRetractions(page.floor, batches)
+      if (this.#hasEnded) return undefined
     }
     const piece = this.#take(batches, incarnation)
-    const here = this.#place
+    const here = this.#cursor
     if (here.sequence === head) {
-      if (here.incarnation === undefined) this.#place = { sequence: head, incarnation, epoch: page.mark }
-      tail.follow(this.#place as Cursor, this.#known, since)
+      if (here.incarnation === undefined) this.#cursor = { sequence: head, incarnation, epoch: page.mark }
+      fanout.follow(this.#cursor as Cursor, this.#known, since)
     }
     return piece
   }
@@ -245,7 +284,7 @@ export class BatchReader {
   #take(batches: readonly DecodedBatch[], incarnation: string): ReadBatch | undefined {
     const last = batches.at(-1)
     if (last === undefined) return undefined
-    const after = this.#place.sequence
+    const after = this.#cursor.sequence
     this.#batches = batches
     this.#batch = 0
     if (this.#seesAll(batches)) return this.#whole(after, last, incarnation, batches)
@@ -253,21 +292,21 @@ export class BatchReader {
     for (const batch of batches) {
       for (const entry of batch.entries) {
         if (entry.sequence <= after) continue
-        this.#admit(entry, taken)
-        if (this.#isOver) return this.#piece(after, { last: entry.sequence, mark: batch.mark }, incarnation, taken)
+        this.#addIfVisible(entry, taken)
+        if (this.#hasEnded) return this.#piece(after, { last: entry.sequence, mark: batch.mark }, incarnation, taken)
       }
     }
     return this.#piece(after, last, incarnation, taken)
   }
 
-  /** Whether this reader is to see all of some batches: then nobody need look into them here. */
+  /** Whether this reader gets the batches without filtering, so that they need not be decoded here. */
   #seesAll(batches: readonly DecodedBatch[]): boolean {
-    if (this.#options.runId !== undefined || this.#survival) return false
-    if ((batches[0] as DecodedBatch).first <= this.#place.sequence) return false
+    if (this.#options.runId !== undefined || this.#retractions) return false
+    if ((batches[0] as DecodedBatch).first <= this.#cursor.sequence) return false
     return batches.every(batch => isPlain(batch.stored))
   }
 
-  /** A piece of all that some batches hold. */
+  /** A piece of all entries of the batches. */
   #whole(after: number, last: DecodedBatch, incarnation: string, batches: readonly DecodedBatch[]): ReadBatch {
     const merges = this.#merges(last.last)
     const cursor = this.#move(last, incarnation)
@@ -280,110 +319,114 @@ export class BatchReader {
     return { after, sequence: at.last, cursor, entries: merged, isCaughtUp: this.isCaughtUp }
   }
 
-  /** Whether what reaches up to there is merged: who has caught up gets every entry. */
+  /** Whether entries up to this sequence are merged: only catch-up is. */
   #merges(last: number): boolean {
     return this.isMerging && last <= (this.#attachedAt as number)
   }
 
-  /** Goes on to a place; tells it as a token. */
+  /** Moves the cursor and returns it as a token. */
   #move({ last, mark }: Pick<DecodedBatch, 'last' | 'mark'>, incarnation: string): string {
-    const place = { sequence: last, incarnation, epoch: mark }
-    this.#place = place
-    // From here on every discard and rewind is for this reader, and what they took back before need not be known.
-    if (this.#options.onCut !== 'throw' && last >= (this.#attachedAt as number)) this.#survival = undefined
-    return encodeCursor(place)
+    const cursor = { sequence: last, incarnation, epoch: mark }
+    this.#cursor = cursor
+    // From here on this reader gets every discard and rewind itself, so earlier retractions no longer matter.
+    if (this.#options.onCut !== 'throw' && last >= (this.#attachedAt as number)) this.#retractions = undefined
+    return encodeCursor(cursor)
   }
 
-  /** Decides whether this reader is to see an entry. */
-  #admit(entry: Entry, taken: Entry[]): void {
+  /** Adds an entry to the piece if this reader gets it. */
+  #addIfVisible(entry: Entry, taken: Entry[]): void {
     const { runId } = this.#options
     const { sequence, chunk, origin } = entry
-    const isPast = sequence <= (this.#attachedAt as number)
-    if (runId !== undefined && origin.runId === runId && chunk.type === 'run-finished') this.#isOver = true
-    if (this.#survival && !this.#survives(this.#survival, entry, isPast, taken)) return
-    if (this.#isFor(entry)) taken.push(entry)
+    const isCatchUp = sequence <= (this.#attachedAt as number)
+    if (runId !== undefined && origin.runId === runId && chunk.type === 'run-finished') this.#hasEnded = true
+    if (this.#retractions && !this.#isVisible(this.#retractions, entry, isCatchUp, taken)) return
+    if (this.#isSelected(entry)) taken.push(entry)
   }
 
-  /** Whether an entry is for this reader, whatever became of it. */
-  readonly #isFor = ({ sequence, origin, chunk, internal }: Entry): boolean => {
+  /** Whether the options select an entry, retracted or not. */
+  readonly #isSelected = ({ sequence, origin, chunk, internal }: Entry): boolean => {
     const { runId } = this.#options
     if (internal && !this.#options.internal) return false
     if (runId !== undefined && origin.runId !== runId) return false
-    const isPast = sequence <= (this.#attachedAt as number)
-    return !(isPast && this.#from === 0 && isData(chunk) && chunk.transient)
+    const isCatchUp = sequence <= (this.#attachedAt as number)
+    return !(isCatchUp && this.#from === 0 && isData(chunk) && chunk.transient)
   }
 
-  /** Whether an entry was left by all discards and rewinds that concern this reader. */
-  #survives(survival: Retractions, entry: Entry, isPast: boolean, taken: Entry[]): boolean {
-    if (!isPast) survival.add(entry)
-    const cut = survival.retractionAt(entry.sequence)
-    if (cut === undefined || cut.from === cut.at) return !isPast || !survival.isRetracted(entry)
+  /** Whether no discard or rewind hides an entry from this reader. */
+  #isVisible(retractions: Retractions, entry: Entry, isCatchUp: boolean, taken: Entry[]): boolean {
+    if (!isCatchUp) retractions.add(entry)
+    const retraction = retractions.retractionAt(entry.sequence)
+    if (retraction === undefined || retraction.from === retraction.at)
+      return !isCatchUp || !retractions.isRetracted(entry)
     const throws = this.#options.onCut === 'throw'
-    // What it had read: what lay before it when it came, or what it was given since.
-    const read = isPast ? this.#from : this.#place.sequence
-    if (throws && cut.seen !== undefined && cut.seen <= read) throw new StreamTruncatedError(cut.step, cut.at)
-    if (!throws && (!isPast || cut.from <= read)) return true
-    // It was given nothing of it yet, and is not now.
-    const left = taken.filter(other => other.sequence < cut.from || !survival.isRetracted(other))
-    taken.splice(0, taken.length, ...left)
-    // The words are gone, and yet they were used: who folds is told how much.
+    // What the reader has read: all before its start, or all that it got since.
+    const read = isCatchUp ? this.#from : this.#cursor.sequence
+    if (throws && retraction.seen !== undefined && retraction.seen <= read)
+      throw new StreamTruncatedError(retraction.step, retraction.at)
+    if (!throws && (!isCatchUp || retraction.from <= read)) return true
+    // The reader got none of the retracted entries, so it does not get them now.
+    const visible = taken.filter(other => other.sequence < retraction.from || !retractions.isRetracted(other))
+    taken.splice(0, taken.length, ...visible)
+    // A fold needs the usage of the retracted entries.
     return this.#options.rewound === true
   }
 
   /**
-   * Looks at the log, whose next batches are at hand, where something of what follows was taken back or may be taken from this reader, or where
-   * its run may have ended before its place. What lies up to its place it was given: only who wants to be told off needs to know what that was.
+   * Collects the retractions that affect this reader, and detects whether its run ended before its cursor. `next`
+   * holds the batches that were just read. Entries up to the cursor were returned before; only `onCut: 'throw'` needs
+   * to know which.
    */
-  async #survey(floor: number, next: readonly DecodedBatch[]): Promise<void> {
+  async #collectRetractions(floor: number, next: readonly DecodedBatch[]): Promise<void> {
     const { whole, rewound, runId } = this.#options
     const { cuts, run } = (this.#known as KnownLog).ticket
     const from = this.#from
     const end = this.#attachedAt as number
     const throws = this.#options.onCut === 'throw' && !whole
     const isCut = throws || (!whole && cuts > 0 && from < end)
-    const survival = isCut
-      ? new Retractions(this.#isFor, { keepsRewound: rewound, since: throws ? 0 : from })
+    const retractions = isCut
+      ? new Retractions(this.#isSelected, { keepsRewound: rewound, since: throws ? 0 : from })
       : undefined
     const mayBeOver = runId !== undefined && run?.runId !== runId && from >= floor
-    if (survival === undefined && !mayBeOver) return
-    // Nothing of a run lies before the request for it. Which step a cut goes back to may: who wants to be told that reads it all.
+    if (retractions === undefined && !mayBeOver) return
+    // No entry of a run precedes its request. The step that a cut goes back to may, so `onCut: 'throw'` reads from
+    // the floor.
     const isOfRun = runId !== undefined && !throws
-    const asked = (isOfRun && (await this.#ask(() => this.#source.requestOf(runId)))?.last) || 0
-    const mayHaveEnded = mayBeOver && floor > asked
-    if (mayHaveEnded && (await this.#ask(() => this.#source.hasEnded(runId, floor)))) this.#isOver = true
+    const requestedAt = (isOfRun && (await this.#call(() => this.#source.requestOf(runId)))?.last) || 0
+    const mayHaveEnded = mayBeOver && floor > requestedAt
+    if (mayHaveEnded && (await this.#call(() => this.#source.hasEnded(runId, floor)))) this.#hasEnded = true
     if (mayBeOver || throws) {
-      await this.#each(Math.max(floor, asked), from, floor, entry => {
-        if (throws) survival?.add(entry)
-        if (entry.chunk.type === 'run-finished' && entry.origin.runId === runId) this.#isOver = true
+      await this.#forEachEntry(Math.max(floor, requestedAt), from, floor, entry => {
+        if (throws) retractions?.add(entry)
+        if (entry.chunk.type === 'run-finished' && entry.origin.runId === runId) this.#hasEnded = true
       })
     }
-    if (survival === undefined || this.#isOver) return
-    for (const { entries } of next) for (const entry of entries) if (entry.sequence > from) survival.add(entry)
-    // Where there is more, one page at least is read: it proves that the request was this log's.
-    const rest = Math.max(next.at(-1)?.last ?? from, Math.min(asked, end - 1))
-    await this.#each(rest, end, floor, entry => survival.add(entry))
-    // What is left of a run that began before this place, and was cut since, hangs on where that was.
-    const low = Math.max(floor, asked, survival.low)
-    if (!throws) await this.#each(low, from, floor, entry => survival.began(entry))
-    this.#survival = survival
+    if (retractions === undefined || this.#hasEnded) return
+    for (const { entries } of next) for (const entry of entries) if (entry.sequence > from) retractions.add(entry)
+    // If there is more, at least one page is read: it verifies that the request is in this log.
+    const rest = Math.max(next.at(-1)?.last ?? from, Math.min(requestedAt, end - 1))
+    await this.#forEachEntry(rest, end, floor, entry => retractions.add(entry))
+    // For a run that started before the cursor and was cut later, its start decides which entries stay.
+    const low = Math.max(floor, requestedAt, retractions.lowestRewind)
+    if (!throws) await this.#forEachEntry(low, from, floor, entry => retractions.addRunStart(entry))
+    this.#retractions = retractions
   }
 
-  /** Goes through what lies after one place, up to another, until this reader is over. */
-  async #each(start: number, end: number, floor: number, take: (entry: Entry) => void): Promise<void> {
+  /** Calls `take` with the entries of `(start, end]` until this reader has ended. */
+  async #forEachEntry(start: number, end: number, floor: number, take: (entry: Entry) => void): Promise<void> {
     const { store, streamId } = this.#source
     const { incarnation } = this.#known as KnownLog
-    for (let at = start; at < end && !this.#isOver; ) {
-      const page = await this.#ask(() => store.read(streamId, { sequence: at }, PAGE))
+    for (let at = start; at < end && !this.#hasEnded; ) {
+      const page = await this.#call(() => store.read(streamId, { sequence: at }, PAGE))
       if (page?.incarnation !== incarnation)
-        throw new TruncatedError('incarnation', `the log ${streamId} is another`, page?.head ?? 0, page?.floor ?? 0)
-      // What this reader is about to be shown is trimmed, and with it what would tell which of it was taken back.
+        throw new TruncatedError('incarnation', `the log ${streamId} was replaced`, page?.head ?? 0, page?.floor ?? 0)
+      // The entries that this reader is about to get were trimmed, so their retractions are unknown.
       if (page.floor > Math.max(floor, this.#from)) {
         throw new TruncatedError('below-floor', `the log ${streamId} was trimmed`, page.head, page.floor)
       }
       for (const batch of page.batches) {
         for (const entry of decodeBatch(batch)) if (entry.sequence > at && entry.sequence <= end) take(entry)
       }
-      // What was trimmed meanwhile is not shown to anybody any more.
+      // Entries that were trimmed meanwhile are skipped.
       at = page.batches.at(-1)?.last ?? page.floor
     }
   }
@@ -396,27 +439,27 @@ export class BatchReader {
     return run === null && last !== null
   }
 
-  /** Asks the store until it answers, or the reader leaves. */
-  #ask<T>(ask: () => Promise<T>): Promise<T> {
+  /** Calls the store, with retries, until it answers or the reader is closed. */
+  #call<T>(call: () => Promise<T>): Promise<T> {
     const { timers, patienceMs } = this.#source
     return new Promise((resolve, reject) => {
       this.#cancellation.throwIfCancelled()
       const done = this.#cancellation.onCancel(reject)
-      retryWhileUnavailable(timers, patienceMs, ask).then(resolve, reject).finally(done)
+      retryWhileUnavailable(timers, patienceMs, call).then(resolve, reject).finally(done)
     })
   }
 
-  /** Waits until there may be more than when so much had happened. */
-  #change(tail: LiveFanout, since: number): Promise<void> {
+  /** Waits until the log may have changed since the wake count `since`. */
+  #waitForChange(fanout: LiveFanout, since: number): Promise<void> {
     return new Promise((resolve, reject) => {
       const done = (error?: unknown) => {
         cancel()
-        stay()
+        removeCallback()
         if (error === undefined || error === CLOSED) resolve()
         else reject(error)
       }
-      const cancel = tail.onChange(since, done)
-      const stay = this.#cancellation.onCancel(done)
+      const cancel = fanout.onChange(since, done)
+      const removeCallback = this.#cancellation.onCancel(done)
     })
   }
 }

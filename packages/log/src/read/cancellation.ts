@@ -1,27 +1,30 @@
-/** Whether somebody has left, and why: what a signal says, at a fraction of its cost for who waits with every piece. */
+/** A reason to stop, and callbacks for it. Like an AbortSignal, but cheaper per wait. */
 export class Cancellation {
-  #left: { readonly why: unknown } | undefined
-  readonly #waiting = new Set<(why: unknown) => void>()
+  #cancelled: { readonly reason: unknown } | undefined
+  readonly #callbacks = new Set<(reason: unknown) => void>()
 
-  /** Tells all who wait; what is said later changes nothing. */
-  cancel(why: unknown): void {
-    if (this.#left) return
-    this.#left = { why }
-    const waiting = [...this.#waiting]
-    this.#waiting.clear()
-    for (const tell of waiting) tell(why)
+  /** Calls all callbacks. Later calls do nothing. */
+  cancel(reason: unknown): void {
+    if (this.#cancelled) return
+    this.#cancelled = { reason }
+    const callbacks = [...this.#callbacks]
+    this.#callbacks.clear()
+    for (const callback of callbacks) callback(reason)
   }
 
-  /** Throws why, once somebody has left. */
+  /** Throws the reason if cancelled. */
   throwIfCancelled(): void {
-    if (this.#left) throw this.#left.why
+    if (this.#cancelled) throw this.#cancelled.reason
   }
 
-  /** Calls back when somebody leaves, and soon where they have; gives what calls it off. */
-  onCancel(tell: (why: unknown) => void): () => void {
-    const left = this.#left
-    if (left) queueMicrotask(() => tell(left.why))
-    else this.#waiting.add(tell)
-    return () => this.#waiting.delete(tell)
+  /**
+   * Calls back on cancellation, or in a microtask if it is cancelled already. Returns the function that removes the
+   * callback.
+   */
+  onCancel(callback: (reason: unknown) => void): () => void {
+    const cancelled = this.#cancelled
+    if (cancelled) queueMicrotask(() => callback(cancelled.reason))
+    else this.#callbacks.add(callback)
+    return () => this.#callbacks.delete(callback)
   }
 }

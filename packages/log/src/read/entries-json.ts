@@ -1,27 +1,28 @@
-// The entries of stored batches as a frame carries them, made from the text that the store has: nobody parses what nobody looks into.
+// Builds the JSON of a frame's entries from the stored text, without parsing it.
 
 import type { StoredBatch } from '../store/log-store.ts'
 
-/** What lies between two entries of a batch, and nowhere else where there are only so many of it as there are entries but one. */
-const BETWEEN = '},{"'
+/** Separates two entries of a batch. A body that contains it exactly `count - 1` times contains it nowhere else. */
+const SEPARATOR = '},{"'
 
-/** Whether every reader is to see all of a batch: nothing in it is internal (law 10), or may be gone for who comes late. */
+/** Whether every reader gets all entries of a batch: none is internal (law 10), and none is transient. */
 export const isPlain = ({ body }: StoredBatch): boolean => !body.includes('"internal"') && !body.includes('"transient"')
 
 /**
- * The entries of plain batches as the JSON of one frame, which leaves out an origin that is the one of the entry before it; undefined where
- * that cannot be told from the text.
+ * The entries of plain batches as the JSON of one frame, which omits an origin equal to that of the entry before.
+ * Undefined if the text cannot be split safely.
  */
 export function entriesJson(batches: readonly StoredBatch[]): string | undefined {
   const texts: string[] = []
-  const origins = new Origins()
+  const origins = new OriginDeduplicator()
   for (const { first, last, timestamp, body } of batches) {
     if (!body.startsWith('[{"') || !body.endsWith('}]')) return undefined
-    const entries = body.slice('[{"'.length, -'}]'.length).split(BETWEEN)
-    // More, where a text or what is nested has it too, or the log ends inside of this batch.
+    const entries = body.slice('[{"'.length, -'}]'.length).split(SEPARATOR)
+    // There are more parts if a string or a nested value contains the separator, or if the log ends inside this
+    // batch.
     if (entries.length !== last - first + 1) return undefined
     for (let i = 0; i < entries.length; i++) {
-      const entry = origins.leftOut(entries[i] as string)
+      const entry = origins.withoutRepeatedOrigin(entries[i] as string)
       if (entry === undefined) return undefined
       texts.push(`{"sequence":${first + i},"timestamp":${timestamp},"${entry}}`)
     }
@@ -32,26 +33,26 @@ export function entriesJson(batches: readonly StoredBatch[]): string | undefined
 const CHUNK = 'chunk":'
 const ORIGIN = 'origin":'
 
-/** Who wrote the entries of a frame, by their texts. */
-class Origins {
-  /** The entry that last said its origin, and then that, once somebody wants to know. */
+/** Removes repeated origins from the texts of a frame's entries. */
+class OriginDeduplicator {
+  /** The last entry with an origin, and its origin's text, computed on first use. */
   #entry: string | undefined
-  #said: string | undefined
+  #origin: string | undefined
 
-  /** An entry without its origin where that is the one before; undefined where it is written otherwise. */
-  leftOut(entry: string): string | undefined {
+  /** The entry without an origin equal to the one before. Undefined if the text has another form. */
+  withoutRepeatedOrigin(entry: string): string | undefined {
     if (entry.startsWith(CHUNK)) return entry
     if (!entry.startsWith(ORIGIN)) return undefined
     if (this.#entry !== undefined) {
-      this.#said ??= originOf(this.#entry)
-      // What begins with a whole object is that object and nothing longer.
-      if (entry.startsWith(this.#said)) {
-        const rest = entry.slice(this.#said.length)
+      this.#origin ??= originOf(this.#entry)
+      // A prefix that is a complete object ends where the object ends.
+      if (entry.startsWith(this.#origin)) {
+        const rest = entry.slice(this.#origin.length)
         return rest.startsWith(CHUNK) ? rest : undefined
       }
     }
     this.#entry = entry
-    this.#said = undefined
+    this.#origin = undefined
     return entry
   }
 }

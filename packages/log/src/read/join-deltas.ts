@@ -1,51 +1,51 @@
-// Deltas of one part that follow each other from batch to batch, which is most of a long session: they are joined as text, so that who merges
-// them parses one and not each.
+// Joins consecutive deltas of one part across batches as text. Most of a long session consists of them, and merging
+// then parses one delta instead of each.
 
 import { type Chunk, type Entry, isGuest } from '@millrace/protocol'
 import { decodeBatch } from '../store/entry.ts'
 import type { StoredBatch } from '../store/log-store.ts'
 
-/** The entries of plain batches in which such deltas are one, as `coalesce` makes them; it has the rest to do. */
+/** The entries of plain batches with consecutive deltas joined, as `coalesce` would do. `coalesce` does the rest. */
 export function decodeJoined(batches: readonly StoredBatch[]): Entry[] {
   const entries: Entry[] = []
-  let deltas: Deltas | undefined
+  let deltas: DeltaRun | undefined
   const join = () => {
-    if (deltas?.isMore) entries[entries.length - 1] = deltas.joined
+    if (deltas?.hasAdded) entries[entries.length - 1] = deltas.joined
   }
   for (const batch of batches) {
     if (deltas?.add(batch)) continue
     join()
     for (const entry of decodeBatch(batch)) entries.push(entry)
-    deltas = deltasAfter(entries.at(-1) as Entry)
+    deltas = deltaRunFrom(entries.at(-1) as Entry)
   }
   join()
   return entries
 }
 
-/** What may follow an entry, if it is a delta that says nothing but to what it adds, and adds it last. */
-function deltasAfter(entry: Entry): Deltas | undefined {
+/** Joins deltas after this entry, if it is a delta that has only string fields and `delta` last. */
+function deltaRunFrom(entry: Entry): DeltaRun | undefined {
   const { chunk, origin, blobs } = entry
-  if (isGuest(origin) || blobs || !ADDING.has(chunk.type)) return undefined
+  if (isGuest(origin) || blobs || !DELTA_TYPES.has(chunk.type)) return undefined
   let last = ''
   for (const key in chunk) {
     if (typeof chunk[key as keyof Chunk] !== 'string') return undefined
     last = key
   }
-  return last === 'delta' ? new Deltas(entry) : undefined
+  return last === 'delta' ? new DeltaRun(entry) : undefined
 }
 
-const ADDING = new Set(['text-delta', 'reasoning-delta', 'tool-input-delta'])
+const DELTA_TYPES = new Set(['text-delta', 'reasoning-delta', 'tool-input-delta'])
 const END = '"}}]'
 
-/** Whether a quote in escaped text is none of it, and ends it: then something else follows. */
-const hasEnd = (text: string): boolean => text.replaceAll('\\\\', '').replaceAll('\\"', '').includes('"')
+/** Whether escaped text contains an unescaped quote, which means that another field follows. */
+const hasUnescapedQuote = (text: string): boolean => text.replaceAll('\\\\', '').replaceAll('\\"', '').includes('"')
 
-class Deltas {
+class DeltaRun {
   readonly #entry: Entry
-  /** What a batch of such deltas begins with, and what lies between two of them. */
+  /** The start of a batch of such deltas, and the text between two of them. */
   readonly #start: string
   readonly #between: string
-  /** What they add, escaped as it is in JSON. */
+  /** The added texts, JSON-escaped. */
   readonly #added: string[] = []
 
   constructor(entry: Entry) {
@@ -56,7 +56,7 @@ class Deltas {
     this.#between = `"}},{${chunk}`
   }
 
-  /** Takes a batch of nothing but deltas that go on with it; false where it is another. */
+  /** Adds a batch that consists of continuing deltas only. Returns false for any other batch. */
   add({ first, last, body }: StoredBatch): boolean {
     const start = this.#start
     if (!body.startsWith(start) || !body.endsWith(END)) return false
@@ -66,17 +66,16 @@ class Deltas {
       if (each.length !== last - first + 1) return false
       added = each.join('')
     }
-    if (added.includes('"') && hasEnd(added)) return false
+    if (added.includes('"') && hasUnescapedQuote(added)) return false
     this.#added.push(added)
     return true
   }
 
-  /** Whether anything followed. */
-  get isMore(): boolean {
+  get hasAdded(): boolean {
     return this.#added.length > 0
   }
 
-  /** The entry, with all that followed it. */
+  /** The entry with all added deltas. */
   get joined(): Entry {
     const chunk = this.#entry.chunk as Chunk & { delta: string }
     const added = JSON.parse(`"${this.#added.join('')}"`) as string

@@ -123,7 +123,7 @@ class Subscriber implements LiveSubscriber {
 /** Subscribes a reader that has read all there is after a place. */
 async function subscribed(world: World, subscriber: Subscriber, after: string | number = 0) {
   const reader = world.manager.readBatches(ID, { after, follow: true })
-  while (!reader.isCaughtUp) await reader.now()
+  while (!reader.isCaughtUp) await reader.nextAvailable()
   return reader.subscribe(subscriber)
 }
 
@@ -158,7 +158,7 @@ describe('subscribers', () => {
     expect([slow.isDropped, slow.lines]).toEqual([true, ['text-delta 1 a']])
     expect([fast.isDropped, fast.lines.length]).toEqual([false, 3])
     const reading = world.manager.readBatches(ID, { after: slow.pieces.at(-1)?.cursor as string, follow: true })
-    const missed = await reading.now()
+    const missed = await reading.nextAvailable()
     expect(missed?.entries.map(lineOf)).toEqual(['text-delta 1 b', 'text-delta 1 c'])
     const again = new Subscriber()
     expect(reading.subscribe(again)).toBeTypeOf('function')
@@ -177,7 +177,7 @@ describe('subscribers', () => {
     await subscribed(world, broken)
     await subscribed(world, healthy)
     const reader = world.manager.readBatches(ID, { after: 0, follow: true })
-    while (!reader.isCaughtUp) await reader.now()
+    while (!reader.isCaughtUp) await reader.nextAvailable()
     const next = reader.next()
     await writer.write(delta('a')).appended
     expect((await next)?.entries.map(lineOf)).toEqual(['text-delta 1 a'])
@@ -190,7 +190,7 @@ describe('subscribers', () => {
     const world = new World({ coalesceMs: 0 })
     const writer = await world.writer()
     const reader = world.manager.readBatches(ID, { after: 0, follow: true })
-    while (!reader.isCaughtUp) await reader.now()
+    while (!reader.isCaughtUp) await reader.nextAvailable()
     await writer.write(delta('a')).appended
     const subscriber = new Subscriber()
     expect(reader.subscribe(subscriber)).toBeTypeOf('function')
@@ -245,7 +245,7 @@ describe('subscribers', () => {
     const world = new World({ coalesceMs: 0 })
     await world.writer()
     const reader = world.manager.readBatches(ID, { after: 0, follow: true, ...options })
-    while (!reader.isCaughtUp) await reader.now()
+    while (!reader.isCaughtUp) await reader.nextAvailable()
     expect(reader.subscribe(new Subscriber())).toBeUndefined()
     const behind = world.manager.readBatches(ID, { after: 0, follow: true })
     expect(behind.subscribe(new Subscriber())).toBeUndefined()

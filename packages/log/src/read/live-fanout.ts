@@ -9,31 +9,34 @@ import { type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { DecodedBatch } from './decoded-batch.ts'
 import { livePiece, type ReadBatch } from './read-batch.ts'
 
-/** What is known of a log at one moment. */
+/** The state of a log at one moment. */
 export interface KnownLog {
   readonly head: number
   readonly incarnation: string
   readonly ticket: Ticket
-  /** The ticket as the store has it. */
+  /** The ticket's text from the store. */
   readonly text: string
 }
 
 /** A reader at the live end that gets each piece pushed. */
 export interface LiveSubscriber {
-  /** Takes the next piece. Returns false if it has no room: then it is unsubscribed and told so by `dropped`. */
+  /** Takes the next piece. Returns false if it has no room: then it is unsubscribed, and `dropped` is called. */
   deliver(piece: ReadBatch): boolean
   /** No further piece is delivered: the subscriber had no room or threw, or the log changed. It reads on from the last piece that it took. */
   dropped(): void
 }
 
-/** What a reader reads at once for itself. */
+/** Limits of one read by a reader itself. */
 export const PAGE = { batches: 2048, bytes: 1024 * 1024 }
-/** What a tail reads at once, and keeps until it reads on; and what it keeps of what it read before, where several read, for those a little behind. */
-const FRESH = { batches: 256, bytes: 256 * 1024 }
-const KEPT = { batches: 64, bytes: 64 * 1024 }
-const NOTHING = { batches: 0, bytes: 0 }
+/**
+ * Limits of one read of the fan-out, and of the older batches that it keeps for readers slightly behind, if there are
+ * several.
+ */
+const READ_LIMIT = { batches: 256, bytes: 256 * 1024 }
+const KEPT_LIMIT = { batches: 64, bytes: 64 * 1024 }
+const NONE_KEPT = { batches: 0, bytes: 0 }
 
-/** What a page says of its log; most say the same ticket as the page before. */
+/** The state in a page's head. Reuses the parsed ticket of the page before if its text is the same. */
 export const knownLogOf = ({ head, incarnation, ticket: text }: LogHead, before?: KnownLog): KnownLog => {
   return { head, incarnation, text, ticket: text === before?.text ? before.ticket : ticketOf(text) }
 }
@@ -51,12 +54,12 @@ export class LiveFanout {
   #unwatch: (() => void) | undefined
   #batches: DecodedBatch[] = []
   #length = 0
-  /** The place just before the first batch that is kept. */
+  /** The cursor just before the first kept batch. */
   #base: { readonly sequence: number; readonly epoch: string } | undefined
-  /** Up to where this tail has read; undefined before its first reader is caught up, and after what it had no longer holds. */
+  /** The cursor up to which it has read. Undefined until a reader has caught up, and after the log changed under it. */
   #cursor: Cursor | undefined
   #known: KnownLog | undefined
-  /** How often something may have happened to the log. */
+  /** Counts the wakes of the watch. */
   #wakes = 0
   #isDirty = false
   #isPulling = false
@@ -69,7 +72,7 @@ export class LiveFanout {
     this.#onIdle = onIdle
   }
 
-  /** Counts a reader in; the last one that leaves takes the watch along. */
+  /** Adds a reader. Returns the function that removes it; the last one removed stops the watch. */
   join(): () => void {
     if (this.#readers++ === 0) this.#unwatch = this.#store.watch(this.#streamId, () => this.#wake())
     let hasLeft = false
@@ -78,7 +81,7 @@ export class LiveFanout {
       hasLeft = true
       if (--this.#readers > 0) return
       this.#unwatch?.()
-      this.#forget()
+      this.#reset()
       this.#onIdle()
     }
   }
@@ -88,10 +91,10 @@ export class LiveFanout {
    * unsubscribes, or undefined if the batches after the cursor are not kept here.
    */
   subscribe(cursor: Cursor, subscriber: LiveSubscriber): (() => void) | undefined {
-    const missed = this.after(cursor)
-    if (missed === undefined) return undefined
+    const batches = this.after(cursor)
+    if (batches === undefined) return undefined
     this.#subscribers.set(subscriber, this.join())
-    if (missed.length > 0) this.#deliver(subscriber, this.#piece(cursor.sequence, missed))
+    if (batches.length > 0) this.#deliver(subscriber, this.#piece(cursor.sequence, batches))
     if (this.#isDirty) void this.#pull()
     return () => this.#unsubscribe(subscriber)
   }
@@ -106,7 +109,10 @@ export class LiveFanout {
     leave?.()
   }
 
-  /** An error of one subscriber never reaches another reader: it drops that subscriber, which meets the error again when it reads on. */
+  /**
+   * An error of one subscriber never reaches another reader: it drops that subscriber, which gets the error again
+   * when it reads on.
+   */
   #deliver(subscriber: LiveSubscriber, piece: ReadBatch): void {
     try {
       if (subscriber.deliver(piece)) return
@@ -121,25 +127,25 @@ export class LiveFanout {
     return livePiece(after, cursor, batches, cursor.sequence >= (this.#known?.head ?? 0))
   }
 
-  /** What may have happened to the log so far: who looks at it remembers this from before. */
+  /** The number of wakes so far. A reader takes it before it reads, to detect changes after. */
   get wakes(): number {
     return this.#wakes
   }
 
-  /** The log as this tail last read it. */
+  /** The log as the fan-out last read it. */
   get known(): KnownLog | undefined {
     return this.#known
   }
 
-  /** The batches after a place, if they are here; undefined if not, and then a reader reads for itself. */
+  /** The kept batches after a cursor, or undefined if they are not kept: then the reader reads the store. */
   after(cursor: Cursor): readonly DecodedBatch[] | undefined {
-    const own = this.#cursor
-    if (own === undefined || own.incarnation !== cursor.incarnation || cursor.sequence > own.sequence) return undefined
-    if (cursor.sequence === own.sequence) return cursor.epoch === own.epoch ? [] : undefined
+    const end = this.#cursor
+    if (end === undefined || end.incarnation !== cursor.incarnation || cursor.sequence > end.sequence) return undefined
+    if (cursor.sequence === end.sequence) return cursor.epoch === end.epoch ? [] : undefined
     const batches = this.#batches
     let from = batches.length
     while (from > 0 && (batches[from - 1] as DecodedBatch).last > cursor.sequence) from--
-    // The place itself must be known here, to prove that what follows it here follows it there.
+    // The cursor itself must be known here, to prove that these batches follow it.
     const around = batches[from]
     if (around === undefined) return undefined
     const before = batches[from - 1]
@@ -152,22 +158,28 @@ export class LiveFanout {
     return this.#base?.sequence === sequence ? this.#base.epoch : undefined
   }
 
-  /** A reader is caught up here, as it found when so much had happened: from here on this tail reads for it. */
+  /**
+   * A reader has caught up at this cursor, having started its read at the wake count `since`. From here on the
+   * fan-out reads for it.
+   */
   follow(cursor: Cursor, known: KnownLog, since: number): void {
     if (this.#cursor !== undefined && this.#cursor.incarnation === cursor.incarnation) {
-      if (this.#cursor.sequence < cursor.sequence) this.#fallBehind()
+      if (this.#cursor.sequence < cursor.sequence) this.#markDirty()
       return
     }
-    this.#forget()
+    this.#reset()
     this.#cursor = this.#base = cursor
     this.#known = known
     if (since !== this.#wakes) this.#isDirty = true
   }
 
-  /** Calls back once when there may be more than when so much had happened; an error if the log cannot be reached. */
+  /**
+   * Calls back once when the log may have changed since the wake count `since`, with an error if the log cannot be
+   * reached.
+   */
   onChange(since: number, call: (error?: unknown) => void): () => void {
     if (since !== this.#wakes) {
-      // It happened while the reader looked elsewhere, and who waited then was told.
+      // It changed while the reader was reading. The callbacks of that wake have already run.
       queueMicrotask(call)
       return () => {}
     }
@@ -178,15 +190,15 @@ export class LiveFanout {
 
   #wake(): void {
     this.#wakes++
-    this.#fallBehind()
+    this.#markDirty()
   }
 
-  #fallBehind(): void {
+  #markDirty(): void {
     this.#isDirty = true
     if (this.#isAwaited) void this.#pull()
   }
 
-  /** Whether a reader or subscriber waits for what comes. */
+  /** Whether a reader or subscriber waits for entries. */
   get #isAwaited(): boolean {
     return this.#waiting.size > 0 || this.#subscribers.size > 0
   }
@@ -198,12 +210,12 @@ export class LiveFanout {
       while (this.#isDirty && this.#isAwaited) {
         this.#isDirty = false
         await this.#read()
-        this.#tell()
+        this.#notify()
       }
     } catch (error) {
       this.#isDirty = true
-      this.#forget()
-      this.#tell(error)
+      this.#reset()
+      this.#notify(error)
     } finally {
       this.#isPulling = false
     }
@@ -211,34 +223,34 @@ export class LiveFanout {
 
   async #read(): Promise<void> {
     const cursor = this.#cursor
-    // Nobody has been caught up yet: each reader looks for itself.
+    // No reader has caught up yet: each reads the store itself.
     if (cursor === undefined) return
     const page = await retryWhileUnavailable(this.#timers, this.#patienceMs, () =>
-      this.#store.read(this.#streamId, cursor, FRESH),
+      this.#store.read(this.#streamId, cursor, READ_LIMIT),
     )
     if (this.#cursor !== cursor) return
     if (page === undefined || page.truncated !== null) {
-      // Each reader finds out for itself what that means for its own place.
-      this.#forget()
+      // Each reader finds out itself what this means for its cursor.
+      this.#reset()
       return
     }
     this.#known = knownLogOf(page, this.#known)
-    this.#shorten()
-    const fresh = page.batches.map(batch => new DecodedBatch(batch))
-    for (const batch of fresh) {
+    this.#dropOldBatches()
+    const added = page.batches.map(batch => new DecodedBatch(batch))
+    for (const batch of added) {
       this.#batches.push(batch)
       this.#length += batch.length
       this.#cursor = { sequence: batch.last, incarnation: page.incarnation, epoch: batch.mark }
     }
     if (this.#cursor.sequence < page.head) this.#isDirty = true
-    if (fresh.length === 0 || this.#subscribers.size === 0) return
-    const piece = this.#piece(cursor.sequence, fresh)
-    // In the same task as the move: a reader that subscribes later begins after this piece.
+    if (added.length === 0 || this.#subscribers.size === 0) return
+    const piece = this.#piece(cursor.sequence, added)
+    // In the same task as the move of the cursor: a reader that subscribes later begins after this piece.
     for (const subscriber of this.#subscribers.keys()) this.#deliver(subscriber, piece)
   }
 
-  #shorten(): void {
-    const { batches, bytes } = this.#readers > 1 ? KEPT : NOTHING
+  #dropOldBatches(): void {
+    const { batches, bytes } = this.#readers > 1 ? KEPT_LIMIT : NONE_KEPT
     let drop = 0
     while (this.#batches.length - drop > batches || this.#length > bytes) {
       const { last, mark, length } = this.#batches[drop++] as DecodedBatch
@@ -248,13 +260,13 @@ export class LiveFanout {
     if (drop > 0) this.#batches.splice(0, drop)
   }
 
-  #tell(error?: unknown): void {
+  #notify(error?: unknown): void {
     const waiting = [...this.#waiting]
     this.#waiting.clear()
     for (const call of waiting) call(error)
   }
 
-  #forget(): void {
+  #reset(): void {
     this.#batches = []
     this.#length = 0
     this.#cursor = this.#base = this.#known = undefined

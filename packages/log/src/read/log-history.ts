@@ -1,4 +1,4 @@
-// The log's past: its entries, the view and the ticket at a place, from the nearest snapshot on.
+// Reads a log's history: entries, and the view and ticket at a sequence, from the nearest snapshot on.
 
 import {
   type Cursor,
@@ -32,68 +32,69 @@ interface Snapshot {
   readonly mark: string
   readonly view: View
   readonly ticket: Ticket
-  /** Those that do not say are from before it was kept. */
+  /** Undefined in snapshots written before drafts were stored. */
   readonly drafts?: readonly OpenDraft[]
   readonly bytes: number
 }
 
-/** How many snapshots a log keeps: a rewind goes back to before some of them. */
+/** How many snapshots a log keeps. A rewind may go back before some of them. */
 const KEPT_SNAPSHOTS = 8
-const MANY_SNAPSHOTS = 1024
-/** How often what is trimmed meanwhile, or what others go on with, is read again. */
-const MOST_TRIES = 8
+const ALL_SNAPSHOTS = 1024
+/** How often a read is retried when the log is trimmed meanwhile, or when another caller takes the cached state. */
+const MAX_TRIES = 8
 /** Bound of the cache, in bytes as read from the store. */
 const MAX_CACHED_BYTES = 16 * 1024 * 1024
 
 export class LogHistory {
   readonly #store: LogStore
-  readonly #ask: StoreCall
+  readonly #call: StoreCall
   readonly #cache = new LruCache<CachedLog>(MAX_CACHED_BYTES)
 
-  constructor(store: LogStore, ask: StoreCall) {
+  constructor(store: LogStore, call: StoreCall) {
     this.#store = store
-    this.#ask = ask
+    this.#call = call
   }
 
-  /** The head of a log, without its entries. */
   head(streamId: string): Promise<Page | undefined> {
-    return this.#ask(() => readHead(this.#store, streamId))
+    return this.#call(() => readHead(this.#store, streamId))
   }
 
-  /** Reads what somebody may trim meanwhile: again, from the new floor, for as long as it is the same log. */
-  async steadily<T>(streamId: string, read: (page: Page | undefined) => Promise<T>): Promise<T> {
+  /** Reads a log, and retries from the new floor if it was trimmed meanwhile and is still the same log. */
+  async withTrimRetry<T>(streamId: string, read: (page: Page | undefined) => Promise<T>): Promise<T> {
     for (let page = await this.head(streamId), tries = 1; ; tries++) {
       try {
         return await read(page)
       } catch (error) {
-        const isTrimmed = error instanceof LogError && error.code === 'truncated' && tries < MOST_TRIES
-        const now = page && isTrimmed ? await this.head(streamId) : undefined
-        if (now?.incarnation !== page?.incarnation || now === undefined || now.floor <= (page?.floor ?? 0)) throw error
-        page = now
+        const isTrimmed = error instanceof LogError && error.code === 'truncated' && tries < MAX_TRIES
+        const current = page && isTrimmed ? await this.head(streamId) : undefined
+        if (current?.incarnation !== page?.incarnation || current === undefined || current.floor <= (page?.floor ?? 0))
+          throw error
+        page = current
       }
     }
   }
 
-  /** Calls back with the entries of `(after, to]`, page by page; throws where they are not all there, `regressed` where the log does not hold the place that was named. */
-  async each(
+  /**
+   * Calls back with the entries of `(after, to]`, batch by batch.
+   *
+   * @throws LogError `truncated` if some are missing, `regressed` if the log does not hold the cursor.
+   */
+  async forEachBatch(
     streamId: string,
     after: number | Cursor,
     to: number,
     call: (entries: Entry[], batch: StoredBatch) => void,
   ): Promise<void> {
-    let place: Cursor | UnprovenCursor = typeof after === 'number' ? { sequence: after } : after
-    while (place.sequence < to) {
-      const { sequence: at } = place
-      const from = place
-      const page = await this.#ask(() => this.#store.read(streamId, from, PAGE))
+    let cursor: Cursor | UnprovenCursor = typeof after === 'number' ? { sequence: after } : after
+    while (cursor.sequence < to) {
+      const { sequence: at } = cursor
+      const from = cursor
+      const page = await this.#call(() => this.#store.read(streamId, from, PAGE))
       const last = page?.batches.at(-1)
       if (page === undefined || page.truncated !== null || last === undefined) {
         const isLost = typeof after !== 'number' && page?.truncated && page.truncated !== 'below-floor'
         throw isLost
-          ? new LogError(
-              'regressed',
-              `the log ${streamId} does not hold what was read of it up to ${at}: read it again`,
-            )
+          ? new LogError('regressed', `the log ${streamId} lost the entries that were read up to ${at}: read it again`)
           : new LogError(
               'truncated',
               `the log ${streamId} holds nothing after ${at}: it was trimmed or removed meanwhile`,
@@ -104,14 +105,17 @@ export class LogHistory {
         const entries = decodeBatch(batch).filter(({ sequence }) => sequence > at && sequence <= to)
         if (entries.length > 0) call(entries, batch)
       }
-      // What comes next is proven to follow.
-      place = { sequence: last.last, incarnation: page.incarnation, epoch: last.mark }
+      // The next read verifies that it follows this batch.
+      cursor = { sequence: last.last, incarnation: page.incarnation, epoch: last.mark }
     }
   }
 
-  /** What lies after a place; undefined where the log does not hold that place, or where it is so much that it is better begun with a snapshot. */
+  /**
+   * The entries after a cursor. Undefined if the log does not hold the cursor, or if there are so many that a
+   * snapshot is the better start.
+   */
   async since(streamId: string, after: Cursor): Promise<EntriesSince | undefined> {
-    const page = await this.#ask(() => this.#store.read(streamId, after, PAGE))
+    const page = await this.#call(() => this.#store.read(streamId, after, PAGE))
     if (page === undefined || page.truncated !== null) return undefined
     const { sequence: at, incarnation } = after
     const { last: sequence, mark: epoch } = page.batches.at(-1) ?? { last: at, mark: after.epoch }
@@ -122,24 +126,27 @@ export class LogHistory {
   }
 
   /** The log as it is now. Reads only what is new since the last call for this log. */
-  async now(streamId: string): Promise<SharedLogState> {
-    return (await this.#recall(streamId)) ?? this.#keep(streamId, await this.at(streamId))
+  async current(streamId: string): Promise<SharedLogState> {
+    return (await this.#fromCache(streamId)) ?? this.#keep(streamId, await this.at(streamId))
   }
 
-  /** The log as it is now, out of the cache; undefined if it is not cached, or if the cached state is not part of the log any more. */
-  async #recall(streamId: string): Promise<SharedLogState | undefined> {
-    for (let tries = 1; tries <= MOST_TRIES; tries++) {
+  /**
+   * The current log, continued from the cache. Undefined if it is not cached, or if the cached state is not part of
+   * the log any more.
+   */
+  async #fromCache(streamId: string): Promise<SharedLogState | undefined> {
+    for (let tries = 1; tries <= MAX_TRIES; tries++) {
       const cached = this.#cache.get(streamId)
       if (cached === undefined) return undefined
-      const news = await this.since(streamId, cached.shared.cursor)
-      // Another call has replaced it meanwhile, and no entry is folded twice.
+      const added = await this.since(streamId, cached.shared.cursor)
+      // Another call replaced it meanwhile. No entry is folded twice.
       if (this.#cache.get(streamId) !== cached) continue
-      if (news?.entries.length === 0) return cached.shared
+      if (added?.entries.length === 0) return cached.shared
       // A fold that throws half way is not used again.
       this.#cache.delete(streamId)
-      if (news === undefined || news.entries.some(({ chunk }) => isRewind(chunk))) return undefined
+      if (added === undefined || added.entries.some(({ chunk }) => isRewind(chunk))) return undefined
       const log = cached.log ?? FoldedLog.from(cached.shared)
-      log.apply(news)
+      log.apply(added)
       return this.#keep(streamId, log)
     }
     return undefined
@@ -155,33 +162,33 @@ export class LogHistory {
 
   /** The log as it is now, for the caller to continue. The cache keeps its shared state meanwhile. */
   async take(streamId: string): Promise<FoldedLog> {
-    const shared = await this.now(streamId)
+    const shared = await this.current(streamId)
     const cached = this.#cache.get(streamId)
     if (cached?.log === undefined || cached.shared !== shared) return FoldedLog.from(shared)
     this.#cache.set(streamId, { shared }, shared.bytes)
     return cached.log
   }
 
-  /** Returns a log that was taken, once its caller applies nothing to it any more. */
+  /** Returns a log to the cache, once its caller applies nothing more to it. */
   giveBack(streamId: string, log: FoldedLog): void {
     const cached = this.#cache.get(streamId)
     if (cached === undefined || cached.shared.cursor.sequence <= log.cursor.sequence) this.#keep(streamId, log)
   }
 
-  /** Keeps nothing of a log any more. */
+  /** Removes a log from the cache. */
   forget(streamId: string): void {
     this.#cache.delete(streamId)
   }
 
-  /** The log as it stood at a place, which is its head if none is named. */
+  /** The log as of a sequence, by default its head. */
   at(streamId: string, sequence?: number): Promise<FoldedLog> {
-    return this.steadily(streamId, page => this.#at(streamId, page, sequence))
+    return this.withTrimRetry(streamId, page => this.#at(streamId, page, sequence))
   }
 
   async #at(streamId: string, page: Page | undefined, sequence?: number): Promise<FoldedLog> {
     if (page === undefined) throw new LogError('absent', `there is no log ${streamId}`)
     const at = sequence ?? page.head
-    if (at > page.head) throw new LogError('invalid', `the log ${streamId} has ${page.head} entries, and none at ${at}`)
+    if (at > page.head) throw new LogError('invalid', `the log ${streamId} has ${page.head} entries, none at ${at}`)
     for (let bound = at; ; ) {
       const from = await this.#snapshot(streamId, bound)
       if (from === undefined && page.floor > 0) {
@@ -191,14 +198,14 @@ export class LogHistory {
         )
       }
       const entries: Entry[] = []
-      const unsealed = await this.#unsealedAt(streamId, page, from)
+      const openDrafts = await this.#draftsAt(streamId, page, from)
       let ticket = from?.ticket ?? EMPTY_TICKET
       let epoch = page.head === at ? page.mark : (from?.mark ?? '0')
       let bytes = from?.bytes ?? 0
-      await this.each(streamId, from?.sequence ?? 0, at, (batch, { mark, body }) => {
+      await this.forEachBatch(streamId, from?.sequence ?? 0, at, (batch, { mark, body }) => {
         for (const entry of batch) {
           entries.push(entry)
-          unsealed.add(entry)
+          openDrafts.add(entry)
         }
         ticket = advance(ticket, batch)
         epoch = mark
@@ -210,42 +217,41 @@ export class LogHistory {
         const fold = foldLog(entries, {}, from?.view)
         const cursor = { sequence: at, incarnation: page.incarnation, epoch }
         const snapshot = { sequence: from?.sequence ?? 0, bytes: from?.bytes ?? 0 }
-        return new FoldedLog({ fold, ticket, cursor, drafts: unsealed, bytes, snapshot })
+        return new FoldedLog({ fold, ticket, cursor, drafts: openDrafts, bytes, snapshot })
       }
       bound = lowest
     }
   }
 
-  /** The drafts of a log as it stood at a place, which is its head if none is named: at the cost of what lies after the nearest snapshot. */
-  unsealed(streamId: string, sequence?: number): Promise<OpenDrafts> {
-    return this.steadily(streamId, async page => {
+  /** The open drafts as of a sequence, by default the head. Reads only the entries after the nearest snapshot. */
+  openDrafts(streamId: string, sequence?: number): Promise<OpenDrafts> {
+    return this.withTrimRetry(streamId, async page => {
       if (page === undefined) return new OpenDrafts()
       const at = sequence ?? page.head
-      const present = at === page.head ? await this.#recall(streamId) : undefined
-      // What came meanwhile is not asked for.
-      if (present?.cursor.sequence === at) return new OpenDrafts(present.drafts)
+      const cached = at === page.head ? await this.#fromCache(streamId) : undefined
+      if (cached?.cursor.sequence === at) return new OpenDrafts(cached.drafts)
       const from = await this.#snapshot(streamId, at)
-      const unsealed = await this.#unsealedAt(streamId, page, from)
-      // No draft is older than what an open run still needs (law 12).
-      await this.each(streamId, from?.sequence ?? page.floor, at, entries => {
-        for (const entry of entries) unsealed.add(entry)
+      const drafts = await this.#draftsAt(streamId, page, from)
+      // No draft is older than the entries that an open run still needs (law 12).
+      await this.forEachBatch(streamId, from?.sequence ?? page.floor, at, entries => {
+        for (const entry of entries) drafts.add(entry)
       })
-      return unsealed
+      return drafts
     })
   }
 
   /** The drafts at a snapshot. */
-  async #unsealedAt(streamId: string, { floor }: Page, from: Snapshot | undefined): Promise<OpenDrafts> {
-    const unsealed = new OpenDrafts(from?.drafts)
+  async #draftsAt(streamId: string, { floor }: Page, from: Snapshot | undefined): Promise<OpenDrafts> {
+    const drafts = new OpenDrafts(from?.drafts)
     if (from && from.drafts === undefined) {
-      await this.each(streamId, floor, from.sequence, entries => {
-        for (const entry of entries) unsealed.add(entry)
+      await this.forEachBatch(streamId, floor, from.sequence, entries => {
+        for (const entry of entries) drafts.add(entry)
       })
     }
-    return unsealed
+    return drafts
   }
 
-  /** Whether a run had ended at a place; false where no snapshot tells. */
+  /** Whether a run had ended at a sequence; false if no snapshot can tell. */
   async hasEnded(streamId: string, runId: string, at: number): Promise<boolean> {
     try {
       const { runs } = (await this.at(streamId, at)).fold.view()
@@ -256,29 +262,30 @@ export class LogHistory {
     }
   }
 
-  /** Stores a snapshot of the log at a place, its head if none is named; tells where that is, and how large it is, about, in bytes. */
-  async keep(streamId: string, sequence?: number): Promise<{ cursor: string; bytes: number }> {
+  /** Stores a snapshot as of a sequence, by default the head. Returns its cursor and its approximate size in bytes. */
+  async storeSnapshot(streamId: string, sequence?: number): Promise<{ cursor: string; bytes: number }> {
     const { view, ticket, cursor, drafts } = await (sequence === undefined
-      ? this.now(streamId)
+      ? this.current(streamId)
       : this.at(streamId, sequence).then(log => log.share()))
     const body = JSON.stringify({ view, ticket, drafts })
     const snapshot = { sequence: cursor.sequence, mark: cursor.epoch, version: FOLD_VERSION, body }
-    // A cut that waits was admitted because there is a snapshot below it: none goes before it is made.
+    // A waiting cut was admitted because a snapshot below it exists, so no snapshot is dropped before the cut is
+    // made.
     const now = await this.head(streamId)
     const isCutWaiting = ticketOf(now?.ticket ?? '').requests.some(({ cut }) => cut !== undefined)
-    // Neither does one that a trim is about to stand on.
-    const keep = isCutWaiting || sequence !== undefined ? MANY_SNAPSHOTS : KEPT_SNAPSHOTS
-    await this.#ask(() => this.#store.putSnapshot(streamId, snapshot, keep))
+    // Nor is one that a trim is about to rely on.
+    const keep = isCutWaiting || sequence !== undefined ? ALL_SNAPSHOTS : KEPT_SNAPSHOTS
+    await this.#call(() => this.#store.putSnapshot(streamId, snapshot, keep))
     return { cursor: encodeCursor(cursor), bytes: body.length }
   }
 
-  /** The newest snapshot at or below a place that this version of the fold made and that the log still proves. */
+  /** The newest snapshot at or below a sequence with the current fold version, which the log still verifies. */
   async #snapshot(streamId: string, atMost: number): Promise<Snapshot | undefined> {
     for (let bound = atMost; bound > 0; ) {
-      const found = await this.#ask(() => this.#store.getSnapshot(streamId, bound))
+      const found = await this.#call(() => this.#store.getSnapshot(streamId, bound))
       if (found === undefined) return undefined
       const { sequence, mark, version, body } = found
-      if (version === FOLD_VERSION && (await this.#isProven(streamId, sequence, mark))) {
+      if (version === FOLD_VERSION && (await this.#isVerified(streamId, sequence, mark))) {
         return {
           ...(JSON.parse(body) as Pick<Snapshot, 'view' | 'ticket' | 'drafts'>),
           sequence,
@@ -291,11 +298,11 @@ export class LogHistory {
     return undefined
   }
 
-  async #isProven(streamId: string, sequence: number, epoch: string): Promise<boolean> {
+  async #isVerified(streamId: string, sequence: number, epoch: string): Promise<boolean> {
     const page = await this.head(streamId)
     if (page === undefined) return false
     const cursor = { sequence, incarnation: page.incarnation, epoch }
-    const proof = await this.#ask(() => this.#store.read(streamId, cursor, { batches: 0, bytes: 0 }))
+    const proof = await this.#call(() => this.#store.read(streamId, cursor, { batches: 0, bytes: 0 }))
     return proof?.truncated === null
   }
 }

@@ -1,40 +1,40 @@
-/** What the smallest weighs: the objects around a few bytes are more than those. */
-const LEAST = 16 * 1024
+/** Minimum weight of an entry, in bytes, for the objects around the value. */
+const MIN_WEIGHT = 16 * 1024
 
-/** Keeps what was used last, by name, up to a weight in bytes in all; what was used just now is kept whatever it weighs. */
+/** Least-recently-used cache with a total weight in bytes. The entry used last is kept whatever its weight. */
 export class LruCache<T> {
-  readonly #most: number
-  /** Those used last at the end. */
-  readonly #kept = new Map<string, { readonly value: T; readonly weight: number }>()
+  readonly #maxWeight: number
+  /** In order of use, the last used at the end. */
+  readonly #entries = new Map<string, { readonly value: T; readonly weight: number }>()
   #weight = 0
 
-  constructor(most: number) {
-    this.#most = most
+  constructor(maxWeight: number) {
+    this.#maxWeight = maxWeight
   }
 
-  /** What a name stands for, which is used by that. */
+  /** Gets an entry and marks it most recently used. */
   get(name: string): T | undefined {
-    const kept = this.#kept.get(name)
-    if (kept === undefined) return undefined
-    this.#kept.delete(name)
-    this.#kept.set(name, kept)
-    return kept.value
+    const entry = this.#entries.get(name)
+    if (entry === undefined) return undefined
+    this.#entries.delete(name)
+    this.#entries.set(name, entry)
+    return entry.value
   }
 
-  /** Keeps a value as the one used last, in place of what the name stood for. */
+  /** Sets an entry and marks it most recently used. */
   set(name: string, value: T, bytes: number): void {
-    const weight = Math.max(bytes, LEAST)
+    const weight = Math.max(bytes, MIN_WEIGHT)
     this.delete(name)
-    this.#kept.set(name, { value, weight })
+    this.#entries.set(name, { value, weight })
     this.#weight += weight
-    for (const [oldest] of this.#kept) {
-      if (this.#weight <= this.#most || oldest === name) return
+    for (const [oldest] of this.#entries) {
+      if (this.#weight <= this.#maxWeight || oldest === name) return
       this.delete(oldest)
     }
   }
 
   delete(name: string): void {
-    this.#weight -= this.#kept.get(name)?.weight ?? 0
-    this.#kept.delete(name)
+    this.#weight -= this.#entries.get(name)?.weight ?? 0
+    this.#entries.delete(name)
   }
 }

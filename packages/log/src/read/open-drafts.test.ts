@@ -95,7 +95,7 @@ test('the drafts of a log at any place are those that its entries leave, snapsho
       const past = new LogHistory(world.tap.store, ask => ask())
       const log = await world.log()
       for (let at = 0; at <= log.length; at += Math.ceil(log.length / 12) || 1) {
-        const { drafts } = await past.unsealed(ID, at)
+        const { drafts } = await past.openDrafts(ID, at)
         open += drafts.length
         const lanes = (origins: readonly { runId: string; lane: string; agentId: string }[]) =>
           origins.map(({ runId, lane, agentId }) => `${runId} ${lane} ${agentId}`).sort()

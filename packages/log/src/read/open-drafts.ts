@@ -1,6 +1,6 @@
 import { DraftTracker, type Entry, isGuest, isWord, type Usage, type WriterOrigin } from '@millrace/protocol'
 
-/** A lane's words since its last commit. Snapshots carry it. */
+/** A lane's words since its last commit. Snapshots contain it. */
 export interface OpenDraft {
   /** The origin of its first word. */
   readonly origin: WriterOrigin

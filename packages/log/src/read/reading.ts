@@ -4,43 +4,45 @@ import type { StreamStatus } from '../ticket/ticket.ts'
 import type { BatchReader, ReaderOptions } from './batch-reader.ts'
 import type { ReadBatch } from './read-batch.ts'
 
-/** Where to read from: the seed's name for it is accepted too, and both are exclusive. */
+/** Where to read from. `fromSequence` is the name on the Helix page; both are exclusive. */
 export interface ReadFrom extends Omit<ReaderOptions, 'after'> {
-  /** A cursor's token, or a bare sequence, which is not proven. */
+  /** A cursor token, or a sequence, which is not verified. */
   readonly after?: string | number
   readonly fromSequence?: number
 }
 
-/** An entry as a reader shows it. */
+/** An entry with its cursor. */
 export interface ReadEntry extends Pick<Entry, 'sequence' | 'timestamp' | 'origin' | 'chunk' | 'blobs' | 'internal'> {
-  /** The place at this entry: what lies after it is read by `after`. */
+  /** The cursor at this entry: pass it as `after` to read on. */
   readonly cursor: string
 }
 
-/** An async iterator over what a reader finds; leaving it in any way lets everything go. */
+/** An async iterator over a log's entries. Leaving the loop in any way closes the reader. */
 export class Reading<T> implements AsyncIterableIterator<T> {
   readonly #reader: BatchReader
-  readonly #show: (entry: Entry, place: Cursor | undefined) => T
+  readonly #show: (entry: Entry, cursor: Cursor | undefined) => T
   #piece: ReadBatch | undefined
   #index = 0
-  #place: Cursor | string | undefined
+  #cursor: Cursor | string | undefined
   #turn: Promise<unknown> = Promise.resolve()
 
-  /** `show` is told the place at the entry, where that stands for one alone; `after` is the token of the place where the reading begins. */
-  constructor(reader: BatchReader, show: (entry: Entry, place: Cursor | undefined) => T, after?: string) {
+  /**
+   * `show` gets the cursor at the entry, unless entries are merged. `after` is the token at which the reading begins.
+   */
+  constructor(reader: BatchReader, show: (entry: Entry, cursor: Cursor | undefined) => T, after?: string) {
     this.#reader = reader
     this.#show = show
-    this.#place = after
+    this.#cursor = after
   }
 
-  /** The log's status, as far as this reader knows. */
+  /** The log's status, as last read. */
   get status(): StreamStatus {
     return this.#reader.status
   }
 
-  /** The place up to which everything was given, to read on `after` it; undefined before the first entry, unless the reading began at a cursor. */
+  /** The cursor after the last returned entry. Undefined before the first one, unless the reading began at a cursor. */
   get cursor(): string | undefined {
-    return typeof this.#place === 'object' ? encodeCursor(this.#place) : this.#place
+    return typeof this.#cursor === 'object' ? encodeCursor(this.#cursor) : this.#cursor
   }
 
   [Symbol.asyncIterator](): this {
@@ -70,32 +72,32 @@ export class Reading<T> implements AsyncIterableIterator<T> {
       this.#index = 0
       if (this.#piece === undefined) return { done: true, value: undefined }
     }
-    const { entries, cursor } = this.#piece
+    const { entries, cursor: pieceCursor } = this.#piece
     const entry = entries[this.#index++] as Entry
-    // What was merged lies in several places: only its piece has one that is surely after all of it.
-    const place = this.#reader.isMerging ? undefined : this.#reader.placeAt(entry.sequence)
-    if (place) this.#place = place
-    else if (this.#index === entries.length) this.#place = cursor
-    return { done: false, value: this.#show(entry, place) }
+    // A merged entry covers several sequences: only the piece's cursor is after all of them.
+    const cursor = this.#reader.isMerging ? undefined : this.#reader.cursorAt(entry.sequence)
+    if (cursor) this.#cursor = cursor
+    else if (this.#index === entries.length) this.#cursor = pieceCursor
+    return { done: false, value: this.#show(entry, cursor) }
   }
 }
 
-/** An entry with its place, which is written out for who asks. */
-export function shown(entry: Entry, place: Cursor): ReadEntry {
+/** An entry with its cursor, which is encoded on first use. */
+export function withCursor(entry: Entry, cursor: Cursor): ReadEntry {
   return {
     ...entry,
     get cursor() {
-      return encodeCursor(place)
+      return encodeCursor(cursor)
     },
   }
 }
 
-/** The place that a token or a sequence names; the beginning if nothing is said. */
-export function placeOf(place: string | number | undefined): Cursor | UnprovenCursor {
-  if (place === undefined) return { sequence: 0 }
+/** Parses a token or a sequence; the beginning by default. */
+export function parseCursor(cursor: string | number | undefined): Cursor | UnprovenCursor {
+  if (cursor === undefined) return { sequence: 0 }
   try {
-    // What is neither is written as what it is not.
-    return decodeCursor(typeof place === 'string' || typeof place === 'number' ? place : `a ${typeof place}`)
+    // An argument of another type becomes a text that does not parse.
+    return decodeCursor(typeof cursor === 'string' || typeof cursor === 'number' ? cursor : `a ${typeof cursor}`)
   } catch (error) {
     throw new LogError('invalid', (error as Error).message, { cause: error })
   }

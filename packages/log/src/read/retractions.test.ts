@@ -11,7 +11,8 @@ import type { ReaderOptions } from './batch-reader.ts'
 async function given(world: World, after: number, options: Omit<ReaderOptions, 'after'> = {}): Promise<Entry[]> {
   const reader = world.manager.readBatches(ID, { after, follow: true, ...options })
   const entries: Entry[] = []
-  for (let piece = await reader.now(); piece; piece = await reader.now()) entries.push(...piece.entries)
+  for (let piece = await reader.nextAvailable(); piece; piece = await reader.nextAvailable())
+    entries.push(...piece.entries)
   expect(reader.isCaughtUp).toBe(true)
   reader.close()
   return entries

@@ -1,5 +1,5 @@
-// What of a log survives its discards and rewinds. A reader that comes late is shown just that; one that had read what was taken back is
-// told (the guarantee G4 of the Helix pages, here on every store alike).
+// Which entries of a log survive its discards and rewinds. A reader that starts later gets only those. A reader that
+// has read retracted entries is notified (guarantee G4 of the Helix page, on every store).
 
 import { type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
 import { laneKeyOf } from '@millrace/protocol/internal'
@@ -7,26 +7,26 @@ import { type OpenDraft, OpenDrafts } from './open-drafts.ts'
 
 type Range = [first: number, last: number]
 
-/** A discard or rewind, and what it took back. */
+/** A discard or rewind, and the entries that it retracts. */
 export interface Retraction {
-  /** Where the discard or rewind stands. */
+  /** The sequence of the discard or rewind. */
   readonly at: number
-  /** The first entry that it took back. */
+  /** The first retracted entry. */
   readonly from: number
-  /** The last step that it left whole. */
+  /** The last step that stays whole. */
   readonly step: number
-  /** The first of what it took back that is for whoever asks; none where nothing was. */
+  /** The first retracted entry that the reader gets, if any. */
   readonly seen: number | undefined
 }
 
-/** What no cut takes from anybody by itself: what people asked for, and how a run ended, which goes with the run's start. */
-const STAYS = new Set(['run-requested', 'stop-requested', 'run-finished', 'error'])
+/** Chunks that no cut retracts on their own: requests of users, and a run's end, which follows the run's start. */
+const NEVER_RETRACTED = new Set(['run-requested', 'stop-requested', 'run-finished', 'error'])
 
-/** What people asked for, with what the server keeps beside it. */
-const ASKED = new Set(['run-requested', 'run-context', 'stop-requested'])
-const isAsked = ({ origin, chunk }: Entry): boolean => isGuest(origin) && ASKED.has(chunk.type)
+/** Requests of users, with the context that the server appends to them. */
+const REQUESTS = new Set(['run-requested', 'run-context', 'stop-requested'])
+const isRequest = ({ origin, chunk }: Entry): boolean => isGuest(origin) && REQUESTS.has(chunk.type)
 
-/** Adds a sequence to ranges that lie before it. */
+/** Adds a sequence after all ranges. */
 function extend(ranges: Range[], sequence: number): void {
   const last = ranges.at(-1)
   if (last?.[1] === sequence - 1) last[1] = sequence
@@ -34,25 +34,25 @@ function extend(ranges: Range[], sequence: number): void {
 }
 
 export class Retractions {
-  readonly #unsealed = new OpenDrafts()
-  /** The words of each draft. */
+  readonly #openDrafts = new OpenDrafts()
+  /** The sequences of each draft's words. */
   readonly #drafts = new WeakMap<OpenDraft, Range[]>()
   readonly #cuts = new Map<number, Retraction>()
-  /** What discards took back, one entry after the other. */
+  /** The sequences that discards retracted. */
   readonly #words = new Set<number>()
   readonly #rewound: Range[] = []
   readonly #starts = new Map<string, number>()
-  /** The lanes that committed or discarded since the place: of their drafts it is told from the first word on. */
-  readonly #sealed = new Set<string>()
-  /** The root agents' checkpoints, so that a rewind can say which step it goes back to. */
+  /** Lanes that committed or discarded since `since`: their later drafts are known from the first word on. */
+  readonly #endedLanes = new Set<string>()
+  /** The checkpoints of root agents, by which a rewind knows the step that it goes back to. */
   readonly #steps: { readonly at: number; readonly step: number }[] = []
   readonly #isFor: (entry: Entry) => boolean
   readonly #keepsRewound: boolean
   readonly #since: number
-  /** What is for whoever asks, and can be taken back. */
-  readonly #seen: Range[] = []
+  /** The retractable entries that the reader gets. */
+  readonly #visible: Range[] = []
 
-  /** For somebody, whom not all entries are for; who is told of what lies after a place, and may want to see rewinds as they came, with what they took back. */
+  /** `isFor` selects the reader's entries. The log is known from `since` on. `keepsRewound` ignores rewinds. */
   constructor(
     isFor: (entry: Entry) => boolean,
     { keepsRewound = false, since = 0 }: { readonly keepsRewound?: boolean | undefined; readonly since?: number } = {},
@@ -62,22 +62,22 @@ export class Retractions {
     this.#since = since
   }
 
-  /** The place that the furthest rewind goes back to: whether it took a run whole is known once it is told which ones began after that. */
-  get low(): number {
+  /** The sequence of the furthest rewind. The run starts after it have to be known, see `addRunStart`. */
+  get lowestRewind(): number {
     return Math.min(...this.#rewound.map(([first]) => first - 1))
   }
 
-  /** Takes the start of a run into account, also from before the place. */
-  began({ origin, chunk, sequence }: Entry): void {
+  /** Registers the start of a run, also from before `since`. */
+  addRunStart({ origin, chunk, sequence }: Entry): void {
     if (chunk.type === 'run-started' && !isGuest(origin)) this.#starts.set(origin.runId, sequence)
   }
 
-  /** Takes an entry into account. */
+  /** Registers an entry. */
   add(entry: Entry): void {
     const { origin, chunk, sequence } = entry
-    if (!STAYS.has(chunk.type) && !isAsked(entry) && this.#isFor(entry)) extend(this.#seen, sequence)
+    if (!NEVER_RETRACTED.has(chunk.type) && !isRequest(entry) && this.#isFor(entry)) extend(this.#visible, sequence)
     if (isGuest(origin)) return
-    const draft = this.#unsealed.add(entry)
+    const draft = this.#openDrafts.add(entry)
     if (draft && isWord(chunk)) {
       const words = this.#drafts.get(draft) ?? []
       this.#drafts.set(draft, words)
@@ -86,15 +86,15 @@ export class Retractions {
     }
     switch (chunk.type) {
       case 'run-started':
-        this.began(entry)
+        this.addRunStart(entry)
         break
       case 'checkpoint-created':
-        this.#sealed.add(laneKeyOf(origin))
+        this.#endedLanes.add(laneKeyOf(origin))
         if (origin.agentId === origin.runId) this.#steps.push({ at: sequence, step: chunk.stepCount ?? origin.step })
         break
       case 'step-discarded':
         this.#discard(draft, origin, sequence)
-        this.#sealed.add(laneKeyOf(origin))
+        this.#endedLanes.add(laneKeyOf(origin))
         break
       case 'rewind': {
         const { toSequence } = chunk
@@ -109,16 +109,16 @@ export class Retractions {
     }
   }
 
-  /** The last step that is whole at a place; none, where that is the start of a turn. */
-  #stepAt(place: number): number {
-    if ([...this.#starts.values()].includes(place + 1)) return 0
-    return this.#steps.findLast(({ at }) => at <= place)?.step ?? 0
+  /** The last whole step at a sequence; 0 at the start of a turn. */
+  #stepAt(sequence: number): number {
+    if ([...this.#starts.values()].includes(sequence + 1)) return 0
+    return this.#steps.findLast(({ at }) => at <= sequence)?.step ?? 0
   }
 
-  /** The first entry of some ranges that is for whoever asks and was there until now. */
+  /** The first entry of the ranges that the reader gets and that was not retracted before. */
   #firstSeen(ranges: readonly Range[]): number | undefined {
     for (const [from, to] of ranges) {
-      for (const [first, last] of this.#seen) {
+      for (const [first, last] of this.#visible) {
         for (let at = Math.max(from, first); at <= Math.min(to, last); at++) {
           if (!this.#words.has(at) && !this.#isRewound(at)) return at
         }
@@ -133,23 +133,23 @@ export class Retractions {
     for (const [first, last] of words)
       for (let sequence = first; sequence <= last; sequence++) this.#words.add(sequence)
     const step = Math.max(0, (draft?.origin ?? origin).step - 1)
-    // A draft whose beginning was not told began at or before the place; a discard of nothing takes nothing from anybody.
-    const isWhole = this.#since === 0 || this.#starts.has(origin.runId) || this.#sealed.has(laneKeyOf(origin))
+    // A draft whose beginning is unknown began at or before `since`. A discard without words retracts nothing.
+    const isWhole = this.#since === 0 || this.#starts.has(origin.runId) || this.#endedLanes.has(laneKeyOf(origin))
     this.#cuts.set(at, { at, from: isWhole ? (words[0]?.[0] ?? at) : this.#since, step, seen })
   }
 
-  /** The cut that an entry makes, if it makes one. */
+  /** The retraction that an entry makes, if any. */
   retractionAt(sequence: number): Retraction | undefined {
     return this.#cuts.get(sequence)
   }
 
-  /** Whether what an entry said was taken back. */
+  /** Whether an entry was retracted. */
   isRetracted(entry: Entry): boolean {
     const { sequence, origin, chunk } = entry
     if (this.#words.has(sequence)) return true
-    // What people asked for stays; their answers go with what they answered.
-    if (isAsked(entry)) return false
-    // How a run ended, and what went wrong, shows in what is left of it.
+    // Requests stay; answers are retracted with their questions.
+    if (isRequest(entry)) return false
+    // A run's end and its errors stay for as long as its start does.
     if (chunk.type === 'run-finished' || chunk.type === 'error')
       return this.#isRewound(this.#starts.get(origin.runId ?? '') ?? 0)
     return this.#isRewound(sequence)

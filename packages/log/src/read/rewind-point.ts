@@ -1,5 +1,5 @@
-// Where a session can be cut (law 3): before the start of a turn, or at a checkpoint of a main lane at which no call, pending or other lane
-// was open; and only where an earlier cut did not take the place away.
+// Where a session can be cut (law 3): before the start of a turn, or at a checkpoint of a main lane while no call,
+// pending or other lane was open, and only if no earlier cut retracted that sequence.
 
 import { type Entry, type Fold, isGuest, isRewind, isRunStarted, type View } from '@millrace/protocol'
 import { LogError, type LogErrorCode } from '../store/log-error.ts'
@@ -9,19 +9,19 @@ import type { LogHistory } from './log-history.ts'
 
 const SETTLED = new Set(['output-available', 'output-error', 'output-denied'])
 
-const GONE: ReadonlySet<LogErrorCode> = new Set(['truncated', 'invalid', 'absent'])
+const UNREADABLE: ReadonlySet<LogErrorCode> = new Set(['truncated', 'invalid', 'absent'])
 
-/** Whether the session can be taken back to this sequence. */
-export function canRewindTo(past: LogHistory, streamId: string, toSequence: number): Promise<boolean> {
-  return past.steadily(streamId, page => canRewindPage(past, streamId, page, toSequence))
+/** Whether the session can be rewound to this sequence. */
+export function canRewindTo(history: LogHistory, streamId: string, toSequence: number): Promise<boolean> {
+  return history.withTrimRetry(streamId, page => canRewindPage(history, streamId, page, toSequence))
 }
 
-async function canRewindPage(past: LogHistory, streamId: string, page: Page | undefined, toSequence: number) {
+async function canRewindPage(history: LogHistory, streamId: string, page: Page | undefined, toSequence: number) {
   if (page === undefined || toSequence >= page.head || toSequence < page.floor) return false
   let at: Entry | undefined
   let next: Entry | undefined
   let isGone = false
-  await past.each(streamId, Math.max(page.floor, toSequence - 1), page.head, entries => {
+  await history.forEachBatch(streamId, Math.max(page.floor, toSequence - 1), page.head, entries => {
     for (const entry of entries) {
       if (entry.sequence === toSequence) at = entry
       else if (entry.sequence === toSequence + 1) next = entry
@@ -29,39 +29,43 @@ async function canRewindPage(past: LogHistory, streamId: string, page: Page | un
     }
   })
   if (isGone) return false
-  const fold = await foldAt(past, streamId, toSequence)
+  const fold = await foldAt(history, streamId, toSequence)
   if (fold === undefined) return false
   if (next && isRunStarted(next.chunk) && !isGuest(next.origin)) return true
   if (at?.chunk.type !== 'checkpoint-created' || isGuest(at.origin)) return false
   const { runId, agentId, lane } = at.origin
   const view = fold.view()
-  return agentId === runId && isQuiet(view, runId) && lane === (await mainLane(past, streamId, page, view, runId))
+  return (
+    agentId === runId &&
+    isOnlyMainLaneOpen(view, runId) &&
+    lane === (await mainLane(history, streamId, page, view, runId))
+  )
 }
 
-/** The lane on which a run was started; where that is trimmed, the one that most are. */
-async function mainLane(past: LogHistory, streamId: string, { floor }: Page, { runs }: View, runId: string) {
+/** The lane on which a run started; the default lane if its start was trimmed. */
+async function mainLane(history: LogHistory, streamId: string, { floor }: Page, { runs }: View, runId: string) {
   const start = runs.find(run => run.runId === runId)?.at ?? 0
   let lane: string = MAIN_LANE
   if (start > floor) {
-    await past.each(streamId, start - 1, start, ([entry]) => {
+    await history.forEachBatch(streamId, start - 1, start, ([entry]) => {
       lane = entry?.origin.lane ?? MAIN_LANE
     })
   }
   return lane
 }
 
-/** What a session would be taken back to; undefined where the log is trimmed and no snapshot reaches that far down, or is another by now. */
-async function foldAt(past: LogHistory, streamId: string, sequence: number): Promise<Fold | undefined> {
+/** The fold at a sequence. Undefined if the log is trimmed without a snapshot that far down, or was replaced. */
+async function foldAt(history: LogHistory, streamId: string, sequence: number): Promise<Fold | undefined> {
   try {
-    return (await past.at(streamId, sequence)).fold
+    return (await history.at(streamId, sequence)).fold
   } catch (error) {
-    if (error instanceof LogError && GONE.has(error.code)) return undefined
+    if (error instanceof LogError && UNREADABLE.has(error.code)) return undefined
     throw error
   }
 }
 
-/** Whether nothing of a run is open but its main lane. */
-function isQuiet(view: View, runId: string): boolean {
+/** Whether only the main lane of a run is open. */
+function isOnlyMainLaneOpen(view: View, runId: string): boolean {
   if (view.pendings.length > 0 || view.drafts.length > 0) return false
   if (view.agents.some(agent => agent.runId === runId && agent.status === undefined)) return false
   const own = view.messages.filter(message => message.runId === runId)

@@ -17,23 +17,23 @@ export interface Retention {
 /** Drops what need not be kept; tells the floor. */
 export async function trim(
   store: LogStore,
-  past: LogHistory,
+  history: LogHistory,
   ask: StoreCall,
   streamId: string,
   { maxAgeMs, maxEntries }: Retention,
 ): Promise<number> {
   for (;;) {
-    const page = await past.head(streamId)
+    const page = await history.head(streamId)
     if (page === undefined) return 0
-    const { fold, ticket } = await past.at(streamId, page.head)
+    const { fold, ticket } = await history.at(streamId, page.head)
     const wished = Math.max(
       maxEntries === undefined ? 0 : page.head - maxEntries,
-      maxAgeMs === undefined ? 0 : await lastBefore(past, streamId, page, page.clock - maxAgeMs),
+      maxAgeMs === undefined ? 0 : await lastBefore(history, streamId, page, page.clock - maxAgeMs),
     )
     const kept = Math.min(wished, keptFrom(fold.view(), ticket) - 1)
-    const floor = await beforeCuts(past, streamId, page, kept)
+    const floor = await beforeCuts(history, streamId, page, kept)
     if (floor <= page.floor) return page.floor
-    await past.keep(streamId, floor)
+    await history.storeSnapshot(streamId, floor)
     // Somebody may have asked for a cut meanwhile, which needs what is about to go: then it is decided again.
     if (await ask(() => store.trim(streamId, floor, page.version))) return floor
   }
@@ -52,13 +52,13 @@ function keptFrom({ runs, requests }: View, ticket: Ticket): number {
 
 /** A floor that lies in nothing that was cut: what a rewind after it goes back to must be found. */
 async function beforeCuts(
-  past: LogHistory,
+  history: LogHistory,
   streamId: string,
   { floor, head }: { floor: number; head: number },
   wished: number,
 ): Promise<number> {
   const cuts: { at: number; to: number }[] = []
-  await past.each(streamId, floor, head, entries => {
+  await history.forEachBatch(streamId, floor, head, entries => {
     for (const { sequence, chunk } of entries) if (isRewind(chunk)) cuts.push({ at: sequence, to: chunk.toSequence })
   })
   // From the last one on: each may lead to before the one before it.
@@ -67,13 +67,13 @@ async function beforeCuts(
 
 /** The last sequence that was written before a time. */
 async function lastBefore(
-  past: LogHistory,
+  history: LogHistory,
   streamId: string,
   { floor, head }: { floor: number; head: number },
   time: number,
 ): Promise<number> {
   let last = floor
-  await past.each(streamId, floor, head, (entries: Entry[]) => {
+  await history.forEachBatch(streamId, floor, head, (entries: Entry[]) => {
     for (const { timestamp, sequence } of entries) if (timestamp < time) last = sequence
   })
   return last

@@ -114,7 +114,7 @@ export async function* piecesOf(
     // Entries that a later run rewound are normally hidden, but they belong to this run.
     const isWhole = whole || location.isRewound
     const reader = manager.readBatches(sessionId, { ...readOptions, after, whole: isWhole })
-    const cursorAt = (sequence: number): string => encodeCursor(reader.placeAt(sequence))
+    const cursorAt = (sequence: number): string => encodeCursor(reader.cursorAt(sequence))
     let isWaiting = !location.hasStarted
     let isPaused = false
     try {

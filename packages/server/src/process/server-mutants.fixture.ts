@@ -28,7 +28,7 @@ function reading(
     options = {},
   ) {
     const reader: BatchReader = readBatches.call(this, streamId, ask(options, streamId))
-    for (const verb of ['now', 'next'] as const) {
+    for (const verb of ['nextAvailable', 'next'] as const) {
       const own = reader[verb].bind(reader)
       reader[verb] = async () => {
         const piece = await own()

@@ -87,8 +87,8 @@ export class Follower implements LiveSubscriber {
       while (this.#isOpen) {
         if (!reader.isCaughtUp) {
           await this.#channel.runWithRoom(async () => {
-            const piece = await reader.now()
-            assertIncarnation(identity, reader.place)
+            const piece = await reader.nextAvailable()
+            assertIncarnation(identity, reader.cursor)
             this.#take(piece)
           })
           continue
@@ -117,7 +117,7 @@ export class Follower implements LiveSubscriber {
     if (this.#isCaughtUp) return
     this.#isCaughtUp = true
     // The reader has resolved a bare sequence to a cursor.
-    if (reader.place) this.#cursor = encodeCursor(reader.place)
+    if (reader.cursor) this.#cursor = encodeCursor(reader.cursor)
     const { sequence } = decodeCursor(this.#cursor)
     this.#write({ type: 'caught-up', ...this.#sessionField, sequence, cursor: this.#cursor })
     this.#writeStatus(reader.status === 'paused')

@@ -51,16 +51,16 @@ export async function longPoll(
   try {
     let last: number | null = null
     let length = 0
-    let piece = await reader.now()
-    assertIncarnation(identity, reader.place)
+    let piece = await reader.nextAvailable()
+    assertIncarnation(identity, reader.cursor)
     if (piece === undefined && reader.isCaughtUp) piece = await reader.next()
-    for (; piece; piece = length < MAX_REPLY_BYTES && !reader.isCaughtUp ? await reader.now() : undefined) {
+    for (; piece; piece = length < MAX_REPLY_BYTES && !reader.isCaughtUp ? await reader.nextAvailable() : undefined) {
       const frame = new EntriesFrame(sessionId, piece).bytes(format, false, last)
       last = piece.sequence
       length += frame.length
       bytes.push(frame)
     }
-    const { place, isCaughtUp, status } = reader
+    const { cursor: place, isCaughtUp, status } = reader
     if (isCaughtUp && place) {
       write({ type: 'caught-up', sequence: place.sequence, cursor: encodeCursor(place) })
       write({ type: 'status', status: status === 'paused' ? 'paused' : 'active' })

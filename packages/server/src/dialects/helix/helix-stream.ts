@@ -99,7 +99,7 @@ export class HelixStream {
     const reader = manager.readBatches(sessionId, { after: start, whole: true, follow: true, pageBytes: PAGE_BYTES })
     try {
       for (let reached = start; reached < end && this.#channel.isOpen; ) {
-        const piece = await reader.now()
+        const piece = await reader.nextAvailable()
         if (piece === undefined) return
         reached = piece.sequence
         for (const entry of piece.entries) if (entry.sequence <= end) this.#encoder.encode(await this.#resolved(entry))
@@ -114,9 +114,9 @@ export class HelixStream {
     let isFirst = true
     while (this.#channel.isOpen) {
       const isWaiting = reader.isCaughtUp
-      const piece = isWaiting ? await reader.next() : await reader.now()
+      const piece = isWaiting ? await reader.next() : await reader.nextAvailable()
       if (isWaiting && piece === undefined) return
-      if (isFirst) assertIncarnation(identity, reader.place)
+      if (isFirst) assertIncarnation(identity, reader.cursor)
       isFirst = false
       if (piece && !(await this.#encode(piece))) return
       if (!reader.isCaughtUp && !this.#isOver) continue
@@ -175,7 +175,7 @@ export class HelixStream {
   }
 
   /** Reads the state: how the run or session ended, or whether it is paused. */
-  async #state({ place }: BatchReader): Promise<StreamState> {
+  async #state({ cursor: place }: BatchReader): Promise<StreamState> {
     const { runId, sessionId } = this.#following
     this.#isStopping = false
     if (this.#isOver) return { ended: this.#status as EndStatus, isPaused: false }

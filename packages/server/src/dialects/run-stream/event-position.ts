@@ -41,7 +41,7 @@ export async function assertPositionInLog(
   assertIncarnation(identity, decodeCursor(cursor))
   const reader = manager.readBatches(sessionId, { after: cursor, whole: true, follow: true, pageBytes: 1 })
   try {
-    await reader.now()
+    await reader.nextAvailable()
   } finally {
     reader.close()
   }
