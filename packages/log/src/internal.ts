@@ -1,6 +1,6 @@
 // For the other packages of Millrace alone: these names may change in any release.
 
-export { MOST_DUE } from './manager/manager-options.ts'
+export { MAX_DUE } from './manager/manager-options.ts'
 export type { EntriesSince, FoldedLog, ReadEntry, SnapshotRef } from './manager/stream-manager.ts'
 export type { BatchReader } from './read/batch-reader.ts'
 export type { LiveSubscriber } from './read/live-fanout.ts'

@@ -1,5 +1,5 @@
-// A branch: a log that starts as a copy of another's beginning. Its first batch of its own ends what was open there, in the same step that makes
-// the copy, so that nobody can take a copied run for one to go on with.
+// A fork: a log that starts as a copy of another's beginning. Its first own batch ends the runs and requests that
+// were open there. The store writes it together with the copy, so that no driver can continue a copied run.
 
 import type { Chunk, GuestOrigin, View } from '@millrace/protocol'
 import type { LogHistory } from '../read/log-history.ts'
@@ -11,22 +11,22 @@ import type { StoreCall } from '../store/retry.ts'
 import { mainLaneOrigin } from '../ticket/main-lane.ts'
 import { advance, recordOf, type Ticket } from '../ticket/ticket.ts'
 
-/** Makes a log from the beginning of another, up to a sequence. */
-export async function fork(
+/** Creates a log from the beginning of another, up to a sequence. */
+export async function forkStream(
   store: LogStore,
   history: LogHistory,
-  ask: StoreCall,
+  call: StoreCall,
   source: string,
   at: number,
   target: string,
   principal: string | null,
 ): Promise<void> {
   const { ticket, fold } = await history.at(source, at)
-  const entries = closingOf(ticket, fold.view())
+  const entries = closingEntries(ticket, fold.view())
   const closing = entries.length > 0 ? { batch: encodeBatch(entries), nonce: randomName() } : null
   const next = recordOf(advance(ticket, entries))
   let tries = 0
-  const result = await ask(() => {
+  const result = await call(() => {
     tries++
     return store.fork(source, at, target, { principal, ticket: next, closing })
   })
@@ -34,8 +34,8 @@ export async function fork(
     case 'forked':
       return
     case 'exists':
-      // What is there at the first try is another's.
-      if (tries > 1 && (await isThere(history, source, at, target, { principal, closing }))) return
+      // On the first try, an existing target is another log.
+      if (tries > 1 && (await isSameFork(history, source, at, target, { principal, closing }))) return
       throw new LogError('exists', `there is a log ${target} already: fork into another`)
     case 'absent':
       throw new LogError('absent', `there is no log ${source}`)
@@ -44,8 +44,8 @@ export async function fork(
   }
 }
 
-/** Whether the target is this very fork: the answer to a first try may have been lost. */
-async function isThere(
+/** Whether the target is this fork: the answer to an earlier try may have been lost. */
+async function isSameFork(
   history: LogHistory,
   source: string,
   at: number,
@@ -55,28 +55,28 @@ async function isThere(
   const page = await history.head(target)
   if (page?.principal !== principal) return false
   if (closing) return page?.mark === closing.nonce
-  // Without a closing batch there is nothing by which to tell one copy from another, and nothing in which they differ.
+  // Without a closing batch, two forks at the same sequence have the same content.
   const mark = page?.head === at ? (await history.at(source, at)).cursor.epoch : undefined
   return mark !== undefined && page?.mark === mark
 }
 
-/** Who takes back in a copy what was asked for in its source. */
-const FORK = 'fork'
+/** The guest that withdraws the source's requests in a copy. */
+const FORK_GUEST = 'fork'
 
-/** What takes waiting requests back, ends open runs, and leaves nothing of theirs to be told. */
-function closingOf({ run, requests, notices = [] }: Ticket, { runs, agents }: View): NewEntry[] {
+/** The entries that withdraw waiting requests, end open runs, and remove their notices. */
+function closingEntries({ run, requests, notices = [] }: Ticket, { runs, agents }: View): NewEntry[] {
   const closing: NewEntry[] = requests.map(({ runId }) => {
-    // Nobody writes that run, and a writer's word would open it.
-    const origin: GuestOrigin = { guest: FORK, runId }
+    // Such a run has no writer, and a writer's entry would open it.
+    const origin: GuestOrigin = { guest: FORK_GUEST, runId }
     return { origin, chunk: { type: 'stop-requested', runId, reason: 'forked' } }
   })
-  // One may be cut off from its start, which follows its rewind: it is open in the view alone.
+  // A run may be cut off from its start, which follows its rewind: then it is open in the view only.
   const open = runs.filter(({ status }) => status === 'running' || status === 'paused')
   for (const { runId, program = '' } of open) {
     const isBegun = run?.runId === runId
     const origin = mainLaneOrigin({ runId, program })
-    const say = (chunk: Chunk): NewEntry => ({ origin, chunk })
-    // Who works for nobody has ended, those that began last first.
+    const entry = (chunk: Chunk): NewEntry => ({ origin, chunk })
+    // Ends its sub-agents first, the last started first.
     for (const agent of agents.filter(other => other.runId === runId && other.status === undefined).reverse()) {
       const { agentId, agentType, toolCallId, parentId } = agent
       const chunk: Chunk = {
@@ -90,12 +90,12 @@ function closingOf({ run, requests, notices = [] }: Ticket, { runs, agents }: Vi
       const parent = agents.find(other => other.runId === runId && other.agentId === parentId) ?? origin
       closing.push({ origin: { ...origin, agentId: parentId, agentType: parent.agentType }, chunk })
     }
-    if (isBegun) closing.push(say({ type: 'abort', reason: 'forked' }))
-    // What did not begin cannot be resumed.
-    closing.push(say({ type: 'run-finished', status: isBegun ? 'interrupted' : 'aborted', reason: 'forked' }))
+    if (isBegun) closing.push(entry({ type: 'abort', reason: 'forked' }))
+    // A run that did not start cannot be resumed.
+    closing.push(entry({ type: 'run-finished', status: isBegun ? 'interrupted' : 'aborted', reason: 'forked' }))
   }
   for (const { runId, notifyBy } of notices) {
-    closing.push({ origin: { guest: FORK }, chunk: { type: 'run-notified', runId, notifyBy }, internal: true })
+    closing.push({ origin: { guest: FORK_GUEST }, chunk: { type: 'run-notified', runId, notifyBy }, internal: true })
   }
   return closing
 }

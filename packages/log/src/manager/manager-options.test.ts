@@ -77,8 +77,6 @@ describe('a manager refuses what it cannot mean, and says what it expected', () 
   test('of a root agent with another name than its run', async () => {
     const { manager } = new World()
     const made = manager.createWriter(ID, { runId: 'r', agentId: 'b', agentType: 'a' })
-    await expect(made).rejects.toThrow(
-      'agentId: expected r or nothing, found b: the root agent has the name of its run',
-    )
+    await expect(made).rejects.toThrow('agentId: expected r or nothing, found b: the root agent has the id of its run')
   })
 })

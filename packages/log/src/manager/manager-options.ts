@@ -1,4 +1,4 @@
-// What a manager is told, checked once at its door: the message names what was expected and what was found.
+// Checks of a manager's options and arguments. A message states what was expected and what was found.
 
 import { LogError } from '../store/log-error.ts'
 import type { LogStore } from '../store/log-store.ts'
@@ -9,60 +9,96 @@ import type { WriterSettings } from '../write/writer.ts'
 
 export interface StreamManagerOptions {
   readonly store: LogStore
-  /** Who holds the claims of this process, for people who look at a lease; a random name if none is given. */
+  /**
+   * Name of this process in its leases.
+   *
+   * @default a random name
+   */
   readonly owner?: string
-  /** How long a claim lasts without renewal, in milliseconds; it is renewed three times in that time. */
+  /**
+   * Lease time of a claim, in ms. It is renewed three times as often.
+   *
+   * @default 30000
+   */
   readonly leaseMs?: number
-  /** How long deltas wait for others after an append, in milliseconds. */
+  /**
+   * How long deltas wait for others after an append, in ms.
+   *
+   * @default 16
+   */
   readonly coalesceMs?: number
-  /** How long a store that cannot be reached is asked again before a call fails, in milliseconds. */
+  /**
+   * How long calls to an unreachable store are retried, in ms.
+   *
+   * @default 30000
+   */
   readonly patienceMs?: number
-  /** The largest entry; a longer delta is said in pieces, anything else is refused (law 6). */
+  /**
+   * Maximum size of an entry, in bytes. A longer delta is split; any other larger entry is rejected (law 6).
+   *
+   * @default 1048576
+   */
   readonly maxEntryBytes?: number
-  /** Larger tool outputs, files, hook results and contexts go to the store's blobs. */
+  /**
+   * Tool outputs, files, hook results and contexts larger than this many bytes are stored as blobs.
+   *
+   * @default 65536
+   */
   readonly blobBytes?: number
-  /** The largest of these. */
+  /**
+   * Maximum size of a blob, in bytes.
+   *
+   * @default 16777216
+   */
   readonly maxBlobBytes?: number
-  /** How much a writer may have waiting before `write` waits too (law 8). */
+  /**
+   * How many bytes a writer may queue before awaiting `write` waits (law 8).
+   *
+   * @default 1048576
+   */
   readonly queueBytes?: number
-  /** Time; the machine's own unless a test brings another. */
+  /** Clock and timers; tests pass their own. */
   readonly timers?: Timers
 }
 
 const DAY_MS = 86_400_000
-const MOST_BYTES = 2 ** 31 - 1
+const MAX_BYTES = 2 ** 31 - 1
 
-type Amount = Exclude<keyof WriterSettings, 'store' | 'timers'>
+type NumericOption = Exclude<keyof WriterSettings, 'store' | 'timers'>
 
-const RANGES: { readonly [K in Amount]: readonly [usual: number, least: number, most: number] } = {
+const RANGES: { readonly [K in NumericOption]: readonly [initial: number, min: number, max: number] } = {
   leaseMs: [30_000, 100, DAY_MS],
   coalesceMs: [16, 0, 60_000],
   patienceMs: [30_000, 0, DAY_MS],
-  maxEntryBytes: [1024 * 1024, MIN_ENTRY_BYTES, MOST_BYTES],
-  blobBytes: [64 * 1024, 1, MOST_BYTES],
-  maxBlobBytes: [16 * 1024 * 1024, 1, MOST_BYTES],
-  queueBytes: [1024 * 1024, 1, MOST_BYTES],
+  maxEntryBytes: [1024 * 1024, MIN_ENTRY_BYTES, MAX_BYTES],
+  blobBytes: [64 * 1024, 1, MAX_BYTES],
+  maxBlobBytes: [16 * 1024 * 1024, 1, MAX_BYTES],
+  queueBytes: [1024 * 1024, 1, MAX_BYTES],
 }
 
-/** What a manager works with: what it is told, or what is usual. */
+/** The settings of a manager, with defaults. */
 export function settingsOf(options: StreamManagerOptions): WriterSettings {
-  const amounts = Object.entries(RANGES).map(([name, [usual, least, most]]) => {
-    const told = options[name as Amount] ?? usual
-    checkWhole(name, told, least, most)
-    return [name, told]
+  const amounts = Object.entries(RANGES).map(([name, [initial, min, max]]) => {
+    const value = options[name as NumericOption] ?? initial
+    checkWhole(name, value, min, max)
+    return [name, value]
   })
   const { store, timers = systemTimers } = options
-  return { store, timers, ...(Object.fromEntries(amounts) as Record<Amount, number>) }
+  return { store, timers, ...(Object.fromEntries(amounts) as Record<NumericOption, number>) }
 }
 
-/** Throws where a number is not whole, or not in its range. */
-export function checkWhole(place: string, value: unknown, least = 0, most = Number.MAX_SAFE_INTEGER): void {
-  if (Number.isInteger(value) && (value as number) >= least && (value as number) <= most) return
-  const range = most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`
+/** @throws LogError `invalid` if a number is not an integer in its range. */
+export function checkWhole(place: string, value: unknown, min = 0, max = Number.MAX_SAFE_INTEGER): void {
+  if (Number.isInteger(value) && (value as number) >= min && (value as number) <= max) return
+  const range = max === Number.MAX_SAFE_INTEGER ? `of ${min} or more` : `from ${min} to ${max}`
   throw new LogError('invalid', `${place}: expected a whole number ${range}, found ${found(value)}`)
 }
 
-/** Throws where a name is none: a text of 1 to 512 characters, each of them whole; where it may be missing it may be undefined. */
+/**
+ * Checks names that are not undefined: strings of 1 to 512 characters of well-formed Unicode.
+ *
+ * @throws LogError `invalid`
+ */
 export function checkNames(names: Readonly<Record<string, unknown>>): void {
   for (const [place, name] of Object.entries(names)) {
     if (name === undefined) continue
@@ -70,12 +106,12 @@ export function checkNames(names: Readonly<Record<string, unknown>>): void {
     const problem = nameProblem(place, name)
     if (problem !== undefined) throw new LogError('invalid', problem)
     if (!name.isWellFormed()) {
-      throw new LogError('invalid', `${place}: expected well-formed Unicode, found half a character`)
+      throw new LogError('invalid', `${place}: expected well-formed Unicode, found a lone surrogate`)
     }
   }
 }
 
-/** Throws where the id of a log is none. */
+/** @throws LogError `invalid` if a stream id is not a valid name. */
 export function checkId(streamId: unknown): void {
   checkNames({ streamId: streamId ?? null })
 }
@@ -85,7 +121,7 @@ const found = (value: unknown): string =>
     ? String(value)
     : `${typeof value === 'object' ? 'an' : 'a'} ${typeof value}`
 
-/** The longest list that is given at once. */
-export const MOST_LISTED = 1000
-/** The most logs that are told to be due at once. */
-export const MOST_DUE = 100_000
+/** Maximum number of logs in one page of a list. */
+export const MAX_LISTED = 1000
+/** Maximum number of logs in one answer of `due`. */
+export const MAX_DUE = 100_000

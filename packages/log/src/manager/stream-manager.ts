@@ -26,13 +26,13 @@ import { Claims } from '../write/claims.ts'
 import { appendAsGuest, type GuestOptions, type GuestOutcome, requestKey } from '../write/guest-append.ts'
 import { preambleOf } from '../write/preamble.ts'
 import type { Writer, WriterSettings } from '../write/writer.ts'
-import { fork } from './fork-stream.ts'
+import { forkStream } from './fork-stream.ts'
 import {
   checkId,
   checkNames,
   checkWhole,
-  MOST_DUE,
-  MOST_LISTED,
+  MAX_DUE,
+  MAX_LISTED,
   type StreamManagerOptions,
   settingsOf,
 } from './manager-options.ts'
@@ -44,16 +44,28 @@ export type { StreamManagerOptions } from './manager-options.ts'
 
 export interface CreateWriterOptions {
   readonly runId: string
-  /** The run's id for its root agent, which is what is meant where nothing is said. */
+  /**
+   * Must be the run's id, which names the root agent.
+   *
+   * @default `runId`
+   */
   readonly agentId?: string
   readonly agentType: string
-  /** What can drive the run, `agent:name@version`; version 1 of the agent if nothing is said. */
+  /**
+   * The program that can drive the run, `agent:name@version`.
+   *
+   * @default version 1 of `agentType`
+   */
   readonly program?: string
   readonly lane?: string
   readonly step?: number
-  /** Takes the log from a writer whose lease still lasts. */
+  /**
+   * Takes the log from a writer whose lease is still valid.
+   *
+   * @default false
+   */
   readonly takeover?: boolean
-  /** Whose the log is, if it has to be made. */
+  /** The owner of the log, if it has to be created. */
   readonly principal?: string
 }
 
@@ -61,20 +73,20 @@ export interface StreamInfo extends Omit<LogHead, 'ticket'> {
   readonly streamId: string
   readonly status: StreamStatus
   readonly ticket: Ticket
-  /** The same as `head`, under the name of the Helix pages. */
+  /** The same as `head`, under the name of the Helix page. */
   readonly latestSequence: number
 }
 
-/** A log as a list shows it. */
+/** A log in a list. */
 export interface ListedStream extends Omit<Listed, 'ticket'> {
   readonly status: StreamStatus
-  /** What people call it, if anybody has said. */
+  /** The title, if set. */
   readonly title?: string
-  /** The last line that was said there, if anything was. */
+  /** Preview line of the last text, if any. */
   readonly line?: string
 }
 
-/** Logs over a store: writers that claim them, guests that are checked, readers that miss nothing. */
+/** Logs on a store: writers that claim them, guests whose entries are checked, and readers that miss no entry. */
 export class StreamManager {
   readonly store: LogStore
   readonly owner: string
@@ -88,27 +100,29 @@ export class StreamManager {
     this.store = options.store
     this.owner = options.owner ?? randomName()
     this.#settings = settingsOf(options)
-    this.#history = new LogHistory(this.store, this.#ask)
-    this.#claims = new Claims(this.#settings, this.owner, this.#ask)
+    this.#history = new LogHistory(this.store, this.#call)
+    this.#claims = new Claims(this.#settings, this.owner, this.#call)
   }
 
-  /** Makes an empty log for a principal; false if there is one already. */
+  /** Creates an empty log for a principal. Returns false if it exists. */
   async createStream(streamId: string, principal?: string): Promise<boolean> {
     checkId(streamId)
     checkNames({ principal })
-    return this.#ask(() => this.store.create(streamId, principal ?? null))
+    return this.#call(() => this.store.create(streamId, principal ?? null))
   }
 
   /**
-   * Claims the log, makes it if need be, and takes the next epoch; `busy` while another's lease lasts. Its first batch begins with `run-started`, or with how the
-   * run goes on, unless the caller's own does.
+   * Claims the log under a new epoch, and creates it if necessary. The first batch begins with `run-started`, or with
+   * the entries that continue the run, unless the caller's batch does.
+   *
+   * @throws LogError `busy` while another writer's lease is valid, unless `takeover`.
    */
   async createWriter(streamId: string, options: CreateWriterOptions): Promise<Writer> {
     const { runId, agentId = runId, agentType, program = `agent:${agentType}@1`, lane = MAIN_LANE, step = 0 } = options
     checkNames({ runId: runId ?? null, agentId, agentType: agentType ?? null, program, lane })
     checkWhole('step', step)
     if (agentId !== runId) {
-      const why = 'the root agent has the name of its run, sub-agents are lanes of its writer'
+      const why = 'the root agent has the id of its run, sub-agents are lanes of its writer'
       throw new LogError('invalid', `agentId: expected ${runId} or nothing, found ${agentId}: ${why}`)
     }
     const origin: WriterOrigin = { runId, lane, agentId, agentType, step }
@@ -118,7 +132,10 @@ export class StreamManager {
       const drafts = isOpen ? (await this.#history.openDrafts(streamId, cursor.sequence)).of(runId) : []
       const wasRequested = ticket.requests.some(request => request.runId === runId)
       if (!isOpen && !wasRequested && (await this.#find(streamId, runId))) {
-        throw new LogError('refused', `run ${runId} was asked for once, and has ended or was taken back: start another`)
+        throw new LogError(
+          'refused',
+          `run ${runId} was requested before and has ended or was withdrawn: start a run with another id`,
+        )
       }
       const preamble = preambleOf({
         origin,
@@ -132,25 +149,32 @@ export class StreamManager {
   }
 
   /**
-   * Appends a guest's chunk: an answer, a claim, a request to run or to stop, what the log is called; checked against the ticket (law 5). With a request may go the server's own context
-   * of the run, which is internal (law 10). What was decided on what the log said names the version of its ticket then.
+   * Appends a guest's chunk: an answer, a claim, a request to run or to stop, or session info; checked against the
+   * ticket (law 5). `context` is the server's internal context of a requested run (law 10). `ifVersion` is the
+   * ticket's version on which the guest decided.
    */
   async append(streamId: string, guest: string, chunk: Chunk, options: GuestOptions = {}): Promise<GuestOutcome> {
     checkId(streamId)
     checkNames({ guest: guest ?? null })
     const canRewind = (id: string, to: number) => canRewindTo(this.#history, id, to)
-    return appendAsGuest({ ...this.#settings, ask: this.#ask, canRewindTo: canRewind }, streamId, guest, chunk, options)
+    return appendAsGuest(
+      { ...this.#settings, call: this.#call, canRewindTo: canRewind },
+      streamId,
+      guest,
+      chunk,
+      options,
+    )
   }
 
-  /** Chunks from the start, to the end of the latest run; null where there is no such log. */
+  /** Reads chunks from the start to the end of the latest run. Returns null if the log does not exist. */
   async createReader(streamId: string, options: Omit<ReaderOptions, 'after'> = {}): Promise<Reading<Chunk> | null> {
     const reader = this.#reader(streamId, options)
     return (await reader.readHead()) ? new Reading(reader, ({ chunk }) => chunk) : null
   }
 
-  /** Entries after a place, to the end of the latest run. */
+  /** Reads entries after a cursor to the end of the latest run. */
   async createResumableReader(streamId: string, options: Omit<ReadFrom, 'merge'> = {}): Promise<Reading<ReadEntry>> {
-    // A merged entry has no place of its own to go on from.
+    // A merged entry has no cursor of its own.
     const { after } = options
     const reader = this.#reader(streamId, { ...options, merge: false })
     await reader.readHead()
@@ -158,7 +182,7 @@ export class StreamManager {
     return new Reading(reader, (entry, place) => withCursor(entry, place as Cursor), start)
   }
 
-  /** Whole batches after a place, for servers that pass them on. */
+  /** Reads whole batches after a cursor, for servers that forward them. */
   readBatches(streamId: string, options: ReadFrom = {}): BatchReader {
     return this.#reader(streamId, options)
   }
@@ -191,8 +215,9 @@ export class StreamManager {
   }
 
   /**
-   * Takes back what came after a step of the root agent. With `minSequence`: the drafts of the open run after that place and that step; tells how many lanes.
-   * Without: asks for a cut at the end of that step of a run (the latest if none is named), which takes all later runs along; tells which run has to start.
+   * Retracts the entries after a step of the root agent. With `minSequence`: discards the open run's drafts after
+   * that sequence and that step, and returns the number of lanes. Without: requests a cut at the end of that step of
+   * a run (by default the latest), which retracts all later runs too, and returns the run that has to start.
    */
   async cleanupToStep(streamId: string, step: number, options: { minSequence: number }): Promise<number>
   async cleanupToStep(
@@ -217,15 +242,18 @@ export class StreamManager {
     return requestCut(this.#history, append, streamId, step, { runId, nextRunId: nextRunId ?? `run-${randomName()}` })
   }
 
-  /** Makes a session of its own from the beginning of another, up to a sequence; what was open there is ended here. */
+  /**
+   * Creates a session from the beginning of another, up to a sequence. Runs that are open there are ended in the
+   * copy.
+   */
   async forkStream(streamId: string, at: number, target: string, principal?: string): Promise<void> {
     checkId(streamId)
     checkNames({ target: target ?? null, principal })
     checkWhole('at', at)
-    return fork(this.store, this.#history, this.#ask, streamId, at, target, principal ?? null)
+    return forkStream(this.store, this.#history, this.#call, streamId, at, target, principal ?? null)
   }
 
-  /** What a log is; null where there is none. */
+  /** The state of a log; null if it does not exist. */
   async getInfo(streamId: string): Promise<StreamInfo | null> {
     checkId(streamId)
     const page = await this.#history.head(streamId)
@@ -235,29 +263,32 @@ export class StreamManager {
     return { streamId, ...head, ticket, status: statusOf(ticket), latestSequence: head.head }
   }
 
-  /** The logs of a principal, those touched last first, a page at a time. */
+  /** A page of the logs of a principal, last touched first. */
   async listStreams(principal: string | undefined, options: { limit?: number; after?: string } = {}) {
     const { limit = 50, after } = options
     checkNames({ principal })
-    checkWhole('limit', limit, 1, MOST_LISTED)
-    const { streams, next } = await this.#ask(() => this.store.list(principal ?? null, limit, after))
+    checkWhole('limit', limit, 1, MAX_LISTED)
+    const { streams, next } = await this.#call(() => this.store.list(principal ?? null, limit, after))
     return { next, streams: streams.map(listedOf) }
   }
 
-  /** Logs that somebody should drive, without a live lease: to one of these programs, or to everybody. */
+  /** Logs that need a driver and have no live lease: for one of these programs, or for every driver. */
   async due(programs: readonly string[], limit = 16): Promise<readonly string[]> {
     for (const program of programs) checkNames({ program: program ?? null })
-    checkWhole('limit', limit, 1, MOST_DUE)
-    return this.#ask(() => this.store.due(programs, limit))
+    checkWhole('limit', limit, 1, MAX_DUE)
+    return this.#call(() => this.store.due(programs, limit))
   }
 
-  /** Calls back when something may have happened to a log; an edge trigger, spurious now and then. */
+  /** Calls back when a log may have changed. Edge-triggered; may be spurious. */
   watch(streamId: string, wake: () => void): () => void {
     checkId(streamId)
     return this.store.watch(streamId, wake)
   }
 
-  /** The view and the ticket of a log, read at one position: its head, or a sequence. What did not change is shared with whoever else asks: nobody writes into it. */
+  /**
+   * The view and the ticket of a log at its head, or at a sequence. Parts of the view are shared between callers and
+   * must not be changed.
+   */
   async view(streamId: string, at?: number): Promise<{ view: View; ticket: Ticket; cursor: Cursor }> {
     if (at === undefined) {
       checkId(streamId)
@@ -268,7 +299,7 @@ export class StreamManager {
     return { view: fold.view(), ticket, cursor }
   }
 
-  /** The same as a fold of the caller's own, to continue with. */
+  /** The same as a fold that the caller may continue. */
   async fold(streamId: string, at?: number): Promise<FoldedLog> {
     checkId(streamId)
     checkWhole('at', at ?? 0)
@@ -286,29 +317,40 @@ export class StreamManager {
     this.#history.giveBack(streamId, log)
   }
 
-  /** What lies after a place, to the head, for who has folded all before it; undefined where the log does not hold that place, or where it is so much that another fold costs less. */
+  /**
+   * The entries after a cursor up to the head, to continue a fold. Undefined if the log does not hold the cursor, or
+   * if there are so many that a new fold is cheaper.
+   */
   async since(streamId: string, after: Cursor): Promise<EntriesSince | undefined> {
     checkId(streamId)
     return this.#history.since(streamId, after)
   }
 
-  /** The same up to a sequence; throws where not all of it is there, `regressed` where the log does not hold that place. */
+  /**
+   * The same up to a sequence.
+   *
+   * @throws LogError `truncated` if entries are missing, `regressed` if the log does not hold the cursor.
+   */
   async upTo(streamId: string, after: Cursor, to: number): Promise<EntriesSince> {
     checkId(streamId)
     checkWhole('to', to)
     const entries: Entry[] = []
     let { sequence, epoch } = after
     let bytes = 0
-    await this.#history.forEachBatch(streamId, after, to, (said, { mark, body }) => {
-      for (const entry of said) entries.push(entry)
-      sequence = said.at(-1)?.sequence ?? sequence
+    await this.#history.forEachBatch(streamId, after, to, (batch, { mark, body }) => {
+      for (const entry of batch) entries.push(entry)
+      sequence = batch.at(-1)?.sequence ?? sequence
       epoch = mark
       bytes += body.length
     })
     return { entries, cursor: { sequence, incarnation: after.incarnation, epoch }, bytes }
   }
 
-  /** The entries of `(after, to]` as the log has them, internal and discarded ones too: for folds on the server. Throws where they are not all there. */
+  /**
+   * The entries of `(after, to]` as stored, with internal and discarded ones: for folds on the server.
+   *
+   * @throws LogError `truncated` if entries are missing.
+   */
   async entries(streamId: string, after: number, to: number): Promise<Entry[]> {
     checkId(streamId)
     checkWhole('after', after)
@@ -320,53 +362,65 @@ export class StreamManager {
     return all
   }
 
-  /** Stores a snapshot of the log as it is now, which bounds a cold start; tells its cursor, and how large it is, about, in bytes. */
+  /**
+   * Stores a snapshot at the head, which limits the cost of a cold start. Returns its cursor and its approximate size
+   * in bytes.
+   */
   async snapshot(streamId: string): Promise<{ cursor: string; bytes: number }> {
     checkId(streamId)
     return this.#history.storeSnapshot(streamId)
   }
 
-  /** An entry with its large values back in their places. */
+  /** Returns the entry with the values of its blobs. */
   resolve(streamId: string, entry: Entry): Promise<Entry> {
-    return this.#ask(() => resolveBlobs(this.store, streamId, entry))
+    return this.#call(() => resolveBlobs(this.store, streamId, entry))
   }
 
-  /** The bytes of a large value: JSON text. */
+  /** The bytes of a blob: JSON text. */
   blob(streamId: string, hash: string): Promise<Uint8Array | undefined> {
-    return this.#ask(() => this.store.getBlob(streamId, hash))
+    return this.#call(() => this.store.getBlob(streamId, hash))
   }
 
-  /** Drops old entries, behind a snapshot, as far as nothing needs them (law 12); tells the floor. */
+  /** Drops old entries that are not needed, after storing a snapshot (law 12). Returns the floor. */
   async trimStream(streamId: string, retention: Retention): Promise<number> {
     checkId(streamId)
     checkWhole('maxEntries', retention.maxEntries ?? 0)
     checkWhole('maxAgeMs', retention.maxAgeMs ?? 0)
-    return trim(this.store, this.#history, this.#ask, streamId, retention)
+    return trim(this.store, this.#history, this.#call, streamId, retention)
   }
 
-  /** Removes a log that nothing has happened to for so long, unless a run is open or asked for or somebody has claimed it (law 12), or its ticket has another version than one that is given; tells whether it did. */
+  /**
+   * Removes a log that was not touched for `idleMs` ms, unless a run is open or requested or the log is claimed (law
+   * 12), or its ticket has another version than `ifVersion`. Returns whether it was removed.
+   */
   async expireStream(streamId: string, idleMs: number, ifVersion?: string): Promise<boolean> {
     checkId(streamId)
     checkWhole('idleMs', idleMs)
     const page = await this.#history.head(streamId)
     if (page === undefined || page.clock - page.touchedAt < idleMs) return false
     if (ifVersion !== undefined && page.version !== ifVersion) return false
-    // Who has claimed it is about to write.
+    // The claimant is about to write.
     if (page.lease !== null && page.lease.until > page.clock) return false
     const { run, requests } = ticketOf(page.ticket)
     if (run !== null || requests.length > 0) return false
     this.#history.forget(streamId)
-    return this.#ask(() => this.store.remove(streamId, page.version))
+    return this.#call(() => this.store.remove(streamId, page.version))
   }
 
-  /** Removes all there is of a log, if its ticket has this version where one is given; false if there was none, or another version. */
+  /**
+   * Removes a log, if its ticket has the version `ifVersion` where given. Returns false if the log does not exist or
+   * has another version.
+   */
   async deleteStream(streamId: string, ifVersion?: string): Promise<boolean> {
     checkId(streamId)
     this.#history.forget(streamId)
-    return this.#ask(() => this.store.remove(streamId, ifVersion))
+    return this.#call(() => this.store.remove(streamId, ifVersion))
   }
 
-  /** Closes the writers of this manager, and lets their logs go; it claims none any more. The store stays open. */
+  /**
+   * Closes the writers of this manager and releases their logs. It cannot claim logs afterwards. The store stays
+   * open.
+   */
   async close(): Promise<void> {
     await this.#claims.close()
   }
@@ -388,32 +442,32 @@ export class StreamManager {
     return [...this.#fanouts.values()].filter(fanout => fanout.hasSubscribers).length
   }
 
-  /** One fanout a log, for as long as it has readers here. */
+  /** One fan-out per log, for as long as it has readers in this process. */
   #fanout(streamId: string): LiveFanout {
     const { store, timers, patienceMs } = this.#settings
-    const there = this.#fanouts.get(streamId)
-    if (there) return there
+    const existing = this.#fanouts.get(streamId)
+    if (existing) return existing
     const fanout = new LiveFanout(store, streamId, timers, patienceMs, () => this.#fanouts.delete(streamId))
     this.#fanouts.set(streamId, fanout)
     return fanout
   }
 
   #find(streamId: string, runId: string) {
-    return this.#ask(() => this.store.find(streamId, requestKey(runId)))
+    return this.#call(() => this.store.find(streamId, requestKey(runId)))
   }
 
-  /** What was asked for, as it was said. */
+  /** The entries of a run's request. */
   async #requested(streamId: string, runId: string): Promise<readonly Entry[]> {
     const found = await this.#find(streamId, runId)
-    const said: Entry[] = []
-    if (found) await this.#history.forEachBatch(streamId, found.first - 1, found.last, entries => said.push(...entries))
-    return said
+    const request: Entry[] = []
+    if (found)
+      await this.#history.forEachBatch(streamId, found.first - 1, found.last, entries => request.push(...entries))
+    return request
   }
 
-  readonly #ask: StoreCall = call => retryWhileUnavailable(this.#settings.timers, this.#settings.patienceMs, call)
+  readonly #call: StoreCall = call => retryWhileUnavailable(this.#settings.timers, this.#settings.patienceMs, call)
 }
 
-/** What a list shows of a log. */
 function listedOf({ ticket: state, ...listed }: Listed): ListedStream {
   const ticket = ticketOf(state)
   const { about: { title } = {}, line } = ticket

@@ -1,5 +1,5 @@
-// How far a log may be trimmed (law 12): never past the start of an unfinished run, nor past a request that waits, nor past where one of them
-// cuts; and never without a snapshot at the new floor.
+// How far a log may be trimmed (law 12): never past the start of an unfinished run, a waiting request, or the
+// sequence to which a waiting request cuts; and never without a snapshot at the new floor.
 
 import { type Entry, isRewind, type View } from '@millrace/protocol'
 import type { LogHistory } from '../read/log-history.ts'
@@ -8,17 +8,17 @@ import type { StoreCall } from '../store/retry.ts'
 import type { Ticket } from '../ticket/ticket.ts'
 
 export interface Retention {
-  /** Entries older than this may go, by the store's clock, in milliseconds. */
+  /** Entries older than this may be dropped, by the store's clock, in ms. */
   readonly maxAgeMs?: number
-  /** Entries before the last so many may go. */
+  /** How many of the last entries are kept. */
   readonly maxEntries?: number
 }
 
-/** Drops what need not be kept; tells the floor. */
+/** Drops the entries that may be dropped. Returns the floor. */
 export async function trim(
   store: LogStore,
   history: LogHistory,
-  ask: StoreCall,
+  call: StoreCall,
   streamId: string,
   { maxAgeMs, maxEntries }: Retention,
 ): Promise<number> {
@@ -26,21 +26,21 @@ export async function trim(
     const page = await history.head(streamId)
     if (page === undefined) return 0
     const { fold, ticket } = await history.at(streamId, page.head)
-    const wished = Math.max(
+    const target = Math.max(
       maxEntries === undefined ? 0 : page.head - maxEntries,
       maxAgeMs === undefined ? 0 : await lastBefore(history, streamId, page, page.clock - maxAgeMs),
     )
-    const kept = Math.min(wished, keptFrom(fold.view(), ticket) - 1)
-    const floor = await beforeCuts(history, streamId, page, kept)
+    const kept = Math.min(target, firstNeeded(fold.view(), ticket) - 1)
+    const floor = await outsideRewinds(history, streamId, page, kept)
     if (floor <= page.floor) return page.floor
     await history.storeSnapshot(streamId, floor)
-    // Somebody may have asked for a cut meanwhile, which needs what is about to go: then it is decided again.
-    if (await ask(() => store.trim(streamId, floor, page.version))) return floor
+    // A cut that was requested meanwhile may need the dropped entries: then decide again.
+    if (await call(() => store.trim(streamId, floor, page.version))) return floor
   }
 }
 
 /** The first sequence that is still needed. */
-function keptFrom({ runs, requests }: View, ticket: Ticket): number {
+function firstNeeded({ runs, requests }: View, ticket: Ticket): number {
   const isOpen = (status: string) => status === 'running' || status === 'paused'
   return Math.min(
     Number.POSITIVE_INFINITY,
@@ -50,22 +50,25 @@ function keptFrom({ runs, requests }: View, ticket: Ticket): number {
   )
 }
 
-/** A floor that lies in nothing that was cut: what a rewind after it goes back to must be found. */
-async function beforeCuts(
+/**
+ * The highest floor up to `target` that is not inside a retracted range: the target of every later rewind must stay
+ * readable.
+ */
+async function outsideRewinds(
   history: LogHistory,
   streamId: string,
   { floor, head }: { floor: number; head: number },
-  wished: number,
+  target: number,
 ): Promise<number> {
   const cuts: { at: number; to: number }[] = []
   await history.forEachBatch(streamId, floor, head, entries => {
     for (const { sequence, chunk } of entries) if (isRewind(chunk)) cuts.push({ at: sequence, to: chunk.toSequence })
   })
-  // From the last one on: each may lead to before the one before it.
-  return cuts.reduceRight((low, { at, to }) => (to < low && low < at ? to : low), wished)
+  // From the last rewind on: each may lead to before an earlier one.
+  return cuts.reduceRight((low, { at, to }) => (to < low && low < at ? to : low), target)
 }
 
-/** The last sequence that was written before a time. */
+/** The last sequence before a time. */
 async function lastBefore(
   history: LogHistory,
   streamId: string,

@@ -6,7 +6,11 @@ import type { RedisDriver } from './redis/connection.ts'
 
 const SCHEMES = ['memory', 'sqlite', 'redis', 'rediss', 'postgres', 'postgresql'] as const
 
-/** The scheme of a store's URL; throws where it is none that is known. */
+/**
+ * The scheme of a store's URL.
+ *
+ * @throws LogError `invalid` for an unknown scheme.
+ */
 export function schemeOf(url: string): (typeof SCHEMES)[number] {
   const found = /^([a-z]+):/i.exec(url)?.[1]?.toLowerCase()
   const scheme = SCHEMES.find(known => known === found)
@@ -15,7 +19,10 @@ export function schemeOf(url: string): (typeof SCHEMES)[number] {
   throw new LogError('invalid', `store: ${expected}, found ${found ?? 'no scheme'}`)
 }
 
-/** The store that a URL names: `memory:`, `sqlite:path`, `redis://…` or `postgres://…`. The client of a store is loaded when it is named. */
+/**
+ * Opens the store of a URL: `memory:`, `sqlite:path`, `redis://…` or `postgres://…`. The driver of a store is loaded
+ * on demand.
+ */
 export async function openStore(url: string): Promise<LogStore> {
   const scheme = schemeOf(url)
   const rest = url.slice(scheme.length + 1)

@@ -63,7 +63,7 @@ describe('writer entries admitted by the ticket', () => {
   test('law 6: limits the number of pendings and the length of their names', () => {
     const many = Array.from({ length: 256 }, (_, i) => entryBy(R1, ask(`a${i}`)))
     expect(problem(open, ...many)).toBe('none')
-    expect(problem(open, ...many, entryBy(R1, ask('one more')))).toContain('256 things at most')
+    expect(problem(open, ...many, entryBy(R1, ask('one more')))).toContain('expected at most 256 pendings')
     const long = 'x'.repeat(513)
     expect(problem(open, entryBy(R1, ask(long)))).toContain('approvalId')
     expect(problem(open, entryBy({ ...R1, lane: long }, ask('a')))).toContain('origin.lane')

@@ -1,4 +1,4 @@
-// One epoch's way into a log: append after append, each sent again until its outcome is known. The store tells a repeat by its counter.
+// The appends of one epoch. Each is retried until its outcome is known; the store recognises a retry by its counter.
 
 import type { Cursor } from '@millrace/protocol'
 import type { NewBlob } from '../store/blobs.ts'
@@ -11,7 +11,7 @@ import type { Timers } from '../store/timers.ts'
 import { recordOf, type Ticket, ticketOf } from '../ticket/ticket.ts'
 import { TicketWatcher } from './ticket-watcher.ts'
 
-/** What a claim gave, and what was read after it. */
+/** The result of a claim, and the state of the log that was read after it. */
 export interface Claimed {
   readonly streamId: string
   readonly epoch: string
@@ -31,9 +31,9 @@ export class Appender {
   cursor: Cursor
   /** As last seen. */
   ticket: Ticket
-  /** How often it turned out that somebody else had moved the ticket: what was decided before that was decided on another. */
-  surprises = 0
-  #lookout: TicketWatcher | undefined
+  /** How often another process's change of the ticket was detected. Decisions from before it are outdated. */
+  foreignChanges = 0
+  #ticketWatcher: TicketWatcher | undefined
 
   constructor(store: LogStore, timers: Timers, patienceMs: number, claimed: Claimed) {
     this.#store = store
@@ -46,29 +46,32 @@ export class Appender {
     this.ticket = claimed.ticket
   }
 
-  /** Calls back whenever it turns out that somebody else has moved the ticket, until it is stopped; `look` looks, when no append is under way. */
-  watch(onMoved: (ticket: Ticket) => void, look: () => Promise<unknown>): void {
-    this.#lookout ??= new TicketWatcher(wake => this.#store.watch(this.#streamId, wake), this.#timers, look)
-    this.#lookout.add(onMoved)
+  /**
+   * Calls back on every detected change of the ticket by others, until stopped. `look` reads the ticket when no
+   * append is in flight.
+   */
+  watch(onMoved: (ticket: Ticket) => void, refresh: () => Promise<unknown>): void {
+    this.#ticketWatcher ??= new TicketWatcher(wake => this.#store.watch(this.#streamId, wake), this.#timers, refresh)
+    this.#ticketWatcher.add(onMoved)
   }
 
-  /** Calls nobody back any more. */
+  /** Stops all callbacks. */
   stop(): void {
-    this.#lookout?.stop()
+    this.#ticketWatcher?.stop()
   }
 
-  /** Appends a batch; with the ticket that follows from it, on the ticket as last seen, where it moves that. One at a time. */
+  /** Appends a batch. With `next`, changes the ticket from the one last read. One append at a time. */
   async append(entries: readonly NewEntry[], blobs: readonly NewBlob[], next?: Ticket): Promise<AppendResult> {
     const batch = encodeBatch(entries)
     const by = { epoch: this.#epoch, counter: ++this.#counter, lastAcked: this.cursor }
     const move = next && { ifVersion: this.#version, next: recordOf(next) }
-    // Before the entries that speak of them: a reader never finds a reference to nothing.
-    for (const { hash, data } of blobs) await this.#ask(() => this.#store.putBlob(this.#streamId, hash, data))
-    this.#lookout?.sent()
-    const result = await this.#ask(() => this.#store.append(this.#streamId, batch, by, move))
+    // Before the entries that refer to them, so that no reader finds a missing blob.
+    for (const { hash, data } of blobs) await this.#call(() => this.#store.putBlob(this.#streamId, hash, data))
+    this.#ticketWatcher?.sent()
+    const result = await this.#call(() => this.#store.append(this.#streamId, batch, by, move))
     if (result.outcome === 'appended' || result.outcome === 'duplicate') {
       const { incarnation, sequence } = this.cursor
-      this.#lookout?.appended(result.first === sequence + 1)
+      this.#ticketWatcher?.appended(result.first === sequence + 1)
       this.cursor = { sequence: result.last, incarnation, epoch: this.#epoch }
       if (next) {
         this.ticket = next
@@ -81,18 +84,18 @@ export class Appender {
   /** Reads the ticket again. */
   async look(): Promise<void> {
     const after = { sequence: this.cursor.sequence }
-    const page = await this.#ask(() => this.#store.read(this.#streamId, after, { batches: 0, bytes: 0 }))
+    const page = await this.#call(() => this.#store.read(this.#streamId, after, { batches: 0, bytes: 0 }))
     if (page?.incarnation !== this.cursor.incarnation) {
-      throw new LogError('fenced', `the log ${this.#streamId} was removed, or is another by now`)
+      throw new LogError('fenced', `the log ${this.#streamId} was removed or replaced`)
     }
     if (page.version === this.#version) return
     this.ticket = ticketOf(page.ticket)
     this.#version = page.version
-    this.surprises++
-    this.#lookout?.moved(this.ticket)
+    this.foreignChanges++
+    this.#ticketWatcher?.moved(this.ticket)
   }
 
-  #ask<T>(ask: () => Promise<T>): Promise<T> {
-    return retryWhileUnavailable(this.#timers, this.#patienceMs, ask)
+  #call<T>(call: () => Promise<T>): Promise<T> {
+    return retryWhileUnavailable(this.#timers, this.#patienceMs, call)
   }
 }

@@ -10,28 +10,28 @@ import { type Ticket, ticketOf } from '../ticket/ticket.ts'
 import type { Preamble } from './preamble.ts'
 import { Writer, type WriterSettings } from './writer.ts'
 
-/** What a writer says, and what its first batch begins with. */
+/** The origin of a writer, and its preamble. */
 interface WriterStart {
   readonly origin: WriterOrigin
   readonly preamble: Preamble
 }
 
-/** Decides how a writer begins, on what was read after the claim. */
+/** Decides how a writer begins, from the state that was read after the claim. */
 export type Begin = (ticket: Ticket, cursor: Cursor) => WriterStart | Promise<WriterStart>
 
 export class Claims {
   readonly #settings: WriterSettings
   readonly #owner: string
-  readonly #ask: StoreCall
+  readonly #call: StoreCall
   readonly #writers = new Map<string, Writer>()
-  /** The claims under way. */
+  /** Claims in flight. */
   readonly #claiming = new Set<Promise<unknown>>()
   #isClosed = false
 
-  constructor(settings: WriterSettings, owner: string, ask: StoreCall) {
+  constructor(settings: WriterSettings, owner: string, call: StoreCall) {
     this.#settings = settings
     this.#owner = owner
-    this.#ask = ask
+    this.#call = call
   }
 
   /** This process's writer of a log, if it has one. */
@@ -50,31 +50,31 @@ export class Claims {
     this.#mustBeOpen()
     const { store, timers, leaseMs } = this.#settings
     const askedAt = timers.now()
-    // A name for this claim alone: one whose answer was lost on the way is not taken for somebody else's.
+    // A name for this claim only, so that a retry recognises its own claim when the answer was lost.
     const name = `${this.#owner}#${randomName()}`
-    let claim = await this.#ask(() => store.claim(streamId, name, leaseMs, takeover))
+    let claim = await this.#call(() => store.claim(streamId, name, leaseMs, takeover))
     if (claim.outcome === 'busy' && claim.owner === name) {
-      claim = await this.#ask(() => store.claim(streamId, name, leaseMs, true))
+      claim = await this.#call(() => store.claim(streamId, name, leaseMs, true))
     }
     if (claim.outcome === 'absent') throw new LogError('absent', `there is no log ${streamId}`)
     if (claim.outcome === 'busy') {
-      const left = claim.until - claim.clock
+      const remainingMs = claim.until - claim.clock
       throw new LogError(
         'busy',
-        `${claim.owner} has the log ${streamId} for ${left} ms more: wait, or ask for a takeover`,
+        `${claim.owner} has the log ${streamId} for ${remainingMs} ms more: wait, or ask for a takeover`,
       )
     }
     const { epoch } = claim
     try {
-      const page = await this.#ask(() => readHead(store, streamId))
+      const page = await this.#call(() => readHead(store, streamId))
       if (page === undefined) throw new LogError('absent', `the log ${streamId} was removed`)
       const cursor = { sequence: page.head, incarnation: page.incarnation, epoch: page.mark }
       const ticket = ticketOf(page.ticket)
       const claimed = { streamId, epoch, cursor, ticket, version: page.version, askedAt }
       const { origin, preamble } = await begin(ticket, cursor)
       this.#mustBeOpen()
-      const writer = new Writer(claimed, origin, this.#settings, preamble, gone => {
-        if (this.#writers.get(streamId) === gone) this.#writers.delete(streamId)
+      const writer = new Writer(claimed, origin, this.#settings, preamble, closed => {
+        if (this.#writers.get(streamId) === closed) this.#writers.delete(streamId)
       })
       this.#writers.set(streamId, writer)
       return writer
@@ -84,15 +84,15 @@ export class Claims {
     }
   }
 
-  /** Works with this process's writer of a log, or with a claim for just this. */
+  /** Runs `work` with this process's writer of a log, or with a temporary claim. */
   async with<T>(streamId: string, work: (writer: Writer) => Promise<T>): Promise<T> {
     const own = this.own(streamId)
     if (own) return work(own)
-    const before = await this.#ask(() => readHead(this.#settings.store, streamId))
+    const before = await this.#call(() => readHead(this.#settings.store, streamId))
     if (before === undefined) throw new LogError('absent', `there is no log ${streamId}`)
     const writer = await this.claim(streamId, false, (ticket, { sequence }) => {
       const origin = mainLaneOrigin(ticket.run)
-      // Who let the log go is not superseded; whoever wrote since that was looked at may not have.
+      // A released log has no driver to supersede, unless it was written to after the first read.
       const isFree = before.lease === null && before.head === sequence
       const preamble: Preamble = ({ run }) => {
         const isOrphan = !isFree && run !== null && !run.paused

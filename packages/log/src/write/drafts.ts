@@ -1,5 +1,5 @@
-// Which lane has what open. While a draft is open, what it touched belongs to its lane, so the writer refuses
-// another lane's write to it.
+// The open drafts of each lane. While a draft is open, the parts and calls it wrote to belong to its lane, so the
+// writer rejects writes of other lanes to them.
 
 import { type Chunk, isWord, type WriterOrigin } from '@millrace/protocol'
 import { endsDraft, laneKeyOf, targetOf } from '@millrace/protocol/internal'
@@ -11,7 +11,7 @@ export class Draft {
   readonly origin: WriterOrigin
   readonly name: string
   readonly targets = new Set<string>()
-  /** Whether the log may hold some of it. */
+  /** Whether some of it may be in the log. */
   isSent = false
 
   constructor(origin: WriterOrigin, name: string) {
@@ -20,77 +20,83 @@ export class Draft {
   }
 }
 
-/** The names of lanes by the origins that speak of them: most entries of a lane share one. */
-const names = new WeakMap<WriterOrigin, string>()
+/** Lane keys by origin object: most entries of a lane share one. */
+const laneKeys = new WeakMap<WriterOrigin, string>()
 
-function nameOf(origin: WriterOrigin): string {
-  let name = names.get(origin)
+function laneKey(origin: WriterOrigin): string {
+  let name = laneKeys.get(origin)
   if (name === undefined) {
     name = laneKeyOf(origin)
-    names.set(origin, name)
+    laneKeys.set(origin, name)
   }
   return name
 }
 
-/** What a chunk writes to that another lane may have a draft on: a word to its part, a fact to its call. */
-function written({ chunk, origin }: NewEntry): string | undefined {
+/** The target of a chunk that may be owned by another lane's draft: a word's part, or a fact's call. */
+function targetWrittenBy({ chunk, origin }: NewEntry): string | undefined {
   return isWord(chunk) || chunk.type.startsWith('tool-') ? targetOf(chunk, origin as WriterOrigin) : undefined
 }
 
 export class Drafts {
   readonly #owners = new Map<string, Draft>()
   readonly #lanes = new Map<string, Draft>()
-  // Most words go where the word before them went.
+  // Fast path: most words have the same target as the word before.
   #last: { origin: WriterOrigin; type: string; id: unknown; draft: Draft } | undefined
 
-  /** Takes a chunk down, and tells the draft that it belongs to if it is a word; throws where another lane has a draft on what it writes to. */
-  touch(entry: NewEntry): Draft | undefined {
+  /**
+   * Registers a chunk. Returns its draft if it is a word.
+   *
+   * @throws LogError `refused` if another lane has a draft on its target.
+   */
+  add(entry: NewEntry): Draft | undefined {
     const { type, id } = entry.chunk as { type: string; id?: unknown }
     const origin = entry.origin as WriterOrigin
     const last = this.#last
     if (last && id !== undefined && last.id === id && last.type === type && last.origin === origin) return last.draft
-    const target = written(entry)
+    const target = targetWrittenBy(entry)
     const owner = target === undefined ? undefined : this.#owners.get(target)
-    if (owner && owner.name !== nameOf(origin)) throw foreign(entry.chunk, owner, target as string)
+    if (owner && owner.name !== laneKey(origin)) throw conflict(entry.chunk, owner, target as string)
     const draft = this.#apply(entry)
     if (draft) this.#last = { origin, type, id, draft }
     return draft
   }
 
-  /** Throws where another lane has a draft on what a batch writes to. */
+  /** @throws LogError `refused` if another lane has a draft on a target of the batch. */
   check(batch: readonly NewEntry[]): void {
     if (this.#isApart(batch)) return
-    // Within a batch, a draft may be opened, or closed before another lane writes there.
+    // Within a batch, a draft may be opened, or closed before another lane writes to its target.
     const owners = new Map(this.#owners)
     for (const entry of batch) {
       const origin = entry.origin as WriterOrigin
-      const target = written(entry)
-      const name = nameOf(origin)
+      const target = targetWrittenBy(entry)
+      const name = laneKey(origin)
       const owner = target === undefined ? undefined : owners.get(target)
-      if (owner && owner.name !== name) throw foreign(entry.chunk, owner, target as string)
+      if (owner && owner.name !== name) throw conflict(entry.chunk, owner, target as string)
       if (isWord(entry.chunk)) {
         if (target !== undefined) owners.set(target, owner ?? new Draft(origin, name))
       } else for (const [held, draft] of owners) if (endsDraft(entry, draft.origin)) owners.delete(held)
     }
   }
 
-  /** Whether a batch says all on one lane and seals it, while no other lane has a draft: then nothing in it can touch another's. */
+  /** Whether a batch is on one lane and commits it while no other lane has a draft. Then it cannot conflict. */
   #isApart(batch: readonly NewEntry[]): boolean {
     const origin = batch[0]?.origin as WriterOrigin | undefined
     if (origin === undefined || batch.at(-1)?.chunk.type !== 'checkpoint-created') return false
-    if (this.#lanes.size > (this.#lanes.has(nameOf(origin)) ? 1 : 0)) return false
+    if (this.#lanes.size > (this.#lanes.has(laneKey(origin)) ? 1 : 0)) return false
     return batch.every(entry => entry.origin === origin)
   }
 
-  /** The drafts that are open. */
   get open(): ReadonlySet<Draft> {
     return new Set(this.#lanes.values())
   }
 
-  /** Takes a batch down that was checked; tells the drafts that it closed. Those that were opened after the batch was asked for are left. */
-  take(batch: readonly NewEntry[], open = this.open): readonly Draft[] {
+  /**
+   * Registers a checked batch. Returns the drafts that it closed. Drafts opened after the batch was requested stay
+   * open.
+   */
+  addBatch(batch: readonly NewEntry[], open = this.open): readonly Draft[] {
     if (this.#isApart(batch)) {
-      const own = this.#lanes.get(nameOf(batch[0]?.origin as WriterOrigin))
+      const own = this.#lanes.get(laneKey(batch[0]?.origin as WriterOrigin))
       if (own === undefined || !open.has(own)) return []
       this.#close(own)
       return [own]
@@ -105,7 +111,7 @@ export class Drafts {
     return [...known].filter(draft => this.#lanes.get(draft.name) !== draft)
   }
 
-  /** Opens drafts again whose batch was not appended. */
+  /** Reopens drafts whose batch was not appended. */
   reopen(drafts: readonly Draft[]): void {
     for (const { origin, targets, isSent } of drafts) {
       const draft = this.#open(origin)
@@ -114,9 +120,9 @@ export class Drafts {
     }
   }
 
-  /** Forgets a lane's draft; tells it. */
+  /** Removes a lane's draft and returns it. */
   drop(origin: WriterOrigin): Draft | undefined {
-    const draft = this.#lanes.get(nameOf(origin))
+    const draft = this.#lanes.get(laneKey(origin))
     if (draft) this.#close(draft)
     return draft
   }
@@ -125,7 +131,7 @@ export class Drafts {
     const { chunk, origin } = entry
     if (isWord(chunk)) {
       const draft = this.#open(origin as WriterOrigin)
-      const target = written(entry)
+      const target = targetWrittenBy(entry)
       if (target !== undefined) this.#own(draft, target)
       return draft
     }
@@ -134,7 +140,7 @@ export class Drafts {
   }
 
   #open(origin: WriterOrigin): Draft {
-    const name = nameOf(origin)
+    const name = laneKey(origin)
     const open = this.#lanes.get(name) ?? new Draft(origin, name)
     this.#lanes.set(name, open)
     return open
@@ -152,7 +158,7 @@ export class Drafts {
   }
 }
 
-function foreign({ type }: Chunk, { origin }: Draft, target: string): LogError {
+function conflict({ type }: Chunk, { origin }: Draft, target: string): LogError {
   return new LogError(
     'refused',
     `chunk ${type}: lane ${origin.lane} has a draft on ${target}, commit or discard that first`,

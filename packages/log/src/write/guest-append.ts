@@ -1,4 +1,4 @@
-// How a guest appends: checked against the ticket, on that ticket's version, under a key that tells a repeat (law 5).
+// Appends of guests: checked against the ticket, conditional on its version, with an idempotency key (law 5).
 
 import { createHash } from 'node:crypto'
 import { type Chunk, checkChunk, type GuestOrigin, type Json } from '@millrace/protocol'
@@ -14,54 +14,59 @@ import { nameProblem } from '../ticket/name-problem.ts'
 import { advance, recordOf, ticketOf } from '../ticket/ticket.ts'
 import { checkSize, jsonOf } from './slot.ts'
 
-/** What became of a guest's append; the reason of a refusal is for programs. */
+/** The result of a guest's append. `reason` is for programs. */
 export type GuestOutcome = Accepted | { readonly outcome: 'refused'; readonly reason: Refusal }
 
-/** What settles a pending, which is open once. */
-const SETTLES = new Set(['tool-approval-response', 'interrupt-response', 'tool-output-available', 'tool-output-error'])
+/** Chunks that settle a pending, which is open once. */
+const SETTLING_TYPES = new Set([
+  'tool-approval-response',
+  'interrupt-response',
+  'tool-output-available',
+  'tool-output-error',
+])
 
 export interface GuestSettings {
   readonly store: LogStore
   readonly blobBytes: number
   readonly maxEntryBytes: number
   readonly maxBlobBytes: number
-  readonly ask: StoreCall
-  /** Whether the session can be cut there (law 3). */
+  readonly call: StoreCall
+  /** Whether the session can be cut at this sequence (law 3). */
   canRewindTo(streamId: string, toSequence: number): Promise<boolean>
 }
 
-/** What may go with a guest's chunk. */
+/** Options of a guest's append. */
 export interface GuestOptions {
-  /** The server's own context of a run that is asked for; internal. */
+  /** The server's internal context of a requested run. */
   readonly context?: Json
-  /** The version of the ticket on which the guest decided; on another it is refused as `moved`. */
+  /** The ticket's version on which the guest decided. With another version the append is refused as `moved`. */
   readonly ifVersion?: string
-  /** Whose the log must be, null for nobody's; another's is as if it were not there. */
+  /** The expected owner of the log, null for none. A log of another owner is treated as missing. */
   readonly principal?: string | null
 }
 
-/** Appends a guest's chunk, or tells why it does not fit; whoever repeats what was accepted is told so, with the sequences it got. */
+/** Appends a guest's chunk, or returns why it is refused. A repeated append returns the sequences of the first. */
 export async function appendAsGuest(
   settings: GuestSettings,
   streamId: string,
   guest: string,
-  said: Chunk,
+  given: Chunk,
   { context, ifVersion, principal }: GuestOptions = {},
 ): Promise<GuestOutcome> {
-  const { store, ask, blobBytes, maxEntryBytes, maxBlobBytes } = settings
+  const { store, call: ask, blobBytes, maxEntryBytes, maxBlobBytes } = settings
   const wrong = nameProblem('guest', guest)
   if (wrong !== undefined) throw new LogError('invalid', wrong)
-  // What the ticket keeps is what will be read, whatever the caller's own object does or becomes.
-  const chunk = said?.type === 'session-info' ? jsonOf(said) : said
+  // The ticket keeps this value, so it must not depend on the caller's object.
+  const chunk = given?.type === 'session-info' ? jsonOf(given) : given
   checkGuestChunk(chunk)
   const isRequest = chunk.type === 'run-requested'
-  const beside = context === undefined ? undefined : contextOf(chunk, context)
+  const contextChunk = context === undefined ? undefined : contextOf(chunk, context)
   const nonce = randomName()
   let key = keyOf(guest, chunk, nonce)
   let earlier: Accepted | undefined
   for (;;) {
     const page = await ask(() => readHead(store, streamId))
-    // The version is that of this very log: one that somebody else makes meanwhile under its name has another.
+    // The version belongs to this log: another log created meanwhile under the same name has another.
     if (page === undefined || (principal !== undefined && page.principal !== principal)) {
       if (!isRequest) return { outcome: 'refused', reason: 'unknown' }
       throw new LogError('absent', `there is no log ${streamId}: create it first`)
@@ -74,31 +79,32 @@ export async function appendAsGuest(
     if (!refusal && ifVersion !== undefined && page.version !== ifVersion) refusal = 'moved'
     if (refusal) {
       if (earlier) return earlier
-      // The first time may have been accepted and its answer lost: the key is looked at before everything.
+      // The first try may have been accepted and its answer lost, so the key decides first.
       const known = await ask(() => store.find(streamId, key))
       if (known) return { outcome: 'duplicate', ...known, clock: page.clock }
       return { outcome: 'refused', reason: refusal }
     }
-    // Whom the server told is nobody's business.
-    const spoken: NewEntry[] = [{ origin, chunk, ...(chunk.type === 'run-notified' && { internal: true }) }]
-    // Not the guest's own words, and so not for anybody's eyes.
-    if (beside) spoken.push({ origin, chunk: beside, internal: true })
-    const extracted = spoken.map(entry => extractBlob(entry, blobBytes))
+    // Which observers the server notified is internal.
+    const newEntries: NewEntry[] = [{ origin, chunk, ...(chunk.type === 'run-notified' && { internal: true }) }]
+    // The context is the server's, so it is internal.
+    if (contextChunk) newEntries.push({ origin, chunk: contextChunk, internal: true })
+    const extracted = newEntries.map(entry => extractBlob(entry, blobBytes))
     for (const { entry, blob } of extracted) {
       checkSize(entry.chunk, Buffer.byteLength(encodeBatch([entry]).body), maxEntryBytes)
       if (blob) checkSize(entry.chunk, blob.data.length, maxBlobBytes)
     }
     const entries = extracted.map(({ entry }) => entry)
     const batch = encodeBatch(entries)
-    // The batch that begins the run says it all again: what was asked for can be started.
+    // The batch that starts the run repeats the request, so it must fit too.
     checkSize(chunk, Buffer.byteLength(batch.body), store.maxBatchBytes / 2)
     for (const { blob } of extracted) if (blob) await ask(() => store.putBlob(streamId, blob.hash, blob.data))
     const next = recordOf(advance(ticket, entries))
     const move = { ifVersion: page.version, next }
     const result = await ask(() => store.append(streamId, batch, { key, keep: isRequest, nonce }, move))
     if ('first' in result) {
-      if (result.outcome === 'appended' || !SETTLES.has(chunk.type)) return result
-      // A session that was taken back may ask again what was answered once: where it still waits, that was another time.
+      if (result.outcome === 'appended' || !SETTLING_TYPES.has(chunk.type)) return result
+      // After a rewind, the same question may be asked again. If it is still pending, the earlier answer was to its
+      // first occurrence.
       earlier = result
       key = `${key}.${result.first}`
       continue
@@ -107,7 +113,7 @@ export async function appendAsGuest(
   }
 }
 
-/** The server's context of a run that is asked for, as it will be read, whatever becomes of the caller's own. */
+/** The server's context of a requested run, copied. */
 function contextOf({ type }: Chunk, context: Json): Chunk {
   if (type !== 'run-requested') throw new LogError('invalid', `chunk ${type}: context goes with a request for a run`)
   const chunk = jsonOf({ type: 'run-context', context })
@@ -119,22 +125,22 @@ function contextOf({ type }: Chunk, context: Json): Chunk {
 /** The key of the request for a run. */
 export const requestKey = (runId: string): string => `run:${runId}`
 
-/** What tells a repeat: of an answer, who, to what and which; of a request its run alone, for as long as the log lives. */
+/** The idempotency key: for an answer its guest and content, for a request its run, for the life of the log. */
 function keyOf(guest: string, chunk: Chunk, nonce: string): string {
   if (chunk.type === 'run-requested') return requestKey(chunk.runId)
-  // Who calls a session again what it was called before means it.
+  // Setting the same title again is a new change.
   return chunk.type === 'session-info' ? `info:${nonce}` : answerKey(guest, chunk)
 }
 
-/** The key of an answer: who, and what in every detail, in whatever order it is said. */
+/** The key of an answer: the guest and the whole chunk, independent of the order of its fields. */
 function answerKey(guest: string, chunk: Chunk): string {
-  // What is no JSON is refused, and what JSON leaves out does not count.
+  // Values that are not JSON are rejected; values that JSON omits do not count.
   const { body } = encodeBatch([{ origin: { guest }, chunk }])
-  const said = JSON.stringify(JSON.parse(body), (_, value) => (isPlain(value) ? sorted(value) : value))
-  return `guest:${createHash('sha256').update(said).digest('base64url')}`
+  const canonical = JSON.stringify(JSON.parse(body), (_, value) => (isPlainObject(value) ? sorted(value) : value))
+  return `guest:${createHash('sha256').update(canonical).digest('base64url')}`
 }
 
-const isPlain = (value: unknown): value is object =>
+const isPlainObject = (value: unknown): value is object =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const sorted = (value: object): object => Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))

@@ -2,12 +2,16 @@ import type { Chunk, WriterOrigin } from '@millrace/protocol'
 import type { Accepted } from '../store/log-store.ts'
 import type { Ticket } from '../ticket/ticket.ts'
 
-/** What a write may say beside its chunk. */
+/** Options of a write. */
 export interface WriteOptions {
   readonly step?: number
   readonly node?: string
   readonly model?: string
-  /** An internal entry never leaves the server (law 10). */
+  /**
+   * Internal entries never leave the server (law 10).
+   *
+   * @default false
+   */
   readonly internal?: boolean
 }
 
@@ -22,24 +26,24 @@ export interface BatchItem extends WriteOptions {
   readonly lane?: Lane
 }
 
-/** What a batch is written from. */
+/** The input of a batch. */
 export type BatchLike = readonly (Chunk | BatchItem)[]
 
-/** The outcome of a batch: it is in the log, or the ticket is another by now: look at it and decide again. */
+/** The outcome of a batch: it is in the log, or the ticket has changed and the caller has to decide again. */
 export type Committed = Accepted | { readonly outcome: 'moved'; readonly ticket: Ticket }
 
-/** What became of a write: where the append lies that carries it, or that its lane's discard dropped it before it was sent. */
+/** The outcome of a write: the sequences of its append, or dropped by its lane's discard before it was sent. */
 export type Written = Accepted | { readonly outcome: 'dropped' }
 
-/** A write under way: awaiting it waits for room in the queue, `appended` for the outcome. */
+/** A write in flight. Awaiting it waits for room in the queue; `appended` waits for the outcome. */
 export interface Write extends PromiseLike<void> {
   readonly appended: Promise<Written>
 }
 
-/** What a discard says. */
+/** The fields of a discard. */
 export type Discard = Omit<Extract<Chunk, { type: 'step-discarded' }>, 'type'>
 
-/** What a lane needs of its writer. */
+/** What a lane needs from its writer. */
 export interface LaneWriter {
   write(origin: WriterOrigin, chunk: Chunk, options?: WriteOptions): Write
   commit(origin: WriterOrigin, batch: BatchLike, options?: CommitOptions): Promise<Committed>
@@ -47,8 +51,8 @@ export interface LaneWriter {
   discard(origin: WriterOrigin, discard: Discard): Promise<boolean>
 }
 
-/** What opens, seals and ends lanes and runs is for everybody who reads them (law 10). */
-export const PUBLIC: ReadonlySet<string> = new Set([
+/** Chunks that open, commit and end lanes and runs are never internal (law 10). */
+export const PUBLIC_TYPES: ReadonlySet<string> = new Set([
   'checkpoint-created',
   'step-discarded',
   'rewind',
@@ -61,16 +65,16 @@ export const PUBLIC: ReadonlySet<string> = new Set([
   'executor-superseded',
 ])
 
-/** What counts for the run or the session, whoever may see what led to it. */
-const COUNTED: ReadonlySet<string> = new Set(['step-finish', 'state-snapshot', 'state-patch'])
+/** Chunks that count for the run or the session, so they are public even on an internal lane. */
+const COUNTED_TYPES: ReadonlySet<string> = new Set(['step-finish', 'state-snapshot', 'state-patch'])
 
-/** Whether a chunk is internal on a lane that is. */
-export const isHidden = ({ type }: Chunk): boolean => !PUBLIC.has(type) && !COUNTED.has(type)
+/** Whether a chunk is internal on an internal lane. */
+export const isHidden = ({ type }: Chunk): boolean => !PUBLIC_TYPES.has(type) && !COUNTED_TYPES.has(type)
 
-/** One line of work of a writer: what is written here carries its origin. */
+/** A line of work of a writer. Entries written here have its origin. */
 export class Lane {
   readonly origin: WriterOrigin
-  /** Whether what is said here never leaves the server, but for what everybody who reads the run must see (law 10). */
+  /** Whether entries of this lane are internal, except those that every reader of the run must get (law 10). */
   readonly isInternal: boolean
   readonly #writer: LaneWriter
 
@@ -80,22 +84,32 @@ export class Lane {
     this.isInternal = isInternal
   }
 
-  /** Appends a chunk, soon and in order; throws at once what it would never take. */
+  /**
+   * Appends a chunk soon and in order.
+   *
+   * @throws LogError at once for a chunk that can never be appended.
+   */
   write(chunk: Chunk, options?: WriteOptions): Write {
     return this.#writer.write(this.origin, chunk, this.isInternal ? { internal: isHidden(chunk), ...options } : options)
   }
 
-  /** Appends a batch whole, ended by a `checkpoint-created`: it seals this lane's draft. */
+  /** Appends a batch as a whole, ended by a `checkpoint-created`, and commits this lane's draft. */
   commit(batch: BatchLike, options?: CommitOptions): Promise<Committed> {
     return this.#writer.commit(this.origin, this.#own(batch), options)
   }
 
-  /** Whether a commit of that batch would be taken, by its size alone (law 6); throws where it is no batch. */
+  /**
+   * Whether a commit of that batch fits the size limits (law 6).
+   *
+   * @throws LogError if the batch is invalid.
+   */
   fits(batch: BatchLike): boolean {
     return this.#writer.fits(this.origin, this.#own(batch))
   }
 
-  /** Takes this lane's draft back, where the log holds some of it and the run is not to stop; tells whether it did. */
+  /**
+   * Discards this lane's draft if the log holds some of it and the run does not have to stop. Returns whether it did.
+   */
   discard(discard: Discard): Promise<boolean> {
     return this.#writer.discard(this.origin, discard)
   }

@@ -1,7 +1,7 @@
 import type { LogStore } from '../store/log-store.ts'
 import type { Timers } from '../store/timers.ts'
 
-/** A claim on a log that renews itself, three times in the time it lasts, until it is lost or let go. */
+/** A lease on a log that renews itself three times in its duration, until it is lost or released. */
 export class Lease {
   readonly #renew: () => ReturnType<LogStore['renew']>
   readonly #timers: Timers
@@ -11,7 +11,7 @@ export class Lease {
   #cancel: (() => void) | undefined
   #renewed: PromiseWithResolvers<void> | undefined
 
-  /** `askedAt`: by the same timers, from before the claim was asked for. */
+  /** `askedAt`: the time just before the claim, by the same timers. */
   constructor(
     renew: () => ReturnType<LogStore['renew']>,
     timers: Timers,
@@ -24,42 +24,41 @@ export class Lease {
     this.#ms = ms
     this.#until = askedAt + ms
     this.#onLost = onLost
-    this.#later(ms / 3)
+    this.#schedule(ms / 3)
   }
 
-  /** Whether the lease surely lasts: counted from before it was asked for, on this process's own clock. */
-  get isSure(): boolean {
+  /** Whether the lease is certainly valid: counted from before the request, on this process's clock. */
+  get isValid(): boolean {
     return this.#cancel !== undefined && this.#timers.now() < this.#until
   }
 
-  /** Waits until the lease surely lasts; at once where it does, or where it is over. */
-  async sure(): Promise<void> {
-    while (!this.isSure && this.#cancel !== undefined) {
+  /** Waits until the lease is certainly valid. Returns at once if it is, or if it has ended. */
+  async whenValid(): Promise<void> {
+    while (!this.isValid && this.#cancel !== undefined) {
       this.#renewed ??= Promise.withResolvers()
       await this.#renewed.promise
     }
   }
 
-  /** Renews no more. */
+  /** Stops renewing. */
   stop(): void {
     this.#cancel?.()
     this.#cancel = undefined
-    this.#tell()
+    this.#notify()
   }
 
-  #tell(): void {
+  #notify(): void {
     this.#renewed?.resolve()
     this.#renewed = undefined
   }
 
-  #later(ms: number): void {
-    // A process that has nothing else to do may end: its lease runs out.
-    this.#cancel = this.#timers.after(ms, () => void this.#again(), true)
+  #schedule(ms: number): void {
+    this.#cancel = this.#timers.after(ms, () => void this.#renewNow(), true)
   }
 
-  async #again(): Promise<void> {
+  async #renewNow(): Promise<void> {
     const askedAt = this.#timers.now()
-    // A store out of reach is asked again, soon: the lease may still be ours.
+    // A store that cannot be reached is retried soon: the lease may still be valid.
     const renewed = await this.#renew().catch(() => null)
     if (this.#cancel === undefined) return
     if (renewed === undefined) {
@@ -68,7 +67,7 @@ export class Lease {
       return
     }
     if (renewed) this.#until = askedAt + this.#ms
-    this.#later(this.#ms / (renewed ? 3 : 10))
-    if (renewed) this.#tell()
+    this.#schedule(this.#ms / (renewed ? 3 : 10))
+    if (renewed) this.#notify()
   }
 }

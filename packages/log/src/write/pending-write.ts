@@ -1,8 +1,8 @@
 import type { Write } from './lane.ts'
 
-/** The promise of what becomes of all that goes out together. */
+/** A promise that is created on first use, shared by all slots of one append. */
 export class Deferred<T> {
-  // Nobody need ask; a failure that nobody asks about stops the writer, which tells.
+  // An unobserved failure stops the writer, which reports it.
   #deferred: PromiseWithResolvers<T> | undefined
   #settled: { readonly value: T } | { readonly error: unknown } | undefined
 
@@ -10,22 +10,22 @@ export class Deferred<T> {
     if (this.#deferred === undefined) {
       this.#deferred = Promise.withResolvers()
       this.#deferred.promise.catch(() => {})
-      this.#tell()
+      this.#forward()
     }
     return this.#deferred.promise
   }
 
   resolve(value: T): void {
     this.#settled ??= { value }
-    this.#tell()
+    this.#forward()
   }
 
   reject(error: unknown): void {
     this.#settled ??= { error }
-    this.#tell()
+    this.#forward()
   }
 
-  #tell(): void {
+  #forward(): void {
     const settled = this.#settled
     if (settled === undefined) return
     if ('error' in settled) this.#deferred?.reject(settled.error)
@@ -33,18 +33,18 @@ export class Deferred<T> {
   }
 }
 
-/** A write under way. */
+/** A write in result. */
 export class PendingWrite implements Write {
-  readonly #flight: Deferred<Awaited<Write['appended']>>
+  readonly #result: Deferred<Awaited<Write['appended']>>
   readonly #room: Promise<void> | undefined
 
-  constructor(flight: Deferred<Awaited<Write['appended']>>, room: Promise<void> | undefined) {
-    this.#flight = flight
+  constructor(result: Deferred<Awaited<Write['appended']>>, room: Promise<void> | undefined) {
+    this.#result = result
     this.#room = room
   }
 
   get appended(): Write['appended'] {
-    return this.#flight.promise
+    return this.#result.promise
   }
 
   // biome-ignore lint/suspicious/noThenProperty: awaiting a write is its meaning, and a promise for each delta would cost more than the delta

@@ -1,62 +1,66 @@
-// What the first batch of a writer begins with, if its caller says nothing else: a start, a continuation, or a takeover.
+// The first entries of a writer, unless its caller writes them: a start, a continuation or a takeover.
 
 import { type Chunk, type Entry, isRunContext, isRunRequested, type Usage, type WriterOrigin } from '@millrace/protocol'
 import type { NewEntry } from '../store/entry.ts'
 import { LogError } from '../store/log-error.ts'
 import { mustStop, type Ticket } from '../ticket/ticket.ts'
 
-/** What the first batch begins with, unless the caller's own does; decided again where the ticket has moved. Throws where nothing can begin. */
+/**
+ * Returns the first entries of the first batch, unless the caller's batch has its own. Called again if the ticket
+ * changes. Throws if the run cannot begin.
+ */
 export type Preamble = (ticket: Ticket) => readonly NewEntry[]
 
-const BEGINS = new Set(['run-started', 'executor-superseded', 'run-resumed'])
+const BEGIN_TYPES = new Set(['run-started', 'executor-superseded', 'run-resumed'])
 
-/** Whether a batch says itself how the run begins or goes on. */
-export const begins = (entries: readonly NewEntry[]): boolean => entries.some(({ chunk }) => BEGINS.has(chunk.type))
+/** Whether a batch itself starts or continues the run. */
+export const begins = (entries: readonly NewEntry[]): boolean =>
+  entries.some(({ chunk }) => BEGIN_TYPES.has(chunk.type))
 
-/** What is known when the writer is made, and does not change while it has the log. */
+/** What is known when the writer is created, and stays while it has the log. */
 export interface PreambleOptions {
   readonly origin: WriterOrigin
   readonly program: string
-  /** The drafts that somebody left open in this run, and what they have used. */
+  /** The drafts that the driver before left open in this run, and their token usage. */
   readonly drafts: readonly { readonly origin: WriterOrigin; readonly usage?: Usage }[]
-  /** The request for the run, as it was said, if there was one when the writer was made. */
+  /** The entries of the run's request, if there was one when the writer was created. */
   readonly request: readonly Entry[] | undefined
   readonly head: number
 }
 
-/** Begins the run, or goes on with it, as the ticket says. */
-export function preambleOf(beginning: PreambleOptions): Preamble {
-  const { origin } = beginning
-  const say = (chunk: Chunk): NewEntry => ({ origin, chunk })
+/** The preamble that starts or continues the run, depending on the ticket. */
+export function preambleOf(options: PreambleOptions): Preamble {
+  const { origin } = options
+  const entry = (chunk: Chunk): NewEntry => ({ origin, chunk })
   return ticket => {
-    if (ticket.run === null) return start(beginning, ticket, say)
+    if (ticket.run === null) return start(options, ticket, entry)
     if (ticket.run.runId !== origin.runId) {
       throw new LogError('refused', `run ${ticket.run.runId} is open: end it before run ${origin.runId} starts`)
     }
-    // The reply that was shown is kept where the run is to stop: its end seals the drafts.
-    const drafts = mustStop(ticket) ? [] : beginning.drafts
+    // If the run must stop, the reply shown so far is kept: the run's end commits the drafts.
+    const drafts = mustStop(ticket) ? [] : options.drafts
     const discards = drafts.map(
       ({ origin: own, usage }): NewEntry => ({
         origin: own,
         chunk: { type: 'step-discarded', reason: 'superseded', ...(usage && { usage }) },
       }),
     )
-    const goesOn: Chunk = ticket.run.paused
+    const continuation: Chunk = ticket.run.paused
       ? { type: 'run-resumed', mode: 'continue' }
       : { type: 'executor-superseded' }
-    return [say(goesOn), ...discards]
+    return [entry(continuation), ...discards]
   }
 }
 
 function start(
-  { origin, program, request: asked, head }: PreambleOptions,
+  { origin, program, request: requestEntries, head }: PreambleOptions,
   { requests }: Ticket,
-  say: (chunk: Chunk) => NewEntry,
+  entry: (chunk: Chunk) => NewEntry,
 ): NewEntry[] {
   const request = requests.find(({ runId }) => runId === origin.runId)
-  if ((asked === undefined) !== (request === undefined)) {
-    // Its message was not looked for, or is of no use any more.
-    const what = request ? 'was asked for meanwhile: make another writer' : 'is not asked for any more'
+  if ((requestEntries === undefined) !== (request === undefined)) {
+    // The request's message was not read, or is no longer needed.
+    const what = request ? 'was requested meanwhile: create another writer' : 'is not requested any more'
     throw new LogError('refused', `run ${origin.runId} ${what}`)
   }
   const cutting = requests.find(other => other === request || other.cut)
@@ -64,15 +68,15 @@ function start(
     throw new LogError('refused', `run ${cutting.runId} cuts the session and goes first: start that`)
   }
   const cut = request?.cut
-  const { message, resume } = asked?.map(({ chunk }) => chunk).find(isRunRequested) ?? {}
-  const begins: NewEntry[] = [say({ type: 'run-started', program, ...(resume && { resumes: resume.runId }) })]
-  if (cut && cut.toSequence < head) begins.unshift(say({ type: 'rewind', ...cut }))
-  if (message) begins.push(say({ type: 'message', ...message }))
+  const { message, resume } = requestEntries?.map(({ chunk }) => chunk).find(isRunRequested) ?? {}
+  const begins: NewEntry[] = [entry({ type: 'run-started', program, ...(resume && { resumes: resume.runId }) })]
+  if (cut && cut.toSequence < head) begins.unshift(entry({ type: 'rewind', ...cut }))
+  if (message) begins.push(entry({ type: 'message', ...message }))
   if (resume) {
     const { runId, ...how } = resume
-    begins.push(say({ type: 'run-resumed', ...how }))
+    begins.push(entry({ type: 'run-resumed', ...how }))
   }
-  const context = asked?.find(({ chunk }) => isRunContext(chunk))
+  const context = requestEntries?.find(({ chunk }) => isRunContext(chunk))
   if (context)
     begins.push({ origin, chunk: context.chunk, internal: true, ...(context.blobs && { blobs: context.blobs }) })
   return begins

@@ -1,4 +1,4 @@
-// What a writer was asked for and has not done yet, in order. Words wait here for their company; a batch stays whole; a turn has the log to itself.
+// The queue of a writer, in order. Deltas wait for others; a batch stays whole; a turn runs exclusively.
 
 import { coalesce, type Entry } from '@millrace/protocol'
 import type { NewBlob } from '../store/blobs.ts'
@@ -6,14 +6,14 @@ import type { NewEntry } from '../store/entry.ts'
 import type { Draft } from './drafts.ts'
 import type { Slot } from './slot.ts'
 
-/** Something that comes after all that was asked for before it, and before all that is asked for after it. */
+/** Exclusive work, after everything queued before it and before everything queued after it. */
 export interface QueueTurn {
-  take(): Promise<void>
+  run(): Promise<void>
   fail(error: unknown): void
 }
 
-/** What goes out in one append. */
-export interface AppendLoad {
+/** The content of one append. */
+export interface AppendContent {
   readonly entries: readonly NewEntry[]
   readonly blobs: readonly NewBlob[]
   readonly slots: readonly Slot[]
@@ -34,7 +34,7 @@ export class Queue {
     return this.#items.length === 0
   }
 
-  /** Whether all that waits may wait on for more. */
+  /** Whether everything in the queue may wait for more. */
   get isWaiting(): boolean {
     return this.#deltas === this.#items.length
   }
@@ -52,7 +52,10 @@ export class Queue {
     return first
   }
 
-  /** Takes as much from the front as fits into one append: a batch that may not join others alone, else slots up to the next turn. */
+  /**
+   * Takes as many slots from the front as fit into one append: a batch that may not join others alone, otherwise
+   * slots up to the next turn.
+   */
   takeSlots(maxBytes: number, mayJoin: (slot: Slot) => boolean): Slot[] {
     let bytes = 0
     const slots: Slot[] = []
@@ -69,27 +72,27 @@ export class Queue {
     return slots
   }
 
-  /** Takes the words of a draft away; tells them. */
+  /** Removes the words of a draft, and resolves their writes as dropped. */
   drop(draft: Draft): void {
     const items: (Slot | QueueTurn)[] = []
     for (const item of this.#items) {
       if (isTurn(item) || item.isBatch || item.draft !== draft) items.push(item)
       else {
         this.#count(item, -1)
-        item.flight.resolve({ outcome: 'dropped' })
+        item.result.resolve({ outcome: 'dropped' })
       }
     }
     this.#items = items
   }
 
-  /** Tells everybody who waits that it went wrong. */
+  /** Rejects everything in the queue. */
   fail(error: unknown): void {
     const items = this.#items
     this.#items = []
     this.#bytes = this.#deltas = 0
     for (const item of items) {
       if (isTurn(item)) item.fail(error)
-      else item.flight.reject(error)
+      else item.result.reject(error)
     }
   }
 
@@ -99,10 +102,10 @@ export class Queue {
   }
 }
 
-/** What some slots say, the deltas of one part merged. */
-export function loadOf(slots: readonly Slot[]): AppendLoad {
+/** The content of an append of these slots, with the deltas of one part merged. */
+export function appendContent(slots: readonly Slot[]): AppendContent {
   const entries = slots.flatMap(slot => slot.entries)
-  // Merging looks at origins and chunks alone, and an entry without a place has both.
+  // Merging reads only origins and chunks, which new entries have.
   const merged = entries.length === 1 ? entries : coalesce(entries as Entry[])
   return { entries: merged, blobs: slots.flatMap(slot => slot.blobs), slots }
 }

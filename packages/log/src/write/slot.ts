@@ -1,4 +1,5 @@
-// What a writer appends, made ready to wait in its queue: checked, measured, with large values taken out and long deltas in pieces.
+// Slots of a writer's queue: entries that are checked and measured, with large values moved to blobs and long deltas
+// split.
 
 import { type Chunk, checkChunk, checkOrigin, isGuest, type WriterOrigin } from '@millrace/protocol'
 import { extractBlob, type NewBlob } from '../store/blobs.ts'
@@ -11,41 +12,41 @@ import {
   type CommitOptions,
   type Committed,
   isHidden,
-  PUBLIC,
+  PUBLIC_TYPES,
   type WriteOptions,
   type Written,
 } from './lane.ts'
 import { Deferred } from './pending-write.ts'
 
-interface SlotLoad {
+interface SlotContent {
   readonly entries: readonly NewEntry[]
   readonly blobs: readonly NewBlob[]
   readonly bytes: number
 }
 
 /** One write. */
-export interface WriteSlot extends SlotLoad {
-  /** A delta may wait for others and be merged with them. */
+export interface WriteSlot extends SlotContent {
+  /** Whether it may wait for other deltas and be merged with them. */
   readonly isDelta: boolean
   readonly isBatch: false
-  /** What it is part of, if it is a word; it goes with that where that is discarded. */
+  /** The draft of a word. Discarding it drops the slot. */
   draft?: Draft | undefined
-  readonly flight: Deferred<Written>
+  readonly result: Deferred<Written>
 }
 
 /** A batch that goes out whole. */
-export interface BatchSlot extends SlotLoad {
+export interface BatchSlot extends SlotContent {
   readonly isDelta: false
   readonly isBatch: true
   readonly draft?: undefined
-  /** For what was decided on the ticket: how often that had been moved by others when it was. */
-  surprises?: number
-  readonly flight: Deferred<Committed>
+  /** If it was decided on the ticket: the appender's `surprises` at that time. */
+  foreignChanges?: number
+  readonly result: Deferred<Committed>
 }
 
 export type Slot = WriteSlot | BatchSlot
 
-/** How large things may be. */
+/** Size limits. */
 export interface Bounds {
   readonly maxEntryBytes: number
   readonly maxBatchBytes: number
@@ -53,52 +54,60 @@ export interface Bounds {
   readonly maxBlobBytes: number
 }
 
-/** The least that an entry must be allowed, so that anything can be said at all. */
+/** Lower limit of `maxEntryBytes`. */
 export const MIN_ENTRY_BYTES = 4096
-/** What an entry takes beside its delta and its names, at most. */
+/** Maximum size of an entry besides its delta and its names, in bytes. */
 const OVERHEAD_BYTES = 256
-/** The most bytes that a character of a text may take in JSON: an escaped one. */
+/** Maximum size of a character in JSON, in bytes: an escaped one. */
 const CHARACTER_BYTES = 6
-/** What a number takes in JSON, at most. */
+/** Maximum size of a number in JSON, in bytes. */
 const NUMBER_BYTES = 25
-/** Up to so many bytes a bound will do; above, an entry is measured. */
-const SMALL = 16 * 1024
+/** Up to this many bytes an upper bound is enough; above it, an entry is measured. */
+const MEASURED_BYTES = 16 * 1024
 const MAX_DEPTH = 8
-/** From this length on a delta may have to be said in pieces. */
-const LONG = 512
+/** From this length on a delta may have to be split, in characters. */
+const SPLIT_LENGTH = 512
 
-/** An entry of a lane, apart from what the caller may do with its chunk from then on; throws where the chunk is none. */
-export function entryOf(from: WriterOrigin, said: Chunk, options: WriteOptions = {}): NewEntry {
-  const chunk = copyOf(said)
+/**
+ * An entry of a lane with a copy of the chunk.
+ *
+ * @throws LogError `invalid`
+ */
+export function entryOf(from: WriterOrigin, given: Chunk, options: WriteOptions = {}): NewEntry {
+  const chunk = copyOf(given)
   const problem = checkChunk(chunk)
   if (problem !== undefined) throw new LogError('invalid', `chunk${problem}`)
   const { step, node, model, internal } = options
-  if (internal && PUBLIC.has(chunk.type)) {
-    throw new LogError('invalid', `chunk ${chunk.type}: it cannot be internal, who reads the lane must see it`)
+  if (internal && PUBLIC_TYPES.has(chunk.type)) {
+    throw new LogError('invalid', `chunk ${chunk.type}: cannot be internal, every reader of the lane must see it`)
   }
   const isAsLane = step === undefined && node === undefined && model === undefined
   const origin = isAsLane ? from : originOf({ ...from, ...pickDefined({ step, node, model }) })
   return internal ? { origin, chunk, internal } : { origin, chunk }
 }
 
-/** An origin as the protocol has it; throws where it is none. */
+/** @throws LogError `invalid` if an origin is not a writer's. */
 export function originOf(origin: WriterOrigin): WriterOrigin {
   const problem = checkOrigin(origin) ?? (isGuest(origin) ? '.guest: a writer is none' : undefined)
   if (problem !== undefined) throw new LogError('invalid', `origin${problem}`)
   return origin
 }
 
-/** A chunk as it will be read: what is checked is what is stored, whatever the caller's object does or becomes. */
-function copyOf(said: Chunk): Chunk {
-  const copy = { ...said } as Record<string, unknown>
-  for (const key in copy) if (!isFlat(copy[key])) return jsonOf(copy)
+/** A copy of the chunk, so that the stored value is the checked one. */
+function copyOf(given: Chunk): Chunk {
+  const copy = { ...given } as Record<string, unknown>
+  for (const key in copy) if (!isScalar(copy[key])) return jsonOf(copy)
   return copy as unknown as Chunk
 }
 
-const isFlat = (value: unknown): boolean =>
+const isScalar = (value: unknown): boolean =>
   typeof value === 'string' || typeof value === 'boolean' || value === undefined || Number.isFinite(value)
 
-/** A chunk as JSON has it; throws where it is none. */
+/**
+ * The value after a JSON round trip.
+ *
+ * @throws LogError `invalid` if it is not JSON.
+ */
 export function jsonOf(value: object): Chunk {
   let text: string | undefined
   try {
@@ -121,7 +130,7 @@ export function entriesOf(from: WriterOrigin, batch: BatchLike, options?: WriteO
   })
 }
 
-/** The entries of a commit: those of a batch, and the checkpoint that ends it unless the caller's own does. */
+/** The entries of a commit: those of the batch, and a checkpoint unless the batch ends with one. */
 export function commitOf(
   from: WriterOrigin,
   batch: BatchLike,
@@ -131,28 +140,32 @@ export function commitOf(
   const entries = entriesOf(from, batch, options)
   if (entries.at(-1)?.chunk.type === 'checkpoint-created') return entries
   const { internal, ...open } = options
-  const said = { type: 'checkpoint-created', checkpointId: newId(), ...pickDefined({ closesStep }) } as const
-  return [...entries, entryOf(from, said, open)]
+  const checkpoint = { type: 'checkpoint-created', checkpointId: newId(), ...pickDefined({ closesStep }) } as const
+  return [...entries, entryOf(from, checkpoint, open)]
 }
 
-/** The slots of one write: several where a delta is longer than an entry may be. Throws `too-large` before anything is sent (law 6). */
+/**
+ * The slots of one write: several if a delta exceeds the size of an entry.
+ *
+ * @throws LogError `too-large` before anything is sent (law 6).
+ */
 export function writeSlots(entry: NewEntry, bounds: Bounds): WriteSlot[] {
   const isDelta = deltaOf(entry.chunk) !== undefined
-  return pieces(entry, bounds).map(piece => {
-    return { ...load([piece], bounds), isDelta, isBatch: false, flight: new Deferred() }
+  return splitDelta(entry, bounds).map(piece => {
+    return { ...contentOf([piece], bounds), isDelta, isBatch: false, result: new Deferred() }
   })
 }
 
-/** The slot of a batch. Throws `too-large` before anything is sent (law 6). */
+/** @throws LogError `too-large` before anything is sent (law 6). */
 export function batchSlot(entries: readonly NewEntry[], bounds: Bounds): BatchSlot {
-  return { ...load(entries, bounds), isDelta: false, isBatch: true, flight: new Deferred() }
+  return { ...contentOf(entries, bounds), isDelta: false, isBatch: true, result: new Deferred() }
 }
 
-/** Whether a commit of that batch is none too large. */
+/** Whether a commit of that batch fits the size limits. */
 export function fits(from: WriterOrigin, batch: BatchLike, bounds: Bounds, epoch: string): boolean {
   try {
-    // Under the longest of all names that its checkpoint could have.
-    load(
+    // With the longest possible checkpoint id.
+    contentOf(
       commitOf(from, batch, {}, () => `${epoch}-${Number.MAX_SAFE_INTEGER}`),
       bounds,
     )
@@ -163,10 +176,10 @@ export function fits(from: WriterOrigin, batch: BatchLike, bounds: Bounds, epoch
   }
 }
 
-function load(
+function contentOf(
   entries: readonly NewEntry[],
   { maxEntryBytes, maxBatchBytes, blobBytes, maxBlobBytes }: Bounds,
-): SlotLoad {
+): SlotContent {
   const slim = entries.map(entry => extractBlob(entry, blobBytes))
   let bytes = 0
   for (const { entry, blob } of slim) {
@@ -181,27 +194,24 @@ function load(
   return { entries: slim.map(({ entry }) => entry), blobs: slim.flatMap(({ blob }) => blob ?? []), bytes }
 }
 
-/** Throws where a chunk, or what it carries, is larger than it may be. */
+/** @throws LogError `too-large` */
 export function checkSize({ type }: Chunk, bytes: number, bound: number): void {
   if (bytes <= bound) return
-  throw new LogError(
-    'too-large',
-    `chunk ${type}: ${bytes} bytes, at most ${bound} fit; say it in pieces or keep it elsewhere`,
-  )
+  throw new LogError('too-large', `chunk ${type}: ${bytes} bytes, at most ${bound} fit; split it or store it elsewhere`)
 }
 
-/** An entry, in as many pieces as it takes where a delta is longer than an entry may be. */
-function pieces(entry: NewEntry, { maxEntryBytes }: Bounds): NewEntry[] {
+/** The entry, split if its delta exceeds the size of an entry. */
+function splitDelta(entry: NewEntry, { maxEntryBytes }: Bounds): NewEntry[] {
   const delta = deltaOf(entry.chunk)
-  if (delta === undefined || delta.length <= LONG) return [entry]
+  if (delta === undefined || delta.length <= SPLIT_LENGTH) return [entry]
   const beside = sizeOf({ ...entry, chunk: { ...entry.chunk, delta: '' } as Chunk }, 0)
   const room = Math.floor((maxEntryBytes - beside) / CHARACTER_BYTES)
-  // What stands beside the delta is too large itself: so is each piece.
+  // The rest of the entry is too large itself, and so would be each piece.
   if (room < 2 || delta.length <= room) return [entry]
   const found: NewEntry[] = []
   for (let from = 0; from < delta.length; ) {
     let to = from + room
-    // No piece ends inside a character.
+    // No piece ends inside a surrogate pair.
     if (to < delta.length && isHighSurrogate(delta.charCodeAt(to - 1))) to--
     found.push({ ...entry, chunk: { ...entry.chunk, delta: delta.slice(from, to) } as Chunk })
     from = to
@@ -209,7 +219,7 @@ function pieces(entry: NewEntry, { maxEntryBytes }: Bounds): NewEntry[] {
   return found
 }
 
-/** What a chunk adds to a part, if it is a delta of text. */
+/** The text that a chunk adds, if it is a delta. */
 function deltaOf(chunk: Chunk): string | undefined {
   switch (chunk.type) {
     case 'text-delta':
@@ -223,14 +233,14 @@ function deltaOf(chunk: Chunk): string | undefined {
   }
 }
 
-/** The bytes of an entry, or a bound above them that is quickly found and small enough. */
+/** The size of an entry in bytes, or a cheap upper bound if that is small enough. */
 function sizeOf(entry: NewEntry, enough: number): number {
-  const bound = boundOf(entry.chunk, 0) + boundOf(entry.origin, 0) + OVERHEAD_BYTES
-  return bound <= Math.min(SMALL, enough) ? bound : Buffer.byteLength(JSON.stringify(entry))
+  const bound = sizeBound(entry.chunk, 0) + sizeBound(entry.origin, 0) + OVERHEAD_BYTES
+  return bound <= Math.min(MEASURED_BYTES, enough) ? bound : Buffer.byteLength(JSON.stringify(entry))
 }
 
-/** No fewer bytes than a value takes as JSON; infinite for what is large or deep. */
-function boundOf(value: unknown, depth: number): number {
+/** An upper bound of a value's size as JSON, in bytes; infinite for large or deep values. */
+function sizeBound(value: unknown, depth: number): number {
   switch (typeof value) {
     case 'string':
       return value.length * CHARACTER_BYTES + 2
@@ -244,8 +254,8 @@ function boundOf(value: unknown, depth: number): number {
       if (depth > MAX_DEPTH) return Number.POSITIVE_INFINITY
       let sum = 2
       for (const key in value) {
-        sum += key.length * CHARACTER_BYTES + 4 + boundOf((value as Record<string, unknown>)[key], depth + 1)
-        if (sum > SMALL) return Number.POSITIVE_INFINITY
+        sum += key.length * CHARACTER_BYTES + 4 + sizeBound((value as Record<string, unknown>)[key], depth + 1)
+        if (sum > MEASURED_BYTES) return Number.POSITIVE_INFINITY
       }
       return sum
     }

@@ -1,12 +1,16 @@
-// How a writer learns that somebody else has moved the ticket. Its own appends wake it too, and prove by their places that nobody came between: the
-// store gives sequences without gaps, and only guests write beside a writer. So it looks at once where a place shows that somebody did, and after its
-// own appends only when they rest: a stream of words costs it no reads.
+// Detects changes of the ticket by others. A writer's own appends wake it too, but their sequences prove that no
+// other append came between: sequences have no gaps, and only guests write beside a writer. So it reads the ticket at
+// once when a sequence shows a foreign append, and otherwise only when its own appends pause: a stream of deltas
+// costs no reads.
 
 import { LogError } from '../store/log-error.ts'
 import type { Timers } from '../store/timers.ts'
 import type { Ticket } from '../ticket/ticket.ts'
 
-/** For how long after an append of its own a writer takes what wakes it for that append, in milliseconds; the next one may show sooner that it was not. */
+/**
+ * How long after its own append a writer attributes a wake to that append, in ms. Its next append may show earlier
+ * that it was another's.
+ */
 const OWN_MS = 200
 
 export class TicketWatcher {
@@ -14,35 +18,35 @@ export class TicketWatcher {
   readonly #look: () => Promise<unknown>
   readonly #listeners: ((ticket: Ticket) => void)[] = []
   readonly #stopWatch: () => void
-  /** Whether something may have happened since the last look; it may have before the watch. */
+  /** Whether the ticket may have changed since the last read. It may have before the watch. */
   #isDirty = true
-  /** Until when wakes are taken for the writer's own. */
+  /** Until when wakes are attributed to the writer's own appends. */
   #ownUntil: number
   #cancel: (() => void) | undefined
   #isLooking = false
-  #isOver = false
+  #isStopped = false
 
-  /** `look` reads the ticket again, and leads to `moved` where it is another. */
+  /** `look` reads the ticket and calls `moved` if it has changed. */
   constructor(watch: (wake: () => void) => () => void, timers: Timers, look: () => Promise<unknown>) {
     this.#timers = timers
     this.#look = look
     this.#ownUntil = timers.now() + OWN_MS
     this.#stopWatch = watch(() => this.#wake())
-    this.#goOn()
+    this.#schedule()
   }
 
-  /** Tells this one too. */
+  /** Adds a listener. */
   add(listener: (ticket: Ticket) => void): void {
     this.#listeners.push(listener)
   }
 
-  /** Somebody else has moved the ticket. */
+  /** Another process has changed the ticket. */
   moved(ticket: Ticket): void {
-    for (const listener of this.#isOver ? [] : [...this.#listeners]) {
+    for (const listener of this.#isStopped ? [] : [...this.#listeners]) {
       try {
         listener(ticket)
       } catch (error) {
-        // It is in the middle of somebody else's append, which is none of its business.
+        // The listener's error must not fail the append that detected the change.
         this.#timers.after(0, () => {
           throw error
         })
@@ -50,61 +54,62 @@ export class TicketWatcher {
     }
   }
 
-  /** An append of the writer goes out. */
+  /** An append of the writer is sent. */
   sent(): void {
     this.#ownUntil = this.#timers.now() + OWN_MS
   }
 
-  /** It is in the log: next to the one before it, or with something of others in between. */
+  /** It was appended: directly after the one before it, or with entries of others between. */
   appended(isNext: boolean): void {
     this.#ownUntil = isNext ? this.#timers.now() + OWN_MS : Number.NEGATIVE_INFINITY
     if (!isNext) this.#wake()
   }
 
   stop(): void {
-    this.#isOver = true
+    this.#isStopped = true
     this.#cancel?.()
     this.#stopWatch()
   }
 
   #wake(): void {
     this.#isDirty = true
-    this.#goOn()
+    this.#schedule()
   }
 
-  /** Looks, now or when that is due, if there is something that is not accounted for. */
-  #goOn(): void {
-    if (this.#isOver || this.#isLooking || !this.#isDirty) return
-    const left = this.#ownUntil - this.#timers.now()
-    if (left <= 0) {
+  /** Reads the ticket now or later, if there is an unexplained wake. */
+  #schedule(): void {
+    if (this.#isStopped || this.#isLooking || !this.#isDirty) return
+    const delay = this.#ownUntil - this.#timers.now()
+    if (delay <= 0) {
       this.#cancel?.()
       this.#cancel = undefined
-      void this.#go()
+      void this.#readTicket()
       return
     }
     this.#cancel ??= this.#timers.after(
-      left,
+      delay,
       () => {
         this.#cancel = undefined
-        this.#goOn()
+        this.#schedule()
       },
       true,
     )
   }
 
-  async #go(): Promise<void> {
+  async #readTicket(): Promise<void> {
     this.#isLooking = true
     this.#isDirty = false
     try {
       await this.#look()
     } catch (error) {
-      // A stop must not be missed because the store was away just then. What else is wrong the writer learns from its appends and its lease.
+      // A stop must not be missed because the store was unavailable. The writer learns of other errors from its
+      // appends and its lease.
       if (error instanceof LogError && error.code === 'unavailable') {
         this.#isDirty = true
         this.#ownUntil = this.#timers.now() + OWN_MS
       }
     }
     this.#isLooking = false
-    this.#goOn()
+    this.#schedule()
   }
 }

@@ -1,4 +1,5 @@
-// When what waits goes out: at once, or for deltas that come close to others after a while; one thing at a time, in the order in which it was asked for.
+// Decides when queued slots are sent: at once, or after `coalesceMs` for deltas that follow an append. One append at
+// a time, in order.
 
 import { LogError } from '../store/log-error.ts'
 import type { Timers } from '../store/timers.ts'
@@ -6,10 +7,10 @@ import type { Draft } from './drafts.ts'
 import { Queue } from './queue.ts'
 import type { Slot } from './slot.ts'
 
-/** The most of the queue that goes out in one append. */
-const LOAD_BYTES = 1024 * 1024
-/** Writes that nobody waits for may exceed the queue's bound by this factor before they are refused (law 8). */
-const HARD = 16
+/** Maximum size of one append from the queue, in bytes. */
+const MAX_APPEND_BYTES = 1024 * 1024
+/** Writes that the caller does not await may exceed `queueBytes` by this factor before they are rejected (law 8). */
+const HARD_LIMIT_FACTOR = 16
 
 export interface WriteQueueSettings {
   readonly timers: Timers
@@ -19,11 +20,11 @@ export interface WriteQueueSettings {
   readonly maxBatchBytes: number
 }
 
-/** Who carries what goes out. */
+/** Sends the slots. */
 export interface QueueSender {
-  /** Whether a slot may go out together with others. */
+  /** Whether a slot may be sent together with others. */
   mayJoin(slot: Slot): boolean
-  /** Sends slots in one append, and tells them what became of them; throws where nothing more can be sent. */
+  /** Sends slots in one append, and settles them. Throws if nothing more can be sent. */
   send(slots: readonly Slot[]): Promise<void>
   /** Nothing more can be sent. */
   stop(error: unknown): void
@@ -33,7 +34,7 @@ export class WriteQueue {
   readonly #settings: WriteQueueSettings
   readonly #sender: QueueSender
   readonly #queue = new Queue()
-  readonly #loadBytes: number
+  readonly #maxAppendBytes: number
   #sentAt = Number.NEGATIVE_INFINITY
   #isBusy = false
   #cancelTimer: (() => void) | undefined
@@ -42,52 +43,52 @@ export class WriteQueue {
   constructor(settings: WriteQueueSettings, sender: QueueSender) {
     this.#settings = settings
     this.#sender = sender
-    // All deltas of a load may become one entry.
-    this.#loadBytes = Math.min(LOAD_BYTES, settings.maxEntryBytes, settings.maxBatchBytes)
+    // All deltas of one append may become one entry.
+    this.#maxAppendBytes = Math.min(MAX_APPEND_BYTES, settings.maxEntryBytes, settings.maxBatchBytes)
   }
 
-  /** Says that something goes out: deltas that follow soon wait for each other. */
+  /** Records that an append is sent: deltas that follow soon wait for each other. */
   sent(): void {
     this.#sentAt = this.#settings.timers.now()
   }
 
-  /** Throws where so much waits that nothing more may. */
+  /** @throws LogError `queue-full` */
   mustHaveRoom(): void {
     const { bytes } = this.#queue
-    if (bytes <= this.#settings.queueBytes * HARD) return
+    if (bytes <= this.#settings.queueBytes * HARD_LIMIT_FACTOR) return
     throw new LogError('queue-full', `${bytes} bytes wait to be appended: await each write`)
   }
 
-  /** Lets a slot wait for its time. */
+  /** Queues a slot. */
   push(slot: Slot): void {
     this.#queue.push(slot)
     this.#pump()
   }
 
-  /** Does something after all that was asked for before, and before all that is asked for after. */
-  turn<T>(work: () => Promise<T>): Promise<T> {
+  /** Runs work exclusively, after everything queued before and before everything queued after. */
+  exclusive<T>(work: () => Promise<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>()
-    this.#queue.push({ take: () => work().then(resolve, reject), fail: reject })
+    this.#queue.push({ run: () => work().then(resolve, reject), fail: reject })
     this.#pump()
     return promise
   }
 
-  /** Takes back what still waits of a draft. */
+  /** Drops the queued words of a draft. */
   drop(draft: Draft): void {
     this.#queue.drop(draft)
     this.#makeRoom()
   }
 
-  /** When there is room again; undefined where there is. */
-  roomIn(): Promise<void> | undefined {
+  /** Resolves when the queue has room; undefined if it has. */
+  whenRoom(): Promise<void> | undefined {
     if (this.#queue.bytes <= this.#settings.queueBytes) return undefined
     this.#room ??= Promise.withResolvers()
-    // Who does not await the write does not hear of it here; the writer's signal tells.
+    // A caller that does not await the write learns of the failure from the writer's signal.
     this.#room.promise.catch(() => {})
     return this.#room.promise
   }
 
-  /** Sends no more, and tells everybody who waits. */
+  /** Sends nothing more, and rejects everything queued. */
   close(error: unknown): void {
     this.#cancelTimer?.()
     this.#cancelTimer = undefined
@@ -104,16 +105,16 @@ export class WriteQueue {
   #pump(): void {
     if (this.#isBusy || this.#queue.isEmpty) return
     const { timers } = this.#settings
-    const left = this.#waitLeft()
-    if (left > 0) {
-      this.#cancelTimer ??= timers.after(left, () => this.#start())
+    const delay = this.#delayMs()
+    if (delay > 0) {
+      this.#cancelTimer ??= timers.after(delay, () => this.#start())
       return
     }
     this.#start()
   }
 
-  /** How long what waits may wait on. */
-  #waitLeft(): number {
+  /** How long the queue may still wait, in ms. */
+  #delayMs(): number {
     const { timers, coalesceMs, queueBytes } = this.#settings
     const mayWait = this.#queue.isWaiting && this.#queue.bytes <= queueBytes
     return mayWait ? this.#sentAt + coalesceMs - timers.now() : 0
@@ -123,16 +124,16 @@ export class WriteQueue {
     this.#cancelTimer?.()
     this.#cancelTimer = undefined
     this.#isBusy = true
-    void this.#work()
+    void this.#run()
   }
 
-  async #work(): Promise<void> {
+  async #run(): Promise<void> {
     try {
-      // What is asked for in the same breath goes out together.
+      // Slots pushed in the same microtask are sent together.
       await undefined
       let isMore: boolean
       do isMore = await this.#next()
-      while (!this.#queue.isEmpty && (isMore || this.#waitLeft() <= 0))
+      while (!this.#queue.isEmpty && (isMore || this.#delayMs() <= 0))
     } catch (error) {
       this.#sender.stop(error)
     }
@@ -140,14 +141,14 @@ export class WriteQueue {
     this.#pump()
   }
 
-  /** Takes what comes next; tells whether some of what had waited as long is left. */
+  /** Sends the next slots or runs the next turn. Returns whether slots are left that were queued at the same time. */
   async #next(): Promise<boolean> {
     const turn = this.#queue.takeTurn()
     if (turn) {
-      await turn.take()
+      await turn.run()
       return false
     }
-    const slots = this.#queue.takeSlots(this.#loadBytes, slot => this.#sender.mayJoin(slot))
+    const slots = this.#queue.takeSlots(this.#maxAppendBytes, slot => this.#sender.mayJoin(slot))
     const isMore = !this.#queue.isEmpty
     this.#makeRoom()
     if (slots.length > 0) await this.#sender.send(slots)

@@ -1,5 +1,6 @@
-// The writer: the one producer of a run, under one epoch. One append is in flight. Chunks written meanwhile, or within `coalesceMs` of the last
-// append, go out together in the next. A batch that changes the ticket goes out alone, on the ticket on which it was decided (law 5).
+// The writer: the only producer of a run, under one epoch. It has one append in flight. Chunks written meanwhile, or
+// within `coalesceMs` of the last append, are sent together in the next. A batch that changes the ticket is sent alone,
+// conditional on the ticket on which it was decided (law 5).
 
 import type { Chunk, Cursor, WriterOrigin } from '@millrace/protocol'
 import type { NewBlob } from '../store/blobs.ts'
@@ -16,8 +17,8 @@ import { type BatchLike, type CommitOptions, type Committed, type Discard, Lane,
 import { Lease } from './lease.ts'
 import { PendingWrite } from './pending-write.ts'
 import { begins, type Preamble } from './preamble.ts'
-import { type AppendLoad, loadOf } from './queue.ts'
-import { check, closed, isRefusal, lost } from './refusal.ts'
+import { type AppendContent, appendContent } from './queue.ts'
+import { checkBatch, closedError, isRefusal, lostError } from './refusal.ts'
 import {
   type BatchSlot,
   type Bounds,
@@ -49,20 +50,20 @@ export interface WriterSettings {
 export class Writer {
   readonly streamId: string
   readonly epoch: string
-  /** The run's main line. */
+  /** The run's main lane. */
   readonly main: Lane
   readonly #settings: WriterSettings
   readonly #bounds: Bounds
   readonly #appender: Appender
   readonly #lease: Lease
-  readonly #outbox: WriteQueue
+  readonly #queue: WriteQueue
   readonly #drafts = new Drafts()
-  readonly #gone = new AbortController()
+  readonly #closed = new AbortController()
   readonly #onClose: (writer: Writer) => void
   readonly #lanes: LaneWriter
   #preamble: Preamble | undefined
   #checkpoints = 0
-  /** The first words since the last flush that were not taken. */
+  /** The first rejected write since the last flush. */
   #refusal: unknown
   #closing: Promise<void> | undefined
 
@@ -82,7 +83,7 @@ export class Writer {
     this.#preamble = preamble
     this.#onClose = onClose
     this.#appender = new Appender(store, timers, patienceMs, claimed)
-    this.#outbox = new WriteQueue(
+    this.#queue = new WriteQueue(
       { ...settings, maxBatchBytes: store.maxBatchBytes },
       {
         mayJoin: slot => this.#mayJoin(slot),
@@ -91,7 +92,7 @@ export class Writer {
       },
     )
     const renew = () => store.renew(streamId, epoch, leaseMs)
-    this.#lease = new Lease(renew, timers, leaseMs, askedAt, () => this.#stop(lost('fenced', streamId)))
+    this.#lease = new Lease(renew, timers, leaseMs, askedAt, () => this.#stop(lostError('fenced', streamId)))
     this.#lanes = {
       write: (from, chunk, options) => this.#write(from, chunk, options),
       commit: (from, batch, options) => this.#commit(from, batch, options),
@@ -101,45 +102,56 @@ export class Writer {
     this.main = new Lane(this.#lanes, originOf(origin))
   }
 
-  /** The ticket as this writer last saw it; guests move it, and `refresh` looks again. */
+  /** The ticket as last read. Guests change it; `refresh` reads it again. */
   get ticket(): Ticket {
     return this.#appender.ticket
   }
 
-  /** That ticket as it is once this writer's run has begun; throws where it cannot begin. */
+  /**
+   * The ticket once this writer's run has begun.
+   *
+   * @throws LogError if it cannot begin.
+   */
   get begun(): Ticket {
     const { ticket } = this
     return this.#preamble ? advance(ticket, this.#preamble(ticket)) : ticket
   }
 
-  /** The last entry that this writer knows the log to hold. */
+  /** The last entry that this writer knows to be in the log. */
   get cursor(): Cursor {
     return this.#appender.cursor
   }
 
-  /** Aborted, with the reason, once this writer can write no more: fenced, regressed, out of reach or closed. */
+  /** Aborted, with the reason, once this writer can write no more: fenced, regressed, unavailable or closed. */
   get signal(): AbortSignal {
-    return this.#gone.signal
+    return this.#closed.signal
   }
 
-  /** Whether the lease surely lasts: counted from before it was asked for, on this process's own clock. */
+  /** Whether the lease is certainly valid: counted from before the request, on this process's clock. */
   get isSure(): boolean {
-    return this.#lease.isSure
+    return this.#lease.isValid
   }
 
-  /** Waits until the lease surely lasts, so that what others must not do meanwhile may begin; throws where this writer can write no more. */
+  /**
+   * Waits until the lease is certainly valid, before work that no other process may do at the same time.
+   *
+   * @throws the signal's reason if this writer can write no more.
+   */
   async sure(): Promise<void> {
-    await this.#lease.sure()
+    await this.#lease.whenValid()
     this.signal.throwIfAborted()
   }
 
-  /** Calls back whenever it turns out that somebody else has moved the ticket, soon after it happened, until this writer is gone. */
+  /** Calls back after every change of the ticket by others, until this writer is closed. */
   watch(onMoved: (ticket: Ticket) => void): void {
     this.signal.throwIfAborted()
     this.#appender.watch(onMoved, () => this.refresh())
   }
 
-  /** A line of work under the same epoch: a sub-agent, a branch, a tool. What is not said is as on the main lane; of an internal lane no reader sees what it says. */
+  /**
+   * A line of work under the same epoch: a sub-agent, a branch, a tool. Omitted fields are those of the main lane.
+   * Entries of an internal lane are hidden from readers.
+   */
   lane(origin: Partial<WriterOrigin> & { lane: string }, options: { readonly isInternal?: boolean } = {}): Lane {
     return new Lane(this.#lanes, originOf({ ...this.main.origin, ...origin }), options.isInternal)
   }
@@ -149,48 +161,55 @@ export class Writer {
     return this.main.write(chunk, options)
   }
 
-  /** Appends a batch whole, ended by a `checkpoint-created`: it seals the main lane's draft. */
+  /** Appends a batch as a whole, ended by a `checkpoint-created`, and commits the main lane's draft. */
   commit(batch: BatchLike, options?: CommitOptions): Promise<Committed> {
     return this.main.commit(batch, options)
   }
 
   /**
-   * Appends whole what `build` says on the ticket, after all that was written before; where the ticket has moved meanwhile, asks again with the new
-   * one. Where it says nothing, nothing is appended and undefined returned.
+   * Appends the batch that `build` returns for the ticket, after everything written before. Calls `build` again if
+   * the ticket has changed meanwhile. Appends nothing, and returns undefined, if `build` does.
    */
   decide(build: (ticket: Ticket) => BatchLike | undefined): Promise<Accepted | undefined> {
     return this.#decide(this.main.origin, build)
   }
 
-  /** Says how the run begins or goes on, if nothing was said yet; false, and nothing, where the run that it takes over is to stop: its end says it all. */
+  /**
+   * Writes the entries that start or continue the run, if none were written yet. Returns false, and writes nothing,
+   * if the run that it takes over must stop.
+   */
   async begin(): Promise<boolean> {
     this.#mustBeOpen()
-    return this.#outbox.turn(() => this.#begin())
+    return this.#queue.exclusive(() => this.#begin())
   }
 
-  /** Reads the ticket again; where the log is not there any more, this writer is fenced. */
+  /** Reads the ticket again. If the log no longer exists, this writer is fenced. */
   async refresh(): Promise<Ticket> {
     this.signal.throwIfAborted()
     try {
-      await this.#outbox.turn(() => this.#appender.look())
+      await this.#queue.exclusive(() => this.#appender.look())
     } catch (error) {
-      // Whoever works on it need not find that out by a word of theirs, or when the lease is to be renewed.
+      // The driver learns of it now, not at its next write or renewal.
       if (error instanceof LogError && error.code === 'fenced') this.#stop(error)
       throw error
     }
     return this.ticket
   }
 
-  /** Waits until all that was written so far is in the log; throws where it could not be. */
+  /**
+   * Waits until everything written so far is in the log.
+   *
+   * @throws the error of the first rejected write.
+   */
   async flush(): Promise<void> {
     this.signal.throwIfAborted()
-    await this.#outbox.turn(async () => {})
+    await this.#queue.exclusive(async () => {})
     const refusal = this.#refusal
     this.#refusal = undefined
     if (refusal) throw refusal
   }
 
-  /** Flushes, and lets the log go; the run stays as it is. */
+  /** Flushes, and releases the log. The run stays open. */
   close(): Promise<void> {
     this.#closing ??= this.#close()
     return this.#closing
@@ -198,18 +217,18 @@ export class Writer {
 
   async #close(): Promise<void> {
     try {
-      if (!this.signal.aborted) await this.#outbox.turn(async () => {})
+      if (!this.signal.aborted) await this.#queue.exclusive(async () => {})
     } finally {
-      this.#stop(closed())
-      // A lease that cannot be released runs out.
+      this.#stop(closedError())
+      // A lease that cannot be released expires.
       await this.#settings.store.release(this.streamId, this.epoch).catch(() => {})
     }
   }
 
   #mustBeOpen(): void {
     this.signal.throwIfAborted()
-    if (this.#closing) throw closed()
-    this.#outbox.mustHaveRoom()
+    if (this.#closing) throw closedError()
+    this.#queue.mustHaveRoom()
   }
 
   #write(from: WriterOrigin, chunk: Chunk, options?: WriteOptions): Write {
@@ -217,28 +236,28 @@ export class Writer {
     const entry = entryOf(from, chunk, options)
     const ticket = this.begun
     if (pendingOpenedBy(chunk) || advance(ticket, [entry]) !== ticket) {
-      throw new LogError('invalid', `chunk ${chunk.type}: it decides what happens next, say it by commit or decide`)
+      throw new LogError('invalid', `chunk ${chunk.type}: it changes the ticket, write it with commit or decide`)
     }
-    check(ticket, [entry])
+    checkBatch(ticket, [entry])
     const slots = writeSlots(entry, this.#bounds)
-    const draft = this.#drafts.touch(entry)
+    const draft = this.#drafts.add(entry)
     for (const slot of slots) {
       slot.draft = draft
-      this.#outbox.push(slot)
+      this.#queue.push(slot)
     }
-    return new PendingWrite((slots.at(-1) as WriteSlot).flight, this.#outbox.roomIn())
+    return new PendingWrite((slots.at(-1) as WriteSlot).result, this.#queue.whenRoom())
   }
 
   async #commit(from: WriterOrigin, batch: BatchLike, options: CommitOptions = {}): Promise<Committed> {
     this.#mustBeOpen()
     const entries = commitOf(from, batch, options, () => `${this.epoch}-${++this.#checkpoints}`)
     const slot = batchSlot(entries, this.#bounds)
-    if (advance(this.ticket, entries) !== this.ticket) slot.surprises = this.#appender.surprises
+    if (advance(this.ticket, entries) !== this.ticket) slot.foreignChanges = this.#appender.foreignChanges
     this.#drafts.check(entries)
-    const closed = this.#drafts.take(entries)
-    this.#outbox.push(slot)
+    const closed = this.#drafts.addBatch(entries)
+    this.#queue.push(slot)
     try {
-      const done = await slot.flight.promise
+      const done = await slot.result.promise
       if (done.outcome === 'moved') this.#drafts.reopen(closed)
       return done
     } catch (error) {
@@ -250,12 +269,12 @@ export class Writer {
   async #discard(from: WriterOrigin, discard: Discard): Promise<boolean> {
     this.#mustBeOpen()
     const draft = this.#drafts.drop(from)
-    if (draft) this.#outbox.drop(draft)
+    if (draft) this.#queue.drop(draft)
     if (!draft?.isSent) return false
-    // A stop may have been taken back, with the request that it made room for.
+    // A stop may have been withdrawn, with the request that caused it.
     if (mustStop(this.ticket)) await this.refresh()
     const done = await this.#decide(from, ticket => {
-      // The end of a run seals its drafts; where it is to stop, what was shown is kept.
+      // The end of a run commits its drafts. If the run must stop, the text shown so far is kept.
       const isKept = ticket.run?.runId !== from.runId || mustStop(ticket)
       return isKept ? undefined : [{ type: 'step-discarded', ...discard }]
     })
@@ -266,24 +285,24 @@ export class Writer {
   async #decide(from: WriterOrigin, build: (ticket: Ticket) => BatchLike | undefined): Promise<Accepted | undefined> {
     this.#mustBeOpen()
     const { open } = this.#drafts
-    return this.#outbox.turn(async () => {
+    return this.#queue.exclusive(async () => {
       for (;;) {
         const batch = build(this.ticket)
         if (batch === undefined || batch.length === 0) return undefined
         const { entries, blobs } = batchSlot(entriesOf(from, batch), this.#bounds)
         this.#drafts.check(entries)
-        const done = await this.#try(entries, blobs)
+        const done = await this.#tryAppend(entries, blobs)
         if (done === undefined) continue
-        this.#drafts.take(entries, open)
+        this.#drafts.addBatch(entries, open)
         return done
       }
     })
   }
 
-  /** A batch goes out with others where it does not depend on the ticket. */
+  /** A batch is sent with others if it does not depend on the ticket. */
   #mayJoin(slot: Slot): boolean {
     if (!slot.isBatch) return true
-    if (slot.surprises !== undefined) return false
+    if (slot.foreignChanges !== undefined) return false
     const { ticket } = this
     const { entries } = slot
     return this.#preamble === undefined && advance(ticket, entries) === ticket && !batchProblem(ticket, entries)
@@ -292,87 +311,90 @@ export class Writer {
   async #sendSlots(slots: readonly Slot[]): Promise<void> {
     const [first] = slots
     if (slots.length === 1 && first?.isBatch) return this.#sendBatch(first)
-    // Before anything else can happen: a discard must know that the log may hold some of it.
+    // First of all: a discard must know that the log may hold some of it.
     for (const { draft } of slots) if (draft) draft.isSent = true
-    let left = loadOf(slots)
+    let content = appendContent(slots)
     try {
       for (;;) {
-        left = await this.#ofOpenRun(left)
-        if (left.slots.length === 0) return
-        const done = await this.#try(left.entries, left.blobs)
+        content = await this.#slotsOfOpenRun(content)
+        if (content.slots.length === 0) return
+        const done = await this.#tryAppend(content.entries, content.blobs)
         if (done === undefined) continue
-        for (const { flight } of left.slots) flight.resolve(done)
+        for (const { result } of content.slots) result.resolve(done)
         return
       }
     } catch (error) {
-      this.#refuse(left.slots, error)
+      this.#refuse(content.slots, error)
       if (!isRefusal(error)) throw error
     }
   }
 
   #refuse(slots: readonly Slot[], error: unknown): void {
-    for (const { flight } of slots) flight.reject(error)
+    for (const { result } of slots) result.reject(error)
     if (slots.length > 0) this.#refusal ??= error
   }
 
-  /** What of a load is still of the open run: nothing follows the end (law 7), and nothing is added to what a stop keeps. */
-  async #ofOpenRun(load: AppendLoad): Promise<AppendLoad> {
-    const isToStop = await this.#isToStop()
-    if (this.#preamble && !isToStop) return load
-    const open = isToStop ? undefined : this.ticket.run?.runId
+  /**
+   * The slots that still belong to the open run: nothing follows its end (law 7), and a stopped run gets no more
+   * text.
+   */
+  async #slotsOfOpenRun(load: AppendContent): Promise<AppendContent> {
+    const isStopping = await this.#mustStop()
+    if (this.#preamble && !isStopping) return load
+    const open = isStopping ? undefined : this.ticket.run?.runId
     const late = load.slots.filter(({ entries }) => entries[0]?.origin.runId !== open)
     if (late.length === 0) return load
     for (const slot of late) {
-      const problem = batchProblem(this.ticket, slot.entries) ?? `run ${this.ticket.run?.runId} is to stop: end it`
+      const problem = batchProblem(this.ticket, slot.entries) ?? `run ${this.ticket.run?.runId} must stop: end it`
       this.#refuse([slot], new LogError('refused', problem))
     }
-    return loadOf(load.slots.filter(slot => !late.includes(slot)))
+    return appendContent(load.slots.filter(slot => !late.includes(slot)))
   }
 
-  /** Whether the run that this writer is about to take over is to stop: the words of the one before it are kept as they are. */
-  async #isToStop(): Promise<boolean> {
-    // A stop may have been taken back.
+  /** Whether the run that this writer is about to take over must stop: then the text of the driver before is kept. */
+  async #mustStop(): Promise<boolean> {
+    // A stop may have been withdrawn.
     if (this.#preamble && mustStop(this.ticket)) await this.#appender.look()
     return this.#preamble !== undefined && mustStop(this.ticket)
   }
 
   async #begin(): Promise<boolean> {
     while (this.#preamble) {
-      const isToStop = await this.#isToStop()
-      // Whatever is to stop, what cannot begin at all is told so.
-      check(this.ticket, this.#preamble(this.ticket))
-      if (isToStop) return false
-      await this.#try([], [])
+      const isStopping = await this.#mustStop()
+      // A run that cannot begin throws even if it must stop.
+      checkBatch(this.ticket, this.#preamble(this.ticket))
+      if (isStopping) return false
+      await this.#tryAppend([], [])
     }
     return true
   }
 
-  async #sendBatch({ entries, blobs, bytes, flight, surprises }: BatchSlot): Promise<void> {
-    // While it waited somebody else's turn found another ticket than the one on which this was decided (law 5).
-    if (surprises !== undefined && surprises !== this.#appender.surprises) {
-      return flight.resolve({ outcome: 'moved', ticket: this.ticket })
+  async #sendBatch({ entries, blobs, bytes, result, foreignChanges }: BatchSlot): Promise<void> {
+    // A turn that ran before found another ticket than the one on which this was decided (law 5).
+    if (foreignChanges !== undefined && foreignChanges !== this.#appender.foreignChanges) {
+      return result.resolve({ outcome: 'moved', ticket: this.ticket })
     }
     try {
-      // What the run begins with goes ahead where both would be more than the store takes at once.
+      // The preamble is sent first if both together could exceed the store's limit.
       const isLarge = bytes > this.#bounds.maxBatchBytes / 2 && !begins(entries)
       if (isLarge) await this.#begin()
       for (;;) {
         const isDecision = advance(this.ticket, entries) !== this.ticket
-        const isOver = await this.#isToStop()
-        const done = isOver ? undefined : await this.#try(entries, blobs)
-        // Where only what begins the run was decided on the ticket, that is decided again.
-        if (done || isDecision || isOver) return flight.resolve(done ?? { outcome: 'moved', ticket: this.ticket })
+        const isOver = await this.#mustStop()
+        const done = isOver ? undefined : await this.#tryAppend(entries, blobs)
+        // If only the preamble depended on the ticket, it is built again.
+        if (done || isDecision || isOver) return result.resolve(done ?? { outcome: 'moved', ticket: this.ticket })
       }
     } catch (error) {
-      flight.reject(error)
+      result.reject(error)
     }
   }
 
-  /** Appends a batch on the ticket as it was seen; undefined where that has moved, and then it was looked at again. */
-  async #try(entries: readonly NewEntry[], blobs: readonly NewBlob[]): Promise<Accepted | undefined> {
+  /** Appends a batch on the ticket as last read. Undefined if it has changed; then it was read again. */
+  async #tryAppend(entries: readonly NewEntry[], blobs: readonly NewBlob[]): Promise<Accepted | undefined> {
     const { ticket } = this
     const all = this.#preamble && !begins(entries) ? [...this.#preamble(ticket), ...entries] : entries
-    check(ticket, all)
+    checkBatch(ticket, all)
     const next = advance(ticket, all)
     const result = await this.#send(all, blobs, next === ticket ? undefined : next)
     if (result.outcome === 'moved') {
@@ -388,26 +410,27 @@ export class Writer {
 
   async #send(entries: readonly NewEntry[], blobs: readonly NewBlob[], next?: Ticket): Promise<AppendResult> {
     this.signal.throwIfAborted()
-    this.#outbox.sent()
+    this.#queue.sent()
     let result: AppendResult
     try {
       result = await this.#appender.append(entries, blobs, next)
     } catch (error) {
-      // Nobody knows whether it is in the log: what follows could not be in order.
+      // The outcome is unknown, so the order of later appends could not be kept.
       if (!isRefusal(error)) this.#stop(error)
       throw error
     }
-    if (result.outcome === 'fenced' || result.outcome === 'regressed') this.#stop(lost(result.outcome, this.streamId))
+    if (result.outcome === 'fenced' || result.outcome === 'regressed')
+      this.#stop(lostError(result.outcome, this.streamId))
     this.signal.throwIfAborted()
     return result
   }
 
   #stop(error: unknown): void {
     if (this.signal.aborted) return
-    this.#gone.abort(error)
+    this.#closed.abort(error)
     this.#lease.stop()
     this.#appender.stop()
-    this.#outbox.close(error)
+    this.#queue.close(error)
     this.#onClose(this)
   }
 }

@@ -2,7 +2,7 @@
 // process takes over.
 
 import { LogError, type StreamInfo, type Ticket } from '@millrace/log'
-import { MOST_DUE, mustStop } from '@millrace/log/internal'
+import { MAX_DUE, mustStop } from '@millrace/log/internal'
 import { Snapshots } from '../session/snapshots.ts'
 import { StoreClock } from '../session/store-clock.ts'
 import { Drive, type DriveSettings } from './drive.ts'
@@ -69,7 +69,7 @@ export class Driver implements EngineDriver {
     if (names.length === 0 || now < this.#nextNoticePollAt) return []
     for (const [sessionId, until] of this.#skipped) if (until <= now) this.#skipped.delete(sessionId)
     // Skipped sessions must not hide others.
-    const due = await manager.due(names, Math.min(limit + this.#skipped.size, MOST_DUE))
+    const due = await manager.due(names, Math.min(limit + this.#skipped.size, MAX_DUE))
     const found = due.filter(sessionId => !this.#skipped.has(sessionId))
     const isMore = found.length >= limit || (notices.hasRoom && this.#skipped.size <= limit)
     if (!isMore) this.#nextNoticePollAt = now + NOTICE_POLL_MS
