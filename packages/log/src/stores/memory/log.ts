@@ -16,7 +16,7 @@ export interface Log {
   mark: string
   floor: number
   floorMark: string
-  /** Of the last append. */
+  /** Timestamp of the last append. */
   timestamp: number
   version: string
   ticket: TicketRecord
@@ -35,7 +35,7 @@ export interface Log {
   readonly blobs: Map<string, Uint8Array>
 }
 
-/** An empty log with an incarnation of its own. */
+/** An empty log with a new incarnation. */
 export function newLog(principal: string | null, now: number): Log {
   const incarnation = randomName()
   return {
@@ -62,13 +62,13 @@ export function newLog(principal: string | null, now: number): Log {
   }
 }
 
-/** Whether the log holds the entry that a writer saw acknowledged; one that was trimmed was held. */
+/** Whether the log holds an entry that was acknowledged to a writer. Trimmed entries count as held. */
 export function holds(log: Log, { sequence, incarnation, epoch }: Cursor): boolean {
   if (incarnation !== log.incarnation || sequence > log.head) return false
   return sequence < log.floor || markAt(log, sequence) === epoch
 }
 
-/** Why a cursor does not match what the log holds; null if it does (law 2). */
+/** Why a cursor does not match the log; null if it does (law 2). */
 export function truncationOf(log: Log, { sequence, incarnation, epoch }: Cursor | UnprovenCursor): Truncation | null {
   if (incarnation !== undefined && incarnation !== log.incarnation) return 'incarnation'
   if (sequence > log.head) return 'past-head'
@@ -76,7 +76,7 @@ export function truncationOf(log: Log, { sequence, incarnation, epoch }: Cursor 
   return epoch !== undefined && markAt(log, sequence) !== epoch ? 'epoch' : null
 }
 
-/** The index of the first batch that reaches past a sequence. */
+/** The index of the first batch that ends after a sequence. */
 export function indexAfter(batches: readonly StoredBatch[], sequence: number): number {
   let [low, high] = [0, batches.length]
   while (low < high) {
@@ -94,7 +94,7 @@ export function markAt(log: Log, sequence: number): string | undefined {
   return log.batches[indexAfter(log.batches, sequence - 1)]?.mark
 }
 
-/** The batches that reach past a sequence, as many as the limit lets. */
+/** The batches that end after a sequence, within the limit. */
 export function batchesAfter(log: Log, sequence: number, limit: ReadLimit): StoredBatch[] {
   const from = indexAfter(log.batches, sequence)
   const found: StoredBatch[] = []
@@ -107,7 +107,7 @@ export function batchesAfter(log: Log, sequence: number, limit: ReadLimit): Stor
   return found
 }
 
-/** A batch up to a sequence; its body stays whole, and a reader takes no more of it than the sequences say. */
+/** A batch up to a sequence. Its body stays whole: readers take only the entries within its sequences. */
 export function cutBatch(batch: StoredBatch, at: number): StoredBatch {
   return at >= batch.last ? batch : { ...batch, last: at }
 }

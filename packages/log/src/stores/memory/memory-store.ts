@@ -1,5 +1,5 @@
-// Logs in the memory of one process, for tests and for work that may be lost. Everything happens in one turn of the event loop, which is
-// what makes each call atomic.
+// Logs in the memory of one process, for tests and for work that may be lost. Each call runs synchronously, which
+// makes it atomic.
 
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import { checkAppend, checkFork, checkNames, checkTtl, checkWhole } from '../../store/checks.ts'
@@ -27,11 +27,15 @@ import { batchesAfter, cutBatch, holds, indexAfter, type Log, markAt, newLog, tr
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 
 export interface MemoryOptions {
-  /** The store's clock, in milliseconds. */
+  /**
+   * The store's clock, in ms.
+   *
+   * @default Date.now
+   */
   readonly clock?: () => number
 }
 
-/** All the logs of a memory, which any number of handles may share. */
+/** The logs in memory, which any number of handles may share. */
 export class Memory {
   readonly logs = new Map<string, Log>()
   readonly watchers = new Map<string, Set<() => void>>()
@@ -46,7 +50,7 @@ export class Memory {
   }
 }
 
-/** A store in the memory of this process; handles that are given one `Memory` share its logs. */
+/** Opens a store in the memory of this process. Handles with the same `Memory` share its logs. */
 export const memoryStore = (options?: MemoryOptions, memory = new Memory(options)): LogStore => new MemoryStore(memory)
 
 class MemoryStore implements LogStore {
@@ -59,7 +63,7 @@ class MemoryStore implements LogStore {
     this.#memory = memory
   }
 
-  /** Runs an operation as every store does: with an answer that comes later, or a rejection. */
+  /** Runs an operation asynchronously, like the other stores. */
   async #call<T>(operation: (memory: Memory) => T): Promise<T> {
     if (this.#closed) throw new LogError('closed', 'the store was closed: open another handle')
     return operation(this.#memory)
@@ -188,8 +192,8 @@ class MemoryStore implements LogStore {
       if (log === undefined) return
       const others = log.snapshots.filter(({ sequence }) => sequence !== snapshot.sequence)
       const all = [...others, { ...snapshot }].sort((a, b) => b.sequence - a.sequence)
-      const spared = all.find(({ sequence }) => sequence <= log.floor)
-      log.snapshots = all.filter((each, i) => i < keep || each === spared)
+      const atFloor = all.find(({ sequence }) => sequence <= log.floor)
+      log.snapshots = all.filter((each, i) => i < keep || each === atFloor)
     })
   }
 
@@ -280,9 +284,9 @@ class MemoryStore implements LogStore {
     checkNames({ streamId })
     return this.#call(memory => {
       if (ifVersion !== undefined && memory.logs.get(streamId)?.version !== ifVersion) return false
-      const was = memory.logs.delete(streamId)
-      if (was) memory.wake(streamId)
-      return was
+      const existed = memory.logs.delete(streamId)
+      if (existed) memory.wake(streamId)
+      return existed
     })
   }
 
@@ -352,7 +356,9 @@ function appendTo(
   return result
 }
 
-/** The bytes of a text in UTF-8, counted only where they may exceed a bound: no character has more than three to its length. */
+/**
+ * The size of a text in UTF-8, in bytes, or 0 if it cannot exceed the bound: a UTF-16 unit takes at most three bytes.
+ */
 const bytesOf = (text: string, bound: number): number => (text.length * 3 > bound ? Buffer.byteLength(text) : 0)
 
 const dueAtOf = ({ at }: Due, clock: number): number | null => (at === 'now' ? clock : at)

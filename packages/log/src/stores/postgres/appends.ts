@@ -2,11 +2,11 @@ import type { Database } from './database.ts'
 import { isUndone } from './failure.ts'
 
 const PARAMETERS = 9
-/** One connection of so many is a slot: more would cost the server more commits for the same appends. */
+/** One in this many connections is used for appends: more would cost the server more commits for the same appends. */
 const POOL_SHARE = 3
 const MAX_APPENDS = 32
 const MAX_CHARACTERS = 1024 * 1024
-/** How long one append of several may keep the others waiting for its log's lock, in milliseconds. */
+/** How long an append in a group may wait for its log's lock, in ms. */
 const LOCK_MS = 100
 
 interface WaitingAppend {
@@ -18,9 +18,9 @@ interface WaitingAppend {
 }
 
 /**
- * The plain appends of writers on their way. As long as a slot is free each goes out at once, in a transaction of its own; those that come while
- * all slots are taken go out together when the next is free, in one. So many logs at once cost the server few commits, and leave most of the
- * pool to everybody else.
+ * Queued plain appends of writers. While a slot is free, each append is sent at once in its own transaction. Appends
+ * that arrive while all slots are in use are sent together in one transaction when a slot is free. So appends to many
+ * logs cost the server few commits, and leave most of the pool to other calls.
  */
 export class Appends {
   readonly #database: Database
@@ -30,14 +30,14 @@ export class Appends {
   readonly #waiting: WaitingAppend[] = []
   #taken = 0
 
-  /** `append` is the call of the function, with its parameters left out. */
+  /** `append` is the name of the SQL function. */
   constructor(database: Database, append: string) {
     this.#database = database
     this.#slots = Math.ceil(database.poolSize / POOL_SHARE)
     this.#append = append
   }
 
-  /** Gives what the function says of the append with these parameters, of which the first two are the log's key and the body. */
+  /** Calls the function and returns its result. The first two parameters are the log's key and the body. */
   append(key: string, body: string | null, rest: readonly unknown[]): Promise<string> {
     return this.#database.guard('append', () => {
       const { promise, resolve, reject } = Promise.withResolvers<string>()
@@ -63,7 +63,7 @@ export class Appends {
       return i === MAX_APPENDS || (i > 0 && characters > MAX_CHARACTERS)
     })
     const group = this.#waiting.splice(0, count === -1 ? this.#waiting.length : count)
-    // In one order everywhere, so that no two groups wait for each other's locks.
+    // The same order everywhere, so that no two groups deadlock.
     return group.sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
@@ -73,7 +73,7 @@ export class Appends {
       const results = await this.#together(group)
       for (const [i, { resolve }] of group.entries()) resolve(String(results[i]))
     } catch (error) {
-      // What one of them broke did not happen for any, and is no matter of the others.
+      // The transaction was undone for all of them, so each is retried alone.
       if (isUndone(error)) await Promise.all(group.map(each => this.#alone(each)))
       else for (const { reject } of group) reject(error)
     }
@@ -95,7 +95,7 @@ export class Appends {
     return results
   }
 
-  /** So many calls of the function, side by side. */
+  /** The calls of the function for a group of this size, side by side. */
   #calls(count: number): string {
     this.#texts[count] ??= Array.from({ length: count }, (_, call) => {
       const places = Array.from({ length: PARAMETERS }, (_, place) => `$${call * PARAMETERS + place + 1}`)

@@ -18,16 +18,16 @@ export type PostgresDriver = Pick<typeof pg, 'Client' | 'Pool'>
 export interface DatabaseOptions {
   readonly driver: PostgresDriver
   readonly config: pg.PoolConfig
-  /** A pool of the caller's, which outlives us. */
+  /** A pool of the caller, which stays open. */
   readonly pool: pg.Pool | undefined
   readonly schema: string
-  /** How long a statement may take, in milliseconds. */
+  /** Timeout of a statement, in ms. */
   readonly timeout: number
 }
 
-/** The connections to one schema: made at the first statement, with its tables there before any other. */
+/** The connections to one schema. Connects and migrates at the first statement. */
 export class Database {
-  /** Where it is, for messages: host, port and database. */
+  /** Host, port and database, for messages. */
   readonly place: string
   readonly poolSize: number
   readonly #pool: pg.Pool
@@ -38,7 +38,7 @@ export class Database {
   readonly #connections = new Set<pg.PoolClient>()
   #gone = () => {}
   #ready: Promise<void> | undefined
-  /** Whether a connection keeps the statements that were prepared on it, as far as we know. */
+  /** Whether connections keep prepared statements, as far as known. */
   #keeps = true
   #closed = false
 
@@ -50,7 +50,7 @@ export class Database {
     this.poolSize = this.#pool.options.max
     this.#schema = schema
     this.#timeout = timeout
-    // A connection that breaks while nobody uses it leaves the pool by itself; unheard, its error would end the process.
+    // The pool drops an idle connection that breaks. Without a listener, its error would end the process.
     this.#pool.on('error', ignore)
     if (!this.#owned) return
     this.#pool.on('connect', client => this.#connections.add(client))
@@ -64,12 +64,16 @@ export class Database {
     return this.#closed
   }
 
-  /** Runs one statement, which is a transaction of its own, and gives its rows; `what` is what a failure says was tried. */
+  /** Runs one statement in its own transaction and returns its rows. `what` names the call in an error. */
   query(what: string, text: string, values: readonly unknown[] = [], often = false): Promise<Rows> {
     return this.guard(what, () => this.run(text, values, often))
   }
 
-  /** Does a piece of work that the end waits for, unless it has come; a failure says what was tried, where, and what to do. */
+  /**
+   * Runs work that `settled` waits for. An error says what was tried, where, and what to do.
+   *
+   * @throws LogError `closed` after `refuse`.
+   */
   guard<T>(what: string, work: () => Promise<T>): Promise<T> {
     if (this.#closed) {
       return Promise.reject(new LogError('closed', `${what}: the store was closed: open another handle`))
@@ -84,7 +88,7 @@ export class Database {
     return done
   }
 
-  /** Runs a statement within guarded work; one that runs often may be prepared. */
+  /** Runs a statement within guarded work. With `often` it may be prepared. */
   async run(text: string, values: readonly unknown[], often = false): Promise<Rows> {
     this.#ready ??= this.#prepare().catch(error => {
       this.#ready = undefined
@@ -119,34 +123,34 @@ export class Database {
       failed = error
       throw error
     } finally {
-      // A connection that goes takes its open transaction with it.
+      // Closing the connection ends its open transaction.
       client.off('error', ignore)
       client.release(failed !== undefined)
     }
   }
 
-  /** Runs a statement that needs no tables and that nobody waits for, also after a refusal. */
+  /** Runs a statement that needs no tables, also after `refuse`. */
   send(text: string, values: readonly unknown[]): Promise<Rows> {
     return send(this.#pool, text, values, this.#timeout)
   }
 
-  /** Refuses the statements that come from now on. */
+  /** Rejects later statements. */
   refuse(): void {
     this.#closed = true
   }
 
-  /** Waits for what is under way. */
+  /** Waits for the work in flight. */
   async settled(): Promise<void> {
     await Promise.allSettled(this.#underWay)
   }
 
-  /** Lets the connections go; resolves when the server has none of them any more. */
+  /** Closes the connections. Resolves when the server has closed all of them. */
   async end(): Promise<void> {
     if (!this.#owned) {
       this.#pool.off('error', ignore)
       return
     }
-    // The pool is heard to the last: its connections may still break while they say goodbye, for which it does not wait.
+    // The error listener stays: connections may still break while they close, and the pool does not wait for them.
     await this.#pool.end()
     if (this.#connections.size === 0) return
     const gone = new Promise<void>(resolve => {
@@ -160,8 +164,9 @@ export class Database {
   }
 }
 
-// Behind a transaction pooler the next statement may meet another session, which knows no statement of that name, or one of another process.
-// The name is the hash of the text: what is found by it is what was meant, and if nothing is, that is told before anything happens.
+// Behind a transaction pooler the next statement may get another session, which may lack a statement of that name or
+// have one of another process. The name is the hash of the text, so a statement found by it is the right one; a
+// missing one is reported before anything happens.
 const names = new Map<string, string>()
 
 function nameOf(text: string): string {

@@ -1,6 +1,6 @@
 import { LogError } from '../../store/log-error.ts'
 
-// What to do about the codes that Postgres gives (its manual's appendix A), by code or by class.
+// Advice by Postgres error code (appendix A of its manual) or class.
 const ADVICE: Record<string, string> = {
   '08': 'the connection broke: it may have happened or not; try again',
   '22': 'a value does not fit: check the call',
@@ -32,19 +32,19 @@ const CONNECTING = new Set([
   'EACCES',
 ])
 
-/** Whether the transaction was undone for the sake of another, so that it can be made again. */
+/** Whether the transaction was rolled back because of another, so that it can be retried. */
 export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includes(codeOf(error) ?? '')
 
-/** Whether a prepared statement was not found where it was looked for, or is no longer good; nothing happened then. */
+/** Whether a prepared statement is missing or outdated. Nothing happened then. */
 export const isUnprepared = (error: unknown): boolean => ['26000', '42P05', '0A000'].includes(codeOf(error) ?? '')
 
-/** Whether the statement surely did not happen, for a reason that may lie in a part of it: a value, a lock, a conflict. */
+/** Whether the statement certainly did not happen, because of one of its parts: a value, a lock, a conflict. */
 export const isUndone = (error: unknown): boolean => /^(2[23]|40|55P03)/.test(codeOf(error) ?? '')
 
-/** Whether the schema or its tables and functions are not there. */
+/** Whether the schema, a table or a function is missing. */
 export const isMissing = (error: unknown): boolean => ['3F000', '42P01', '42883'].includes(codeOf(error) ?? '')
 
-/** What a call that failed rejects with: what happened where, and what to do about it; never a password. */
+/** The error of a failed call: what happened where, and what to do. Never contains a password. */
 export function failureOf(error: unknown, what: string, place: string): LogError {
   if (error instanceof LogError) return error
   const code = codeOf(error)
@@ -69,7 +69,7 @@ function codeOf(error: unknown): string | undefined {
   return typeof code === 'string' ? code : undefined
 }
 
-// One address of several that failed says why; the error for all of them has no message.
+// The error for several addresses has no message, so the first address's error is used.
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError && error.message === '') return messageOf(error.errors[0])
   return error instanceof Error ? error.message : String(error)

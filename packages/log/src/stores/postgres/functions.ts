@@ -1,8 +1,9 @@
-// What must be atomic is a function, called by one statement that is a transaction of its own: one round trip, and nothing that a pooler
-// between us and the server could tear apart. They take the stream's row under FOR NO KEY UPDATE, the lock that the update itself needs: it
-// keeps off every other writer, but not a blob on its way in. The clock is read after the lock, so that who waited does not write the past.
+// Atomic operations are functions, each called by one statement in its own transaction: one round trip, and a pooler
+// cannot split it. They lock the stream's row with FOR NO KEY UPDATE, which the update itself needs: it blocks other
+// writers, but not an insert of a blob. The clock is read after the lock, so that a waiting call does not write an
+// earlier time.
 
-/** The statements that make the functions in a schema (a quoted name). */
+/** The statements that create the functions in a schema (a quoted name). */
 export const functions = (schema: string): string => `
 create function ${schema}.clock() returns bigint language sql volatile as $$
   select floor(extract(epoch from clock_timestamp()) * 1000)::bigint

@@ -7,16 +7,16 @@ const FIRST_PAUSE_MS = 50
 const LONGEST_PAUSE_MS = 30_000
 const PING_MS = 30_000
 const PING_ANSWER_MS = 10_000
-/** How long a server may take to hear that a connection ends. */
+/** How long the server may take to close a connection, in ms. */
 export const GOODBYE_MS = 1_000
 
 export interface ListenerEvents {
-  /** It hears from now on; what was said before it does not know. */
+  /** It listens from now on. Earlier notifications are unknown. */
   connected(): void
   heard(payload: string): void
 }
 
-/** One connection that hears a channel, and comes back when it breaks. */
+/** A connection that listens on a channel, and reconnects when it breaks. */
 export class Listener {
   readonly #connect: () => pg.Client
   readonly #channel: string
@@ -24,7 +24,7 @@ export class Listener {
   readonly #stopping = new AbortController()
   readonly #ended: Promise<void>
 
-  /** `connect` makes a client that is not connected yet. */
+  /** `connect` creates a client that is not connected yet. */
   constructor(connect: () => pg.Client, channel: string, events: ListenerEvents) {
     this.#connect = connect
     this.#channel = channel
@@ -44,12 +44,12 @@ export class Listener {
       if (await this.#hear(client)) failures = 0
       await goodbye(client)
       const longest = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
-      // Not all at once: after a restart of the server every process comes back.
+      // With jitter: after a restart of the server every process reconnects.
       await pause(longest * (0.5 + Math.random() / 2), undefined, { signal, ref: false }).catch(() => {})
     }
   }
 
-  /** Listens until the connection breaks or we stop; tells whether it heard at all. */
+  /** Listens until the connection breaks or `stop` is called. Returns whether it listened at all. */
   async #hear(client: pg.Client): Promise<boolean> {
     const { signal } = this.#stopping
     const broken = new AbortController()
@@ -81,7 +81,7 @@ async function aborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort')
 }
 
-// A peer that is gone without a word would not answer a goodbye either.
+// A dead peer does not answer the end message either.
 async function goodbye(client: pg.Client): Promise<void> {
   const late = setTimeout(() => client.connection.stream.destroy(), GOODBYE_MS)
   await client.end().catch(() => {})

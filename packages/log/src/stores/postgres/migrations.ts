@@ -5,14 +5,19 @@ import { functions } from './functions.ts'
 import { quoteIdentifier } from './statements.ts'
 import { tables } from './tables.ts'
 
-// The schema's version is the number of these that were run. What was released is never changed: append to it. Processes of the version
-// before may still be at work, so that tables gain columns with defaults and a function that changes its parameters gets a new name.
+// The schema's version is the number of migrations that were run. Released migrations never change: append new ones.
+// Processes of the version before may still run, so new columns need defaults, and a function with changed parameters
+// needs a new name.
 const MIGRATIONS: readonly ((schema: string) => string)[] = [schema => tables(schema) + functions(schema)]
 
-/** Runs a statement and gives its rows. */
+/** Runs a statement and returns its rows. */
 export type Run = (text: string, values?: readonly unknown[]) => Promise<readonly (readonly unknown[])[]>
 
-/** Whether a schema is as this code needs it; one that is newer is refused. */
+/**
+ * Whether a schema has the version of this code.
+ *
+ * @throws LogError `invalid` if it is newer.
+ */
 export async function isCurrent(run: Run, schema: string): Promise<boolean> {
   try {
     return (await versionOf(run, schema)) === MIGRATIONS.length
@@ -23,8 +28,8 @@ export async function isCurrent(run: Run, schema: string): Promise<boolean> {
 }
 
 /**
- * Makes a schema what this code needs, within a transaction that the caller opened. The lock lets one process do it and the others, who wait,
- * find it done.
+ * Migrates a schema to the version of this code, in the caller's transaction. The lock lets one process do it while
+ * the others wait and find it done.
  */
 export async function migrate(run: Run, schema: string): Promise<void> {
   const name = quoteIdentifier(schema)
@@ -36,7 +41,7 @@ export async function migrate(run: Run, schema: string): Promise<void> {
       `the database's encoding is ${encoding}, logs need UTF8: create it with encoding UTF8`,
     )
   }
-  // Not `if not exists`, which asks for the right to create even where there is nothing to do.
+  // Not `if not exists`, which needs the right to create even if the schema exists.
   const [[exists] = []] = await run('select exists (select from pg_namespace where nspname = $1)', [schema])
   if (!exists) await run(`create schema ${name}`)
   await run(

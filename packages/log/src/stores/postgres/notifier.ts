@@ -4,12 +4,14 @@ import { tokenOf } from './name.ts'
 
 // Postgres takes payloads of less than 8000 bytes; a token and its comma are 13.
 const TOKENS_A_PAYLOAD = 600
-// A message costs the server about as much as an append: with one for each, a busy writer would have half of what the server can do.
+// A message costs the server about as much as an append. With one per append, a busy writer would get half of the
+// server's throughput.
 const REST_MS = 10
 
 /**
- * Tells other processes which logs changed. It speaks after the commit and not within it, because a NOTIFY inside a transaction lets only one
- * at a time commit in the whole database. The first goes out at once; while it is on its way and a few milliseconds longer the next gathers.
+ * Notifies other processes of changed logs. It sends after the commit and not within it, because a NOTIFY inside a
+ * transaction serialises all commits of the database. The first message is sent at once; changes are gathered while
+ * it is in flight and a few milliseconds longer.
  */
 export class Notifier {
   readonly #sender: string
@@ -27,7 +29,7 @@ export class Notifier {
     this.#sending ??= this.#work()
   }
 
-  /** Waits until all that was told is on its way. */
+  /** Waits until all notifications are sent. */
   async told(): Promise<void> {
     await this.#sending
   }
@@ -36,7 +38,7 @@ export class Notifier {
     while (this.#gathered.size > 0) {
       const tokens = Array.from(this.#gathered, tokenOf)
       this.#gathered.clear()
-      // A message that is lost makes watchers late by a second, no more: they look by themselves.
+      // A lost message makes watchers late by a second at most: they poll.
       await this.#send(payloadsOf(this.#sender, tokens)).catch(() => {})
       await pause(REST_MS)
     }
@@ -44,11 +46,11 @@ export class Notifier {
   }
 }
 
-/** The channel on which the stores of a schema tell each other. */
+/** The channel of a schema's stores. */
 export const channelOf = (schema: string): string =>
   `millrace_${createHash('sha256').update(schema).digest('hex').slice(0, 16)}`
 
-/** What a payload says: who sent it, and the tokens of the logs that changed. */
+/** Parses a payload: its sender, and the tokens of the changed logs. */
 export function readPayload(payload: string): { sender: string; tokens: string[] } {
   const [sender = '', ...tokens] = payload.split(',')
   return { sender, tokens }

@@ -17,7 +17,7 @@ interface PostgresHeadRow {
   truncated: Page['truncated']
 }
 
-/** What was read: the first row's body is the log itself, the others are its batches. */
+/** The page in the rows of a read: the first row's body is the log itself, the others are its batches. */
 export function pageOf(rows: readonly (readonly unknown[])[]): Page | undefined {
   const [log, ...batches] = rows
   if (log === undefined) return undefined

@@ -6,14 +6,14 @@ import { LogError } from '../../store/log-error.ts'
 
 /** A server for the tests of one file. */
 export interface Server extends Service {
-  /** Runs a statement as an operator would, beside the store. */
+  /** Runs a statement as an operator, beside the store. */
   sql(text: string, values?: unknown[]): Promise<unknown[][]>
-  /** Another session of the operator's, in which a lock can be held; it rolls back when it ends. */
+  /** Another session of the operator, which can hold a lock. It rolls back when it ends. */
   session(): Promise<pg.Client>
 }
 
 export async function server(): Promise<Server> {
-  // Only a power cut loses by it, and none of the tests cuts the power.
+  // Only a power cut loses data by it, and no test simulates one.
   const service = await postgres({ settings: { fsync: 'off' } })
   const session = async () => {
     const client = new pg.Client({ connectionString: service.url, application_name: 'operator' })
@@ -27,7 +27,7 @@ export async function server(): Promise<Server> {
     isConnected = false
   })
   const sql = async (text: string, values: unknown[] = []) => {
-    // After a crash of the server each statement has a connection of its own.
+    // After a crash of the server, each statement uses a new connection.
     const client = isConnected ? operator : await session()
     try {
       return (await client.query<unknown[]>({ text, values, rowMode: 'array' })).rows
@@ -42,12 +42,12 @@ export async function server(): Promise<Server> {
   return { ...service, stop, sql, session }
 }
 
-/** Asks until the answer is yes; the test's own timeout says when it never comes. */
+/** Polls until the condition holds. The test's timeout is the limit. */
 export async function until(holds: () => Promise<boolean>): Promise<void> {
   while (!(await holds())) await pause(15)
 }
 
-/** Calls again where no answer came in time: a busy machine may not keep a short one. */
+/** Retries while the store is unavailable: a busy machine may exceed a short timeout. */
 export async function insist<T>(call: () => Promise<T>): Promise<T> {
   for (;;) {
     try {

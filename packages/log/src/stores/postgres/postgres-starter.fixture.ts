@@ -1,4 +1,4 @@
-// A process that opens a store on a database that may be empty, and says what became of its first calls.
+// A process that opens a store on a database that may be empty, and prints the results of its first calls.
 
 import { postgresStore } from './index.ts'
 

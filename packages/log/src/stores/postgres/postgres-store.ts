@@ -42,39 +42,66 @@ const KEEP_ALIVE_MS = 10_000
 const MAX_SCHEMA_BYTES = 63
 
 interface CommonOptions {
-  /** The schema that holds the tables, made at the first call if it is not there; `millrace` unless said. */
+  /**
+   * The schema of the tables, created at the first call.
+   *
+   * @default 'millrace'
+   */
   readonly schema?: string
-  /** How many milliseconds a call waits for its answer before it rejects as `unavailable`; 30,000 unless said. */
+  /**
+   * How long a call waits for its answer before it rejects with `unavailable`, in ms.
+   *
+   * @default 30000
+   */
   readonly timeout?: number
   /**
-   * Where to LISTEN for wake-ups from other processes: the URL of a direct connection, if that of the store leads through a transaction pooler
-   * (which does not pass notifications on), or false for none. Without LISTEN a watcher is late by up to a second. As the store itself unless said.
+   * Where to LISTEN for changes of other processes: the URL of a direct connection if the store's goes through a
+   * transaction pooler (which does not forward notifications), or false for none. Without LISTEN a watcher is up to a
+   * second late.
+   *
+   * @default the store's own connection settings
    */
   readonly listen?: string | false
   /**
-   * What an acknowledged append means; the server's own setting unless said. `on`: it is on the server's disk, and on those of its synchronous replicas
-   * if it has some (`synchronous_standby_names`), so that it outlives a crash and a power cut, and a failover to such a replica. `off`: it is in
-   * the server's memory: a crash of the server (not of this process) may lose the appends of its last moments, at most three times
-   * wal_writer_delay (0.6 s by default), the newest first and never one out of the middle. With asynchronous replicas a failover
-   * may lose what they had not received, under either setting. A log that lost acknowledged entries is noticed: its writer gets `regressed`, and a
-   * reader who had seen them gets `truncated`. After a backup was put back call `restored()`.
+   * What an acknowledged append survives.
+   *
+   * - `on`: it is on the server's disk, and on those of its synchronous replicas (`synchronous_standby_names`). It
+   * survives a crash, a power cut, and a failover to such a replica.
+   * - `off`: it is in the server's memory. A crash of the server (not of this process) may lose the last appends, at
+   * most those of three times wal_writer_delay (0.6 s by default), newest first.
+   *
+   * With asynchronous replicas, a failover may lose entries that they had not received, with either setting. Lost
+   * entries are detected: the writer gets `regressed`, and a reader that had read them gets `truncated`. After
+   * restoring a backup, call `restored()`.
+   *
+   * @default the server's setting
    */
   readonly synchronousCommit?: 'on' | 'off'
 }
 
-/** Where the logs are: a URL, or a pool of `pg` that the caller made and ends, whose own wait for a connection holds. */
+/**
+ * Where the logs are: a URL, or a pool of `pg` that the caller creates and ends. A pool keeps its own connection
+ * timeout.
+ */
 export type PostgresOptions = CommonOptions &
   (
     | {
-        /** `postgres://user:password@host:port/database`, with what `pg` understands after a `?`. */
+        /** `postgres://user:password@host:port/database`, with the options of `pg` after a `?`. */
         readonly url: string
-        /** The largest number of connections for statements, 10 unless said; one more listens while somebody watches. */
+        /**
+         * Maximum number of connections for statements. One more listens while there are watchers.
+         *
+         * @default 10
+         */
         readonly poolSize?: number
       }
     | { readonly pool: pg.Pool }
   )
 
-/** A store in Postgres over the given exports of the `pg` package, so that an application can load the package when it opens a store. */
+/**
+ * Opens a store in Postgres with the given exports of the `pg` package, so that an application can load the package
+ * on demand.
+ */
 export function createPostgresStore(driver: PostgresDriver, options: PostgresOptions): LogStore {
   const { schema = DEFAULT_SCHEMA, listen, synchronousCommit, timeout = DEFAULT_TIMEOUT_MS } = options
   if (schema === '' || schema.includes('\0') || Buffer.byteLength(schema) > MAX_SCHEMA_BYTES) {
@@ -114,7 +141,7 @@ function configOf(driver: PostgresDriver, url: string, timeout: number, poolSize
   return config
 }
 
-// What is wrong with it is not told: the parser's words may hold the password.
+// The parser's message is not reported: it may contain the password.
 function parses({ Client }: PostgresDriver, config: pg.ClientConfig): boolean {
   try {
     new Client(config)
@@ -127,12 +154,11 @@ function parses({ Client }: PostgresDriver, config: pg.ClientConfig): boolean {
 interface PostgresStoreSettings {
   readonly database: Database
   readonly schema: string
-  /** Makes the client that listens; undefined for none. */
+  /** Creates the client that listens; undefined for none. */
   readonly connectListener: (() => pg.Client) | undefined
   readonly synchronousCommit: 'on' | 'off' | undefined
 }
 
-/** Logs in a schema of a Postgres database. */
 class PostgresStore implements LogStore {
   readonly maxBatchBytes = MAX_BATCH_BYTES
   readonly #database: Database
@@ -328,7 +354,7 @@ class PostgresStore implements LogStore {
     if (from === undefined) throw new LogError('invalid', 'list: expected the `next` of an earlier page')
     const size = whole(limit)
     const statement = principal === null ? this.#sql.listNobody : this.#sql.list
-    // One more than asked, which tells whether there is a next page.
+    // One more than requested, to detect a next page.
     const values = [principal === null ? null : keyOf(principal), size + 1, ...from]
     const rows = await this.#database.query('list', statement, values)
     const shown = rows.slice(0, size)
@@ -406,5 +432,5 @@ function ticketValues(ticket: TicketRecord | undefined): unknown[] {
   return [ticket.state, at === 'now', due, program === null ? null : keyOf(program)]
 }
 
-/** A number as a bigint takes it: whole, not negative, and not beyond what is exact. */
+/** A number as a bigint parameter: an integer from 0 to 2^53 - 1. */
 const whole = (value: number): number => Math.min(Math.max(Math.trunc(value), 0), Number.MAX_SAFE_INTEGER)

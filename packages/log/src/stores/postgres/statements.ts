@@ -1,22 +1,25 @@
-/** A name as an identifier in SQL. */
+/** Quotes a name as an SQL identifier. */
 export const quoteIdentifier = (name: string): string => `"${name.replaceAll('"', '""')}"`
 
-/** The statements of a store, each one transaction, for a schema (a quoted name). Their parameters are listed where they are called. */
+/**
+ * The statements of a store, each one transaction, for a schema (a quoted name). Their parameters are listed at the
+ * calls.
+ */
 export const statementsOf = (schema: string) => ({
   create: `insert into ${schema}.streams (key, name, principal, principal_name, incarnation, version, at, created_at, touched_at)
     select $1, $2, $3, $4, $5::text, '0.' || $5 || '.0', clock, clock, clock from (select ${schema}.clock() as clock) as now
     on conflict (key) do nothing returning 1`,
-  // As one composite value, which costs the server less than a row of a table.
+  // As one composite value, which is cheaper for the server than a table row.
   append: `select ${schema}.append($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17)`,
   read: `select * from ${schema}.read($1, $2, $3, $4, $5, $6)`,
   find: `select k.first, k.last from ${schema}.streams s join ${schema}.keys k on k.stream = s.id where s.key = $1 and k.key = $2`,
-  // With the start of the server: data that were put back may be what the last look saw, while readers have seen more.
+  // Includes the start of the server: restored data may equal the last poll, while readers have seen more.
   look: `select asked, concat_ws('.', extract(epoch from pg_postmaster_start_time()), id, incarnation, head, floor, epochs, epoch is null)
     from unnest($1::text[]) as asked left join ${schema}.streams on key = asked`,
   claim: `select * from ${schema}.claim($1, $2, $3, $4, $5)`,
   renew: `select * from ${schema}.renew($1, $2, $3)`,
   release: `update ${schema}.streams set epoch = null, lease_owner = null, lease_until = null where key = $1 and epoch = $2 returning 1`,
-  // Program by program, so that what waits for a program that nobody here drives is not walked over.
+  // One query per program, so that logs of other programs are not scanned.
   due: `with now as materialized (select ${schema}.clock() as clock), found as (
       (select coalesce(name, key) as name, wake from ${schema}.streams
         where program is null and wake <= (select clock from now) order by wake limit $2)
@@ -29,7 +32,7 @@ export const statementsOf = (schema: string) => ({
   putSnapshot: `select ${schema}.put_snapshot($1, $2, $3, $4, $5, $6)`,
   getSnapshot: `select n.sequence, n.mark, n.version, n.body from ${schema}.streams s join ${schema}.snapshots n on n.stream = s.id
     where s.key = $1 and n.sequence <= $2 order by n.sequence desc limit 1`,
-  // Under the lock that a removal waits for, so that it leaves nothing behind.
+  // Under a lock that conflicts with a removal, so that no blob is left behind.
   putBlob: `with log as (select id from ${schema}.streams where key = $1 for key share)
     insert into ${schema}.blobs (stream, hash, data) select id, $2, $3::bytea from log
     on conflict (stream, hash) do update set data = excluded.data`,

@@ -1,9 +1,10 @@
-// The tables. A batch is one row, so that an append of any size is one insert. A stream's row is the lock under which its log changes; it has
-// room in its page for a new version of itself, and a plain append changes no column that an index knows, so that such an update stays in the
-// page and leaves the indexes alone (HOT). There are no foreign keys: their checks would cost an append a third of its time, and every
-// statement that adds a row holds the lock of the stream's row, which a removal needs too.
+// The tables. A batch is one row, so an append of any size is one insert. A stream's row is the lock under which its
+// log changes. Its page has room for a new version of it, and a plain append changes no indexed column, so that its
+// update stays in the page and changes no index (HOT). There are no foreign keys: their checks would cost an append a
+// third of its time, and every statement that adds a row holds the lock of the stream's row, which a removal needs
+// too.
 
-/** The statements that make the tables in a schema (a quoted name). */
+/** The statements that create the tables in a schema (a quoted name). */
 export const tables = (schema: string): string => `
 create table ${schema}.streams (
   id bigint generated always as identity primary key,

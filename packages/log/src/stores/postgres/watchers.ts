@@ -5,20 +5,20 @@ const LOOK_MS = 1_000
 interface WatchedStream {
   readonly token: string
   readonly wakes: Set<() => void>
-  /** What the log looked like at the last look; undefined before the first. */
+  /** The log's stamp at the last poll; undefined before the first. */
   stamp: string | undefined
 }
 
 export interface WatchersOptions {
-  /** What logs look like: another text after every change. A log that is not there has none. */
+  /** A stamp for each log, which differs after every change. Missing logs have none. */
   look(streamIds: readonly string[]): Promise<ReadonlyMap<string, string>>
-  /** Somebody watches; gives what to call when nobody does any more. */
+  /** The first watcher was added. Returns the function to call when there are none left. */
   begin(): () => void
 }
 
 /**
- * Who waits for which log. Every second one statement looks at all of them, so that a wake-up that was lost on its way is late, never missed;
- * a log that was not looked at before counts as changed, since nobody knows what happened to it meanwhile.
+ * The watchers of logs. Every second one statement polls all of them, so that a lost notification is late and never
+ * missed. A log without an earlier poll counts as changed.
  */
 export class PostgresWatchers {
   readonly #options: WatchersOptions
@@ -55,12 +55,12 @@ export class PostgresWatchers {
     return watched
   }
 
-  /** A log changed, as this process knows. */
+  /** A log was changed by this process. */
   wake(streamId: string): void {
     for (const wake of this.#watched.get(streamId)?.wakes ?? []) wake()
   }
 
-  /** Logs changed, as another process says. */
+  /** Logs were changed by another process. */
   wakeTokens(tokens: readonly string[]): void {
     for (const token of tokens) {
       const streamId = this.#byToken.get(token)
@@ -68,7 +68,7 @@ export class PostgresWatchers {
     }
   }
 
-  // Who comes back within a second finds the connection still there.
+  // The connection is kept for up to a second without watchers.
   #tick(): void {
     if (this.#watched.size === 0) this.#rest()
     else void this.look()
@@ -81,7 +81,7 @@ export class PostgresWatchers {
     this.#end = undefined
   }
 
-  /** Looks at all logs, and wakes who watches one that changed. */
+  /** Polls all logs, and wakes the watchers of those that changed. */
   async look(): Promise<void> {
     this.#again = true
     if (this.#looking) return
@@ -89,7 +89,7 @@ export class PostgresWatchers {
     while (this.#again) {
       this.#again = false
       const asked = [...this.#watched]
-      // A store that does not answer now has nothing new to show either; the next look comes.
+      // If the store does not answer, the next poll tries again.
       const stamps = await this.#options.look(asked.map(([streamId]) => streamId)).catch(() => undefined)
       if (stamps) for (const [streamId, watched] of asked) this.#compare(streamId, watched, stamps.get(streamId) ?? '')
     }
@@ -102,7 +102,7 @@ export class PostgresWatchers {
     this.wake(streamId)
   }
 
-  /** Wakes everybody for the last time, so that nobody waits for a store that was closed. */
+  /** Wakes all watchers for the last time, so that none waits for a closed store. */
   close(): void {
     this.#rest()
     const all = [...this.#watched.keys()]

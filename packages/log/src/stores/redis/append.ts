@@ -1,7 +1,7 @@
-// Two ways to the same append. A writer's is nearly always plain: the log is as it left it, and the ticket stays. Then all that can be refused follows
-// from one comparison, with a text that the writer's own words make, and many such appends of one turn of the event loop share one script: a
-// command costs Redis and its client more than an append does. In a cluster they would be gathered by slot. Everything else goes through the script
-// that looks at each thing in its order.
+// Two implementations of append. A writer's append is nearly always plain: the log is as the writer left it, and the
+// ticket stays. Then one comparison with the expected record checks everything, and many such appends of one turn of
+// the event loop share one script: a command costs Redis and its client more than an append does. (In a cluster they
+// would be grouped by slot.) All other appends use the script that checks each condition in order.
 
 import type { AppendResult, Batch, GuestAppend, TicketMove, WriterAppend } from '../../store/log-store.ts'
 import type { Connection } from './connection.ts'
@@ -11,13 +11,13 @@ import { checkNonce, encodeName, encodeOptional, type Keys, markOr, Script } fro
 const APPENDED = 'a'
 const OTHERWISE = 'o'
 const FAILED = 'f'
-/** The digits of a time. */
+/** Number of digits of a time. */
 const DIGITS = 13
 
 /**
- * KEYS: the records, then the streams. Four arguments each: how the record must begin, how it begins then, the last sequence, the batch. It tells the
- * time, a letter for each, and why the first failed that did, in one text: a list of as many costs Redis more. Only where somebody listens is
- * anything published: to ask for all at once costs less than to tell nobody many times.
+ * KEYS: the records, then the streams. Four arguments each: the expected start of the record, its new start, the last
+ * sequence, the batch. It returns the time, a letter for each append, and the first error, as one string, which is
+ * cheaper for Redis than a list. It publishes only to channels with subscribers, which it counts with one command.
  */
 const PLAIN = new Script(`
 local call, sub, find = redis.call, string.sub, string.find
@@ -53,8 +53,8 @@ if w > 0 then call('MSET', unpack(writes)) end
 return now .. table.concat(told) .. failure`)
 
 /**
- * Any append. KEYS: record, head, batches, keys, trimmed. Without a new incarnation it does not regress a log, but tells that it would: that ends the
- * lease, and so must be marked.
+ * Any append. KEYS: record, head, batches, keys, trimmed. Without a new incarnation it does not regress a log, but
+ * returns `regresses`: a regression ends the lease, so the log must be marked first.
  */
 export const APPEND = new Script(`${LUA}
 local by, count, body, large, moves, version, state, due, program, fresh = unpack(ARGV, 1, 10)
@@ -134,7 +134,7 @@ export function appendArguments(
   return ['guest', ...what, ...move, incarnation, encodeName(by.key), by.nonce, by.keep ? '1' : '0']
 }
 
-/** What the script told. */
+/** The result of the script. */
 export function appendResult([outcome, first, last, clock]: readonly string[]): AppendResult {
   if (outcome === 'appended' || outcome === 'duplicate') {
     return { outcome, first: Number(first), last: Number(last), clock: Number(clock) }
@@ -142,7 +142,7 @@ export function appendResult([outcome, first, last, clock]: readonly string[]): 
   return { outcome: outcome as 'fenced' | 'regressed' | 'moved' | 'too-large' }
 }
 
-/** What a writer's append expects the record to begin with. A name with a space in it could pass for two fields, and is none. */
+/** The form of the expected start of a record. A name that contains a space does not match. */
 const EXPECTED = /^[\w-]+ [\w-]+ \d+ [\w-]+ \d+ $/
 
 interface GatheredAppend {
@@ -154,19 +154,19 @@ interface GatheredAppend {
   reject(error: unknown): void
 }
 
-/** One script holds at most so many appends, and no more once their bodies have so many characters: others wait meanwhile. */
+/** Maximum number of appends in one script, and of characters of their bodies: other commands wait meanwhile. */
 const GATHERED = 64
 const GATHERED_LENGTH = 262_144
 
-/** What gathered appends need of their store. */
+/** What gathered appends need from their store. */
 interface Around {
-  /** The other way, for an append that is not plain. */
+  /** Appends with the other script, if the append is not plain. */
   otherwise(streamId: string, batch: Batch, by: WriterAppend): Promise<AppendResult>
-  /** Hears of each group under way, which does not reject. */
+  /** Tracks a group in flight, which does not reject. */
   sending(group: Promise<void>): void
-  /** What an append rejects with that failed. */
+  /** The error of a failed append. */
   failure(error: unknown): Error
-  /** What an append rejects with that the script refused. */
+  /** The error of an append that the script rejected. */
   refusal(message: string): Error
 }
 
@@ -183,19 +183,22 @@ export class PlainAppends {
     this.#around = around
   }
 
-  /** Appends a writer's batch that is not too large: this way if that is plain, and otherwise the other. */
+  /**
+   * Appends a writer's batch that is within the size limit: with the plain script if possible, otherwise with the
+   * other.
+   */
   append(streamId: string, batch: Batch, by: WriterAppend): Promise<AppendResult> {
     const { sequence, incarnation, epoch } = by.lastAcked
     const expected = `${incarnation} ${by.epoch} ${sequence} ${epoch} ${by.counter - 1} `
     if (!EXPECTED.test(expected)) return this.#around.otherwise(streamId, batch, by)
     return new Promise((resolve, reject) => {
       const count = this.#waiting.push({ streamId, batch, by, expected, resolve, reject })
-      // After all that this turn of the event loop still does, and before the client writes.
+      // After the rest of this turn of the event loop, and before the client writes.
       if (count === 1) process.nextTick(() => this.flush())
     })
   }
 
-  /** Sends what waits, in its order. */
+  /** Sends the gathered appends, in order. */
   flush(): void {
     const waiting = this.#waiting
     this.#waiting = []
@@ -209,7 +212,8 @@ export class PlainAppends {
       streams.clear()
     }
     for (const append of waiting) {
-      // The script looks at all records first: who repeats an append must find what became of it.
+      // The script reads all records first, so a repeated append must be in a later group to find the result of the
+      // first.
       if (streams.has(append.streamId)) send()
       group.push(append)
       length += append.batch.body.length

@@ -12,22 +12,22 @@ export type Client = ReturnType<typeof clientOf>
 export type Argument = string | Buffer
 export type Reply = unknown
 
-/** A client of the `redis` package, as far as it is used: for its settings. */
+/** A client of the `redis` package, used for its settings only. */
 export interface ClientSettings {
   readonly options?: { readonly socket?: object }
   duplicate(overrides: object): unknown
 }
 
-/** Where the server is, and how long a connection or a command may take. */
+/** The server's address, and the timeout of a connection or a command. */
 export interface Server {
-  /** `host:port`: what messages name. */
+  /** `host:port`, for messages. */
   readonly name: string
   readonly timeout: number
   readonly driver: RedisDriver
   client(): Client
 }
 
-/** The server of a url. What is none is told without repeating it: it may hold a password. */
+/** The server of a URL. An error does not repeat the URL, which may contain a password. */
 export function serverAt(driver: RedisDriver, url: string, timeout: number): Server {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^rediss?:$/.test(parsed.protocol)) {
@@ -37,7 +37,7 @@ export function serverAt(driver: RedisDriver, url: string, timeout: number): Ser
   return { name, timeout, driver, client: () => clientOf(driver, url, timeout) }
 }
 
-/** The server of a client, which is left alone. */
+/** The server of a client, which stays untouched. */
 export function serverOf(driver: RedisDriver, client: ClientSettings, timeout: number): Server {
   const socket = client.options?.socket ?? {}
   const name = 'path' in socket ? `${socket.path}` : nameOf(...hostAndPort(socket))
@@ -54,7 +54,7 @@ const settings = (timeout: number) =>
     RESP: 3,
     disableOfflineQueue: true,
     maintNotifications: 'disabled',
-    // Its own timeout is one timer a command, and ends when the command is written.
+    // The client's timeout costs one timer per command, and ends when the command is written.
     commandOptions: { timeout: 0 },
     socket: { connectTimeout: timeout, reconnectStrategy: false, keepAliveInitialDelay: 5_000 },
   }) as const
@@ -63,14 +63,14 @@ const clientOf = ({ createClient }: RedisDriver, url: string, timeout: number) =
   createClient({ url, ...settings(timeout) })
 
 /**
- * A client that is connected, or a rejection within the timeout. It does not reconnect: what it was doing when its connection broke fails at once,
- * nothing is kept to be sent again, and a new client takes its place.
+ * Connects a client, or rejects within the timeout. It does not reconnect: when its connection breaks, its commands
+ * fail at once, nothing is resent, and a new client takes its place.
  */
 export async function connect(server: Server, onEnd: (client: Client) => void): Promise<Client> {
   const { timeout } = server
   const client = server.client()
   client.on('end', () => onEnd(client))
-  // A client that failed is of no use, but rejects what it holds only after it has told of its error.
+  // A failed client rejects its commands only after its error event.
   client.on('error', () => {
     setImmediate(() => client.destroy())
     onEnd(client)
@@ -91,19 +91,20 @@ export async function connect(server: Server, onEnd: (client: Client) => void): 
   }
 }
 
-/** Waits for what a client is doing, and lets its connection go. */
+/** Waits for a client's commands, and closes it. */
 export async function letGo(client: Client, { timeout }: Server): Promise<void> {
   if (!client.isOpen) return
   const late = setTimeout(() => client.destroy(), timeout)
   await client.close().finally(() => clearTimeout(late))
 }
 
-/** How often the oldest command under way is looked at, in parts of the timeout. */
+/** How often per timeout the oldest command in flight is checked. */
 const LOOKS = 5
 
 /**
- * The one connection on which a store sends its commands, in the order of the calls. It connects at the first, and again at the first after it
- * broke. A command that gets no answer within the timeout takes the connection with it, since all that follow wait behind it.
+ * The connection on which a store sends its commands, in the order of the calls. It connects at the first command,
+ * and again at the first after it broke. A command without an answer within the timeout closes the connection, since
+ * all later ones wait behind it.
  */
 export class Connection {
   readonly #server: Server
@@ -119,14 +120,16 @@ export class Connection {
     this.#asBytes = { typeMapping: { [server.driver.RESP_TYPES.BLOB_STRING]: Buffer } }
   }
 
-  /** One command, whose strings come as bytes if that is asked for. Its error is as the client gives it: see `failure`. */
+  /**
+   * Sends one command. With `asBytes`, strings are returned as bytes. Errors are those of the client: see `failure`.
+   */
   send(args: readonly Argument[], asBytes = false): Promise<Reply> {
     const client = this.#client
     if (client?.isReady) return this.#write(client, args, asBytes)
     return this.#ready().then(ready => this.#write(ready, args, asBytes))
   }
 
-  /** A script on keys. */
+  /** Runs a script. */
   async run(script: Script, keys: readonly string[], args: readonly Argument[]): Promise<Reply> {
     const rest = [`${keys.length}`, ...keys, ...args]
     try {
@@ -137,19 +140,19 @@ export class Connection {
     }
   }
 
-  /** Several commands that happen together, or none of them; a script's own error rejects too. */
+  /** Sends several commands as one transaction. Rejects also with a script's own error. */
   async together(commands: readonly (readonly Argument[])[]): Promise<Reply[]> {
     const client = this.#client?.isReady ? this.#client : await this.#ready()
     const all = [['MULTI'], ...commands, ['EXEC']].map(args => this.#write(client, args))
     const outcomes = await Promise.allSettled(all)
-    // What was refused first says why; EXEC only says that something was.
+    // The first rejected command has the reason; EXEC only reports that one was rejected.
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason
     const replies = (outcomes.at(-1) as PromiseFulfilledResult<Reply[]>).value
     for (const reply of replies) if (reply instanceof Error) throw reply
     return replies
   }
 
-  /** Waits for what is under way, and lets the connection go. */
+  /** Waits for the commands in flight, and closes the connection. */
   async close(): Promise<void> {
     clearTimeout(this.#looking)
     const client = this.#client ?? (await this.#connecting?.catch(() => undefined))
@@ -182,7 +185,10 @@ export class Connection {
     return reply
   }
 
-  /** Answers come in order: what was sent some looks ago and is not answered by now is late, and so is all behind it. */
+  /**
+   * Answers come in order: a command that was sent some checks ago and has no answer is late, and so are all behind
+   * it.
+   */
   #look(counts: number[]): void {
     this.#looking = setTimeout(
       () => {

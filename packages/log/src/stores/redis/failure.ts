@@ -1,7 +1,7 @@
 import { LogError } from '../../store/log-error.ts'
 import type { Server } from './connection.ts'
 
-/** What Redis answers when it cannot do as asked, and what to do about it. In none of these cases was anything written. */
+/** Error replies of Redis, and what to do about them. In none of these cases was anything written. */
 const REFUSALS: readonly (readonly [RegExp, string])[] = [
   [/^OOM/, 'has no memory left: raise maxmemory, or trim and remove logs'],
   [/^READONLY/, 'is a replica: connect to the primary, or wait until the failover is over'],
@@ -9,7 +9,7 @@ const REFUSALS: readonly (readonly [RegExp, string])[] = [
   [/^(NOAUTH|WRONGPASS)/, 'wants other credentials: put user and password into the url'],
   [/^NOPERM/, "does not permit it: the user needs its keys, channels and commands, scripts and 'publish' too"],
   [/^LOADING/, 'is still loading its data: try again in a moment'],
-  [/^BUSY/, "is kept busy by somebody's script: wait, or end it with SCRIPT KILL"],
+  [/^BUSY/, "is busy with another client's script: wait, or end it with SCRIPT KILL"],
   [/^(MASTERDOWN|CLUSTERDOWN|TRYAGAIN|NOREPLICAS)/, 'is not complete at the moment: try again'],
   [/^(MOVED|CROSSSLOT)/, 'is a cluster, for which this store is not made: give it one server'],
 ]
@@ -18,24 +18,24 @@ const REFUSALS: readonly (readonly [RegExp, string])[] = [
 export const isUnknownScript = (error: unknown): boolean =>
   error instanceof Error && error.message.startsWith('NOSCRIPT')
 
-/** What a call rejects with. It names the server and no secret of its url. */
+/** The error of a call. It names the server and no secret of its URL. */
 export function failure({ name, timeout, driver }: Omit<Server, 'client'>, error: unknown): LogError {
   if (error instanceof LogError) return error
-  const said = saidBy(error)
+  const message = messageOf(error)
   // The server answered, so the command is known to have failed.
   if (error instanceof driver.ErrorReply) {
-    const [, hint] = REFUSALS.find(([pattern]) => pattern.test(said)) ?? [undefined, 'refused a command']
-    return new LogError('unavailable', `Redis at ${name} ${hint} (${said})`, { cause: error })
+    const [, hint] = REFUSALS.find(([pattern]) => pattern.test(message)) ?? [undefined, 'refused a command']
+    return new LogError('unavailable', `Redis at ${name} ${hint} (${message})`, { cause: error })
   }
-  // A client is only ever cut off because it waited in vain.
-  const why = error instanceof driver.DisconnectsClientError ? `within ${timeout} ms` : `(${said})`
+  // A client is destroyed only after a timeout.
+  const why = error instanceof driver.DisconnectsClientError ? `within ${timeout} ms` : `(${message})`
   return new LogError('unavailable', `Redis at ${name} gave no answer ${why}: it may have happened or not`, {
     cause: error,
   })
 }
 
-/** The words of an error; where several addresses were tried in vain, of the first. */
-function saidBy(error: unknown): string {
-  if (error instanceof AggregateError && error.errors.length > 0) return saidBy(error.errors[0])
+/** The message of an error; of several addresses, that of the first. */
+function messageOf(error: unknown): string {
+  if (error instanceof AggregateError && error.errors.length > 0) return messageOf(error.errors[0])
   return error instanceof Error ? error.message || error.name : String(error)
 }

@@ -7,16 +7,19 @@ import { checkNonce, encodeOptional, type Keys, type LogKeys } from './keys.ts'
 import { readPage, readRecord } from './page.ts'
 import { ADOPT } from './scripts.ts'
 
-/** What is copied in one go: batches; keys; snapshots or blobs, which may be large. */
+/** How much is copied at once: batches; keys; snapshots or blobs, which may be large. */
 const READ = { batches: 256, bytes: 1_048_576 }
 const MANY = 100
 const FEW = 4
-/** How long a copy lasts that nobody goes on with: its maker died. */
+/** After how long an abandoned copy expires, in ms. */
 const ABANDONED_MS = 600_000
-/** How often a copy is begun anew because the source was trimmed or made anew meanwhile. */
+/** How often a copy is restarted because the source was trimmed or replaced meanwhile. */
 const TRIES = 10
 
-/** Copies a log's beginning apart, page by page, and then makes it a log in one step, if there is still none of that name. */
+/**
+ * Copies a log's beginning to temporary keys, page by page, and then renames them in one step, if the target still
+ * does not exist.
+ */
 export async function fork(
   connection: Connection,
   keys: Keys,
@@ -68,7 +71,7 @@ export async function fork(
     )
     return told[0] as ForkResult
   }
-  throw new LogError('unavailable', `fork: the source was trimmed or made anew ${TRIES} times while it was copied`)
+  throw new LogError('unavailable', `fork: the source was trimmed or replaced ${TRIES} times while it was copied`)
 }
 
 interface Origin {
@@ -86,12 +89,12 @@ async function originOf(connection: Connection, { record, head }: LogKeys): Prom
   return { incarnation, head: at, floor: Number(floor), floorMark }
 }
 
-/** The keys of a log but record and head, in the order in which a copy is adopted. */
+/** The keys of a log except record and head, in the order of `ADOPT`. */
 function partsOf({ batches, keys, trimmed, places, snapshots, blobs }: LogKeys): string[] {
   return [batches, keys, trimmed, places, snapshots, blobs]
 }
 
-/** A copy under way. */
+/** A copy in progress. */
 class Copy {
   readonly #connection: Connection
   readonly #from: LogKeys
@@ -105,13 +108,16 @@ class Copy {
     this.#at = at
   }
 
-  /** Copies the batches, the last one cut: its body stays whole, as nobody takes more of it than its count says. Tells of the last entry. */
+  /**
+   * Copies the batches up to the fork's sequence. The last body stays whole: readers take only `count` entries of it.
+   * Returns mark and timestamp of the last entry.
+   */
   async batches({ floor, floorMark }: Origin): Promise<{ mark: string; timestamp: string }> {
     let last = { mark: floorMark, timestamp: '0' }
     let sequence = floor
     while (sequence < this.#at) {
       const page = await readPage(this.#connection, this.#from, { sequence }, READ)
-      // Trimmed or gone meanwhile: what is copied will not be used.
+      // Trimmed or removed meanwhile: this copy will not be used.
       if (!page?.batches.length) break
       const adds: Argument[][] = []
       for (const { first, last: end, timestamp, mark, body } of page.batches) {
@@ -142,7 +148,7 @@ class Copy {
     }
   }
 
-  /** Copies the snapshots up to the place. */
+  /** Copies the snapshots up to the fork's sequence. */
   async snapshots(): Promise<void> {
     for await (const pairs of this.#scan(this.#from.snapshots, FEW)) {
       const own = pairs.filter(([place]) => Number(place) <= this.#at)
@@ -157,7 +163,7 @@ class Copy {
     }
   }
 
-  /** Copies the blobs, all of them: nobody here knows which entry needs which. */
+  /** Copies all blobs: the store does not know which entry needs which. */
   async blobs(): Promise<void> {
     for await (const pairs of this.#scan(this.#from.blobs, FEW)) {
       await this.#send(
@@ -179,7 +185,7 @@ class Copy {
     } while (cursor !== '0')
   }
 
-  /** Writes together with its end: nothing lasts of which its maker died. */
+  /** Writes with an expiry, so that an abandoned copy disappears. */
   async #send(key: string, commands: readonly Argument[][]): Promise<void> {
     if (commands.length > 0) await this.#connection.together([...commands, ['PEXPIRE', key, `${ABANDONED_MS}`]])
   }

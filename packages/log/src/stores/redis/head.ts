@@ -1,20 +1,21 @@
-// What a log is. What every append changes is one string, so that a script reads and writes those of many logs at once:
+// The state of a log. The fields that every append changes are one string, so that a script reads and writes those of
+// many logs at once:
 //
 //   incarnation epoch head mark counter span timestamp
 //
-// The epoch is `!` for none. Counter and span are of the epoch's latest append: how many entries it had, if it is the log's last, and `first-last`
-// otherwise. The rest is a hash:
+// The epoch is `!` for none. Counter and span belong to the epoch's latest append: its number of entries if it is the
+// log's last append, and `first-last` otherwise. The rest is a hash:
 //
-//   f   the floor, fm its mark         c   how many epochs there were        o, u   the lease: its owner, its end
+//   f   the floor, fm its mark         c   the number of epochs so far       o, u   the lease: its owner, its end
 //   v   the ticket's version           t   its text                          d, g   its due: a time or empty, a program or empty
 //   p   the principal or empty         m   created                           n      touched
 //
-// Numbers stay text: Lua would write large ones with an exponent, hence `%.0f` where it has counted. A batch's id in the stream is its last sequence
-// and its timestamp, so that the batches after a sequence begin at the next one.
+// Numbers stay text: Lua would write large ones with an exponent, hence `%.0f` for computed ones. A batch's id in the
+// stream is its last sequence and its timestamp, so that the batches after a sequence begin at the next one.
 
 import { decodeOptional } from './keys.ts'
 
-/** Lua: the server's time in milliseconds, with thirteen digits, so that times compare as text. */
+/** Lua: the server's time in ms, with thirteen digits, so that times compare as text. */
 const NOW = `
 local function clock()
   local time = redis.call('TIME')
@@ -35,7 +36,7 @@ local function ends(span, head)
 end
 `
 
-/** Lua: what the indexes need to know of a log (indexes.ts); nothing of one that is not there. */
+/** Lua: the facts that the indexes need of a log (indexes.ts); empty for a missing log. */
 const FACTS = `
 local function facts(key)
   if redis.call('EXISTS', key) == 0 then return {} end
@@ -53,22 +54,22 @@ local function markat(stream, sequence, head, mark, floor, floormark)
 end
 `
 
-/** What every script may use. */
+/** Helpers for every script. */
 export const LUA: string = NOW + RECORD + FACTS + MARK_AT
 
-/** The fields of which `facts` tells. */
+/** The fields of `facts`. */
 export const FACT_FIELDS = ['d', 'u', 'g', 'p', 'n'] as const
 
-/** What the indexes need to know of a log. */
+/** The facts that the indexes need of a log. */
 export interface Facts {
-  /** From when on it is due; undefined for never. */
+  /** When it is due, in ms; undefined for never. */
   readonly due: number | undefined
   readonly program: string | null
   readonly principal: string | null
   readonly touchedAt: number
 }
 
-/** Reads what the indexes need to know; undefined of a log that is not there. */
+/** Parses the facts of a log; undefined for a missing log. */
 export function readFacts(fields: readonly (string | null)[]): Facts | undefined {
   const [due, until, program, principal, touchedAt] = fields
   if (due == null || program == null || principal == null || touchedAt == null) return undefined

@@ -4,5 +4,5 @@ import { createRedisStore, type RedisOptions } from './redis-store.ts'
 
 export type { RedisOptions } from './redis-store.ts'
 
-/** A store in Redis. It connects at the first call; several processes may use one. */
+/** Opens a store in Redis, which several processes may share. It connects at the first call. */
 export const redisStore = (options: RedisOptions): LogStore => createRedisStore(redis, options)

@@ -1,23 +1,24 @@
-// `list` and `due` look into indexes that lie outside the logs' slots: sorted sets of logs, for each principal by when they were touched, for each
-// program by when they are due. They are derived. What keeps them right is a third set, the marks: whatever can make a log due earlier, touches it or
-// makes it marks it in the same transaction, before the log changes. Who finds a mark reads the log and settles: puts the log where it belongs in the
-// indexes and takes the mark away, if the mark is still the one that was there before the log was read (each mark has a number of its own). So a
-// log is marked, or it stands in the indexes where it belongs or earlier in `due`; and a process that dies between the two leaves a mark, for the
-// next that lists or asks what is due.
+// `list` and `due` use indexes outside the logs' slots: sorted sets of logs, per principal by touch time, per program
+// by due time. They are derived data. A third set, the marks, keeps them correct: every change that can make a log
+// due earlier, touches it or creates it marks it in the same transaction, before the log changes. A process that
+// finds a mark reads the log and settles it: it updates the indexes and removes the mark, if the mark is still the
+// one from before the read (each mark has a unique number). So a log is marked, or its index entries are right (in
+// `due`, possibly too early). A process that dies in between leaves a mark for the next `list` or `due`.
 //
-// What must mark: a move of the ticket (due, touched), `release` and `restored` (the lease ends now), a takeover, a renewal that shortens the lease,
-// an append that finds the log regressed (its lease ends), `create` and `fork`. What need not only makes a log due later, or not due: a claim of a
-// free log, a renewal that lengthens the lease, `remove`. It leaves a candidate that `due` or `list` reads, finds false, and settles anew.
+// These must mark: a change of the ticket (due, touched), `release` and `restored` (the lease ends now), a takeover,
+// a renewal that shortens the lease, an append that finds the log regressed (its lease ends), `create` and `fork`.
+// These need not, because they only make a log due later or never: a claim of a free log, a renewal that lengthens
+// the lease, `remove`. They leave a candidate that `due` or `list` reads, finds outdated, and settles again.
 //
-// The transaction (MULTI) spans two slots. In a cluster it would be two steps, and a mark would have to outlive the longest time that a command
-// may be under way.
+// The transaction (MULTI) spans two slots. In a cluster it would be two steps, and a mark would have to outlive the
+// longest time that a command may be in flight.
 
 import type { Connection, Reply } from './connection.ts'
 import { isUnknownScript } from './failure.ts'
 import { FACT_FIELDS, type Facts, readFacts } from './head.ts'
 import { decodeName, EVEN_FULL, encodeName, encodeOptional, type Keys, Script } from './keys.ts'
 
-/** Marks logs. Tells each mark, and where the log stands in the indexes. */
+/** Marks logs. Returns each mark, and the log's index position. */
 const MARK = new Script(`${EVEN_FULL}
 local told = {}
 for i, name in ipairs(ARGV) do
@@ -28,7 +29,7 @@ for i, name in ipairs(ARGV) do
 end
 return told`)
 
-/** Some of the marks up to a number, or up to now, with where the logs stand. */
+/** Some of the marks up to a number, or up to now, with the index positions of their logs. */
 const MARKED = new Script(`
 local bound = ARGV[1]
 if bound == '' then bound = redis.call('GET', KEYS[2]) or '0' end
@@ -41,7 +42,10 @@ for i = 1, #found, 2 do
 end
 return told`)
 
-/** Puts a log where it belongs, if nobody marked it since. KEYS: marks, where, due before and after, list before and after. */
+/**
+ * Updates a log's index entries, unless it was marked again. KEYS: marks, where, due before and after, list before
+ * and after.
+ */
 const SETTLE = new Script(`${EVEN_FULL}
 local name, mark, place, due, touched = unpack(ARGV)
 if tonumber(redis.call('ZSCORE', KEYS[1], name) or '0') ~= tonumber(mark) then return 0 end
@@ -57,7 +61,7 @@ else
 end
 return 1`)
 
-/** The logs of each index whose time has come, and the time. */
+/** The due logs of each index, and the time. */
 const CANDIDATES = new Script(`
 local time = redis.call('TIME')
 local now = time[1] .. string.sub(time[2] + 1000000, 2, 4)
@@ -67,18 +71,18 @@ for i, key in ipairs(KEYS) do
 end
 return told`)
 
-/** How many logs are looked at in one go. */
+/** How many logs are handled at once. */
 const PAGE = 200
 
-/** A log that is marked: by which mark, and where it stands in the indexes. */
+/** A marked log: its mark, and its index position. */
 interface Marked {
   readonly streamId: string
   readonly mark: string
-  /** `program principal`; empty for nowhere. */
+  /** `program principal`; empty for none. */
   readonly place: string
 }
 
-/** A line of an index. */
+/** An entry of an index. */
 export interface Line {
   readonly streamId: string
   readonly score: number
@@ -91,7 +95,7 @@ export class Indexes {
   readonly #background: (work: Promise<unknown>) => void
   readonly #marks: readonly [string, string, string]
 
-  /** What it does for others to have less to do is given to `background`, and may fail. */
+  /** Optional maintenance work is passed to `background`, and may fail. */
   constructor(
     connection: Pick<Connection, 'run' | 'send' | 'together'>,
     keys: Keys,
@@ -103,9 +107,11 @@ export class Indexes {
     this.#marks = [keys.index('marks'), keys.index('count'), keys.index('where')]
   }
 
-  /** Runs a script that changes a log, with the mark. It tells its result and then the log's facts. */
+  /**
+   * Runs a script that changes a log, together with the mark. The script returns its result and then the log's facts.
+   */
   async change(streamId: string, script: Script, keys: readonly string[], args: readonly string[]): Promise<Reply[]> {
-    // The mark goes by its text: by its hash, it could be unknown where the other script is not.
+    // The mark script is sent as text: by hash, it could be unknown where the other script is known.
     const mark = ['EVAL', MARK.text, '3', ...this.#marks, encodeName(streamId)]
     const rest = [`${keys.length}`, ...keys, ...args]
     const [marked, result] = await this.#connection.together([mark, ['EVALSHA', script.sha, ...rest]]).catch(error => {
@@ -118,7 +124,7 @@ export class Indexes {
     return told
   }
 
-  /** Looks at logs again that are not what their index says. */
+  /** Settles logs whose index entries are outdated. */
   async refresh(streamIds: readonly string[]): Promise<void> {
     const marks = this.#connection.run(MARK, this.#marks, streamIds.map(encodeName))
     const told = (await marks) as (number | string)[]
@@ -142,7 +148,7 @@ export class Indexes {
     }
   }
 
-  /** Logs in the indexes of these programs and of every driver whose time has come, those first whose came first, and the time. */
+  /** Logs in the indexes of these programs and of every driver that are due, the longest due first, and the time. */
   async candidates(programs: readonly string[], limit: number): Promise<{ now: number; lines: Line[] }> {
     const keys = [...new Set([null, ...programs])].map(program => this.#dueKey(program))
     const count = `${Math.max(limit, PAGE)}`
@@ -151,7 +157,7 @@ export class Indexes {
     return { now: Number(now), lines }
   }
 
-  /** Some logs of a principal from a time on, those touched last first; the score is the time, negative. */
+  /** Some logs of a principal from a time on, last touched first. The score is the negative time. */
   async listed(principal: string | null, from: number, offset: number, limit: number): Promise<Line[]> {
     const range = [`${from}`, '+inf', 'BYSCORE', 'LIMIT', `${offset}`, `${Math.min(limit, PAGE)}`, 'WITHSCORES']
     const found = (await this.#connection.send(['ZRANGE', this.#listKey(principal), ...range])) as [string, number][]
@@ -174,7 +180,7 @@ export class Indexes {
     await this.#connection.run(SETTLE, keys, [name, mark, next, `${facts?.due ?? ''}`, `${-(facts?.touchedAt ?? 0)}`])
   }
 
-  /** The keys of the indexes in which a log stands. */
+  /** The keys of the indexes that contain a log. */
   #places(place: string): [string, string] {
     const [program = '', principal = ''] = place.split(' ')
     return [this.#keys.index(`due:${program}`), this.#keys.index(`list:${principal}`)]

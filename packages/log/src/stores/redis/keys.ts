@@ -1,5 +1,6 @@
-// Names of others (stream ids, owners, principals) are any text; what stands in a key or a record here is of safe letters alone, so that no brace
-// can end a hash tag, no space can end a field, and no half of a surrogate pair can become the same bytes as another.
+// Names from callers (stream ids, owners, principals) are any text. In keys and records here they are encoded with
+// safe characters only, so that no brace ends a hash tag, no space ends a field, and no lone surrogate becomes the
+// same bytes as another.
 
 import { createHash } from 'node:crypto'
 import { LogError } from '../../store/log-error.ts'
@@ -7,57 +8,59 @@ import { LogError } from '../../store/log-error.ts'
 const SAFE = /^[\w.:@/-]+$/
 const UNSAFE = /[^\w.:@/-]/g
 const ESCAPED = /%([0-9a-f]{4})/g
-/** What no other text is written as, and not empty: an empty hash tag is none, and an empty field says "nobody". */
+/**
+ * The encoding of the empty string. It is not empty: an empty hash tag does not count, and an empty field means null.
+ */
 const EMPTY = '%'
 
-/** Writes any text with safe letters, each text its own way, never as the empty string. */
+/** Encodes any text with safe characters. Injective, and never empty. */
 export function encodeName(text: string): string {
   if (SAFE.test(text)) return text
   return text === '' ? EMPTY : text.replace(UNSAFE, unit => `%${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
-/** The text that was written. */
+/** Decodes a name. */
 export function decodeName(name: string): string {
   if (name === EMPTY) return ''
   return name.includes('%') ? name.replace(ESCAPED, (_, hex) => String.fromCharCode(Number.parseInt(hex, 16))) : name
 }
 
-/** A name or nobody, as a field. */
+/** Encodes a name or null as a field. */
 export const encodeOptional = (text: string | null): string => (text === null ? '' : encodeName(text))
 
-/** A field as a name or nobody. */
+/** Decodes a field as a name or null. */
 export const decodeOptional = (field: string): string | null => (field === '' ? null : decodeName(field))
 
-/** Whether a cursor may name it. */
+/** Whether a cursor can contain it. */
 const isMark = (text: string): boolean => /^[\w-]+$/.test(text)
 
-/** A mark, or what is nobody's. */
+/** A mark, or the empty string, which is no mark. */
 export const markOr = (text: string): string => (isMark(text) ? text : '')
 
-/** Refuses a nonce that no cursor could name. */
+/** @throws LogError `invalid` for a nonce that no cursor can contain. */
 export function checkNonce(nonce: string): void {
   if (isMark(nonce)) return
   const found = JSON.stringify(nonce.slice(0, 40))
   throw new LogError('invalid', `append: a nonce must be of letters, digits, _ and -, found ${found}`)
 }
 
-/** The keys of one log, in one slot. `record` is its channel, too. */
+/** The keys of one log, in one slot. `record` is also its channel. */
 export interface LogKeys {
-  /** A string: what every append changes (head.ts). A log that has none is not there. */
+  /** A string: the fields that every append changes (head.ts). A log exists if its record does. */
   readonly record: string
-  /** A hash: what else the log is (head.ts). */
+  /** A hash: the other fields of the log (head.ts). */
   readonly head: string
-  /** A stream: a batch each, as `mark count body` under the id `last-timestamp`. */
+  /** A stream: one batch each, as `mark count body` under the id `last-timestamp`. */
   readonly batches: string
   /** A hash: a guest's key to `first last keep`. */
   readonly keys: string
-  /** A sorted set: the keys that go when their entries are trimmed, by last sequence. */
+  /** A sorted set: the keys that are dropped when their entries are trimmed, by last sequence. */
   readonly trimmed: string
-  /** A sorted set of the sequences that have a snapshot. */
+  /** A sorted set of the sequences with a snapshot. */
   readonly places: string
   /** A hash: a sequence to `version mark body`. */
   readonly snapshots: string
-  /** A hash: a hash to bytes. */
+  /** A hash: a blob's hash to its bytes. */
   readonly blobs: string
 }
 
@@ -72,10 +75,10 @@ const SUFFIXES: LogKeys = {
   blobs: 'b',
 }
 
-/** How keys are named under one prefix. */
+/** The names of keys under one prefix. */
 export class Keys {
   readonly #prefix: string
-  /** What the records of all logs match, for SCAN. */
+  /** Pattern of the records of all logs, for SCAN. */
   readonly pattern: string
 
   constructor(prefix: string) {
@@ -97,7 +100,7 @@ export class Keys {
     return this.#key(encodeName(streamId), SUFFIXES.head)
   }
 
-  /** The keys of a log, or of one that is being made apart under a name. */
+  /** The keys of a log, or temporary keys of a log that is being copied, under the name `apart`. */
   log(streamId: string, apart?: string): LogKeys {
     const tag = encodeName(streamId)
     const key = (suffix: string) => this.#key(tag, apart === undefined ? suffix : `${suffix}:${apart}`)
@@ -114,12 +117,12 @@ export class Keys {
     }
   }
 
-  /** The stream whose record is under this key. */
+  /** The stream of a record's key. */
   streamOf(record: string): string {
     return decodeName(record.slice(this.#prefix.length + 1, -`}:${SUFFIXES.record}`.length))
   }
 
-  /** A key of the indexes, which share a slot of their own. */
+  /** A key of the indexes, which share one slot. */
   index(name: string): string {
     return this.#key('index', name)
   }
@@ -129,10 +132,10 @@ export class Keys {
   }
 }
 
-/** How a program begins that goes on where memory has run out: it frees some, or lets who holds a log keep it. */
+/** First line of a script that may run when memory is full: it frees memory, or keeps a log's lease. */
 export const EVEN_FULL = '#!lua flags=allow-oom\n'
 
-/** A Lua program, sent by its hash once the server knows it. */
+/** A Lua script, sent by its hash once the server knows it. */
 export class Script {
   readonly text: string
   readonly sha: string

@@ -6,7 +6,7 @@ import type { Indexes, Line } from './indexes.ts'
 import { decodeName, encodeName, encodeOptional, type Keys } from './keys.ts'
 import { readRecord } from './page.ts'
 
-/** Logs that are due, read and found so; candidates that are not are put where they belong. */
+/** Logs that are due, verified by reading them. Outdated candidates are settled. */
 export async function dueOf(
   connection: Connection,
   keys: Keys,
@@ -32,7 +32,7 @@ export async function dueOf(
       due.sort((a, b) => a.since - b.since)
       return due.slice(0, limit).map(({ streamId }) => streamId)
     }
-    // A log that changes all the time is looked at once.
+    // A log that changes all the time is refreshed once.
     for (const streamId of others) looked.add(streamId)
     await indexes.refresh(others)
   }
@@ -73,12 +73,12 @@ export async function listOf(
       }
     }
   }
-  // Not before: what leaves the index would move the lines that follow it.
+  // Not earlier: a removal from the index would shift the following entries.
   if (others.length > 0) await indexes.refresh(others)
   return { streams: [...found.values()], next }
 }
 
-/** A log's line, if it is there and the principal's. */
+/** A log's list entry, if it exists and belongs to the principal. */
 async function listedOf(
   connection: Connection,
   keys: Keys,

@@ -6,7 +6,7 @@ import { READ } from './scripts.ts'
 
 type Told = [clock: string, record: string, fields: (string | null)[], truncated: string, batches: string[]]
 
-/** Reads what lies after a cursor, and the head, at one position. */
+/** Reads the head and the batches after a cursor, atomically. */
 export async function readPage(
   connection: Connection,
   { record, head, batches }: LogKeys,
@@ -36,7 +36,7 @@ export async function readPage(
   }
 }
 
-/** What a record says of the log's end. */
+/** Parses the end of the log in a record. */
 export function readRecord(record: string): { incarnation: string; head: number; mark: string } {
   const [incarnation = '', , head, mark = ''] = record.split(' ', 4)
   return { incarnation, head: Number(head), mark }
@@ -48,7 +48,7 @@ function batchesOf(told: readonly string[]): StoredBatch[] {
   return batches
 }
 
-/** A batch as it lies in its stream. */
+/** Parses a batch of the stream. */
 function batchOf(id: string, value: string): StoredBatch {
   const dash = id.indexOf('-')
   const last = Number(id.slice(0, dash))
@@ -63,5 +63,8 @@ function batchOf(id: string, value: string): StoredBatch {
   }
 }
 
-/** A text by itself: a part of another keeps all of it, and a reader keeps the mark of the last batch that it has read. */
+/**
+ * A copy of a substring: a slice would keep the whole string in memory, and a reader keeps the mark of its last
+ * batch.
+ */
 const detached = (part: string): string => Buffer.from(part, 'latin1').toString('latin1')

@@ -4,11 +4,11 @@ import type { Service } from '../../../../../scripts/services/server.ts'
 import { ContractWriter } from '../../contract/writer.ts'
 import type { LogStore, Page } from '../../store/log-store.ts'
 
-/** A Redis of one's own that keeps its data over its end. */
+/** A separate Redis that keeps its data over a restart. */
 export interface Server extends Service {
-  /** Sends a command as an operator would, beside the store. */
+  /** Sends a command as an operator, beside the store. */
   send(...args: string[]): Promise<unknown>
-  /** Kills the server, and brings it back with what it had written. */
+  /** Kills the server, and restarts it with its persisted data. */
   crash(): Promise<void>
 }
 
@@ -32,7 +32,7 @@ export async function server(settings: Record<string, string> = {}): Promise<Ser
   return { ...service, send, crash }
 }
 
-/** A new log and its writer. */
+/** Creates a log and its writer. */
 export async function writing(store: LogStore, streamId: string): Promise<ContractWriter> {
   await store.create(streamId, null)
   const claim = await store.claim(streamId, 'owner', 3_600_000, true)
@@ -41,7 +41,7 @@ export async function writing(store: LogStore, streamId: string): Promise<Contra
   return new ContractWriter(store, streamId, claim, { sequence: head, incarnation, epoch: mark })
 }
 
-/** The head of a log that is there. */
+/** The head of an existing log. */
 export async function headOf(store: LogStore, streamId: string): Promise<Page> {
   const page = await store.read(streamId, { sequence: 0 }, { batches: 0, bytes: 1 })
   if (page === undefined) throw new Error(`there is no log ${JSON.stringify(streamId)}`)

@@ -37,32 +37,49 @@ import * as scripts from './scripts.ts'
 import { RedisWatchers } from './watchers.ts'
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
-/** How many logs `restored` takes in one go. */
+/** How many logs `restored` handles at once. */
 const RESTORED = 100
 
 export interface RedisOptions {
   /**
-   * `redis://user:password@host:port/database`, or `rediss://` for TLS: one server of version 7 or later. What an acknowledged append survives is
-   * that server's to say:
+   * `redis://user:password@host:port/database`, or `rediss://` for TLS: one server of version 7 or later. The
+   * server's settings decide what an acknowledged append survives:
    *
-   * - `appendonly no`: nothing but its next save; a restart takes the log back to the last one.
-   * - `appendonly yes`, `appendfsync everysec`: an orderly end. A crash or a power cut may take the last second, or two while the disk is slow.
-   * - `appendonly yes`, `appendfsync always`: a crash and a power cut, too, as far as the disk keeps its word.
-   * - A failover to a replica may take what the replica had not received, whatever the setting: replication is asynchronous.
+   * - `appendonly no`: nothing but its next save; a restart loses all since the last one.
+   * - `appendonly yes`, `appendfsync everysec`: an orderly shutdown. A crash or a power cut may lose the last second,
+   * or two while the disk is slow.
+   * - `appendonly yes`, `appendfsync always`: also a crash and a power cut, if the disk honours flushes.
+   * - A failover to a replica may lose entries that the replica had not received, with any setting: replication is
+   * asynchronous.
    *
-   * Whatever is lost is lost from the end, and not in silence: a writer that had more acknowledged is told `regressed`, a reader that had read more
-   * `truncated`. After an older copy of the data was put back, call `restored`. Let it evict nothing (`maxmemory-policy noeviction`).
+   * Entries are lost from the end, and the loss is detected: a writer with more acknowledged entries gets
+   * `regressed`, a reader that had read more gets `truncated`. After restoring an older copy of the data, call
+   * `restored`. The server must not evict keys (`maxmemory-policy noeviction`).
    */
   readonly url?: string
-  /** Instead of a url, a client of the `redis` package: the store connects as it does, with connections of its own, and leaves it alone. */
+  /**
+   * A client of the `redis` package instead of a URL. The store opens its own connections with the client's settings,
+   * and leaves the client untouched.
+   */
   readonly client?: ClientSettings
-  /** What all its keys and channels begin with; `millrace:` unless said. It holds no brace. */
+  /**
+   * Prefix of all keys and channels, without braces.
+   *
+   * @default 'millrace:'
+   */
   readonly prefix?: string
-  /** How many milliseconds a connection or a command may take before the call rejects as `unavailable`; 5,000 unless said. */
+  /**
+   * Timeout of a connection or a command, in ms. After it the call rejects with `unavailable`.
+   *
+   * @default 5000
+   */
   readonly timeout?: number
 }
 
-/** A store in Redis over the given exports of the `redis` package, so that an application can load the package when it opens a store. */
+/**
+ * Opens a store in Redis with the given exports of the `redis` package, so that an application can load the package
+ * on demand.
+ */
 export function createRedisStore(
   driver: RedisDriver,
   { url = '', client, prefix = 'millrace:', timeout = 5_000 }: RedisOptions,
@@ -71,7 +88,6 @@ export function createRedisStore(
   return new RedisStore(server, new Keys(prefix))
 }
 
-/** A handle on the logs of a Redis. */
 class RedisStore implements LogStore {
   readonly maxBatchBytes = MAX_BATCH_BYTES
   readonly #server: Server
@@ -163,7 +179,7 @@ class RedisStore implements LogStore {
     checkTtl(ttl)
     return this.#call(async () => {
       const args = [encodeName(owner), `${Math.ceil(ttl)}`, takeover ? '1' : '0', randomName()]
-      // Only a takeover can make a lease shorter.
+      // Only a takeover can shorten a lease.
       const told = await (takeover ? this.#change : this.#run).call(this, streamId, scripts.CLAIM, args)
       const [outcome, who = '', until, clock] = told as string[]
       const times = { until: Number(until), clock: Number(clock) }
@@ -225,7 +241,7 @@ class RedisStore implements LogStore {
     checkNames({ streamId, hash })
     return this.#call(async () => {
       const { record, blobs } = this.#keys.log(streamId)
-      // A copy: the caller may go on with its own before the client has written it.
+      // A copy: the caller may change its bytes before the client has written them.
       await this.#connection.run(scripts.PUT_BLOB, [record, blobs], [encodeName(hash), Buffer.from(data)])
     })
   }
@@ -265,15 +281,15 @@ class RedisStore implements LogStore {
     return this.#call(async () => {
       const keys = Object.values(this.#keys.log(streamId))
       const args = ifVersion === undefined ? ['0', ''] : ['1', ifVersion]
-      const was = await this.#connection.run(scripts.REMOVE, keys, args)
-      if (was === 1) this.#track(this.#indexes.refresh([streamId]).catch(() => {}))
-      return was === 1
+      const removed = await this.#connection.run(scripts.REMOVE, keys, args)
+      if (removed === 1) this.#track(this.#indexes.refresh([streamId]).catch(() => {}))
+      return removed === 1
     })
   }
 
   restored(): Promise<number> {
     return this.#call(async () => {
-      // All incarnations of one restoration begin alike, so that a log that SCAN shows twice is counted once.
+      // All incarnations of one restore have the same prefix, so that a log that SCAN returns twice is counted once.
       const begins = `${randomName()}-`
       let count = 0
       let cursor = '0'
@@ -305,7 +321,7 @@ class RedisStore implements LogStore {
     return told
   }
 
-  /** The same, for one that can change what the indexes say. */
+  /** The same for a script that can change the indexes' facts. */
   #change(streamId: string, script: Script, args: readonly string[]): Promise<Reply[]> {
     const { record, head } = this.#keys.log(streamId)
     return this.#indexes.change(streamId, script, [record, head], args)
@@ -316,7 +332,7 @@ class RedisStore implements LogStore {
     return this.#track(operation())
   }
 
-  /** Names the failure, and lets `close` wait for it. */
+  /** Translates the error, and lets `close` wait for the work. */
   #track<T>(work: Promise<T>): Promise<T> {
     const told = work.catch(error => {
       throw failure(this.#server, error)

@@ -1,10 +1,10 @@
-// What is done to one log, each in one step. Where a script can change what the indexes say (indexes.ts), it tells its result and then the log's
-// facts. Every log's keys come in the order of `LogKeys`.
+// Scripts on one log, each atomic. A script that can change the indexes' facts (indexes.ts) returns its result and
+// then the facts. A log's keys are passed in the order of `LogKeys`.
 
 import { LUA } from './head.ts'
 import { EVEN_FULL, Script } from './keys.ts'
 
-/** Makes an empty log. Tells 1, or 0 if there is one. KEYS: record, head. */
+/** Creates an empty log. Returns 1, or 0 if it exists. KEYS: record, head. */
 export const CREATE = new Script(`${LUA}
 if redis.call('EXISTS', KEYS[1]) == 1 then return {{0}, facts(KEYS[2])} end
 local incarnation, principal = unpack(ARGV)
@@ -14,8 +14,8 @@ redis.call('HSET', KEYS[2], 't', '', 'd', '', 'g', '', 'p', principal, 'm', now,
 return {{1}, facts(KEYS[2])}`)
 
 /**
- * Reads what lies after a cursor. Redis cannot stop at a number of bytes: so it asks for more the more it has, and for no more than the size of the
- * bodies so far lets it expect. KEYS: record, head, batches.
+ * Reads the batches after a cursor. Redis cannot stop at a number of bytes: so each read asks for more than the one
+ * before, but for no more batches than the average size so far allows. KEYS: record, head, batches.
  */
 export const READ = new Script(`${LUA}
 local record = redis.call('GET', KEYS[1])
@@ -51,7 +51,10 @@ if truncated == '' and sequence < tonumber(head) then
 end
 return {now, record, fields, truncated, told}`)
 
-/** Drops entries, and the keys that go with them, whatever the ticket's version or at this one. KEYS: record, head, batches, keys, trimmed. */
+/**
+ * Drops entries and their keys, at any version of the ticket or only at the given one. KEYS: record, head, batches,
+ * keys, trimmed.
+ */
 export const TRIM = new Script(`${EVEN_FULL}${LUA}
 local record = redis.call('GET', KEYS[1])
 if not record then return 0 end
@@ -69,7 +72,7 @@ redis.call('ZREMRANGEBYSCORE', KEYS[5], '-inf', number(to))
 redis.call('PUBLISH', KEYS[1], '')
 return 1`)
 
-/** Takes the log. Under a live lease it tells whose, unless it may take over. KEYS: record, head. */
+/** Claims the log. Returns the holder of a live lease, unless it is a takeover. KEYS: record, head. */
 export const CLAIM = new Script(`${EVEN_FULL}${LUA}
 local owner, ttl, takeover, nonce = unpack(ARGV)
 local record = redis.call('GET', KEYS[1])
@@ -86,7 +89,10 @@ redis.call('HSET', KEYS[2], 'c', count, 'o', owner, 'u', ends_at)
 redis.call('PUBLISH', KEYS[1], '')
 return {{'claimed', epoch, ends_at, now}, facts(KEYS[2])}`)
 
-/** Makes the lease last. A lease that would become shorter it leaves, and tells so, unless it may. KEYS: record, head. */
+/**
+ * Extends the lease. Returns `shorter`, and changes nothing, if that would shorten it and `shorten` is not set. KEYS:
+ * record, head.
+ */
 export const RENEW = new Script(`${EVEN_FULL}${LUA}
 local own, ttl, shorten = unpack(ARGV)
 local ends_at = redis.call('HGET', KEYS[2], 'u')
@@ -107,7 +113,10 @@ if epoch == ARGV[1] then
 end
 return {{1}, facts(KEYS[2])}`)
 
-/** Gives the log another incarnation, but for one that begins like that already, and ends its lease and epoch. KEYS: record, head. */
+/**
+ * Gives the log a new incarnation, unless it has one with this prefix, and ends its lease and epoch. KEYS: record,
+ * head.
+ */
 export const RESTORE = new Script(`${LUA}
 local begins, rest = unpack(ARGV)
 local incarnation, _, head, mark, _, _, timestamp = parse(redis.call('GET', KEYS[1]) or '')
@@ -117,7 +126,7 @@ redis.call('HDEL', KEYS[2], 'o', 'u')
 redis.call('PUBLISH', KEYS[1], '')
 return {{1}, facts(KEYS[2])}`)
 
-/** Removes all keys of a log, whatever its ticket's version or at this one. */
+/** Removes all keys of a log, at any version of the ticket or only at the given one. */
 export const REMOVE = new Script(`${EVEN_FULL}
 local version = redis.call('HGET', KEYS[2], 'v')
 if not version or (ARGV[1] == '1' and ARGV[2] ~= version) then return 0 end
@@ -125,7 +134,7 @@ redis.call('UNLINK', unpack(KEYS))
 redis.call('PUBLISH', KEYS[1], '')
 return 1`)
 
-/** Keeps a snapshot, and of all the newest and the newest at or below the floor. KEYS: head, places, snapshots. */
+/** Stores a snapshot. Keeps the newest and the newest at or below the floor. KEYS: head, places, snapshots. */
 export const PUT_SNAPSHOT = new Script(`
 local floor = redis.call('HGET', KEYS[1], 'f')
 if not floor then return 0 end
@@ -146,12 +155,15 @@ export const GET_SNAPSHOT = new Script(`
 local place = redis.call('ZRANGE', KEYS[1], ARGV[1], '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1)[1]
 return place and {place, redis.call('HGET', KEYS[2], place)}`)
 
-/** Keeps a blob. KEYS: record, blobs. */
+/** Stores a blob. KEYS: record, blobs. */
 export const PUT_BLOB = new Script(`
 if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 return redis.call('HSET', KEYS[2], ARGV[1], ARGV[2])`)
 
-/** Makes a log of what was copied apart, and closes it. KEYS: all of the log; all of the copy but record and head. */
+/**
+ * Creates a log from a copy in temporary keys, and appends the closing batch. KEYS: all of the log; all of the copy
+ * except record and head.
+ */
 export const ADOPT = new Script(`${LUA}
 local incarnation, head, mark, floor, floormark, timestamp, principal, state, due, program = unpack(ARGV, 1, 10)
 local count, nonce, body = unpack(ARGV, 11)

@@ -1,29 +1,31 @@
-// Wake-ups come on one connection, a channel for each log that is watched: with one channel for all, every process would be sent every append of
-// every log. None is missed, only late:
+// Wakes come on one connection, with a channel for each watched log: with one channel for all, every process would
+// get every append of every log. None is missed, only late:
 //
-// - Before it listens, and when its connection broke, it cannot hear. So everybody is woken once it listens (again), and twice a second until then.
-// - A connection may be dead without a word, and what is sent on it lost. So it is asked twice a second. Answers and wake-ups come on one ordered
-//   connection: an answer proves that all that was published before it has been heard. As long as one is missing, it counts as broken.
-// - A subscriber that is too slow is cut off by Redis, and then the first applies.
+// - Before it subscribes, and after its connection broke, it gets nothing. So all watchers are woken when it has
+// subscribed (again), and twice a second until then.
+// - A connection may be dead without an error, and lose messages. So it is pinged twice a second. Answers and
+// messages come in order on one connection: an answer proves that all earlier messages have arrived. While an answer
+// is missing, the connection counts as broken.
+// - Redis disconnects a subscriber that is too slow; then the first rule applies.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import { type Client, connect, letGo, type Server } from './connection.ts'
 
 const ASK_MS = 500
-/** Between two tries to connect. */
+/** Pause between two tries to connect, in ms. */
 const RETRY_MS = 200
 
-/** Who watches which log, and the connection that hears of appends. */
+/** The watchers of logs, and the connection that receives their messages. */
 export class RedisWatchers {
   readonly #server: Server
   readonly #watchers = new Map<string, Set<() => void>>()
-  /** Subscriptions that have no answer yet. */
+  /** Subscriptions without an answer yet. */
   readonly #unanswered = new Map<string, Promise<unknown>>()
   readonly #closing = new AbortController()
   #client: Client | undefined
   #listening: Promise<void> | undefined
   #end = (): void => {}
-  /** When the question was asked that has no answer yet. */
+  /** When the unanswered ping was sent. */
   #asked: number | undefined
   readonly #hear = (_: string, channel: string): void => this.#wake(this.#watchers.get(channel))
 
@@ -31,7 +33,7 @@ export class RedisWatchers {
     this.#server = server
   }
 
-  /** Calls `wake` whenever something is published on the channel, and when that may have been missed. */
+  /** Calls `wake` for every message on the channel, and when one may have been missed. */
   watch(channel: string, wake: () => void): () => void {
     if (this.#closing.signal.aborted) return () => {}
     const own = () => wake()
@@ -46,7 +48,7 @@ export class RedisWatchers {
     return () => this.#stop(channel, own)
   }
 
-  /** Wakes everybody for the last time, and lets the connection go. */
+  /** Wakes all watchers for the last time, and closes the connection. */
   async close(): Promise<void> {
     const all = [...this.#watchers.values()]
     this.#watchers.clear()
@@ -63,7 +65,7 @@ export class RedisWatchers {
     if (this.#client) void this.#unsubscribe(this.#client, channel)
   }
 
-  /** Listens until it is closed. A connection that broke is replaced by another: what it had subscribed to died with it. */
+  /** Listens until closed. A broken connection is replaced; its subscriptions are made again. */
   async #listen(): Promise<void> {
     const { signal } = this.#closing
     const asking = setInterval(() => this.#ask(), ASK_MS).unref()
@@ -75,7 +77,7 @@ export class RedisWatchers {
     clearInterval(asking)
   }
 
-  /** Listens as long as one connection lasts. */
+  /** Listens for as long as one connection lasts. */
   async #session(): Promise<void> {
     let end = () => {}
     const ended = new Promise<void>(resolve => {
@@ -100,7 +102,7 @@ export class RedisWatchers {
       await answer
       for (const channel of channels) this.#wake(this.#watchers.get(channel))
     } catch {
-      // Refused or cut off: as good as no connection.
+      // Rejected or disconnected: treated as a broken connection.
       client.destroy()
     } finally {
       for (const channel of channels) {
@@ -110,8 +112,8 @@ export class RedisWatchers {
   }
 
   /**
-   * Not before the subscription is answered: the client does not know the channel until then, and would take it for subscribed afterwards, also
-   * when the end is under way. Who watched next would hear nothing.
+   * Waits for the answer to the subscription: before it the client does not know the channel, and afterwards would
+   * treat it as subscribed although an unsubscribe is in flight. The next watcher would then get no messages.
    */
   async #unsubscribe(client: Client, channel: string): Promise<void> {
     await this.#unanswered.get(channel)?.catch(() => {})

@@ -5,7 +5,7 @@ import type { LogFile } from './file.ts'
 import { type Head, headOf, holds } from './head.ts'
 import { MAX_SEQUENCE } from './schema.ts'
 
-/** A batch on its way into the file; without a body where that is too large. */
+/** A batch whose size was checked. Without a body if it is too large. */
 export interface SizedBatch {
   readonly body: string | undefined
   readonly count: number
@@ -20,7 +20,7 @@ const MOVE = 'UPDATE streams SET version = ?, ticket = ?, touched = ?, due = ?, 
 const REGRESS = `
 UPDATE streams SET incarnation = ?, epoch = NULL, counter = NULL, owner = NULL, until = NULL WHERE id = ?`
 
-/** Appends a whole batch or nothing, and moves the ticket with it (laws 1, 4, 5). */
+/** Appends a whole batch or nothing, and changes the ticket with it (laws 1, 4, 5). */
 export function append(
   file: LogFile,
   now: number,
@@ -40,13 +40,13 @@ export function append(
 
   const [first, last] = [log.head + 1, log.head + batch.count]
   if (last > MAX_SEQUENCE) {
-    throw new LogError('unavailable', `log ${streamId}: it has room up to entry ${MAX_SEQUENCE}: go on in another log`)
+    throw new LogError('unavailable', `log ${streamId}: expected at most ${MAX_SEQUENCE} entries: continue in another log`)
   }
   const mark = isWriter ? by.epoch : by.nonce
   file.run(INSERT, log.id, last, first, clock, mark, isWriter ? by.counter : null, batch.body)
   if (!isWriter) {
     file.run(INSERT_KEY, log.id, by.key, first, last, by.keep ? 1 : 0)
-    // The last batch is the guest's from now on: what it told of the writer is kept beside the log.
+    // The last batch is now the guest's, so the writer's latest append moves to the log's row.
     if (log.latestIsLast && log.latest) {
       file.run(KEEP_LATEST, log.latest.counter, log.latest.first, log.latest.last, log.id)
     }
@@ -59,7 +59,7 @@ export function append(
   return { outcome: 'appended', first, last, clock }
 }
 
-/** The sequences that an accepted guest's append got. */
+/** The sequences of an accepted guest append. */
 export function find(
   file: LogFile,
   _now: number,

@@ -4,7 +4,7 @@ const GET = `
 SELECT data FROM streams s JOIN blobs b ON b.stream = s.id JOIN contents c ON c.id = b.content
 WHERE s.name = ? AND b.hash = ?`
 
-/** Keeps bytes under their hash, for as long as the log; what is there already stays. */
+/** Stores bytes under their hash for the life of the log. Existing bytes stay. */
 export function putBlob(file: LogFile, _now: number, streamId: string, hash: string, data: Uint8Array): void {
   const stream = file.row<[number]>('SELECT id FROM streams WHERE name = ?', streamId)?.[0]
   if (stream === undefined) return

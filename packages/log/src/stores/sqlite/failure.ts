@@ -1,4 +1,4 @@
-// What SQLite says when it cannot, as a LogError that says what to do. A failure crosses from the worker as plain data.
+// Turns SQLite's errors into a LogError with advice. Failures cross from the worker as plain data.
 
 import { LogError, type LogErrorCode } from '../../store/log-error.ts'
 
@@ -16,20 +16,20 @@ const ADVICE: Readonly<Record<number, string>> = {
   26: 'it is not an SQLite database, or damaged: give another path, or put a backup back',
 }
 
-/** A failure as it crosses between threads. */
+/** A failure as plain data, for messages between threads. */
 export interface PackedFailure {
   readonly message: string
   readonly code?: LogErrorCode
   readonly errcode?: number
 }
 
-/** Whether somebody else had the file locked, so that waiting helps. */
+/** Whether another connection had the file locked, so that waiting helps. */
 export function isBusy(error: unknown): boolean {
   const code = (errcodeOf(error) ?? 0) & 0xff
   return code === BUSY || code === PROTOCOL
 }
 
-/** Packs a failure for the way between threads. */
+/** Packs a failure for a message between threads. */
 export function packFailure(error: unknown): PackedFailure {
   const message = error instanceof Error ? error.message : String(error)
   if (error instanceof LogError) return { message, code: error.code }
@@ -37,7 +37,7 @@ export function packFailure(error: unknown): PackedFailure {
   return errcode === undefined ? { message } : { message, errcode }
 }
 
-/** What was packed, as the error that it was. */
+/** Restores a packed failure as an error. */
 export function unpackFailure({ message, code, errcode }: PackedFailure): Error {
   if (code !== undefined) return new LogError(code, message)
   return errcode === undefined ? new Error(message) : Object.assign(new Error(message), { errcode })
@@ -48,8 +48,8 @@ export function logErrorOf(error: unknown, path: string): LogError {
   if (error instanceof LogError) return error
   const errcode = errcodeOf(error)
   const advice = ADVICE[(errcode ?? 0) & 0xff] ?? 'the cause says more'
-  const said = error instanceof Error ? error.message : String(error)
-  return new LogError('unavailable', `SQLite file ${path}: ${said}: ${advice}`, { cause: error })
+  const message = error instanceof Error ? error.message : String(error)
+  return new LogError('unavailable', `SQLite file ${path}: ${message}: ${advice}`, { cause: error })
 }
 
 function errcodeOf(error: unknown): number | undefined {

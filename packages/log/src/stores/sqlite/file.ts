@@ -1,4 +1,4 @@
-// One connection to a file of logs, and its prepared statements. It knows transactions and nothing of logs.
+// One connection to a file of logs, and its prepared statements. It handles transactions and knows nothing of logs.
 
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite'
 import { LogError } from '../../store/log-error.ts'
@@ -6,18 +6,21 @@ import { checkSchema, createSchema } from './schema.ts'
 
 export interface FileOptions {
   readonly path: string
-  /** `full`: every commit is on the disk before it is answered. `normal`: a power cut may lose the last ones, a crash of the process none. */
+  /**
+   * `full`: every commit is on disk before it is answered. `normal`: a power cut may lose the last commits, a process
+   * crash none.
+   */
   readonly durability: 'normal' | 'full'
-  /** The most pages of 4096 bytes that the file may have. */
+  /** Maximum size of the file, in pages of 4096 bytes. */
   readonly maxPages?: number
 }
 
-/** An open file of logs; rows come as arrays, which are cheaper than objects. */
+/** An open file of logs. Rows are arrays, which are cheaper than objects. */
 export class LogFile {
   readonly #db: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
 
-  /** Opens a file, and makes it where there is none; waits for so many milliseconds where it is locked, here and later. */
+  /** Opens a file, and creates it if necessary. Waits `busyTimeout` ms while it is locked, here and later. */
   constructor({ path, durability, maxPages }: FileOptions, busyTimeout: number) {
     const db = openDatabase(path)
     this.#db = db
@@ -25,7 +28,8 @@ export class LogFile {
       db.exec(`PRAGMA busy_timeout = ${busyTimeout}`)
       const schema = checkSchema(db)
       db.exec('PRAGMA page_size = 4096; PRAGMA journal_mode = WAL')
-      // Checkpoints are run by the worker, so that no append pays for one. A full flush is what macOS calls an fsync that reaches the disk.
+      // The worker runs checkpoints, so that no append pays for one. On macOS, `fullfsync` makes an fsync reach the
+      // disk.
       db.exec(`PRAGMA wal_autocheckpoint = 0; PRAGMA synchronous = ${durability}; PRAGMA fullfsync = ON`)
       if (maxPages !== undefined) db.exec(`PRAGMA max_page_count = ${maxPages}`)
       if (schema === 'empty') createSchema(db)
@@ -40,17 +44,17 @@ export class LogFile {
     return this.#prepare(sql).get(...values) as T | undefined
   }
 
-  /** All rows, one at a time. */
+  /** All rows, as an iterator. */
   rows<T extends readonly unknown[]>(sql: string, ...values: SQLInputValue[]): Iterable<T> {
     return this.#prepare(sql).iterate(...values) as unknown as Iterable<T>
   }
 
-  /** Runs a statement that changes rows, and tells how many. */
+  /** Runs a statement and returns the number of changed rows. */
   run(sql: string, ...values: SQLInputValue[]): number {
     return Number(this.#prepare(sql).run(...values).changes)
   }
 
-  /** Runs the body as one transaction, which sees one state and is committed whole or not at all. */
+  /** Runs the body as one transaction. */
   transaction<T>(kind: 'read' | 'write', body: () => T): T {
     this.#prepare(kind === 'write' ? 'BEGIN IMMEDIATE' : 'BEGIN').run()
     try {
@@ -58,13 +62,13 @@ export class LogFile {
       this.#prepare('COMMIT').run()
       return result
     } catch (error) {
-      // Some failures (no room, a failing disk) have rolled back already.
+      // Some failures (disk full, disk error) have rolled back already.
       if (this.#db.isTransaction) this.#prepare('ROLLBACK').run()
       throw error
     }
   }
 
-  /** A number that changes when another connection, of whatever process, has committed. */
+  /** A number that changes when another connection, of any process, commits. */
   dataVersion(): number {
     return this.row<[number]>('PRAGMA data_version')?.[0] as number
   }
@@ -84,7 +88,7 @@ export class LogFile {
   }
 }
 
-/** Loads SQLite only where a file is opened: an older Node warns of it, and another runtime may have none. */
+/** Loads SQLite on first use: an older Node warns about it, and another runtime may not have it. */
 function openDatabase(path: string): DatabaseSync {
   const sqlite = process.getBuiltinModule('node:sqlite')
   if (sqlite === undefined) {

@@ -2,7 +2,7 @@ import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import type { Truncation } from '../../store/log-store.ts'
 import type { LogFile } from './file.ts'
 
-/** What an append needs to know of a log. */
+/** The state of a log that an append needs. */
 export interface Head {
   readonly id: number
   readonly incarnation: string
@@ -39,7 +39,7 @@ export type SqliteHeadRow = [
   batchCounter: number | null,
 ]
 
-/** The columns of a head, of the tables as `HEAD_TABLES` names them. */
+/** The columns of a head, from `HEAD_TABLES`. */
 export const HEAD_COLUMNS = `s.id, s.incarnation, s.floor, s.floor_mark, s.version, s.created, s.epoch, s.counter, s.counter_first, s.counter_last,
   b.place & 0xffffffff, b.first, b.timestamp, b.mark, b.counter`
 export const HEAD_TABLES = `streams s LEFT JOIN batches b
@@ -50,13 +50,13 @@ const HEAD = `SELECT ${HEAD_COLUMNS} FROM ${HEAD_TABLES} WHERE s.name = ?`
 const MARK = `
 SELECT mark FROM batches WHERE place BETWEEN (? << 32) | ? AND (? << 32) | 0xffffffff ORDER BY place LIMIT 1`
 
-/** The head of a log; undefined where there is no such log. */
+/** The head of a log; undefined if it does not exist. */
 export function headOf(file: LogFile, streamId: string): Head | undefined {
   const row = file.row<SqliteHeadRow>(HEAD, streamId)
   return row && headFrom(row)
 }
 
-/** The head that a row tells; what follows its columns is not looked at. */
+/** The head in a row. Ignores further columns. */
 export function headFrom(row: readonly [...SqliteHeadRow, ...unknown[]]): Head {
   const [id, incarnation, floor, floorMark, version, created, epoch, counter, counterFirst, counterLast] = row
   const base = { id, incarnation, floor, floorMark, version, epoch }
@@ -78,7 +78,7 @@ export function markAt(file: LogFile, log: Head, sequence: number): string | und
   return file.row<[string]>(MARK, log.id, sequence, log.id)?.[0]
 }
 
-/** Why a cursor does not match what the log holds; null if it does (law 2). */
+/** Why a cursor does not match the log; null if it does (law 2). */
 export function truncationOf(file: LogFile, log: Head, cursor: Cursor | UnprovenCursor): Truncation | null {
   const { sequence, incarnation, epoch } = cursor
   if (incarnation !== undefined && incarnation !== log.incarnation) return 'incarnation'
@@ -87,10 +87,10 @@ export function truncationOf(file: LogFile, log: Head, cursor: Cursor | Unproven
   return epoch !== undefined && markAt(file, log, sequence) !== epoch ? 'epoch' : null
 }
 
-/** Whether the log holds the entry that its writer saw acknowledged (law 4); one that was trimmed was held. */
+/** Whether the log holds an entry that was acknowledged to its writer (law 4). Trimmed entries count as held. */
 export function holds(file: LogFile, log: Head, lastAcked: Cursor): boolean {
   const { sequence, incarnation, epoch } = lastAcked
-  // What the log remembers of the epoch's latest append proves that append without a look at its batch.
+  // The epoch's latest append is known without reading its batch.
   if (sequence === log.latest?.last && epoch === log.epoch && incarnation === log.incarnation) return true
   const truncated = truncationOf(file, log, lastAcked)
   return truncated === null || truncated === 'below-floor'

@@ -4,7 +4,7 @@ import type { LogFile } from './file.ts'
 
 const CLAIM = `
 UPDATE streams SET epochs = ?, epoch = ?, counter = NULL, owner = ?, until = ? WHERE id = ?`
-// Null, which stands for every driver, is looked for like a program.
+// Null stands for every driver, and is searched like a program.
 const DUE = `
 SELECT s.name FROM json_each(?) p CROSS JOIN streams s ON s.program IS p.value
 WHERE s.wake <= ? ORDER BY s.wake, s.id LIMIT ?`
@@ -30,7 +30,7 @@ export function claim(
   return { outcome: 'claimed', epoch, until, clock: now }
 }
 
-/** Makes the lease last from now on, if the epoch is still the log's and was not released. */
+/** Extends the lease, if the log still has this epoch and it was not released. */
 export function renew(
   file: LogFile,
   now: number,
@@ -43,13 +43,13 @@ export function renew(
   return renewed === 0 ? undefined : { until, clock: now }
 }
 
-/** Ends the lease of this epoch, and the epoch with it; tells whether it was the log's. */
+/** Ends this epoch and its lease. Returns whether the log had this epoch. */
 export function release(file: LogFile, _now: number, streamId: string, epoch: string): boolean {
   const sql = 'UPDATE streams SET epoch = NULL, counter = NULL, owner = NULL, until = NULL WHERE name = ? AND epoch = ?'
   return file.run(sql, streamId, epoch) > 0
 }
 
-/** Logs without a live lease whose ticket is due, to one of these programs or to every driver. */
+/** Logs without a live lease whose ticket is due for one of these programs or for every driver. */
 export function due(file: LogFile, now: number, programs: readonly string[], limit: number): string[] {
   const asked = JSON.stringify([null, ...new Set(programs)])
   return Array.from(file.rows<[string]>(DUE, asked, now, Math.min(limit, 0xffff_ffff)), ([streamId]) => streamId)

@@ -2,7 +2,7 @@ import { LogError } from '../../store/log-error.ts'
 import type { ListPage } from '../../store/log-store.ts'
 import type { LogFile } from './file.ts'
 
-/** Where a page goes on: after this line of the list. */
+/** The last log of a page, after which the next page begins. */
 export interface Place {
   readonly touchedAt: number
   readonly streamId: string
@@ -16,7 +16,7 @@ ORDER BY s.touched DESC, s.name LIMIT ?`
 
 const TOKEN = /^(-?\d+(?:\.\d+)?):([\w-]*)$/
 
-/** The logs of a principal, those touched last first. */
+/** The logs of a principal, last touched first. */
 export function list(
   file: LogFile,
   _now: number,
@@ -33,14 +33,18 @@ export function list(
   return { streams, next: end !== undefined && rows.length > limit ? writePlace(end) : null }
 }
 
-/** The place before the first line of every list. */
+/** The position before the first log of every list. */
 export const START: Place = { touchedAt: Number.POSITIVE_INFINITY, streamId: '' }
 
-/** Reads what `next` was; anything else is `invalid`. */
+/**
+ * Parses a `next` token.
+ *
+ * @throws LogError `invalid`
+ */
 export function readPlace(token: string): Place {
   const [found, digits, name = ''] = TOKEN.exec(token) ?? []
   const place = { touchedAt: Number(digits), streamId: Buffer.from(name, 'base64url').toString() }
-  // A place has one token: what reads as one but is written otherwise is none.
+  // Accepts only the canonical form of a token.
   if (found !== undefined && writePlace(place) === token) return place
   throw new LogError('invalid', 'list: expected `after` to be the `next` of an earlier page')
 }

@@ -35,14 +35,17 @@ const REMOVE_CONTENTS = `
 DELETE FROM contents WHERE id IN (SELECT content FROM blobs WHERE stream = ?)
 AND NOT EXISTS (SELECT 1 FROM blobs WHERE content = contents.id AND stream <> ?)`
 
-/** Makes an empty log with an incarnation of its own; false if there is one already. */
+/** Creates an empty log with a new incarnation. Returns false if it exists. */
 export function create(file: LogFile, now: number, streamId: string, principal: string | null): boolean {
   const incarnation = randomName()
   const version = versionOf(0, incarnation, '0')
   return file.run(CREATE, streamId, incarnation, 0, '0', version, principal, now, now, null, null, '') > 0
 }
 
-/** Drops the entries up to `floor` and their keys but the kept ones, if the ticket has this version where one is given. */
+/**
+ * Drops the entries up to `floor` and their keys except the kept ones, if the ticket has the version `ifVersion`
+ * where given.
+ */
 export function trim(
   file: LogFile,
   _now: number,
@@ -63,7 +66,7 @@ export function trim(
   return 'rose'
 }
 
-/** Makes a log that starts as a copy of another's prefix, whole or not at all. */
+/** Creates a log that starts as a copy of another's prefix. */
 export function fork(
   file: LogFile,
   now: number,
@@ -86,7 +89,7 @@ export function fork(
   file.run(CREATE, target, incarnation, from.floor, from.floorMark, ...rest)
   const id = idOf(file, target) as number
   file.run(COPY_BATCHES, from.id, id, at)
-  // Where the prefix was trimmed to its end there is no batch to copy, and the log's last batch is its head.
+  // If the whole prefix was trimmed there is no batch to copy, but the log needs a last batch as its head.
   if (at > 0 && at === from.floor) file.run(INSERT, id, at, at, from.timestamp, mark, '')
   if (closing) {
     const { batch, nonce } = closing
@@ -97,7 +100,7 @@ export function fork(
   return 'forked'
 }
 
-/** Removes all there is of a log, if its ticket has this version where one is given; false if it did not. */
+/** Removes a log, if its ticket has the version `ifVersion` where given. Returns whether it did. */
 export function remove(file: LogFile, _now: number, streamId: string, ifVersion: string | undefined): boolean {
   const [id, version] = file.row<[number, string]>('SELECT id, version FROM streams WHERE name = ?', streamId) ?? []
   if (id === undefined || (ifVersion !== undefined && ifVersion !== version)) return false
@@ -108,7 +111,7 @@ export function remove(file: LogFile, _now: number, streamId: string, ifVersion:
   return true
 }
 
-/** Gives every log a new incarnation, and ends all leases and epochs; tells how many logs there are. */
+/** Gives every log a new incarnation, and ends all leases and epochs. Returns the number of logs. */
 export function restored(file: LogFile): number {
   const sql = `
     UPDATE streams SET incarnation = ? || '-' || id, epoch = NULL, counter = NULL, owner = NULL, until = NULL`

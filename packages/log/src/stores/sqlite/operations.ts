@@ -1,5 +1,5 @@
-// All that can be done to a file of logs, by name, so that a call is plain data and runs in this thread or in the worker alike. An operation
-// is given an open transaction and the store's clock.
+// The operations on a file of logs, by name, so that a call is plain data and can run in this thread or in the
+// worker. An operation runs in an open transaction and gets the store's clock.
 
 import { append, find } from './append.ts'
 import { getBlob, putBlob } from './blob.ts'
@@ -22,7 +22,7 @@ export type Name = ReadName | WriteName
 export type Args<N extends Name> = Arguments<(typeof operations)[N]>
 export type Result<N extends Name> = ReturnType<(typeof operations)[N]>
 
-/** One operation to be done, by the store's clock at its call. */
+/** An operation with its arguments, and the store's clock at its call. */
 export interface Call<N extends Name = Name> {
   readonly name: N
   readonly now: number
@@ -32,7 +32,7 @@ export interface Call<N extends Name = Name> {
 /** Whether it changes the file. */
 export const isWrite = ({ name }: Call): boolean => Object.hasOwn(writes, name)
 
-/** Does it, within an open transaction. */
+/** Runs it within an open transaction. */
 export function perform<N extends Name>(file: LogFile, { name, now, args }: Call<N>): Result<N> {
   const operation = operations[name] as (file: LogFile, now: number, ...args: unknown[]) => Result<N>
   return operation(file, now, ...args)

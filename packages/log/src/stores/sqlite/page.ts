@@ -12,7 +12,7 @@ WHERE place BETWEEN (? << 32) | ? AND (? << 32) | 0xffffffff ORDER BY place`
 type PageRow = [...SqliteHeadRow, string, string | null, number, string | null, number | null]
 type BatchRow = [last: number, first: number, timestamp: number, mark: string, body: string]
 
-/** Reads what lies after a cursor, and proves the cursor (law 2). */
+/** Reads the batches after a cursor, and verifies the cursor (law 2). */
 export function read(
   file: LogFile,
   now: number,

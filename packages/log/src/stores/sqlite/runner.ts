@@ -1,4 +1,5 @@
-// Where a call runs. What takes microseconds runs here and now; what may wait for a lock or a disk, or takes long, runs in the worker.
+// Decides where a call runs. Calls that take microseconds run in this thread; calls that may wait for a lock or a
+// disk, or take long, run in the worker.
 
 import { statSync } from 'node:fs'
 import { LogError } from '../../store/log-error.ts'
@@ -17,40 +18,46 @@ import {
 import { Thread } from './thread.ts'
 import { EventLoopTurn } from './turn.ts'
 
-/** Larger writes than this leave the event loop, in bytes: at this size one takes 0.2 ms, and 3 ms at p99 while the disk is busy. */
+/**
+ * Larger writes run in the worker, in bytes. At this size a write takes 0.2 ms, and 3 ms at p99 while the disk is
+ * busy.
+ */
 const INLINE_BYTES = 128 * 1024
-/** What waits for its answer is bounded (law 8): so many calls, so many bytes. */
+/** Limits of the unanswered calls (law 8): their number, and their size in bytes. */
 const MAX_WAITING = 20_000
 const MAX_WAITING_BYTES = 128 * 1024 * 1024
-/** After about so many pages written the write-ahead log is brought into the file; sooner where each commit is flushed, which costs less while it does not grow. */
+/**
+ * The number of written pages after which a checkpoint runs. Lower with `full`, where commits are cheaper while the
+ * write-ahead log does not grow.
+ */
 const CHECKPOINT_PAGES = { normal: 4096, full: 1024 }
-/** What an operation that may touch many rows is counted as. */
+/** The number of pages that an operation on many rows counts as. */
 const LONG_PAGES = 64
 const PAGE_BYTES = 4096
 
-/** What is known of a write before it is done. */
+/** What is known about a write before it runs. */
 export interface CallLoad {
   readonly streamId: string
-  /** Of the value that it carries. */
+  /** Size of the value that it carries, in bytes. */
   readonly bytes: number
-  /** Whether it touches more than a few rows. */
+  /** Whether it changes more than a few rows. */
   readonly isLong?: boolean
 }
 
-/** Runs calls on one file, those on a stream in the order in which they were made. */
+/** Runs calls on one file, those on a stream in the order of the calls. */
 export class Runner {
   readonly #options: FileOptions
   readonly #clock: () => number
   readonly #thread: Thread
   readonly #turn = new EventLoopTurn()
-  /** The streams with writes in the worker, and how many. */
+  /** The streams with writes in the worker, and their number. */
   readonly #away = new Map<string, number>()
   #waiting = 0
   #waitingBytes = 0
   #file: LogFile | undefined
   #pages = 0
   #isCheckpointing = false
-  /** Whether writes wait in the worker for a checkpoint to end. */
+  /** Whether writes go to the worker, to wait there for a checkpoint. */
   #isHeld = false
   #closed: Promise<void> | undefined
 
@@ -91,7 +98,7 @@ export class Runner {
     })
   }
 
-  /** Looks at the file at once; undefined where that cannot be. */
+  /** Reads the file synchronously; undefined if that is not possible now. */
   peek<T>(look: (file: LogFile) => T): T | undefined {
     try {
       return this.isClosed ? undefined : look(this.#open())
@@ -100,7 +107,7 @@ export class Runner {
     }
   }
 
-  /** Lets go of the file after all that was asked. */
+  /** Closes the file after all calls. */
   close(): Promise<void> {
     this.#closed ??= this.#end()
     return this.#closed
@@ -108,17 +115,21 @@ export class Runner {
 
   async #end(): Promise<void> {
     while (this.#turn.waiting > 0) await this.#turn.next()
-    // Who closes last brings the write-ahead log into the file: that is the worker, if there is one.
+    // The last connection to close runs the final checkpoint: that is the worker, if there is one.
     this.#file?.close()
     this.#file = undefined
     await this.#thread.close()
   }
 
-  /** Does the work in its turn, if there is room for one more that waits. */
+  /**
+   * Runs the work in its turn.
+   *
+   * @throws LogError `unavailable` if too many calls wait.
+   */
   async #admit<T>(bytes: number, work: () => Promise<T>): Promise<T> {
     if (this.isClosed) throw new LogError('closed', 'the store was closed: open another')
     if (this.#waiting >= MAX_WAITING || this.#waitingBytes + bytes > MAX_WAITING_BYTES) {
-      const waiting = `${this.#waiting} calls with ${this.#waitingBytes} bytes wait for the file already`
+      const waiting = `${this.#waiting} calls with ${this.#waitingBytes} bytes wait for the file`
       throw new LogError('unavailable', `SQLite file ${this.#options.path}: ${waiting}: wait for their answers first`)
     }
     this.#waiting++
@@ -147,7 +158,7 @@ export class Runner {
     return file.transaction(isWrite(call) ? 'write' : 'read', () => perform(file, call))
   }
 
-  /** Writes in the worker; what is written to that stream meanwhile follows it there. */
+  /** Writes in the worker. Later writes to that stream follow it there. */
   async #leave<N extends WriteName>(call: Call<N>, load: CallLoad): Promise<Result<N>> {
     const { streamId } = load
     this.#away.set(streamId, (this.#away.get(streamId) ?? 0) + 1)
@@ -181,13 +192,15 @@ export class Runner {
     this.#pages = 0
     this.#isCheckpointing = true
     try {
-      // Most of it comes in while writes go on. To bring in what these added they wait in the worker; then the log starts over, and does not grow.
+      // Most of the write-ahead log is copied while writes continue. For the rest, writes wait in the worker; then
+      // the write-ahead log restarts and does not grow.
       await this.#thread.checkpoint(false)
-      // Not after a close: the worker was told to end, and to ask for more would start another, which nobody ends.
+      // Not after a close: the worker was asked to end, and another request would start a new one that is never
+      // closed.
       this.#isHeld = this.#pages > 0 && !this.isClosed
       if (this.#isHeld) await this.#thread.checkpoint(true)
     } catch {
-      // Nothing is lost by it, and there will be a next time.
+      // Nothing is lost, and the next checkpoint tries again.
     } finally {
       this.#isHeld = this.#isCheckpointing = false
     }

@@ -1,17 +1,21 @@
-// The tables. A batch is one row, found by its place: the stream's number in the upper half of the row's key and the sequence of its last
-// entry in the lower, so that the batches of a log lie together, in order, with no index beside them. The last batch of a log is its head:
-// a writer's append is one insert and touches no other row. So the last row stays when its entries are trimmed, with an empty body.
+// The tables. A batch is one row. Its primary key `place` has the stream's number in the upper half and the sequence
+// of its last entry in the lower half, so that the batches of a log lie together, in order, without another index.
+// The last batch of a log is its head: a writer's append is one insert and changes no other row. So the last row
+// stays when its entries are trimmed, with an empty body.
 
 import type { DatabaseSync } from 'node:sqlite'
 import { LogError } from '../../store/log-error.ts'
 
-/** The largest sequence that a place has room for. */
+/** The largest sequence that fits into a place. */
 export const MAX_SEQUENCE = 0xffff_ffff
 
-/** Which places are a log's; takes its number twice. Parameters have no numbers anywhere: Node 22 does not bind those in order. */
+/**
+ * The places of a log; takes its number twice. Parameters are never numbered: Node 22 does not bind numbered ones in
+ * order.
+ */
 export const OF_LOG = 'place BETWEEN ? << 32 AND (? << 32) | 0xffffffff'
 
-/** Says that a file is one of ours: "MILR". */
+/** Identifies a file of logs: "MILR". */
 const APPLICATION_ID = 0x4d494c52
 const VERSION = 1
 
@@ -84,7 +88,7 @@ PRAGMA application_id = ${APPLICATION_ID};
 PRAGMA user_version = ${VERSION};
 `
 
-/** Refuses a file that holds anything but logs of this version or an older one; an empty file holds nothing yet. */
+/** Rejects a file that is not a file of logs of this version or empty. */
 export function checkSchema(db: DatabaseSync): 'current' | 'empty' {
   const id = pragma(db, 'application_id')
   const version = pragma(db, 'user_version')
@@ -95,10 +99,10 @@ export function checkSchema(db: DatabaseSync): 'current' | 'empty' {
   }
   const { tables } = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() as { tables: number }
   if (id === 0 && version === 0 && tables === 0) return 'empty'
-  throw new LogError('unavailable', 'the file is a database of something else: give the logs a file of their own')
+  throw new LogError('unavailable', 'the file is another application's database: use a separate file for the logs')
 }
 
-/** Makes the tables, once, whatever number of processes finds the file empty. */
+/** Creates the tables once, also when several processes open an empty file. */
 export function createSchema(db: DatabaseSync): void {
   db.exec('BEGIN EXCLUSIVE')
   try {

@@ -15,7 +15,10 @@ const GET = `
 SELECT place & 0xffffffff, mark, version, body FROM snapshots, (SELECT id FROM streams WHERE name = ?)
 WHERE place BETWEEN id << 32 AND (id << 32) | ? ORDER BY place DESC LIMIT 1`
 
-/** Keeps a snapshot, in place of one at the same sequence, and of all the newest `keep` and the newest at or below the floor. */
+/**
+ * Stores a snapshot and replaces one at the same sequence. Keeps the newest `keep` and the newest at or below the
+ * floor.
+ */
 export function putSnapshot(
   file: LogFile,
   _now: number,

@@ -22,7 +22,7 @@ export function testFolder() {
   }
 }
 
-/** What SQLite itself finds wrong with a file; `ok` if nothing. */
+/** The result of SQLite's integrity check: `ok`, or the problems. */
 export function integrityOf(path: string): string {
   const db = new DatabaseSync(path)
   try {
@@ -35,10 +35,10 @@ export function integrityOf(path: string): string {
 
 let keys = 0
 
-/** A guest's append under a key of its own. */
+/** A guest's append with a new key. */
 export const guest = () => ({ key: `key-${++keys}`, keep: false, nonce: `nonce-${keys}` })
 
-/** A batch of one entry for each text. */
+/** A batch with one entry per text. */
 export const batch = (...texts: string[]) => ({ body: JSON.stringify(texts), count: texts.length })
 
 /** More than any test writes. */

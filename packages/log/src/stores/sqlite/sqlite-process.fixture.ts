@@ -1,4 +1,4 @@
-// A process that shares a file of logs with its test and does as its first argument says.
+// A process that shares a file of logs with its test. Its first argument names what it does.
 import { DatabaseSync } from 'node:sqlite'
 import { messages, tell } from '../../../../../scripts/faults/process.ts'
 import { sqliteStore } from './index.ts'
@@ -6,7 +6,7 @@ import { sqliteStore } from './index.ts'
 const [, , act = '', path = '', streamId = '', option = ''] = process.argv
 
 const acts: Record<string, () => Promise<void>> = {
-  /** Makes a log of its own in a file that may not be there yet, when told to. */
+  /** Creates a log in a file that may not exist yet, on a message. */
   async create() {
     const store = sqliteStore({ path })
     await tell('ready')
@@ -15,7 +15,7 @@ const acts: Record<string, () => Promise<void>> = {
     await store.close()
   },
 
-  /** Appends so many batches as a guest, several at once, and tells the place of each. */
+  /** Appends batches as a guest, several at once, and reports the sequences of each. */
   async append() {
     const store = sqliteStore({ path })
     await tell('ready')
@@ -31,7 +31,7 @@ const acts: Record<string, () => Promise<void>> = {
     await store.close()
   },
 
-  /** Claims the log and appends to it for as long as it lives, small batches and large ones. */
+  /** Claims the log and appends small and large batches until it is killed. */
   async write() {
     const store = sqliteStore({ path, durability: option === 'full' ? 'full' : 'normal' })
     const claim = await store.claim(streamId, 'me', 60_000, true)
@@ -53,7 +53,7 @@ const acts: Record<string, () => Promise<void>> = {
     }
   },
 
-  /** Holds the file's one lock until it is told to let go. */
+  /** Holds the file's write lock until it gets a message. */
   async lock() {
     const db = new DatabaseSync(path)
     db.exec('BEGIN IMMEDIATE')
@@ -63,7 +63,7 @@ const acts: Record<string, () => Promise<void>> = {
     db.close()
   },
 
-  /** Watches a log that somebody else writes to, and tells how far it has read at each wake-up. */
+  /** Watches a log that another process writes to, and reports the head at each wake. */
   async watch() {
     const store = sqliteStore({ path })
     const stop = store.watch(streamId, async () => {
@@ -76,7 +76,7 @@ const acts: Record<string, () => Promise<void>> = {
     await store.close()
   },
 
-  /** Watches and ends: a watch, a worker and a store that was not closed keep no process alive. */
+  /** Watches and ends: a watch, a worker and an open store keep no process alive. */
   async leave() {
     const store = sqliteStore({ path })
     store.watch(streamId, () => {})
@@ -84,7 +84,7 @@ const acts: Record<string, () => Promise<void>> = {
     await tell('left')
   },
 
-  /** Writes to a file to which it has no right. */
+  /** Writes to a file without the permission to do so. */
   async intrude() {
     if (process.getuid?.() === 0) process.setuid?.(65534)
     const store = sqliteStore({ path })
@@ -94,7 +94,7 @@ const acts: Record<string, () => Promise<void>> = {
   },
 }
 
-/** Waits for the test's one message. */
+/** Waits for the test's message. */
 async function told(): Promise<void> {
   for await (const _ of messages()) return
 }

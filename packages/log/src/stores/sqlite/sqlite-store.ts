@@ -1,6 +1,7 @@
-// Logs in one file, through the SQLite that Node carries. An answered write survives the death of the process; with durability `full` also a
-// power cut, of which `normal` may lose the last ones (the log then ends earlier, and its writer is told `regressed`). The file must lie on a
-// local disk: a write-ahead log needs memory that its processes share.
+// Logs in one file, with the SQLite in Node. An answered write survives the death of the process; with durability
+// `full` also a power cut. With `normal`, a power cut may lose the last writes: the log then ends earlier, and its
+// writer gets `regressed`. The file must be on a local disk: a write-ahead log needs shared memory between its
+// processes.
 
 import { resolve } from 'node:path'
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
@@ -28,22 +29,35 @@ import { MAX_SEQUENCE } from './schema.ts'
 import { SqliteWatchers } from './watchers.ts'
 import { isLight } from './weight.ts'
 
-// A batch is written under the file's one lock and read whole: eight mebibytes hold others up for some tens of milliseconds at most, and fit a
-// few times over into what a page of a reader may cost.
+// A batch is written under the file's only write lock and read as a whole. Eight mebibytes block others for some tens
+// of milliseconds at most, and fit several times into a reader's page.
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 
 export interface SqliteOptions {
-  /** The file, which is made if it is not there; its folder must be. */
+  /** The file. It is created if it does not exist; its folder must exist. */
   readonly path: string
-  /** What an answered write survives: `normal` (unless said) the death of the process, `full` also a power cut, for a flush to the disk each. */
+  /**
+   * What an answered write survives: `normal` the death of the process, `full` also a power cut, at the cost of one
+   * flush to disk each.
+   *
+   * @default 'normal'
+   */
   readonly durability?: 'normal' | 'full'
-  /** The most pages of 4096 bytes that the file may have; a write beyond them is refused as `unavailable`. */
+  /**
+   * Maximum size of the file, in pages of 4096 bytes. A write beyond it rejects with `unavailable`.
+   *
+   * @default no limit
+   */
   readonly maxPages?: number
-  /** The store's clock, in milliseconds. */
+  /**
+   * The store's clock, in ms.
+   *
+   * @default Date.now
+   */
   readonly clock?: () => number
 }
 
-/** A store in an SQLite file, which any number of processes may share; the file is opened at the first call. */
+/** Opens a store in an SQLite file, which any number of processes may share. The file is opened at the first call. */
 export function sqliteStore(options: SqliteOptions): LogStore {
   const { path, durability = 'normal', maxPages, clock = Date.now } = options
   if (path === '' || path === ':memory:' || path.startsWith('file:')) {
@@ -82,7 +96,7 @@ class SqliteStore implements LogStore {
   ): Promise<AppendResult> {
     checkAppend(streamId, batch, by, ticket)
     const bytes = Buffer.byteLength(batch.body)
-    // What is refused for its size need not travel to where it is refused.
+    // A body that is too large is not copied to the worker.
     const body = bytes > MAX_BATCH_BYTES ? undefined : batch.body
     const load = { streamId, bytes: body === undefined ? 0 : bytes + (ticket?.next.state.length ?? 0) }
     const result = await this.#runner.write('append', load, streamId, { body, count: batch.count }, by, ticket)

@@ -29,8 +29,8 @@ interface PendingCall {
 }
 
 /**
- * Starts the worker: from its file where this runs from the sources, else from its text, since the output of a bundler has
- * no worker beside it.
+ * Starts the worker: from its file when running from the sources, otherwise from its text, since a bundle has no
+ * worker file beside it.
  */
 function startWorker(workerData: FileOptions): Worker {
   // Bundlers look for the file of a worker where `Worker` is imported.
@@ -43,7 +43,7 @@ function startWorker(workerData: FileOptions): Worker {
   return new Worker(WORKER_SOURCE, { ...options, eval: true })
 }
 
-/** The worker of one store, started when it is first needed. It keeps the process alive only while a call waits for it. */
+/** The worker of one store, started on first use. It keeps the process alive only while a call waits for it. */
 export class Thread {
   readonly #options: FileOptions
   readonly #waiting = new Map<number, PendingCall>()
@@ -55,17 +55,17 @@ export class Thread {
     this.#options = options
   }
 
-  /** Does a call in the worker, after those before it. */
+  /** Runs a call in the worker, after those before it. */
   call<N extends Name>(call: Call<N>): Promise<Result<N>> {
     return this.#ask<Result<N>>(id => ({ kind: 'call', id, call }))
   }
 
-  /** Brings the write-ahead log into the file: what is there now, or, `isFull`, all of it while nobody can write. */
+  /** Runs a checkpoint of the write-ahead log: passive, or, if `isFull`, complete while writers wait. */
   checkpoint(isFull: boolean): Promise<void> {
     return this.#ask<void>(id => ({ kind: 'checkpoint', id, isFull }))
   }
 
-  /** Ends the worker after all that was asked of it. */
+  /** Ends the worker after all its calls. */
   async close(): Promise<void> {
     const worker = this.#worker
     if (worker === undefined) return
@@ -107,7 +107,7 @@ export class Thread {
     if (this.#waiting.size === 0 && !this.#isClosing) this.#worker?.unref()
   }
 
-  /** What waited for a worker that is gone may have happened or not; the next call gets a new one. */
+  /** Calls in a lost worker may have happened or not. The next call starts a new worker. */
   #lose(worker: Worker, cause: Error): void {
     if (this.#worker !== worker) return
     this.#worker = undefined

@@ -1,20 +1,20 @@
-/** For how long calls may be done one after another before the event loop gets its turn, in milliseconds. */
+/** How long calls may run in one turn of the event loop, in ms. */
 const LONGEST = 4
 
 /**
- * The turns of the event loop. What is done at once is answered within one, so that who makes one call after another, or many together,
- * would keep everybody else waiting: timers, sockets, and the answers of the worker.
+ * Yields to the event loop. Synchronous calls are answered within one turn, so many calls in a row would block
+ * timers, sockets and the worker's answers.
  */
 export class EventLoopTurn {
   #began: number | undefined
   #line: (() => void)[] = []
 
-  /** How many wait for their turn. */
+  /** How many calls wait for a later turn. */
   get waiting(): number {
     return this.#line.length
   }
 
-  /** Does the work now or, where this turn has lasted long, in a later one; in the order in which it was asked for. */
+  /** Runs the work now, or in a later turn if this one has lasted too long. Keeps the order of the calls. */
   run<T>(work: () => Promise<T>): Promise<T> {
     if (this.#line.length === 0 && !this.#isLong()) return work()
     return new Promise(resolve => {
@@ -28,7 +28,7 @@ export class EventLoopTurn {
     return new Promise(resolve => setImmediate(resolve))
   }
 
-  /** The first time that this is asked in a turn is taken for its beginning. */
+  /** Whether this turn has lasted too long, counted from the first call in it. */
   #isLong(): boolean {
     const now = performance.now()
     if (this.#began === undefined) {

@@ -1,11 +1,11 @@
 import type { LogFile } from './file.ts'
 
-/** How often a watched file is looked at for what other connections wrote, in milliseconds. */
+/** How often a watched file is checked for changes of other connections, in ms. */
 const INTERVAL = 25
-/** After a look at many logs so many times as long as it took passes before the next, so that looking takes a small part of the time. */
+/** After a poll of many logs, the next poll waits this many times as long as the poll took, up to a limit in ms. */
 const REST = 4
 const LONGEST_REST = 500
-/** How many streams are looked at in one turn of the event loop. */
+/** How many streams are checked in one turn of the event loop. */
 const SLICE = 256
 
 const STATE = `
@@ -15,15 +15,15 @@ FROM streams s WHERE s.name = ?`
 
 interface WatchedLog {
   readonly wakes: Set<{ readonly wake: () => void }>
-  /** What was last seen of the log but its head; undefined where that is not known. */
+  /** The state last seen, except the head; undefined if unknown. */
   state: string | undefined
   head: number
 }
 
-/** Looks at the file at once; undefined where that cannot be. */
+/** Reads the file synchronously; undefined if that is not possible now. */
 export type Peek = <T>(look: (file: LogFile) => T) => T | undefined
 
-/** Wakes who watches: at once for what this handle does, within the interval for what others do. */
+/** Wakes watchers: at once for changes of this handle, within the interval for changes of others. */
 export class SqliteWatchers {
   readonly #peek: Peek
   readonly #streams = new Map<string, WatchedLog>()
@@ -42,7 +42,7 @@ export class SqliteWatchers {
       watched = { wakes: new Set(), state: undefined, head: 0 }
       this.#streams.set(streamId, watched)
       this.#see(streamId, watched)
-      // What cannot be seen now must be looked at as soon as it can be.
+      // A state that cannot be read now must be read by the next poll.
       if (watched.state === undefined) this.#version = undefined
     }
     const own = { wake }
@@ -51,7 +51,7 @@ export class SqliteWatchers {
     return () => this.#stop(streamId, watched, own)
   }
 
-  /** Wakes for an append by this handle, which is then not news to the next look. */
+  /** Wakes for an append of this handle. The next poll does not report it again. */
   appended(streamId: string, head: number): void {
     const watched = this.#streams.get(streamId)
     if (watched === undefined) return
@@ -67,12 +67,12 @@ export class SqliteWatchers {
     wakeAll(watched)
   }
 
-  /** Wakes everyone. */
+  /** Wakes all watchers. */
   allChanged(): void {
     for (const streamId of [...this.#streams.keys()]) this.changed(streamId)
   }
 
-  /** Wakes everyone for the last time. */
+  /** Wakes all watchers for the last time. */
   close(): void {
     const all = [...this.#streams.values()]
     this.#streams.clear()
@@ -96,7 +96,7 @@ export class SqliteWatchers {
     if (this.#isLooking || performance.now() < this.#restUntil) return
     const version = this.#peek(file => file.dataVersion())
     if (version === undefined || version === this.#version) return
-    // Noted before the look: what is written during it gives another version, and another look.
+    // Stored before the poll: a write during it gives another version, and so another poll.
     this.#version = version
     this.#isLooking = true
     const began = performance.now()
@@ -110,7 +110,7 @@ export class SqliteWatchers {
     this.#restUntil = end + Math.min(REST * (end - began), LONGEST_REST)
   }
 
-  /** Looks at a log, and tells whether it is not as it was seen before. */
+  /** Reads a log's state. Returns whether it has changed since the last read. */
   #see(streamId: string, watched: WatchedLog): boolean {
     const seen = this.#peek(file => file.row<[string, number | null]>(STATE, streamId) ?? (['', 0] as const))
     if (seen === undefined) {

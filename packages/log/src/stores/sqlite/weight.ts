@@ -1,9 +1,9 @@
 import type { LogFile } from './file.ts'
 
-/** Up to so much a log is copied or removed within a millisecond or two. */
+/** Weight up to which a log is copied or removed within a millisecond or two, in bytes. */
 const LIGHT = 256 * 1024
 
-// A row costs as well as its bytes; no more rows are looked at than make a log heavy by their number.
+// Each row has a cost besides its bytes. Reads no more rows than are enough to make a log heavy.
 const WEIGHT = `
 WITH s AS (SELECT id, id << 32 AS low, (id << 32) | 0xffffffff AS high FROM streams WHERE name = ?)
 SELECT sum(weight) FROM (
@@ -14,7 +14,7 @@ SELECT sum(weight) FROM (
     SELECT octet_length(data) + 16384 FROM s JOIN blobs ON stream = s.id JOIN contents ON contents.id = content LIMIT 17)
 )`
 
-/** Whether a log has so little in it that it can be copied, trimmed or removed at once. */
+/** Whether a log is small enough to be copied, trimmed or removed synchronously. */
 export function isLight(file: LogFile, streamId: string): boolean {
   return (file.row<[number | null]>(WEIGHT, streamId)?.[0] ?? 0) <= LIGHT
 }

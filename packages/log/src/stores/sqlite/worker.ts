@@ -1,5 +1,5 @@
-// The thread in which a file may be waited for. Calls that have come in meanwhile share one transaction, and so one flush to the disk; each is
-// answered only after its commit.
+// The worker thread, in which calls may wait for the file. Queued calls share one transaction, and so one flush to
+// disk. Each is answered only after the commit.
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { isBusy, packFailure } from './failure.ts'
@@ -7,13 +7,15 @@ import { type FileOptions, LogFile } from './file.ts'
 import { isWrite, perform } from './operations.ts'
 import type { Answer, CallRequest, CheckpointRequest, Request } from './thread.ts'
 
-/** For how long a call waits for another process that has the file locked, in milliseconds. */
+/** How long a call waits for a lock of another process, in ms. */
 const BUSY_TIMEOUT = 5000
-/** Between two tries to open a file that others are opening: SQLite does not always wait there by itself. */
+/**
+ * Pause between two tries to open a file that other processes are opening, in ms: SQLite does not always wait there.
+ */
 const OPEN_PAUSE = 10
-/** How many calls share a transaction at most, so that other processes get the lock in between. */
+/** Maximum number of calls per transaction, so that other processes get the lock in between. */
 const GROUP = 256
-/** For how long a checkpoint waits for readers, in milliseconds. */
+/** How long a checkpoint waits for readers, in ms. */
 const CHECKPOINT_TIMEOUT = 20
 
 const port = parentPort as NonNullable<typeof parentPort>
@@ -38,7 +40,7 @@ function* received(most: number): Generator<Request> {
   }
 }
 
-/** Does calls in one transaction. Where one of them fails, each is done in one of its own, so that it fails alone. */
+/** Runs calls in one transaction. If one fails, each runs in its own transaction, so that only it fails. */
 function answersTo(calls: readonly CallRequest[]): Answer[] {
   try {
     const open = openFile()
@@ -80,7 +82,7 @@ function openFile(): LogFile {
 
 function checkpoint(isFull: boolean): void {
   const open = openFile()
-  // Somebody else who reads for long must not hold up those who write.
+  // A long read of another process must not block writers.
   open.row(`PRAGMA busy_timeout = ${CHECKPOINT_TIMEOUT}`)
   open.row(`PRAGMA wal_checkpoint(${isFull ? 'FULL' : 'PASSIVE'})`)
   open.row(`PRAGMA busy_timeout = ${BUSY_TIMEOUT}`)
