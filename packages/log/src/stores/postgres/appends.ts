@@ -1,15 +1,15 @@
 import type { Database } from './database.ts'
-import { isUndone } from './failure.ts'
+import { isRolledBack } from './failure.ts'
 
 const PARAMETERS = 9
 /** One in this many connections is used for appends: more would cost the server more commits for the same appends. */
 const POOL_SHARE = 3
-const MAX_APPENDS = 32
-const MAX_CHARACTERS = 1024 * 1024
+const MAX_GROUP_APPENDS = 32
+const MAX_GROUP_CHARACTERS = 1024 * 1024
 /** How long an append in a group may wait for its log's lock, in ms. */
 const LOCK_MS = 100
 
-interface WaitingAppend {
+interface QueuedAppend {
   readonly key: string
   readonly body: string | null
   readonly values: readonly unknown[]
@@ -22,13 +22,13 @@ interface WaitingAppend {
  * that arrive while all slots are in use are sent together in one transaction when a slot is free. So appends to many
  * logs cost the server few commits, and leave most of the pool to other calls.
  */
-export class Appends {
+export class AppendQueue {
   readonly #database: Database
   readonly #slots: number
   readonly #append: string
   readonly #texts: string[] = []
-  readonly #waiting: WaitingAppend[] = []
-  #taken = 0
+  readonly #queue: QueuedAppend[] = []
+  #inUse = 0
 
   /** `append` is the name of the SQL function. */
   constructor(database: Database, append: string) {
@@ -41,62 +41,62 @@ export class Appends {
   append(key: string, body: string | null, rest: readonly unknown[]): Promise<string> {
     return this.#database.guard('append', () => {
       const { promise, resolve, reject } = Promise.withResolvers<string>()
-      this.#waiting.push({ key, body, values: [key, body, ...rest], resolve, reject })
+      this.#queue.push({ key, body, values: [key, body, ...rest], resolve, reject })
       this.#next()
       return promise
     })
   }
 
   #next(): void {
-    if (this.#taken === this.#slots || this.#waiting.length === 0) return
-    this.#taken++
+    if (this.#inUse === this.#slots || this.#queue.length === 0) return
+    this.#inUse++
     this.#send(this.#take()).finally(() => {
-      this.#taken--
+      this.#inUse--
       this.#next()
     })
   }
 
-  #take(): WaitingAppend[] {
+  #take(): QueuedAppend[] {
     let characters = 0
-    const count = this.#waiting.findIndex(({ body }, i) => {
+    const count = this.#queue.findIndex(({ body }, i) => {
       characters += body?.length ?? 0
-      return i === MAX_APPENDS || (i > 0 && characters > MAX_CHARACTERS)
+      return i === MAX_GROUP_APPENDS || (i > 0 && characters > MAX_GROUP_CHARACTERS)
     })
-    const group = this.#waiting.splice(0, count === -1 ? this.#waiting.length : count)
+    const group = this.#queue.splice(0, count === -1 ? this.#queue.length : count)
     // The same order everywhere, so that no two groups deadlock.
     return group.sort((a, b) => (a.key < b.key ? -1 : 1))
   }
 
-  async #send(group: readonly WaitingAppend[]): Promise<void> {
-    if (group.length === 1) return this.#alone(group[0] as WaitingAppend)
+  async #send(group: readonly QueuedAppend[]): Promise<void> {
+    if (group.length === 1) return this.#sendAlone(group[0] as QueuedAppend)
     try {
-      const results = await this.#together(group)
+      const results = await this.#sendGroup(group)
       for (const [i, { resolve }] of group.entries()) resolve(String(results[i]))
     } catch (error) {
       // The transaction was undone for all of them, so each is retried alone.
-      if (isUndone(error)) await Promise.all(group.map(each => this.#alone(each)))
+      if (isRolledBack(error)) await Promise.all(group.map(each => this.#sendAlone(each)))
       else for (const { reject } of group) reject(error)
     }
   }
 
-  async #alone({ values, resolve, reject }: WaitingAppend): Promise<void> {
+  async #sendAlone({ values, resolve, reject }: QueuedAppend): Promise<void> {
     try {
-      const [[result] = []] = await this.#database.run(`select ${this.#calls(1)}`, values, true)
+      const [[result] = []] = await this.#database.run(`select ${this.#callsText(1)}`, values, true)
       resolve(String(result))
     } catch (error) {
       reject(error)
     }
   }
 
-  async #together(group: readonly WaitingAppend[]): Promise<readonly unknown[]> {
-    const text = `select set_config('lock_timeout', '${LOCK_MS}', true), ${this.#calls(group.length)}`
+  async #sendGroup(group: readonly QueuedAppend[]): Promise<readonly unknown[]> {
+    const text = `select set_config('lock_timeout', '${LOCK_MS}', true), ${this.#callsText(group.length)}`
     const parameters = group.flatMap(({ values }) => values)
     const [[, ...results] = []] = await this.#database.run(text, parameters, true)
     return results
   }
 
   /** The calls of the function for a group of this size, side by side. */
-  #calls(count: number): string {
+  #callsText(count: number): string {
     this.#texts[count] ??= Array.from({ length: count }, (_, call) => {
       const places = Array.from({ length: PARAMETERS }, (_, place) => `$${call * PARAMETERS + place + 1}`)
       return `${this.#append}(${places.join(', ')})`

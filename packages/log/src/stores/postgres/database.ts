@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type pg from 'pg'
 import { LogError } from '../../store/log-error.ts'
 import { failureOf, isConflict, isMissing, isUnprepared } from './failure.ts'
-import { GOODBYE_MS } from './listener.ts'
+import { CLOSE_TIMEOUT_MS } from './listener.ts'
 import { isCurrent, migrate, type Run } from './migrations.ts'
 
 const MIGRATION_MS = 120_000
@@ -34,12 +34,12 @@ export class Database {
   readonly #owned: boolean
   readonly #schema: string
   readonly #timeout: number
-  readonly #underWay = new Set<Promise<unknown>>()
+  readonly #inFlight = new Set<Promise<unknown>>()
   readonly #connections = new Set<pg.PoolClient>()
-  #gone = () => {}
+  #onAllClosed = () => {}
   #ready: Promise<void> | undefined
   /** Whether connections keep prepared statements, as far as known. */
-  #keeps = true
+  #canPrepare = true
   #closed = false
 
   constructor({ driver, config, pool, schema, timeout }: DatabaseOptions) {
@@ -56,7 +56,7 @@ export class Database {
     this.#pool.on('connect', client => this.#connections.add(client))
     this.#pool.on('remove', client => {
       this.#connections.delete(client)
-      if (this.#connections.size === 0) this.#gone()
+      if (this.#connections.size === 0) this.#onAllClosed()
     })
   }
 
@@ -82,8 +82,8 @@ export class Database {
       if (isMissing(error)) this.#ready = undefined
       throw failureOf(error, what, this.place)
     })
-    this.#underWay.add(done)
-    const settle = () => this.#underWay.delete(done)
+    this.#inFlight.add(done)
+    const settle = () => this.#inFlight.delete(done)
     done.then(settle, settle)
     return done
   }
@@ -96,12 +96,12 @@ export class Database {
     })
     await this.#ready
     for (let tries = 1; ; tries++) {
-      const name = often && this.#keeps ? nameOf(text) : undefined
+      const name = often && this.#canPrepare ? nameOf(text) : undefined
       try {
         return await send(this.#pool, text, values, this.#timeout, name)
       } catch (error) {
         if (tries === MAX_TRIES) throw error
-        if (name !== undefined && isUnprepared(error)) this.#keeps = false
+        if (name !== undefined && isUnprepared(error)) this.#canPrepare = false
         else if (isConflict(error)) await pause(Math.random() * RETRY_MS * 2 ** tries)
         else throw error
       }
@@ -141,7 +141,7 @@ export class Database {
 
   /** Waits for the work in flight. */
   async settled(): Promise<void> {
-    await Promise.allSettled(this.#underWay)
+    await Promise.allSettled(this.#inFlight)
   }
 
   /** Closes the connections. Resolves when the server has closed all of them. */
@@ -153,14 +153,14 @@ export class Database {
     // The error listener stays: connections may still break while they close, and the pool does not wait for them.
     await this.#pool.end()
     if (this.#connections.size === 0) return
-    const gone = new Promise<void>(resolve => {
-      this.#gone = resolve
+    const allClosed = new Promise<void>(resolve => {
+      this.#onAllClosed = resolve
     })
-    const late = setTimeout(() => {
+    const timer = setTimeout(() => {
       for (const client of this.#connections) client.connection.stream.destroy()
-    }, GOODBYE_MS)
-    await gone
-    clearTimeout(late)
+    }, CLOSE_TIMEOUT_MS)
+    await allClosed
+    clearTimeout(timer)
   }
 }
 

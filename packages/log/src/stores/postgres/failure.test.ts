@@ -4,7 +4,7 @@ import { type FaultProxy, proxy } from '../../../../../scripts/faults/proxy.ts'
 import { ContractWriter, guest } from '../../contract/writer.ts'
 import type { LogStore } from '../../store/log-store.ts'
 import { type PostgresOptions, postgresStore } from './index.ts'
-import { insist, type Server, server, until } from './postgres-server.fixture.ts'
+import { retryUnavailable, type Server, server, until } from './postgres-server.fixture.ts'
 
 const batch = { body: '["a","b"]', count: 2 }
 const HEAD_ONLY = { batches: 0, bytes: 0 }
@@ -66,7 +66,7 @@ describe('trouble with the connection to Postgres', () => {
   /** A store by way of a proxy, with one connection that is made and at rest: it has told nobody of anything yet. */
   const through = async (faulty: FaultProxy, options: Partial<PostgresOptions> = {}) => {
     const store = open({ url: faulty.url(running.url), poolSize: 1, ...options })
-    await insist(() => store.find(streamId, 'none'))
+    await retryUnavailable(() => store.find(streamId, 'none'))
     return store
   }
 
@@ -117,7 +117,7 @@ describe('trouble with the connection to Postgres', () => {
       message: expect.stringMatching(/no answer came in time: it may have happened or not/),
     })
     faulty.resume('down')
-    expect(await insist(() => store.append(streamId, batch, writer.by))).toMatchObject({ first: 1, last: 2 })
+    expect(await retryUnavailable(() => store.append(streamId, batch, writer.by))).toMatchObject({ first: 1, last: 2 })
     expect(await headOf()).toBe('2')
   })
 
@@ -131,7 +131,7 @@ describe('trouble with the connection to Postgres', () => {
     const pool = new pg.Pool(config)
     ends.push(() => pool.end())
     const store = open({ pool } as Partial<PostgresOptions>)
-    await insist(() => store.find(streamId, 'none'))
+    await retryUnavailable(() => store.find(streamId, 'none'))
     const writer = await claimed(store)
     await writer.append(batch)
     const { waiting, free } = await locked()

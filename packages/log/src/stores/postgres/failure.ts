@@ -20,9 +20,9 @@ const ADVICE: Record<string, string> = {
 }
 
 const NO_ANSWER = 'no answer came in time: it may have happened or not; try again'
-const NO_FREE = 'no connection of the pool became free in time: raise `poolSize` or append less at once'
+const NO_FREE_CONNECTION = 'no connection of the pool became free in time: raise `poolSize` or append less at once'
 const NO_CONNECTION = 'cannot connect: check that the server runs and can be reached from here'
-const CONNECTING = new Set([
+const CONNECT_ERRORS = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -39,7 +39,7 @@ export const isConflict = (error: unknown): boolean => ['40001', '40P01'].includ
 export const isUnprepared = (error: unknown): boolean => ['26000', '42P05', '0A000'].includes(codeOf(error) ?? '')
 
 /** Whether the statement certainly did not happen, because of one of its parts: a value, a lock, a conflict. */
-export const isUndone = (error: unknown): boolean => /^(2[23]|40|55P03)/.test(codeOf(error) ?? '')
+export const isRolledBack = (error: unknown): boolean => /^(2[23]|40|55P03)/.test(codeOf(error) ?? '')
 
 /** Whether the schema, a table or a function is missing. */
 export const isMissing = (error: unknown): boolean => ['3F000', '42P01', '42883'].includes(codeOf(error) ?? '')
@@ -56,8 +56,8 @@ export function failureOf(error: unknown, what: string, place: string): LogError
 
 function adviceOf(error: unknown, code: string | undefined): string {
   const message = messageOf(error)
-  if (code && CONNECTING.has(code)) return NO_CONNECTION
-  if (/timeout exceeded when trying to connect/.test(message)) return NO_FREE
+  if (code && CONNECT_ERRORS.has(code)) return NO_CONNECTION
+  if (/timeout exceeded when trying to connect/.test(message)) return NO_FREE_CONNECTION
   if (/connection timeout|timeout expired/.test(message)) return NO_CONNECTION
   if (/read timeout/.test(message)) return NO_ANSWER
   if (code === undefined || !/^[\dA-Z]{5}$/.test(code)) return ADVICE['08'] as string

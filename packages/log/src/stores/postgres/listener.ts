@@ -4,16 +4,16 @@ import type pg from 'pg'
 import { quoteIdentifier } from './statements.ts'
 
 const FIRST_PAUSE_MS = 50
-const LONGEST_PAUSE_MS = 30_000
+const MAX_PAUSE_MS = 30_000
 const PING_MS = 30_000
 const PING_ANSWER_MS = 10_000
 /** How long the server may take to close a connection, in ms. */
-export const GOODBYE_MS = 1_000
+export const CLOSE_TIMEOUT_MS = 1_000
 
 export interface ListenerEvents {
   /** It listens from now on. Earlier notifications are unknown. */
   connected(): void
-  heard(payload: string): void
+  notified(payload: string): void
 }
 
 /** A connection that listens on a channel, and reconnects when it breaks. */
@@ -41,31 +41,31 @@ export class Listener {
     const { signal } = this.#stopping
     for (let failures = 0; !signal.aborted; failures++) {
       const client = this.#connect()
-      if (await this.#hear(client)) failures = 0
-      await goodbye(client)
-      const longest = Math.min(FIRST_PAUSE_MS * 2 ** failures, LONGEST_PAUSE_MS)
+      if (await this.#listen(client)) failures = 0
+      await closeClient(client)
+      const longest = Math.min(FIRST_PAUSE_MS * 2 ** failures, MAX_PAUSE_MS)
       // With jitter: after a restart of the server every process reconnects.
       await pause(longest * (0.5 + Math.random() / 2), undefined, { signal, ref: false }).catch(() => {})
     }
   }
 
   /** Listens until the connection breaks or `stop` is called. Returns whether it listened at all. */
-  async #hear(client: pg.Client): Promise<boolean> {
+  async #listen(client: pg.Client): Promise<boolean> {
     const { signal } = this.#stopping
     const broken = new AbortController()
     client.on('error', () => broken.abort())
     client.on('end', () => broken.abort())
-    client.on('notification', ({ payload = '' }) => this.#events.heard(payload))
-    const over = AbortSignal.any([signal, broken.signal])
+    client.on('notification', ({ payload = '' }) => this.#events.notified(payload))
+    const ended = AbortSignal.any([signal, broken.signal])
     const ping = setInterval(() => {
-      client.query(bounded('select 1')).catch(() => broken.abort())
+      client.query(withTimeout('select 1')).catch(() => broken.abort())
     }, PING_MS).unref()
     try {
-      await Promise.race([client.connect(), aborted(over)])
-      if (over.aborted) return false
-      await client.query(bounded(`listen ${quoteIdentifier(this.#channel)}`))
+      await Promise.race([client.connect(), aborted(ended)])
+      if (ended.aborted) return false
+      await client.query(withTimeout(`listen ${quoteIdentifier(this.#channel)}`))
       this.#events.connected()
-      await aborted(over)
+      await aborted(ended)
       return true
     } catch {
       return false
@@ -75,15 +75,15 @@ export class Listener {
   }
 }
 
-const bounded = (text: string) => ({ text, query_timeout: PING_ANSWER_MS })
+const withTimeout = (text: string) => ({ text, query_timeout: PING_ANSWER_MS })
 
 async function aborted(signal: AbortSignal): Promise<void> {
   if (!signal.aborted) await once(signal, 'abort')
 }
 
 // A dead peer does not answer the end message either.
-async function goodbye(client: pg.Client): Promise<void> {
-  const late = setTimeout(() => client.connection.stream.destroy(), GOODBYE_MS)
+async function closeClient(client: pg.Client): Promise<void> {
+  const timer = setTimeout(() => client.connection.stream.destroy(), CLOSE_TIMEOUT_MS)
   await client.end().catch(() => {})
-  clearTimeout(late)
+  clearTimeout(timer)
 }

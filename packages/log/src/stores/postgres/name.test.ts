@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { multiplied } from '../../../../../scripts/faults/campaign.ts'
-import { beyondKey, decodeName, encodeName, keyOf, tokenOf } from './name.ts'
+import { longNameOf, decodeName, encodeName, keyOf, tokenOf } from './name.ts'
 
 /** Names of any code units at all, with those that need care more often than chance would bring them. */
 const name = fc
@@ -43,7 +43,7 @@ describe('a name in Postgres', () => {
         expect(keyOf(a) === keyOf(b)).toBe(a === b)
         expect(encodeName(a) === encodeName(b)).toBe(a === b)
         expect(Buffer.byteLength(keyOf(a))).toBeLessThan(1100)
-        expect(decodeName(beyondKey(a) ?? keyOf(a))).toBe(a)
+        expect(decodeName(longNameOf(a) ?? keyOf(a))).toBe(a)
       }),
       { numRuns: multiplied(200) },
     )

@@ -24,7 +24,7 @@ export function keyOf(name: string): string {
 }
 
 /** The name itself if its key is a hash; otherwise null. */
-export function beyondKey(name: string): string | null {
+export function longNameOf(name: string): string | null {
   const text = encodeName(name)
   return text.length <= MAX_KEY_LENGTH ? null : text
 }

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { tokenOf } from './name.ts'
 
 // Postgres takes payloads of less than 8000 bytes; a token and its comma are 13.
-const TOKENS_A_PAYLOAD = 600
+const TOKENS_PER_PAYLOAD = 600
 // A message costs the server about as much as an append. With one per append, a busy writer would get half of the
 // server's throughput.
 const REST_MS = 10
@@ -24,13 +24,13 @@ export class Notifier {
     this.#send = send
   }
 
-  tell(streamId: string): void {
+  notify(streamId: string): void {
     this.#gathered.add(streamId)
     this.#sending ??= this.#work()
   }
 
   /** Waits until all notifications are sent. */
-  async told(): Promise<void> {
+  async flushed(): Promise<void> {
     await this.#sending
   }
 
@@ -58,8 +58,8 @@ export function readPayload(payload: string): { sender: string; tokens: string[]
 
 function payloadsOf(sender: string, tokens: readonly string[]): string[] {
   const payloads: string[] = []
-  for (let from = 0; from < tokens.length; from += TOKENS_A_PAYLOAD) {
-    payloads.push([sender, ...tokens.slice(from, from + TOKENS_A_PAYLOAD)].join(','))
+  for (let from = 0; from < tokens.length; from += TOKENS_PER_PAYLOAD) {
+    payloads.push([sender, ...tokens.slice(from, from + TOKENS_PER_PAYLOAD)].join(','))
   }
   return payloads
 }

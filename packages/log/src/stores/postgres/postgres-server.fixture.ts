@@ -48,7 +48,7 @@ export async function until(holds: () => Promise<boolean>): Promise<void> {
 }
 
 /** Retries while the store is unavailable: a busy machine may exceed a short timeout. */
-export async function insist<T>(call: () => Promise<T>): Promise<T> {
+export async function retryUnavailable<T>(call: () => Promise<T>): Promise<T> {
   for (;;) {
     try {
       return await call()

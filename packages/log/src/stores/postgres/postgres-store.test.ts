@@ -4,7 +4,7 @@ import { proxy } from '../../../../../scripts/faults/proxy.ts'
 import { ContractWriter, guest } from '../../contract/writer.ts'
 import type { LogStore } from '../../store/log-store.ts'
 import { type PostgresOptions, postgresStore } from './index.ts'
-import { insist, type Server, server, until } from './postgres-server.fixture.ts'
+import { retryUnavailable, type Server, server, until } from './postgres-server.fixture.ts'
 
 const batch = { body: '["a"]', count: 1 }
 const ALL = { batches: 1000, bytes: 1e9 }
@@ -139,7 +139,7 @@ describe('the Postgres store', () => {
     const eager = open({ synchronousCommit: 'off' })
     await eager.create('durable', null)
     // It has a connection before its time counts.
-    await insist(() => sync.find('durable', 'none'))
+    await retryUnavailable(() => sync.find('durable', 'none'))
     // A replica that is not there: who waits for it waits in vain.
     await running.sql(`alter system set synchronous_standby_names = 'nobody'`)
     await running.sql('select pg_reload_conf()')

@@ -20,10 +20,10 @@ import type {
   WriterAppend,
 } from '../../store/log-store.ts'
 import { randomName } from '../../store/names.ts'
-import { Appends } from './appends.ts'
+import { AppendQueue } from './appends.ts'
 import { Database, type PostgresDriver } from './database.ts'
 import { Listener } from './listener.ts'
-import { beyondKey, decodeName, encodeName, keyOf } from './name.ts'
+import { longNameOf, decodeName, encodeName, keyOf } from './name.ts'
 import { channelOf, Notifier, readPayload } from './notifier.ts'
 import { pageOf } from './page.ts'
 import { quoteIdentifier, statementsOf } from './statements.ts'
@@ -166,7 +166,7 @@ class PostgresStore implements LogStore {
   readonly #synchronousCommit: string | null
   readonly #channel: string
   readonly #sender = randomName()
-  readonly #appends: Appends
+  readonly #appends: AppendQueue
   readonly #notifier: Notifier
   readonly #watchers: PostgresWatchers
   #listener: Listener | undefined
@@ -177,11 +177,11 @@ class PostgresStore implements LogStore {
     this.#sql = statementsOf(quoteIdentifier(schema))
     this.#synchronousCommit = synchronousCommit ?? null
     this.#channel = channelOf(schema)
-    this.#appends = new Appends(database, `${quoteIdentifier(schema)}.append`)
+    this.#appends = new AppendQueue(database, `${quoteIdentifier(schema)}.append`)
     this.#notifier = new Notifier(this.#sender, payloads => database.send(this.#sql.notify, [this.#channel, payloads]))
     this.#watchers = new PostgresWatchers({
-      look: streamIds => this.#look(streamIds),
-      begin: () => this.#listen(connectListener),
+      stampsOf: streamIds => this.#stampsOf(streamIds),
+      start: () => this.#listen(connectListener),
     })
   }
 
@@ -379,7 +379,7 @@ class PostgresStore implements LogStore {
 
   async restored(): Promise<number> {
     const [[count] = []] = await this.#database.query('restored', this.#sql.restored)
-    void this.#watchers.look()
+    void this.#watchers.poll()
     return Number(count)
   }
 
@@ -392,16 +392,16 @@ class PostgresStore implements LogStore {
     this.#database.refuse()
     this.#watchers.close()
     await this.#database.settled()
-    await this.#notifier.told()
+    await this.#notifier.flushed()
     await Promise.all([this.#database.end(), this.#listener?.stop()])
   }
 
   #changed(streamId: string): void {
     this.#watchers.wake(streamId)
-    this.#notifier.tell(streamId)
+    this.#notifier.notify(streamId)
   }
 
-  async #look(streamIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
+  async #stampsOf(streamIds: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const byKey = new Map(streamIds.map(streamId => [keyOf(streamId), streamId]))
     const rows = await this.#database.query('watch', this.#sql.look, [[...byKey.keys()]])
     return new Map(rows.map(([key, stamp]) => [byKey.get(String(key)) as string, String(stamp)]))
@@ -410,8 +410,8 @@ class PostgresStore implements LogStore {
   #listen(connect: (() => pg.Client) | undefined): () => void {
     if (connect === undefined) return () => {}
     const listener = new Listener(connect, this.#channel, {
-      connected: () => void this.#watchers.look(),
-      heard: payload => {
+      connected: () => void this.#watchers.poll(),
+      notified: payload => {
         const { sender, tokens } = readPayload(payload)
         if (sender !== this.#sender) this.#watchers.wakeTokens(tokens)
       },
@@ -422,7 +422,7 @@ class PostgresStore implements LogStore {
 }
 
 function names(name: string | null): [string | null, string | null] {
-  return name === null ? [null, null] : [keyOf(name), beyondKey(name)]
+  return name === null ? [null, null] : [keyOf(name), longNameOf(name)]
 }
 
 function ticketValues(ticket: TicketRecord | undefined): unknown[] {

@@ -1,6 +1,6 @@
 import { tokenOf } from './name.ts'
 
-const LOOK_MS = 1_000
+const POLL_MS = 1_000
 
 interface WatchedStream {
   readonly token: string
@@ -11,9 +11,9 @@ interface WatchedStream {
 
 export interface WatchersOptions {
   /** A stamp for each log, which differs after every change. Missing logs have none. */
-  look(streamIds: readonly string[]): Promise<ReadonlyMap<string, string>>
+  stampsOf(streamIds: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** The first watcher was added. Returns the function to call when there are none left. */
-  begin(): () => void
+  start(): () => void
 }
 
 /**
@@ -26,8 +26,8 @@ export class PostgresWatchers {
   readonly #byToken = new Map<string, string>()
   #timer: NodeJS.Timeout | undefined
   #end: (() => void) | undefined
-  #looking = false
-  #again = false
+  #isPolling = false
+  #mustRepeat = false
 
   constructor(options: WatchersOptions) {
     this.#options = options
@@ -38,8 +38,8 @@ export class PostgresWatchers {
     const own = () => wake()
     watched.wakes.add(own)
     if (this.#timer === undefined) {
-      this.#timer = setInterval(() => this.#tick(), LOOK_MS).unref()
-      this.#end = this.#options.begin()
+      this.#timer = setInterval(() => this.#tick(), POLL_MS).unref()
+      this.#end = this.#options.start()
     }
     return () => {
       if (!watched.wakes.delete(own) || watched.wakes.size > 0) return
@@ -70,11 +70,11 @@ export class PostgresWatchers {
 
   // The connection is kept for up to a second without watchers.
   #tick(): void {
-    if (this.#watched.size === 0) this.#rest()
-    else void this.look()
+    if (this.#watched.size === 0) this.#stopTimer()
+    else void this.poll()
   }
 
-  #rest(): void {
+  #stopTimer(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
     this.#end?.()
@@ -82,18 +82,18 @@ export class PostgresWatchers {
   }
 
   /** Polls all logs, and wakes the watchers of those that changed. */
-  async look(): Promise<void> {
-    this.#again = true
-    if (this.#looking) return
-    this.#looking = true
-    while (this.#again) {
-      this.#again = false
-      const asked = [...this.#watched]
+  async poll(): Promise<void> {
+    this.#mustRepeat = true
+    if (this.#isPolling) return
+    this.#isPolling = true
+    while (this.#mustRepeat) {
+      this.#mustRepeat = false
+      const polled = [...this.#watched]
       // If the store does not answer, the next poll tries again.
-      const stamps = await this.#options.look(asked.map(([streamId]) => streamId)).catch(() => undefined)
-      if (stamps) for (const [streamId, watched] of asked) this.#compare(streamId, watched, stamps.get(streamId) ?? '')
+      const stamps = await this.#options.stampsOf(polled.map(([streamId]) => streamId)).catch(() => undefined)
+      if (stamps) for (const [streamId, watched] of polled) this.#compare(streamId, watched, stamps.get(streamId) ?? '')
     }
-    this.#looking = false
+    this.#isPolling = false
   }
 
   #compare(streamId: string, watched: WatchedStream, stamp: string): void {
@@ -104,7 +104,7 @@ export class PostgresWatchers {
 
   /** Wakes all watchers for the last time, so that none waits for a closed store. */
   close(): void {
-    this.#rest()
+    this.#stopTimer()
     const all = [...this.#watched.keys()]
     for (const streamId of all) this.wake(streamId)
     this.#watched.clear()

@@ -155,15 +155,15 @@ interface GatheredAppend {
 }
 
 /** Maximum number of appends in one script, and of characters of their bodies: other commands wait meanwhile. */
-const GATHERED = 64
-const GATHERED_LENGTH = 262_144
+const MAX_GATHERED = 64
+const MAX_GATHERED_LENGTH = 262_144
 
 /** What gathered appends need from their store. */
-interface Around {
+interface AppendHost {
   /** Appends with the other script, if the append is not plain. */
-  otherwise(streamId: string, batch: Batch, by: WriterAppend): Promise<AppendResult>
+  appendChecked(streamId: string, batch: Batch, by: WriterAppend): Promise<AppendResult>
   /** Tracks a group in flight, which does not reject. */
-  sending(group: Promise<void>): void
+  track(group: Promise<void>): void
   /** The error of a failed append. */
   failure(error: unknown): Error
   /** The error of an append that the script rejected. */
@@ -174,13 +174,13 @@ interface Around {
 export class PlainAppends {
   readonly #connection: Connection
   readonly #keys: Keys
-  readonly #around: Around
-  #waiting: GatheredAppend[] = []
+  readonly #host: AppendHost
+  #gathered: GatheredAppend[] = []
 
-  constructor(connection: Connection, keys: Keys, around: Around) {
+  constructor(connection: Connection, keys: Keys, host: AppendHost) {
     this.#connection = connection
     this.#keys = keys
-    this.#around = around
+    this.#host = host
   }
 
   /**
@@ -190,9 +190,9 @@ export class PlainAppends {
   append(streamId: string, batch: Batch, by: WriterAppend): Promise<AppendResult> {
     const { sequence, incarnation, epoch } = by.lastAcked
     const expected = `${incarnation} ${by.epoch} ${sequence} ${epoch} ${by.counter - 1} `
-    if (!EXPECTED.test(expected)) return this.#around.otherwise(streamId, batch, by)
+    if (!EXPECTED.test(expected)) return this.#host.appendChecked(streamId, batch, by)
     return new Promise((resolve, reject) => {
-      const count = this.#waiting.push({ streamId, batch, by, expected, resolve, reject })
+      const count = this.#gathered.push({ streamId, batch, by, expected, resolve, reject })
       // After the rest of this turn of the event loop, and before the client writes.
       if (count === 1) process.nextTick(() => this.flush())
     })
@@ -200,25 +200,25 @@ export class PlainAppends {
 
   /** Sends the gathered appends, in order. */
   flush(): void {
-    const waiting = this.#waiting
-    this.#waiting = []
+    const gathered = this.#gathered
+    this.#gathered = []
     let group: GatheredAppend[] = []
     let length = 0
     const streams = new Set<string>()
     const send = () => {
-      if (group.length > 0) this.#around.sending(this.#send(group))
+      if (group.length > 0) this.#host.track(this.#send(group))
       group = []
       length = 0
       streams.clear()
     }
-    for (const append of waiting) {
+    for (const append of gathered) {
       // The script reads all records first, so a repeated append must be in a later group to find the result of the
       // first.
       if (streams.has(append.streamId)) send()
       group.push(append)
       length += append.batch.body.length
       streams.add(append.streamId)
-      if (group.length === GATHERED || length >= GATHERED_LENGTH) send()
+      if (group.length === MAX_GATHERED || length >= MAX_GATHERED_LENGTH) send()
     }
     send()
   }
@@ -240,7 +240,7 @@ export class PlainAppends {
       const why = told.slice(DIGITS + appends.length)
       for (let i = 0; i < appends.length; i++) this.#settle(appends[i] as GatheredAppend, told[DIGITS + i], clock, why)
     } catch (error) {
-      for (const { reject } of appends) reject(this.#around.failure(error))
+      for (const { reject } of appends) reject(this.#host.failure(error))
     }
   }
 
@@ -248,7 +248,7 @@ export class PlainAppends {
     const { streamId, batch, by, resolve, reject } = append
     const { sequence } = by.lastAcked
     if (letter === APPENDED) resolve({ outcome: 'appended', first: sequence + 1, last: sequence + batch.count, clock })
-    else if (letter === OTHERWISE) resolve(this.#around.otherwise(streamId, batch, by))
-    else reject(this.#around.refusal(why))
+    else if (letter === OTHERWISE) resolve(this.#host.appendChecked(streamId, batch, by))
+    else reject(this.#host.refusal(why))
   }
 }

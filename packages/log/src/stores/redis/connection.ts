@@ -92,14 +92,14 @@ export async function connect(server: Server, onEnd: (client: Client) => void): 
 }
 
 /** Waits for a client's commands, and closes it. */
-export async function letGo(client: Client, { timeout }: Server): Promise<void> {
+export async function closeClient(client: Client, { timeout }: Server): Promise<void> {
   if (!client.isOpen) return
   const late = setTimeout(() => client.destroy(), timeout)
   await client.close().finally(() => clearTimeout(late))
 }
 
 /** How often per timeout the oldest command in flight is checked. */
-const LOOKS = 5
+const CHECKS_PER_TIMEOUT = 5
 
 /**
  * The connection on which a store sends its commands, in the order of the calls. It connects at the first command,
@@ -113,7 +113,7 @@ export class Connection {
   #connecting: Promise<Client> | undefined
   #sent = 0
   #answered = 0
-  #looking: NodeJS.Timeout | undefined
+  #checkTimer: NodeJS.Timeout | undefined
 
   constructor(server: Server) {
     this.#server = server
@@ -141,7 +141,7 @@ export class Connection {
   }
 
   /** Sends several commands as one transaction. Rejects also with a script's own error. */
-  async together(commands: readonly (readonly Argument[])[]): Promise<Reply[]> {
+  async transaction(commands: readonly (readonly Argument[])[]): Promise<Reply[]> {
     const client = this.#client?.isReady ? this.#client : await this.#ready()
     const all = [['MULTI'], ...commands, ['EXEC']].map(args => this.#write(client, args))
     const outcomes = await Promise.allSettled(all)
@@ -154,10 +154,10 @@ export class Connection {
 
   /** Waits for the commands in flight, and closes the connection. */
   async close(): Promise<void> {
-    clearTimeout(this.#looking)
+    clearTimeout(this.#checkTimer)
     const client = this.#client ?? (await this.#connecting?.catch(() => undefined))
     this.#client = undefined
-    if (client) await letGo(client, this.#server)
+    if (client) await closeClient(client, this.#server)
   }
 
   #ready(): Promise<Client> {
@@ -176,7 +176,7 @@ export class Connection {
 
   #write(client: Client, args: readonly Argument[], asBytes = false): Promise<Reply> {
     this.#sent++
-    if (this.#looking === undefined) this.#look([])
+    if (this.#checkTimer === undefined) this.#checkTimeout([])
     const answered = () => {
       this.#answered++
     }
@@ -189,21 +189,21 @@ export class Connection {
    * Answers come in order: a command that was sent some checks ago and has no answer is late, and so are all behind
    * it.
    */
-  #look(counts: number[]): void {
-    this.#looking = setTimeout(
+  #checkTimeout(counts: number[]): void {
+    this.#checkTimer = setTimeout(
       () => {
-        this.#looking = undefined
+        this.#checkTimer = undefined
         if (this.#answered === this.#sent) return
-        const oldest = counts.length === LOOKS ? (counts.shift() as number) : 0
+        const oldest = counts.length === CHECKS_PER_TIMEOUT ? (counts.shift() as number) : 0
         if (this.#answered < oldest) {
           this.#client?.destroy()
           this.#client = undefined
         } else {
           counts.push(this.#sent)
-          this.#look(counts)
+          this.#checkTimeout(counts)
         }
       },
-      this.#server.timeout / (LOOKS + 1),
+      this.#server.timeout / (CHECKS_PER_TIMEOUT + 1),
     )
   }
 }

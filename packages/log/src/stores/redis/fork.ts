@@ -9,12 +9,12 @@ import { ADOPT } from './scripts.ts'
 
 /** How much is copied at once: batches; keys; snapshots or blobs, which may be large. */
 const READ = { batches: 256, bytes: 1_048_576 }
-const MANY = 100
-const FEW = 4
+const KEYS_AT_ONCE = 100
+const VALUES_AT_ONCE = 4
 /** After how long an abandoned copy expires, in ms. */
 const ABANDONED_MS = 600_000
 /** How often a copy is restarted because the source was trimmed or replaced meanwhile. */
-const TRIES = 10
+const MAX_TRIES = 10
 
 /**
  * Copies a log's beginning to temporary keys, page by page, and then renames them in one step, if the target still
@@ -32,7 +32,7 @@ export async function fork(
   if (closing) checkNonce(closing.nonce)
   const from = keys.log(source)
   const to = keys.log(target)
-  for (let tries = 0; tries < TRIES; tries++) {
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
     const origin = await originOf(connection, from)
     if (origin === undefined) return 'absent'
     if ((await connection.send(['EXISTS', to.record])) !== 0) return 'exists'
@@ -49,7 +49,7 @@ export async function fork(
     }
     const incarnation = randomName()
     const { state, due } = ticket
-    const told = await indexes.change(
+    const reply = await indexes.change(
       target,
       ADOPT,
       [...Object.values(to), ...partsOf(apart)],
@@ -69,9 +69,9 @@ export async function fork(
         closing?.batch.body ?? '',
       ],
     )
-    return told[0] as ForkResult
+    return reply[0] as ForkResult
   }
-  throw new LogError('unavailable', `fork: the source was trimmed or replaced ${TRIES} times while it was copied`)
+  throw new LogError('unavailable', `fork: the source was trimmed or replaced ${MAX_TRIES} times while it was copied`)
 }
 
 interface Origin {
@@ -134,7 +134,7 @@ class Copy {
 
   /** Copies the keys of guests. */
   async keys(): Promise<void> {
-    for await (const pairs of this.#scan(this.#from.keys, MANY)) {
+    for await (const pairs of this.#scan(this.#from.keys, KEYS_AT_ONCE)) {
       const keys: Argument[][] = []
       const trimmed: Argument[][] = []
       for (const [key, value] of pairs) {
@@ -150,7 +150,7 @@ class Copy {
 
   /** Copies the snapshots up to the fork's sequence. */
   async snapshots(): Promise<void> {
-    for await (const pairs of this.#scan(this.#from.snapshots, FEW)) {
+    for await (const pairs of this.#scan(this.#from.snapshots, VALUES_AT_ONCE)) {
       const own = pairs.filter(([place]) => Number(place) <= this.#at)
       await this.#send(
         this.#to.snapshots,
@@ -165,7 +165,7 @@ class Copy {
 
   /** Copies all blobs: the store does not know which entry needs which. */
   async blobs(): Promise<void> {
-    for await (const pairs of this.#scan(this.#from.blobs, FEW)) {
+    for await (const pairs of this.#scan(this.#from.blobs, VALUES_AT_ONCE)) {
       await this.#send(
         this.#to.blobs,
         pairs.map(([hash, data]) => ['HSET', this.#to.blobs, hash, data]),
@@ -187,6 +187,6 @@ class Copy {
 
   /** Writes with an expiry, so that an abandoned copy disappears. */
   async #send(key: string, commands: readonly Argument[][]): Promise<void> {
-    if (commands.length > 0) await this.#connection.together([...commands, ['PEXPIRE', key, `${ABANDONED_MS}`]])
+    if (commands.length > 0) await this.#connection.transaction([...commands, ['PEXPIRE', key, `${ABANDONED_MS}`]])
   }
 }

@@ -104,7 +104,7 @@ test('who read a log before it changed does not settle it', async () => {
   // A process that is slow to go on with what it has read.
   const slow: Pick<Connection, 'run' | 'send' | 'together'> = {
     run: (...args) => connection.run(...args),
-    together: commands => connection.together(commands),
+    transaction: commands => connection.transaction(commands),
     async send(args) {
       const reply = await connection.send(args)
       if (args[0] === 'HMGET') {

@@ -16,10 +16,10 @@
 import type { Connection, Reply } from './connection.ts'
 import { isUnknownScript } from './failure.ts'
 import { FACT_FIELDS, type Facts, readFacts } from './head.ts'
-import { decodeName, EVEN_FULL, encodeName, encodeOptional, type Keys, Script } from './keys.ts'
+import { decodeName, ALLOW_OOM, encodeName, encodeOptional, type Keys, Script } from './keys.ts'
 
 /** Marks logs. Returns each mark, and the log's index position. */
-const MARK = new Script(`${EVEN_FULL}
+const MARK = new Script(`${ALLOW_OOM}
 local told = {}
 for i, name in ipairs(ARGV) do
   local mark = redis.call('INCR', KEYS[2])
@@ -46,7 +46,7 @@ return told`)
  * Updates a log's index entries, unless it was marked again. KEYS: marks, where, due before and after, list before
  * and after.
  */
-const SETTLE = new Script(`${EVEN_FULL}
+const SETTLE = new Script(`${ALLOW_OOM}
 local name, mark, place, due, touched = unpack(ARGV)
 if tonumber(redis.call('ZSCORE', KEYS[1], name) or '0') ~= tonumber(mark) then return 0 end
 redis.call('ZREM', KEYS[1], name)
@@ -75,7 +75,7 @@ return told`)
 const PAGE = 200
 
 /** A marked log: its mark, and its index position. */
-interface Marked {
+interface MarkedLog {
   readonly streamId: string
   readonly mark: string
   /** `program principal`; empty for none. */
@@ -83,7 +83,7 @@ interface Marked {
 }
 
 /** An entry of an index. */
-export interface Line {
+export interface IndexEntry {
   readonly streamId: string
   readonly score: number
 }
@@ -114,9 +114,9 @@ export class Indexes {
     // The mark script is sent as text: by hash, it could be unknown where the other script is known.
     const mark = ['EVAL', MARK.text, '3', ...this.#marks, encodeName(streamId)]
     const rest = [`${keys.length}`, ...keys, ...args]
-    const [marked, result] = await this.#connection.together([mark, ['EVALSHA', script.sha, ...rest]]).catch(error => {
+    const [marked, result] = await this.#connection.transaction([mark, ['EVALSHA', script.sha, ...rest]]).catch(error => {
       if (!isUnknownScript(error)) throw error
-      return this.#connection.together([mark, ['EVAL', script.text, ...rest]])
+      return this.#connection.transaction([mark, ['EVAL', script.text, ...rest]])
     })
     const [number, place] = marked as [number, string]
     const [told, facts] = result as [Reply[], (string | null)[]]
@@ -137,7 +137,7 @@ export class Indexes {
   async settle(): Promise<void> {
     for (let bound = ''; ; ) {
       const [until, ...told] = (await this.#connection.run(MARKED, this.#marks, [bound, `${PAGE}`])) as string[]
-      const marked: Marked[] = []
+      const marked: MarkedLog[] = []
       for (let i = 0; i < told.length; i += 3) {
         const [name, mark, place] = told.slice(i, i + 3) as [string, string, string]
         marked.push({ streamId: decodeName(name), mark, place })
@@ -149,7 +149,7 @@ export class Indexes {
   }
 
   /** Logs in the indexes of these programs and of every driver that are due, the longest due first, and the time. */
-  async candidates(programs: readonly string[], limit: number): Promise<{ now: number; lines: Line[] }> {
+  async candidates(programs: readonly string[], limit: number): Promise<{ now: number; lines: IndexEntry[] }> {
     const keys = [...new Set([null, ...programs])].map(program => this.#dueKey(program))
     const count = `${Math.max(limit, PAGE)}`
     const [now, ...found] = (await this.#connection.run(CANDIDATES, keys, [count])) as [string, ...string[][]]
@@ -158,13 +158,13 @@ export class Indexes {
   }
 
   /** Some logs of a principal from a time on, last touched first. The score is the negative time. */
-  async listed(principal: string | null, from: number, offset: number, limit: number): Promise<Line[]> {
+  async listed(principal: string | null, from: number, offset: number, limit: number): Promise<IndexEntry[]> {
     const range = [`${from}`, '+inf', 'BYSCORE', 'LIMIT', `${offset}`, `${Math.min(limit, PAGE)}`, 'WITHSCORES']
     const found = (await this.#connection.send(['ZRANGE', this.#listKey(principal), ...range])) as [string, number][]
     return found.map(([name, score]) => ({ streamId: decodeName(name), score }))
   }
 
-  async #settleAll(marked: readonly Marked[]): Promise<void> {
+  async #settleAll(marked: readonly MarkedLog[]): Promise<void> {
     const heads = marked.map(({ streamId }) =>
       this.#connection.send(['HMGET', this.#keys.head(streamId), ...FACT_FIELDS]),
     )
@@ -172,7 +172,7 @@ export class Indexes {
     await Promise.all(marked.map((one, i) => this.#settle(one, readFacts(facts[i] as (string | null)[]))))
   }
 
-  async #settle({ streamId, mark, place }: Marked, facts: Facts | undefined): Promise<void> {
+  async #settle({ streamId, mark, place }: MarkedLog, facts: Facts | undefined): Promise<void> {
     const name = encodeName(streamId)
     const next = facts ? `${encodeOptional(facts.program)} ${encodeOptional(facts.principal)}` : ''
     const [[dueBefore, listBefore], [due, list]] = [this.#places(place || next), this.#places(next || place)]
@@ -195,8 +195,8 @@ export class Indexes {
   }
 }
 
-function linesOf(found: readonly string[]): Line[] {
-  const lines: Line[] = []
+function linesOf(found: readonly string[]): IndexEntry[] {
+  const lines: IndexEntry[] = []
   for (let i = 0; i < found.length; i += 2) {
     lines.push({ streamId: decodeName(found[i] as string), score: Number(found[i + 1]) })
   }

@@ -133,7 +133,7 @@ export class Keys {
 }
 
 /** First line of a script that may run when memory is full: it frees memory, or keeps a log's lease. */
-export const EVEN_FULL = '#!lua flags=allow-oom\n'
+export const ALLOW_OOM = '#!lua flags=allow-oom\n'
 
 /** A Lua script, sent by its hash once the server knows it. */
 export class Script {

@@ -2,7 +2,7 @@ import { LogError } from '../../store/log-error.ts'
 import type { Listed, ListPage } from '../../store/log-store.ts'
 import type { Connection } from './connection.ts'
 import { FACT_FIELDS, readFacts } from './head.ts'
-import type { Indexes, Line } from './indexes.ts'
+import type { Indexes, IndexEntry } from './indexes.ts'
 import { decodeName, encodeName, encodeOptional, type Keys } from './keys.ts'
 import { readRecord } from './page.ts'
 
@@ -22,7 +22,7 @@ export async function dueOf(
     const due: { streamId: string; since: number }[] = []
     const others: string[] = []
     for (const [i, fields] of (await Promise.all(heads)).entries()) {
-      const { streamId } = lines[i] as Line
+      const { streamId } = lines[i] as IndexEntry
       const facts = readFacts(fields as (string | null)[])
       const isFor = facts && (facts.program === null || programs.includes(facts.program))
       if (isFor && facts.due !== undefined && facts.due <= now) due.push({ streamId, since: facts.due })
@@ -52,7 +52,7 @@ export async function listOf(
   await indexes.settle()
   const found = new Map<string, Listed>()
   const others: string[] = []
-  let end: Line | undefined
+  let end: IndexEntry | undefined
   let next: string | null = null
   for (let offset = 0; next === null; ) {
     const lines = await indexes.listed(principal, from?.score ?? Number.NEGATIVE_INFINITY, offset, limit + 1)
@@ -68,7 +68,7 @@ export async function listOf(
         found.set(line.streamId, one)
         end = line
       } else {
-        next = writeToken(end as Line)
+        next = writeToken(end as IndexEntry)
         break
       }
     }
@@ -96,12 +96,12 @@ async function listedOf(
   return { streamId, head, ticket, createdAt: Number(createdAt), touchedAt: Number(touchedAt) }
 }
 
-const isAfter = (line: Line, from: Line): boolean =>
+const isAfter = (line: IndexEntry, from: IndexEntry): boolean =>
   line.score > from.score || (line.score === from.score && encodeName(line.streamId) > encodeName(from.streamId))
 
-const writeToken = ({ score, streamId }: Line): string => `${-score}.${encodeName(streamId)}`
+const writeToken = ({ score, streamId }: IndexEntry): string => `${-score}.${encodeName(streamId)}`
 
-function readToken(token: string): Line {
+function readToken(token: string): IndexEntry {
   const [, time, name = ''] = /^(\d{1,15})\.([\w.:@/%-]+)$/.exec(token) ?? []
   const streamId = decodeName(name)
   if (time === undefined || encodeName(streamId) !== name) {

@@ -4,7 +4,7 @@ import type { Connection } from './connection.ts'
 import { decodeName, decodeOptional, type LogKeys } from './keys.ts'
 import { READ } from './scripts.ts'
 
-type Told = [clock: string, record: string, fields: (string | null)[], truncated: string, batches: string[]]
+type ReadReply = [clock: string, record: string, fields: (string | null)[], truncated: string, batches: string[]]
 
 /** Reads the head and the batches after a cursor, atomically. */
 export async function readPage(
@@ -14,9 +14,9 @@ export async function readPage(
   limit: ReadLimit,
 ): Promise<Page | undefined> {
   const args = [`${sequence}`, incarnation, epoch, `${limit.batches}`, `${limit.bytes}`]
-  const found = (await connection.run(READ, [record, head, batches], args)) as Told | null
+  const found = (await connection.run(READ, [record, head, batches], args)) as ReadReply | null
   if (found === null) return undefined
-  const [clock, current, fields, truncated, told] = found
+  const [clock, current, fields, truncated, reply] = found
   const [floor, , version, ticket, principal, createdAt, touchedAt, owner, until] = fields as string[]
   const { incarnation: own, head: last, mark } = readRecord(current)
   return {
@@ -31,7 +31,7 @@ export async function readPage(
     touchedAt: Number(touchedAt),
     lease: owner == null ? null : { owner: decodeName(owner), until: Number(until) },
     clock: Number(clock),
-    batches: batchesOf(told),
+    batches: batchesOf(reply),
     truncated: truncated === '' ? null : (truncated as Truncation),
   }
 }
@@ -42,9 +42,9 @@ export function readRecord(record: string): { incarnation: string; head: number;
   return { incarnation, head: Number(head), mark }
 }
 
-function batchesOf(told: readonly string[]): StoredBatch[] {
+function batchesOf(reply: readonly string[]): StoredBatch[] {
   const batches: StoredBatch[] = []
-  for (let i = 0; i < told.length; i += 2) batches.push(batchOf(told[i] as string, told[i + 1] as string))
+  for (let i = 0; i < reply.length; i += 2) batches.push(batchOf(reply[i] as string, reply[i + 1] as string))
   return batches
 }
 

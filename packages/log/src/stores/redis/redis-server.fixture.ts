@@ -33,7 +33,7 @@ export async function server(settings: Record<string, string> = {}): Promise<Ser
 }
 
 /** Creates a log and its writer. */
-export async function writing(store: LogStore, streamId: string): Promise<ContractWriter> {
+export async function newWriter(store: LogStore, streamId: string): Promise<ContractWriter> {
   await store.create(streamId, null)
   const claim = await store.claim(streamId, 'owner', 3_600_000, true)
   if (claim.outcome !== 'claimed') throw new Error(claim.outcome)

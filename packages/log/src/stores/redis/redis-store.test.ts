@@ -3,7 +3,7 @@ import { proxy } from '../../../../../scripts/faults/proxy.ts'
 import { batch, guest, move } from '../../contract/writer.ts'
 import type { LogStore } from '../../store/log-store.ts'
 import { redisStore } from './index.ts'
-import { headOf, type Server, server, writing } from './redis-server.fixture.ts'
+import { headOf, type Server, server, newWriter } from './redis-server.fixture.ts'
 
 let running: Server
 beforeAll(async () => {
@@ -45,7 +45,7 @@ describe('what it leaves', () => {
   test('remove leaves no key but the count of marks', async () => {
     const { store, prefix } = open()
     for (const streamId of ['{a}b', 'a b\n', '\0', '語']) {
-      const writer = await writing(store, streamId)
+      const writer = await newWriter(store, streamId)
       await writer.append(batch('a'))
       const { version } = await headOf(store, streamId)
       await store.append(streamId, batch('b'), guest('key'), move(version, 's', { at: 'now', program: 'p' }))
@@ -61,7 +61,7 @@ describe('what it leaves', () => {
 describe('scripts', () => {
   test('what the server forgot is sent again, and happens once', async () => {
     const { store } = open()
-    const writer = await writing(store, 'log')
+    const writer = await newWriter(store, 'log')
     const { version } = await headOf(store, 'log')
     const calls: (() => Promise<unknown>)[] = [
       () => writer.append(batch('plain')),
@@ -87,7 +87,7 @@ describe('scripts', () => {
 describe('appends of many logs at once', () => {
   test('law 1: each has its own outcome, whatever became of its neighbours', async () => {
     const { store } = open()
-    const writers = await Promise.all(Array.from({ length: 150 }, (_, i) => writing(store, `log-${i}`)))
+    const writers = await Promise.all(Array.from({ length: 150 }, (_, i) => newWriter(store, `log-${i}`)))
     for (const writer of writers.slice(0, 50)) await store.release(`log-${writers.indexOf(writer)}`, writer.epoch)
     for (const [i] of writers.slice(50, 100).entries()) await store.append(`log-${50 + i}`, batch('guest'), guest())
     const results = await Promise.all(writers.map(writer => writer.append(batch('a', 'b'))))
@@ -101,7 +101,7 @@ describe('appends of many logs at once', () => {
 
   test('law 5: an append that is sent twice at once is there once, and both are told where', async () => {
     const { store } = open()
-    const writers = await Promise.all(Array.from({ length: 5 }, (_, i) => writing(store, `log-${i}`)))
+    const writers = await Promise.all(Array.from({ length: 5 }, (_, i) => newWriter(store, `log-${i}`)))
     const twice = writers.flatMap((writer, i) =>
       [1, 2].map(n => store.append(`log-${i}`, batch(...'ab'.repeat(n)), writer.by)),
     )
@@ -120,7 +120,7 @@ describe('appends of many logs at once', () => {
 
   test('law 4: a name with spaces does not pass for two', async () => {
     const { store } = open()
-    const writer = await writing(store, 'log')
+    const writer = await newWriter(store, 'log')
     const { incarnation, sequence } = writer.lastAcked
     const forged = { epoch: writer.epoch, counter: 1, lastAcked: { sequence, incarnation, epoch: '0 0' } }
     expect(await store.append('log', batch('a'), { ...forged, epoch: `${writer.epoch} 0` })).toEqual({
@@ -136,7 +136,7 @@ describe('appends of many logs at once', () => {
 
   test('close waits for what was asked for, and later calls are refused', async () => {
     const store = redisStore({ url: running.url, prefix: `test-${++prefixes}:` })
-    const writer = await writing(store, 'log')
+    const writer = await newWriter(store, 'log')
     const append = writer.append(batch('a'))
     const close = store.close()
     expect(await append).toMatchObject({ outcome: 'appended' })
@@ -202,7 +202,7 @@ describe('a lost tail', () => {
     onTestFinished(() => own.stop())
     const store = redisStore({ url: own.url })
     onTestFinished(() => store.close())
-    const writer = await writing(store, 'log')
+    const writer = await newWriter(store, 'log')
     await writer.append(batch('kept'))
     const copy = await own.copy()
     await writer.append(batch('lost'))
@@ -223,7 +223,7 @@ describe('a lost tail', () => {
     onTestFinished(() => own.stop())
     const store = redisStore({ url: own.url })
     onTestFinished(() => store.close())
-    const writer = await writing(store, 'log')
+    const writer = await newWriter(store, 'log')
     const copy = await own.copy()
     await writer.append(batch('lost'))
     await own.restore(copy)

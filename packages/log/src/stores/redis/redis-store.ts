@@ -38,7 +38,7 @@ import { RedisWatchers } from './watchers.ts'
 
 const MAX_BATCH_BYTES = 8 * 1024 * 1024
 /** How many logs `restored` handles at once. */
-const RESTORED = 100
+const RESTORE_COUNT = 100
 
 export interface RedisOptions {
   /**
@@ -96,7 +96,7 @@ class RedisStore implements LogStore {
   readonly #plain: PlainAppends
   readonly #indexes: Indexes
   readonly #watchers: RedisWatchers
-  readonly #underWay = new Set<Promise<unknown>>()
+  readonly #inFlight = new Set<Promise<unknown>>()
   #closed = false
 
   constructor(server: Server, keys: Keys) {
@@ -104,8 +104,8 @@ class RedisStore implements LogStore {
     this.#keys = keys
     this.#connection = new Connection(server)
     this.#plain = new PlainAppends(this.#connection, keys, {
-      otherwise: (streamId, batch, by) => this.#track(this.#append(streamId, batch, by, undefined, false)),
-      sending: group => void this.#track(group),
+      appendChecked: (streamId, batch, by) => this.#track(this.#append(streamId, batch, by, undefined, false)),
+      track: group => void this.#track(group),
       failure: error => failure(server, error),
       refusal: message => failure(server, new server.driver.ErrorReply(message)),
     })
@@ -146,8 +146,8 @@ class RedisStore implements LogStore {
     const own = [record, head, batches, keys, trimmed]
     if (ticket === undefined) {
       const args = appendArguments(batch, by, ticket, isLarge, '')
-      const [told] = (await this.#connection.run(APPEND, own, args)) as [string[]]
-      if (told[0] !== 'regresses') return appendResult(told)
+      const [reply] = (await this.#connection.run(APPEND, own, args)) as [string[]]
+      if (reply[0] !== 'regresses') return appendResult(reply)
     }
     const args = appendArguments(batch, by, ticket, isLarge, randomName())
     return appendResult((await this.#indexes.change(streamId, APPEND, own, args)) as string[])
@@ -180,8 +180,8 @@ class RedisStore implements LogStore {
     return this.#call(async () => {
       const args = [encodeName(owner), `${Math.ceil(ttl)}`, takeover ? '1' : '0', randomName()]
       // Only a takeover can shorten a lease.
-      const told = await (takeover ? this.#change : this.#run).call(this, streamId, scripts.CLAIM, args)
-      const [outcome, who = '', until, clock] = told as string[]
+      const reply = await (takeover ? this.#change : this.#run).call(this, streamId, scripts.CLAIM, args)
+      const [outcome, who = '', until, clock] = reply as string[]
       const times = { until: Number(until), clock: Number(clock) }
       if (outcome === 'claimed') return { outcome, epoch: who, ...times }
       return outcome === 'busy' ? { outcome, owner: decodeName(who), ...times } : { outcome: 'absent' }
@@ -193,9 +193,9 @@ class RedisStore implements LogStore {
     checkTtl(ttl)
     return this.#call(async () => {
       const args = [markOr(epoch), `${Math.ceil(ttl)}`]
-      let told = await this.#run(streamId, scripts.RENEW, [...args, '0'])
-      if (told[0] === 'shorter') told = await this.#change(streamId, scripts.RENEW, [...args, '1'])
-      const [outcome, until, clock] = told
+      let reply = await this.#run(streamId, scripts.RENEW, [...args, '0'])
+      if (reply[0] === 'shorter') reply = await this.#change(streamId, scripts.RENEW, [...args, '1'])
+      const [outcome, until, clock] = reply
       return outcome === 'renewed' ? { until: Number(until), clock: Number(clock) } : undefined
     })
   }
@@ -294,7 +294,7 @@ class RedisStore implements LogStore {
       let count = 0
       let cursor = '0'
       do {
-        const scan = ['SCAN', cursor, 'MATCH', this.#keys.pattern, 'COUNT', `${RESTORED}`, 'TYPE', 'string']
+        const scan = ['SCAN', cursor, 'MATCH', this.#keys.pattern, 'COUNT', `${RESTORE_COUNT}`, 'TYPE', 'string']
         const [next, records] = (await this.#connection.send(scan)) as [string, string[]]
         const changes = records.map((record, i) =>
           this.#change(this.#keys.streamOf(record), scripts.RESTORE, [begins, `${cursor}-${i}`]),
@@ -310,15 +310,15 @@ class RedisStore implements LogStore {
     this.#closed = true
     this.#plain.flush()
     const silent = this.#watchers.close()
-    while (this.#underWay.size > 0) await Promise.allSettled(this.#underWay)
+    while (this.#inFlight.size > 0) await Promise.allSettled(this.#inFlight)
     await Promise.all([silent, this.#connection.close()])
   }
 
   /** Runs a script on a log's record and head. */
   async #run(streamId: string, script: Script, args: readonly string[]): Promise<Reply[]> {
     const { record, head } = this.#keys.log(streamId)
-    const [told] = (await this.#connection.run(script, [record, head], args)) as [Reply[]]
-    return told
+    const [reply] = (await this.#connection.run(script, [record, head], args)) as [Reply[]]
+    return reply
   }
 
   /** The same for a script that can change the indexes' facts. */
@@ -334,12 +334,12 @@ class RedisStore implements LogStore {
 
   /** Translates the error, and lets `close` wait for the work. */
   #track<T>(work: Promise<T>): Promise<T> {
-    const told = work.catch(error => {
+    const reply = work.catch(error => {
       throw failure(this.#server, error)
     })
-    this.#underWay.add(told)
-    const done = () => this.#underWay.delete(told)
-    told.then(done, done)
-    return told
+    this.#inFlight.add(reply)
+    const done = () => this.#inFlight.delete(reply)
+    reply.then(done, done)
+    return reply
   }
 }

@@ -2,7 +2,7 @@
 // then the facts. A log's keys are passed in the order of `LogKeys`.
 
 import { LUA } from './head.ts'
-import { EVEN_FULL, Script } from './keys.ts'
+import { ALLOW_OOM, Script } from './keys.ts'
 
 /** Creates an empty log. Returns 1, or 0 if it exists. KEYS: record, head. */
 export const CREATE = new Script(`${LUA}
@@ -55,7 +55,7 @@ return {now, record, fields, truncated, told}`)
  * Drops entries and their keys, at any version of the ticket or only at the given one. KEYS: record, head, batches,
  * keys, trimmed.
  */
-export const TRIM = new Script(`${EVEN_FULL}${LUA}
+export const TRIM = new Script(`${ALLOW_OOM}${LUA}
 local record = redis.call('GET', KEYS[1])
 if not record then return 0 end
 local floor, floormark, version = unpack(redis.call('HMGET', KEYS[2], 'f', 'fm', 'v'))
@@ -73,7 +73,7 @@ redis.call('PUBLISH', KEYS[1], '')
 return 1`)
 
 /** Claims the log. Returns the holder of a live lease, unless it is a takeover. KEYS: record, head. */
-export const CLAIM = new Script(`${EVEN_FULL}${LUA}
+export const CLAIM = new Script(`${ALLOW_OOM}${LUA}
 local owner, ttl, takeover, nonce = unpack(ARGV)
 local record = redis.call('GET', KEYS[1])
 if not record then return {{'absent'}, {}} end
@@ -93,7 +93,7 @@ return {{'claimed', epoch, ends_at, now}, facts(KEYS[2])}`)
  * Extends the lease. Returns `shorter`, and changes nothing, if that would shorten it and `shorten` is not set. KEYS:
  * record, head.
  */
-export const RENEW = new Script(`${EVEN_FULL}${LUA}
+export const RENEW = new Script(`${ALLOW_OOM}${LUA}
 local own, ttl, shorten = unpack(ARGV)
 local ends_at = redis.call('HGET', KEYS[2], 'u')
 local _, epoch = parse(redis.call('GET', KEYS[1]) or '')
@@ -127,7 +127,7 @@ redis.call('PUBLISH', KEYS[1], '')
 return {{1}, facts(KEYS[2])}`)
 
 /** Removes all keys of a log, at any version of the ticket or only at the given one. */
-export const REMOVE = new Script(`${EVEN_FULL}
+export const REMOVE = new Script(`${ALLOW_OOM}
 local version = redis.call('HGET', KEYS[2], 'v')
 if not version or (ARGV[1] == '1' and ARGV[2] ~= version) then return 0 end
 redis.call('UNLINK', unpack(KEYS))

@@ -6,7 +6,7 @@ import { batch, guest } from '../../contract/writer.ts'
 import type { LogStore } from '../../store/log-store.ts'
 import { failure } from './failure.ts'
 import { redisStore } from './index.ts'
-import { headOf, type Server, server, writing } from './redis-server.fixture.ts'
+import { headOf, type Server, server, newWriter } from './redis-server.fixture.ts'
 
 let running: Server
 beforeAll(async () => {
@@ -44,7 +44,7 @@ describe('law 5: an append that is repeated because its outcome is unknown is ap
     ['half of it arrived', { up: { cutAt: 90 } }, 'appended'],
   ] as const)('by a writer, when %s', async (_, faults, outcome) => {
     const { store, between } = await openThrough()
-    const writer = await writing(store, 'log')
+    const writer = await newWriter(store, 'log')
     await writer.append(batch('a'))
     for (const link of between.links) link.set(faults)
     await expect(writer.append(batch('b'))).rejects.toMatchObject({ code: 'unavailable' })
@@ -66,7 +66,7 @@ describe('law 5: an append that is repeated because its outcome is unknown is ap
 
   test('by a writer, when the server kills the connection and takes writes again later', async () => {
     const store = open(running.url, SHORT)
-    const writer = await writing(store, 'log')
+    const writer = await newWriter(store, 'log')
     await running.send('CLIENT', 'PAUSE', '60000', 'WRITE')
     await expect(writer.append(batch('a'))).rejects.toMatchObject({ code: 'unavailable', message: /within 1500 ms/ })
     const append = store.append('log', batch('a'), writer.by).catch(error => error.code)
@@ -83,7 +83,7 @@ describe('a server that does not answer', () => {
     const own = await server()
     onTestFinished(() => own.stop())
     const store = redisStore({ url: own.url, timeout: SHORT })
-    const writer = await writing(store, 'log')
+    const writer = await newWriter(store, 'log')
     await own.freeze()
     const calls = [writer.append(batch('a')), store.due([], 1), store.append('log', batch('b'), guest('key'))]
     for (const call of calls) await expect(call).rejects.toMatchObject({ code: 'unavailable' })
@@ -151,7 +151,7 @@ describe('error messages', () => {
 
   test('say that no memory is left: writes fail, reads and removals go on', async () => {
     const store = open()
-    const writer = await writing(store, 'log')
+    const writer = await newWriter(store, 'log')
     await writer.append(batch('a'))
     await running.send('CONFIG', 'SET', 'maxmemory', '1')
     try {
@@ -175,7 +175,7 @@ describe('error messages', () => {
     const own = await server()
     onTestFinished(() => own.stop())
     const store = open(own.url)
-    const writer = await writing(store, 'log')
+    const writer = await newWriter(store, 'log')
     await own.send('REPLICAOF', '127.0.0.1', '1')
     await expect(writer.append(batch('a'))).rejects.toMatchObject({ code: 'unavailable', message: /is a replica/ })
     await expect(store.release('log', writer.epoch)).rejects.toMatchObject({

@@ -9,9 +9,9 @@
 // - Redis disconnects a subscriber that is too slow; then the first rule applies.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Client, connect, letGo, type Server } from './connection.ts'
+import { type Client, connect, closeClient, type Server } from './connection.ts'
 
-const ASK_MS = 500
+const PING_MS = 500
 /** Pause between two tries to connect, in ms. */
 const RETRY_MS = 200
 
@@ -26,8 +26,8 @@ export class RedisWatchers {
   #listening: Promise<void> | undefined
   #end = (): void => {}
   /** When the unanswered ping was sent. */
-  #asked: number | undefined
-  readonly #hear = (_: string, channel: string): void => this.#wake(this.#watchers.get(channel))
+  #pingSentAt: number | undefined
+  readonly #onMessage = (_: string, channel: string): void => this.#wake(this.#watchers.get(channel))
 
   constructor(server: Server) {
     this.#server = server
@@ -68,13 +68,13 @@ export class RedisWatchers {
   /** Listens until closed. A broken connection is replaced; its subscriptions are made again. */
   async #listen(): Promise<void> {
     const { signal } = this.#closing
-    const asking = setInterval(() => this.#ask(), ASK_MS).unref()
+    const pingTimer = setInterval(() => this.#ping(), PING_MS).unref()
     while (!signal.aborted) {
       await this.#session().catch(() => {})
-      this.#client = this.#asked = undefined
+      this.#client = this.#pingSentAt = undefined
       await pause(RETRY_MS, undefined, { signal, ref: false }).catch(() => {})
     }
-    clearInterval(asking)
+    clearInterval(pingTimer)
   }
 
   /** Listens for as long as one connection lasts. */
@@ -90,14 +90,14 @@ export class RedisWatchers {
       void this.#subscribe(client, [...this.#watchers.keys()])
       await ended
     }
-    await letGo(client, this.#server)
+    await closeClient(client, this.#server)
   }
 
   async #subscribe(client: Client, channels: string[]): Promise<void> {
     if (channels.length === 0) return
     let answer: Promise<unknown> | undefined
     try {
-      answer = client.subscribe(channels, this.#hear)
+      answer = client.subscribe(channels, this.#onMessage)
       for (const channel of channels) this.#unanswered.set(channel, answer)
       await answer
       for (const channel of channels) this.#wake(this.#watchers.get(channel))
@@ -118,21 +118,21 @@ export class RedisWatchers {
   async #unsubscribe(client: Client, channel: string): Promise<void> {
     await this.#unanswered.get(channel)?.catch(() => {})
     if (this.#client !== client || this.#watchers.has(channel)) return
-    await client.unsubscribe(channel, this.#hear).catch(() => {})
+    await client.unsubscribe(channel, this.#onMessage).catch(() => {})
   }
 
-  #ask(): void {
+  #ping(): void {
     if (this.#watchers.size === 0) return
     const client = this.#client
-    if (client === undefined || this.#asked !== undefined) {
+    if (client === undefined || this.#pingSentAt !== undefined) {
       for (const watchers of this.#watchers.values()) this.#wake(watchers)
-      if (this.#asked !== undefined && performance.now() - this.#asked > this.#server.timeout) client?.destroy()
+      if (this.#pingSentAt !== undefined && performance.now() - this.#pingSentAt > this.#server.timeout) client?.destroy()
       return
     }
-    this.#asked = performance.now()
+    this.#pingSentAt = performance.now()
     client.ping().then(
       () => {
-        if (this.#client === client) this.#asked = undefined
+        if (this.#client === client) this.#pingSentAt = undefined
       },
       () => client.destroy(),
     )

@@ -3,7 +3,7 @@ import type { ListPage } from '../../store/log-store.ts'
 import type { LogFile } from './file.ts'
 
 /** The last log of a page, after which the next page begins. */
-export interface Place {
+export interface ListPosition {
   readonly touchedAt: number
   readonly streamId: string
 }
@@ -22,7 +22,7 @@ export function list(
   _now: number,
   principal: string | null,
   limit: number,
-  { touchedAt, streamId }: Place,
+  { touchedAt, streamId }: ListPosition,
 ): ListPage {
   type Row = [streamId: string, ticket: string, createdAt: number, touchedAt: number, head: number | null]
   const rows = [...file.rows<Row>(LIST, principal, touchedAt, touchedAt, streamId, Math.min(limit, 0xffff_ffff) + 1)]
@@ -30,25 +30,25 @@ export function list(
     return { streamId, head: head ?? 0, ticket, createdAt, touchedAt }
   })
   const end = streams.at(-1)
-  return { streams, next: end !== undefined && rows.length > limit ? writePlace(end) : null }
+  return { streams, next: end !== undefined && rows.length > limit ? listTokenOf(end) : null }
 }
 
 /** The position before the first log of every list. */
-export const START: Place = { touchedAt: Number.POSITIVE_INFINITY, streamId: '' }
+export const LIST_START: ListPosition = { touchedAt: Number.POSITIVE_INFINITY, streamId: '' }
 
 /**
  * Parses a `next` token.
  *
  * @throws LogError `invalid`
  */
-export function readPlace(token: string): Place {
+export function parseListToken(token: string): ListPosition {
   const [found, digits, name = ''] = TOKEN.exec(token) ?? []
   const place = { touchedAt: Number(digits), streamId: Buffer.from(name, 'base64url').toString() }
   // Accepts only the canonical form of a token.
-  if (found !== undefined && writePlace(place) === token) return place
+  if (found !== undefined && listTokenOf(place) === token) return place
   throw new LogError('invalid', 'list: expected `after` to be the `next` of an earlier page')
 }
 
-function writePlace({ touchedAt, streamId }: Place): string {
+function listTokenOf({ touchedAt, streamId }: ListPosition): string {
   return `${touchedAt}:${Buffer.from(streamId).toString('base64url')}`
 }

@@ -18,22 +18,22 @@ type Arguments<F> = F extends (file: LogFile, now: number, ...rest: infer A) => 
 
 export type ReadName = keyof typeof reads
 export type WriteName = keyof typeof writes
-export type Name = ReadName | WriteName
-export type Args<N extends Name> = Arguments<(typeof operations)[N]>
-export type Result<N extends Name> = ReturnType<(typeof operations)[N]>
+export type OperationName = ReadName | WriteName
+export type OperationArgs<N extends OperationName> = Arguments<(typeof operations)[N]>
+export type OperationResult<N extends OperationName> = ReturnType<(typeof operations)[N]>
 
 /** An operation with its arguments, and the store's clock at its call. */
-export interface Call<N extends Name = Name> {
+export interface OperationCall<N extends OperationName = OperationName> {
   readonly name: N
   readonly now: number
-  readonly args: Args<N>
+  readonly args: OperationArgs<N>
 }
 
 /** Whether it changes the file. */
-export const isWrite = ({ name }: Call): boolean => Object.hasOwn(writes, name)
+export const isWrite = ({ name }: OperationCall): boolean => Object.hasOwn(writes, name)
 
 /** Runs it within an open transaction. */
-export function perform<N extends Name>(file: LogFile, { name, now, args }: Call<N>): Result<N> {
-  const operation = operations[name] as (file: LogFile, now: number, ...args: unknown[]) => Result<N>
+export function perform<N extends OperationName>(file: LogFile, { name, now, args }: OperationCall<N>): OperationResult<N> {
+  const operation = operations[name] as (file: LogFile, now: number, ...args: unknown[]) => OperationResult<N>
   return operation(file, now, ...args)
 }

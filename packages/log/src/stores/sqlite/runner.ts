@@ -6,16 +6,16 @@ import { LogError } from '../../store/log-error.ts'
 import { isBusy, logErrorOf } from './failure.ts'
 import { type FileOptions, LogFile } from './file.ts'
 import {
-  type Args,
-  type Call,
+  type OperationArgs,
+  type OperationCall,
   isWrite,
-  type Name,
+  type OperationName,
   perform,
   type ReadName,
-  type Result,
+  type OperationResult,
   type WriteName,
 } from './operations.ts'
-import { Thread } from './thread.ts'
+import { WorkerThread } from './thread.ts'
 import { EventLoopTurn } from './turn.ts'
 
 /**
@@ -36,7 +36,7 @@ const LONG_PAGES = 64
 const PAGE_BYTES = 4096
 
 /** What is known about a write before it runs. */
-export interface CallLoad {
+export interface WriteCost {
   readonly streamId: string
   /** Size of the value that it carries, in bytes. */
   readonly bytes: number
@@ -48,52 +48,52 @@ export interface CallLoad {
 export class Runner {
   readonly #options: FileOptions
   readonly #clock: () => number
-  readonly #thread: Thread
+  readonly #worker: WorkerThread
   readonly #turn = new EventLoopTurn()
   /** The streams with writes in the worker, and their number. */
-  readonly #away = new Map<string, number>()
+  readonly #inWorker = new Map<string, number>()
   #waiting = 0
   #waitingBytes = 0
   #file: LogFile | undefined
   #pages = 0
   #isCheckpointing = false
   /** Whether writes go to the worker, to wait there for a checkpoint. */
-  #isHeld = false
+  #isBlocked = false
   #closed: Promise<void> | undefined
 
   constructor(options: FileOptions, clock: () => number) {
     this.#options = options
     this.#clock = clock
-    this.#thread = new Thread(options)
+    this.#worker = new WorkerThread(options)
   }
 
   get isClosed(): boolean {
     return this.#closed !== undefined
   }
 
-  read<N extends ReadName>(name: N, ...args: Args<N>): Promise<Result<N>> {
+  read<N extends ReadName>(name: N, ...args: OperationArgs<N>): Promise<OperationResult<N>> {
     return this.#admit(0, async () => {
       const call = this.#call(name, args)
       try {
         return this.#inline(call)
       } catch (error) {
         if (!isBusy(error)) throw error
-        return this.#thread.call(call)
+        return this.#worker.call(call)
       }
     })
   }
 
-  write<N extends WriteName>(name: N, load: CallLoad, ...args: Args<N>): Promise<Result<N>> {
-    return this.#admit(load.bytes, async () => {
+  write<N extends WriteName>(name: N, cost: WriteCost, ...args: OperationArgs<N>): Promise<OperationResult<N>> {
+    return this.#admit(cost.bytes, async () => {
       const call = this.#call(name, args)
-      if (!this.#belongsHere(load)) return this.#leave(call, load)
+      if (!this.#runsInline(cost)) return this.#writeInWorker(call, cost)
       try {
         const result = this.#inline(call)
-        this.#wrote(load)
+        this.#wrote(cost)
         return result
       } catch (error) {
         if (!isBusy(error)) throw error
-        return this.#leave(call, load)
+        return this.#writeInWorker(call, cost)
       }
     })
   }
@@ -118,7 +118,7 @@ export class Runner {
     // The last connection to close runs the final checkpoint: that is the worker, if there is one.
     this.#file?.close()
     this.#file = undefined
-    await this.#thread.close()
+    await this.#worker.close()
   }
 
   /**
@@ -144,45 +144,45 @@ export class Runner {
     }
   }
 
-  #call<N extends Name>(name: N, args: Args<N>): Call<N> {
+  #call<N extends OperationName>(name: N, args: OperationArgs<N>): OperationCall<N> {
     return { name, now: this.#clock(), args }
   }
 
-  #belongsHere({ streamId, bytes, isLong = false }: CallLoad): boolean {
+  #runsInline({ streamId, bytes, isLong = false }: WriteCost): boolean {
     if (this.#options.durability === 'full' || isLong || bytes > INLINE_BYTES) return false
-    return !(this.#isHeld || this.#away.has(streamId))
+    return !(this.#isBlocked || this.#inWorker.has(streamId))
   }
 
-  #inline<N extends Name>(call: Call<N>): Result<N> {
+  #inline<N extends OperationName>(call: OperationCall<N>): OperationResult<N> {
     const file = this.#open()
     return file.transaction(isWrite(call) ? 'write' : 'read', () => perform(file, call))
   }
 
   /** Writes in the worker. Later writes to that stream follow it there. */
-  async #leave<N extends WriteName>(call: Call<N>, load: CallLoad): Promise<Result<N>> {
-    const { streamId } = load
-    this.#away.set(streamId, (this.#away.get(streamId) ?? 0) + 1)
+  async #writeInWorker<N extends WriteName>(call: OperationCall<N>, cost: WriteCost): Promise<OperationResult<N>> {
+    const { streamId } = cost
+    this.#inWorker.set(streamId, (this.#inWorker.get(streamId) ?? 0) + 1)
     try {
-      const result = await this.#thread.call(call)
-      this.#wrote(load)
+      const result = await this.#worker.call(call)
+      this.#wrote(cost)
       return result
     } finally {
-      const left = (this.#away.get(streamId) ?? 1) - 1
-      if (left === 0) this.#away.delete(streamId)
-      else this.#away.set(streamId, left)
+      const remaining = (this.#inWorker.get(streamId) ?? 1) - 1
+      if (remaining === 0) this.#inWorker.delete(streamId)
+      else this.#inWorker.set(streamId, remaining)
     }
   }
 
   #open(): LogFile {
     if (this.#file === undefined) {
       this.#file = new LogFile(this.#options, 0)
-      const left = statSync(`${this.#options.path}-wal`, { throwIfNoEntry: false })?.size ?? 0
-      this.#pages = left / PAGE_BYTES
+      const walBytes = statSync(`${this.#options.path}-wal`, { throwIfNoEntry: false })?.size ?? 0
+      this.#pages = walBytes / PAGE_BYTES
     }
     return this.#file
   }
 
-  #wrote({ bytes, isLong = false }: CallLoad): void {
+  #wrote({ bytes, isLong = false }: WriteCost): void {
     this.#pages += isLong ? LONG_PAGES : 1 + bytes / PAGE_BYTES
     if (this.#pages < CHECKPOINT_PAGES[this.#options.durability] || this.#isCheckpointing || this.isClosed) return
     void this.#checkpoint()
@@ -194,15 +194,15 @@ export class Runner {
     try {
       // Most of the write-ahead log is copied while writes continue. For the rest, writes wait in the worker; then
       // the write-ahead log restarts and does not grow.
-      await this.#thread.checkpoint(false)
+      await this.#worker.checkpoint(false)
       // Not after a close: the worker was asked to end, and another request would start a new one that is never
       // closed.
-      this.#isHeld = this.#pages > 0 && !this.isClosed
-      if (this.#isHeld) await this.#thread.checkpoint(true)
+      this.#isBlocked = this.#pages > 0 && !this.isClosed
+      if (this.#isBlocked) await this.#worker.checkpoint(true)
     } catch {
       // Nothing is lost, and the next checkpoint tries again.
     } finally {
-      this.#isHeld = this.#isCheckpointing = false
+      this.#isBlocked = this.#isCheckpointing = false
     }
   }
 }

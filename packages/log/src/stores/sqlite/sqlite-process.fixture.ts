@@ -5,12 +5,12 @@ import { sqliteStore } from './index.ts'
 
 const [, , act = '', path = '', streamId = '', option = ''] = process.argv
 
-const acts: Record<string, () => Promise<void>> = {
+const actions: Record<string, () => Promise<void>> = {
   /** Creates a log in a file that may not exist yet, on a message. */
   async create() {
     const store = sqliteStore({ path })
     await tell('ready')
-    await told()
+    await messageReceived()
     await tell('created', { made: await store.create(streamId, null), clock: Date.now() })
     await store.close()
   },
@@ -19,7 +19,7 @@ const acts: Record<string, () => Promise<void>> = {
   async append() {
     const store = sqliteStore({ path })
     await tell('ready')
-    await told()
+    await messageReceived()
     const line = async (name: string) => {
       for (let n = 0; n < Number(option); n++) {
         const text = `${process.pid}-${name}-${n}`
@@ -58,7 +58,7 @@ const acts: Record<string, () => Promise<void>> = {
     const db = new DatabaseSync(path)
     db.exec('BEGIN IMMEDIATE')
     await tell('locked')
-    await told()
+    await messageReceived()
     db.exec('COMMIT')
     db.close()
   },
@@ -71,7 +71,7 @@ const acts: Record<string, () => Promise<void>> = {
       await tell('woken', { head: page?.head })
     })
     await tell('watching')
-    await told()
+    await messageReceived()
     stop()
     await store.close()
   },
@@ -95,7 +95,7 @@ const acts: Record<string, () => Promise<void>> = {
 }
 
 /** Waits for the test's message. */
-async function told(): Promise<void> {
+async function messageReceived(): Promise<void> {
   for await (const _ of messages()) return
 }
 
@@ -103,4 +103,4 @@ function batch(...texts: string[]) {
   return { body: JSON.stringify(texts), count: texts.length }
 }
 
-await acts[act]?.()
+await actions[act]?.()

@@ -23,7 +23,7 @@ import type {
   WriterAppend,
 } from '../../store/log-store.ts'
 import type { FileOptions } from './file.ts'
-import { readPlace, START } from './list.ts'
+import { parseListToken, LIST_START } from './list.ts'
 import { Runner } from './runner.ts'
 import { MAX_SEQUENCE } from './schema.ts'
 import { SqliteWatchers } from './watchers.ts'
@@ -98,8 +98,8 @@ class SqliteStore implements LogStore {
     const bytes = Buffer.byteLength(batch.body)
     // A body that is too large is not copied to the worker.
     const body = bytes > MAX_BATCH_BYTES ? undefined : batch.body
-    const load = { streamId, bytes: body === undefined ? 0 : bytes + (ticket?.next.state.length ?? 0) }
-    const result = await this.#runner.write('append', load, streamId, { body, count: batch.count }, by, ticket)
+    const cost = { streamId, bytes: body === undefined ? 0 : bytes + (ticket?.next.state.length ?? 0) }
+    const result = await this.#runner.write('append', cost, streamId, { body, count: batch.count }, by, ticket)
     if (result.outcome === 'appended') this.#watchers.appended(streamId, result.last)
     else if (result.outcome === 'regressed') this.#watchers.changed(streamId)
     return result
@@ -152,8 +152,8 @@ class SqliteStore implements LogStore {
     checkNames({ streamId })
     checkWhole({ sequence: snapshot.sequence, keep })
     checkSequence(snapshot.sequence)
-    const load = { streamId, bytes: Buffer.byteLength(snapshot.body) }
-    await this.#runner.write('putSnapshot', load, streamId, snapshot, keep)
+    const cost = { streamId, bytes: Buffer.byteLength(snapshot.body) }
+    await this.#runner.write('putSnapshot', cost, streamId, snapshot, keep)
   }
 
   async getSnapshot(streamId: string, atMost: number): Promise<StoredSnapshot | undefined> {
@@ -175,16 +175,16 @@ class SqliteStore implements LogStore {
   async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
     checkNames({ streamId })
     checkWhole({ floor })
-    const load = { streamId, bytes: 0, isLong: this.#isHeavy(streamId) }
-    const outcome = await this.#runner.write('trim', load, streamId, floor, ifVersion)
+    const cost = { streamId, bytes: 0, isLong: this.#isHeavy(streamId) }
+    const outcome = await this.#runner.write('trim', cost, streamId, floor, ifVersion)
     if (outcome === 'rose') this.#watchers.changed(streamId)
     return outcome !== 'refused'
   }
 
   async fork(source: string, at: number, target: string, fork: Fork): Promise<ForkResult> {
     checkFork(source, at, target, fork)
-    const load = { streamId: target, bytes: fork.closing?.batch.body.length ?? 0, isLong: this.#isHeavy(source) }
-    const result = await this.#runner.write('fork', load, source, at, target, fork)
+    const cost = { streamId: target, bytes: fork.closing?.batch.body.length ?? 0, isLong: this.#isHeavy(source) }
+    const result = await this.#runner.write('fork', cost, source, at, target, fork)
     if (result === 'forked') this.#watchers.changed(target)
     return result
   }
@@ -192,13 +192,13 @@ class SqliteStore implements LogStore {
   async list(principal: string | null, limit: number, after?: string): Promise<ListPage> {
     checkNames({ principal })
     checkWhole({ limit })
-    return this.#runner.read('list', principal, limit, after === undefined ? START : readPlace(after))
+    return this.#runner.read('list', principal, limit, after === undefined ? LIST_START : parseListToken(after))
   }
 
   async remove(streamId: string, ifVersion?: string): Promise<boolean> {
     checkNames({ streamId })
-    const load = { streamId, bytes: 0, isLong: this.#isHeavy(streamId) }
-    const removed = await this.#runner.write('remove', load, streamId, ifVersion)
+    const cost = { streamId, bytes: 0, isLong: this.#isHeavy(streamId) }
+    const removed = await this.#runner.write('remove', cost, streamId, ifVersion)
     if (removed) this.#watchers.changed(streamId)
     return removed
   }

@@ -2,13 +2,13 @@ import type { Worker } from 'node:worker_threads'
 import { LogError } from '../../store/log-error.ts'
 import { type PackedFailure, unpackFailure } from './failure.ts'
 import type { FileOptions } from './file.ts'
-import type { Call, Name, Result } from './operations.ts'
+import type { OperationCall, OperationName, OperationResult } from './operations.ts'
 import { WORKER_SOURCE } from './worker-source.ts'
 
 export interface CallRequest {
   readonly kind: 'call'
   readonly id: number
-  readonly call: Call
+  readonly call: OperationCall
 }
 
 export interface CheckpointRequest {
@@ -17,9 +17,9 @@ export interface CheckpointRequest {
   readonly isFull: boolean
 }
 
-export type Request = CallRequest | CheckpointRequest | { readonly kind: 'close' }
+export type WorkerRequest = CallRequest | CheckpointRequest | { readonly kind: 'close' }
 
-export type Answer =
+export type WorkerAnswer =
   | { readonly id: number; readonly result: unknown }
   | { readonly id: number; readonly failure: PackedFailure }
 
@@ -44,9 +44,9 @@ function startWorker(workerData: FileOptions): Worker {
 }
 
 /** The worker of one store, started on first use. It keeps the process alive only while a call waits for it. */
-export class Thread {
+export class WorkerThread {
   readonly #options: FileOptions
-  readonly #waiting = new Map<number, PendingCall>()
+  readonly #pending = new Map<number, PendingCall>()
   #worker: Worker | undefined
   #ids = 0
   #isClosing = false
@@ -56,13 +56,13 @@ export class Thread {
   }
 
   /** Runs a call in the worker, after those before it. */
-  call<N extends Name>(call: Call<N>): Promise<Result<N>> {
-    return this.#ask<Result<N>>(id => ({ kind: 'call', id, call }))
+  call<N extends OperationName>(call: OperationCall<N>): Promise<OperationResult<N>> {
+    return this.#request<OperationResult<N>>(id => ({ kind: 'call', id, call }))
   }
 
   /** Runs a checkpoint of the write-ahead log: passive, or, if `isFull`, complete while writers wait. */
   checkpoint(isFull: boolean): Promise<void> {
-    return this.#ask<void>(id => ({ kind: 'checkpoint', id, isFull }))
+    return this.#request<void>(id => ({ kind: 'checkpoint', id, isFull }))
   }
 
   /** Ends the worker after all its calls. */
@@ -72,7 +72,7 @@ export class Thread {
     this.#isClosing = true
     worker.ref()
     const ended = new Promise(resolve => worker.once('exit', resolve))
-    worker.postMessage({ kind: 'close' } satisfies Request)
+    worker.postMessage({ kind: 'close' } satisfies WorkerRequest)
     await ended
   }
 
@@ -80,39 +80,39 @@ export class Thread {
     if (this.#worker !== undefined) return this.#worker
     const worker = startWorker(this.#options)
     worker.unref()
-    worker.on('message', (answers: Answer[]) => this.#settle(answers))
-    worker.on('error', error => this.#lose(worker, error))
-    worker.on('exit', () => this.#lose(worker, new Error('the worker thread ended')))
+    worker.on('message', (answers: WorkerAnswer[]) => this.#settle(answers))
+    worker.on('error', error => this.#onLost(worker, error))
+    worker.on('exit', () => this.#onLost(worker, new Error('the worker thread ended')))
     this.#worker = worker
     return worker
   }
 
-  #ask<T>(request: (id: number) => Request): Promise<T> {
+  #request<T>(request: (id: number) => WorkerRequest): Promise<T> {
     return new Promise((resolve, reject) => {
       const worker = this.#start()
       const id = ++this.#ids
       worker.postMessage(request(id))
-      if (this.#waiting.size === 0) worker.ref()
-      this.#waiting.set(id, { resolve: resolve as (result: unknown) => void, reject })
+      if (this.#pending.size === 0) worker.ref()
+      this.#pending.set(id, { resolve: resolve as (result: unknown) => void, reject })
     })
   }
 
-  #settle(answers: readonly Answer[]): void {
+  #settle(answers: readonly WorkerAnswer[]): void {
     for (const answer of answers) {
-      const waiting = this.#waiting.get(answer.id)
-      this.#waiting.delete(answer.id)
+      const waiting = this.#pending.get(answer.id)
+      this.#pending.delete(answer.id)
       if ('failure' in answer) waiting?.reject(unpackFailure(answer.failure))
       else waiting?.resolve(answer.result)
     }
-    if (this.#waiting.size === 0 && !this.#isClosing) this.#worker?.unref()
+    if (this.#pending.size === 0 && !this.#isClosing) this.#worker?.unref()
   }
 
   /** Calls in a lost worker may have happened or not. The next call starts a new worker. */
-  #lose(worker: Worker, cause: Error): void {
+  #onLost(worker: Worker, cause: Error): void {
     if (this.#worker !== worker) return
     this.#worker = undefined
     const error = new LogError('unavailable', `the thread that writes to the file is gone: try again`, { cause })
-    for (const { reject } of this.#waiting.values()) reject(error)
-    this.#waiting.clear()
+    for (const { reject } of this.#pending.values()) reject(error)
+    this.#pending.clear()
   }
 }

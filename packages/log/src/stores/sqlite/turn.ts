@@ -1,25 +1,25 @@
 /** How long calls may run in one turn of the event loop, in ms. */
-const LONGEST = 4
+const MAX_TURN_MS = 4
 
 /**
  * Yields to the event loop. Synchronous calls are answered within one turn, so many calls in a row would block
  * timers, sockets and the worker's answers.
  */
 export class EventLoopTurn {
-  #began: number | undefined
-  #line: (() => void)[] = []
+  #startedAt: number | undefined
+  #queue: (() => void)[] = []
 
   /** How many calls wait for a later turn. */
   get waiting(): number {
-    return this.#line.length
+    return this.#queue.length
   }
 
   /** Runs the work now, or in a later turn if this one has lasted too long. Keeps the order of the calls. */
   run<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#line.length === 0 && !this.#isLong()) return work()
+    if (this.#queue.length === 0 && !this.#isLong()) return work()
     return new Promise(resolve => {
-      this.#line.push(() => resolve(work()))
-      if (this.#line.length === 1) setImmediate(() => this.#advance())
+      this.#queue.push(() => resolve(work()))
+      if (this.#queue.length === 1) setImmediate(() => this.#advance())
     })
   }
 
@@ -31,19 +31,19 @@ export class EventLoopTurn {
   /** Whether this turn has lasted too long, counted from the first call in it. */
   #isLong(): boolean {
     const now = performance.now()
-    if (this.#began === undefined) {
-      this.#began = now
+    if (this.#startedAt === undefined) {
+      this.#startedAt = now
       setImmediate(() => {
-        this.#began = undefined
+        this.#startedAt = undefined
       })
     }
-    return now - this.#began > LONGEST
+    return now - this.#startedAt > MAX_TURN_MS
   }
 
   #advance(): void {
     let done = 0
-    while (done < this.#line.length && !this.#isLong()) this.#line[done++]?.()
-    this.#line = this.#line.slice(done)
-    if (this.#line.length > 0) setImmediate(() => this.#advance())
+    while (done < this.#queue.length && !this.#isLong()) this.#queue[done++]?.()
+    this.#queue = this.#queue.slice(done)
+    if (this.#queue.length > 0) setImmediate(() => this.#advance())
   }
 }

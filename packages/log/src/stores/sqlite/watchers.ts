@@ -1,12 +1,12 @@
 import type { LogFile } from './file.ts'
 
 /** How often a watched file is checked for changes of other connections, in ms. */
-const INTERVAL = 25
+const POLL_MS = 25
 /** After a poll of many logs, the next poll waits this many times as long as the poll took, up to a limit in ms. */
-const REST = 4
-const LONGEST_REST = 500
+const REST_FACTOR = 4
+const MAX_REST_MS = 500
 /** How many streams are checked in one turn of the event loop. */
-const SLICE = 256
+const STREAMS_PER_TURN = 256
 
 const STATE = `
 SELECT s.incarnation || '.' || s.epochs || '.' || (s.epoch IS NULL) || '.' || s.floor,
@@ -29,7 +29,7 @@ export class SqliteWatchers {
   readonly #streams = new Map<string, WatchedLog>()
   #timer: NodeJS.Timeout | undefined
   #version: number | undefined
-  #isLooking = false
+  #isPolling = false
   #restUntil = 0
 
   constructor(peek: Peek) {
@@ -41,13 +41,13 @@ export class SqliteWatchers {
     if (watched === undefined) {
       watched = { wakes: new Set(), state: undefined, head: 0 }
       this.#streams.set(streamId, watched)
-      this.#see(streamId, watched)
+      this.#readState(streamId, watched)
       // A state that cannot be read now must be read by the next poll.
       if (watched.state === undefined) this.#version = undefined
     }
     const own = { wake }
     watched.wakes.add(own)
-    this.#timer ??= setInterval(() => void this.#poll(), INTERVAL).unref()
+    this.#timer ??= setInterval(() => void this.#poll(), POLL_MS).unref()
     return () => this.#stop(streamId, watched, own)
   }
 
@@ -76,11 +76,11 @@ export class SqliteWatchers {
   close(): void {
     const all = [...this.#streams.values()]
     this.#streams.clear()
-    this.#rest()
+    this.#stopTimer()
     for (const watched of all) wakeAll(watched)
   }
 
-  #rest(): void {
+  #stopTimer(): void {
     clearInterval(this.#timer)
     this.#timer = undefined
   }
@@ -89,29 +89,29 @@ export class SqliteWatchers {
     watched.wakes.delete(own)
     if (watched.wakes.size > 0 || this.#streams.get(streamId) !== watched) return
     this.#streams.delete(streamId)
-    if (this.#streams.size === 0) this.#rest()
+    if (this.#streams.size === 0) this.#stopTimer()
   }
 
   async #poll(): Promise<void> {
-    if (this.#isLooking || performance.now() < this.#restUntil) return
+    if (this.#isPolling || performance.now() < this.#restUntil) return
     const version = this.#peek(file => file.dataVersion())
     if (version === undefined || version === this.#version) return
     // Stored before the poll: a write during it gives another version, and so another poll.
     this.#version = version
-    this.#isLooking = true
+    this.#isPolling = true
     const began = performance.now()
     let seen = 0
     for (const [streamId, watched] of this.#streams) {
-      if (++seen % SLICE === 0) await new Promise(resolve => setImmediate(resolve))
-      if (this.#see(streamId, watched)) wakeAll(watched)
+      if (++seen % STREAMS_PER_TURN === 0) await new Promise(resolve => setImmediate(resolve))
+      if (this.#readState(streamId, watched)) wakeAll(watched)
     }
-    this.#isLooking = false
+    this.#isPolling = false
     const end = performance.now()
-    this.#restUntil = end + Math.min(REST * (end - began), LONGEST_REST)
+    this.#restUntil = end + Math.min(REST_FACTOR * (end - began), MAX_REST_MS)
   }
 
   /** Reads a log's state. Returns whether it has changed since the last read. */
-  #see(streamId: string, watched: WatchedLog): boolean {
+  #readState(streamId: string, watched: WatchedLog): boolean {
     const seen = this.#peek(file => file.row<[string, number | null]>(STATE, streamId) ?? (['', 0] as const))
     if (seen === undefined) {
       this.#version = undefined

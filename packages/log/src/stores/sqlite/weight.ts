@@ -1,7 +1,7 @@
 import type { LogFile } from './file.ts'
 
 /** Weight up to which a log is copied or removed within a millisecond or two, in bytes. */
-const LIGHT = 256 * 1024
+const MAX_LIGHT_WEIGHT = 256 * 1024
 
 // Each row has a cost besides its bytes. Reads no more rows than are enough to make a log heavy.
 const WEIGHT = `
@@ -16,5 +16,5 @@ SELECT sum(weight) FROM (
 
 /** Whether a log is small enough to be copied, trimmed or removed synchronously. */
 export function isLight(file: LogFile, streamId: string): boolean {
-  return (file.row<[number | null]>(WEIGHT, streamId)?.[0] ?? 0) <= LIGHT
+  return (file.row<[number | null]>(WEIGHT, streamId)?.[0] ?? 0) <= MAX_LIGHT_WEIGHT
 }

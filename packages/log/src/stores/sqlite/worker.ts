@@ -5,16 +5,16 @@ import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_thread
 import { isBusy, packFailure } from './failure.ts'
 import { type FileOptions, LogFile } from './file.ts'
 import { isWrite, perform } from './operations.ts'
-import type { Answer, CallRequest, CheckpointRequest, Request } from './thread.ts'
+import type { WorkerAnswer, CallRequest, CheckpointRequest, WorkerRequest } from './thread.ts'
 
 /** How long a call waits for a lock of another process, in ms. */
 const BUSY_TIMEOUT = 5000
 /**
  * Pause between two tries to open a file that other processes are opening, in ms: SQLite does not always wait there.
  */
-const OPEN_PAUSE = 10
+const OPEN_RETRY_MS = 10
 /** Maximum number of calls per transaction, so that other processes get the lock in between. */
-const GROUP = 256
+const MAX_CALLS_PER_TRANSACTION = 256
 /** How long a checkpoint waits for readers, in ms. */
 const CHECKPOINT_TIMEOUT = 20
 
@@ -22,8 +22,8 @@ const port = parentPort as NonNullable<typeof parentPort>
 const options = workerData as FileOptions
 let file: LogFile | undefined
 
-port.on('message', (first: Request) => {
-  const requests = [first, ...received(GROUP - 1)]
+port.on('message', (first: WorkerRequest) => {
+  const requests = [first, ...received(MAX_CALLS_PER_TRANSACTION - 1)]
   const calls = requests.filter(request => request.kind === 'call')
   if (calls.length > 0) port.postMessage(answersTo(calls))
   for (const request of requests) {
@@ -32,16 +32,16 @@ port.on('message', (first: Request) => {
   }
 })
 
-function* received(most: number): Generator<Request> {
+function* received(most: number): Generator<WorkerRequest> {
   for (let n = 0; n < most; n++) {
     const next = receiveMessageOnPort(port)
     if (next === undefined) return
-    yield next.message as Request
+    yield next.message as WorkerRequest
   }
 }
 
 /** Runs calls in one transaction. If one fails, each runs in its own transaction, so that only it fails. */
-function answersTo(calls: readonly CallRequest[]): Answer[] {
+function answersTo(calls: readonly CallRequest[]): WorkerAnswer[] {
   try {
     const open = openFile()
     return open.transaction(calls.some(({ call }) => isWrite(call)) ? 'write' : 'read', () =>
@@ -53,7 +53,7 @@ function answersTo(calls: readonly CallRequest[]): Answer[] {
   }
 }
 
-function checkpointed({ id, isFull }: CheckpointRequest): Answer {
+function checkpointed({ id, isFull }: CheckpointRequest): WorkerAnswer {
   try {
     checkpoint(isFull)
     return { id, result: undefined }
@@ -74,7 +74,7 @@ function openFile(): LogFile {
       file = new LogFile(options, BUSY_TIMEOUT)
     } catch (error) {
       if (!isBusy(error) || performance.now() > end) throw error
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_PAUSE)
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, OPEN_RETRY_MS)
     }
   }
   return file
