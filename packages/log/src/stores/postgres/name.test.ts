@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { multiplied } from '../../../../../scripts/faults/campaign.ts'
-import { longNameOf, decodeName, encodeName, keyOf, tokenOf } from './name.ts'
+import { decodeName, encodeName, keyOf, longNameOf, tokenOf } from './name.ts'
 
 /** Names of any code units at all, with those that need care more often than chance would bring them. */
 const name = fc

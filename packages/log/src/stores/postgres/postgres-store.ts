@@ -20,10 +20,10 @@ import type {
   WriterAppend,
 } from '../../store/log-store.ts'
 import { randomName } from '../../store/names.ts'
-import { AppendQueue } from './appends.ts'
+import { AppendQueue } from './append-queue.ts'
 import { Database, type PostgresDriver } from './database.ts'
 import { Listener } from './listener.ts'
-import { longNameOf, decodeName, encodeName, keyOf } from './name.ts'
+import { decodeName, encodeName, keyOf, longNameOf } from './name.ts'
 import { channelOf, Notifier, readPayload } from './notifier.ts'
 import { pageOf } from './page.ts'
 import { quoteIdentifier, statementsOf } from './statements.ts'

@@ -102,7 +102,7 @@ test('who read a log before it changed does not settle it', async () => {
   const connection = new Connection(serverAt(redis, running.url, 5_000))
   onTestFinished(() => connection.close())
   // A process that is slow to go on with what it has read.
-  const slow: Pick<Connection, 'run' | 'send' | 'together'> = {
+  const slow: Pick<Connection, 'run' | 'send' | 'transaction'> = {
     run: (...args) => connection.run(...args),
     transaction: commands => connection.transaction(commands),
     async send(args) {

@@ -16,7 +16,7 @@
 import type { Connection, Reply } from './connection.ts'
 import { isUnknownScript } from './failure.ts'
 import { FACT_FIELDS, type Facts, readFacts } from './head.ts'
-import { decodeName, ALLOW_OOM, encodeName, encodeOptional, type Keys, Script } from './keys.ts'
+import { ALLOW_OOM, decodeName, encodeName, encodeOptional, type Keys, Script } from './keys.ts'
 
 /** Marks logs. Returns each mark, and the log's index position. */
 const MARK = new Script(`${ALLOW_OOM}
@@ -90,14 +90,14 @@ export interface IndexEntry {
 
 /** The indexes behind `list` and `due`. */
 export class Indexes {
-  readonly #connection: Pick<Connection, 'run' | 'send' | 'together'>
+  readonly #connection: Pick<Connection, 'run' | 'send' | 'transaction'>
   readonly #keys: Keys
   readonly #background: (work: Promise<unknown>) => void
   readonly #marks: readonly [string, string, string]
 
   /** Optional maintenance work is passed to `background`, and may fail. */
   constructor(
-    connection: Pick<Connection, 'run' | 'send' | 'together'>,
+    connection: Pick<Connection, 'run' | 'send' | 'transaction'>,
     keys: Keys,
     background: (work: Promise<unknown>) => void,
   ) {
@@ -114,10 +114,12 @@ export class Indexes {
     // The mark script is sent as text: by hash, it could be unknown where the other script is known.
     const mark = ['EVAL', MARK.text, '3', ...this.#marks, encodeName(streamId)]
     const rest = [`${keys.length}`, ...keys, ...args]
-    const [marked, result] = await this.#connection.transaction([mark, ['EVALSHA', script.sha, ...rest]]).catch(error => {
-      if (!isUnknownScript(error)) throw error
-      return this.#connection.transaction([mark, ['EVAL', script.text, ...rest]])
-    })
+    const [marked, result] = await this.#connection
+      .transaction([mark, ['EVALSHA', script.sha, ...rest]])
+      .catch(error => {
+        if (!isUnknownScript(error)) throw error
+        return this.#connection.transaction([mark, ['EVAL', script.text, ...rest]])
+      })
     const [number, place] = marked as [number, string]
     const [told, facts] = result as [Reply[], (string | null)[]]
     this.#background(this.#settle({ streamId, mark: `${number}`, place }, readFacts(facts)))

@@ -2,7 +2,7 @@ import { LogError } from '../../store/log-error.ts'
 import type { Listed, ListPage } from '../../store/log-store.ts'
 import type { Connection } from './connection.ts'
 import { FACT_FIELDS, readFacts } from './head.ts'
-import type { Indexes, IndexEntry } from './indexes.ts'
+import type { IndexEntry, Indexes } from './indexes.ts'
 import { decodeName, encodeName, encodeOptional, type Keys } from './keys.ts'
 import { readRecord } from './page.ts'
 

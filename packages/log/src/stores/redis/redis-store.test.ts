@@ -3,7 +3,7 @@ import { proxy } from '../../../../../scripts/faults/proxy.ts'
 import { batch, guest, move } from '../../contract/writer.ts'
 import type { LogStore } from '../../store/log-store.ts'
 import { redisStore } from './index.ts'
-import { headOf, type Server, server, newWriter } from './redis-server.fixture.ts'
+import { headOf, newWriter, type Server, server } from './redis-server.fixture.ts'
 
 let running: Server
 beforeAll(async () => {

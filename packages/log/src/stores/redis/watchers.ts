@@ -9,7 +9,7 @@
 // - Redis disconnects a subscriber that is too slow; then the first rule applies.
 
 import { setTimeout as pause } from 'node:timers/promises'
-import { type Client, connect, closeClient, type Server } from './connection.ts'
+import { type Client, closeClient, connect, type Server } from './connection.ts'
 
 const PING_MS = 500
 /** Pause between two tries to connect, in ms. */
@@ -126,7 +126,8 @@ export class RedisWatchers {
     const client = this.#client
     if (client === undefined || this.#pingSentAt !== undefined) {
       for (const watchers of this.#watchers.values()) this.#wake(watchers)
-      if (this.#pingSentAt !== undefined && performance.now() - this.#pingSentAt > this.#server.timeout) client?.destroy()
+      if (this.#pingSentAt !== undefined && performance.now() - this.#pingSentAt > this.#server.timeout)
+        client?.destroy()
       return
     }
     this.#pingSentAt = performance.now()

@@ -1,8 +1,8 @@
 import { LogError } from '../../store/log-error.ts'
 import type { Accepted, AppendResult, GuestAppend, TicketMove, WriterAppend } from '../../store/log-store.ts'
 import { randomName, versionOf } from '../../store/names.ts'
-import type { LogFile } from './file.ts'
 import { type Head, headOf, holds } from './head.ts'
+import type { LogFile } from './log-file.ts'
 import { MAX_SEQUENCE } from './schema.ts'
 
 /** A batch whose size was checked. Without a body if it is too large. */
@@ -40,7 +40,10 @@ export function append(
 
   const [first, last] = [log.head + 1, log.head + batch.count]
   if (last > MAX_SEQUENCE) {
-    throw new LogError('unavailable', `log ${streamId}: expected at most ${MAX_SEQUENCE} entries: continue in another log`)
+    throw new LogError(
+      'unavailable',
+      `log ${streamId}: expected at most ${MAX_SEQUENCE} entries: continue in another log`,
+    )
   }
   const mark = isWriter ? by.epoch : by.nonce
   file.run(INSERT, log.id, last, first, clock, mark, isWriter ? by.counter : null, batch.body)

@@ -1,4 +1,4 @@
-import type { LogFile } from './file.ts'
+import type { LogFile } from './log-file.ts'
 
 const GET = `
 SELECT data FROM streams s JOIN blobs b ON b.stream = s.id JOIN contents c ON c.id = b.content

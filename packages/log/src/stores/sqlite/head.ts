@@ -1,6 +1,6 @@
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import type { Truncation } from '../../store/log-store.ts'
-import type { LogFile } from './file.ts'
+import type { LogFile } from './log-file.ts'
 
 /** The state of a log that an append needs. */
 export interface Head {

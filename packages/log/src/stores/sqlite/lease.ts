@@ -1,6 +1,6 @@
 import type { ClaimResult } from '../../store/log-store.ts'
 import { randomName } from '../../store/names.ts'
-import type { LogFile } from './file.ts'
+import type { LogFile } from './log-file.ts'
 
 const CLAIM = `
 UPDATE streams SET epochs = ?, epoch = ?, counter = NULL, owner = ?, until = ? WHERE id = ?`

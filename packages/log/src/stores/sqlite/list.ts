@@ -1,6 +1,6 @@
 import { LogError } from '../../store/log-error.ts'
 import type { ListPage } from '../../store/log-store.ts'
-import type { LogFile } from './file.ts'
+import type { LogFile } from './log-file.ts'
 
 /** The last log of a page, after which the next page begins. */
 export interface ListPosition {

@@ -1,7 +1,7 @@
 import type { Fork, ForkResult } from '../../store/log-store.ts'
 import { randomName, versionOf } from '../../store/names.ts'
-import type { LogFile } from './file.ts'
 import { headOf, markAt } from './head.ts'
+import type { LogFile } from './log-file.ts'
 import { OF_LOG } from './schema.ts'
 
 const CREATE = `

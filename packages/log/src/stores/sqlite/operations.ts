@@ -3,10 +3,10 @@
 
 import { append, find } from './append.ts'
 import { getBlob, putBlob } from './blob.ts'
-import type { LogFile } from './file.ts'
 import { claim, due, release, renew } from './lease.ts'
 import { list } from './list.ts'
 import { create, fork, remove, restored, trim } from './log.ts'
+import type { LogFile } from './log-file.ts'
 import { read } from './page.ts'
 import { getSnapshot, putSnapshot } from './snapshot.ts'
 
@@ -33,7 +33,10 @@ export interface OperationCall<N extends OperationName = OperationName> {
 export const isWrite = ({ name }: OperationCall): boolean => Object.hasOwn(writes, name)
 
 /** Runs it within an open transaction. */
-export function perform<N extends OperationName>(file: LogFile, { name, now, args }: OperationCall<N>): OperationResult<N> {
+export function perform<N extends OperationName>(
+  file: LogFile,
+  { name, now, args }: OperationCall<N>,
+): OperationResult<N> {
   const operation = operations[name] as (file: LogFile, now: number, ...args: unknown[]) => OperationResult<N>
   return operation(file, now, ...args)
 }

@@ -1,7 +1,7 @@
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import type { Page, ReadLimit, StoredBatch } from '../../store/log-store.ts'
-import type { LogFile } from './file.ts'
 import { HEAD_COLUMNS, HEAD_TABLES, headFrom, type SqliteHeadRow, truncationOf } from './head.ts'
+import type { LogFile } from './log-file.ts'
 
 const PAGE = `
 SELECT ${HEAD_COLUMNS}, s.ticket, s.principal, s.touched, s.owner, s.until FROM ${HEAD_TABLES} WHERE s.name = ?`

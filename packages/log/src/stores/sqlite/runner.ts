@@ -3,20 +3,20 @@
 
 import { statSync } from 'node:fs'
 import { LogError } from '../../store/log-error.ts'
+import { EventLoopTurn } from './event-loop-turn.ts'
 import { isBusy, logErrorOf } from './failure.ts'
-import { type FileOptions, LogFile } from './file.ts'
+import { type FileOptions, LogFile } from './log-file.ts'
 import {
+  isWrite,
   type OperationArgs,
   type OperationCall,
-  isWrite,
   type OperationName,
+  type OperationResult,
   perform,
   type ReadName,
-  type OperationResult,
   type WriteName,
 } from './operations.ts'
-import { WorkerThread } from './thread.ts'
-import { EventLoopTurn } from './turn.ts'
+import { WorkerThread } from './worker-thread.ts'
 
 /**
  * Larger writes run in the worker, in bytes. At this size a write takes 0.2 ms, and 3 ms at p99 while the disk is

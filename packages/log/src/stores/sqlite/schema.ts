@@ -99,7 +99,7 @@ export function checkSchema(db: DatabaseSync): 'current' | 'empty' {
   }
   const { tables } = db.prepare('SELECT count(*) AS tables FROM sqlite_schema').get() as { tables: number }
   if (id === 0 && version === 0 && tables === 0) return 'empty'
-  throw new LogError('unavailable', 'the file is another application's database: use a separate file for the logs')
+  throw new LogError('unavailable', 'the file is the database of another application: use a separate file for the logs')
 }
 
 /** Creates the tables once, also when several processes open an empty file. */

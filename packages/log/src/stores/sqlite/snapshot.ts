@@ -1,5 +1,5 @@
 import type { StoredSnapshot } from '../../store/log-store.ts'
-import type { LogFile } from './file.ts'
+import type { LogFile } from './log-file.ts'
 import { MAX_SEQUENCE } from './schema.ts'
 
 const PUT = `

@@ -22,8 +22,8 @@ import type {
   TicketMove,
   WriterAppend,
 } from '../../store/log-store.ts'
-import type { FileOptions } from './file.ts'
-import { parseListToken, LIST_START } from './list.ts'
+import { LIST_START, parseListToken } from './list.ts'
+import type { FileOptions } from './log-file.ts'
 import { Runner } from './runner.ts'
 import { MAX_SEQUENCE } from './schema.ts'
 import { SqliteWatchers } from './watchers.ts'

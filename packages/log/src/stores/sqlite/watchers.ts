@@ -1,4 +1,4 @@
-import type { LogFile } from './file.ts'
+import type { LogFile } from './log-file.ts'
 
 /** How often a watched file is checked for changes of other connections, in ms. */
 const POLL_MS = 25

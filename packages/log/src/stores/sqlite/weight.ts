@@ -1,4 +1,4 @@
-import type { LogFile } from './file.ts'
+import type { LogFile } from './log-file.ts'
 
 /** Weight up to which a log is copied or removed within a millisecond or two, in bytes. */
 const MAX_LIGHT_WEIGHT = 256 * 1024

@@ -3,9 +3,9 @@
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import { isBusy, packFailure } from './failure.ts'
-import { type FileOptions, LogFile } from './file.ts'
+import { type FileOptions, LogFile } from './log-file.ts'
 import { isWrite, perform } from './operations.ts'
-import type { WorkerAnswer, CallRequest, CheckpointRequest, WorkerRequest } from './thread.ts'
+import type { CallRequest, CheckpointRequest, WorkerAnswer, WorkerRequest } from './worker-thread.ts'
 
 /** How long a call waits for a lock of another process, in ms. */
 const BUSY_TIMEOUT = 5000

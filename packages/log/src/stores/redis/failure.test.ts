@@ -6,7 +6,7 @@ import { batch, guest } from '../../contract/writer.ts'
 import type { LogStore } from '../../store/log-store.ts'
 import { failure } from './failure.ts'
 import { redisStore } from './index.ts'
-import { headOf, type Server, server, newWriter } from './redis-server.fixture.ts'
+import { headOf, newWriter, type Server, server } from './redis-server.fixture.ts'
 
 let running: Server
 beforeAll(async () => {

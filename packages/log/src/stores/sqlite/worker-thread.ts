@@ -1,7 +1,7 @@
 import type { Worker } from 'node:worker_threads'
 import { LogError } from '../../store/log-error.ts'
 import { type PackedFailure, unpackFailure } from './failure.ts'
-import type { FileOptions } from './file.ts'
+import type { FileOptions } from './log-file.ts'
 import type { OperationCall, OperationName, OperationResult } from './operations.ts'
 import { WORKER_SOURCE } from './worker-source.ts'
 
