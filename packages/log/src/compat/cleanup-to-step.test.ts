@@ -11,7 +11,7 @@ async function step(writer: Writer, n: number, text = `step ${n}`) {
   await writer.commit([], { step: n, closesStep: true })
 }
 
-/** A run of so many steps that has ended. */
+/** An ended run with this many steps. */
 async function run(world: World, runId: string, steps: number) {
   const writer = await world.writer(runId)
   for (let n = 1; n <= steps; n++) await step(writer, n, `${runId} step ${n}`)
@@ -27,12 +27,12 @@ const seen = (lines: string[]) =>
   lines.filter(line => line.startsWith('text-delta')).map(line => line.split(' ').slice(2).join(' '))
 
 describe('cleanupToStep with a floor', () => {
-  test('takes back the drafts of the open run after the step, and no earlier turn', async () => {
+  test('discards the drafts of the open run after the step, and nothing of an earlier turn', async () => {
     const world = new World()
     await run(world, 'r1', 3)
     const writer = await world.writer('r2')
     const minSequence = writer.cursor.sequence
-    // Of a lower step than those of the turn before.
+    // Its step is lower than those of the turn before.
     writer.write(delta('r2 half', 'x'), { step: 1 })
     writer.lane({ lane: 'tool', step: 1 }).write(delta('r2 tool', 'y'))
     await writer.flush()
@@ -41,7 +41,7 @@ describe('cleanupToStep with a floor', () => {
     expect((await world.lines()).slice(-2)).toEqual(['step-discarded', 'tool: step-discarded'])
   })
 
-  test('leaves what was committed, what is of an earlier step, and what lies before the floor', async () => {
+  test('keeps committed entries, entries of earlier steps, and entries before the floor', async () => {
     const world = new World()
     const writer = await world.writer()
     await step(writer, 1)
@@ -53,11 +53,11 @@ describe('cleanupToStep with a floor', () => {
     expect(await texts(world)).toEqual(['step 1', 'of step 2'])
     expect(await world.manager.cleanupToStep(ID, 1, { minSequence: sequence - 1 })).toBe(1)
     expect(await texts(world)).toEqual(['step 1'])
-    // Once is enough.
+    // A second call discards nothing.
     expect(await world.manager.cleanupToStep(ID, 1, { minSequence: 0 })).toBe(0)
   })
 
-  test('counts the steps of the root agent alone: of others the place decides', async () => {
+  test('compares steps for the root agent only; for other agents the sequence decides', async () => {
     const world = new World()
     const writer = await world.writer()
     await step(writer, 5)
@@ -71,7 +71,7 @@ describe('cleanupToStep with a floor', () => {
     expect(await texts(world)).toEqual(['step 5', 'root'])
   })
 
-  test('takes nothing back that was written while it looked', async () => {
+  test('discards nothing that was written while it read the log', async () => {
     const world = new World()
     const writer = await world.writer()
     writer.write(delta('old', 'a'), { step: 1 })
@@ -79,7 +79,7 @@ describe('cleanupToStep with a floor', () => {
     const held = world.tap.hold('read', 'after')
     const cleaned = world.manager.cleanupToStep(ID, 1, { minSequence: 0 })
     await held.arrived
-    // The draft of step 1 is sealed, and one of step 2 begun.
+    // The draft of step 1 is committed, and one of step 2 begins.
     await writer.commit([], { step: 1 })
     writer.write(delta('new', 'b'), { step: 1 })
     held.open()
@@ -87,7 +87,7 @@ describe('cleanupToStep with a floor', () => {
     expect(await texts(world)).toEqual(['old', 'new'])
   })
 
-  test('works from a process that has no writer, and leaves what was shown where the run is to stop', async () => {
+  test('works in a process without a writer, and keeps the drafts of a run that must stop', async () => {
     const world = new World()
     const writer = await world.writer()
     writer.write(delta('half', 'a'), { step: 1 })
@@ -103,7 +103,7 @@ describe('cleanupToStep with a floor', () => {
     expect(await texts(again)).toEqual([])
   })
 
-  test('the writer goes on after it as if nothing had been', async () => {
+  test('the writer continues after it', async () => {
     const world = new World()
     const writer = await world.writer()
     writer.write(delta('half', 'a'), { step: 1 })
@@ -115,20 +115,20 @@ describe('cleanupToStep with a floor', () => {
 })
 
 describe('cleanupToStep without a floor', () => {
-  test('asks for a cut at the end of that step, which takes all later runs along', async () => {
+  test('requests a cut at the end of that step, which retracts all later runs', async () => {
     const world = new World()
     await run(world, 'r1', 3)
     await run(world, 'r2', 2)
     const cut = await world.manager.cleanupToStep(ID, 2, { runId: 'r1', nextRunId: 'r3' })
     expect(cut).toEqual({ runId: 'r3', toSequence: 6 })
-    // Nothing is taken back before the run that begins with it.
+    // Nothing is retracted before the run that begins with the cut.
     expect(await texts(world)).toHaveLength(5)
     await world.writer('r3')
     expect((await world.lines()).slice(-3)).toEqual(['rewind', 'run-started', 'checkpoint-created'])
     expect(await texts(world)).toEqual(['r1 step 1', 'r1 step 2'])
   })
 
-  test('of the latest run if none is named, before it for step 0', async () => {
+  test('uses the latest run by default, and cuts before the run for step 0', async () => {
     const world = new World()
     await run(world, 'r1', 1)
     await run(world, 'r2', 2)
@@ -150,7 +150,7 @@ describe('cleanupToStep without a floor', () => {
     expect(await texts(world)).toEqual(['step 1'])
   })
 
-  test('asks for nothing where nothing follows that step, and is refused where there is no such place', async () => {
+  test('requests nothing if nothing follows that step, and is refused for an unknown step', async () => {
     const world = new World()
     expect(await failure(world.manager.cleanupToStep(ID, 1))).toBe('absent')
     const writer = await world.writer()
@@ -160,7 +160,7 @@ describe('cleanupToStep without a floor', () => {
     expect(await failure(world.manager.cleanupToStep(ID, 1, { runId: 'other' }))).toBe('refused')
   })
 
-  test('is refused where something was open at the end of that step', async () => {
+  test('is refused if a call or pending was open at the end of that step', async () => {
     const world = new World()
     const writer = await world.writer()
     writer.lane({ lane: 'tool' }).write(delta('at work', 'x'))
@@ -170,12 +170,12 @@ describe('cleanupToStep without a floor', () => {
       closesStep: true,
     })
     await step(writer, 3)
-    // A tool was at work there, and at the second an approval was open.
+    // A tool was running there, and at the second an approval was open.
     expect(await failure(world.manager.cleanupToStep(ID, 1))).toBe('refused')
     expect(await failure(world.manager.cleanupToStep(ID, 2))).toBe('refused')
   })
 
-  test('law 3: goes back to a commit of the lane that the run began on, whatever that is called, and of no other', async () => {
+  test('law 3: cuts at a commit of the lane on which the run began, whatever its name, and of no other', async () => {
     for (const lane of ['main', 'root']) {
       const world = new World()
       const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant', lane })
@@ -193,7 +193,7 @@ describe('cleanupToStep without a floor', () => {
     }
   })
 
-  test('law 3: where the start of the run is trimmed, the main lane is the one called so', async () => {
+  test('law 3: uses the lane named main if the start of the run is trimmed', async () => {
     const world = new World()
     await run(world, 'r1', 2)
     const writer = await world.writer('r2')
@@ -216,7 +216,7 @@ describe('cleanupToStep without a floor', () => {
     expect(await failure(world.manager.cleanupToStep(ID, 2))).toBe('refused')
   })
 
-  test('is refused where an earlier cut took the place away', async () => {
+  test('is refused if an earlier cut retracted that sequence', async () => {
     const world = new World()
     await run(world, 'r1', 3)
     await world.manager.cleanupToStep(ID, 1, { nextRunId: 'r2' })
@@ -226,8 +226,8 @@ describe('cleanupToStep without a floor', () => {
   })
 })
 
-describe('what a reader gets of a cut (the guarantee G4)', () => {
-  /** Readers of each kind at the head of a run that has a step committed and one drafted. */
+describe('readers and cuts (guarantee G4)', () => {
+  /** Readers of each kind at the head of a run with one committed step and one draft. */
   async function watched(world: World) {
     const writer = await world.writer()
     await step(writer, 1)
@@ -240,7 +240,7 @@ describe('what a reader gets of a cut (the guarantee G4)', () => {
     return { writer, told, thrown, middle }
   }
 
-  test('of a discard: who had read past it is told, or by option told off; who comes late sees what is left', async () => {
+  test('discard: a reader that has read past it gets it, or an error by option; a later reader gets the remaining entries', async () => {
     const world = new World()
     const { writer, told, thrown, middle } = await watched(world)
     await world.manager.cleanupToStep(ID, 1, { minSequence: 0 })
@@ -259,14 +259,14 @@ describe('what a reader gets of a cut (the guarantee G4)', () => {
       expect(seen(await read(world, { onCut }))).toEqual(['step 1'])
       expect((await read(world, { onCut })).join()).not.toContain('discard')
     }
-    // One that comes back from among the words that were taken had read them.
+    // A reader that resumes inside the discarded words has read some of them.
     expect((await read(world, { after: middle }))[0]).toBe('step-discarded')
     expect(await failure((await open(world, { after: middle, onCut: 'throw' })).next())).toBe('truncated')
-    // One that comes back from before them had not.
+    // A reader that resumes before them has not.
     expect(seen(await read(world, { after: middle - 1, onCut: 'throw' }))).toEqual([])
   })
 
-  test('of a rewind the same', async () => {
+  test('rewind: the same', async () => {
     const world = new World()
     await run(world, 'r1', 2)
     await run(world, 'r2', 1)
@@ -289,7 +289,7 @@ describe('what a reader gets of a cut (the guarantee G4)', () => {
     expect((await read(world, { after: 4, onCut: 'throw' })).length).toBeGreaterThan(0)
   })
 
-  test('one that had not read what is taken back is not told off, though it was there', async () => {
+  test('a reader that has not read the retracted entries gets no error', async () => {
     const world = new World()
     const writer = await world.writer()
     await step(writer, 1)
@@ -305,7 +305,7 @@ describe('what a reader gets of a cut (the guarantee G4)', () => {
     slow.close()
   })
 
-  test('one to whom nothing of what is taken back was shown is not told off', async () => {
+  test('a reader to which no retracted entry was visible gets no error', async () => {
     const world = new World()
     const writer = await world.writer()
     const thrown = collect(await open(world, { onCut: 'throw' }))
@@ -325,11 +325,11 @@ describe('what a reader gets of a cut (the guarantee G4)', () => {
     await world.manager.endStream(ID)
     await scoped.done
     expect(scoped.items.map(lineOf).slice(-3)).toEqual(['checkpoint-created', 'finish', 'run-finished'])
-    // One that comes back from after the secret was not shown it either.
+    // A reader that resumes after the internal entry has not seen it either.
     expect((await read(world, { onCut: 'throw', after: 5, runId: 'r2' })).at(-1)).toBe('run-finished')
   })
 
-  test('a whole reader is given everything, as it was written', async () => {
+  test('a `whole` reader gets every entry as written', async () => {
     const world = new World()
     const { writer } = await watched(world)
     await writer.main.discard({ reason: 'retry' })
@@ -337,7 +337,7 @@ describe('what a reader gets of a cut (the guarantee G4)', () => {
     expect(await read(world, { whole: true })).toEqual(await world.lines())
   })
 
-  test('law 3: a discard takes neither a neighbour’s word nor a guest’s entry from anybody', async () => {
+  test('law 3: a discard retracts no word of another lane and no guest’s entry', async () => {
     const world = new World()
     const writer = await world.writer()
     const tool = writer.lane({ lane: 'tool' })

@@ -5,7 +5,7 @@ import { approve, ask, delta, failure, ID, output, request, stop, World } from '
 const WRITTEN = ['run-started', 'checkpoint-created']
 
 describe('endStream', () => {
-  test('ends the open run as completed, with its output, after all that was written', async () => {
+  test('ends the open run as completed, with its output, after everything written before', async () => {
     const world = new World()
     const writer = await world.writer()
     writer.write(delta('a'))
@@ -23,7 +23,7 @@ describe('endStream', () => {
     expect(await world.manager.getInfo(ID)).toMatchObject({ status: 'ended' })
   })
 
-  test('law 7: ends it once, and says so to who tries again', async () => {
+  test('law 7: ends it once, and refuses a second call', async () => {
     const world = new World()
     const writer = await world.writer()
     const ends = await Promise.all([
@@ -37,7 +37,7 @@ describe('endStream', () => {
     expect(await failure(world.process().endStream(ID))).toBe('refused')
   })
 
-  test('ends it as interrupted where it was asked to stop, and settles every open call', async () => {
+  test('ends it as interrupted if it was asked to stop, and settles every open call', async () => {
     const world = new World()
     const writer = await world.writer()
     writer.write(delta('shown'))
@@ -55,7 +55,7 @@ describe('endStream', () => {
     expect(ticket).toMatchObject({ run: null, stop: false, pendings: [], last: { status: 'interrupted' } })
   })
 
-  test('ends it as aborted where somebody asked for that, first or after all', async () => {
+  test('ends it as aborted if an abort was requested, first or later', async () => {
     for (const stops of [['abort'], ['interrupt', 'abort']] as const) {
       const world = new World()
       const writer = await world.writer()
@@ -69,7 +69,7 @@ describe('endStream', () => {
     }
   })
 
-  test('law 5: sees a stop that came while it was on its way', async () => {
+  test('law 5: sees a stop that arrives while it is in flight', async () => {
     const world = new World()
     await world.writer()
     const held = world.tap.hold('append')
@@ -81,7 +81,7 @@ describe('endStream', () => {
     expect((await world.log()).at(-1)?.chunk).toMatchObject({ type: 'run-finished', status: 'interrupted' })
   })
 
-  test('works from a process that has no writer, once nobody else has the log', async () => {
+  test('works in a process without a writer, once the log is free', async () => {
     const world = new World()
     const writer = await world.writer()
     writer.write(delta('a'))
@@ -90,13 +90,13 @@ describe('endStream', () => {
     expect(await failure(other.endStream(ID))).toBe('busy')
     await writer.close()
     expect(await other.endStream(ID)).toBe('completed')
-    // Nobody was superseded: the writer had let the log go.
+    // No executor-superseded: the writer had released the log.
     expect((await world.lines()).slice(2)).toEqual(['text-delta 1 a', 'finish', 'run-finished'])
     expect((await world.log()).at(-1)?.origin).toMatchObject({ runId: 'r1', agentId: 'r1', agentType: 'assistant' })
     expect(await other.getInfo(ID)).toMatchObject({ lease: null })
   })
 
-  test('says that a writer was superseded where it had died', async () => {
+  test('writes executor-superseded if the writer had died', async () => {
     const world = new World()
     await world.writer()
     world.tap.isDown = true
@@ -106,7 +106,7 @@ describe('endStream', () => {
     expect((await world.lines()).slice(2)).toEqual(['executor-superseded', 'finish', 'run-finished'])
   })
 
-  test('ends a run that waits, and its pendings with it', async () => {
+  test('ends a paused run, and its pendings with it', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([ask('a')])
@@ -120,7 +120,7 @@ describe('endStream', () => {
     })
   })
 
-  test('is refused where no run is open, or there is no log', async () => {
+  test('is refused if no run is open, or the log does not exist', async () => {
     const world = new World()
     expect(await failure(world.manager.endStream(ID))).toBe('absent')
     await world.manager.createStream(ID)
@@ -128,7 +128,7 @@ describe('endStream', () => {
     expect(await world.manager.getInfo(ID)).toMatchObject({ lease: null })
   })
 
-  test('law 6: is never refused for its size: what is too large is left out, and named', async () => {
+  test('law 6: never fails because of its size: a too large output is left out and reported', async () => {
     const world = new World({ maxEntryBytes: 4096 })
     await world.writer()
     expect(await world.manager.endStream(ID, 'x'.repeat(10_000))).toBe('completed')
@@ -147,7 +147,7 @@ describe('endStream', () => {
     expect((await world.lines()).slice(2)).toEqual(['output', 'finish', 'run-finished'])
   })
 
-  test('law 7: a run of which nothing was said yet begins and ends in one batch', async () => {
+  test('law 7: a run without entries begins and ends in one batch', async () => {
     for (const end of ['endStream', 'failStream'] as const) {
       const world = new World()
       await world.manager.createStream(ID)
@@ -163,7 +163,7 @@ describe('endStream', () => {
     }
   })
 
-  test('an output that is no JSON is refused typed, and the run can still be ended', async () => {
+  test('rejects an output that is not JSON, and the run can still be ended', async () => {
     const world = new World()
     await world.writer()
     const cycle: Record<string, unknown> = {}
@@ -175,7 +175,7 @@ describe('endStream', () => {
 })
 
 describe('failStream', () => {
-  test('ends the open run as failed, with what went wrong', async () => {
+  test('ends the open run as failed, with the error', async () => {
     const world = new World()
     await world.writer()
     await world.manager.failStream(ID, { message: 'no model', code: 'model', retryable: true })
@@ -185,7 +185,7 @@ describe('failStream', () => {
     expect(await world.manager.getInfo(ID)).toMatchObject({ status: 'failed' })
   })
 
-  test('works from a process that has no writer', async () => {
+  test('works in a process without a writer', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.close()
@@ -193,7 +193,7 @@ describe('failStream', () => {
     expect((await world.lines()).slice(2)).toEqual(['error the worker is gone', 'finish', 'run-finished'])
   })
 
-  test('takes of an error what is known, and asks for a message', async () => {
+  test('takes the known fields of an error, and requires a message', async () => {
     const world = new World()
     await world.writer()
     const wrong = [undefined, null, {}, { message: 5 }, 7] as unknown[]
@@ -203,7 +203,7 @@ describe('failStream', () => {
     expect((await world.log())[2]?.chunk).toEqual({ type: 'error', message: 'boom', retryable: true })
   })
 
-  test('law 6: is never refused, however much went wrong', async () => {
+  test('law 6: never fails because of the size of the error', async () => {
     const world = new World({ maxEntryBytes: 4096 })
     await world.writer()
     const long = '😀'.repeat(5000)
@@ -217,7 +217,7 @@ describe('failStream', () => {
 })
 
 describe('pauseStream and resumeStream', () => {
-  test('say that the run waits, and for what; and that it goes on', async () => {
+  test('write that the run waits, for which pendings, and that it continues', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([ask('a', { deadline: 99 }), { type: 'interrupt', interruptId: 'i', input: { kind: 'text' } }])
@@ -251,7 +251,7 @@ describe('pauseStream and resumeStream', () => {
     expect((await world.lines()).slice(2)).toEqual(['text-delta 1 a', 'tool: text-delta 2 b', 'run-paused'])
   })
 
-  test('work from a process that has no writer, and hold the log only for that', async () => {
+  test('work in a process without a writer, and hold the log only for the call', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.close()
@@ -261,7 +261,7 @@ describe('pauseStream and resumeStream', () => {
     expect(await other.getInfo(ID)).toMatchObject({ lease: null, status: 'active' })
   })
 
-  test('law 5: a pause does not sleep through an answer', async () => {
+  test('law 5: a pause does not miss an answer that arrives meanwhile', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([
@@ -275,12 +275,12 @@ describe('pauseStream and resumeStream', () => {
     expect(await paused).toBe(false)
     expect((await world.lines()).at(-1)).toBe('ada: tool-output-available c1')
     expect(writer.ticket).toMatchObject({ run: { paused: false }, ready: true, pendings: [] })
-    // Who has seen the answer and pauses nevertheless does so by hand.
+    // A caller that has seen the answer may still pause.
     expect(await world.manager.pauseStream(ID)).toBe(true)
     expect((await world.log()).at(-1)?.chunk).toMatchObject({ type: 'run-paused', awaits: [] })
   })
 
-  test('law 5: nor one that came before it, of which the writer has not heard', async () => {
+  test('law 5: nor an answer that the writer has not read yet', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([ask('a'), ask('b')])
@@ -290,7 +290,7 @@ describe('pauseStream and resumeStream', () => {
     expect((await world.log()).at(-1)?.chunk).toMatchObject({ type: 'run-paused', awaits: [{ id: 'b' }] })
   })
 
-  test('are refused where no run is open', async () => {
+  test('are refused if no run is open', async () => {
     const world = new World()
     await world.manager.createStream(ID)
     expect(await failure(world.manager.pauseStream(ID))).toBe('refused')
@@ -298,7 +298,7 @@ describe('pauseStream and resumeStream', () => {
     expect(await world.lines()).toEqual([])
   })
 
-  test('a run that waits is due at its deadline, or when its answer is there, or a stop, and not before', async () => {
+  test('a paused run is due at its deadline, on an answer or on a stop, and not before', async () => {
     const world = new World()
     const programs = ['agent:assistant@1']
     const writer = await world.writer()

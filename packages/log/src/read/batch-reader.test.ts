@@ -26,7 +26,7 @@ describe('a reader', () => {
     expect(reading.status).toBe('ended')
   })
 
-  test('of a log that is not there: none of chunks, one of entries that waits for it', async () => {
+  test('of a missing log: null for chunks, a waiting reader for entries', async () => {
     const world = new World()
     expect(await world.manager.createReader(ID)).toBeNull()
     const { items, done } = collect(await open(world))
@@ -49,14 +49,14 @@ describe('a reader', () => {
     })
   })
 
-  test('tells the status before it is read', async () => {
+  test('has the status before the first read', async () => {
     const world = new World()
     await world.writer()
     await world.manager.failStream(ID, 'boom')
     expect([(await open(world)).status, (await world.manager.createReader(ID))?.status]).toEqual(['failed', 'failed'])
   })
 
-  test('goes from replay into live, waits while the run is paused, and tells the status', async () => {
+  test('continues from replay to live, waits while the run is paused, and reports the status', async () => {
     const world = new World()
     const writer = await world.writer()
     const reading = await open(world)
@@ -81,7 +81,7 @@ describe('a reader', () => {
     expect(items.map(({ sequence }) => sequence)).toEqual((await world.log()).map(({ sequence }) => sequence))
   })
 
-  test('ends where the latest run has ended, unless it follows', async () => {
+  test('ends after the latest run, unless it follows', async () => {
     const world = new World()
     await ended(world)
     expect(await read(world)).toHaveLength(9)
@@ -92,7 +92,7 @@ describe('a reader', () => {
     expect(items).toHaveLength(18)
   })
 
-  test('of entries in whole batches says how far each reaches, and by which cursor one goes on there', async () => {
+  test('returns batches with the range and the cursor of each', async () => {
     const world = new World()
     await ended(world, 'r1', 'abc')
     const reader = world.manager.readBatches(ID, { after: 1 })
@@ -107,7 +107,7 @@ describe('a reader', () => {
   })
 })
 
-describe('law 2: every entry once', () => {
+describe('law 2: every entry exactly once', () => {
   interface Play {
     readonly seed: number
     readonly steps: readonly ('write' | 'batch' | 'tick' | 'join' | 'from' | 'leave' | 'guest' | 'pause')[]
@@ -121,7 +121,7 @@ describe('law 2: every entry once', () => {
     ),
   })
 
-  /** Lets every read take a number of turns of the event loop that nobody foresees. */
+  /** Delays every read by a random number of turns of the event loop. */
   function jitter(world: World, seed: number): void {
     let state = seed | 1
     world.tap.delay = async () => {
@@ -174,7 +174,7 @@ describe('law 2: every entry once', () => {
     expect(deliveries).toBeGreaterThan(500)
   })
 
-  test('also for one that is asked for several at once', async () => {
+  test('also with several concurrent calls of next', async () => {
     const world = new World()
     await ended(world)
     const reading = await open(world)
@@ -196,12 +196,12 @@ describe('law 2: every entry once', () => {
   })
 })
 
-describe('a reader of one run in a log with a long past', () => {
+describe('a reader of one run in a long log', () => {
   const PAST = 4000
-  /** Room for the run's own entries, and for one page that proves the log. */
+  /** Enough for the run's own entries, and one page that verifies the log. */
   const FEW = 50
 
-  /** A run of very many entries, a discard among them if so asked, and a request that waits behind it. */
+  /** A run with very many entries, optionally with a discard, followed by a waiting request. */
   async function long(isCut: boolean): Promise<World> {
     const world = new World({ coalesceMs: 0 })
     const writer = await world.writer('r0')
@@ -248,8 +248,8 @@ describe('a reader of one run in a log with a long past', () => {
   }
 })
 
-describe('law 8: readers of one log here', () => {
-  test('share one watch and one read, however many there are', async () => {
+describe('law 8: readers of one log in one process', () => {
+  test('share one watch and one read', async () => {
     const world = new World()
     const writer = await world.writer()
     const readers = await Promise.all(Array.from({ length: 50 }, async () => collect(await open(world))))
@@ -267,7 +267,7 @@ describe('law 8: readers of one log here', () => {
     expect(world.tap.watches).toBe(0)
   })
 
-  test('one that is slow costs itself alone: others go on from what is at hand, and it reads for itself', async () => {
+  test('a slow reader reads the store itself, and does not delay the others', async () => {
     const world = new World()
     const writer = await world.writer()
     const slow = await open(world)
@@ -286,7 +286,7 @@ describe('law 8: readers of one log here', () => {
     expect(rest.items.map(({ sequence }) => sequence)).toEqual(Array.from({ length: COUNT + 3 }, (_, i) => i + 2))
   })
 
-  test('that nobody reads from hold nothing', async () => {
+  test('hold no resources before their first read', async () => {
     const world = new World()
     await world.writer()
     await open(world)

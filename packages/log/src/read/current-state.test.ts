@@ -12,8 +12,8 @@ const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 const textOf = ({ view }: { view: { messages: readonly { parts: readonly object[] }[] } }): string =>
   view.messages.flatMap(({ parts }) => parts.map(part => ('text' in part ? part.text : ''))).join('')
 
-describe('a log as it is now, to who asks again and again', () => {
-  test('laws 3, 5 and 12: is what its entries say, whatever happened since, and a fold of it goes on alike', async () => {
+describe('the current state of a log, read repeatedly', () => {
+  test('laws 3, 5 and 12: matches the entries after any change, and a fold of it continues', async () => {
     let rewinds = 0
     await fc.assert(
       fc.asyncProperty(stories, async acts => {
@@ -28,7 +28,7 @@ describe('a log as it is now, to who asks again and again', () => {
           expect(plain(view)).toEqual(plain(foldLog(log).view()))
           expect(ticket).toEqual(advance(EMPTY_TICKET, log))
           expect((await world.tap.store.read(ID, cursor, { batches: 0, bytes: 0 }))?.truncated).toBeNull()
-          // What was told before stays as it was told.
+          // Earlier results do not change.
           expect(seen?.told).toEqual(seen?.was)
           seen = { told: view, was: plain(view) }
           const { fold } = await other.fold(ID)
@@ -42,7 +42,7 @@ describe('a log as it is now, to who asks again and again', () => {
     expect(rewinds).toBeGreaterThan(3)
   })
 
-  test('law 12: a snapshot of it is one of all that there is, drafts and all', async () => {
+  test('law 12: a snapshot of it contains everything, with the drafts', async () => {
     let drafts = 0
     await fc.assert(
       fc.asyncProperty(stories, stories, async (before, after) => {
@@ -69,7 +69,7 @@ describe('a log as it is now, to who asks again and again', () => {
     expect(drafts).toBeGreaterThan(5)
   })
 
-  test('costs what is new, and no snapshot', async () => {
+  test('reads only new entries, and no snapshot', async () => {
     const world = new World({ coalesceMs: 0 })
     const writer = await world.writer()
     for (let n = 0; n < 50; n++) await writer.main.write(delta('x')).appended
@@ -83,7 +83,7 @@ describe('a log as it is now, to who asks again and again', () => {
     expect([world.tap.count('read'), world.tap.count('getSnapshot'), world.tap.entries]).toEqual([2, 0, 1])
   })
 
-  test('is the same to all who ask at once, and holds what was said before they did', async () => {
+  test('is the same for concurrent callers, and contains everything written before their calls', async () => {
     const world = new World({ coalesceMs: 0 })
     const writer = await world.writer()
     await writer.main.write(delta('a')).appended
@@ -99,7 +99,7 @@ describe('a log as it is now, to who asks again and again', () => {
     expect(textOf(await early)).toBe('abc')
   })
 
-  test('law 2: is none of a log that is another by now', async () => {
+  test('law 2: is not taken from a log that was replaced', async () => {
     const world = new World({ coalesceMs: 0 })
     const other = world.process()
     const writer = await world.writer()
@@ -112,7 +112,7 @@ describe('a log as it is now, to who asks again and again', () => {
     await next.main.write(delta('new')).appended
     expect(textOf(await world.manager.view(ID))).toBe('new')
     await next.close()
-    // One that was put back may lack what was seen of it.
+    // A restored log may lack entries that were read before.
     await world.tap.store.restored()
     world.tap.reset()
     expect(textOf(await world.manager.view(ID))).toBe('new')
@@ -120,7 +120,7 @@ describe('a log as it is now, to who asks again and again', () => {
   })
 })
 
-describe('what lies after a place', () => {
+describe('the entries after a cursor', () => {
   async function stage() {
     const world = new World({ coalesceMs: 0 })
     const writer = await world.writer()
@@ -130,7 +130,7 @@ describe('what lies after a place', () => {
     return { world, writer, cursor }
   }
 
-  test('is told with the place that it reaches, to the head or as far as one wants', async () => {
+  test('are returned with their last cursor, up to the head or a sequence', async () => {
     const { world, writer, cursor } = await stage()
     const now = writer.cursor
     const said = async (after: Cursor) => {
@@ -144,7 +144,7 @@ describe('what lies after a place', () => {
     expect(await said(half.cursor)).toEqual([[now.sequence], now])
   })
 
-  test('is not told where the log does not hold the place (law 2)', async () => {
+  test('are undefined if the log does not hold the cursor (law 2)', async () => {
     const { world, writer, cursor } = await stage()
     const { sequence } = writer.cursor
     await writer.close()

@@ -4,8 +4,8 @@ import { settled } from '../../../../scripts/clock.ts'
 import { failure, ID, thrown, World } from '../manager/manager-world.fixture.ts'
 import { collect, ended, open, read } from '../manager/reading.fixture.ts'
 
-describe('a reader from a place', () => {
-  test('reads what lies after it, by whatever name and in whatever form', async () => {
+describe('a reader from a cursor', () => {
+  test('reads the entries after it, by either option name and in either form', async () => {
     const world = new World()
     await ended(world)
     const { cursor } = await world.manager.view(ID, 5)
@@ -17,7 +17,7 @@ describe('a reader from a place', () => {
     expect(await read(world, { after: 9 })).toEqual([])
   })
 
-  test('that is none is refused, typed', async () => {
+  test('rejects an invalid cursor', async () => {
     const world = new World()
     await ended(world)
     for (const after of ['', 'x', '-1', '1.2', '5.abc', '5.a.b.c', -1, 1.5, Number.NaN, '9'.repeat(2000)]) {
@@ -28,7 +28,7 @@ describe('a reader from a place', () => {
     expect(world.tap.watches).toBe(0)
   })
 
-  test('that the log does not hold is told, and why', async () => {
+  test('throws the reason if the log does not hold the cursor', async () => {
     const world = new World()
     await ended(world)
     await ended(world, 'r2')
@@ -48,14 +48,14 @@ describe('a reader from a place', () => {
     expect(await read(world, { after: 10 })).toHaveLength(8)
   })
 
-  test('of a log that is not there is told, unless it is the beginning', async () => {
+  test('throws for a missing log, unless it reads from the beginning', async () => {
     const world = new World()
     expect(await failure((await open(world, { after: 1 })).next())).toBe('truncated')
     expect(await failure((await open(world, { after: '0.a.b' })).next())).toBe('truncated')
   })
 })
 
-describe('a reader that waits when its log', () => {
+describe('a waiting reader, when its log', () => {
   const atEnd = async () => {
     const world = new World()
     const writer = await world.writer()
@@ -68,14 +68,14 @@ describe('a reader that waits when its log', () => {
   }
   const reasonOf = async (waiting: Promise<unknown>) => (await waiting) as { code: string; reason: string }
 
-  test('is removed is told', async () => {
+  test('is removed, throws', async () => {
     const { world, waiting } = await atEnd()
     await world.manager.deleteStream(ID)
     expect(await reasonOf(waiting)).toMatchObject({ code: 'truncated', reason: 'incarnation' })
     expect(world.tap.watches).toBe(0)
   })
 
-  test('is removed and made again reads nothing of a stranger’s', async () => {
+  test('is removed and created again, gets no entry of the new log', async () => {
     const { world, waiting } = await atEnd()
     const held = world.tap.hold('read')
     await world.manager.deleteStream(ID)
@@ -85,13 +85,13 @@ describe('a reader that waits when its log', () => {
     expect(await reasonOf(waiting)).toMatchObject({ code: 'truncated', reason: 'incarnation' })
   })
 
-  test('is put back from a backup is told', async () => {
+  test('is restored from a backup, throws', async () => {
     const { world, waiting } = await atEnd()
     await world.tap.store.restored()
     expect(await reasonOf(waiting)).toMatchObject({ code: 'truncated', reason: 'incarnation' })
   })
 
-  test('is trimmed up to its place goes on', async () => {
+  test('is trimmed up to its cursor, continues', async () => {
     const world = new World()
     await ended(world)
     const { items } = collect(await open(world, { follow: true }))
@@ -102,7 +102,7 @@ describe('a reader that waits when its log', () => {
     expect(items).toHaveLength(18)
   })
 
-  test('that was empty is removed is told as well', async () => {
+  test('was empty and is removed, throws', async () => {
     const world = new World()
     await world.manager.createStream(ID)
     const waiting = (await open(world)).next().catch((error: unknown) => error)

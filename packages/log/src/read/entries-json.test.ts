@@ -6,7 +6,7 @@ import type { StoredBatch } from '../store/log-store.ts'
 import { MAIN, storedBatches } from '../store/stored-batches.fixture.ts'
 import { entriesJson, isPlain } from './entries-json.ts'
 
-/** What a frame of some batches says, made from their entries. */
+/** The JSON of a frame of these batches, built from their entries. */
 const packed = (batches: readonly StoredBatch[]): unknown => {
   const entries = batches.flatMap(decodeBatch)
   const sequence = batches.at(-1)?.last ?? 0

@@ -10,7 +10,7 @@ const said = (...chunks: readonly object[]): NewEntry[] =>
   chunks.map(chunk => ({ origin: MAIN, chunk: chunk as unknown as Chunk }))
 const delta = (text: string, more: object = {}) => ({ type: 'text-delta', id: 'text-1', delta: text, ...more })
 
-describe('deltas that follow each other', () => {
+describe('consecutive deltas', () => {
   it('are one entry before anybody merges, one a batch or several', () => {
     const parts = [
       said({ type: 'text-start', id: 'text-1' }, delta('a')),

@@ -7,17 +7,17 @@ import { memoryStore } from '../stores/memory/memory-store.ts'
 import type { LiveSubscriber } from './live-fanout.ts'
 import type { ReadBatch } from './read-batch.ts'
 
-/** A process whose calls are not held back. */
+/** A process whose calls are not delayed. */
 const elsewhere = (world: World) =>
   new StreamManager({ store: memoryStore(undefined, world.memory), timers: world.clock })
 
-describe('law 2: no wake-up is missed', () => {
-  test('by who reads for itself while the tail moves on for others', async () => {
+describe('law 2: no wake is missed', () => {
+  test('by a reader that reads the store while the fan-out moves on', async () => {
     const world = new World()
     const writer = await world.writer()
     const other = collect(await open(world))
     await settled()
-    // It finds nothing after its place, and before it is told so there is something.
+    // It finds nothing after its cursor, and an entry is appended before the read returns.
     const reading = await open(world, { after: 2 })
     const held = world.tap.hold('read', 'after')
     const late = collect(reading)
@@ -30,7 +30,7 @@ describe('law 2: no wake-up is missed', () => {
     expect(late.items.map(lineOf)).toEqual(['text-delta 1 a'])
   })
 
-  test('by who is the first to be caught up, at a place that has been left since', async () => {
+  test('by the first reader that catches up, at a cursor that is already outdated', async () => {
     const world = new World()
     const gone = await open(world)
     const waiting = gone.next()
@@ -40,7 +40,7 @@ describe('law 2: no wake-up is missed', () => {
     const held = world.tap.hold('read', 'after')
     const late = collect(reading)
     await held.arrived
-    // The other one is told, and leaves before it has looked.
+    // The other reader is woken, and closes before it has read.
     const never = world.tap.hold('read')
     await elsewhere(world).append(ID, 'ada', request('r1'))
     await never.arrived
@@ -52,7 +52,7 @@ describe('law 2: no wake-up is missed', () => {
     never.open()
   })
 
-  test('by who waits while the tail reads', async () => {
+  test('by a reader that starts to wait while the fan-out reads', async () => {
     const world = new World()
     const writer = await world.writer()
     const early = collect(await open(world))
@@ -60,7 +60,7 @@ describe('law 2: no wake-up is missed', () => {
     const held = world.tap.hold('read', 'after')
     await writer.write(delta('a')).appended
     await held.arrived
-    // It came too late for that read, and there is more than it saw.
+    // It is too late for that read, and there is more than it saw.
     await writer.write({ type: 'text-end', id: '1' }).appended
     held.open()
     await settled()
@@ -68,8 +68,8 @@ describe('law 2: no wake-up is missed', () => {
   })
 })
 
-describe('law 8: a tail', () => {
-  test('of which a reader is behind and nothing is kept lets it read for itself', async () => {
+describe('law 8: the fan-out', () => {
+  test('lets a reader that is behind its kept batches read the store', async () => {
     const world = new World()
     const writer = await world.writer()
     const slow = await open(world)
@@ -83,7 +83,7 @@ describe('law 8: a tail', () => {
     expect(rest.items.map(({ sequence }) => sequence)).toEqual([2, 3, 4, 5, 6, 7])
   })
 
-  test('costs one read for what several readers wait for, and none for who does not read', async () => {
+  test('reads once for several waiting readers, and not at all without one', async () => {
     const world = new World()
     const writer = await world.writer()
     const idle = await open(world)
@@ -100,7 +100,7 @@ describe('law 8: a tail', () => {
   })
 })
 
-/** A subscriber that takes pieces as long as it has room. */
+/** A subscriber that takes pieces while it has room. */
 class Subscriber implements LiveSubscriber {
   readonly pieces: ReadBatch[] = []
   hasRoom = true
@@ -120,7 +120,7 @@ class Subscriber implements LiveSubscriber {
   }
 }
 
-/** Subscribes a reader that has read all there is after a place. */
+/** Subscribes a reader that has read everything after a cursor. */
 async function subscribed(world: World, subscriber: Subscriber, after: string | number = 0) {
   const reader = world.manager.readBatches(ID, { after, follow: true })
   while (!reader.isCaughtUp) await reader.nextAvailable()
@@ -223,7 +223,7 @@ describe('subscribers', () => {
     expect(world.manager.liveStreamCount).toBe(0)
   })
 
-  test('that unsubscribe get nothing more, and the last one takes the watch along', async () => {
+  test('that unsubscribe get nothing more, and the last one stops the watch', async () => {
     const world = new World({ coalesceMs: 0 })
     const writer = await world.writer()
     const subscribers = [new Subscriber(), new Subscriber()]

@@ -11,7 +11,7 @@ import { runs } from '../ticket/ticket-entries.fixture.ts'
 
 const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
-/** What a reader folds who came late: the content of the view, without what only the ledger knows. */
+/** The content of the view that a late reader folds, without the fields that only the server knows. */
 const contentOf = ({ messages, state, output, structured }: View) => plain({ messages, state, output, structured })
 
 async function told(acts: Parameters<Story['live']>[0]): Promise<{ world: World; log: Entry[] }> {
@@ -22,7 +22,7 @@ async function told(acts: Parameters<Story['live']>[0]): Promise<{ world: World;
   return { world, log: await world.log() }
 }
 
-/** All that a reader is shown who comes when all is over. */
+/** All entries that a reader gets after everything has happened. */
 async function late(world: World, log: readonly Entry[], options: { rewound?: boolean } = {}): Promise<Entry[]> {
   const reader = world.manager.readBatches(ID, { follow: true, ...options })
   const seen: Entry[] = []
@@ -35,8 +35,8 @@ async function late(world: World, log: readonly Entry[], options: { rewound?: bo
   return seen
 }
 
-describe('the past of a log, whatever was done to it', () => {
-  test('law 5: its ticket is what its entries say', async () => {
+describe('the history of a log, after any operations', () => {
+  test('law 5: its ticket matches its entries', async () => {
     await fc.assert(
       fc.asyncProperty(stories, async acts => {
         const { world, log } = await told(acts)
@@ -46,7 +46,7 @@ describe('the past of a log, whatever was done to it', () => {
     )
   })
 
-  test('law 12: its view at any place is the fold of what lies before, snapshots or not', async () => {
+  test('law 12: its view at any sequence is the fold of the entries before, with and without snapshots', async () => {
     let rewinds = 0
     await fc.assert(
       fc.asyncProperty(stories, async acts => {
@@ -67,7 +67,7 @@ describe('the past of a log, whatever was done to it', () => {
     expect(rewinds).toBeGreaterThan(5)
   })
 
-  test('law 3: what a late reader sees folds to the same content', async () => {
+  test('law 3: the entries that a late reader gets fold to the same content', async () => {
     let cuts = 0
     await fc.assert(
       fc.asyncProperty(stories, async acts => {
@@ -82,7 +82,7 @@ describe('the past of a log, whatever was done to it', () => {
     expect(cuts).toBeGreaterThan(20)
   })
 
-  test('law 3: to a late reader who is shown rewinds, runs, requests, agents and usage are the same too', async () => {
+  test('law 3: with `rewound`, runs, requests, agents and usage are the same too', async () => {
     let rewinds = 0
     await fc.assert(
       fc.asyncProperty(stories, async acts => {
@@ -100,7 +100,7 @@ describe('the past of a log, whatever was done to it', () => {
     expect(rewinds).toBeGreaterThan(5)
   })
 
-  test('law 12: a trim changes neither its view nor its ticket, then and later', async () => {
+  test('law 12: a trim changes neither its view nor its ticket', async () => {
     let trimmed = 0
     await fc.assert(
       fc.asyncProperty(stories, stories, fc.nat(20), async (before, after, maxEntries) => {
@@ -138,7 +138,7 @@ async function restOf(world: World, floor: number): Promise<Entry[]> {
 }
 
 describe('a snapshot', () => {
-  test('bounds what has to be read', async () => {
+  test('limits what has to be read', async () => {
     const world = new World()
     const writer = await world.writer()
     const large: Chunk = { type: 'state-snapshot', state: 'x'.repeat(500_000) }
@@ -154,7 +154,7 @@ describe('a snapshot', () => {
     expect(world.tap.count('read')).toBeLessThanOrEqual(4)
   })
 
-  test('law 12: of another version of the fold is not gone on from: the log is folded again', async () => {
+  test('law 12: of another fold version is ignored, and the log is folded again', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.write(delta('right')).appended
@@ -164,12 +164,12 @@ describe('a snapshot', () => {
     await world.tap.store.putSnapshot(ID, { sequence, mark, version: FOLD_VERSION + 1, body }, 8)
     const { view } = await world.manager.view(ID)
     expect(view.messages[0]?.parts).toMatchObject([{ text: 'right' }])
-    // And what is stored from now on is this version's.
+    // Snapshots stored from now on have the current version.
     await world.manager.snapshot(ID)
     expect(await world.tap.store.getSnapshot(ID, 99)).toMatchObject({ version: FOLD_VERSION })
   })
 
-  test('of a place that the log does not prove any more is not gone on from', async () => {
+  test('at a cursor that the log does not hold any more is ignored', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([])
@@ -179,7 +179,7 @@ describe('a snapshot', () => {
     expect(view.messages).toEqual([])
   })
 
-  test('a log that is made again while it is read is not taken for the same', async () => {
+  test('a log that is replaced during a read is detected', async () => {
     const world = new World()
     const fill = async (runId: string) => {
       const writer = await world.writer(runId)
@@ -187,7 +187,7 @@ describe('a snapshot', () => {
       await writer.close()
     }
     await fill('r1')
-    // The head, and two pages of the entries.
+    // The head, and two pages of entries.
     for (let i = 0; i < 2; i++) world.tap.hold('read').open()
     const held = world.tap.hold('read')
     const viewed = failure(world.manager.view(ID))
@@ -198,8 +198,8 @@ describe('a snapshot', () => {
     expect(await viewed).toBe('truncated')
   })
 
-  describe('of a log that is trimmed while it is read is read again', () => {
-    /** A log of four turns, and one that is open; whoever asks the store so often finds it trimmed after the next. */
+  describe('a log that is trimmed during a read is read again', () => {
+    /** A log of four turns, and an open one. It is trimmed after this many calls of the store. */
     async function trimmed(method: 'read' | 'getSnapshot', after: number) {
       const world = new World()
       for (const runId of ['r1', 'r2', 'r3', 'r4']) {
@@ -220,14 +220,14 @@ describe('a snapshot', () => {
       return { world, trimmer }
     }
 
-    test('by who views it', async () => {
+    test('by a view', async () => {
       const { world, trimmer } = await trimmed('getSnapshot', 0)
       const { view } = await world.manager.view(ID)
       expect(view).toEqual((await trimmer.view(ID)).view)
       expect(await trimmer.getInfo(ID)).toMatchObject({ floor: expect.toSatisfy((floor: number) => floor > 0) })
     })
 
-    test('by who makes a writer', async () => {
+    test('by a new writer', async () => {
       const { world, trimmer } = await trimmed('read', 1)
       const writer = await world.manager.createWriter(ID, { runId: 'r5', agentType: 'assistant' })
       await writer.commit([])
@@ -235,7 +235,7 @@ describe('a snapshot', () => {
     })
   })
 
-  test('a place beyond the head, or of a log that is not there, is refused typed', async () => {
+  test('rejects a sequence beyond the head, or of a missing log', async () => {
     const world = new World()
     expect(await failure(world.manager.view(ID))).toBe('absent')
     expect(await failure(world.manager.snapshot(ID))).toBe('absent')
@@ -243,7 +243,7 @@ describe('a snapshot', () => {
     expect(await failure(world.manager.view(ID, 9))).toBe('invalid')
   })
 
-  /** Fourteen turns, each with a snapshot; trimmed after the second. Tells where each began. */
+  /** Fourteen turns with a snapshot each; trimmed after the second. Returns where each began. */
   async function turns(world: World): Promise<number[]> {
     const starts: number[] = []
     for (let i = 0; i < 14; i++) {
@@ -260,7 +260,7 @@ describe('a snapshot', () => {
   const cut = (world: World, toSequence: number | undefined) =>
     world.manager.append(ID, 'ada', request(`to-${toSequence}`, { cut: { toSequence, reason: 'edit' } }))
 
-  test('law 12: a cut to before all that a trimmed log can be folded from is not admitted', async () => {
+  test('law 12: refuses a cut to before everything that can still be folded', async () => {
     const world = new World()
     const starts = await turns(world)
     expect(await cut(world, starts[1])).toEqual({ outcome: 'refused', reason: 'gone' })
@@ -268,7 +268,7 @@ describe('a snapshot', () => {
     expect((await cut(world, starts[2])).outcome).toBe('appended')
   })
 
-  test('law 12: what a cut that waits goes back to is kept until it is made, whatever is stored meanwhile', async () => {
+  test('law 12: the snapshots for a waiting cut are kept until it is made', async () => {
     const world = new World()
     const starts = await turns(world)
     const at = starts[8] as number
@@ -286,7 +286,7 @@ describe('a snapshot', () => {
 })
 
 describe('the entries of a range', () => {
-  test('are given as the log has them, internal and discarded ones too, from the middle of a batch on', async () => {
+  test('are returned as stored, with internal and discarded ones, also from the middle of a batch', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([
@@ -306,7 +306,7 @@ describe('the entries of a range', () => {
     expect(log.some(({ internal }) => internal)).toBe(true)
   })
 
-  test('fold to the view where they follow on one', async () => {
+  test('continue a fold of the view before them', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([{ type: 'state-snapshot', state: { n: 1 } }])
@@ -318,7 +318,7 @@ describe('the entries of a range', () => {
     expect(fold.view()).toEqual((await world.manager.view(ID)).view)
   })
 
-  test('are all there, or it throws: below the floor, past the head, of a log that is none', async () => {
+  test('throws if some are missing: below the floor, beyond the head, or of a missing log', async () => {
     const world = new World()
     const writer = await world.writer()
     await world.manager.endStream(ID)

@@ -3,7 +3,7 @@ import { LruCache } from './lru-cache.ts'
 
 const MEGABYTE = 1024 * 1024
 
-test('what was used last is kept, as much of it as the bound says', () => {
+test('keeps the most recently used entries within its weight', () => {
   const recent = new LruCache<number>(10 * MEGABYTE)
   recent.set('a', 1, 4 * MEGABYTE)
   recent.set('b', 2, 4 * MEGABYTE)
@@ -15,7 +15,7 @@ test('what was used last is kept, as much of it as the bound says', () => {
   expect(['c', 'd'].map(name => recent.get(name))).toEqual([4, 5])
 })
 
-test('what is looked at is used', () => {
+test('a read marks an entry as used', () => {
   const recent = new LruCache<number>(10 * MEGABYTE)
   recent.set('a', 1, 4 * MEGABYTE)
   recent.set('b', 2, 4 * MEGABYTE)
@@ -24,7 +24,7 @@ test('what is looked at is used', () => {
   expect(['a', 'b', 'c'].map(name => recent.get(name))).toEqual([1, undefined, 3])
 })
 
-test('what is larger than the bound is kept alone', () => {
+test('keeps an entry larger than the limit alone', () => {
   const recent = new LruCache<number>(10 * MEGABYTE)
   recent.set('a', 1, MEGABYTE)
   recent.set('b', 2, 40 * MEGABYTE)
@@ -33,7 +33,7 @@ test('what is larger than the bound is kept alone', () => {
   expect(['b', 'c'].map(name => recent.get(name))).toEqual([undefined, 3])
 })
 
-test('of what is small not endlessly many are kept', () => {
+test('limits the number of small entries', () => {
   const recent = new LruCache<number>(MEGABYTE)
   for (let n = 0; n < 1000; n++) recent.set(`${n}`, n, 1)
   const kept = Array.from({ length: 1000 }, (_, n) => n).filter(n => recent.get(`${n}`) !== undefined)

@@ -10,12 +10,12 @@ import { LogHistory } from './log-history.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }
 const PAST = 4000
-/** Room for what was written since the snapshot. */
+/** Enough for the entries since the snapshot. */
 const FEW = 50
 
 const finish = (inputTokens: number) => ({ type: 'step-finish', usage: { inputTokens }, finishReason: 'stop' }) as const
 
-/** A run with a long past whose writer died: it left drafts, some from before a snapshot, some from after it. */
+/** A long run whose writer died and left drafts, some from before a snapshot, some from after it. */
 async function orphan(): Promise<World> {
   const world = new World({ coalesceMs: 0 })
   const writer = await world.writer()
@@ -41,7 +41,7 @@ interface Discarded {
   readonly usage: Usage | undefined
 }
 
-/** What a takeover takes back. */
+/** The discards of a takeover. */
 async function takenOver(world: World): Promise<Discarded[]> {
   const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
   await heir.begin()
@@ -59,7 +59,7 @@ const DISCARDED: readonly Discarded[] = [
 ]
 
 describe('a takeover', () => {
-  test('reads what lies after the nearest snapshot, and takes back all that was left open, with what it had used', async () => {
+  test('reads only the entries after the nearest snapshot, and discards all open drafts with their usage', async () => {
     const world = await orphan()
     world.tap.reset()
     const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
@@ -71,21 +71,21 @@ describe('a takeover', () => {
     expect(view.drafts).toEqual([])
   })
 
-  test('takes back the same where the snapshot does not say what was open', async () => {
+  test('discards the same if the snapshot has no drafts', async () => {
     const world = await orphan()
     const { store } = world.tap
     const snapshot = (await store.getSnapshot(ID, Number.MAX_SAFE_INTEGER)) as StoredSnapshot
     const { drafts, ...rest } = JSON.parse(snapshot.body) as { drafts: unknown[] }
     expect(drafts).toHaveLength(3)
     await store.putSnapshot(ID, { ...snapshot, body: JSON.stringify(rest) }, 8)
-    // One that is made from it says it again.
+    // A snapshot made from it has them again.
     await world.manager.snapshot(ID)
     expect(JSON.parse((await store.getSnapshot(ID, Number.MAX_SAFE_INTEGER))?.body ?? '').drafts).toHaveLength(3)
     expect(await takenOver(world)).toEqual(DISCARDED)
   })
 })
 
-test('the drafts of a log at any place are those that its entries leave, snapshots or not', async () => {
+test('the open drafts at any sequence match the entries, with and without snapshots', async () => {
   let open = 0
   await fc.assert(
     fc.asyncProperty(stories, async acts => {

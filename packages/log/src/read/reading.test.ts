@@ -7,7 +7,7 @@ import { collect, ended, open, read } from '../manager/reading.fixture.ts'
 import type { Reading } from './reading.ts'
 
 describe('law 2: a cursor', () => {
-  test('of every entry, and of the reading, proves the place from which all that follows comes once', async () => {
+  test('of every entry, and of the reading, resumes with every later entry exactly once', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.write(delta('a')).appended
@@ -27,7 +27,7 @@ describe('law 2: a cursor', () => {
     expect((await open(world, { after: last })).cursor).toBe(last)
   })
 
-  test('of what was merged is one that is after all of it', async () => {
+  test('of a merged entry is after all of its parts', async () => {
     const world = new World()
     const writer = await world.writer()
     for (const word of 'abc') {
@@ -45,7 +45,7 @@ describe('law 2: a cursor', () => {
     expect(cursors).toEqual([undefined, undefined, undefined, 8])
   })
 
-  test('comes with what is not merged, whatever is asked for', async () => {
+  test('of createResumableReader is never merged, whatever the options', async () => {
     const world = new World()
     const writer = await world.writer()
     for (const word of 'abc') {
@@ -57,7 +57,7 @@ describe('law 2: a cursor', () => {
   })
 })
 
-describe('leaving a reader lets everything go', () => {
+describe('closing a reader releases everything', () => {
   const watched = async () => {
     const world = new World()
     const writer = await world.writer()
@@ -70,7 +70,7 @@ describe('leaving a reader lets everything go', () => {
     expect(world.tap.watches).toBe(0)
   })
 
-  test('by what the body of a loop throws', async () => {
+  test('by an error in the loop body', async () => {
     const { world, reading } = await watched()
     const loop = async () => {
       for await (const _ of reading) throw new Error('mine')
@@ -98,7 +98,7 @@ describe('leaving a reader lets everything go', () => {
     expect(world.tap.watches).toBe(0)
   })
 
-  test('by its signal, before it reads, while it waits, and while the store is out of reach', async () => {
+  test('by its signal: before a read, while it waits, and while the store is unavailable', async () => {
     for (const when of ['before', 'waiting', 'asking'] as const) {
       const world = new World()
       await world.writer()
@@ -121,7 +121,7 @@ describe('leaving a reader lets everything go', () => {
     }
   })
 
-  test('by its signal, and what it had read ahead is not given', async () => {
+  test('by its signal, and entries that it had read ahead are not returned', async () => {
     for (const runId of [undefined, 'r1']) {
       const world = new World()
       await ended(world)
@@ -136,7 +136,7 @@ describe('leaving a reader lets everything go', () => {
     }
   })
 
-  test('and one that nobody reads holds nothing', async () => {
+  test('and an unread reader holds nothing', async () => {
     const { world } = await watched()
     const { signal } = new AbortController()
     for (let i = 0; i < 20; i++) {
@@ -156,7 +156,7 @@ describe('leaving a reader lets everything go', () => {
     expect(world.tap.watches).toBe(0)
   })
 
-  test('by close, of batches', async () => {
+  test('by close, for a batch reader', async () => {
     const { world } = await watched()
     const reader = world.manager.readBatches(ID)
     await reader.next()
@@ -168,7 +168,7 @@ describe('leaving a reader lets everything go', () => {
     expect(world.tap.watches).toBe(0)
   })
 
-  test('and a signal that is aborted later finds nobody', async () => {
+  test('and a later abort of the signal finds no listener', async () => {
     const { world } = await watched()
     const abort = new AbortController()
     const reading = await open(world, { signal: abort.signal })

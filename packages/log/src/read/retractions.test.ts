@@ -7,7 +7,7 @@ import { Story, stories } from '../manager/session-story.fixture.ts'
 import { runs } from '../ticket/ticket-entries.fixture.ts'
 import type { ReaderOptions } from './batch-reader.ts'
 
-/** All that a reader is given which comes back with a place. */
+/** All entries that a reader gets when it resumes from a cursor. */
 async function given(world: World, after: number, options: Omit<ReaderOptions, 'after'> = {}): Promise<Entry[]> {
   const reader = world.manager.readBatches(ID, { after, follow: true, ...options })
   const entries: Entry[] = []
@@ -20,7 +20,7 @@ async function given(world: World, after: number, options: Omit<ReaderOptions, '
 
 const isCut = ({ chunk }: Entry) => chunk.type === 'rewind' || chunk.type === 'step-discarded'
 
-/** What of a log survived, by the sequences that were taken back: what people asked for does, and so does how a run ended of which something is left. */
+/** The entries that survive the retractions: requests do, and a run's end does if some of the run is left. */
 function survivors(log: readonly Entry[]): Entry[] {
   const taken = takenBack(log)
   const started = new Map(
@@ -33,7 +33,7 @@ function survivors(log: readonly Entry[]): Entry[] {
   })
 }
 
-/** The view of who had that of a place, and was given this since; at a rewind it takes a snapshot. */
+/** The view of a reader that had the view at a cursor and got these entries since. At a rewind it takes a snapshot. */
 async function foldedOn(world: World, from: number, entries: readonly Entry[], head: number): Promise<View> {
   const fold = from === 0 ? new Fold() : (await world.manager.fold(ID, from)).fold
   for (let refold = fold.apply(entries, head); refold; ) {
@@ -45,8 +45,8 @@ async function foldedOn(world: World, from: number, entries: readonly Entry[], h
   return view
 }
 
-describe('who comes back with a place', () => {
-  test('law 3: is given just what survived since, and every cut of what it had', async () => {
+describe('a reader that resumes from a cursor', () => {
+  test('law 3: gets exactly the surviving entries, and every cut of entries that it had', async () => {
     let told = 0
     await fc.assert(
       fc.asyncProperty(stories, async acts => {
@@ -75,7 +75,7 @@ describe('who comes back with a place', () => {
     expect(told).toBeGreaterThan(100)
   })
 
-  test('law 3: in the middle of a draft, is told of its discard, whatever of it came since', async () => {
+  test('law 3: inside a draft, gets the discard, whatever was written to the draft since', async () => {
     const world = new World({ coalesceMs: 0 })
     const writer = await world.writer()
     const { head: before } = (await world.manager.getInfo(ID)) as { head: number }
@@ -90,13 +90,13 @@ describe('who comes back with a place', () => {
     await tool.write(delta('e', '2')).appended
     await tool.discard({ reason: 'again' })
     const lines = async (after: number) => (await given(world, after)).map(lineOf)
-    // The last discard takes nothing from anybody here: its lane had discarded since the place.
+    // The last discard retracts nothing here: its lane had discarded since the cursor.
     expect(await lines(between)).toEqual(['step-discarded', 'tool: step-discarded', 'text-delta 1 d'])
     expect((await lines(before)).filter(line => line.startsWith('text'))).toEqual(['text-delta 1 d'])
     expect(await lines(0)).toEqual(['run-started', 'checkpoint-created', 'text-delta 1 d'])
   })
 
-  test('law 3: is not told how a run ended of which a rewind left nothing, though it had seen it start', async () => {
+  test('law 3: does not get the end of a run that a rewind removed, although it had read the start', async () => {
     const world = new World({ coalesceMs: 0 })
     const writer = await world.writer('r1')
     await writer.write(delta('a')).appended
@@ -110,7 +110,7 @@ describe('who comes back with a place', () => {
   })
 })
 
-describe('law 8: in a long log in which something was taken back', () => {
+describe('law 8: in a long log with retractions', () => {
   const PAGES = 4
 
   /** A log of several pages, with a discard at its beginning and one close to its end. */
@@ -130,21 +130,22 @@ describe('law 8: in a long log in which something was taken back', () => {
     return { world, head }
   }
 
-  test('a reader at the head reads nothing of it, again and again', async () => {
+  test('a reader at the head reads no entries, however often it resumes', async () => {
     const { world, head } = await long()
     for (let i = 0; i < 10; i++) expect(await given(world, head, { rewound: true })).toEqual([])
     expect(world.tap.entries).toBe(0)
     expect(world.tap.count('read')).toBe(10)
   })
 
-  test('a reader with a place reads what lies after it, once if that is a page', async () => {
+  test('a reader with a cursor reads the entries after it, once if they fit one page', async () => {
     const { world, head } = await long()
-    // Whether the draft began before the place lies before it: so it is told, which takes nothing from it.
+    // Whether the draft began before the cursor is unknown, so the reader gets the discard, which retracts nothing
+    // from it.
     expect((await given(world, head - 3)).map(lineOf)).toEqual(['step-discarded', 'text-delta 1 b'])
     expect(world.tap.entries).toBe(3)
   })
 
-  test('a reader from the start reads its first page once, and the others to know what was taken back', async () => {
+  test('a reader from the start reads its first page once, and the others for their retractions', async () => {
     const { world, head } = await long()
     const seen = await given(world, 0)
     expect(seen.filter(({ chunk }) => isWord(chunk)).map(lineOf)).toEqual(['text-delta 1 b'])

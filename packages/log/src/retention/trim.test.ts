@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { ask, delta, failure, ID, request, World } from '../manager/manager-world.fixture.ts'
 
-/** A run that has ended. */
+/** An ended run. */
 async function run(world: World, runId: string, entries = 3) {
   const writer = await world.writer(runId)
   for (let i = 0; i < entries; i++) await writer.commit([])
@@ -10,8 +10,8 @@ async function run(world: World, runId: string, entries = 3) {
 }
 const floorOf = async (world: World) => (await world.manager.getInfo(ID))?.floor
 
-describe('what a log is', () => {
-  test('is told, and null where there is none', async () => {
+describe('getInfo', () => {
+  test('returns the state of a log, and null if it does not exist', async () => {
     const world = new World({ owner: 'worker' })
     expect(await world.manager.getInfo(ID)).toBeNull()
     expect(await world.manager.createStream(ID, 'ada')).toBe(true)
@@ -34,15 +34,15 @@ describe('what a log is', () => {
     })
   })
 
-  test('a writer makes the log that it writes to, for whom it is told', async () => {
+  test('a writer creates its log for the given principal', async () => {
     const world = new World()
     await world.manager.createWriter(ID, { runId: 'r1', agentType: 'a', principal: 'ada' })
     expect(await world.manager.getInfo(ID)).toMatchObject({ principal: 'ada' })
   })
 })
 
-describe('a list of logs', () => {
-  test('is by principal, those touched last first, a page at a time', async () => {
+describe('listStreams', () => {
+  test('lists the logs of a principal, last touched first, in pages', async () => {
     const world = new World()
     for (let i = 0; i < 7; i++) {
       await world.manager.createStream(`s${i}`, 'ada')
@@ -66,7 +66,7 @@ describe('a list of logs', () => {
     expect((await world.manager.listStreams('eve')).streams).toEqual([])
   })
 
-  test('says what each is doing', async () => {
+  test('contains the status of each log', async () => {
     const world = new World()
     await run(world, 'r1')
     const paused = await world.manager.createWriter('p', { runId: 'r', agentType: 'a' })
@@ -79,7 +79,7 @@ describe('a list of logs', () => {
     })
   })
 
-  test('a limit or a place that is none is refused', async () => {
+  test('rejects an invalid limit or cursor', async () => {
     const { manager } = new World()
     for (const limit of [0, -1, 1.5, Number.NaN])
       expect(await failure(manager.listStreams('ada', { limit }))).toBe('invalid')
@@ -87,8 +87,8 @@ describe('a list of logs', () => {
   })
 })
 
-describe('a log goes', () => {
-  test('with all there is of it, when it is deleted', async () => {
+describe('removing a log', () => {
+  test('deletes everything of it', async () => {
     const world = new World({ blobBytes: 10 })
     const writer = await world.writer()
     await writer.commit([{ type: 'run-context', context: 'x'.repeat(100) }])
@@ -103,7 +103,7 @@ describe('a log goes', () => {
     expect(await world.manager.due(['agent:assistant@1'])).toEqual([])
   })
 
-  test('law 12: by its age only where no run is open and none is asked for', async () => {
+  test('law 12: expires it only if no run is open or requested', async () => {
     const world = new World()
     const expire = (idleMs: number) => world.manager.expireStream(ID, idleMs)
     expect(await expire(0)).toBe(false)
@@ -126,7 +126,7 @@ describe('a log goes', () => {
     expect(await world.manager.getInfo(ID)).toBeNull()
   })
 
-  test('law 12: not under somebody who has claimed it', async () => {
+  test('law 12: does not expire a claimed log', async () => {
     const world = new World()
     const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
     expect(await world.manager.expireStream(ID, 0)).toBe(false)
@@ -137,7 +137,7 @@ describe('a log goes', () => {
     expect(await world.manager.expireStream(ID, 0)).toBe(true)
   })
 
-  test('law 12: not where something was asked for while it was looked at', async () => {
+  test('law 12: does not expire a log with a request that arrived meanwhile', async () => {
     const world = new World()
     await run(world, 'r1')
     await world.clock.advance(5000)
@@ -152,7 +152,7 @@ describe('a log goes', () => {
 })
 
 describe('law 12: a trim', () => {
-  test('by count keeps the last so many, behind a snapshot', async () => {
+  test('by count keeps the last entries, after storing a snapshot', async () => {
     const world = new World()
     await run(world, 'r1')
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
@@ -161,13 +161,13 @@ describe('law 12: a trim', () => {
     expect(await floorOf(world)).toBe(head - 2)
     expect(await world.tap.store.getSnapshot(ID, head - 2)).toMatchObject({ sequence: head - 2 })
     expect((await world.manager.view(ID)).view).toEqual(before.view)
-    // Again, and for more, it does nothing.
+    // A second call, or one for more entries, changes nothing.
     expect(await world.manager.trimStream(ID, { maxEntries: 2 })).toBe(head - 2)
     expect(await world.manager.trimStream(ID, { maxEntries: 50 })).toBe(head - 2)
     expect(await world.manager.trimStream(ID, {})).toBe(head - 2)
   })
 
-  test('by age keeps what is younger, by the store’s clock', async () => {
+  test('by age keeps younger entries, by the store’s clock', async () => {
     const world = new World()
     await run(world, 'r1')
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
@@ -179,7 +179,7 @@ describe('law 12: a trim', () => {
     expect(await world.manager.trimStream(ID, { maxAgeMs: 30_000, maxEntries: 100 })).toBe(2 * head)
   })
 
-  test('never passes the start of an open run, be it running or paused', async () => {
+  test('never passes the start of an open run, running or paused', async () => {
     const world = new World()
     await run(world, 'r1')
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
@@ -194,7 +194,7 @@ describe('law 12: a trim', () => {
     expect(await world.manager.trimStream(ID, { maxEntries: 0 })).toBeGreaterThan(head)
   })
 
-  test('never passes a request that waits, nor where it cuts', async () => {
+  test('never passes a waiting request, nor the sequence to which it cuts', async () => {
     const world = new World()
     await run(world, 'r1')
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
@@ -212,7 +212,7 @@ describe('law 12: a trim', () => {
     expect(await world.manager.trimStream(ID, { maxEntries: 0 })).toBe(asked - 1)
   })
 
-  test('leaves the message of a request that waits for its run', async () => {
+  test('keeps the message of a waiting request', async () => {
     const world = new World()
     await run(world, 'r1')
     const message = { messageId: 'm', role: 'user', parts: [{ type: 'text', text: 'hello' }] }
@@ -222,7 +222,7 @@ describe('law 12: a trim', () => {
     expect((await world.manager.view(ID)).view.messages.at(-1)).toMatchObject({ id: 'm', parts: [{ text: 'hello' }] })
   })
 
-  test('of a log that is not there does nothing', async () => {
+  test('does nothing for a missing log', async () => {
     const { manager } = new World()
     expect(await manager.trimStream(ID, { maxEntries: 0 })).toBe(0)
   })

@@ -7,7 +7,7 @@ import type { LogError } from '../store/log-error.ts'
 const status = (message: string): Chunk => ({ type: 'status', message })
 
 describe('a commit', () => {
-  test('goes out whole, ends with a checkpoint, and takes the words before it along', async () => {
+  test('is appended as a whole with a checkpoint, after the words written before', async () => {
     const world = new World()
     const writer = await world.writer()
     world.tap.reset()
@@ -20,7 +20,7 @@ describe('a commit', () => {
     expect(entry?.chunk).toMatchObject({ type: 'checkpoint-created', closesStep: true })
   })
 
-  test('has checkpoints of its own names, and keeps the caller’s', async () => {
+  test('generates checkpoint ids, and keeps the caller’s', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([])
@@ -33,7 +33,7 @@ describe('a commit', () => {
     expect(checkpoints.at(-1)).toBe('mine')
   })
 
-  test('law 1: of which one chunk is refused appends none, and the writer goes on', async () => {
+  test('law 1: appends nothing if one chunk is rejected, and the writer continues', async () => {
     const world = new World()
     const writer = await world.writer()
     expect(await failure(writer.commit([status('x'), { type: 'text-delta' } as Chunk]))).toBe('invalid')
@@ -42,7 +42,7 @@ describe('a commit', () => {
     expect((await world.lines()).slice(2)).toEqual(['status y', 'checkpoint-created'])
   })
 
-  test('on several lanes says each on its own', async () => {
+  test('writes each chunk on its own lane', async () => {
     const world = new World()
     const writer = await world.writer()
     const tool = writer.lane({ lane: 'tool', step: 4 })
@@ -52,7 +52,7 @@ describe('a commit', () => {
     expect([b?.origin, b?.internal]).toMatchObject([{ lane: 'main', step: 2 }, undefined])
   })
 
-  test('law 10: on an internal lane all is internal but what everybody needs, and what counts for the run and the session', async () => {
+  test('law 10: on an internal lane everything is internal except chunks that readers need or that count for the run and the session', async () => {
     const world = new World()
     const writer = await world.writer()
     const lane = writer.lane({ lane: 'hidden' }, { isInternal: true })
@@ -69,18 +69,18 @@ describe('a commit', () => {
     expect((await world.manager.view(writer.streamId)).view.state).toEqual({ n: 2 })
   })
 
-  test('law 5: that opens a pending is decided on the ticket: where that has moved nothing is appended, and the caller decides', async () => {
+  test('law 5: that opens a pending is moved if the ticket has changed, and the caller decides again', async () => {
     const world = new World()
     const writer = await world.writer()
     await world.manager.append(ID, 'ada', stop('r1'))
     const done = await writer.commit([ask('a')])
     expect(done).toMatchObject({ outcome: 'moved', ticket: { stop: true } })
     expect((await world.lines()).slice(2)).toEqual(['ada: stop-requested'])
-    // Having seen it, the caller may still go on.
+    // After reading the new ticket, the caller may still commit.
     expect(await writer.commit([ask('a')])).toMatchObject({ outcome: 'appended' })
   })
 
-  test('law 5: that was decided before a turn ahead of it found another ticket is not appended on that one', async () => {
+  test('law 5: is moved if a turn before it found another ticket', async () => {
     const world = new World()
     const writer = await world.writer()
     await world.manager.append(ID, 'ada', stop('r1'))
@@ -91,21 +91,21 @@ describe('a commit', () => {
     expect((await world.lines()).slice(2)).toEqual(['ada: stop-requested'])
   })
 
-  test('law 5: that opens a pending after the writer’s own opened another is appended', async () => {
+  test('law 5: that opens a pending succeeds after the writer’s own commit opened another', async () => {
     const world = new World()
     const writer = await world.writer()
     const both = [writer.commit([ask('a')]), writer.lane({ lane: 'tool' }).commit([ask('b')])]
     expect((await Promise.all(both)).map(({ outcome }) => outcome)).toEqual(['appended', 'appended'])
   })
 
-  test('that decides nothing does not mind a ticket that moved', async () => {
+  test('that does not change the ticket ignores a changed ticket', async () => {
     const world = new World()
     const writer = await world.writer()
     await world.manager.append(ID, 'ada', request('r2', { whenBusy: 'queue' }))
     expect(await writer.commit([status('x')])).toMatchObject({ outcome: 'appended' })
   })
 
-  test('that is the first of its run begins it, on whatever ticket there is by then', async () => {
+  test('that is the first of its run starts it, on the latest ticket', async () => {
     const world = new World()
     const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
     await world.manager.append(ID, 'ada', request('r2'))
@@ -113,7 +113,7 @@ describe('a commit', () => {
     expect(await world.lines()).toEqual(['ada: run-requested', 'run-started', 'status x', 'checkpoint-created'])
   })
 
-  test('that is first and fills a batch does not keep the run from beginning', async () => {
+  test('that is the first and fills a batch still starts the run', async () => {
     const world = new World()
     const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
     const large: Chunk = { type: 'state-snapshot', state: 'x'.repeat(1_048_300) }
@@ -123,7 +123,7 @@ describe('a commit', () => {
 })
 
 describe('a decision', () => {
-  test('is made again on the ticket as it then is', async () => {
+  test('is made again if the ticket has changed', async () => {
     const world = new World()
     const writer = await world.writer()
     const seen: boolean[] = []
@@ -140,7 +140,7 @@ describe('a decision', () => {
     expect((await world.lines()).slice(2)).toEqual(['ada: stop-requested', 'abort', 'run-finished'])
   })
 
-  test('that says nothing appends nothing', async () => {
+  test('without a batch appends nothing', async () => {
     const world = new World()
     const writer = await world.writer()
     world.tap.reset()
@@ -149,7 +149,7 @@ describe('a decision', () => {
     expect(world.tap.count('append')).toBe(0)
   })
 
-  test('that throws tells its caller, and the writer goes on', async () => {
+  test('that throws rejects, and the writer continues', async () => {
     const world = new World()
     const writer = await world.writer()
     const thrower = () => {
@@ -159,7 +159,7 @@ describe('a decision', () => {
     await writer.write(delta('a')).appended
   })
 
-  test('comes after all that was written before it, on every lane', async () => {
+  test('comes after everything written before it, on every lane', async () => {
     const world = new World()
     const writer = await world.writer()
     writer.write(delta('a'))
@@ -168,7 +168,7 @@ describe('a decision', () => {
     expect((await world.lines()).slice(2)).toEqual(['text-delta 1 a', 'tool: text-delta 2 b', 'finish', 'run-finished'])
   })
 
-  test('law 5: an answer, its deadline and a stop cannot all win, whichever comes first', async () => {
+  test('law 5: of an answer, its deadline and a stop, the first wins', async () => {
     const orders = [
       ['answer', 'deadline', 'stop'],
       ['answer', 'stop', 'deadline'],
@@ -211,7 +211,7 @@ describe('a decision', () => {
     }
   })
 
-  test('law 6: more than a ticket may hold is refused when it is opened', async () => {
+  test('law 6: more pendings than a ticket may hold are rejected', async () => {
     const world = new World()
     const writer = await world.writer()
     const many = Array.from({ length: 257 }, (_, i) => ask(`a${i}`))
