@@ -1,4 +1,5 @@
-// The server's own context of a run, which goes with the request and then with the run, and which nobody outside is ever shown (law 10).
+// The server's context of a run, which is stored with the request and then with the run, and never leaves the server
+// (law 10).
 
 import type { Entry, Json, Run } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
@@ -24,7 +25,7 @@ const begun = async (world: World, runId = 'r1') => {
 const inside = async (world: World, runId = 'r1', id = ID): Promise<Run | undefined> =>
   (await world.manager.view(id)).view.internal?.runs.find(run => run.runId === runId)
 
-/** All that anybody is shown who does not ask for what is internal, in every way there is. */
+/** Everything that readers without `internal` get, in every way to read. */
 async function shown(world: World, id = ID): Promise<string> {
   const { manager } = world
   const { view, ticket } = await manager.view(id)
@@ -44,7 +45,7 @@ async function shown(world: World, id = ID): Promise<string> {
 }
 
 describe('a context', () => {
-  test('lies beside its request, and goes with its run into the first batch, after the message', async () => {
+  test('is stored with its request, and in the first batch of its run, after the message', async () => {
     const world = new World()
     expect(await asked(world)).toMatchObject({ outcome: 'appended', first: 1, last: 2 })
     await begun(world)
@@ -57,7 +58,7 @@ describe('a context', () => {
     expect((await world.manager.view(ID)).ticket).toEqual((await world.manager.getInfo(ID))?.ticket)
   })
 
-  test('law 10: reaches no reader, view, list or fork that does not ask for what is internal', async () => {
+  test('law 10: reaches no reader, view, list or fork without `internal`', async () => {
     const world = new World()
     await asked(world)
     expect(await shown(world)).not.toContain(SECRET)
@@ -70,7 +71,7 @@ describe('a context', () => {
     expect(await inside(world, 'r1', 'copy')).toMatchObject({ context: CONTEXT, status: 'interrupted' })
     await world.manager.endStream(ID)
     await writer.close()
-    // What was asked for stays where the session is taken back, and so does what lies beside it.
+    // Requests survive a rewind, and so does their context.
     expect(await asked(world, { tenant: 'another' }, { cut: { toSequence: 2, reason: 'retry' } }, 'r2')).toMatchObject({
       outcome: 'appended',
     })
@@ -80,7 +81,7 @@ describe('a context', () => {
     expect(await shown(world)).not.toContain('another')
   })
 
-  test('is shown to who asks for what is internal, and stays where the session is taken back', async () => {
+  test('is returned with `internal`, and survives a rewind', async () => {
     const world = new World()
     await asked(world)
     await begun(world)
@@ -105,7 +106,7 @@ describe('a context', () => {
     expect(await read(world, { internal: true, onCut: 'throw' })).toEqual(left)
   })
 
-  test('is not among what a cut takes from who had read it', async () => {
+  test('is not retracted by a cut', async () => {
     const world = new World()
     const writer = await world.writer()
     const { sequence } = writer.cursor
@@ -120,7 +121,7 @@ describe('a context', () => {
     await told.return()
   })
 
-  test('of a run that is taken over is still the run’s', async () => {
+  test('stays with the run after a takeover', async () => {
     const world = new World()
     await asked(world)
     await begun(world)
@@ -130,7 +131,7 @@ describe('a context', () => {
     expect(await inside(world)).toMatchObject({ context: CONTEXT })
   })
 
-  test('goes with the first time that a run is asked for, whoever asks again with another', async () => {
+  test('is that of the first request for a run', async () => {
     const world = new World()
     await asked(world)
     expect(await asked(world, { tenant: 'mallory' })).toMatchObject({ outcome: 'duplicate', first: 1, last: 2 })
@@ -138,7 +139,7 @@ describe('a context', () => {
     expect(await inside(world)).toMatchObject({ context: CONTEXT })
   })
 
-  test('may be anything that is JSON, nothing too, and is what it was when it was given', async () => {
+  test('may be any JSON, also null, and is copied when given', async () => {
     for (const context of [null, false, 0, '', [], JSON.parse('{"__proto__":1}') as Json]) {
       const world = new World()
       await asked(world, context)
@@ -156,7 +157,7 @@ describe('a context', () => {
     expect((await world.log())[1]?.chunk).toMatchObject({ context: { tenant: 'before' } })
   })
 
-  test('is refused where it is no JSON, or goes with something else than a request, and is in no message', async () => {
+  test('is rejected if it is not JSON or not with a request, and never appears in a message', async () => {
     const world = new World()
     await world.writer()
     const before = await world.lines()
@@ -176,7 +177,7 @@ describe('a context', () => {
 })
 
 describe('law 6: a context', () => {
-  test('that is large goes to the blobs once, and is found there from the request and from the run', async () => {
+  test('that is large is stored as one blob, for the request and for the run', async () => {
     const world = new World({ blobBytes: 1000 })
     const context = { text: '語'.repeat(2000), nul: '\u0000' }
     await asked(world, context)
@@ -196,14 +197,14 @@ describe('law 6: a context', () => {
     expect((await world.manager.resolve('copy', own)).chunk).toMatchObject({ context })
   })
 
-  test('that is too large is refused before anything is kept', async () => {
+  test('that is too large is rejected before anything is stored', async () => {
     const world = new World({ blobBytes: 1000, maxBlobBytes: 10_000 })
     await expect(asked(world, 'x'.repeat(20_000))).rejects.toMatchObject({ code: 'too-large' })
     expect([await world.lines(), world.tap.count('putBlob'), world.tap.count('append')]).toEqual([[], 0, 0])
     expect(await asked(world, 'x'.repeat(9000))).toMatchObject({ outcome: 'appended' })
   })
 
-  test('and its request are measured each by itself', async () => {
+  test('and its request are measured separately', async () => {
     const world = new World({ maxEntryBytes: 10_000, blobBytes: 8000 })
     const message = { ...hello, parts: [{ type: 'text', text: 'x'.repeat(9000) }] }
     expect(await asked(world, 'y'.repeat(7000), { message })).toMatchObject({ outcome: 'appended' })
@@ -213,7 +214,7 @@ describe('law 6: a context', () => {
     expect(await failure(asked(world, 1, { message: long, whenBusy: 'queue' }, 'r2'))).toBe('too-large')
   })
 
-  test('and its request are refused where the batch that starts the run could not hold them', async () => {
+  test('and its request are rejected if they do not fit the batch that starts the run', async () => {
     const world = new World({ maxEntryBytes: 2 ** 24, blobBytes: 2 ** 24 })
     const half = world.tap.store.maxBatchBytes / 2
     expect(await failure(asked(world, 'x'.repeat(half)))).toBe('too-large')
@@ -224,7 +225,7 @@ describe('law 6: a context', () => {
 })
 
 describe('law 12: a trim', () => {
-  test('keeps the context of a request that waits', async () => {
+  test('keeps the context of a waiting request', async () => {
     const world = new World()
     const writer = await world.writer('r0')
     await world.manager.append(ID, 'ada', request('r1', { whenBusy: 'queue' }), { context: CONTEXT })
@@ -239,7 +240,7 @@ describe('law 12: a trim', () => {
     expect(await inside(world)).toMatchObject({ context: CONTEXT })
   })
 
-  test('may drop the request of a run that has begun: the run has its own', async () => {
+  test('may drop the request of a started run: the run has its own context', async () => {
     const world = new World({ blobBytes: 10 })
     await asked(world)
     await begun(world)
@@ -256,7 +257,7 @@ describe('law 12: a trim', () => {
 describe('a request that resumes a run', () => {
   const resume = { runId: 'r0', mode: 'with-message', fromCheckpointId: 'cp', fromStepCount: 2 } as const
 
-  test('starts one that names it, and says in the same batch how it goes on', async () => {
+  test('starts a run that names it, with run-resumed in the same batch', async () => {
     const world = new World()
     await asked(world, CONTEXT, { resume })
     await begun(world)
@@ -273,7 +274,7 @@ describe('a request that resumes a run', () => {
     expect(ticket.run).toMatchObject({ runId: 'r1', paused: false })
   })
 
-  test('from where it cuts the session, after the rewind', async () => {
+  test('may cut the session, after the rewind', async () => {
     const world = new World()
     const writer = await world.writer('r0')
     await writer.commit([], { closesStep: true })
@@ -288,7 +289,7 @@ describe('a request that resumes a run', () => {
     const { runs } = (await world.manager.view(ID)).view
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
     expect((await world.lines()).slice(-5)).toEqual(['rewind', 'run-started', 'message', 'run-resumed', 'run-context'])
-    // What is done again is cut just before its `run-started`, whatever stands before that.
+    // A retried run is cut just before its `run-started`, whatever precedes that.
     expect(runs.find(({ runId }) => runId === 'r1')).toMatchObject({ at: head - 3, resumes: 'r0' })
     await world.manager.endStream(ID)
     await world.manager.close()
@@ -296,7 +297,7 @@ describe('a request that resumes a run', () => {
     expect(await world.manager.append(ID, 'ada', again)).toMatchObject({ outcome: 'appended' })
   })
 
-  test('is refused where it names no run', async () => {
+  test('is refused without a run', async () => {
     const world = new World()
     for (const runId of ['', 'x'.repeat(513)]) {
       expect(await failure(asked(world, 1, { resume: { ...resume, runId } }))).toBe('invalid')

@@ -12,8 +12,8 @@ async function lanes(world = new World()) {
   return { world, writer, tool }
 }
 
-describe('what a draft has touched belongs to its lane', () => {
-  test('another lane’s word there is refused until the draft is committed or discarded', async () => {
+describe('targets of a draft belong to its lane', () => {
+  test('rejects another lane’s word until the draft is committed or discarded', async () => {
     const { writer, tool } = await lanes()
     for (const end of [() => writer.commit([]), () => writer.main.discard(retry)]) {
       writer.write(delta('a'))
@@ -25,7 +25,7 @@ describe('what a draft has touched belongs to its lane', () => {
     }
   })
 
-  test('and so is another lane’s fact about a call, which the fold would drop', async () => {
+  test('rejects another lane’s fact about a call, which the fold would drop', async () => {
     const { world, writer, tool } = await lanes()
     writer.write(input('c1'))
     expect(thrown(() => tool.write({ ...output('c1'), preliminary: true } as Chunk))).toBe('refused')
@@ -38,7 +38,7 @@ describe('what a draft has touched belongs to its lane', () => {
     expect(view.messages[0]?.parts).toMatchObject([{ toolCallId: 'c1', state: 'output-available' }])
   })
 
-  test('within a batch too, in its order', async () => {
+  test('also within a batch, in its order', async () => {
     const { writer, tool } = await lanes()
     writer.write(input('c1'))
     const seal: Chunk = { type: 'checkpoint-created', checkpointId: 'x' }
@@ -48,14 +48,14 @@ describe('what a draft has touched belongs to its lane', () => {
     expect(await failure(writer.commit([call, seal, fact, { chunk: seal, lane: tool }]))).toBe('nothing was thrown')
   })
 
-  test('words of a commit are sealed with it', async () => {
+  test('words of a commit are committed with it', async () => {
     const { writer, tool } = await lanes()
     await writer.commit([delta('a')])
     expect(thrown(() => tool.write(delta('b')))).toBe('nothing was thrown')
     expect(await writer.main.discard(retry)).toBe(false)
   })
 
-  test('the end of a sub-agent frees what its lanes had', async () => {
+  test('the end of a sub-agent frees the targets of its lanes', async () => {
     const { writer } = await lanes()
     const child = writer.lane({ lane: 'child', agentId: 'sub', agentType: 's' })
     child.write({ type: 'structured-data', streamId: 'o', dataType: 'd', kind: 'set', path: 'a', value: 1 })
@@ -74,7 +74,7 @@ describe('what a draft has touched belongs to its lane', () => {
     expect(thrown(() => child.write(delta('b')))).toBe('nothing was thrown')
   })
 
-  test('a commit that was not appended leaves the draft as open as it was', async () => {
+  test('a commit that was not appended leaves the draft open', async () => {
     const { world, writer, tool } = await lanes()
     await writer.write(delta('a')).appended
     await world.manager.append(ID, 'ada', request('r2', { whenBusy: 'queue' }))
@@ -87,7 +87,7 @@ describe('what a draft has touched belongs to its lane', () => {
 })
 
 describe('a discard', () => {
-  test('of what was never sent says nothing, and the words are told so', async () => {
+  test('of unsent words writes nothing, and drops them', async () => {
     const { world, writer, tool } = await lanes()
     const held = world.tap.hold('append')
     writer.write(delta('a'))
@@ -102,7 +102,7 @@ describe('a discard', () => {
     expect(await tool.discard(retry)).toBe(false)
   })
 
-  test('law 3: takes back what was sent and drops what was not, of its own lane and no other', async () => {
+  test('law 3: retracts sent words and drops unsent ones, of its own lane only', async () => {
     const { world, writer, tool } = await lanes()
     await Promise.all([writer.write(delta('a')).appended, tool.write(delta('b', '2')).appended])
     const held = world.tap.hold('append')
@@ -123,7 +123,7 @@ describe('a discard', () => {
     expect(view.messages[0]?.parts).toMatchObject([{ type: 'text', text: 'a' }])
   })
 
-  test('leaves the words that a commit on its way seals', async () => {
+  test('keeps words that a commit in flight contains', async () => {
     const { world, writer } = await lanes()
     const held = world.tap.hold('append')
     writer.write({ type: 'step-start' })
@@ -139,7 +139,7 @@ describe('a discard', () => {
     expect((await world.lines()).slice(2)).toEqual(['step-start', 'text-delta 1 kept', 'checkpoint-created'])
   })
 
-  test('leaves the words that are written after it was asked for', async () => {
+  test('keeps words that are written after it was requested', async () => {
     const { world, writer } = await lanes()
     await writer.write(delta('first try')).appended
     const held = world.tap.hold('append')
@@ -154,11 +154,11 @@ describe('a discard', () => {
       'step-discarded',
       'text-delta 1 second try',
     ])
-    // And these are a draft of their own, which the log holds.
+    // These are a new draft, and are in the log.
     expect(await writer.main.discard(retry)).toBe(true)
   })
 
-  test('after the end of the run finds nothing to take back', async () => {
+  test('after the end of the run does nothing', async () => {
     const { world, writer } = await lanes()
     await writer.write(delta('a')).appended
     const held = world.tap.hold('append')
@@ -171,7 +171,7 @@ describe('a discard', () => {
     expect((await world.lines()).at(-1)).toBe('run-finished')
   })
 
-  test('where the run is to stop leaves what was shown', async () => {
+  test('does nothing if the run must stop', async () => {
     const { world, writer } = await lanes()
     await writer.write(delta('shown')).appended
     await world.manager.append(ID, 'ada', stop('r1'))
@@ -181,13 +181,13 @@ describe('a discard', () => {
     expect(view.messages[0]?.parts).toMatchObject([{ text: 'shown', state: 'done' }])
   })
 
-  test('of one lane in a long queue does not name another as sent', async () => {
+  test('of one lane in a long queue does not mark another as sent', async () => {
     const world = new World({ maxEntryBytes: 4096 })
     const { writer, tool } = await lanes(world)
     const held = world.tap.hold('append')
     writer.write({ type: 'step-start' })
     await held.arrived
-    // More than one append of the main lane, and then a word of the tool's, which is in none of them yet.
+    // More than one append of the main lane, and then a word of the tool, which is in none of them yet.
     writer.write(delta('x'.repeat(3000)))
     tool.write(delta('b', '2'))
     const second = world.tap.hold('append')

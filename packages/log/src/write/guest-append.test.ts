@@ -21,7 +21,7 @@ const claim = (world: World, by: string, ms = 1000): Chunk => {
   return { type: 'tool-claimed', toolCallId: 'c1', until: world.clock.now() + ms, by }
 }
 
-/** A paused run that waits for an approval, a client's result and a person's answer. */
+/** A paused run that waits for an approval, a client's result and a user's answer. */
 async function waiting(world: World, more: object = {}) {
   const writer = await world.writer()
   await writer.commit([
@@ -41,7 +41,7 @@ const refusal = async (world: World, chunk: Chunk, guest = 'ada'): Promise<strin
 }
 
 describe('a guest', () => {
-  test('answers what is open, in its lane, and the run can go on', async () => {
+  test('answers an open pending in its lane, and the run can continue', async () => {
     const world = new World()
     await waiting(world)
     expect(await world.manager.due(['agent:assistant@1'])).toEqual([])
@@ -57,7 +57,7 @@ describe('a guest', () => {
     expect(ticket).toEqual((await world.manager.getInfo(ID))?.ticket)
   })
 
-  test('is refused for every reason there is, and nothing of it enters the log', async () => {
+  test('is refused for every possible reason, and nothing enters the log', async () => {
     const world = new World()
     await world.manager.createStream(ID)
     expect(await refusal(world, approve('a'))).toBe('unknown')
@@ -82,7 +82,7 @@ describe('a guest', () => {
     expect(await refusal(world, stop('r1'), 'bob')).toBe('already-settled')
   })
 
-  test('law 5: of a client’s result after its deadline and the writer’s settling of that, the first wins', async () => {
+  test('law 5: of a client’s late result and the writer’s settlement of the deadline, the first wins', async () => {
     for (const isFirst of [true, false]) {
       const world = new World()
       const writer = await world.writer()
@@ -121,7 +121,7 @@ describe('a guest', () => {
     expect(await refusal(world, output('call-b'))).toBe('appended')
   })
 
-  test('law 5: what a session is called is said once a call, also where the answer to it is lost', async () => {
+  test('law 5: session info is appended once per call, also if the answer is lost', async () => {
     const world = new World()
     await world.manager.createStream(ID)
     const info: Chunk = { type: 'session-info', title: 'A walk', metadata: { pinned: true } }
@@ -135,7 +135,7 @@ describe('a guest', () => {
     expect((await world.log())[0]?.origin).toEqual({ guest: 'ada' })
   })
 
-  test('law 5: what a session is called is kept as it was said, whatever becomes of the object that said it', async () => {
+  test('law 5: session info is copied when given', async () => {
     const world = new World()
     await world.manager.createStream(ID)
     let asked = 0
@@ -150,11 +150,11 @@ describe('a guest', () => {
     expect(await world.lines()).toHaveLength(1)
   })
 
-  test('calls no session anything that is not there', async () => {
+  test('cannot set the info of a missing session', async () => {
     expect(await refusal(new World(), { type: 'session-info', title: 'A walk' })).toBe('unknown')
   })
 
-  test('law 5: whoever repeats what was accepted is told so before everything else', async () => {
+  test('law 5: a repeated append is a duplicate before all other checks', async () => {
     const world = new World()
     const deadline = world.clock.now() + 10_000
     await waiting(world, { deadline })
@@ -186,13 +186,13 @@ describe('a guest', () => {
     await next.commit([])
     await world.manager.endStream(ID)
     await repeat('after the next run')
-    // Who says something else, or is somebody else, is not.
+    // Another content or another guest is not a duplicate.
     expect(await refusal(world, approve('a', false))).toBe('already-settled')
     expect(await refusal(world, approve('a'), 'bob')).toBe('already-settled')
     expect(await refusal(world, answer('other'))).toBe('already-settled')
   })
 
-  test('of two answers at once the first wins, and the second is told', async () => {
+  test('of two concurrent answers the first wins, and the second is refused', async () => {
     const world = new World()
     await waiting(world)
     const held = world.tap.hold('append')
@@ -205,7 +205,7 @@ describe('a guest', () => {
     expect(view.messages[0]?.parts[0]).toMatchObject({ approval: { approved: false } })
   })
 
-  test('answers again, with the same words, what is asked again after the session was taken back', async () => {
+  test('may repeat its answer when the same question is asked again after a rewind', async () => {
     const world = new World()
     const call: Chunk = { type: 'tool-input-available', toolCallId: 'call-a', toolName: 'rm', input: 1 }
     let sequence = 0
@@ -224,7 +224,7 @@ describe('a guest', () => {
     }
   })
 
-  test('law 5: a stop names its run: one that comes late never hits the next', async () => {
+  test('law 5: a late stop of one run never stops the next', async () => {
     const world = new World()
     const writer = await world.writer()
     await world.manager.endStream(ID)
@@ -234,7 +234,7 @@ describe('a guest', () => {
     expect((await world.manager.getInfo(ID))?.ticket.stop).toBe(false)
   })
 
-  test('a claim of a client’s call is told to others until it runs out; the first result wins, from whomever', async () => {
+  test('a claim of a client’s call excludes others until it expires; the first result wins', async () => {
     const world = new World()
     await waiting(world)
     expect(await refusal(world, claim(world, 'tab1'))).toBe('appended')
@@ -248,7 +248,7 @@ describe('a guest', () => {
     expect(await refusal(world, output('c1', 2))).toBe('already-settled')
   })
 
-  test('writes in the log of whom they say alone, also where another has made one of its name meanwhile', async () => {
+  test('appends only to a log of the expected principal, also if another log was created meanwhile', async () => {
     const world = new World()
     const { manager, tap } = world
     await manager.createStream(ID, 'ada')
@@ -258,7 +258,7 @@ describe('a guest', () => {
     expect(await failure(asked('r2', 'bob'))).toBe('absent')
     expect(await failure(asked('r2', null))).toBe('absent')
     expect(await manager.append(ID, 'ada', stop('r1'), { principal: 'bob' })).toMatchObject({ reason: 'unknown' })
-    // Between the look at the log and the append.
+    // Between the read of the log and the append.
     const { append } = tap.store
     let isFirst = true
     tap.store.append = async (...args) => {
@@ -273,14 +273,14 @@ describe('a guest', () => {
     expect(await manager.getInfo(ID)).toMatchObject({ principal: 'bob', head: 0 })
   })
 
-  test('does not answer or stop a log that is not there, and asks for no run of it', async () => {
+  test('cannot answer, stop or request a run of a missing log', async () => {
     const world = new World()
     expect(await refusal(world, approve('a'))).toBe('unknown')
     expect(await failure(say(world, request('r1')))).toBe('absent')
     expect(await world.manager.getInfo(ID)).toBeNull()
   })
 
-  test('appends nothing that is not a guest’s, too large, or no JSON', async () => {
+  test('cannot append writer chunks, too large chunks, or values that are not JSON', async () => {
     const world = new World({ maxEntryBytes: 4096 })
     await waiting(world)
     const before = await world.lines()
@@ -296,7 +296,7 @@ describe('a guest', () => {
     expect(await world.lines()).toEqual(before)
   })
 
-  test('keys that every object has are ordinary content', async () => {
+  test('names of Object.prototype are ordinary content', async () => {
     const world = new World()
     await waiting(world)
     const response = JSON.parse('{"__proto__":{"admin":true},"constructor":1,"toString":2}') as never
@@ -312,7 +312,7 @@ describe('a guest', () => {
     expect(await failure(say(world, forged))).toBe('invalid')
   })
 
-  test('names with every kind of character are told apart', async () => {
+  test('distinguishes names with any characters', async () => {
     const world = new World()
     const writer = await world.writer()
     const ids = ['a', 'a ', 'A', 'á', 'a\u0301', '"', '\\', '\u0000', ':', 'approval:a', '😀', '\ud800']
@@ -322,7 +322,7 @@ describe('a guest', () => {
     expect((await world.manager.getInfo(ID))?.ticket.pendings).toEqual([])
   })
 
-  test('a wide field of guests that answer at once is served one after the other, each once', async () => {
+  test('many concurrent guests are served one after the other, each once', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit(Array.from({ length: 30 }, (_, i) => ask(`a${i}`)))

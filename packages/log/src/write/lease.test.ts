@@ -7,16 +7,16 @@ const R1 = { runId: 'r1', agentType: 'assistant' }
 const LEASE = 30_000
 
 describe('a log has one writer', () => {
-  test('another is told who has it and for how long', async () => {
+  test('a second claim gets the owner and the remaining time', async () => {
     const world = new World({ owner: 'worker-1' })
     await world.writer()
     const refused = world.process().createWriter(ID, R1)
     await expect(refused).rejects.toMatchObject({ code: 'busy', message: expect.stringMatching(/worker-1.*29900 ms/) })
-    // Its own process is no exception.
+    // Also within the same process.
     expect(await failure(world.manager.createWriter(ID, R1))).toBe('busy')
   })
 
-  test('one that asks for it takes the log over, and the first is told at its next append', async () => {
+  test('a takeover fences the first writer at its next append', async () => {
     const world = new World()
     const first = await world.writer()
     const second = await world.process().createWriter(ID, { ...R1, takeover: true })
@@ -28,7 +28,7 @@ describe('a log has one writer', () => {
     expect((await world.lines()).slice(2)).toEqual(['executor-superseded', 'checkpoint-created'])
   })
 
-  test('law 4: a fenced writer stops: what it had queued fails, nothing more is taken, and close is quiet', async () => {
+  test('law 4: a fenced writer stops: its queue fails, nothing more is accepted, and close succeeds', async () => {
     const world = new World()
     const first = await world.writer()
     await world.process().createWriter(ID, { ...R1, takeover: true })
@@ -49,7 +49,7 @@ describe('a log has one writer', () => {
     expect(world.clock.alarms).toBe(1)
   })
 
-  test('a fenced writer that is closed does not let go what is another’s', async () => {
+  test('closing a fenced writer does not release the new lease', async () => {
     const world = new World()
     const first = await world.writer()
     const second = await world.process().createWriter(ID, { ...R1, takeover: true })
@@ -58,7 +58,7 @@ describe('a log has one writer', () => {
     await second.commit([])
   })
 
-  test('a log that lost what was acknowledged stops its writer, and the next one has a new incarnation', async () => {
+  test('a log that lost acknowledged entries stops its writer, and gets a new incarnation', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.write(delta('a')).appended
@@ -75,7 +75,7 @@ describe('a log has one writer', () => {
     expect((await world.lines()).slice(-2)).toEqual(['executor-superseded', 'checkpoint-created'])
   })
 
-  test('a backup that was put back fences every writer', async () => {
+  test('a restored backup fences every writer', async () => {
     const world = new World()
     const writer = await world.writer()
     await world.tap.store.restored()
@@ -92,7 +92,7 @@ describe('a log has one writer', () => {
 })
 
 describe('a lease', () => {
-  test('is renewed three times in the time it lasts, for as long as the writer lives', async () => {
+  test('is renewed three times in its duration, for as long as the writer lives', async () => {
     const world = new World()
     const writer = await world.writer()
     world.tap.reset()
@@ -108,7 +108,7 @@ describe('a lease', () => {
     expect(world.clock.alarms).toBe(0)
   })
 
-  test('that another took is noticed at the renewal, by a writer that writes nothing', async () => {
+  test('that another took is detected at the renewal, without a write', async () => {
     const world = new World()
     const writer = await world.writer()
     await world.process().createWriter(ID, { ...R1, takeover: true })
@@ -117,7 +117,7 @@ describe('a lease', () => {
     expect(writer.signal.reason).toMatchObject({ code: 'fenced' })
   })
 
-  test('is sure only for its time, counted from before it was asked for, on the process’s own clock', async () => {
+  test('is certain only for its duration, counted from before the request, on the process’s clock', async () => {
     const world = new World()
     const held = world.tap.hold('claim', 'after')
     const made = world.manager.createWriter(ID, R1)
@@ -130,7 +130,7 @@ describe('a lease', () => {
     expect(writer.isSure).toBe(true)
     await world.clock.advance(1)
     expect(writer.isSure).toBe(false)
-    // The store is back, and nobody else came: it is the writer's again.
+    // The store is back, and the log was not claimed: the lease is valid again.
     world.tap.isDown = false
     await world.clock.advance(LEASE / 10)
     expect(writer.isSure).toBe(true)
@@ -138,7 +138,7 @@ describe('a lease', () => {
     await writer.commit([])
   })
 
-  test('a renewal that is answered late counts from when it was asked for', async () => {
+  test('a late answer to a renewal counts from its request', async () => {
     const world = new World()
     const writer = await world.writer()
     const held = world.tap.hold('renew', 'after')
@@ -155,7 +155,7 @@ describe('a lease', () => {
     expect(writer.isSure).toBe(false)
   })
 
-  test('that ran out may be another’s: then the writer is fenced, however sure it was', async () => {
+  test('that expired may be claimed by another, which fences the writer', async () => {
     const world = new World()
     const writer = await world.writer()
     world.tap.isDown = true
@@ -168,7 +168,7 @@ describe('a lease', () => {
     expect((await world.lines()).join()).not.toContain('zombie')
   })
 
-  test('a claim whose answer was lost is not taken for somebody else’s', async () => {
+  test('a claim whose answer was lost is recognised by its retry', async () => {
     const world = new World()
     world.tap.lose('claim')
     const made = world.manager.createWriter(ID, R1)
@@ -178,7 +178,7 @@ describe('a lease', () => {
     expect(await failure(world.process().createWriter(ID, R1))).toBe('busy')
   })
 
-  test('a claim that came to nothing is let go', async () => {
+  test('a failed claim is released', async () => {
     const world = new World({ patienceMs: 100 })
     await world.manager.createStream(ID)
     world.tap.fail('read', 10)
@@ -190,7 +190,7 @@ describe('a lease', () => {
 })
 
 describe('a manager that is closed', () => {
-  test('claims nothing any more', async () => {
+  test('makes no further claims', async () => {
     const world = new World()
     const writer = await world.writer()
     await world.manager.close()
@@ -200,7 +200,7 @@ describe('a manager that is closed', () => {
     expect(await world.process().endStream(ID)).toBe('completed')
   })
 
-  test('lets a claim go that was under way', async () => {
+  test('releases a claim in flight', async () => {
     const world = new World()
     await world.manager.createStream(ID)
     const held = world.tap.hold('claim', 'after')
@@ -214,7 +214,7 @@ describe('a manager that is closed', () => {
   })
 })
 
-test('law 4: who works with a log for a moment speaks for the run that it finds after its claim', async () => {
+test('law 4: a temporary claim writes for the run that it finds after the claim', async () => {
   const world = new World()
   const first = await world.writer('r1')
   await world.manager.endStream(ID)
@@ -229,8 +229,8 @@ test('law 4: who works with a log for a moment speaks for the run that it finds 
   expect((await world.log()).at(-1)).toMatchObject({ origin: { runId: 'r2' }, chunk: { type: 'run-paused' } })
 })
 
-describe('who must be sure of the lease before it begins something', () => {
-  test('need not wait while it surely lasts', async () => {
+describe('waiting for a certain lease', () => {
+  test('returns at once while it is certain', async () => {
     const world = new World()
     const writer = await world.writer()
     world.tap.isDown = true
@@ -238,7 +238,7 @@ describe('who must be sure of the lease before it begins something', () => {
     expect(writer.isSure).toBe(true)
   })
 
-  test('waits while the store does not answer, and goes on when it was renewed', async () => {
+  test('waits while the store does not answer, and continues after a renewal', async () => {
     const world = new World()
     const writer = await world.writer()
     world.tap.isDown = true
@@ -254,7 +254,7 @@ describe('who must be sure of the lease before it begins something', () => {
     expect([sure, writer.isSure]).toEqual([2, true])
   })
 
-  test('waits on where the renewal came too late to be of use', async () => {
+  test('keeps waiting if the renewal came too late', async () => {
     const world = new World()
     const writer = await world.writer()
     world.tap.isDown = true
@@ -268,7 +268,7 @@ describe('who must be sure of the lease before it begins something', () => {
     const later = world.clock.advance(LEASE / 10)
     await held.arrived
     await later
-    // The answer is a whole lease old when it comes.
+    // The answer is as old as a whole lease.
     await world.clock.advance(LEASE)
     held.open()
     await settled()
@@ -278,7 +278,7 @@ describe('who must be sure of the lease before it begins something', () => {
     expect(writer.isSure).toBe(true)
   })
 
-  test('is told that the log is another’s, or that the writer was closed', async () => {
+  test('throws if the writer is fenced or closed', async () => {
     for (const end of ['fenced', 'closed'] as const) {
       const world = new World()
       const writer = await world.writer()

@@ -7,7 +7,7 @@ const AFTER_MS = 30_000
 const RUNS = ['agent:assistant@1']
 const TELLERS = ['notify:agent:assistant']
 
-/** A run that has ended, and owes it to its observers; tells by when others are to tell. */
+/** An ended run with an open notice. Returns its notifyBy. */
 async function ended(world: World, runId = 'r1'): Promise<number> {
   const writer = await world.writer(runId)
   writer.write(delta('done'))
@@ -26,8 +26,8 @@ const say = async (world: World, chunk: Chunk, guest = 'teller') => {
 }
 const noticesOf = async (world: World, id = ID) => (await world.manager.getInfo(id))?.ticket.notices
 
-describe('what observers are owed', () => {
-  test('is due to those who tell, from its time on, and to nobody once they were told', async () => {
+describe('notices for observers', () => {
+  test('are due for notifiers from notifyBy on, until they are confirmed', async () => {
     const world = new World()
     const notifyBy = await ended(world)
     expect(await world.manager.due([...RUNS, ...TELLERS])).toEqual([])
@@ -39,7 +39,7 @@ describe('what observers are owed', () => {
     expect(await noticesOf(world)).toBeUndefined()
   })
 
-  test('law 5: of all who take it upon themselves one does, and the next only when that one’s time is over', async () => {
+  test('law 5: one process claims a notice, and the next only after that claim has expired', async () => {
     const world = new World()
     const notifyBy = await ended(world)
     expect(await say(world, told(notifyBy, notifyBy + 1000))).toBe('claimed')
@@ -54,7 +54,7 @@ describe('what observers are owed', () => {
     expect(await noticesOf(world)).toMatchObject([{ notifyBy: until, tries: 1 }])
   })
 
-  test('law 5: who repeats that they were told is told so, and who comes second that it is settled', async () => {
+  test('law 5: a repeated confirmation is a duplicate, a second one is already settled', async () => {
     const world = new World()
     const notifyBy = await ended(world)
     expect(await say(world, told(notifyBy))).toBe('appended')
@@ -63,7 +63,7 @@ describe('what observers are owed', () => {
     expect(await say(world, told(notifyBy + 1))).toBe('already-settled')
   })
 
-  test('law 10: who told whom is for nobody’s eyes, and shows nowhere', async () => {
+  test('law 10: run-notified is internal and shows nowhere', async () => {
     const world = new World()
     const notifyBy = await ended(world)
     const before = await world.manager.view(ID)
@@ -78,13 +78,13 @@ describe('what observers are owed', () => {
     await reader.return()
   })
 
-  test('does not keep the next run from starting, nor is it lost with it', async () => {
+  test('do not block the next run, and are kept', async () => {
     const world = new World()
     const notifyBy = await ended(world)
     const writer = await world.writer('r2')
     expect(await noticesOf(world)).toHaveLength(1)
     await say(world, told(notifyBy))
-    // As whatever else moves the ticket: what was decided before is decided again.
+    // As for every change of the ticket: earlier decisions are made again.
     expect(await writer.commit([clientCall('c1')])).toMatchObject({ outcome: 'moved' })
     expect(await writer.commit([clientCall('c1')])).toMatchObject({ outcome: 'appended' })
     await world.manager.pauseStream(ID)
@@ -95,7 +95,7 @@ describe('what observers are owed', () => {
     expect(await world.manager.due(RUNS)).toEqual([ID])
   })
 
-  test('law 12: keeps no entries, and is still told of behind a trimmed log', async () => {
+  test('law 12: keep no entries, and stay in the ticket of a trimmed log', async () => {
     const world = new World()
     const notifyBy = await ended(world)
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
@@ -108,7 +108,7 @@ describe('what observers are owed', () => {
     expect(await say(world, told(notifyBy))).toBe('appended')
   })
 
-  test('is the source’s alone: of a fork nobody is told', async () => {
+  test('are not copied to a fork', async () => {
     const world = new World()
     const notifyBy = await ended(world)
     const { head } = (await world.manager.getInfo(ID)) as { head: number }
@@ -116,7 +116,7 @@ describe('what observers are owed', () => {
     expect(await noticesOf(world, 'copy')).toBeUndefined()
     expect(await noticesOf(world)).toMatchObject([{ notifyBy }])
     expect((await world.manager.getInfo('copy'))?.ticket).toEqual(advance(EMPTY_TICKET, await world.log('copy')))
-    // Also where its source was told of it later than it was copied.
+    // Also if the source is confirmed after the copy.
     await say(world, told(notifyBy))
     await world.manager.forkStream(ID, head, 'later')
     expect(await noticesOf(world, 'later')).toBeUndefined()

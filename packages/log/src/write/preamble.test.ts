@@ -6,7 +6,7 @@ const R1 = { runId: 'r1', agentType: 'assistant' }
 const R2 = { runId: 'r2', agentType: 'assistant' }
 const hello = { messageId: 'm1', role: 'user', parts: [{ type: 'text', text: 'hello' }] } as const
 
-/** A run whose writer died in the middle of three drafts: two of its own, one of a child's; and one lane that had committed. */
+/** A run whose writer died with three drafts: two of its own, one of a child; and one lane that had committed. */
 async function orphan(world: World) {
   const dead = await world.writer()
   const tool = dead.lane({ lane: 'tool' })
@@ -32,7 +32,7 @@ const texts = async (world: World): Promise<string[]> => {
 }
 
 describe('the first batch of a writer', () => {
-  test('starts the run, on the words that come first', async () => {
+  test('starts the run, before the first words', async () => {
     const world = new World()
     const writer = await world.manager.createWriter(ID, { ...R1, program: 'agent:assistant@7' })
     expect(await world.lines()).toEqual([])
@@ -44,7 +44,7 @@ describe('the first batch of a writer', () => {
     })
   })
 
-  test('leaves the start to a caller that says it', async () => {
+  test('has no preamble if the caller starts the run', async () => {
     const world = new World()
     const writer = await world.manager.createWriter(ID, R1)
     await writer.decide(() => [
@@ -67,7 +67,7 @@ describe('the first batch of a writer', () => {
     expect(ticket.requests).toEqual([])
   })
 
-  test('law 5: does not start a run whose request was taken back meanwhile', async () => {
+  test('law 5: does not start a run whose request was withdrawn meanwhile', async () => {
     const world = new World()
     await world.manager.createStream(ID)
     await world.manager.append(ID, 'ada', request('r1'))
@@ -79,7 +79,7 @@ describe('the first batch of a writer', () => {
     expect(await world.manager.getInfo(ID)).toMatchObject({ lease: null, ticket: { run: null } })
   })
 
-  test('law 5: of two writers that start one passes, however late the other notices', async () => {
+  test('law 5: of two writers that start a run, one succeeds', async () => {
     const world = new World()
     const first = await world.manager.createWriter(ID, R1)
     const second = await world.process().createWriter(ID, { ...R2, takeover: true })
@@ -93,7 +93,7 @@ describe('the first batch of a writer', () => {
     expect(await failure(third.decide(() => [{ type: 'run-started', program: 'p' }]))).toBe('refused')
   })
 
-  test('law 7: does not start a run that has ended', async () => {
+  test('law 7: does not start an ended run', async () => {
     const world = new World()
     const writer = await world.writer()
     await world.manager.endStream(ID)
@@ -104,7 +104,7 @@ describe('the first batch of a writer', () => {
     expect(await failure((await world.manager.createWriter(ID, R2)).commit([]))).toBe('nothing was thrown')
   })
 
-  test('law 7: does not start a run again that was asked for, however many have run since', async () => {
+  test('law 7: does not start a requested run again, however many have run since', async () => {
     const world = new World()
     await world.manager.createStream(ID)
     for (const runId of ['r1', 'r2', 'r3']) {
@@ -120,7 +120,7 @@ describe('the first batch of a writer', () => {
     expect(await failure(world.manager.createWriter(ID, { ...R1, runId: 'r4' }))).toBe('refused')
   })
 
-  test('loses no message of a request that comes when the writer is made', async () => {
+  test('keeps the message of a request that arrives while the writer is created', async () => {
     const world = new World()
     const early = await world.manager.createWriter(ID, R1)
     await world.manager.append(ID, 'ada', request('r1', { message: hello }))
@@ -130,7 +130,7 @@ describe('the first batch of a writer', () => {
     expect((await world.manager.view(ID)).view.messages).toMatchObject([{ id: 'm1' }])
   })
 
-  test('lets a cut go first, and makes it in the batch that starts its run', async () => {
+  test('requires a waiting cut to go first, and makes it in the batch that starts its run', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([{ type: 'message', messageId: 'm', role: 'user', parts: [] }])
@@ -152,7 +152,7 @@ describe('the first batch of a writer', () => {
     expect(view.messages.map(({ id }) => id)).toEqual(['m1'])
   })
 
-  test('resumes a run that was paused, and takes nothing back', async () => {
+  test('resumes a paused run, and discards nothing', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([ask('a')])
@@ -163,7 +163,7 @@ describe('the first batch of a writer', () => {
     expect((await world.lines()).slice(-3)).toEqual(['run-paused', 'run-resumed', 'checkpoint-created'])
   })
 
-  test('law 4: takes a run over from a writer that died, and takes its drafts back, each on its own lane', async () => {
+  test('law 4: takes over from a dead writer, and discards its drafts, each on its own lane', async () => {
     const world = new World()
     await orphan(world)
     await world.clock.advance(30_000)
@@ -180,11 +180,11 @@ describe('the first batch of a writer', () => {
     ])
     expect(batch.slice(1, 4).map(({ origin }) => origin.lane)).toEqual(['main', 'tool', 'child'])
     expect(await texts(world)).toEqual(['kept', 'done', 'whole'])
-    // Nothing is left of them that the heir's own lanes would have to mind.
+    // The new writer's lanes are free to write to their targets.
     expect(thrown(() => heir.lane({ lane: 'else' }).write(delta('x', '2')))).toBe('nothing was thrown')
   })
 
-  test('a takeover takes back what a draft had used by the time its writer died', async () => {
+  test('a takeover discards a draft with the usage known so far', async () => {
     const world = new World()
     const dead = await world.manager.createWriter(ID, R1)
     dead.write(delta('half', '1'))
@@ -195,7 +195,7 @@ describe('the first batch of a writer', () => {
     expect((await world.log()).at(-1)?.chunk).toMatchObject({ type: 'step-discarded', usage: { inputTokens: 5 } })
   })
 
-  test('law 5: a takeover that finds a stop seals the drafts instead: the reply that was shown is kept', async () => {
+  test('law 5: a takeover that finds a stop keeps the drafts: the reply shown so far stays', async () => {
     const world = new World()
     await orphan(world)
     await world.manager.append(ID, 'ada', stop('r1'))
@@ -207,7 +207,7 @@ describe('the first batch of a writer', () => {
     await heir.close()
   })
 
-  test('law 5: also where the stop comes after it was read and before the first batch', async () => {
+  test('law 5: also if the stop arrives before the first batch', async () => {
     const world = new World()
     await orphan(world)
     const other = world.process()
@@ -230,7 +230,7 @@ describe('the first batch of a writer', () => {
     expect(await texts(world)).toContain('half a sen')
   })
 
-  test('a request that interrupts counts as a stop there too', async () => {
+  test('an interrupting request counts as a stop too', async () => {
     const world = new World()
     await orphan(world)
     await world.manager.append(ID, 'ada', request('r2', { whenBusy: 'interrupt-previous' }))
@@ -240,7 +240,7 @@ describe('the first batch of a writer', () => {
     expect((await world.lines()).slice(-1)).toEqual(['ada: run-requested'])
   })
 
-  test('of a run that was paused takes back what another left in it', async () => {
+  test('of a paused run discards the drafts that another writer left', async () => {
     const world = new World()
     await orphan(world)
     await world.clock.advance(30_000)
@@ -259,7 +259,7 @@ describe('the first batch of a writer', () => {
     expect(await texts(world)).toEqual(['kept', 'done'])
   })
 
-  test('a takeover of a run that had nothing open takes nothing back', async () => {
+  test('a takeover of a run without drafts discards nothing', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([{ type: 'status', message: 'x' } satisfies Chunk])
@@ -271,7 +271,7 @@ describe('the first batch of a writer', () => {
 })
 
 describe('begin', () => {
-  test('says that the run starts before anything else is said of it, and says it once', async () => {
+  test('writes the start of the run before anything else, once', async () => {
     const world = new World()
     const writer = await world.manager.createWriter(ID, R1)
     expect(await Promise.all([writer.begin(), writer.begin()])).toEqual([true, true])
@@ -283,7 +283,7 @@ describe('begin', () => {
     expect(await failure(writer.begin())).toBe('closed')
   })
 
-  test('comes after what was written before it', async () => {
+  test('comes after everything written before', async () => {
     const world = new World()
     const writer = await world.manager.createWriter(ID, R1)
     writer.write(delta('a'))
@@ -291,7 +291,7 @@ describe('begin', () => {
     expect(await world.lines()).toEqual(['run-started', 'text-delta 1 a'])
   })
 
-  test('law 4: takes a run over, and takes back what was left open', async () => {
+  test('law 4: takes a run over, and discards its open drafts', async () => {
     const world = new World()
     await orphan(world)
     const heir = await world.process().createWriter(ID, { ...R1, takeover: true })
@@ -300,7 +300,7 @@ describe('begin', () => {
     expect((await world.manager.view(ID)).view.runs).toMatchObject([{ runId: 'r1', takeovers: 1 }])
   })
 
-  test('law 5: says nothing where the run that it takes over is to stop: the end says it all, and what was shown is kept', async () => {
+  test('law 5: writes nothing if the run that it takes over must stop, and keeps the drafts', async () => {
     const world = new World()
     await orphan(world)
     const before = await world.lines()
@@ -315,7 +315,7 @@ describe('begin', () => {
     expect(await texts(world)).toEqual(['kept', 'half a sen', 'half a res', 'done', 'half a thou'])
   })
 
-  test('law 5: also where the stop comes when it is on its way', async () => {
+  test('law 5: also if the stop arrives while it is in flight', async () => {
     const world = new World()
     await orphan(world)
     const before = await world.lines()
@@ -329,7 +329,7 @@ describe('begin', () => {
     expect((await world.lines()).slice(before.length)).toEqual(['ada: stop-requested'])
   })
 
-  test('a stop that is taken back with the request that it made room for is none', async () => {
+  test('ignores a stop that was withdrawn with its request', async () => {
     const world = new World()
     await orphan(world)
     await world.manager.append(ID, 'ada', request('q', { whenBusy: 'interrupt-previous' }))
@@ -340,7 +340,7 @@ describe('begin', () => {
     expect(await texts(world)).toEqual(['kept', 'done'])
   })
 
-  test('is refused where the run cannot begin, whether or not the open one is to stop', async () => {
+  test('is refused if the run cannot begin, whether or not the open run must stop', async () => {
     const world = new World()
     await world.writer()
     await world.manager.close()
@@ -353,7 +353,7 @@ describe('begin', () => {
     expect(other.signal.aborted).toBe(false)
   })
 
-  test('law 5: a batch so large that what begins the run goes ahead of it adds nothing to a run that is to stop', async () => {
+  test('law 5: a large batch, whose preamble is sent first, adds nothing to a run that must stop', async () => {
     const world = new World()
     await orphan(world)
     await world.manager.append(ID, 'ada', stop('r1'))

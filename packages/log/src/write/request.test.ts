@@ -9,7 +9,7 @@ const refusal = async (world: World, chunk: Chunk, guest = 'ada'): Promise<strin
 }
 
 describe('a request', () => {
-  test('law 5: a request is known by its run, whoever repeats it and whatever else it says, trimmed or not', async () => {
+  test('law 5: is identified by its run, whatever else it contains, trimmed or not', async () => {
     const world = new World()
     await world.manager.createStream(ID)
     const { first } = (await say(world, request('r1'))) as { first: number }
@@ -23,7 +23,7 @@ describe('a request', () => {
     expect(again).toMatchObject({ outcome: 'duplicate', first })
   })
 
-  test('law 5: of two that start at once one passes, and the other is refused', async () => {
+  test('law 5: of two concurrent requests one is accepted, and the other refused', async () => {
     const world = new World()
     await world.manager.createStream(ID)
     const held = world.tap.hold('append')
@@ -35,7 +35,7 @@ describe('a request', () => {
     expect(await world.lines()).toEqual(['bob: run-requested'])
   })
 
-  test('law 5: a start that was decided while another run was open does not pass after that has ended and one has begun', async () => {
+  test('law 5: a start that was decided while another run was open fails after the next run has begun', async () => {
     const world = new World()
     const writer = await world.writer()
     await world.manager.endStream(ID)
@@ -50,7 +50,7 @@ describe('a request', () => {
     expect(await stale).toEqual({ outcome: 'refused', reason: 'busy' })
   })
 
-  test('law 5: what was decided on a ticket is refused on another, and who repeats it is told so first', async () => {
+  test('law 5: with ifVersion, is refused on another ticket, but a repeat is a duplicate first', async () => {
     const world = new World()
     await world.manager.createStream(ID)
     const version = async () => (await world.manager.getInfo(ID))?.version ?? ''
@@ -68,7 +68,7 @@ describe('a request', () => {
     expect(await world.lines()).toEqual(['bob: run-requested', 'ada: run-requested'])
   })
 
-  test('waits its turn where it asks to, in the order of asking', async () => {
+  test('with queue, waits in order', async () => {
     const world = new World()
     await world.writer()
     for (const runId of ['q1', 'q2']) await say(world, request(runId, { whenBusy: 'queue' }))
@@ -79,7 +79,7 @@ describe('a request', () => {
     expect((await world.manager.getInfo(ID))?.ticket.requests.map(({ runId }) => runId)).toEqual(['q1', 'q2'])
   })
 
-  test('that interrupts stops the open run, which ends as interrupted, and goes first', async () => {
+  test('that interrupts stops the open run as interrupted, and goes first', async () => {
     const world = new World()
     await world.writer()
     await say(world, request('q1', { whenBusy: 'queue' }))
@@ -88,7 +88,7 @@ describe('a request', () => {
     expect((await world.manager.getInfo(ID))?.ticket.requests.map(({ runId }) => runId)).toEqual(['now', 'q1'])
   })
 
-  test('that was taken back is gone, and its run id with it', async () => {
+  test('that was withdrawn is gone, and its run id is used up', async () => {
     const world = new World()
     await world.writer()
     await say(world, request('q1', { whenBusy: 'queue' }))

@@ -2,10 +2,10 @@ import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { delta, failure, thrown, World } from '../manager/manager-world.fixture.ts'
 
-describe('a writer refuses what is too large before it takes a sequence (law 6)', () => {
+describe('a writer rejects too large values before they get a sequence (law 6)', () => {
   const tooLarge: Chunk = { type: 'status', message: 'x'.repeat(5000) }
 
-  test('typed, and the next write has the next sequence', async () => {
+  test('with an error, and the next write gets the next sequence', async () => {
     const world = new World({ maxEntryBytes: 4096 })
     const writer = await world.writer()
     expect(thrown(() => writer.write(tooLarge))).toBe('too-large')
@@ -14,14 +14,14 @@ describe('a writer refuses what is too large before it takes a sequence (law 6)'
     expect(await writer.write(delta('a')).appended).toMatchObject({ first: 3, last: 3 })
   })
 
-  test('by bytes, not by characters', async () => {
+  test('measured in bytes, not in characters', async () => {
     const world = new World({ maxEntryBytes: 4096 })
     const writer = await world.writer()
     expect(thrown(() => writer.write({ type: 'status', message: '語'.repeat(2000) }))).toBe('too-large')
     expect(thrown(() => writer.write({ type: 'status', message: 'x'.repeat(2000) }))).toBe('nothing was thrown')
   })
 
-  test('a batch that is larger than the store takes', async () => {
+  test('a batch above the store’s limit', async () => {
     const world = new World()
     const writer = await world.writer()
     const large: Chunk = { type: 'state-snapshot', state: 'x'.repeat(1_000_000) }
@@ -29,7 +29,7 @@ describe('a writer refuses what is too large before it takes a sequence (law 6)'
     expect(await world.lines()).toEqual(['run-started', 'checkpoint-created'])
   })
 
-  test('a long delta is said in pieces that cut no character, and none is larger than an entry may be', async () => {
+  test('a long delta is split at character boundaries, within the size of an entry', async () => {
     const world = new World({ maxEntryBytes: 4096 })
     const writer = await world.writer()
     const text = '😀語x\u0001'.repeat(3000)
@@ -45,7 +45,7 @@ describe('a writer refuses what is too large before it takes a sequence (law 6)'
     for (const entry of log) expect(Buffer.byteLength(JSON.stringify(entry.chunk))).toBeLessThan(4096)
   })
 
-  test('many deltas that are merged make no entry larger than one may be', async () => {
+  test('merged deltas never exceed the size of an entry', async () => {
     const world = new World({ maxEntryBytes: 4096 })
     const writer = await world.writer()
     const held = world.tap.hold('append')
@@ -58,14 +58,14 @@ describe('a writer refuses what is too large before it takes a sequence (law 6)'
     for (const entry of log) expect(Buffer.byteLength(JSON.stringify(entry))).toBeLessThan(4096)
   })
 
-  test('a delta of an application’s own kind is not said in pieces', async () => {
+  test('a delta of a custom type is not split', async () => {
     const world = new World({ maxEntryBytes: 4096 })
     const writer = await world.writer()
     const own = { type: 'from-the-future', delta: 'x'.repeat(9000) } as unknown as Chunk
     expect(thrown(() => writer.write(own))).toBe('too-large')
   })
 
-  test('a lane tells beforehand whether a commit would be taken by its size, and appends nothing', async () => {
+  test('lane.fits checks the size of a commit without appending', async () => {
     const bounds = { maxEntryBytes: 4096, blobBytes: 1000, maxBlobBytes: 5000 }
     const world = new World(bounds)
     const writer = await world.writer()
@@ -84,7 +84,7 @@ describe('a writer refuses what is too large before it takes a sequence (law 6)'
       Array(2500).fill(status(2700)),
       Array(4000).fill(status(2700)),
     ]
-    // Around the very bound, to the byte.
+    // Around the limit, to the byte.
     for (let length = 3700; length < 4096; length++) batches.push([status(length)])
     const told = batches.map(batch => tool.fits(batch))
     expect(await world.lines()).toEqual(['run-started', 'checkpoint-created'])
@@ -96,14 +96,14 @@ describe('a writer refuses what is too large before it takes a sequence (law 6)'
     expect(told.at(-1)).toBe(false)
   })
 
-  test('what is no batch does not fit either, and is told as a commit tells it', async () => {
+  test('lane.fits rejects an invalid batch like a commit', async () => {
     const writer = await new World().writer()
     expect(thrown(() => writer.main.fits([{ type: 'text-delta' } as Chunk]))).toBe('invalid')
     await writer.close()
     expect(writer.main.fits([{ type: 'status', message: 'x' }])).toBe(true)
   })
 
-  test('a bound under which nothing could be said is refused when the manager is made', () => {
+  test('rejects a limit below the minimum when the manager is created', () => {
     for (const maxEntryBytes of [0, 600, Number.NaN]) {
       expect(thrown(() => new World({ maxEntryBytes }))).toBe('invalid')
     }

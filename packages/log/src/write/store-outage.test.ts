@@ -16,8 +16,8 @@ const R1 = { runId: 'r1', agentType: 'assistant' }
 const textOf = async (world: World): Promise<string> =>
   (await world.log()).map(({ chunk }) => (chunk.type === 'text-delta' ? chunk.delta : '')).join('')
 
-describe('a store that is out of reach for a while', () => {
-  test('loses nothing of a writer and doubles nothing, whether the append had happened or not', async () => {
+describe('a store that is unavailable for a while', () => {
+  test('loses and duplicates no write, whether the append had happened or not', async () => {
     const world = new World()
     const writer = await world.writer()
     const texts: string[] = []
@@ -39,7 +39,7 @@ describe('a store that is out of reach for a while', () => {
     expect(sequences).toEqual(sequences.map((_, i) => i + 1))
   })
 
-  test('does the same for commits and decisions', async () => {
+  test('the same for commits and decisions', async () => {
     const world = new World()
     const writer = await world.writer()
     world.tap.lose('append', 2)
@@ -51,7 +51,7 @@ describe('a store that is out of reach for a while', () => {
     expect((await world.lines()).slice(2)).toHaveLength(3)
   })
 
-  test('a decision whose answer was lost is not made twice, though the ticket has moved since', async () => {
+  test('a decision whose answer was lost is not made twice, although the ticket has changed since', async () => {
     const world = new World()
     const writer = await world.writer()
     let asked = 0
@@ -61,16 +61,16 @@ describe('a store that is out of reach for a while', () => {
       return [ask('a')]
     })
     await settled()
-    // It is in the log, nobody knows, and the ticket moves.
+    // It is in the log, its answer is lost, and the ticket changes.
     await world.manager.append(ID, 'ada', approve('a'))
     await world.clock.advance(1000)
     expect(await decided).toMatchObject({ outcome: 'duplicate' })
     expect(asked).toBe(1)
-    // The writer's idea of the ticket is that of its own append: it looks again where that does not hold.
+    // The writer assumes the ticket of its own append, and reads it again if the store refuses.
     expect(await writer.decide(({ pendings }) => pendings.map(({ id }) => ask(`next-${id}`)))).toBeUndefined()
   })
 
-  test('is asked again by guests, who are told of the first time', async () => {
+  test('is retried by guests, which get the result of the first try', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([clientCall('c1')])
@@ -84,7 +84,7 @@ describe('a store that is out of reach for a while', () => {
     expect(await requested).toMatchObject({ outcome: 'appended' })
   })
 
-  test('a fork whose answer was lost is there, and is not taken for somebody else’s', async () => {
+  test('a fork whose answer was lost succeeds, and is recognised', async () => {
     const world = new World()
     await world.writer()
     for (const [at, target] of [
@@ -120,8 +120,8 @@ describe('a store that is out of reach for a while', () => {
   })
 })
 
-describe('a store that stays out of reach', () => {
-  test('fails a writer once its patience is over, with what it had not acknowledged', async () => {
+describe('a store that stays unavailable', () => {
+  test('fails a writer after patienceMs, with its unacknowledged writes', async () => {
     const world = new World({ patienceMs: 5000 })
     const writer = await world.writer()
     world.tap.isDown = true
@@ -135,13 +135,13 @@ describe('a store that stays out of reach', () => {
     expect(await failure(second.appended)).toBe('unavailable')
     expect(writer.signal.reason).toMatchObject({ code: 'unavailable' })
     world.tap.isDown = false
-    // Nobody knows what is in the log: the writer says no more.
+    // The outcome is unknown, so the writer stops.
     expect(await failure(writer.flush())).toBe('unavailable')
     await writer.close()
     expect(await world.manager.getInfo(ID)).toMatchObject({ lease: null })
   })
 
-  test('an append of its that arrives in the end is fenced off by the next writer', async () => {
+  test('a late append of it is fenced by the next writer', async () => {
     const world = new World({ patienceMs: 1000 })
     const writer = await world.writer()
     const held = world.tap.hold('append')
@@ -154,7 +154,7 @@ describe('a store that stays out of reach', () => {
     expect(await textOf(world)).toBe('')
   })
 
-  test('fails what else is asked, typed', async () => {
+  test('fails all other calls with `unavailable`', async () => {
     const world = new World({ patienceMs: 1000 })
     await world.writer()
     const waiting = (await world.manager.createResumableReader(ID, { after: 2 })).next()

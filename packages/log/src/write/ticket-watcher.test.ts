@@ -7,7 +7,7 @@ import { mustStop, type Ticket } from '../ticket/ticket.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }
 
-/** A writer that watches and has been quiet for long, and what it heard. */
+/** A writer that watches and has been idle for long, and the tickets that it got. */
 async function watching(world: World) {
   const writer = await world.writer()
   const heard: Ticket[] = []
@@ -17,7 +17,7 @@ async function watching(world: World) {
   return { writer, heard }
 }
 
-/** A process with a wire of its own to the same store. */
+/** A process with its own connection to the same store. */
 const elsewhere = (world: World) =>
   new StreamManager({ store: memoryStore(undefined, world.memory), timers: world.clock })
 
@@ -25,8 +25,8 @@ const appended = async (world: World, chunk = stop('r1')) => {
   expect(await elsewhere(world).append(ID, 'ada', chunk)).toMatchObject({ outcome: 'appended' })
 }
 
-describe('a writer that watches hears what guests decide', () => {
-  test('at once, where it says nothing', async () => {
+describe('a watching writer gets the decisions of guests', () => {
+  test('at once, while it is idle', async () => {
     const world = new World()
     const { writer, heard } = await watching(world)
     await appended(world)
@@ -36,20 +36,20 @@ describe('a writer that watches hears what guests decide', () => {
     expect(world.tap.count('read')).toBe(1)
   })
 
-  test('by its own next append, where it says something', async () => {
+  test('with its own next append, while it writes', async () => {
     const world = new World()
     const { writer, heard } = await watching(world)
     await writer.write(delta('a')).appended
     await appended(world)
     await settled()
-    // It takes the wake-up for its own, until the next append shows that it was not.
+    // It attributes the wake to its own append, until the next append shows otherwise.
     expect(heard).toEqual([])
     writer.write(delta('b'))
     await world.clock.advance(16)
     expect(heard.map(mustStop)).toEqual([true])
   })
 
-  test('soon, where it falls silent just before', async () => {
+  test('soon, if it stops writing just before', async () => {
     const world = new World()
     const { writer, heard } = await watching(world)
     await writer.write(delta('a')).appended
@@ -58,7 +58,7 @@ describe('a writer that watches hears what guests decide', () => {
     expect(heard.map(mustStop)).toEqual([true])
   })
 
-  test('one after the other, each as it comes', async () => {
+  test('one after the other', async () => {
     const world = new World()
     const { writer, heard } = await watching(world)
     await writer.commit([ask('a'), ask('b')])
@@ -74,7 +74,7 @@ describe('a writer that watches hears what guests decide', () => {
     ])
   })
 
-  test('and nothing of its own', async () => {
+  test('and none of its own', async () => {
     const world = new World()
     const { writer, heard } = await watching(world)
     await writer.commit([ask('a')])
@@ -83,7 +83,7 @@ describe('a writer that watches hears what guests decide', () => {
     expect(heard).toEqual([])
   })
 
-  test('also what came after its claim and before it watched', async () => {
+  test('also those between its claim and the watch', async () => {
     const world = new World()
     const writer = await world.writer()
     await appended(world)
@@ -93,7 +93,7 @@ describe('a writer that watches hears what guests decide', () => {
     expect(heard.map(mustStop)).toEqual([true])
   })
 
-  test('also what comes while it looks', async () => {
+  test('also those that arrive during a read of the ticket', async () => {
     const world = new World()
     const { heard } = await watching(world)
     const held = world.tap.hold('read', 'after')
@@ -106,7 +106,7 @@ describe('a writer that watches hears what guests decide', () => {
     expect(world.tap.count('read')).toBe(2)
   })
 
-  test('also what comes between its look and the alarm for the next', async () => {
+  test('also those between a read and the timer for the next', async () => {
     const world = new World()
     const { writer, heard } = await watching(world)
     await writer.write(delta('a')).appended
@@ -121,7 +121,7 @@ describe('a writer that watches hears what guests decide', () => {
     expect(heard.map(mustStop)).toEqual([true])
   })
 
-  test('also what came while the store was out of its reach, for longer than its patience lasts', async () => {
+  test('also those from while the store was unavailable for longer than patienceMs', async () => {
     const world = new World({ patienceMs: 500 })
     const { writer, heard } = await watching(world)
     world.tap.isDown = true
@@ -135,7 +135,7 @@ describe('a writer that watches hears what guests decide', () => {
     expect(writer.signal.aborted).toBe(false)
   })
 
-  test('also of a run that was taken from it', async () => {
+  test('also for a run that was taken from it', async () => {
     const world = new World()
     const { heard } = await watching(world)
     const heir = await elsewhere(world).createWriter(ID, { ...R1, takeover: true })
@@ -147,7 +147,7 @@ describe('a writer that watches hears what guests decide', () => {
 })
 
 describe('watching', () => {
-  test('costs a stream of words no reads, whatever its pace, and one when it rests', async () => {
+  test('costs a stream of words no reads at any pace, and one when it pauses', async () => {
     const world = new World()
     const { writer, heard } = await watching(world)
     for (const pace of [4, 20, 100]) {
@@ -164,7 +164,7 @@ describe('watching', () => {
     expect(heard).toEqual([])
   })
 
-  test('costs no reads either where the store takes its time', async () => {
+  test('costs no reads with a slow store either', async () => {
     const world = new World()
     const { writer } = await watching(world)
     for (let i = 0; i < 10; i++) {
@@ -179,7 +179,7 @@ describe('watching', () => {
     expect(world.tap.count('read')).toBe(0)
   })
 
-  test('costs a stream with a guest in its middle one read more', async () => {
+  test('costs a stream with one guest one more read', async () => {
     const world = new World()
     const { writer, heard } = await watching(world)
     for (let i = 0; i < 200; i++) {
@@ -191,7 +191,7 @@ describe('watching', () => {
     expect(world.tap.count('read')).toBe(1)
   })
 
-  test('costs one read for many guests at once, and one for what came meanwhile', async () => {
+  test('costs one read for many concurrent guests, and one for those that arrive meanwhile', async () => {
     const world = new World()
     const { writer, heard } = await watching(world)
     await writer.commit(Array.from({ length: 20 }, (_, i) => ask(`${i}`)))
@@ -205,7 +205,7 @@ describe('watching', () => {
     expect(world.tap.count('read')).toBe(2)
   })
 
-  test('may be asked for twice: both are told', async () => {
+  test('supports two listeners', async () => {
     const world = new World()
     const { writer, heard } = await watching(world)
     const also: Ticket[] = []
@@ -217,7 +217,7 @@ describe('watching', () => {
     expect(world.tap.watches).toBe(1)
   })
 
-  test('is in nobody’s way where a listener throws: the append goes on, others are told, and the error is heard', async () => {
+  test('isolates a throwing listener: the append continues, others are called, and the error surfaces', async () => {
     const world = new World()
     const { writer, heard } = await watching(world)
     writer.watch(() => {
@@ -227,7 +227,7 @@ describe('watching', () => {
     writer.watch(ticket => last.push(ticket))
     await writer.write(delta('a')).appended
     await appended(world, request('q', { whenBusy: 'queue' }))
-    // A decision finds that the ticket has moved, and is taken again.
+    // A decision finds that the ticket has changed, and is made again.
     const done = writer.decide(() => [ask('a')])
     await expect(world.clock.advance(0)).rejects.toThrow('mine')
     expect(await done).toMatchObject({ outcome: 'appended' })
@@ -236,14 +236,14 @@ describe('watching', () => {
     expect(await writer.commit([])).toMatchObject({ outcome: 'appended' })
   })
 
-  test('ends with its writer, and a look that is on its way tells nobody', async () => {
+  test('ends with its writer, and a read in flight calls no listener', async () => {
     const world = new World()
     const { writer, heard } = await watching(world)
     const held = world.tap.hold('read', 'after')
     await appended(world)
     await held.arrived
     await elsewhere(world).createWriter(ID, { ...R1, takeover: true })
-    // The lease is renewed, and found to be another's.
+    // The renewal finds another epoch.
     await world.clock.advance(15_000)
     expect(writer.signal.reason).toMatchObject({ code: 'fenced' })
     held.open()
@@ -253,7 +253,7 @@ describe('watching', () => {
     expect(thrown(() => writer.watch(() => {}))).toBe('fenced')
   })
 
-  test('lets everything go when the writer is closed', async () => {
+  test('releases everything when the writer is closed', async () => {
     const world = new World()
     const { writer } = await watching(world)
     await writer.write(delta('a')).appended
@@ -262,7 +262,7 @@ describe('watching', () => {
     expect(thrown(() => writer.watch(() => {}))).toBe('closed')
   })
 
-  test('law 4: learns at once that its log was removed, and asks no more', async () => {
+  test('law 4: detects at once that its log was removed, and stops', async () => {
     const world = new World()
     const { writer, heard } = await watching(world)
     await elsewhere(world).deleteStream(ID)
@@ -274,7 +274,7 @@ describe('watching', () => {
     expect(await failure(writer.refresh())).toBe('fenced')
   })
 
-  test('law 4: a log of the same name that was made since is none of its own', async () => {
+  test('law 4: ignores a new log of the same name', async () => {
     const world = new World()
     const { writer, heard } = await watching(world)
     await elsewhere(world).deleteStream(ID)

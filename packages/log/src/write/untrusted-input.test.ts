@@ -2,8 +2,8 @@ import type { Chunk } from '@millrace/protocol'
 import { describe, expect, test } from 'vitest'
 import { delta, failure, ID, thrown, World } from '../manager/manager-world.fixture.ts'
 
-describe('what a writer is handed is not trusted', () => {
-  test('a chunk is stored as it was checked, whatever its object becomes or says of itself', async () => {
+describe('a writer does not trust its input', () => {
+  test('stores a chunk as it was checked, whatever becomes of the object', async () => {
     const world = new World()
     const writer = await world.writer()
     const held = world.tap.hold('append')
@@ -24,7 +24,7 @@ describe('what a writer is handed is not trusted', () => {
     expect((await world.log()).every(entry => typeof entry.chunk.type === 'string')).toBe(true)
   })
 
-  test('law 6: what stands beside a delta counts, and one that is refused does not end the writer', async () => {
+  test('law 6: the fields beside a delta count, and a rejected delta does not stop the writer', async () => {
     const world = new World()
     const writer = await world.writer()
     const heavy = Object.assign(delta('x'), { extra: 'y'.repeat(3_000_000) })
@@ -35,7 +35,7 @@ describe('what a writer is handed is not trusted', () => {
     expect((await world.lines()).at(-1)).toContain('on')
   })
 
-  test('law 10: what seals, ends or takes back a lane is never internal', async () => {
+  test('law 10: chunks that commit, end or discard a lane are never internal', async () => {
     const world = new World()
     const writer = await world.writer()
     await writer.commit([{ type: 'status', message: 'x' }], { internal: true })
@@ -45,7 +45,7 @@ describe('what a writer is handed is not trusted', () => {
     expect(thrown(() => writer.write(start, { internal: true }))).toBe('invalid')
   })
 
-  test('origins that are none are refused where they are made', async () => {
+  test('rejects invalid origins', async () => {
     const world = new World()
     const writer = await world.writer()
     for (const origin of [
@@ -60,7 +60,7 @@ describe('what a writer is handed is not trusted', () => {
     expect(thrown(() => writer.write(delta('x'), { step: 0.5 }))).toBe('invalid')
   })
 
-  test('a deadline is in whole milliseconds', async () => {
+  test('a deadline is in integer milliseconds', async () => {
     const world = new World()
     const writer = await world.writer()
     const ask = (deadline: number): Chunk => ({
@@ -75,7 +75,7 @@ describe('what a writer is handed is not trusted', () => {
 })
 
 describe('law 3: a discard at any moment after the write', () => {
-  test.each([0, 1, 2, 3, 4, 8])('%i turns of the queue later leaves nothing of it', async turns => {
+  test.each([0, 1, 2, 3, 4, 8])('%i microtasks later leaves nothing of it', async turns => {
     const world = new World({ coalesceMs: 0 })
     const writer = await world.writer()
     const write = writer.write(delta('word'))
@@ -86,7 +86,7 @@ describe('law 3: a discard at any moment after the write', () => {
   })
 })
 
-test('flush tells of words that were not taken, once', async () => {
+test('flush rejects with a rejected write, once', async () => {
   const world = new World()
   const writer = await world.writer()
   const held = world.tap.hold('append')
@@ -100,7 +100,7 @@ test('flush tells of words that were not taken, once', async () => {
   await writer.flush()
 })
 
-test('law 7: a run that has ended does not begin again, however many ended since', async () => {
+test('law 7: an ended run does not start again, however many ended since', async () => {
   const world = new World()
   for (const runId of ['r1', 'r2', 'r3']) {
     const writer = await world.manager.createWriter(ID, { runId, agentType: 'assistant' })

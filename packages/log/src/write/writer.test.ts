@@ -5,7 +5,7 @@ import { ask, delta, failure, ID, thrown, World } from '../manager/manager-world
 
 const WRITTEN = ['run-started', 'checkpoint-created']
 
-/** A writer whose run has started, and counts that have not. */
+/** A writer whose run has started, and counters from there. */
 async function quiet(world: World) {
   const writer = await world.writer()
   world.tap.reset()
@@ -13,7 +13,7 @@ async function quiet(world: World) {
 }
 
 describe('a writer coalesces', () => {
-  test('the first delta goes out at once, those that follow within 16 ms together, in one', async () => {
+  test('sends the first delta at once, and those within 16 ms together', async () => {
     const world = new World()
     const writer = await quiet(world)
     writer.write(delta('a'))
@@ -30,7 +30,7 @@ describe('a writer coalesces', () => {
     expect((await world.lines()).slice(2)).toEqual(['text-delta 1 a', 'text-delta 1 bcd'])
   })
 
-  test('what comes while an append is in flight goes out in the next, however long that took', async () => {
+  test('sends what arrives during an append in the next one', async () => {
     const world = new World()
     const writer = await quiet(world)
     const held = world.tap.hold('append')
@@ -46,7 +46,7 @@ describe('a writer coalesces', () => {
     expect((await world.lines()).slice(2)).toEqual(['text-delta 1 a', 'text-delta 1 bc'])
   })
 
-  test('deltas are merged by part, on every lane, and keep the order in which each part was first spoken to', async () => {
+  test('merges deltas by part, on every lane, in the order in which each part began', async () => {
     const world = new World()
     const writer = await quiet(world)
     const tool = writer.lane({ lane: 'tool' })
@@ -59,7 +59,7 @@ describe('a writer coalesces', () => {
     expect(world.tap.count('append')).toBe(1)
   })
 
-  test('anything but a delta takes what waits along at once, in order', async () => {
+  test('anything but a delta flushes the queue at once, in order', async () => {
     const world = new World()
     const writer = await quiet(world)
     writer.write(delta('a'))
@@ -87,7 +87,7 @@ describe('a writer coalesces', () => {
     expect(log.map(({ chunk }) => (chunk.type === 'text-delta' ? chunk.delta : '')).join('')).toBe(words.join(''))
   })
 
-  test('writes that went out together tell of one append', async () => {
+  test('writes that were sent together have the same result', async () => {
     const world = new World()
     const writer = await quiet(world)
     const writes = ['a', 'b', 'c'].map(text => writer.write(delta(text)))
@@ -95,7 +95,7 @@ describe('a writer coalesces', () => {
     expect(told).toEqual(Array(3).fill({ outcome: 'appended', first: 3, last: 3, clock: world.clock.now() }))
   })
 
-  test('timers that nobody needs any more are not left behind', async () => {
+  test('leaves no timers behind', async () => {
     const world = new World()
     const writer = await quiet(world)
     writer.write(delta('a'))
@@ -108,7 +108,7 @@ describe('a writer coalesces', () => {
 })
 
 describe('a writer keeps order', () => {
-  test('what is written after a commit was asked for comes after it, also where the commit is decided on the ticket', async () => {
+  test('a write after a commit comes after it, also if the commit depends on the ticket', async () => {
     const world = new World()
     const writer = await quiet(world)
     const held = world.tap.hold('append')
@@ -127,7 +127,7 @@ describe('a writer keeps order', () => {
     ])
   })
 
-  test('decisions that nobody waits for are made one after the other, each on the ticket that the one before left', async () => {
+  test('unawaited decisions are made one after the other, each on the ticket that the one before left', async () => {
     const world = new World()
     const writer = await quiet(world)
     const seen: number[] = []
@@ -143,7 +143,7 @@ describe('a writer keeps order', () => {
     })
   })
 
-  test('law 5: a commit that settles what an earlier one on its way opens moves the ticket with it', async () => {
+  test('law 5: a commit that settles a pending of an earlier one in flight changes the ticket with it', async () => {
     const world = new World()
     const writer = await quiet(world)
     const opens = writer.commit([ask('a')])
@@ -152,7 +152,7 @@ describe('a writer keeps order', () => {
     expect(await world.manager.getInfo(ID)).toMatchObject({ ticket: { pendings: [], settled: ['approval:a'] } })
   })
 
-  test('law 7: a word that is written while the end is on its way does not follow it', async () => {
+  test('law 7: a word written while the end is in flight is rejected', async () => {
     const world = new World()
     const writer = await quiet(world)
     const held = world.tap.hold('append')
@@ -164,17 +164,17 @@ describe('a writer keeps order', () => {
     await world.clock.advance(16)
     expect(await failure(late.appended)).toBe('refused')
     expect((await world.lines()).at(-1)).toBe('run-finished')
-    // It is the word that was refused, not the writer.
+    // The word was rejected; the writer still works.
     expect(writer.signal.aborted).toBe(false)
   })
 })
 
 describe('a writer is bounded (law 8)', () => {
-  test('awaiting a write waits for room and for nothing else', async () => {
+  test('awaiting a write waits for room only', async () => {
     const world = new World({ queueBytes: 10_000 })
     const writer = await quiet(world)
     const held = world.tap.hold('append')
-    // Nothing is appended, and yet there is room.
+    // Nothing is appended, but there is room.
     await writer.write(delta('a'))
     await held.arrived
     const big = writer.write(delta('x'.repeat(20_000), '2'))
@@ -190,7 +190,7 @@ describe('a writer is bounded (law 8)', () => {
     expect(await world.lines()).toHaveLength(4)
   })
 
-  test('writes that nobody waits for are refused in the end, and what was accepted is written', async () => {
+  test('too many unawaited writes are rejected, and accepted ones are written', async () => {
     const world = new World({ queueBytes: 2000 })
     const writer = await quiet(world)
     const held = world.tap.hold('append')
@@ -206,7 +206,7 @@ describe('a writer is bounded (law 8)', () => {
     expect(text).toHaveLength(accepted)
   })
 
-  test('commits that nobody waits for are refused in the end too', async () => {
+  test('too many unawaited commits are rejected too', async () => {
     const world = new World({ queueBytes: 2000 })
     const writer = await quiet(world)
     const held = world.tap.hold('append')
@@ -218,7 +218,7 @@ describe('a writer is bounded (law 8)', () => {
     expect(codes[0]).toBe('nothing was thrown')
   })
 
-  test('a discard makes room as much as an append does', async () => {
+  test('a discard makes room like an append', async () => {
     const world = new World({ queueBytes: 1000 })
     const writer = await quiet(world)
     const held = world.tap.hold('append')
@@ -236,7 +236,7 @@ describe('a writer is bounded (law 8)', () => {
 })
 
 describe('a writer ends', () => {
-  test('flush waits for all that was written so far', async () => {
+  test('flush waits for everything written so far', async () => {
     const world = new World()
     const writer = await quiet(world)
     const held = world.tap.hold('append')
@@ -253,7 +253,7 @@ describe('a writer ends', () => {
     expect(await world.lines()).toEqual([...WRITTEN, 'text-delta 1 a'])
   })
 
-  test('close flushes, lets the log go, and may be called again; the run stays open', async () => {
+  test('close flushes, releases the log, and may be called again; the run stays open', async () => {
     const world = new World()
     const writer = await quiet(world)
     writer.write(delta('a'))
@@ -265,7 +265,7 @@ describe('a writer ends', () => {
     expect(writer.signal.reason).toMatchObject({ code: 'closed' })
   })
 
-  test('nothing is accepted once close was called, so nothing is lost unheard', async () => {
+  test('nothing is accepted after close', async () => {
     const world = new World()
     const writer = await quiet(world)
     const held = world.tap.hold('append')
@@ -280,7 +280,7 @@ describe('a writer ends', () => {
     expect(await world.lines()).toEqual([...WRITTEN, 'text-delta 1 a'])
   })
 
-  test('a writer that wrote nothing leaves nothing but an empty log', async () => {
+  test('a writer without writes leaves an empty log', async () => {
     const world = new World()
     const writer = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
     await writer.close()
@@ -300,7 +300,7 @@ describe('a writer ends', () => {
 })
 
 describe('a writer writes', () => {
-  test('what a write says beside its chunk stands in the origin; a lane has its own', async () => {
+  test('options of a write go to the origin; a lane has its own', async () => {
     const world = new World()
     const writer = await quiet(world)
     writer.write(delta('a'), { step: 2, model: 'm', node: 'n' })
@@ -314,7 +314,7 @@ describe('a writer writes', () => {
     expect([a?.internal, c?.internal]).toEqual([undefined, true])
   })
 
-  test('no chunk that is invalid, or is no JSON, and none of them costs the writer anything', async () => {
+  test('no invalid chunk and no value that is not JSON, at no cost to the writer', async () => {
     const world = new World()
     const writer = await quiet(world)
     const cycle: Record<string, unknown> = {}
@@ -327,7 +327,7 @@ describe('a writer writes', () => {
     expect((await world.lines()).at(-1)).toBe('text-delta 1 fine')
   })
 
-  test('types that the catalogue does not know, and those with the names that every object has', async () => {
+  test('unknown types, and those with names of Object.prototype', async () => {
     const world = new World()
     const writer = await quiet(world)
     for (const type of ['from-the-future', 'constructor', '__proto__', 'toString']) {
@@ -336,7 +336,7 @@ describe('a writer writes', () => {
     expect((await world.lines()).slice(2)).toEqual(['from-the-future', 'constructor', '__proto__', 'toString'])
   })
 
-  test('nothing that decides what happens next: that is committed or decided', async () => {
+  test('no chunk that changes the ticket: those need commit or decide', async () => {
     const world = new World()
     const fresh = await world.manager.createWriter(ID, { runId: 'r1', agentType: 'assistant' })
     const deciding: Chunk[] = [
@@ -349,7 +349,7 @@ describe('a writer writes', () => {
       ask('a'),
       { type: 'interrupt', interruptId: 'i', input: { kind: 'text' } },
     ]
-    // Before its run has started as well as after.
+    // Before its run has started, and after.
     for (const chunk of deciding)
       expect(
         thrown(() => fresh.write(chunk)),
@@ -364,7 +364,7 @@ describe('a writer writes', () => {
     expect(await world.lines()).toEqual(WRITTEN)
   })
 
-  test('for its own run and no other', async () => {
+  test('for its own run only', async () => {
     const world = new World()
     const writer = await quiet(world)
     expect(thrown(() => writer.lane({ lane: 'x', runId: 'r9', agentId: 'r9' }).write(delta('a')))).toBe('refused')
