@@ -19,7 +19,7 @@ export interface AppendContent {
   readonly slots: readonly Slot[]
 }
 
-const isTurn = (item: Slot | QueueTurn): item is QueueTurn => 'take' in item
+const isTurn = (item: Slot | QueueTurn): item is QueueTurn => 'run' in item
 
 export class Queue {
   #items: (Slot | QueueTurn)[] = []
