@@ -62,8 +62,8 @@ describe('calls fail as unavailable with advice for', () => {
       () => made(written(''), 'PRAGMA application_id = 0x4d494c52; PRAGMA user_version = 99'),
       /upgrade/,
     ],
-    ['of something else', () => made(newPath(), 'CREATE TABLE theirs (id)'), /a file of their own/],
-    ['of another program', () => made(newPath(), 'PRAGMA application_id = 7; PRAGMA user_version = 1'), /their own/],
+    ['of something else', () => made(newPath(), 'CREATE TABLE theirs (id)'), /a separate file/],
+    ['of another program', () => made(newPath(), 'PRAGMA application_id = 7; PRAGMA user_version = 1'), /a separate file/],
   ]
   test.each(cases)('a file %s', async (_, make, advice) => {
     const store = open({ path: make() })
