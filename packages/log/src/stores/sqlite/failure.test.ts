@@ -63,7 +63,11 @@ describe('calls fail as unavailable with advice for', () => {
       /upgrade/,
     ],
     ['of something else', () => made(newPath(), 'CREATE TABLE theirs (id)'), /a separate file/],
-    ['of another program', () => made(newPath(), 'PRAGMA application_id = 7; PRAGMA user_version = 1'), /a separate file/],
+    [
+      'of another program',
+      () => made(newPath(), 'PRAGMA application_id = 7; PRAGMA user_version = 1'),
+      /a separate file/,
+    ],
   ]
   test.each(cases)('a file %s', async (_, make, advice) => {
     const store = open({ path: make() })
