@@ -9,6 +9,8 @@ const TOOL_MS = 20
 export class TabScene extends ScheduleScene<InProcessServer> {
   readonly tabs: Tab[] = []
   readonly readers: Reader[] = []
+  /** Sessions that were deleted and created again. */
+  readonly recreated = new Set<string>()
   /** The tabs that ran each call of a client tool. */
   readonly ran = new Map<string, Tab[]>()
   /** How often something that is shown has changed. */
@@ -32,6 +34,10 @@ export class TabScene extends ScheduleScene<InProcessServer> {
       flushInterval: random.pick([0, 5, 16]),
       onLook: () => this.recheck(),
       onTamper: () => this.faults++,
+      // The reply may be older than the session that now has the name. A user would reload the page.
+      onUnknown: (sessionId, { connection }) => {
+        if (this.recreated.has(sessionId)) setImmediate(connection.wake)
+      },
       onTool: (toolCallId, by) => this.#run(toolCallId, by),
     })
     this.tabs.push(tab)

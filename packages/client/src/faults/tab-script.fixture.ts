@@ -124,7 +124,8 @@ export class TabScript extends SessionScript<Turn, TabScene> {
     this.isRemoved = true
     this.runIds = new Set()
     const runId = await this.#got(chat => chat.sendMessage('Is anybody there?', { agent: 'teller' }))
-    // Tabs that were told that the session is gone connect again.
+    // Tabs that were told that the session is gone connect again, also those that are told so only later.
+    this.scene.recreated.add(this.sessionId)
     for (const { connection } of this.scene.tabs) connection.wake()
     this.scene.notes.push(`${this.sessionId}: made anew by ${runId}`)
   }

@@ -24,6 +24,8 @@ export interface TabOptions {
   readonly onLook: () => void
   /** Called for each frame that is tampered with. */
   readonly onTamper: () => void
+  /** Called when a session is unknown to the server, so that the tab has stopped following it. */
+  readonly onUnknown: (sessionId: string, tab: Tab) => void
   /** Runs the tools of the tab. */
   readonly onTool: (toolCallId: string, tab: Tab) => Promise<unknown>
 }
@@ -46,7 +48,7 @@ export class Tab {
   tampered = 0
 
   private constructor(gate: FaultProxy, options: TabOptions) {
-    const { name, sessionIds, seed, tamperEvery, flushInterval, onLook, onTamper, onTool } = options
+    const { name, sessionIds, seed, tamperEvery, flushInterval, onLook, onTamper, onUnknown, onTool } = options
     this.name = name
     this.gate = gate
     const random = new Random(seed)
@@ -75,7 +77,11 @@ export class Tab {
       })
       chat.callbacks = watch
       chat.store.subscribe(['any'], watch.look)
-      chat.subscribe(onLook)
+      chat.subscribe(() => {
+        const { connection, error } = chat.state
+        if (connection.status === 'offline' && error?.code === 'session_unknown') onUnknown(session, this)
+        onLook()
+      })
       this.seats.set(session, { chat, watch, leave: chat.start() })
     }
   }
