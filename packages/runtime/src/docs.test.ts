@@ -85,14 +85,14 @@ test('the example in the package README runs repeatedly', () => {
 
 test('the guide to agents runs repeatedly', () => {
   const more = `
-    const talk = await planning.start({ agent: polite, input: 'Hi', context: { language: 'Swabian' } })
-    console.log((await talk.result()).text, status, text.length, usage.outputTokens, forgetful.name)
-    await planning.close()
+    const talk = await plannerRuntime.start({ agent: multilingual, input: 'Hi', context: { language: 'Swabian' } })
+    console.log((await talk.result()).text, status, text.length, usage.outputTokens, recentOnly.name)
+    await plannerRuntime.close()
     await runtime.close()`
   for (const printed of runTwice('../../docs/guide/agents.md', more)) {
     expect(printed).toContain('Let me look. It is 21 degrees in Ulm.')
     expect(printed).toContain(`[ 'minster', 'river' ]`)
-    expect(printed).toContain('I was told: "Speak Swabian." completed 37')
+    expect(printed).toContain('My instructions: "Speak Swabian." completed 37')
   }
 })
 
