@@ -102,7 +102,7 @@ test('the guide to tools runs repeatedly', () => {
   expect(first).toMatch(/output-available \{\s+found: \[\s+'millrace, by tools\/[\w-]+\/call-search-1'\s+\]/)
   expect(second).toMatch(/output-available \{\s+found: \[\s+'millrace, by tools\/[\w-]+\/call-search-1-2'\s+\]/)
   for (const printed of [first, second]) {
-    expect(printed).toContain('output-error there is nothing to find')
+    expect(printed).toContain('output-error no page matches')
     expect(printed).toContain(`{ answer: '42' }`)
   }
 })
