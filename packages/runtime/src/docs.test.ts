@@ -123,9 +123,9 @@ test('the guide to approvals runs repeatedly', () => {
     await banking.close()`
   const printed = [
     "paused refund { order: 'A7', euros: 40 }",
-    'It is paid back.',
+    'You got a refund.',
     'answer_invalid',
-    'output-denied Once is enough.',
+    'output-denied One refund is enough.',
     'answer_forbidden',
     'completed',
     'approval-requested undefined',
