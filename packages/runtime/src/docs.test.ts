@@ -147,11 +147,11 @@ test('the guide to client tools runs repeatedly', () => {
 test('the guide to sub-agents runs repeatedly', () => {
   for (const printed of runTwice('../../docs/guide/sub-agents.md')) {
     expect(printed).toMatch(/^Let me ask\. /)
-    expect(printed).toContain('searcher Three pages about rivers.\n')
-    expect(printed).toContain('searcher Three pages about mills.\n')
-    expect(printed).toContain('editor speaks\n')
-    for (const call of [1, 2]) expect(printed).toMatch(new RegExp(`searcher works for call-searcher-${call}\\b`))
-    expect(printed).toMatch(/printer waits for approval\nIt is in the paper\.\n$/)
+    expect(printed).toContain('researcher Three pages about rivers.\n')
+    expect(printed).toContain('researcher Three pages about mills.\n')
+    expect(printed).toContain('editor is the root agent\n')
+    for (const call of [1, 2]) expect(printed).toMatch(new RegExp(`researcher works for call-researcher-${call}\\b`))
+    expect(printed).toMatch(/publisher waits for approval\nThe article is online\.\n$/)
   }
 })
 
