@@ -215,7 +215,7 @@ test('the guide to MCP runs repeatedly', () => {
   const printed = [
     'output-available 21 degrees in Ulm',
     'output-error there is no such city',
-    `[ 'remote_warmth' ]`,
+    `[ 'remote_temperature' ]`,
     '',
   ].join('\n')
   expect(runTwice('../../docs/guide/mcp.md')).toEqual(twice(printed))
