@@ -158,19 +158,19 @@ test('the guide to sub-agents runs repeatedly', () => {
 test('the guide to workflows runs repeatedly, and its diagrams match its workflows', () => {
   const page = '../../docs/guide/workflows.md'
   const more = `
-    const counter = createRuntime({ store, workflows: [judged, order] })
+    const counter = createRuntime({ store, workflows: [booking, order] })
     const told = async (run: { result(): Promise<{ text: string; output: unknown }> }) => {
       const { text, output } = await run.result()
       console.log(text, JSON.stringify(output))
     }
-    await told(await counter.start({ workflow: judged, data: { hotel: 'Ulm' } }))
+    await told(await counter.start({ workflow: booking, data: { hotel: 'Ulm' } }))
     await told(await counter.start({ workflow: order, input: 'card' }))
     await counter.close()`
   const printed = [
     'completed Draft 2 about mills: the wheel turns.',
     '21 degrees, 1 hotel',
     'Thank you. paid',
-    '1 sort sort',
+    '1 classify classify',
     '2 pay pay',
     'trip 21 degrees, 1 hotel',
     'It is warm, and there is a hotel.',
@@ -180,7 +180,7 @@ test('the guide to workflows runs repeatedly, and its diagrams match its workflo
     drawn(page),
   ].join('\n')
   expect(diagramsIn(page)).toHaveLength(4)
-  expect(runTwice(page, more + draw('article', 'trip', 'order', 'judged'))).toEqual(twice(printed))
+  expect(runTwice(page, more + draw('article', 'trip', 'order', 'booking'))).toEqual(twice(printed))
 })
 
 test('the guide to hooks runs repeatedly, and its diagram matches its workflow', () => {
