@@ -233,6 +233,6 @@ test('the guide to observability runs repeatedly', () => {
   for (const printed of runTwice('../../docs/guide/observability.md')) {
     expect(printed).toContain(spans)
     expect(printed).toContain('execute_tool in step 1 "21 degrees in Ulm"')
-    expect(printed).toContain('told is completed')
+    expect(printed).toContain('notified is completed')
   }
 })
