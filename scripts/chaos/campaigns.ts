@@ -1,9 +1,9 @@
 /** One suite that plays schedules of faults by seeds, and how many of its schedules a nightly run aims at. */
 export type Campaign = { readonly name: string; readonly file: string; readonly schedules: number }
 
-const LOG = 'packages/log/src'
-const RUNTIME = 'packages/runtime/src'
-const SERVER = 'packages/server/src'
+const LOG = 'packages/log/src/test'
+const RUNTIME = 'packages/runtime/src/test'
+const SERVER = 'packages/server/src/test'
 const CLIENT = 'packages/client/src'
 
 /** All suites that play schedules. Those with real processes and servers are slower and aim at fewer. */

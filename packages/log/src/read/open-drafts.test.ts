@@ -1,10 +1,10 @@
 import type { Entry, Usage } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { openDrafts } from '../chaos/log-model.fixture.ts'
 import { delta, ID, World } from '../manager/manager-world.fixture.ts'
 import { Story, stories } from '../manager/session-story.fixture.ts'
 import type { StoredSnapshot } from '../store/log-store.ts'
+import { openDrafts } from '../test/chaos/log-model.fixture.ts'
 import { runs } from '../ticket/ticket-entries.fixture.ts'
 import { LogHistory } from './log-history.ts'
 

@@ -1,9 +1,9 @@
 import { type Entry, Fold, isGuest, isWord, type View } from '@millrace/protocol'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { takenBack } from '../chaos/log-model.fixture.ts'
 import { delta, ID, lineOf, request, World } from '../manager/manager-world.fixture.ts'
 import { Story, stories } from '../manager/session-story.fixture.ts'
+import { takenBack } from '../test/chaos/log-model.fixture.ts'
 import { runs } from '../ticket/ticket-entries.fixture.ts'
 import type { ReaderOptions } from './batch-reader.ts'
 

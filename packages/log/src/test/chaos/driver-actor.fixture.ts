@@ -1,0 +1,64 @@
+import { noticeAndDeadlineProgram } from '../../ticket/notice.ts'
+import { mustStop } from '../../ticket/ticket.ts'
+import type { Manners } from './manners.fixture.ts'
+import { Drive } from './run-driver.fixture.ts'
+import { scriptOf } from './run-script.fixture.ts'
+import type { Actor } from './schedule-actor.fixture.ts'
+
+export const PROGRAMS = ['agent:one@1', 'agent:two@1'] as const
+/** Asked for now and then, and driven by nobody. */
+export const UNKNOWN_PROGRAM = 'agent:nobody@1'
+
+/** Takes what is due, and drives it to its end, its pause or its loss. */
+export async function driver(actor: Actor, seed: number, manners: Manners): Promise<never> {
+  const { random, manager } = actor
+  // Some can drive but one of the programs.
+  const own = random.chance(0.7) ? PROGRAMS : PROGRAMS.slice(0, 1)
+  for (;;) {
+    await actor.sleep(5, manners.isPolite ? 300 : 120)
+    const programs = manners.isPolite ? PROGRAMS : own
+    actor.does('due')
+    // A deadline may stand behind what is owed to observers.
+    const names = [
+      ...programs,
+      ...programs.map(program => noticeAndDeadlineProgram(program)),
+      noticeAndDeadlineProgram(),
+    ]
+    const due = (await actor.tries(() => manager.due(names))) ?? []
+    // Now and then one takes a log from a writer that may be well.
+    const takeover = !manners.isPolite && random.chance(0.06)
+    const streamId = takeover ? random.pick([...due, ...actor.streams]) : due[0] && random.pick(due)
+    if (streamId !== undefined) await actor.tries(() => drive(actor, seed, streamId, programs, takeover))
+  }
+}
+
+async function drive(
+  actor: Actor,
+  seed: number,
+  streamId: string,
+  programs: readonly string[],
+  takeover: boolean,
+): Promise<void> {
+  const { manager, world } = actor
+  const info = await manager.getInfo(streamId)
+  if (info === null) return
+  const { run, requests } = info.ticket
+  const wanted = run ?? requests[0]
+  if (wanted === undefined) return
+  const { runId, program } = wanted
+  // What is to stop can be ended by anybody.
+  if (!programs.includes(program) && !mustStop(info.ticket)) return
+  const agentType = /:(.*)@/.exec(program)?.[1] as string
+  actor.does(`claim ${streamId} for ${runId}${takeover ? ', taking it over' : ''}`)
+  const writer = await manager.createWriter(streamId, { runId, agentType, program, takeover })
+  const isLive = writer.ticket.run?.runId === runId
+  // Between the look and the claim another may have driven it to its end, or the log may be another.
+  const isWanted = isLive || (!writer.ticket.run && writer.ticket.requests[0]?.runId === runId)
+  try {
+    const isOwn = programs.includes(program) || (isLive && mustStop(writer.ticket))
+    if (isWanted && isOwn) await new Drive(actor, writer, runId, scriptOf(seed, runId)).run()
+  } finally {
+    world.scheduler.note(`${actor.process.name}: lets ${streamId} go`)
+    await writer.close()
+  }
+}

@@ -1,0 +1,129 @@
+// What must hold of all logs when everything is quiet.
+
+import { type Entry, foldLog, type View } from '@millrace/protocol'
+import { StreamManager } from '../../manager/stream-manager.ts'
+import { LogError } from '../../store/log-error.ts'
+import type { LogStore } from '../../store/log-store.ts'
+import { dueOf } from '../../ticket/ticket.ts'
+import { UNKNOWN_PROGRAM } from './driver-actor.fixture.ts'
+import { canonical, contentOf, contentOfView } from './log-model.fixture.ts'
+import type { LogRecord } from './log-record.fixture.ts'
+import { compare, type ReaderMemory } from './reader-actor.fixture.ts'
+import { same, shown, type World } from './schedule-world.fixture.ts'
+
+export async function finale(world: World, store: LogStore, readers: readonly ReaderMemory[]): Promise<void> {
+  const manager = new StreamManager({ store, blobBytes: 128 })
+  for (const log of world.logs.values()) {
+    await log.verify(store)
+    isQuiet(world, log)
+    await views(world, manager, log)
+    await blobs(world, manager, log)
+  }
+  for (const log of [...world.removed, ...world.logs.values()]) {
+    folds(world, log)
+    ends(world, log)
+    stopsKeep(world, log)
+  }
+  for (const memory of readers) readAll(world, memory)
+}
+
+/** Nothing is left that somebody should do: only what waits for people, or for a program that nobody has. */
+function isQuiet(world: World, { streamId, ticket }: LogRecord): void {
+  const { run, requests, pendings } = ticket
+  const { at, program } = dueOf(ticket)
+  const isBlocked = program === UNKNOWN_PROGRAM
+  world.check(at !== 'now' || isBlocked, 'quiet', () => `${streamId} is due for ever: ${shown(ticket)}`)
+  const isWaiting = run?.paused && pendings.length > 0
+  world.check(run === null || isWaiting || isBlocked, 'quiet', () => `nobody finds ${streamId}: ${shown(ticket)}`)
+  const waits = run === null && requests.length > 0
+  world.check(!waits || isBlocked, 'quiet', () => `nobody starts what waits in ${streamId}: ${shown(ticket)}`)
+}
+
+/** The view that the manager gives, from snapshots and all, is the fold of the whole log. */
+async function views(world: World, manager: StreamManager, log: LogRecord): Promise<void> {
+  const { streamId, floor, head } = log
+  for (const at of new Set([head, floor, Math.floor((floor + head) / 2)])) {
+    let given: View
+    try {
+      given = (await manager.view(streamId, at)).view
+    } catch (error) {
+      // A rewind may lead to before the oldest snapshot of a trimmed log.
+      const isTold = error instanceof LogError && error.code === 'truncated' && at < head && floor > 0
+      world.check(isTold, 'law 12', () => `no view of ${streamId} at ${at}, floor ${floor}: ${error}`)
+      continue
+    }
+    const whole = foldLog(log.entries.slice(0, at)).view()
+    world.check(same(given, whole), 'law 12', () => {
+      return `the view of ${streamId} at ${at} differs from its fold: ${difference(given, whole)}`
+    })
+  }
+}
+
+/** Large values are where the entries say. */
+async function blobs(world: World, manager: StreamManager, log: LogRecord): Promise<void> {
+  for (const entry of log.entries) {
+    if (!entry.blobs || entry.sequence <= log.floor) continue
+    const { chunk } = await manager.resolve(log.streamId, entry as Entry)
+    const { toolCallId, output } = chunk as { toolCallId?: string; output?: unknown }
+    const isRight = typeof output === 'string' && output.startsWith(toolCallId as string)
+    world.check(isRight, 'law 6', () => `the blob of ${entry.sequence} in ${log.streamId} is ${shown(output)}`)
+  }
+}
+
+/** The fold shows what an observer finds who knows nothing of drafts and inverses. */
+function folds(world: World, log: LogRecord): void {
+  const view = foldLog(log.entries).view()
+  const [fold, naive] = [contentOfView(view), contentOf(log.entries)]
+  world.check(canonical(fold) === canonical(naive), 'law 3', () => {
+    return `${log.streamId} shows ${difference(fold, naive)}`
+  })
+}
+
+/** Each run that started has an end, or is open. */
+function ends(world: World, log: LogRecord): void {
+  for (const runId of log.laws.started.keys()) {
+    const isOver = log.laws.finished.has(runId) || log.ticket.run?.runId === runId
+    world.check(isOver, 'law 7', () => `run ${runId} of ${log.streamId} has no end and is not open`)
+  }
+}
+
+/** A stop keeps the words that were shown. */
+function stopsKeep(world: World, log: LogRecord): void {
+  for (const { runId, at } of log.laws.stopsThatLasted) {
+    const end = log.laws.finished.get(runId)
+    if (end === undefined) continue
+    const before = foldLog(log.entries.slice(0, at)).view()
+    const after = foldLog(log.entries.slice(0, end)).view()
+    for (const { id, parts } of before.messages.filter(message => message.runId === runId)) {
+      const kept = after.messages.find(message => message.id === id)?.parts ?? []
+      for (const part of parts) {
+        if (part.type !== 'text' && part.type !== 'reasoning') continue
+        const { text = '' } = (kept.find(({ key }) => key === part.key) ?? {}) as { text?: string }
+        world.check(text.startsWith(part.text), 'law 5', () => {
+          return `${shown(part)} was shown when ${runId} was stopped at ${at}, and went`
+        })
+      }
+    }
+  }
+}
+
+/** Every reader that follows has seen all there is. */
+function readAll(world: World, memory: ReaderMemory): void {
+  const { kind, streamId, sequence, cursor } = memory
+  const log = world.logs.get(streamId)
+  if (log === undefined || kind === 'run' || kind === 'entries' || cursor === undefined) return
+  world.check(sequence === log.head, 'law 2', () => `a ${kind} reader of ${streamId} is at ${sequence} of ${log.head}`)
+  compare(world, memory, log.entries.slice(0, sequence))
+}
+
+/** The first fields in which two values differ. */
+function difference(a: unknown, b: unknown, path = ''): string {
+  if (canonical(a) === canonical(b)) return `${path}: only the order of fields`
+  const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null
+  if (isObject(a) && isObject(b)) {
+    const keys = [...new Set([...Object.keys(a), ...Object.keys(b)])]
+    const key = keys.find(key => canonical(a[key] ?? null) !== canonical(b[key] ?? null))
+    if (key !== undefined) return difference(a[key], b[key], `${path}/${key}`)
+  }
+  return `${path}: ${shown(a)}, expected ${shown(b)}`
+}

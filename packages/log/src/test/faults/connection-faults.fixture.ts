@@ -1,0 +1,278 @@
+// Schedules in which the way to the server is bad: of a writer, of readers, of what listens for them, of a guest.
+
+import type { Direction, FaultProxy } from '../../../../../scripts/faults/proxy.ts'
+import type { Random } from '../chaos/random.fixture.ts'
+import type { StoreSpec } from './spec.fixture.ts'
+import type { FaultScene } from './store-fault-scene.fixture.ts'
+
+/** How long a process waits for an answer that a stall holds back, in milliseconds. */
+const TIMEOUT_MS = 500
+
+/** Past this byte of a direction is the middle of something: an append, an answer, a page. */
+const byteOf = (random: Random): number => random.pick([random.below(60), random.below(400), random.below(3000)])
+
+type Fault = (gate: FaultProxy, random: Random) => Promise<string>
+
+/** Something goes by which the fault is known to have happened, or there is nothing more that it could happen to. */
+const faults: { readonly [name: string]: Fault } = {
+  async cut(gate, random) {
+    const direction = random.pick(['up', 'down'] as const)
+    const at = byteOf(random)
+    const how = random.pick(['cutAt', 'resetAt'] as const)
+    const times = random.between(1, 3)
+    for (let n = 0; n < times; n++) {
+      const cut = gate.event('cut')
+      gate.set({ [direction]: { [how]: at } })
+      await cut
+    }
+    gate.set({ [direction]: { [how]: Number.POSITIVE_INFINITY } })
+    return `${how} ${at} ${direction}, ${times} times`
+  },
+  async halfClose(gate, random) {
+    const direction = random.pick(['up', 'down'] as const)
+    const at = byteOf(random)
+    const end = gate.event('end')
+    gate.set({ [direction]: { endAt: at } })
+    await end
+    gate.set({ [direction]: { endAt: Number.POSITIVE_INFINITY } })
+    return `half closed at ${at} ${direction}`
+  },
+  async stall(gate, random) {
+    const direction = random.pick(['up', 'down'] as const)
+    const at = byteOf(random)
+    const stall = gate.event('stall')
+    gate.set({ [direction]: { stallAt: at } })
+    await stall
+    gate.resume()
+    return `stalled at ${at} ${direction}, resumed`
+  },
+  /** What was held back arrives after all, when another connection has long taken its place. */
+  async ghost(gate, random) {
+    const direction = random.pick(['up', 'down'] as const)
+    const [stall, again] = [gate.event('stall'), gate.event('connect')]
+    const held = [...gate.links]
+    const at = byteOf(random)
+    for (const link of held) link.set({ [direction]: { stallAt: at } })
+    await stall
+    await again
+    for (const link of held) link.resume()
+    return `stalled at ${at} ${direction}, until given up`
+  },
+  async refuse(gate, random) {
+    const times = random.between(1, 3)
+    gate.refuse(true)
+    for (let n = 0; n < times; n++) {
+      const refused = gate.event('refuse')
+      if (n === 0) random.chance(0.5) ? gate.cut() : gate.reset()
+      await refused
+    }
+    gate.refuse(false)
+    return `refused ${times} times`
+  },
+  async delay(gate, random) {
+    const delayMs = random.between(1, 30)
+    const direction: Direction = random.pick(['up', 'down'])
+    gate.set({ [direction]: { delayMs } })
+    return `${delayMs} ms late ${direction}`
+  },
+}
+
+async function trouble(scene: FaultScene, gate: FaultProxy, random: Random): Promise<void> {
+  const name = random.weighted([
+    [6, 'cut'],
+    [2, 'halfClose'],
+    [2, 'stall'],
+    [2, 'ghost'],
+    [1, 'refuse'],
+    [1, 'delay'],
+  ])
+  scene.note(`${name}: ${await (faults[name] as Fault)(gate, random)}`)
+}
+
+/** The writer's way is bad: it repeats what it does not know the outcome of, and nothing is lost or doubled. */
+export async function writerWire(scene: FaultScene, random: Random): Promise<void> {
+  const run = scene.run()
+  await scene.read(run)
+  await scene.read(run, await scene.actor())
+  const gate = await scene.gate()
+  const writer = await scene.actor({ spec: scene.via(gate, { timeout: TIMEOUT_MS }) })
+  await writer.order({ do: 'write', run, takeover: false })
+  for (let n = random.between(4, 7); n > 0; n--) {
+    await scene.acked(run, random.between(1, 8))
+    await trouble(scene, gate, random)
+  }
+  gate.set({ up: { delayMs: 0 }, down: { delayMs: 0 } })
+  await scene.acked(run, 5)
+}
+
+/** The answers to appends are lost: each is sent again, and told where the first one lies. */
+export async function lostAnswers(scene: FaultScene, random: Random): Promise<void> {
+  const run = scene.run()
+  await scene.read(run)
+  await scene.read(run, await scene.actor())
+  const { acks } = scene.record(run)
+  const { store } = await scene.here()
+  const gate = await scene.gate()
+  const writer = await scene.actor({ spec: scene.via(gate) })
+  await writer.order({ do: 'write', run, takeover: false })
+  for (let n = random.between(2, 4); n > 0; ) {
+    await scene.acked(run, random.between(1, 10))
+    const stall = gate.event('stall')
+    gate.stall('down')
+    await stall
+    await writer.sync()
+    const { head = 0 } = (await store.read(run.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })) ?? {}
+    const { length } = acks
+    if (head > Math.max(...acks.map(ack => ack.last))) gate.cut()
+    gate.resume()
+    await scene.until('more is told', () => acks.length > length)
+    const { outcome, first, last } = acks[length] as (typeof acks)[number]
+    // What was held back may have been the answer to something else.
+    if (first > head) continue
+    scene.note(`lost the answer of ${first} to ${last}`)
+    if (outcome !== 'duplicate') throw new Error(`law 5: the append to ${first} was there, and is ${outcome} again`)
+    n--
+  }
+  await scene.acked(run, 3)
+}
+
+/** The readers' way is bad, also that of what wakes them: each sees the log, once. */
+export async function readerWire(scene: FaultScene, random: Random): Promise<void> {
+  const run = scene.run()
+  await scene.read(run)
+  const gate = await scene.gate()
+  const reading = await scene.actor({ spec: scene.via(gate, { timeout: TIMEOUT_MS }) })
+  const readers = [await scene.read(run, reading), await scene.read(run, reading)]
+  const writer = await scene.actor()
+  await writer.order({ do: 'write', run, takeover: false })
+  for (let n = random.between(4, 7); n > 0; n--) {
+    await scene.acked(run, random.between(1, 8))
+    await trouble(scene, gate, random)
+    const last = scene.record(run).acks.at(-1)?.last ?? 0
+    for (const reader of readers)
+      await scene.until(`${reader.name} has read ${last}`, () => reader.now.sequence >= last)
+  }
+}
+
+/** A guest's way is bad: what it repeats is one answer. */
+export async function guestWire(scene: FaultScene, random: Random): Promise<void> {
+  const run = scene.run()
+  await scene.read(run)
+  const gate = await scene.gate()
+  const guest = await scene.actor({ spec: scene.via(gate, { timeout: TIMEOUT_MS }) })
+  await guest.order({ do: 'answer', guest: 'ann', streamId: run.streamId })
+  const writer = await scene.actor({ plan: { asks: 0.9 } })
+  await writer.order({ do: 'write', run, takeover: false })
+  const { answers } = scene.record(run)
+  for (let n = random.between(4, 6); n > 0; n--) {
+    const to = answers.length + random.between(1, 4)
+    await scene.until(`answer ${to}`, () => answers.length >= to)
+    await trouble(scene, gate, random)
+  }
+  await scene.acked(run, 5)
+}
+
+/** A writer is killed while an append of it is on its way: some bytes have gone up, or the answer is coming down. */
+export async function midway(scene: FaultScene, random: Random): Promise<void> {
+  const run = scene.run()
+  await scene.read(run)
+  await scene.read(run, await scene.actor())
+  let takeover = false
+  for (let deaths = random.between(2, 3); deaths > 0; deaths--) {
+    const gate = await scene.gate()
+    const writer = await scene.actor({ spec: scene.via(gate), plan: { bulk: random.pick([20, 1500]) } })
+    await writer.order({ do: 'write', run, takeover })
+    await scene.acked(run, random.between(1, 12))
+    const direction = random.pick(['up', 'down'] as const)
+    const at = byteOf(random)
+    const stall = gate.event('stall')
+    gate.set({ [direction]: { stallAt: at } })
+    await stall
+    await writer.kill()
+    // What the process had sent arrives, or is cut off in its middle.
+    if (random.chance(0.5)) gate.resume()
+    gate.cut()
+    scene.note(`${writer.tag} killed with ${direction} at byte ${at}`)
+    takeover = true
+  }
+  const last = await scene.actor()
+  await last.order({ do: 'write', run, takeover })
+  await scene.acked(run, 5)
+}
+
+/** An append is still on its way when another takes the log over: it arrives, and nothing of it is taken. */
+export async function lateAppend(scene: FaultScene, random: Random): Promise<void> {
+  const run = scene.run()
+  await scene.read(run)
+  await scene.read(run, await scene.actor())
+  const { claims, losses } = scene.record(run)
+  const gate = await scene.gate()
+  // So patient that it waits for the answer to what it has sent.
+  const late = await scene.actor({ spec: scene.via(gate, { timeout: 90_000 }) })
+  await late.order({ do: 'write', run, takeover: false })
+  await scene.acked(run, random.between(1, 15))
+  const stall = gate.event('stall')
+  gate.set({ up: { stallAt: byteOf(random) } })
+  await stall
+  scene.allow(late, 'fenced')
+  const next = await scene.actor()
+  await next.order({ do: 'write', run, takeover: true })
+  await scene.until('the takeover', () => claims.some(({ by }) => by === next.tag))
+  await scene.acked(run, random.between(1, 15))
+  gate.resume()
+  await scene.until('the late one is fenced', () => losses.some(({ by }) => by === late.tag))
+  await scene.acked(run, 3)
+}
+
+/** What wakes readers is cut off, or dead without a word, and nothing else: they are late, and miss nothing. */
+export async function listenerWire(scene: FaultScene, random: Random): Promise<void> {
+  const run = scene.run()
+  await scene.read(run)
+  const gate = await scene.gate()
+  const connected = gate.event('connect')
+  const spec = scene.via(gate, { timeout: 2000 })
+  // Postgres listens where it is told to; of what Redis opens for a reader, the first listens.
+  const listens = spec.kind === 'postgres' ? { ...scene.testStore.spec, listen: spec.url } : spec
+  const reading = await scene.actor({ spec: listens as StoreSpec })
+  const reader = await scene.read(run, reading)
+  let link = await connected
+  const writer = await scene.actor()
+  await writer.order({ do: 'write', run, takeover: false })
+  for (let n = random.between(3, 5); n > 0; n--) {
+    await scene.acked(run, random.between(1, 8))
+    const again = gate.event('connect')
+    const direction = random.pick(['up', 'down'] as const)
+    const how = random.pick(['cut', 'reset', 'stall', 'halfClose'] as const)
+    scene.note(`${how} ${direction} of what listens, at ${reader.now.sequence}`)
+    if (how === 'stall' || how === 'halfClose') link[how](direction)
+    else link[how]()
+    await scene.acked(run, random.between(1, 8))
+    const last = scene.record(run).acks.at(-1)?.last ?? 0
+    await scene.until(`${reader.name} has read ${last}`, () => reader.now.sequence >= last)
+    if (how === 'stall') link.resume()
+    else link = await again
+  }
+}
+
+/** The way is cut while a log is claimed that nobody has: whoever asked has it in the end, and need not wait for its own lease. */
+export async function claimWire(scene: FaultScene, random: Random): Promise<void> {
+  const run = scene.run()
+  await scene.read(run)
+  const { claims } = scene.record(run)
+  for (let n = random.between(5, 8); n > 0; n--) {
+    const gate = await scene.gate()
+    const direction = random.pick(['up', 'down', 'down'] as const)
+    const at = random.below(direction === 'up' ? 2500 : 700)
+    gate.next({ [direction]: { cutAt: at } })
+    const writer = await scene.actor({ spec: scene.via(gate, { timeout: TIMEOUT_MS }) })
+    await writer.order({ do: 'write', run, takeover: false })
+    scene.note(`${writer.tag} claims, cut at ${at} ${direction}`)
+    await scene.until(`${writer.tag} has the log`, () => claims.some(({ by }) => by === writer.tag))
+    await scene.acked(run, random.between(1, 3))
+    if (n === 1) return
+    // A lease that cannot be let go runs out, which takes too long here.
+    gate.set({ [direction]: { cutAt: Number.POSITIVE_INFINITY } })
+    scene.allow(writer, 'closed')
+    await writer.close()
+  }
+}

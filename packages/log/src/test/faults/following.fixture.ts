@@ -1,0 +1,97 @@
+// Those who do not write: readers that tell all they get, and guests that answer what is asked.
+
+import type { Chunk } from '@millrace/protocol'
+import type { StreamManager } from '../../manager/stream-manager.ts'
+import { LogError, TruncatedError } from '../../store/log-error.ts'
+import type { Say } from './store-process-messages.fixture.ts'
+import { tokenOf } from './token.fixture.ts'
+
+const ALL = { whole: true, follow: true, internal: true }
+
+/** Reads a log and tells batch after batch, until it is told to end or the log does not hold its place. */
+export async function follow(
+  manager: StreamManager,
+  reader: string,
+  streamId: string,
+  after: string | number,
+  signal: AbortSignal,
+  say: Say,
+): Promise<void> {
+  const batches = manager.readBatches(streamId, { ...ALL, after, signal })
+  try {
+    for (let batch = await batches.next(); batch; batch = await batches.next()) {
+      const { isCaughtUp, ...rest } = batch
+      await say({ kind: 'read', reader, ...rest })
+    }
+  } catch (error) {
+    if (signal.aborted) return
+    if (error instanceof TruncatedError) await say({ kind: 'truncated', reader, reason: error.reason })
+    else await say(failed(`reader ${reader}`, error))
+  }
+}
+
+/** Answers all that a log asks, each twice, as somebody does who did not hear that the first was taken. */
+export async function answer(
+  manager: StreamManager,
+  guest: string,
+  streamId: string,
+  signal: AbortSignal,
+  say: Say,
+): Promise<void> {
+  try {
+    for (let after: string | number = 0; ; ) {
+      const batches = manager.readBatches(streamId, { ...ALL, after, signal })
+      try {
+        for (let batch = await batches.next(); batch; batch = await batches.next()) {
+          after = batch.cursor
+          for (const { chunk } of batch.entries) await reply(manager, guest, streamId, chunk, say)
+        }
+        return
+      } catch (error) {
+        // What it has read is gone: it reads what there is now.
+        if (!(error instanceof TruncatedError)) throw error
+        after = 0
+      }
+    }
+  } catch (error) {
+    if (!signal.aborted) await say(failed(`guest ${guest}`, error))
+  }
+}
+
+async function reply(manager: StreamManager, guest: string, streamId: string, chunk: Chunk, say: Say): Promise<void> {
+  const found = answerTo(chunk, guest)
+  if (found === undefined) return
+  for (let times = 0; times < 2; times++) {
+    const { outcome, ...rest } = await manager.append(streamId, guest, found.chunk)
+    await say({ kind: 'answered', streamId, token: found.token, outcome, ...rest })
+    if (outcome === 'refused') return
+  }
+}
+
+function answerTo(chunk: Chunk, guest: string): { chunk: Chunk; token: string } | undefined {
+  switch (chunk.type) {
+    case 'interrupt': {
+      const token = tokenOf(guest, chunk.interruptId, 0)
+      return { token, chunk: { type: 'interrupt-response', interruptId: chunk.interruptId, response: token } }
+    }
+    case 'tool-approval-request': {
+      const { toolCallId, approvalId } = chunk
+      const token = tokenOf(guest, approvalId, 0)
+      return { token, chunk: { type: 'tool-approval-response', toolCallId, approvalId, approved: true, reason: token } }
+    }
+    case 'tool-input-available': {
+      if (chunk.executor !== 'client') return undefined
+      const token = tokenOf(guest, chunk.toolCallId, 0)
+      return { token, chunk: { type: 'tool-output-available', toolCallId: chunk.toolCallId, output: token } }
+    }
+    default:
+      return undefined
+  }
+}
+
+/** What went wrong, as it can be told. */
+export function failed(what: string, error: unknown) {
+  const code = error instanceof LogError ? error.code : 'unknown'
+  const message = error instanceof LogError ? error.message : error instanceof Error ? `${error.stack}` : String(error)
+  return { kind: 'failed', what, code, message } as const
+}

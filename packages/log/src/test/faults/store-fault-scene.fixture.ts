@@ -1,0 +1,261 @@
+// Where a schedule plays: a store, the processes on it, what they tell, and a way to wait for it. Moments are counted in what was told, never
+// in time; time only says when to give up.
+
+import { type FaultProxy, proxy } from '../../../../../scripts/faults/proxy.ts'
+import type { Service } from '../../../../../scripts/services/server.ts'
+import { StreamManager } from '../../manager/stream-manager.ts'
+import type { LogStore } from '../../store/log-store.ts'
+import { LogRecord, ReaderRecord } from './fault-record.fixture.ts'
+import { follow } from './following.fixture.ts'
+import { openSpec, type StoreSpec } from './spec.fixture.ts'
+import type { Plan, Run } from './store-process-messages.fixture.ts'
+import { Actor, type Event, type StoreProcessPool } from './store-process-pool.fixture.ts'
+
+/** Longer than any lease, and than a loaded machine takes. */
+const GIVE_UP_MS = 120_000
+
+/** What a schedule plays on. */
+export interface TestStore {
+  /** The store, reached directly. */
+  readonly spec: StoreSpec
+  /** Of a store that has a server. */
+  readonly service?: Service
+  /** How many milliseconds of acknowledged appends the server's death may take, by the store's own page. */
+  readonly losesMs: number
+}
+
+interface Waiting {
+  holds(): boolean
+  resolve(): void
+  reject(error: unknown): void
+}
+
+export class FaultScene {
+  readonly testStore: TestStore
+  readonly name: string
+  killedServers = 0
+  /** What was done, a line for each fault. */
+  readonly notes: string[] = []
+  readonly records = new Map<string, LogRecord>()
+  readonly readers = new Map<string, ReaderRecord>()
+  /** What else was told, by whom. */
+  readonly events: (Event & { readonly by: string })[] = []
+  readonly #processes: StoreProcessPool
+  readonly #seed: number
+  readonly #actors: Actor[] = []
+  readonly #gates: FaultProxy[] = []
+  readonly #waiting = new Set<Waiting>()
+  /** Who may be told that its writer is lost, and how. */
+  readonly #mayLose = new Map<string, readonly string[]>()
+  readonly #leaving = new AbortController()
+  #here: { store: LogStore; manager: StreamManager; reading: AbortController } | undefined
+  #failure: { error: unknown } | undefined
+
+  constructor(name: string, seed: number, testStore: TestStore, processes: StoreProcessPool) {
+    this.name = name
+    this.testStore = testStore
+    this.#seed = seed
+    this.#processes = processes
+  }
+
+  /** Writes down what was done, for who looks at a failure. */
+  note(text: string): void {
+    this.notes.push(text)
+  }
+
+  /** A run on a log of its own. */
+  run(name = 'log'): Run {
+    const streamId = `${this.name}-${name}`
+    const run = { streamId, runId: `run-${name}`, program: `agent:${this.name}@1` }
+    this.records.set(streamId, new LogRecord(run))
+    return run
+  }
+
+  record({ streamId }: { streamId: string }): LogRecord {
+    return this.records.get(streamId) as LogRecord
+  }
+
+  /** A process with the store open. */
+  async actor(options: { spec?: StoreSpec; plan?: Partial<Plan>; leaseMs?: number } = {}): Promise<Actor> {
+    const tag = `p${this.#actors.length + 1}`
+    const actor = new Actor(tag, this.#processes.take(), this.#take, error => this.#fail(error))
+    this.#actors.push(actor)
+    await this.open(actor, options)
+    return actor
+  }
+
+  async open(actor: Actor, options: { spec?: StoreSpec; plan?: Partial<Plan>; leaseMs?: number } = {}): Promise<void> {
+    const { spec = this.testStore.spec, leaseMs = 30_000 } = options
+    const plan = { seed: this.#seed, asks: 0, leaves: false, bulk: 20, ...options.plan }
+    // A process may be opened again, and must not say again what it said before.
+    const tag = `${actor.tag}${'i'.repeat(actor.opened++)}`
+    await actor.order({ do: 'open', tag, store: spec, plan, leaseMs })
+  }
+
+  /** A proxy before the store's server. */
+  async gate(): Promise<FaultProxy> {
+    const gate = await proxy((this.testStore.spec as { url: string }).url)
+    this.#gates.push(gate)
+    return gate
+  }
+
+  /** The store by way of a proxy. */
+  via(gate: FaultProxy, more: Partial<StoreSpec> = {}): StoreSpec {
+    const { spec } = this.testStore
+    return { ...spec, url: gate.url((spec as { url: string }).url), ...more } as StoreSpec
+  }
+
+  /** Lets a reader follow a log from the start, in a process or in this one. */
+  async read({ streamId }: Run, actor?: Actor): Promise<ReaderRecord> {
+    const reader = new ReaderRecord(`r${this.readers.size + 1}`, streamId)
+    this.readers.set(reader.name, reader)
+    await this.resume(reader, actor)
+    return reader
+  }
+
+  /** Lets a reader go on from its last cursor, in a process or in this one. */
+  async resume(reader: ReaderRecord, actor?: Actor): Promise<void> {
+    reader.actor = actor
+    const { name, streamId } = reader
+    const { cursor } = reader.now
+    if (actor) return actor.order({ do: 'read', reader: name, streamId, after: cursor })
+    const { manager, reading } = await this.here()
+    void follow(manager, name, streamId, cursor, reading.signal, async told =>
+      this.#take(undefined, { ...told, at: 0 }),
+    )
+  }
+
+  /** The store as the test itself opens it: no deadline of a call depends on the load of the machine. */
+  get patientSpec(): StoreSpec {
+    const { spec } = this.testStore
+    return 'timeout' in spec ? { ...spec, timeout: 60_000 } : spec
+  }
+
+  /** The store as this process has it open. */
+  async here(): Promise<{ store: LogStore; manager: StreamManager; reading: AbortController }> {
+    const store = this.#here?.store ?? (await openSpec(this.patientSpec))
+    this.#here ??= { store, manager: new StreamManager({ store }), reading: new AbortController() }
+    return this.#here
+  }
+
+  /** Closes the store in this process; its readers can be resumed. */
+  async closeHere(): Promise<void> {
+    const here = this.#here
+    this.#here = undefined
+    here?.reading.abort()
+    await here?.store.close()
+  }
+
+  /** Waits until it holds, as far as anybody tells. */
+  until(what: string, holds: () => boolean): Promise<void> {
+    if (this.#failure) return Promise.reject(this.#failure.error)
+    if (holds()) return Promise.resolve()
+    return new Promise((resolve, reject) => {
+      const late = setTimeout(
+        () => end(() => reject(new Error(`gave up waiting until ${what}: ${this.#state()}`))),
+        GIVE_UP_MS,
+      )
+      const end = (settle: () => void) => {
+        clearTimeout(late)
+        this.#waiting.delete(waiting)
+        settle()
+      }
+      const waiting = { holds, resolve: () => end(resolve), reject: (error: unknown) => end(() => reject(error)) }
+      this.#waiting.add(waiting)
+    })
+  }
+
+  /** Waits until every process has told what it was answered so far: the first question may overtake an answer, the second may not. */
+  async heard(): Promise<void> {
+    for (let times = 0; times < 2; times++) {
+      await Promise.all(this.#actors.filter(({ isGone }) => !isGone).map(actor => actor.sync()))
+    }
+  }
+
+  /** Waits for so many appends more to be acknowledged. */
+  async acked(run: Run, more: number): Promise<void> {
+    const { acks } = this.record(run)
+    const to = acks.length + more
+    await this.until(`${more} more appends to ${run.streamId} are acknowledged`, () => acks.length >= to)
+  }
+
+  /** Lets a process be told that its writer is lost for one of these reasons; any other would be a fault. */
+  allow(actor: Actor, ...codes: string[]): void {
+    this.#mayLose.set(actor.tag, [...(this.#mayLose.get(actor.tag) ?? []), ...codes])
+  }
+
+  /** How many processes and servers were killed. */
+  get deaths(): number {
+    return this.killedServers + this.#actors.filter(({ isKilled }) => isKilled).length
+  }
+
+  mayLose(tag: string, code: string): boolean {
+    return this.#mayLose.get(tag)?.includes(code) ?? false
+  }
+
+  /** Lets all runs end, and waits until they have and every reader has seen it. */
+  async finish(): Promise<void> {
+    const streamIds = [...this.records.keys()]
+    for (const actor of this.#actors) await actor.order({ do: 'finish', streamIds })
+    for (const record of this.records.values()) {
+      await this.until(`${record.run.streamId} has ended`, () => record.ends.length > 0)
+    }
+    const { manager } = await this.here()
+    for (const reader of this.readers.values()) {
+      const head = (await manager.getInfo(reader.streamId))?.head
+      await this.until(`${reader.name} has read ${reader.streamId} to ${head}`, () => reader.now.sequence === head)
+    }
+  }
+
+  /** Ends everything, and gives the processes back. */
+  async leave(): Promise<void> {
+    this.#leaving.abort()
+    for (const child of await Promise.all(this.#actors.map(actor => actor.dismiss()))) {
+      if (child) await this.#processes.giveBack(child)
+    }
+    await this.#letGo()
+  }
+
+  /** Ends everything, whatever state it is in. */
+  async abandon(): Promise<void> {
+    this.#leaving.abort()
+    for (const actor of this.#actors) await actor.kill()
+    await this.#letGo()
+  }
+
+  async #letGo(): Promise<void> {
+    for (const gate of this.#gates) await gate.stop()
+    await this.closeHere()
+  }
+
+  readonly #take = (actor: Actor | undefined, event: Event): void => {
+    if (event.kind === 'trouble' || event.kind === 'locked') this.events.push({ ...event, by: actor?.tag ?? 'here' })
+    if ('streamId' in event) this.records.get(event.streamId)?.take(actor?.tag ?? 'here', event)
+    if (event.kind === 'read' || event.kind === 'truncated') {
+      const reader = this.readers.get(event.reader)
+      reader?.take(event)
+      // Whoever is told so takes a snapshot; here it reads the log again.
+      if (reader && event.kind === 'truncated') void this.resume(reader, reader.actor)
+    }
+    if (event.kind === 'failed' && !this.#leaving.signal.aborted) {
+      const { what, code, message } = event
+      this.#fail(new Error(`${actor?.tag ?? 'this process'}: ${what} failed, ${code}: ${message}`))
+    }
+    for (const waiting of [...this.#waiting]) if (waiting.holds()) waiting.resolve()
+  }
+
+  #fail(error: unknown): void {
+    this.#failure ??= { error }
+    for (const waiting of [...this.#waiting]) waiting.reject(error)
+  }
+
+  #state(): string {
+    const logs = [...this.records.values()].map(({ run, acks, losses, ends }) => {
+      const lost = losses.map(({ by, code }) => `${by} ${code}`).join(', ')
+      return `${run.streamId} has ${acks.length} acks, last ${acks.at(-1)?.last}, ${ends.length} ends, lost [${lost}]`
+    })
+    const readers = [...this.readers.values()].map(({ name, now }) => `${name} at ${now.sequence}`)
+    const troubles = this.events.slice(-3).map(event => `${event.by} ${JSON.stringify(event)}`)
+    return [...logs, ...readers, ...troubles].join('; ')
+  }
+}

@@ -1,0 +1,143 @@
+// A process of the schedules: it opens a store when it is told which, and then writes, drives, reads and answers as it is told, until it is
+// told to close, or killed.
+
+import { flushCompileCache } from 'node:module'
+import { DatabaseSync } from 'node:sqlite'
+import { setTimeout as pause } from 'node:timers/promises'
+import { messages, tell } from '../../../../../scripts/faults/process.ts'
+import { StreamManager } from '../../manager/stream-manager.ts'
+import { LogError } from '../../store/log-error.ts'
+import type { LogStore } from '../../store/log-store.ts'
+import { drive, Mill } from './driving.fixture.ts'
+import { answer, failed, follow } from './following.fixture.ts'
+import { load, openSpec, type StoreSpec } from './spec.fixture.ts'
+import type { Order, Run, Say } from './store-process-messages.fixture.ts'
+
+/** How long a process waits before it looks again for what it cannot be told of. */
+const AGAIN_MS = 20
+
+const say: Say = told => tell('told', { ...told, at: Date.now() })
+
+/** A store that tells when a call gets no answer: whoever made it just tries again. */
+function told(store: LogStore): LogStore {
+  return new Proxy(store, {
+    get(of, name: keyof LogStore) {
+      const value = of[name]
+      if (typeof value !== 'function') return value
+      const call = value.bind(of) as (...args: unknown[]) => unknown
+      return (...args: unknown[]) => {
+        const result = call(...args)
+        if (!(result instanceof Promise)) return result
+        return result.catch(async error => {
+          const { code, message } = failed(name, error)
+          if (code === 'unavailable') await say({ kind: 'trouble', what: name, message })
+          throw error
+        })
+      }
+    },
+  })
+}
+
+/** What a process is doing with one store. */
+class Work {
+  readonly #store: LogStore
+  readonly #manager: StreamManager
+  readonly #mill: Mill
+  readonly #ending = new AbortController()
+  readonly #jobs = new Set<Promise<unknown>>()
+
+  constructor(store: LogStore, { tag, plan, leaseMs }: Extract<Order, { do: 'open' }>) {
+    this.#store = told(store)
+    const bounds = { leaseMs, patienceMs: 90_000, blobBytes: 2048 }
+    this.#manager = new StreamManager({ store: this.#store, owner: tag, ...bounds })
+    this.#mill = new Mill(this.#manager, tag, plan, say)
+  }
+
+  do(order: Order): void {
+    const { signal } = this.#ending
+    if (order.do === 'write') this.#job(`write ${order.run.runId}`, this.#write(order.run, order.takeover))
+    else if (order.do === 'drive') this.#job('drive', this.#drive(order.program))
+    else if (order.do === 'grant') this.#mill.grant(order.n)
+    else if (order.do === 'finish') this.#mill.finish(order.streamIds)
+    else if (order.do === 'read') {
+      this.#job('read', follow(this.#manager, order.reader, order.streamId, order.after, signal, say))
+    } else if (order.do === 'answer') {
+      this.#job('answer', answer(this.#manager, order.guest, order.streamId, signal, say))
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#ending.abort()
+    await this.#manager.close()
+    await this.#store.close()
+    await Promise.all(this.#jobs)
+  }
+
+  #job(what: string, work: Promise<unknown>): void {
+    const job: Promise<unknown> = work
+      .catch(async error => {
+        if (!this.#ending.signal.aborted) await say(failed(what, error))
+      })
+      .finally(() => this.#jobs.delete(job))
+    this.#jobs.add(job)
+  }
+
+  /** Writes a run until it ends or another has it; waits for a log that somebody holds, and claims one again that lost what it held. */
+  async #write(run: Run, takeover: boolean): Promise<void> {
+    for (let takes = takeover; !this.#ending.signal.aborted; ) {
+      const code = await this.#try(run, takes)
+      takes = false
+      if (code === 'busy') await pause(AGAIN_MS)
+      else if (code !== 'regressed') return
+    }
+  }
+
+  async #drive(program: string): Promise<void> {
+    const driven = new Set<string>()
+    while (!this.#ending.signal.aborted) {
+      for (const streamId of await this.#manager.due([program], 4)) {
+        const ticket = (await this.#manager.getInfo(streamId))?.ticket
+        const runId = ticket?.run?.runId ?? ticket?.requests[0]?.runId
+        // Another may have been quicker, or this process itself is about to let it go.
+        if (runId === undefined || driven.has(streamId)) continue
+        driven.add(streamId)
+        const work = this.#try({ streamId, runId, program }, false).finally(() => driven.delete(streamId))
+        this.#job(`drive ${runId}`, work)
+      }
+      await pause(AGAIN_MS)
+    }
+  }
+
+  /** Drives a run as far as it goes; tells why it did not go to its end. */
+  async #try(run: Run, takeover: boolean): Promise<string | undefined> {
+    try {
+      await drive(this.#mill, run, takeover)
+      return undefined
+    } catch (error) {
+      if (!(error instanceof LogError)) throw error
+      const { code, message } = error
+      if (code !== 'busy') await say({ kind: 'lost', streamId: run.streamId, code, message })
+      return code
+    }
+  }
+}
+
+// What takes long is done before it is needed.
+await load(process.argv[2] as StoreSpec['kind'])
+flushCompileCache()
+await tell('ready')
+let work: Work | undefined
+let lock: DatabaseSync | undefined
+for await (const order of messages<Order>()) {
+  if (order.do === 'open') work = new Work(await openSpec(order.store), order)
+  else if (order.do === 'lock') {
+    lock = new DatabaseSync(order.path, { timeout: 10_000 })
+    lock.exec('BEGIN IMMEDIATE; UPDATE streams SET touched = touched + 1')
+    await say({ kind: 'locked' })
+  } else if (order.do === 'unlock') lock?.close()
+  else if (order.do === 'sync') await say({ kind: 'synced', n: order.n })
+  else if (order.do === 'close') {
+    await work?.close()
+    await say({ kind: 'closed' })
+  } else work?.do(order)
+}
