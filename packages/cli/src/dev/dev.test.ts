@@ -10,7 +10,7 @@ import { ask, devHost, fault, file, followed, HostFollower, isEnd, PAGE, WORDS }
 const COUNTED = Array.from({ length: WORDS }, (_, at) => at + 1).join(' ')
 
 /** The text of all agents after folding. */
-function answerOf(entries: Parameters<typeof foldLog>[0]): string {
+function replyText(entries: Parameters<typeof foldLog>[0]): string {
   const message = foldLog(entries)
     .view()
     .messages.findLast(({ role }) => role === 'assistant')
@@ -32,7 +32,7 @@ test('serves the app with the studio and drives runs in a worker process', async
   expect(worker.pid).not.toBe(server.pid)
   expect([server.starts, worker.starts, delays]).toEqual([1, 1, {}])
   await ask(url, 's', 'echo', 'Hello')
-  expect(answerOf(await followed(url, 's', isEnd))).toBe('You said: Hello')
+  expect(replyText(await followed(url, 's', isEnd))).toBe('You said: Hello')
   for (const path of ['/', '/inspect/s', '/inspect/any/where?a=1']) {
     expect(await (await fetch(url + path)).text()).toContain('<title>Studio')
   }
@@ -53,7 +53,7 @@ describe('restarts a process after kill -9 without losing entries', () => {
     const entries = await followed(url, 's', isEnd, ({ chunk }) => {
       if (chunk.type === 'text-delta' && ++killed === 5) process.kill(worker.pid ?? 0, 'SIGKILL')
     })
-    expect(answerOf(entries)).toBe(COUNTED)
+    expect(replyText(entries)).toBe(COUNTED)
     expect(entries.map(({ chunk }) => chunk.type)).toContain('executor-superseded')
     const sequences = entries.map(({ sequence }) => sequence)
     expect(sequences).toEqual([...new Set(sequences)].sort((a, b) => a - b))
@@ -71,7 +71,7 @@ describe('restarts a process after kill -9 without losing entries', () => {
     const entries = await followed(url, 's', isEnd, ({ chunk }) => {
       if (chunk.type === 'text-delta' && ++seen === 5) process.kill(server.pid, 'SIGKILL')
     })
-    expect(answerOf(entries)).toBe(COUNTED)
+    expect(replyText(entries)).toBe(COUNTED)
     // No takeover: the worker was not affected.
     expect(entries.map(({ chunk }) => chunk.type)).not.toContain('executor-superseded')
     const after = await host.until(({ server }) => server.starts === 2)
@@ -153,7 +153,7 @@ describe('when code changes', () => {
     writeFileSync(join(cwd, 'app.ts'), file('', 'echo'))
     await command.said(/The server is back\./, mark)
     await ask(url, 's', 'echo', 'Still there')
-    expect(answerOf(await followed(url, 's', isEnd))).toBe('You said: Still there')
+    expect(replyText(await followed(url, 's', isEnd))).toBe('You said: Still there')
   })
 
   test('restarts for imports in subfolders, not for installed, hidden or non-code files', async () => {
@@ -260,7 +260,7 @@ test('runs server and worker in one process with a memory store, and says so', a
   const { server, worker } = await new HostFollower(url).until(() => true)
   expect(worker).toEqual({ state: 'up', ...server })
   await ask(url, 's', 'echo', 'Hello')
-  expect(answerOf(await followed(url, 's', isEnd))).toBe('You said: Hello')
+  expect(replyText(await followed(url, 's', isEnd))).toBe('You said: Hello')
   const refused = await fault(url, { fault: 'kill-worker' })
   expect(refused.status).toBe(400)
   expect(JSON.stringify(await refused.json())).toContain('one process')
@@ -270,7 +270,7 @@ test('each process opens a store that the file opens', async () => {
   const text = `import { openStore } from 'millrace'\n${file("store: openStore('sqlite:own.db')")}`
   const { url, cwd } = await devHost(text)
   await ask(url, 's', 'echo', 'Hello')
-  expect(answerOf(await followed(url, 's', isEnd))).toBe('You said: Hello')
+  expect(replyText(await followed(url, 's', isEnd))).toBe('You said: Hello')
   expect(readFileSync(join(cwd, 'own.db')).length).toBeGreaterThan(0)
 })
 
@@ -284,7 +284,7 @@ test('serves the studio on a second port when the app has its own page', async (
     404, 404,
   ])
   await ask(url, 's', 'echo', 'Hello')
-  expect(answerOf(await followed(studio, 's', isEnd))).toBe('You said: Hello')
+  expect(replyText(await followed(studio, 's', isEnd))).toBe('You said: Hello')
 })
 
 test('names another port when the port is in use', async () => {

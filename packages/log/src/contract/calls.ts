@@ -1,6 +1,6 @@
 import type { LogStore } from '../store/log-store.ts'
 import { rejects, same } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import { ALL, LONG } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
 
@@ -9,7 +9,7 @@ const NO_NAMES = ['\ud800', 'a\udfffb', '\udc00\ud800']
 const NEVER = { at: null, program: null }
 
 /** The interface: a call that is wrong in itself is refused by every store alike, not as if trying again could help. */
-export const calls: readonly Case[] = [
+export const calls: readonly ContractCase[] = [
   define('interface', 'a number that counts nothing is invalid', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)

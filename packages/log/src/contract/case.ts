@@ -3,7 +3,7 @@ import type { LogStore } from '../store/log-store.ts'
 import { Trial } from './trial.ts'
 
 /** What the suite needs of a store under test. */
-export interface Subject {
+export interface StoreUnderTest {
   /** Another handle on the same data, as another process would have; the suite closes it. */
   open(): Promise<LogStore>
   /** Ends the store's server or process the hard way and brings it back with its data, where there is such a thing. */
@@ -15,33 +15,33 @@ export interface Subject {
 }
 
 /** One thing that every store does. A failure is an AssertionError that names the law and what was seen. */
-export interface Case {
+export interface ContractCase {
   readonly law: number | 'interface'
   readonly title: string
   /** Whether it touches more than its own logs (the server, the clock, every incarnation), so that no other case may run beside it. */
   readonly alone: boolean
   /** What of the subject it cannot do without; a subject that has no such thing leaves the case out. */
   readonly needs: readonly ('restart' | 'advance')[]
-  run(subject: Subject): Promise<void>
+  run(subject: StoreUnderTest): Promise<void>
 }
 
-export interface CaseOptions {
+export interface ContractCaseOptions {
   readonly alone?: boolean
-  readonly needs?: Case['needs']
+  readonly needs?: ContractCase['needs']
 }
 
 /** The name of a case, as a runner shows it. */
-export const nameOf = ({ law, title }: Pick<Case, 'law' | 'title'>): string =>
+export const nameOf = ({ law, title }: Pick<ContractCase, 'law' | 'title'>): string =>
   `${law === 'interface' ? law : `law ${law}`}: ${title}`
 
 /** A case, with logs and handles of its own that go when it is over. */
 export function define(
-  law: Case['law'],
+  law: ContractCase['law'],
   title: string,
   body: (trial: Trial) => Promise<void>,
-  { alone = false, needs = [] }: CaseOptions = {},
-): Case {
-  const run = async (subject: Subject): Promise<void> => {
+  { alone = false, needs = [] }: ContractCaseOptions = {},
+): ContractCase {
+  const run = async (subject: StoreUnderTest): Promise<void> => {
     try {
       for (const need of needs) {
         if (subject[need] === undefined) throw new Error(`the subject has no '${need}': leave this case out`)
@@ -54,7 +54,7 @@ export function define(
   return { law, title, alone, needs, run }
 }
 
-async function within(subject: Subject, body: (trial: Trial) => Promise<void>): Promise<void> {
+async function within(subject: StoreUnderTest, body: (trial: Trial) => Promise<void>): Promise<void> {
   const trial = new Trial(subject)
   let failed = true
   try {

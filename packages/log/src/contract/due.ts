@@ -1,6 +1,6 @@
 import type { Due, LogStore } from '../store/log-store.ts'
 import { holds, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import { LONG, SHORT, type Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
 
@@ -8,7 +8,7 @@ import { batch, guest, move } from './writer.ts'
 const MANY = 10_000
 
 /** The interface: which logs somebody should drive. A ticket that nobody finds is work that nobody does. */
-export const due: readonly Case[] = [
+export const due: readonly ContractCase[] = [
   define(
     'interface',
     'due: a log whose ticket is due now is found, one that never is or never moved is not',

@@ -1,14 +1,14 @@
 import type { Cursor } from '@millrace/protocol'
 import type { Fork, LogStore, StoredBatch } from '../store/log-store.ts'
 import { holds, range, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import { LONG, type Trial } from './trial.ts'
 import { batch, guest, move, textsOf } from './writer.ts'
 
 const FORK: Fork = { principal: null, ticket: { state: 'forked', due: { at: null, program: null } }, closing: null }
 
 /** The interface, law 2: a fork is a log of its own that starts as a copy of a prefix. */
-export const forking: readonly Case[] = [
+export const forking: readonly ContractCase[] = [
   define(
     'interface',
     'fork: holds the entries up to its place, also inside a batch, and a ticket of its own',

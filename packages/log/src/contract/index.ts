@@ -5,11 +5,11 @@
 // Cases run in any order and beside one another on one store, but for those that are `alone`; those that need what the subject does not have
 // are left out by `needs`.
 
-import type { Case } from './case.ts'
+import type { ContractCase } from './case.ts'
 import { groups } from './groups.ts'
 
-export type { Case, Subject } from './case.ts'
+export type { ContractCase, StoreUnderTest } from './case.ts'
 export { nameOf } from './case.ts'
 
 /** Every law that concerns a store, each by its number. */
-export const contract: readonly Case[] = Object.values(groups).flat()
+export const contract: readonly ContractCase[] = Object.values(groups).flat()

@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { LogStore, StoredSnapshot } from '../store/log-store.ts'
 import { same, there } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import { batch, guest } from './writer.ts'
 
 /** Laws 6 and 12: snapshots and blobs, which a store keeps beside the entries. */
-export const keeping: readonly Case[] = [
+export const keeping: readonly ContractCase[] = [
   define(12, 'snapshots: the newest at or below a sequence is given, as it was put', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)

@@ -1,10 +1,10 @@
 import type { LogStore } from '../store/log-store.ts'
 import { range, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import { batch, guest, move } from './writer.ts'
 
 /** Law 5: who repeats an accepted append is told so, with the sequences it got. */
-export const keys: readonly Case[] = [
+export const keys: readonly ContractCase[] = [
   define(5, "a guest's key is found, with its sequences, from every handle", async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const streamId = await trial.log(store)

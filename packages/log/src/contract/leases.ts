@@ -1,11 +1,11 @@
 import type { ClaimResult, LogStore } from '../store/log-store.ts'
 import { holds, same, seen, there, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import { LONG, SHORT } from './trial.ts'
 import { batch, move } from './writer.ts'
 
 /** Law 4: who holds a log, for how long, and whom that fences. */
-export const leases: readonly Case[] = [
+export const leases: readonly ContractCase[] = [
   define(4, 'a claim takes a free log for its time under an epoch of its own', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)

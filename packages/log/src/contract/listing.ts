@@ -1,11 +1,11 @@
 import type { Listed, LogStore } from '../store/log-store.ts'
 import { codeOf, holds, same, seen } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import type { Trial } from './trial.ts'
 import { batch, batchOfChunks, guest, move } from './writer.ts'
 
 /** The interface: the logs of a principal, in pages. */
-export const listing: readonly Case[] = [
+export const listing: readonly ContractCase[] = [
   define('interface', 'list: a line tells what the log is', async trial => {
     const store = await trial.open()
     const principal = trial.name('ann')

@@ -1,8 +1,8 @@
 import { describe, test } from 'vitest'
 import { Memory, memoryStore } from '../stores/memory/memory-store.ts'
-import { contract, nameOf, type Subject } from './index.ts'
+import { contract, nameOf, type StoreUnderTest } from './index.ts'
 
-function memorySubject(): Subject {
+function memorySubject(): StoreUnderTest {
   let ahead = 0
   const memory = new Memory({ clock: () => Date.now() + ahead })
   const advance = async (ms: number) => {

@@ -1,13 +1,13 @@
 import type { LogStore, StoredBatch } from '../store/log-store.ts'
 import { holds, range, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import { batch, guest, move, textsOf } from './writer.ts'
 
 const HANDLES = 4
 const ROUNDS = 8
 
 /** Law 1: one order for each log, given by the store with whole batches. */
-export const order: readonly Case[] = [
+export const order: readonly ContractCase[] = [
   define('interface', 'create makes an empty log once, and leaves one that is there as it is', async trial => {
     const store = await trial.open()
     const before = await trial.head(store, await trial.log(store, 'other'))

@@ -3,7 +3,7 @@
 
 import type { AppendResult, Batch, GuestAppend, LogStore, Page, TicketMove, WriterAppend } from '../store/log-store.ts'
 import { holds, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import type { Trial } from './trial.ts'
 import { batch, batchOf, type ContractWriter, guest, move } from './writer.ts'
 
@@ -36,7 +36,7 @@ const guests: readonly GuestWrongs[] = (['new', 'known'] as const).flatMap(key =
 )
 
 /** Laws 4, 5 and 6: the order of the outcomes of an append, and that a refused one leaves no trace. */
-export const outcomes: readonly Case[] = [
+export const outcomes: readonly ContractCase[] = [
   define(4, 'a writer of another epoch is fenced, whatever else is wrong', trial =>
     tryWriters(trial, 'fenced', ({ epoch }) => epoch === 'another'),
   ),

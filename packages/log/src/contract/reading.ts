@@ -1,12 +1,12 @@
 import type { Cursor } from '@millrace/protocol'
 import type { LogStore, Page, ReadLimit } from '../store/log-store.ts'
 import { holds, range, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import { ALL, HEAD_ONLY, type Trial } from './trial.ts'
 import { batch, batchOf, type ContractWriter, guest } from './writer.ts'
 
 /** Laws 2 and 8: what a cursor proves, and how much one read gives. */
-export const reading: readonly Case[] = [
+export const reading: readonly ContractCase[] = [
   define(2, 'a cursor gives the batches that reach past it, whole', async trial => {
     const { store, streamId, at } = await three(trial)
     const expected = ['1..2 3..3 4..6', '1..2 3..3 4..6', '3..3 4..6', '4..6', '4..6', '4..6', '']

@@ -1,12 +1,12 @@
 import type { Cursor } from '@millrace/protocol'
 import type { LogStore } from '../store/log-store.ts'
 import { holds, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import { LONG, SHORT, type Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
 
 /** Law 4: a log that lost what it had acknowledged says so, and begins a new incarnation. */
-export const regress: readonly Case[] = [
+export const regress: readonly ContractCase[] = [
   define(
     4,
     'a log holds the entries of its writer and of guests, inside a batch, at the start and at the floor',

@@ -1,13 +1,13 @@
 import type { Fork, LogStore, Page } from '../store/log-store.ts'
 import { codeOf, holds, rejects, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import { LONG, type Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
 
 const FORK: Fork = { principal: null, ticket: { state: '', due: { at: null, program: null } }, closing: null }
 
 /** Laws 2 and 4: what ends with a log, with a backup that was put back, and with a handle. */
-export const removal: readonly Case[] = [
+export const removal: readonly ContractCase[] = [
   define('interface', 'remove: takes all there is of a log, and tells whether there was one', async trial => {
     const { store, streamId, writer, principal } = await sceneOf(trial)
     const { version } = await trial.head(store, streamId)

@@ -1,14 +1,14 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { AppendResult, Batch, GuestAppend, LogStore, WriterAppend } from '../store/log-store.ts'
 import { range, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import { LONG, type Trial } from './trial.ts'
 import { batch, guest, move, textsOf } from './writer.ts'
 
 const RESTARTS = { alone: true, needs: ['restart'] } as const
 
 /** Laws 2, 4 and 5 over the end of the server: what was acknowledged is there, and who repeats is told so. */
-export const restarts: readonly Case[] = [
+export const restarts: readonly ContractCase[] = [
   define(
     2,
     'restart: what was acknowledged is there, as it was',

@@ -1,6 +1,6 @@
 import type { LogStore } from '../store/log-store.ts'
 import { holds, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import type { Trial } from './trial.ts'
 import { batch, batchOf, guest, move, textsOf } from './writer.ts'
 
@@ -70,7 +70,7 @@ const BODIES = [
 const BYTES = 1024 * 1024
 
 /** Law 6, and the interface: texts are opaque, and are measured before a sequence is taken. */
-export const texts: readonly Case[] = [
+export const texts: readonly ContractCase[] = [
   define(6, 'a batch of exactly maxBatchBytes is taken, one of a byte more is not', async trial => {
     const [store, other] = (await trial.opened(2)) as [LogStore, LogStore]
     const max = store.maxBatchBytes

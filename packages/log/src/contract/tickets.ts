@@ -1,6 +1,6 @@
 import type { LogStore, Page } from '../store/log-store.ts'
 import { holds, range, same, seen, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import { batch, batchOfChunks, guest, move, textsOf } from './writer.ts'
 
 /** What changes what should happen next, and is never written on an old version. */
@@ -15,7 +15,7 @@ const DECISIONS = [
 ]
 
 /** Laws 3, 5 and 7: the ticket moves with its entries, on the version on which that was decided, and takes nothing back. */
-export const tickets: readonly Case[] = [
+export const tickets: readonly ContractCase[] = [
   define(5, "a ticket's version is the cursor of the last entry of the append that moved it", async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)

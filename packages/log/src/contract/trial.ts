@@ -3,7 +3,7 @@ import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import type { LogStore, Page, ReadLimit } from '../store/log-store.ts'
 import { randomName } from '../store/names.ts'
 import { codeOf, same, seen, there } from './assert.ts'
-import type { Subject } from './case.ts'
+import type { StoreUnderTest } from './case.ts'
 import { Follower } from './follower.ts'
 import { ContractWriter } from './writer.ts'
 
@@ -22,14 +22,14 @@ export const HEAD_ONLY = { batches: 0, bytes: 2 ** 30 }
 
 /** One run of a case: its handles, its logs and its patience. */
 export class Trial {
-  readonly subject: Subject
+  readonly subject: StoreUnderTest
   readonly patience: number
   readonly #prefix = randomName()
   readonly #handles = new Set<LogStore>()
   readonly #streams = new Set<string>()
   readonly #followers = new Set<Follower>()
 
-  constructor(subject: Subject) {
+  constructor(subject: StoreUnderTest) {
     this.subject = subject
     this.patience = subject.patience ?? PATIENCE
   }

@@ -1,12 +1,12 @@
 import type { Cursor } from '@millrace/protocol'
 import type { LogStore } from '../store/log-store.ts'
 import { range, same, told } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import type { Trial } from './trial.ts'
 import { batch, guest, move } from './writer.ts'
 
 /** Law 12, as far as a store carries it: what a trim takes, and what it leaves. */
-export const trimming: readonly Case[] = [
+export const trimming: readonly ContractCase[] = [
   define(12, 'trim: the floor rises to where it is asked to, never falls and never passes the head', async trial => {
     const { store, streamId } = await sceneOf(trial)
     for (const [to, floor] of [

@@ -1,11 +1,11 @@
 import type { LogStore } from '../store/log-store.ts'
 import { same } from './assert.ts'
-import { type Case, define } from './case.ts'
+import { type ContractCase, define } from './case.ts'
 import { LONG, type Trial } from './trial.ts'
 import { batch, guest, textsOf } from './writer.ts'
 
 /** Law 2, live: whatever happens to a log after `watch` wakes, by whatever handle. */
-export const watching: readonly Case[] = [
+export const watching: readonly ContractCase[] = [
   define(2, 'watch: every append wakes, from the same handle', trial => appendsWake(trial, 'same')),
   define(2, 'watch: every append wakes, from another handle', trial => appendsWake(trial, 'other')),
 

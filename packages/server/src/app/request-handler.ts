@@ -4,7 +4,7 @@ import type { Logger } from '@millrace/runtime'
 import type { Caller } from '../auth/authorize.ts'
 import { corsHeaders, preflight } from '../auth/cors.ts'
 import { assertLocal, hostForbidden } from '../auth/loopback.ts'
-import { draining, errorResponseOf, Refusal } from '../errors/refusal.ts'
+import { draining, errorResponseOf, HttpError } from '../errors/http-error.ts'
 import { PIECE_BYTES, pacedReply, piecesOf } from '../http/paced-reply.ts'
 import { errorReply, type Headers, type Reply } from '../http/reply.ts'
 import { SharedBody } from '../http/shared-body.ts'
@@ -143,6 +143,6 @@ const NO_AUTHORIZE_WARNING =
 
 const isApi = (path: string): boolean => path === '/api' || path.startsWith('/api/')
 
-/** Refusal of a path without a route or a file. */
-export const routeUnknown = (): Refusal =>
-  new Refusal('route_unknown', 'path: expected a route of this API: see /api/openapi.json')
+/** The error for a path without a route or a file. */
+export const routeUnknown = (): HttpError =>
+  new HttpError('route_unknown', 'path: expected a route of this API: see /api/openapi.json')

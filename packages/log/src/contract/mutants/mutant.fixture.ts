@@ -4,7 +4,7 @@
 import type { Batch, GuestAppend, LogStore, TicketMove, WriterAppend } from '../../store/log-store.ts'
 import type { Log } from '../../stores/memory/log.ts'
 import { Memory, memoryStore } from '../../stores/memory/memory-store.ts'
-import type { Subject } from '../case.ts'
+import type { StoreUnderTest } from '../case.ts'
 import type { groups } from '../groups.ts'
 
 export interface Mutant {
@@ -23,7 +23,7 @@ export interface Mutant {
 const MAX_BATCH_BYTES = 64 * 1024
 
 /** A subject over a memory of its own, healthy unless a mutant is given. */
-export function subjectOf(mutant?: Mutant): Subject {
+export function subjectOf(mutant?: Mutant): StoreUnderTest {
   let ahead = 0
   const memory = new Memory({ clock: () => Date.now() + ahead })
   const faults = mutant?.handle?.(memory)

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, test } from 'vitest'
-import { contract, nameOf, type Subject } from '../../contract/index.ts'
+import { contract, nameOf, type StoreUnderTest } from '../../contract/index.ts'
 import { postgresStore } from './index.ts'
 import { type Server, server } from './postgres-server.fixture.ts'
 
@@ -10,7 +10,7 @@ describe('the Postgres store keeps the contract', () => {
   })
   afterAll(() => running.stop())
 
-  const subject: Subject = {
+  const subject: StoreUnderTest = {
     patience: 60_000,
     open: async () => postgresStore({ url: running.url, poolSize: 2, timeout: 30_000 }),
     restart: async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, test } from 'vitest'
-import { contract, nameOf, type Subject } from '../../contract/index.ts'
+import { contract, nameOf, type StoreUnderTest } from '../../contract/index.ts'
 import { redisStore } from './index.ts'
 import { type Server, server } from './redis-server.fixture.ts'
 
@@ -10,7 +10,7 @@ describe('the Redis store keeps the contract', () => {
   })
   afterAll(() => running.stop())
 
-  const subject: Subject = {
+  const subject: StoreUnderTest = {
     patience: 60_000,
     open: async () => redisStore({ url: running.url, timeout: 30_000 }),
     restart: () => running.crash(),

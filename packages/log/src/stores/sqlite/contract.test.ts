@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, test } from 'vitest'
-import { contract, nameOf, type Subject } from '../../contract/index.ts'
+import { contract, nameOf, type StoreUnderTest } from '../../contract/index.ts'
 import { type SqliteOptions, sqliteStore } from './index.ts'
 
 // In memory where the system has a folder for it: no case cuts the power, and a disk would take most of the time.
@@ -10,7 +10,7 @@ const MEMORY = '/dev/shm'
 const folder = mkdtempSync(join(existsSync(MEMORY) ? MEMORY : tmpdir(), 'millrace-sqlite-'))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-function subjectOf(durability: NonNullable<SqliteOptions['durability']>): Subject {
+function subjectOf(durability: NonNullable<SqliteOptions['durability']>): StoreUnderTest {
   let ahead = 0
   const path = join(folder, `${durability}.db`)
   const clock = () => Date.now() + ahead

@@ -44,7 +44,7 @@ async function act(actor: Actor, memory: GuestMemory, manners: Manners, streamId
   if (manners.isPolite) {
     const pending = random.pick(ticket.pendings)
     const waiting = ticket.requests.at(-1)
-    if (pending) await say(actor, memory, streamId, answerOf(actor, pending, true))
+    if (pending) await say(actor, memory, streamId, answerChunk(actor, pending, true))
     // Of what still waits most is taken back, so that there is an end.
     else if (waiting && random.chance(0.9)) await say(actor, memory, streamId, stopOf(actor, waiting.runId))
     else if (ticket.run && !ticket.run.paused && !ticket.stop && random.chance(0.5)) {
@@ -55,7 +55,7 @@ async function act(actor: Actor, memory: GuestMemory, manners: Manners, streamId
   const { run, requests, pendings, notices = [] } = ticket
   const chunk = random.weighted<() => Chunk | undefined>([
     [requests.length > 1 ? 0.2 : run || requests[0] ? 1 : 4, () => requestOf(actor, streamId, floor, head)],
-    [pendings.length > 0 ? 6 : 0, () => answerOf(actor, random.pick(pendings), random.chance(0.8))],
+    [pendings.length > 0 ? 6 : 0, () => answerChunk(actor, random.pick(pendings), random.chance(0.8))],
     [pendings.some(({ kind }) => kind === 'client-tool') ? 3 : 0, () => claimOf(actor, ticket, clock)],
     [notices.length > 0 ? 2 : 0.05, () => tellingOf(actor, random.pick(notices), clock)],
     [run ? 0.5 : 0.2, () => stopOf(actor, stopped(actor, ticket))],
@@ -129,7 +129,7 @@ function cutOf({ random, world }: Actor, streamId: string, floor: number, head: 
   return random.chance(0.85) && fitting.length > 0 ? random.pick(fitting) : random.between(floor, head)
 }
 
-function answerOf({ random, world }: Actor, pending: TicketPending, isRight: boolean): Chunk {
+function answerChunk({ random, world }: Actor, pending: TicketPending, isRight: boolean): Chunk {
   const { kind, id, toolCallId = '' } = pending
   const own = world.name('a')
   const wrong = isRight ? '' : 'x'

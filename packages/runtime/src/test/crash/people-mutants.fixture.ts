@@ -3,7 +3,7 @@
 import type { BatchItem } from '@millrace/log'
 import type { ToolPart } from '@millrace/protocol'
 import type { CallNeed } from '../../execute/tool/call-need.ts'
-import { chunkOf, type Mutant, rewriting } from './run-mutants.fixture.ts'
+import { batchItemChunk, type Mutant, rewriting } from './run-mutants.fixture.ts'
 
 export interface PeopleMutant extends Mutant {
   /** The fault that reveals it at the right point. @default random faults */
@@ -50,7 +50,7 @@ export const PEOPLE_MUTANTS: readonly PeopleMutant[] = [
         let asking: BatchItem[] = []
         const done = await decide(ticket => {
           const batch = build(ticket) as readonly BatchItem[] | undefined
-          const at = batch?.findIndex(said => chunkOf(said).type === 'tool-approval-request') ?? -1
+          const at = batch?.findIndex(said => batchItemChunk(said).type === 'tool-approval-request') ?? -1
           if (!batch || at <= 0) return batch
           asking = batch.slice(at)
           return batch.slice(0, at)

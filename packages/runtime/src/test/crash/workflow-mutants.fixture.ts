@@ -5,7 +5,7 @@ import { vi } from 'vitest'
 import { NodeExecution } from '../../execute/replay/execution.ts'
 import { type HookResult, Journal } from '../../execute/replay/journal.ts'
 import { Replay } from '../../execute/replay/replay.ts'
-import { chunkOf, lanes, MUTANTS, type Mutant, rewriting } from './run-mutants.fixture.ts'
+import { batchItemChunk, lanes, MUTANTS, type Mutant, rewriting } from './run-mutants.fixture.ts'
 import type { ScenarioName } from './workflow.scenarios.fixture.ts'
 
 export interface FlowMutant extends Mutant {
@@ -23,7 +23,7 @@ const apart =
       const commit = lane.commit.bind(lane)
       lane.commit = async (batch, options) => {
         const isApart = (said: BatchItem) => {
-          const chunk = chunkOf(said)
+          const chunk = batchItemChunk(said)
           return chunk.type === 'hook-completed' && isIt(chunk.hookId, chunk.hook)
         }
         const late = (batch as readonly BatchItem[]).filter(isApart)

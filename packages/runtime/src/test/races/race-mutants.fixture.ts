@@ -18,7 +18,7 @@ export interface Mutant {
   readonly need?: (need: CallNeed, call: ToolPart) => CallNeed
 }
 
-const chunkOf = (said: Chunk | BatchItem): Chunk => ('chunk' in said ? (said.chunk as Chunk) : said)
+const batchItemChunk = (said: Chunk | BatchItem): Chunk => ('chunk' in said ? (said.chunk as Chunk) : said)
 
 /** A writer that appends a decided batch with any ticket. */
 const insisting =
@@ -29,7 +29,7 @@ const insisting =
       let said: BatchLike | undefined
       return decide(ticket => {
         said ??= build(ticket)
-        return said?.some(chunk => isMeant(chunkOf(chunk))) ? said : build(ticket)
+        return said?.some(chunk => isMeant(batchItemChunk(chunk))) ? said : build(ticket)
       })
     }
   }

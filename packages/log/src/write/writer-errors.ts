@@ -20,5 +20,5 @@ export function lostError(outcome: 'fenced' | 'regressed', streamId: string): Lo
 }
 
 /** Whether an append was rejected for its content: nothing of it is in the log, and the writer can continue. */
-export const isRefusal = (error: unknown): boolean =>
+export const isContentError = (error: unknown): boolean =>
   error instanceof LogError && (error.code === 'refused' || error.code === 'too-large' || error.code === 'invalid')

@@ -69,7 +69,7 @@ const RUNTIME_STATUSES: Partial<Record<ErrorCode, number>> = {
   runtime_closed: 503,
 }
 
-export type RefusalCode = keyof typeof STATUSES
+export type HttpErrorCode = keyof typeof STATUSES
 
 /** An error in the body of a reply or in a `fail` frame. */
 export interface ErrorReply {
@@ -79,15 +79,15 @@ export interface ErrorReply {
 }
 
 /** Error that the server sends to the client: its code, message and headers go into the reply. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal'
-  readonly code: RefusalCode
+export class HttpError extends Error {
+  override readonly name = 'HttpError'
+  readonly code: HttpErrorCode
   readonly status: number
   readonly retryable: boolean
   readonly headers: Readonly<Record<string, string>>
 
   constructor(
-    code: RefusalCode,
+    code: HttpErrorCode,
     message: string,
     options: { readonly retryable?: boolean; readonly headers?: Readonly<Record<string, string>> } = {},
   ) {
@@ -104,8 +104,8 @@ export const sessionUnknown = (sessionId: string): RunError =>
   new RunError('session_unknown', `there is no session ${sessionId}: start a run in it`)
 
 /** The server shuts down: clients may reconnect. */
-export const draining = (): Refusal =>
-  new Refusal('draining', 'the server is shutting down: reconnect', {
+export const draining = (): HttpError =>
+  new HttpError('draining', 'the server is shutting down: reconnect', {
     retryable: true,
     headers: { 'retry-after': '1', connection: 'close' },
   })
@@ -124,7 +124,7 @@ const MAX_MESSAGE_LENGTH = 600
 
 /** The reply to an error. Only errors meant for clients show their message; all others become `internal_error`. */
 export function errorResponseOf(error: unknown): ErrorResponse {
-  if (error instanceof Refusal) {
+  if (error instanceof HttpError) {
     const { status, code, message, retryable, headers } = error
     return {
       status,
@@ -135,7 +135,7 @@ export function errorResponseOf(error: unknown): ErrorResponse {
   }
   const tooLarge = tooLargeIn(error)
   if (tooLarge)
-    return errorResponseOf(new Refusal('input_too_large', tooLarge.message.replace(/^chunk [\w-]+/, 'body')))
+    return errorResponseOf(new HttpError('input_too_large', tooLarge.message.replace(/^chunk [\w-]+/, 'body')))
   if (MillraceError.isInstance(error)) {
     const status = RUNTIME_STATUSES[error.code]
     if (status !== undefined) return responseOf(status, error)
