@@ -72,7 +72,7 @@ export function clientRequestOf({ messages, resume = [] }: RunAgentInput): Clien
     endsWithUserMessage,
     answers: [...results, ...answers],
     ...(instruction && {
-      forbiddenContent: `message ${instruction.id}: instructions are the agent's own, not a client's to give`,
+      forbiddenContent: `message ${instruction.id}: expected no instructions: only the agent sets them`,
     }),
     ...(endsWithUserMessage && { regenerate: true }),
   }

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { multiplied } from '../../../../scripts/faults/campaign.ts'
-import { type ContractCase, nameOf, type StoreUnderTest } from './case.ts'
+import { type ContractCase, nameOf, type StoreUnderTest } from './contract-case.ts'
 import { groups } from './groups.ts'
 import { contract } from './index.ts'
 import { appends } from './mutants/appends.fixture.ts'

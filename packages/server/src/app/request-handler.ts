@@ -122,7 +122,7 @@ export class RequestHandler {
   #assertLocal(request: Request, url: URL, isRemote: boolean): void {
     const { authorize, cors, logger } = this.#options
     if (authorize !== undefined) return
-    if (!this.#hasWarned) logger.warn(NO_AUTHORIZE_WARNING, {})
+    if (!this.#hasWarned) logger.warn(NO_AUTHORIZE_WARNING, { code: AUTHORIZE_MISSING })
     this.#hasWarned = true
     if (isRemote) throw hostForbidden()
     assertLocal(request, url, cors)
@@ -137,6 +137,9 @@ function withByteCount({ limiter, settings }: Services, { principal }: Caller, r
   held.add(body.byteLength)
   return pacedReply(reply, piecesOf(body), settings, held.release)
 }
+
+/** Code of the warning about a missing `authorize` option. */
+export const AUTHORIZE_MISSING = 'authorize_missing'
 
 const NO_AUTHORIZE_WARNING =
   'millrace: no authorize option, so this server only answers this machine. app.fetch cannot see the address of the client: a server that mounts it must listen on loopback'

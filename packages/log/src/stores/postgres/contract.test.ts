@@ -11,7 +11,7 @@ describe('the Postgres store keeps the contract', () => {
   afterAll(() => running.stop())
 
   const subject: StoreUnderTest = {
-    patience: 60_000,
+    timeoutMs: 60_000,
     open: async () => postgresStore({ url: running.url, poolSize: 2, timeout: 30_000 }),
     restart: async () => {
       await running.kill()

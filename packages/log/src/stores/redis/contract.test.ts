@@ -11,7 +11,7 @@ describe('the Redis store keeps the contract', () => {
   afterAll(() => running.stop())
 
   const subject: StoreUnderTest = {
-    patience: 60_000,
+    timeoutMs: 60_000,
     open: async () => redisStore({ url: running.url, timeout: 30_000 }),
     restart: () => running.crash(),
   }

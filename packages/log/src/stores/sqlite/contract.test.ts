@@ -15,7 +15,7 @@ function subjectOf(durability: NonNullable<SqliteOptions['durability']>): StoreU
   const path = join(folder, `${durability}.db`)
   const clock = () => Date.now() + ahead
   return {
-    patience: 60_000,
+    timeoutMs: 60_000,
     open: async () => sqliteStore({ path, durability, clock }),
     advance: async ms => {
       ahead += ms

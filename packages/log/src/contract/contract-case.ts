@@ -2,25 +2,25 @@ import { AssertionError } from 'node:assert/strict'
 import type { LogStore } from '../store/log-store.ts'
 import { Trial } from './trial.ts'
 
-/** What the suite needs of a store under test. */
+/** The store under test. */
 export interface StoreUnderTest {
-  /** Another handle on the same data, as another process would have; the suite closes it. */
+  /** Opens another handle on the same data, like another process. The suite closes it. */
   open(): Promise<LogStore>
-  /** Ends the store's server or process the hard way and brings it back with its data, where there is such a thing. */
+  /** Kills the server or process of the store and starts it again with its data. Omit it if there is none. */
   restart?(): Promise<void>
-  /** Moves the store's clock by so many milliseconds, also back, where it can be moved; without it the suite waits for the clock. */
+  /** Moves the clock of the store, in ms, also back. @default the suite waits for the clock */
   advance?(ms: number): Promise<void>
-  /** How many milliseconds to wait for what must happen; 10,000 unless said. */
-  readonly patience?: number
+  /** Time to wait for an expected event, in ms. @default 10_000 */
+  readonly timeoutMs?: number
 }
 
-/** One thing that every store does. A failure is an AssertionError that names the law and what was seen. */
+/** One behaviour of every store. Fails with an AssertionError that names the law, the expected and the found value. */
 export interface ContractCase {
   readonly law: number | 'interface'
   readonly title: string
-  /** Whether it touches more than its own logs (the server, the clock, every incarnation), so that no other case may run beside it. */
+  /** Whether it affects other logs (the server, the clock, every incarnation). No other case may run at the same time. */
   readonly alone: boolean
-  /** What of the subject it cannot do without; a subject that has no such thing leaves the case out. */
+  /** Methods of the store under test that it calls. Skip the case if one is missing. */
   readonly needs: readonly ('restart' | 'advance')[]
   run(subject: StoreUnderTest): Promise<void>
 }
@@ -30,11 +30,11 @@ export interface ContractCaseOptions {
   readonly needs?: ContractCase['needs']
 }
 
-/** The name of a case, as a runner shows it. */
+/** The name of a case for a test runner. */
 export const nameOf = ({ law, title }: Pick<ContractCase, 'law' | 'title'>): string =>
   `${law === 'interface' ? law : `law ${law}`}: ${title}`
 
-/** A case, with logs and handles of its own that go when it is over. */
+/** Defines a case. Its logs are removed and its handles closed at its end. */
 export function define(
   law: ContractCase['law'],
   title: string,
@@ -44,7 +44,7 @@ export function define(
   const run = async (subject: StoreUnderTest): Promise<void> => {
     try {
       for (const need of needs) {
-        if (subject[need] === undefined) throw new Error(`the subject has no '${need}': leave this case out`)
+        if (subject[need] === undefined) throw new Error(`the store under test has no '${need}': skip this case`)
       }
       await within(subject, body)
     } catch (error) {
@@ -61,7 +61,7 @@ async function within(subject: StoreUnderTest, body: (trial: Trial) => Promise<v
     await body(trial)
     failed = false
   } finally {
-    // What went wrong first is told; a store that is broken may not be fit to be tidied.
+    // Throws the first error: a broken store may also fail the cleanup.
     await trial.end().catch(error => {
       if (!failed) throw error
     })
