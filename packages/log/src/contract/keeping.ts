@@ -92,7 +92,7 @@ export const keeping: readonly ContractCase[] = [
     same(await store.getBlob(streamId, 'absent'), undefined, 'a blob that was not put')
   }),
 
-  define(6, 'blobs: later changes of the caller's array do not change the stored bytes', async trial => {
+  define(6, 'blobs: a later change of the array does not change the stored bytes', async trial => {
     const store = await trial.open()
     const streamId = await trial.log(store)
     const data = new Uint8Array([1, 2, 3])

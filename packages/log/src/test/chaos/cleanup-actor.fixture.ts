@@ -2,7 +2,7 @@ import type { LogStore } from '../../store/log-store.ts'
 import type { Manners } from './manners.fixture.ts'
 import type { Actor } from './schedule-actor.fixture.ts'
 
-/** Who keeps the logs: forks, snapshots, trims, removes, puts back, and now and then lays a hand on a run. */
+/** Maintains the logs: forks, snapshots, trims, removes, restores, and sometimes pauses or stops a run by hand. */
 export async function keeper(actor: Actor, store: LogStore, manners: Manners): Promise<void> {
   const { random, world } = actor
   while (!manners.isPolite) {
@@ -48,6 +48,6 @@ async function fork({ manager, world, random }: Actor, streamId: string, at: num
   if (world.logs.size > 5) return
   const target = `${world.prefix}${world.name('fork')}`
   await manager.forkStream(streamId, at, target)
-  // What was made stays when its source goes.
+  // A fork survives the removal of its source.
   if (random.chance(0.1)) await manager.deleteStream(streamId)
 }

@@ -6,26 +6,26 @@ import { scriptOf } from './run-script.fixture.ts'
 import type { Actor } from './schedule-actor.fixture.ts'
 
 export const PROGRAMS = ['agent:one@1', 'agent:two@1'] as const
-/** Asked for now and then, and driven by nobody. */
+/** A program that is sometimes requested and that no driver has. */
 export const UNKNOWN_PROGRAM = 'agent:nobody@1'
 
-/** Takes what is due, and drives it to its end, its pause or its loss. */
+/** Claims due logs and drives each until it ends, pauses or is lost. */
 export async function driver(actor: Actor, seed: number, manners: Manners): Promise<never> {
   const { random, manager } = actor
-  // Some can drive but one of the programs.
+  // Some drivers have only one of the programs.
   const own = random.chance(0.7) ? PROGRAMS : PROGRAMS.slice(0, 1)
   for (;;) {
     await actor.sleep(5, manners.isPolite ? 300 : 120)
     const programs = manners.isPolite ? PROGRAMS : own
     actor.does('due')
-    // A deadline may stand behind what is owed to observers.
+    // A deadline may be behind a pending notification.
     const names = [
       ...programs,
       ...programs.map(program => noticeAndDeadlineProgram(program)),
       noticeAndDeadlineProgram(),
     ]
     const due = (await actor.tries(() => manager.due(names))) ?? []
-    // Now and then one takes a log from a writer that may be well.
+    // Sometimes takes over a log from a writer that may be alive.
     const takeover = !manners.isPolite && random.chance(0.06)
     const streamId = takeover ? random.pick([...due, ...actor.streams]) : due[0] && random.pick(due)
     if (streamId !== undefined) await actor.tries(() => drive(actor, seed, streamId, programs, takeover))
@@ -46,13 +46,13 @@ async function drive(
   const wanted = run ?? requests[0]
   if (wanted === undefined) return
   const { runId, program } = wanted
-  // What is to stop can be ended by anybody.
+  // Any driver can end a run that is to stop.
   if (!programs.includes(program) && !mustStop(info.ticket)) return
   const agentType = /:(.*)@/.exec(program)?.[1] as string
   actor.does(`claim ${streamId} for ${runId}${takeover ? ', taking it over' : ''}`)
   const writer = await manager.createWriter(streamId, { runId, agentType, program, takeover })
   const isLive = writer.ticket.run?.runId === runId
-  // Between the look and the claim another may have driven it to its end, or the log may be another.
+  // Between the read and the claim, another driver may have ended the run, or the log may have been replaced.
   const isWanted = isLive || (!writer.ticket.run && writer.ticket.requests[0]?.runId === runId)
   try {
     const isOwn = programs.includes(program) || (isLive && mustStop(writer.ticket))

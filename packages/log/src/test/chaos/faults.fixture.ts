@@ -1,6 +1,6 @@
 import type { Random } from './random.fixture.ts'
 
-/** What may become of one call. */
+/** The fate of one call. */
 export type Fate =
   | 'answered'
   | 'request-lost'
@@ -13,7 +13,7 @@ export type Fate =
   | 'death-before'
   | 'death-after'
 
-/** Everything that is counted as a fault. */
+/** All kinds that are counted as a fault. */
 export const FAULTS: readonly (Fate | 'clock-jump')[] = [
   'request-lost',
   'reply-lost',
@@ -27,13 +27,13 @@ export const FAULTS: readonly (Fate | 'clock-jump')[] = [
   'clock-jump',
 ]
 
-/** How often what goes wrong. */
+/** Probabilities of the faults. */
 export class Faults {
   readonly #weights: readonly (readonly [number, Fate])[]
-  /** How often, and for how long at most, nothing happens for a while. */
+  /** How often the processes pause, and the longest pause. */
   readonly pause: number
   readonly pauseMs: number
-  /** How often the store's clock jumps, forth or back. */
+  /** How often the clock of the store jumps, forward or back. */
   readonly jump: number
 
   private constructor(rates: Partial<Record<Fate | 'pause' | 'jump', number>>) {
@@ -48,7 +48,7 @@ export class Faults {
 
   static readonly none = new Faults({})
 
-  /** The faults of one schedule: some have many of one kind, few have many of all. */
+  /** The faults of one schedule. Some schedules have many of one kind, a few have many of all. */
   static drawn(random: Random): Faults {
     const rate = (most: number) => random.next() ** 2 * most
     return new Faults({

@@ -3,8 +3,8 @@ import type { World } from './schedule-world.fixture.ts'
 import type { Process } from './scheduler.fixture.ts'
 
 /**
- * A store as one process reaches it: each call waits for its turn, and may be lost, answered twice, held up or never answered. Wake-ups come when the
- * schedule says.
+ * A store as seen by one process: each call waits for its turn, and may be lost, answered twice, delayed or never answered. The schedule decides
+ * when wake-ups arrive.
  */
 export function faultyStore(store: Omit<LogStore, 'watch'>, world: World, process: Process): LogStore {
   const call = <Args extends unknown[], T>(name: string, method: (...args: Args) => Promise<T>) => {

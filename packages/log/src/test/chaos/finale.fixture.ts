@@ -1,4 +1,4 @@
-// What must hold of all logs when everything is quiet.
+// Checks of all logs at the end of a schedule.
 
 import { type Entry, foldLog, type View } from '@millrace/protocol'
 import { StreamManager } from '../../manager/stream-manager.ts'
@@ -27,7 +27,7 @@ export async function finale(world: World, store: LogStore, readers: readonly Re
   for (const memory of readers) readAll(world, memory)
 }
 
-/** Nothing is left that somebody should do: only what waits for people, or for a program that nobody has. */
+/** No work is left: runs wait only for answers, or for a program that no driver has. */
 function isQuiet(world: World, { streamId, ticket }: LogRecord): void {
   const { run, requests, pendings } = ticket
   const { at, program } = dueOf(ticket)
@@ -39,7 +39,7 @@ function isQuiet(world: World, { streamId, ticket }: LogRecord): void {
   world.check(!waits || isBlocked, 'quiet', () => `nobody starts what waits in ${streamId}: ${shown(ticket)}`)
 }
 
-/** The view that the manager gives, from snapshots and all, is the fold of the whole log. */
+/** The view of the manager, from snapshots or not, equals the fold of the whole log. */
 async function views(world: World, manager: StreamManager, log: LogRecord): Promise<void> {
   const { streamId, floor, head } = log
   for (const at of new Set([head, floor, Math.floor((floor + head) / 2)])) {
@@ -47,7 +47,7 @@ async function views(world: World, manager: StreamManager, log: LogRecord): Prom
     try {
       given = (await manager.view(streamId, at)).view
     } catch (error) {
-      // A rewind may lead to before the oldest snapshot of a trimmed log.
+      // A rewind may lead to a sequence before the oldest snapshot of a trimmed log.
       const isTold = error instanceof LogError && error.code === 'truncated' && at < head && floor > 0
       world.check(isTold, 'law 12', () => `no view of ${streamId} at ${at}, floor ${floor}: ${error}`)
       continue
@@ -59,7 +59,7 @@ async function views(world: World, manager: StreamManager, log: LogRecord): Prom
   }
 }
 
-/** Large values are where the entries say. */
+/** Every blob that the entries name exists. */
 async function blobs(world: World, manager: StreamManager, log: LogRecord): Promise<void> {
   for (const entry of log.entries) {
     if (!entry.blobs || entry.sequence <= log.floor) continue
@@ -70,7 +70,7 @@ async function blobs(world: World, manager: StreamManager, log: LogRecord): Prom
   }
 }
 
-/** The fold shows what an observer finds who knows nothing of drafts and inverses. */
+/** The fold equals the simple model, which has no drafts and no inverses. */
 function folds(world: World, log: LogRecord): void {
   const view = foldLog(log.entries).view()
   const [fold, naive] = [contentOfView(view), contentOf(log.entries)]
@@ -79,7 +79,7 @@ function folds(world: World, log: LogRecord): void {
   })
 }
 
-/** Each run that started has an end, or is open. */
+/** Each started run has ended or is open. */
 function ends(world: World, log: LogRecord): void {
   for (const runId of log.laws.started.keys()) {
     const isOver = log.laws.finished.has(runId) || log.ticket.run?.runId === runId
@@ -87,7 +87,7 @@ function ends(world: World, log: LogRecord): void {
   }
 }
 
-/** A stop keeps the words that were shown. */
+/** A stop keeps the text that was shown. */
 function stopsKeep(world: World, log: LogRecord): void {
   for (const { runId, at } of log.laws.stopsThatLasted) {
     const end = log.laws.finished.get(runId)
@@ -107,7 +107,7 @@ function stopsKeep(world: World, log: LogRecord): void {
   }
 }
 
-/** Every reader that follows has seen all there is. */
+/** Every live reader has read to the head. */
 function readAll(world: World, memory: ReaderMemory): void {
   const { kind, streamId, sequence, cursor } = memory
   const log = world.logs.get(streamId)

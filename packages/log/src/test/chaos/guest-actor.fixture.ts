@@ -8,14 +8,14 @@ import { same, shown } from './schedule-world.fixture.ts'
 
 const HOUR = 3_600_000
 
-/** What somebody at a screen knows, also after the process died that spoke for them. */
+/** State of a client that survives the death of its process. */
 export interface GuestMemory {
   readonly principal: string
-  /** What was said last, in case nobody knows what became of it. */
+  /** The last chunk sent, until its outcome is known. */
   last?: { readonly streamId: string; readonly chunk: Chunk }
 }
 
-/** Asks for runs, answers, claims and stops, right and wrong, once and twice. */
+/** Requests runs, answers, claims and stops, correctly and incorrectly, once and twice. */
 export async function guest(
   actor: Actor,
   memory: GuestMemory,
@@ -45,7 +45,7 @@ async function act(actor: Actor, memory: GuestMemory, manners: Manners, streamId
     const pending = random.pick(ticket.pendings)
     const waiting = ticket.requests.at(-1)
     if (pending) await say(actor, memory, streamId, answerChunk(actor, pending, true))
-    // Of what still waits most is taken back, so that there is an end.
+    // Withdraws most waiting requests, so that the schedule ends.
     else if (waiting && random.chance(0.9)) await say(actor, memory, streamId, stopOf(actor, waiting.runId))
     else if (ticket.run && !ticket.run.paused && !ticket.stop && random.chance(0.5)) {
       await say(actor, memory, streamId, stopOf(actor, ticket.run.runId))
@@ -64,11 +64,11 @@ async function act(actor: Actor, memory: GuestMemory, manners: Manners, streamId
   ])()
   if (chunk === undefined) return
   await say(actor, memory, streamId, chunk)
-  // Somebody clicks twice.
+  // A double click.
   if (random.chance(0.15)) await say(actor, memory, streamId, chunk)
 }
 
-/** Says it, and compares what one is told with what the log holds. */
+/** Sends a chunk and compares the result with the log. */
 async function say(actor: Actor, memory: GuestMemory, streamId: string, chunk: Chunk): Promise<void> {
   const { manager, world } = actor
   memory.last = { streamId, chunk }
@@ -118,7 +118,7 @@ function requestOf(actor: Actor, streamId: string, floor: number, head: number):
   }
 }
 
-/** Where one might cut: mostly at a place for it, which a screen would know. */
+/** A sequence to cut at, mostly a valid one, as a client would know it. */
 function cutOf({ random, world }: Actor, streamId: string, floor: number, head: number): number {
   const entries = world.logs.get(streamId)?.entries ?? []
   const places = entries.flatMap(({ chunk, sequence, origin }) => {
@@ -159,7 +159,7 @@ function claimOf({ random, process }: Actor, { pendings }: Ticket, clock: number
   return { type: 'tool-claimed', toolCallId: random.pick(tools).id, until, by: process.name }
 }
 
-/** Says that observers were told, or takes it upon itself, also of what nobody owes. */
+/** Confirms a notification or claims it, sometimes one that is not pending. */
 function tellingOf({ random, world }: Actor, notice: TicketNotice | undefined, clock: number): Chunk {
   const { runId = 'nothing', notifyBy = 0 } = notice ?? {}
   const wrong = random.chance(0.1) ? 1 : 0

@@ -1,4 +1,4 @@
-// What the entries of one log must be to each other, looked at as they come: laws 3, 4, 5, 7 and 12.
+// Checks the entries of one log as they are appended: laws 3, 4, 5, 7 and 12.
 
 import { type Chunk, type Entry, isGuest, isWord, type WriterOrigin } from '@millrace/protocol'
 import { advance, EMPTY_TICKET, mustStop, type Ticket } from '../../ticket/ticket.ts'
@@ -19,7 +19,7 @@ interface Waiting {
   readonly agentId: string
 }
 
-/** Where a run was asked to stop: by a stop, or by the request for another. */
+/** A request to stop a run: by a stop, or by a request that interrupts it. */
 interface Stop {
   readonly runId: string
   readonly at: number
@@ -34,9 +34,9 @@ export class Laws {
   readonly #requests = new Map<string, Request>()
   readonly #pendings = new Map<string, Waiting>()
   readonly #settled = new Set<string>()
-  /** What nobody has told the observers of. */
+  /** Notifications that are not confirmed. */
   readonly #owed: { readonly runId: string; readonly notifyBy: number }[] = []
-  /** The lanes with words since their last commit, and whose they are. */
+  /** Lanes with text since their last commit, with their writer. */
   readonly #drafts = new Map<string, string>()
   #open: string | undefined
   #isPaused = false
@@ -47,7 +47,7 @@ export class Laws {
     this.#log = log
   }
 
-  /** The stops that nobody took back by taking back what they made room for. */
+  /** Stops that are in effect: not undone by a rewind or a withdrawn request. */
   get stopsThatLasted(): Stop[] {
     return this.#stops.filter(stop => stop.for === undefined || this.#requests.get(stop.for)?.state !== 'removed')
   }
@@ -56,14 +56,14 @@ export class Laws {
     if (!this.#isSilent) this.#log.world.violate(law, `${what}, in ${this.#log.streamId}`)
   }
 
-  /** Takes entries in that were looked at when they were another log's. */
+  /** Adds entries that were checked in another log. */
   copy(entries: readonly Entry[]): void {
     this.#isSilent = true
     for (const entry of entries) this.#take(entry, EMPTY_TICKET)
     this.#isSilent = false
   }
 
-  /** A fork is whole: nothing in it is open, and its ticket is what its entries say. */
+  /** Checks a fork: nothing in it is open, and its ticket follows from its entries. */
   forked(): void {
     const { batches, ticket } = this.#log
     const rebuilt = batches.reduce((now, { entries }) => advance(now, entries), EMPTY_TICKET)
@@ -73,7 +73,7 @@ export class Laws {
     if (waiting) this.#violate('fork', `run ${waiting[0]} waits in it`)
   }
 
-  /** Looks at a batch that was appended after all that the log holds. */
+  /** Checks a batch that was appended at the head. */
   batch(entries: readonly Entry[], by: 'writer' | 'guest', ticket: Ticket, mark: string): void {
     if (by === 'writer') this.#takeover(entries, mark)
     for (const [index, entry] of entries.entries()) {
@@ -84,12 +84,12 @@ export class Laws {
     }
   }
 
-  /** The writer let the log go: who comes next takes it from nobody. */
+  /** The writer released the log: the next claim is no takeover. */
   released(): void {
     this.#lastEpoch = undefined
   }
 
-  /** Who goes on with a run that another had says so, and whose words they are not, nobody adds to or commits (law 4). */
+  /** A takeover writes its preamble, and no writer extends or commits the draft of another (law 4). */
   #takeover(entries: readonly Entry[], mark: string): void {
     const isFirst = this.#lastEpoch !== undefined && this.#lastEpoch !== mark
     this.#lastEpoch = mark
@@ -128,7 +128,7 @@ export class Laws {
     if (!this.#isPlace(toSequence)) this.#violate('law 3', `a rewind to ${toSequence}, which is no place for one`)
   }
 
-  /** Whether the session may be cut there: before a turn, or at a checkpoint of the lane that the run began on, where nothing was open. */
+  /** Whether the session can be cut there: before a turn, or at a checkpoint of the main lane while nothing is open. */
   #isPlace(sequence: number): boolean {
     const { entries } = this.#log
     const isGone = entries.some(({ chunk, sequence: at }) => {
@@ -200,7 +200,7 @@ export class Laws {
     const request = this.#requests.get(runId)
     if (request?.state !== 'waiting')
       this.#violate('law 5', `run ${runId} starts at ${sequence}, its request is ${request?.state}`)
-    // Those that stop the open run go first, in their own order.
+    // Requests that interrupt the open run come first, in their own order.
     const cut = [...this.#requests].find(([, { state, cut, at }]) => {
       return state === 'waiting' && cut !== undefined && !(request?.isUrgent && request.at < at)
     })
@@ -233,7 +233,7 @@ export class Laws {
         }
         return
       case 'session-info':
-        // It settles nothing: the ticket that is rebuilt from the entries tells whether it was kept.
+        // It settles nothing: the ticket rebuilt from the entries decides whether it stays.
         return
     }
     if (chunk.type === 'run-notified' ? this.#told(chunk) : this.#answer(chunk)) return
@@ -246,7 +246,7 @@ export class Laws {
     if (this.#owed.length > 16) this.#owed.shift()
   }
 
-  /** Somebody has told, or takes it upon itself; false where nothing of the kind is owed. */
+  /** Confirms or claims a notification. Returns false if none is pending. */
   #told({ runId, notifyBy, until }: Extract<Chunk, { type: 'run-notified' }>): boolean {
     const at = this.#owed.findIndex(owed => owed.runId === runId && owed.notifyBy === notifyBy)
     if (at < 0) return false
@@ -261,7 +261,7 @@ export class Laws {
     else this.#violate('law 5', `a stop of ${runId} at ${sequence}, which is neither open nor waits`)
   }
 
-  /** Settles what a chunk answers; false where it answers nothing. */
+  /** Settles the pending that a chunk answers. Returns false if there is none. */
   #answer(chunk: Chunk): boolean {
     switch (chunk.type) {
       case 'tool-approval-response': {
@@ -296,7 +296,7 @@ export class Laws {
     return any
   }
 
-  /** Nothing that is needed goes (law 12). */
+  /** A trim drops no entry that is still needed (law 12). */
   trim(floor: number): void {
     const needed = [
       ...(this.#open === undefined ? [] : [this.started.get(this.#open) ?? 0]),
@@ -325,7 +325,7 @@ function pendingOf(chunk: Chunk): { key: string; toolCallId: string | undefined 
   }
 }
 
-/** Whether a call, a question or another agent is open at the end of these entries. */
+/** Whether a call, a question or another agent is open after these entries. */
 function hasOpen(entries: readonly Entry[]): boolean {
   const taken = takenBack(entries)
   const open = new Set<string>()

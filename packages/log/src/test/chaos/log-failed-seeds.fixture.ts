@@ -1,4 +1,4 @@
-/** Seeds that failed once, each with what it found. They are played in every run. */
+/** Seeds that failed before, each with the fault it found. Every run plays them. */
 export const FAILED_SEEDS: readonly (readonly [seed: number, found: string])[] = [
   [2, 'a discard took back text that was shown when its run was stopped'],
   [15, 'a trim ended inside a range that a rewind had cut, and the session could not be shown'],

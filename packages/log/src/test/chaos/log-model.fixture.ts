@@ -1,11 +1,11 @@
-// What a log shows, found the slow way: first which entries were taken back, then what the others say. It knows the chunks that the programs
-// of these schedules write, and shares nothing with the fold.
+// A slow, simple model of the fold: first finds the retracted entries, then applies the others. It supports only the chunks of
+// these programs and shares no code with the fold.
 
 import { type Entry, isGuest, isWord, type View, type WriterOrigin } from '@millrace/protocol'
 
 type Shown = Record<string, unknown>
 
-/** The content of a session, as far as it is compared. */
+/** The compared content of a session. */
 export interface Content {
   readonly messages: { readonly id: string; readonly parts: Shown[] }[]
   readonly structured: Shown
@@ -14,7 +14,7 @@ export interface Content {
 
 const laneOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringify([runId, lane, agentId])
 
-/** The sequences of what discards and rewinds took back. */
+/** Sequences that discards and rewinds retracted. */
 export function takenBack(entries: readonly Entry[]): Set<number> {
   const taken = new Set<number>()
   const drafts = new Map<string, { origin: WriterOrigin; words: number[] }>()
@@ -43,7 +43,7 @@ export function takenBack(entries: readonly Entry[]): Set<number> {
   return taken
 }
 
-/** The lanes that have words which no commit has sealed and no discard taken back. */
+/** Lanes with text that is neither committed nor discarded. */
 export function openDrafts(entries: readonly Entry[]): WriterOrigin[] {
   const open = new Map<string, WriterOrigin>()
   for (const { origin, chunk } of entries) {
@@ -60,13 +60,13 @@ export function openDrafts(entries: readonly Entry[]): WriterOrigin[] {
   return [...open.values()]
 }
 
-/** What a log shows at its end. */
+/** The content of a log at its end. */
 export function contentOf(entries: readonly Entry[]): Content {
   const taken = takenBack(entries)
   const build = new Building()
   for (const entry of entries) {
     if (!taken.has(entry.sequence)) build.add(entry)
-    // How a run ended shows in what is left of it, whatever was cut.
+    // The end of a run is shown with its remaining entries, also after a cut.
     build.end(entry)
   }
   return build.content()
@@ -205,7 +205,7 @@ class Building {
   }
 }
 
-/** The same of a view that the fold made. */
+/** The same content from a view of the fold. */
 export function contentOfView(view: View): Content {
   const messages = view.messages.map(({ id, parts, runId }) => ({
     id,
@@ -225,7 +225,7 @@ export function contentOfView(view: View): Content {
   return { messages, structured, state: view.state }
 }
 
-/** A content as text that is the same for equal contents. */
+/** JSON text that is equal for equal contents. */
 export function canonical(value: unknown): string {
   return JSON.stringify(value, (_key, nested: unknown) => {
     if (typeof nested !== 'object' || nested === null || Array.isArray(nested)) return nested

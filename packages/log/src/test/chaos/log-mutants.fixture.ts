@@ -1,4 +1,4 @@
-// What goes wrong when a rule is left out: each breaks one thing, in the manager's calls on their way to the store or in the store itself.
+// Mutants: each breaks one rule, in the calls of the manager to its store or in the store.
 
 import { decodeBatch, encodeBatch, type NewEntry } from '../../store/entry.ts'
 import type { Batch, LogStore, TicketMove } from '../../store/log-store.ts'
@@ -10,7 +10,7 @@ export interface Mutant extends Mutation {
   readonly name: string
   /** The violation that the schedules must report. */
   readonly found: RegExp
-  /** The first seed whose schedule finds it. */
+  /** The first seed that finds it. */
   readonly seed: number
 }
 
@@ -21,7 +21,7 @@ const entriesOf = ({ body, count }: Batch): NewEntry[] => {
   return entries.map(({ sequence, timestamp, ...entry }) => entry)
 }
 
-/** A store that differs in some calls. */
+/** A store with some calls replaced. */
 const changed = (store: LogStore, changes: Partial<LogStore>): LogStore => {
   const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(store)).concat(Object.keys(store))
   const bound = methods.flatMap(name => {
@@ -31,7 +31,7 @@ const changed = (store: LogStore, changes: Partial<LogStore>): LogStore => {
   return { ...(Object.fromEntries(bound) as LogStore), maxBatchBytes: store.maxBatchBytes, ...changes }
 }
 
-/** The same move on the ticket as it is now, whatever it was decided on. */
+/** The same move on the current ticket, whatever its version. */
 async function unconditional(
   store: LogStore,
   streamId: string,
@@ -43,7 +43,7 @@ async function unconditional(
   return { ifVersion: page.version, next: recordOf(advance(ticketOf(page.ticket), entriesOf(batch))) }
 }
 
-/** Drops the condition of a writer's appends that say something. */
+/** Drops the version of a writer's appends. */
 const unconditionalBy = (type: string) => (store: LogStore) =>
   changed(store, {
     async append(streamId, batch, by, ticket) {
@@ -52,7 +52,7 @@ const unconditionalBy = (type: string) => (store: LogStore) =>
     },
   })
 
-/** Leaves the discards of a takeover out. */
+/** Drops the discards of a takeover. */
 const withoutDiscards = (store: LogStore) =>
   changed(store, {
     append(streamId, batch, by, ticket) {
@@ -66,7 +66,7 @@ const withoutDiscards = (store: LogStore) =>
     },
   })
 
-/** Sends a writer's append under a number of its own each time. */
+/** Gives each retry of a writer's append a new counter. */
 const recounted = (store: LogStore) => {
   let counter = 0
   return changed(store, {
@@ -81,7 +81,7 @@ const ofReaders = (change: (store: LogStore) => LogStore) => (store: LogStore, p
 
 export const MUTANTS: readonly Mutant[] = [
   {
-    name: 'a guest whose append is not conditional',
+    name: 'a guest that appends without a version',
     seed: 1,
     found: /law 5/,
     manager: store =>
@@ -92,19 +92,19 @@ export const MUTANTS: readonly Mutant[] = [
         },
       }),
   },
-  { name: 'a pause that is not conditional', seed: 64, found: /quiet/, manager: unconditionalBy('run-paused') },
-  { name: 'an end that is not conditional', seed: 34, found: /law 5/, manager: unconditionalBy('run-finished') },
-  { name: 'a discard that is not conditional', seed: 9, found: /law 5/, manager: unconditionalBy('step-discarded') },
+  { name: 'a pause without a version', seed: 64, found: /quiet/, manager: unconditionalBy('run-paused') },
+  { name: 'an end without a version', seed: 34, found: /law 5/, manager: unconditionalBy('run-finished') },
+  { name: 'a discard without a version', seed: 9, found: /law 5/, manager: unconditionalBy('step-discarded') },
   { name: 'a takeover without discards', seed: 6, found: /law 4/, manager: withoutDiscards },
-  { name: 'a repeated append that looks like a new one', seed: 1, found: /law [15]/, manager: recounted },
+  { name: 'a retried append with a new counter', seed: 1, found: /law [15]/, manager: recounted },
   {
-    name: 'a guest who does not look for its key',
+    name: 'a guest that does not look up its key',
     seed: 1,
     found: /law 5: .* was told/,
     manager: store => changed(store, { find: async () => undefined }),
   },
   {
-    name: 'a reader that proves nothing',
+    name: 'a reader without proof in its cursor',
     seed: 1,
     found: /law 2/,
     manager: ofReaders(store =>
@@ -112,7 +112,7 @@ export const MUTANTS: readonly Mutant[] = [
     ),
   },
   {
-    name: 'a late reader that is shown what was taken back',
+    name: 'a late reader that sees retracted entries',
     seed: 1,
     found: /law 3/,
     manager: ofReaders(store =>
@@ -125,19 +125,19 @@ export const MUTANTS: readonly Mutant[] = [
     ),
   },
   {
-    name: 'a reader that is woken by nothing',
+    name: 'a reader without wake-ups',
     seed: 1,
     found: /quiet/,
     manager: ofReaders(store => changed(store, { watch: () => () => {} })),
   },
   {
-    name: 'a trim that takes more than it may',
+    name: 'a trim that drops needed entries',
     seed: 1,
     found: /law 12/,
     manager: store => changed(store, { trim: (streamId, floor) => store.trim(streamId, floor + 4) }),
   },
   {
-    name: 'a fork that leaves open what was open',
+    name: 'a fork that does not close open work',
     seed: 1,
     found: /fork/,
     manager: store =>
@@ -146,7 +146,7 @@ export const MUTANTS: readonly Mutant[] = [
       }),
   },
   {
-    name: 'a snapshot that is a little behind',
+    name: 'a snapshot that lags behind its sequence',
     seed: 1,
     found: /law 12|law 3|law 5/,
     manager: store => {
@@ -161,7 +161,7 @@ export const MUTANTS: readonly Mutant[] = [
     },
   },
   {
-    name: 'a store without a fence',
+    name: 'a store without fencing',
     seed: 2,
     found: /law 4/,
     store: store => {
@@ -180,9 +180,9 @@ export const MUTANTS: readonly Mutant[] = [
       })
     },
   },
-  { name: 'a store that does not know a repeat', seed: 2, found: /law 5/, store: recounted },
+  { name: 'a store that does not recognise a retry', seed: 2, found: /law 5/, store: recounted },
   {
-    name: 'a store that looks at no version',
+    name: 'a store that ignores versions',
     seed: 1,
     found: /law 5/,
     store: store =>
@@ -193,7 +193,7 @@ export const MUTANTS: readonly Mutant[] = [
       }),
   },
   {
-    name: 'a store that forgets what is due',
+    name: 'a store that loses due logs',
     seed: 1,
     found: /due|quiet/,
     store: store => {

@@ -1,4 +1,4 @@
-// What a log must hold, kept beside the store: the store is asked, and its answer is compared with what the laws leave open.
+// The expected state of a log, beside the store. Each answer of the store is compared with the answers that the laws allow.
 
 import type { Entry } from '@millrace/protocol'
 import { decodeBatch } from '../../store/entry.ts'
@@ -20,7 +20,7 @@ export interface RecordedBatch extends StoredBatch {
   readonly entries: readonly Entry[]
 }
 
-/** What a log is to show when it is read whole. */
+/** The expected content of a log that is read whole. */
 const ALL = { batches: 1_000_000, bytes: 2 ** 30 }
 
 export class LogRecord {
@@ -28,23 +28,23 @@ export class LogRecord {
   readonly streamId: string
   readonly laws: Laws
   readonly batches: RecordedBatch[] = []
-  /** Every entry that this log ever held, trimmed or not. */
+  /** All entries that this log ever had, including trimmed ones. */
   readonly entries: Entry[] = []
-  /** The words that it holds, each with its place. */
+  /** The texts of the log, with their positions. */
   readonly words = new Map<string, number>()
   readonly keys = new Map<string, { first: number; last: number; keep: boolean }>()
-  /** Every name that this log had. */
+  /** All incarnations of this log. */
   readonly incarnations: string[] = []
   ticket: Ticket = EMPTY_TICKET
   version = ''
   head = 0
   floor = 0
   mark = '0'
-  /** When it is due: by the store's clock, or null for never. */
+  /** When it is due by the clock of the store. Null means never. */
   dueAt: number | null = null
   epoch: string | null = null
   latest: { counter: number; first: number; last: number; body: string } | undefined
-  /** When the lease runs out: by the store's clock where it is virtual, else by the processes'. */
+  /** When the lease expires: by the clock of the store if it is virtual, otherwise by the clock of the processes. */
   leaseUntil: number | null = null
 
   constructor(world: World, streamId: string) {
@@ -57,7 +57,7 @@ export class LogRecord {
     return this.incarnations.at(-1) as string
   }
 
-  /** Whether a reader's place is in this log, and what follows it still is. */
+  /** Whether a reader's position and everything after it are in this log. */
   holds(place: { sequence: number; incarnation?: string | undefined; epoch?: string | undefined }): boolean {
     const { sequence, incarnation, epoch } = place
     if (incarnation !== undefined && incarnation !== this.incarnation) return false
@@ -69,7 +69,7 @@ export class LogRecord {
     return this.batches.find(({ last }) => last >= sequence && sequence > 0)?.mark ?? '0'
   }
 
-  /** What the store must answer to an append, with its sequences where it is accepted. */
+  /** The expected result of an append, with sequences if it succeeds. */
   expected(
     batch: Batch,
     by: WriterAppend | GuestAppend,
@@ -89,7 +89,7 @@ export class LogRecord {
     return ['appended', this.head + 1, this.head + batch.count]
   }
 
-  /** Compares what an append was answered with what the laws say, and takes it in. */
+  /** Compares the result of an append with the laws, and records it. */
   append(batch: Batch, by: WriterAppend | GuestAppend, move: TicketMove | undefined, result: AppendResult): void {
     const { world, streamId } = this
     const [outcome, first, last] = this.expected(batch, by, move)
@@ -144,7 +144,7 @@ export class LogRecord {
     this.mark = batch.mark
   }
 
-  /** The ticket is another, by what stands at the head. */
+  /** Sets the ticket, with a version from the head. */
   move(next: Ticket, clock: number): void {
     this.ticket = next
     this.version = versionOf(this.head, this.incarnation, this.mark)
@@ -152,7 +152,7 @@ export class LogRecord {
     this.dueAt = at === 'now' ? clock : at
   }
 
-  /** Entries up to a floor go; false where they had gone already. */
+  /** Records a trim. Returns false if the entries were trimmed before. */
   trim(floor: number): boolean {
     if (floor <= this.floor) return false
     this.laws.trim(floor)
@@ -162,7 +162,7 @@ export class LogRecord {
     return true
   }
 
-  /** Compares all that the store has of this log with what it must have. */
+  /** Compares the whole stored log with the record. */
   async verify(store: LogStore): Promise<void> {
     const { world, streamId, floor } = this
     const page = await store.read(streamId, { sequence: floor }, ALL)

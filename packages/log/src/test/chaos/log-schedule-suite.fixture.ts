@@ -14,11 +14,11 @@ import type { Place } from './schedule-world.fixture.ts'
 /** Upper bound for one schedule on a loaded machine. */
 const SCHEDULE_MS = 30_000
 const MIN_TIMEOUT_MS = 180_000
-/** The longest that a timer takes. */
+/** The longest timeout that a timer supports, in ms. */
 const MAX_TIMEOUT_MS = 2 ** 31 - 1
 const SHOWN_STEPS = 120
 
-/** A store to play schedules on. Each lane is a place of its own, where one schedule runs after the other. */
+/** A store to play schedules on. Each lane plays its schedules one after another in a separate place. */
 export interface Backend {
   readonly name: string
   readonly lanes: number
@@ -37,7 +37,7 @@ export interface Backend {
   close?(): Promise<void>
 }
 
-/** Plays the seeds that failed once, and then a range of others. */
+/** Plays the seeds that failed before, then a range of others. */
 export function schedules({ name, lanes, open, close, failed, ...seeds }: Backend): void {
   const count = scheduleCount(seeds.count)
   const first = firstSeed(seeds.first)
@@ -66,7 +66,7 @@ export function schedules({ name, lanes, open, close, failed, ...seeds }: Backen
       const run = async (place: Place) => {
         while (next < end) {
           const report = await schedule(next++, place)
-          // The other lanes need not go on.
+          // The other lanes stop early.
           if (report.violations.length > 0) next = end
           passed(report, name)
         }

@@ -1,4 +1,4 @@
-// One schedule: actors at work on a few logs while things go wrong, then a time without faults until all is quiet, and then the questions.
+// One schedule: actors work on a few logs under faults, then without faults until all is quiet, and then the checks run.
 
 import type { LogStore } from '../../store/log-store.ts'
 import { keeper } from './cleanup-actor.fixture.ts'
@@ -15,11 +15,11 @@ import { Actor } from './schedule-actor.fixture.ts'
 import { type Place, World } from './schedule-world.fixture.ts'
 import { Process, Scheduler } from './scheduler.fixture.ts'
 
-/** What is deliberately wrong in a schedule, to see that it is found. */
+/** A planted bug of a schedule. */
 export interface Mutation {
-  /** A store that breaks a law. */
+  /** A store with a bug. */
   readonly store?: (store: LogStore) => LogStore
-  /** A manager that breaks one: what it asks of its store is changed on the way. */
+  /** A manager with a bug: changes its calls to the store. */
   readonly manager?: (store: LogStore, process: Process) => LogStore
 }
 
@@ -30,20 +30,20 @@ export interface Report {
   readonly operations: number
   readonly steps: number
   readonly counts: Readonly<Record<string, number>>
-  /** How many faults were injected, deaths of processes included. */
+  /** Number of injected faults, including deaths of processes. */
   readonly faults: number
-  /** How many processes died. */
+  /** Number of processes that died. */
   readonly deaths: number
 }
 
-/** By all actors together, while there are faults. */
+/** Operations of all actors together, while there are faults. */
 const MIN_OPERATIONS = 230
 const READERS: readonly ReaderKind[] = ['whole', 'run', 'surviving', 'surviving', 'merged', 'thrown', 'entries']
-/** More than any schedule that comes to rest has needed. */
+/** More than any schedule needs to become quiet. */
 const MAX_STEPS = 10_000
 const MAX_JUMP_MS = 2_000
 
-/** Runs the schedule of a seed; the same seed does the same on every store. */
+/** Runs the schedule of a seed. It is the same on every store. */
 export async function schedule(seed: number, place: Place, mutation: Mutation = {}): Promise<Report> {
   return new Schedule(seed, place, mutation).run()
 }
@@ -105,7 +105,7 @@ class Schedule {
     return this.#world.violations.length === 0
   }
 
-  /** Who plays. */
+  /** Starts the actors. */
   #cast(): void {
     const random = this.#random.fork('cast')
     const { world, seed, names } = { world: this.#world, seed: this.#seed, names: this.#names }
@@ -124,7 +124,7 @@ class Schedule {
     world.scheduler.note(`seed ${seed}`)
   }
 
-  /** A part is played by one process after the other: each begins with what the logs say. */
+  /** An actor runs in one process after another. Each process starts from the logs. */
   #enter(name: string, play: (actor: Actor, store: LogStore) => Promise<unknown>): void {
     const random = this.#random.fork(name)
     const start = (process: Process) => {
@@ -144,7 +144,7 @@ class Schedule {
     start?.(new Process(`${dead.name.split('+')[0]}+${++this.#deaths}`))
   }
 
-  /** The store's clock goes with the others', and jumps now and then. */
+  /** Advances the clock of the store with the others. Sometimes it jumps. */
   #tick(): void {
     const { place, scheduler } = this.#world
     if (place.clock === undefined) return
@@ -158,7 +158,7 @@ class Schedule {
     place.clock.time = scheduler.now + this.#skew
   }
 
-  /** What is still going on: something is due, somebody holds a log, a run waits that can be answered, a reader has not seen its end. */
+  /** Work left: a log is due or leased, a run waits for a possible answer, or a reader has not reached the head. */
   async #unrest(): Promise<string | undefined> {
     const { logs, place, scheduler } = this.#world
     const [store] = this.#stores as [RecordingStore]
@@ -171,7 +171,7 @@ class Schedule {
     const behind = this.#readers.find(({ kind, streamId, sequence, cursor }) => {
       const log = logs.get(streamId)
       if (kind === 'run' || kind === 'entries' || log === undefined) return false
-      // One with a cursor may be of a log that is gone: it is told so, also where nothing is in the new one yet.
+      // A reader with a cursor may follow a removed log: it gets an error, also while the new log is empty.
       return cursor === undefined ? log.head > log.floor : sequence !== log.head
     })
     return behind && `a reader of ${behind.streamId} is at ${behind.sequence}`

@@ -1,4 +1,4 @@
-/** How everybody behaves: with faults they do all sorts of things, and in the end they do what is asked of them. */
+/** Behaviour of the actors: with faults they do anything, at the end they only complete open work. */
 export interface Manners {
   isPolite: boolean
 }

@@ -3,7 +3,7 @@ import { Memory, memoryStore } from '../../stores/memory/memory-store.ts'
 import { MUTANTS } from './log-mutants.fixture.ts'
 import { schedule } from './log-schedule.fixture.ts'
 
-/** Where the search ends when the recorded seed does not find a mutant any more. */
+/** Last seed of the search when the recorded seed no longer finds a mutant. */
 const SEEDS = 400
 
 describe('the schedules find', () => {

@@ -2,7 +2,7 @@ import { postgres } from '../../../../../scripts/services/postgres.ts'
 import { postgresStore } from '../../stores/postgres/index.ts'
 import { schedules } from './log-schedule-suite.fixture.ts'
 
-// No test here crashes the server, so it need not wait for its disk.
+// No test here crashes the server, so it does not sync to disk.
 const server = postgres({
   settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off', autovacuum: 'off' },
 })

@@ -1,4 +1,4 @@
-/** Decisions from one seed: the same ones each time, on every machine. */
+/** Decisions from one seed, equal on every run and machine. */
 export class Random {
   readonly #seed: number
   #state: number
@@ -8,14 +8,14 @@ export class Random {
     this.#state = mixed(seed | 0)
   }
 
-  /** A generator of its own under a name: what others draw does not change what it draws. */
+  /** An independent generator under a name: draws of others do not change its draws. */
   fork(name: string): Random {
     let hash = this.#seed ^ 0x811c9dc5
     for (let i = 0; i < name.length; i++) hash = Math.imul(hash ^ name.charCodeAt(i), 0x01000193)
     return new Random(mixed(hash))
   }
 
-  /** From 0 to just below 1. */
+  /** A number from 0 to below 1. */
   next(): number {
     this.#state = (this.#state + 0x9e3779b9) | 0
     return (mixed(this.#state) >>> 0) / 2 ** 32
@@ -25,17 +25,17 @@ export class Random {
     return this.next() < probability
   }
 
-  /** A whole number from 0 to below `end`. */
+  /** An integer from 0 to below `end`. */
   below(end: number): number {
     return Math.floor(this.next() * end)
   }
 
-  /** A whole number from `low` to `high`. */
+  /** An integer from `low` to `high`. */
   between(low: number, high: number): number {
     return low + this.below(high - low + 1)
   }
 
-  /** One of a list that holds something. */
+  /** An item of a non-empty list. */
   pick<T>(list: readonly T[]): T {
     return list[this.below(list.length)] as T
   }
@@ -51,7 +51,7 @@ export class Random {
   }
 }
 
-/** Spreads what differs in few bits over all of them. */
+/** Mixes the bits of a value. */
 function mixed(value: number): number {
   let hash = value
   hash = Math.imul(hash ^ (hash >>> 16), 0x21f0aaad)

@@ -6,10 +6,10 @@ import type { LogRecord } from './log-record.fixture.ts'
 import type { Actor } from './schedule-actor.fixture.ts'
 import { same, shown, type World } from './schedule-world.fixture.ts'
 
-/** How it reads: everything; one run; what survives; everything, merged; told of cuts by an error; or entry by entry, to the end of a run. */
+/** Reads everything; one run; surviving entries; everything with merged deltas; with errors on rewinds; or single entries to the end of a run. */
 export type ReaderKind = 'whole' | 'run' | 'surviving' | 'merged' | 'thrown' | 'entries'
 
-/** What a reader has got so far, and keeps when its process dies. */
+/** State of a reader that survives the death of its process. */
 export class ReaderMemory {
   readonly kind: ReaderKind
   streamId: string
@@ -17,11 +17,11 @@ export class ReaderMemory {
   runId: string | undefined
   sequence = 0
   seen: Entry[] = []
-  /** The head when it came first, or came again: what was taken back by then it is not to see. */
+  /** The head when it started or restarted. It must not see entries that were retracted before. */
   attachedAt = 0
-  /** Where it began, if not at the beginning. */
+  /** The start sequence, if not the beginning. */
   from = 0
-  /** What the log was called when it came. */
+  /** The incarnation of the log when it started. */
   incarnation: string | undefined
 
   constructor(kind: ReaderKind, streamId: string) {
@@ -37,7 +37,7 @@ export class ReaderMemory {
   }
 }
 
-/** Reads from where it was, and compares each piece with the log. */
+/** Reads from its last position and compares each piece with the log. */
 export async function reader(actor: Actor, memory: ReaderMemory): Promise<never> {
   const { random, world } = actor
   for (;;) {
@@ -54,7 +54,7 @@ async function read(actor: Actor, memory: ReaderMemory): Promise<void> {
   const log = world.logs.get(streamId)
   if (cursor === undefined) {
     if (kind === 'run') memory.runId = random.pick([...(log?.laws.started.keys() ?? [])])
-    // One who begins anew knows a trimmed log by its floor alone.
+    // A new reader knows a trimmed log only by its floor.
     memory.from = memory.sequence = log?.floor ?? 0
   }
   actor.does(`read ${kind} ${memory.runId ?? ''} of ${streamId} after ${cursor ?? memory.from}`)
@@ -68,7 +68,7 @@ async function read(actor: Actor, memory: ReaderMemory): Promise<void> {
   }
 }
 
-/** Entry by entry, until the latest run has ended. */
+/** Reads single entries until the latest run has ended. */
 async function entries(actor: Actor, memory: ReaderMemory): Promise<void> {
   const { manager, world, random } = actor
   const { streamId, cursor } = memory
@@ -99,7 +99,7 @@ async function pieces(actor: Actor, memory: ReaderMemory): Promise<void> {
       if (piece === undefined) break
       actor.does(`piece ${piece.after}-${piece.sequence}`)
       take(world, memory, piece)
-      // It leaves now and then, and comes back with its cursor, or as another.
+      // Sometimes leaves, and returns with its cursor or as a new reader.
       if (random.chance(0.1)) return
       if (random.chance(0.05)) {
         memory.forget()
@@ -114,7 +114,7 @@ async function pieces(actor: Actor, memory: ReaderMemory): Promise<void> {
   memory.forget()
 }
 
-/** The log that a cursor is of. */
+/** The log of a cursor. */
 function logOf(world: World, streamId: string, cursor: string): LogRecord | undefined {
   const { incarnation } = decodeCursor(cursor)
   return world.logsOf(streamId).find(({ incarnations }) => incarnations.includes(incarnation as string))
@@ -137,7 +137,7 @@ function take(world: World, memory: ReaderMemory, piece: ReadBatch): void {
   world.check(mark === log.markAt(sequence), 'law 2', () => `${where}: the cursor is of ${mark}`)
   const all = log.entries.slice(after, sequence)
   if (kind === 'whole' || kind === 'run' || kind === 'entries') {
-    // What is said in passing need not be said to those who come later.
+    // Transient entries need not reach later readers.
     const lasting = (list: readonly Entry[]) => list.filter(({ chunk }) => !('transient' in chunk))
     const [got, expected] = [lasting(entries), lasting(all.filter(entry => admits(memory, entry)))]
     world.check(same(got, expected), 'law 2', () => `${where}: got ${shown(got)}, the log holds ${shown(expected)}`)
@@ -157,13 +157,13 @@ function take(world: World, memory: ReaderMemory, piece: ReadBatch): void {
   memory.seen.push(...entries)
 }
 
-/** Whether a reader is to see an entry that was not taken back. */
+/** Whether a reader sees an entry that was not retracted. */
 function admits({ kind, runId }: ReaderMemory, { internal, origin }: Entry): boolean {
   if (kind === 'whole' || kind === 'merged' || kind === 'entries') return true
   return !internal && (runId === undefined || origin.runId === runId)
 }
 
-/** A late reader just sees what survived until it came. */
+/** A late reader sees only the entries that survived until its start. */
 function late(
   world: World,
   { attachedAt, sequence: from, streamId }: ReaderMemory,
@@ -173,7 +173,7 @@ function late(
   const past = log.entries.slice(0, attachedAt)
   const taken = takenBack(past)
   for (const { sequence, chunk, origin } of entries) {
-    // What was asked for stays, and so does how a run ended, and why, of which something is left.
+    // Requests stay visible, and so do the end and the error of a run with remaining entries.
     const isAsked = origin.guest !== undefined && /^(run|stop)-requested/.test(chunk.type)
     const startedAt = log.laws.started.get(origin.runId ?? '') ?? 0
     const isKept = isAsked || (/^(run-finished|error)$/.test(chunk.type) && !taken.has(startedAt))
@@ -185,7 +185,7 @@ function late(
   }
 }
 
-/** A place is lost only where that can be shown (law 2). */
+/** A position is lost only with a provable reason (law 2). */
 function lost(world: World, memory: ReaderMemory, error: LogError): void {
   const { streamId, cursor, kind } = memory
   const log = world.logs.get(streamId)
@@ -202,7 +202,7 @@ function lost(world: World, memory: ReaderMemory, error: LogError): void {
     )
   } else if (error instanceof TruncatedError) {
     const place = cursor === undefined ? { sequence: memory.from } : decodeCursor(cursor)
-    // Who found an empty log waits for what follows in that one.
+    // A reader that started on an empty log waits for entries of that log.
     const isOther = cursor === undefined && log?.incarnation !== memory.incarnation
     const isLost = log === undefined || isOther || !log.holds(place)
     world.check(
@@ -214,7 +214,7 @@ function lost(world: World, memory: ReaderMemory, error: LogError): void {
   memory.forget()
 }
 
-/** A reader that was told the end has seen all of it. */
+/** A reader that got the end has read everything. */
 function ended(world: World, memory: ReaderMemory): void {
   const { kind, runId, streamId, cursor } = memory
   const log = cursor === undefined ? world.logs.get(streamId) : logOf(world, streamId, cursor)
@@ -226,7 +226,7 @@ function ended(world: World, memory: ReaderMemory): void {
   world.check(isAll, 'law 2', () => `a reader of ${runId} was told the end at ${memory.sequence}, which is at ${end}`)
 }
 
-/** What a reader saw shows the same as the log up to where it is. */
+/** The content from a reader's entries equals the content of the log up to its position. */
 export function compare(world: World, memory: ReaderMemory, entries: readonly Entry[]): void {
   const { kind, streamId, seen, from } = memory
   if (from > 0 || kind === 'run') return

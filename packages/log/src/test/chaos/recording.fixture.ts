@@ -1,4 +1,4 @@
-// The store itself, with somebody who looks: each answer is compared with the record of what was answered before.
+// Wraps the real store: each answer is compared with the record of earlier answers.
 
 import type { Cursor, UnprovenCursor } from '@millrace/protocol'
 import { decodeBatch } from '../../store/entry.ts'
@@ -21,10 +21,10 @@ import { dueOf, ticketOf } from '../../ticket/ticket.ts'
 import { LogRecord } from './log-record.fixture.ts'
 import type { World } from './schedule-world.fixture.ts'
 
-/** On a store with a clock of its own a lease lasts until the schedule lets it run out. */
+/** On a store with its own clock, a lease lasts until the schedule lets it expire. */
 const HOUR = 3_600_000
 
-/** `watch` is not passed on: when a wake-up comes is for the schedule to say. */
+/** Does not pass on `watch`: the schedule decides when wake-ups arrive. */
 export class RecordingStore implements Omit<LogStore, 'watch'> {
   readonly maxBatchBytes: number
   readonly #store: LogStore
@@ -40,7 +40,7 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
     return this.#world.logs.get(streamId)
   }
 
-  /** A log under a new name of its own. */
+  /** A log under a new incarnation. */
   async #named(log: LogRecord): Promise<void> {
     const page = await this.#store.read(log.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
     const incarnation = page?.incarnation as string
@@ -53,13 +53,13 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
     if (log.version === '') log.version = page?.version as string
   }
 
-  /** The time by which leases run out. */
+  /** The clock for expiry of leases. */
   get #now(): number {
     const { place, scheduler } = this.#world
     return place.clock?.time ?? scheduler.now
   }
 
-  /** Lets leases run out whose time has come, on a store with a clock of its own. */
+  /** Lets expired leases end on a store with its own clock. */
   async #expire(): Promise<void> {
     const { place, logs, scheduler } = this.#world
     if (place.clock) return
@@ -183,7 +183,7 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
 
   async trim(streamId: string, floor: number, ifVersion?: string): Promise<boolean> {
     const log = this.#log(streamId)
-    // What is about to go is looked at for the last time.
+    // A last check before the removal.
     if (log) await log.verify(this.#store)
     const done = await this.#store.trim(streamId, floor, ifVersion)
     const expected = log !== undefined && (ifVersion === undefined || ifVersion === log.version)
@@ -202,7 +202,7 @@ export class RecordingStore implements Omit<LogStore, 'watch'> {
     return result
   }
 
-  /** The record of a fork: its source's up to there, and what closes it. */
+  /** The record of a fork: the entries of its source up to the position, and the closing batch. */
   async #forked(from: LogRecord, at: number, target: string, { ticket, closing }: Fork): Promise<void> {
     const log = new LogRecord(this.#world, target)
     this.#world.logs.set(target, log)

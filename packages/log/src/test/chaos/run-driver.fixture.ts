@@ -6,10 +6,10 @@ import type { ScriptCall, ScriptStep } from './run-script.fixture.ts'
 import type { Actor } from './schedule-actor.fixture.ts'
 import { openingOf, wordsOf } from './speech.fixture.ts'
 
-/** How a line of work stands: all done, waiting for somebody, or given up because the run is to stop or another has it. */
+/** State of a line of work: all done, waiting for an answer, or given up because the run is to stop or was taken over. */
 type Standing = 'done' | 'blocked' | 'over'
 
-/** An agent at work: its lane, and what it is to do. */
+/** An agent with its lane and its script. */
 interface Line {
   readonly lane: Lane
   readonly steps: readonly ScriptStep[]
@@ -17,19 +17,19 @@ interface Line {
 
 const SETTLED = /^output-|^answered|^void/
 
-/** One drive of a run, from wherever the log says that it stands. */
+/** One drive of a run, from its state in the log. */
 export class Drive {
   readonly #actor: Actor
   readonly #writer: Writer
   readonly #runId: string
   readonly #script: readonly ScriptStep[]
-  /** The states of calls and questions, as last seen or as this drive made them. */
+  /** States of calls and questions, as last read or as set by this drive. */
   readonly #states = new Map<string, string>()
   readonly #approvals = new Map<string, boolean>()
   readonly #positions = new Map<string, number>()
-  /** The words of each lane since its last commit or discard. */
+  /** The texts of each lane since its last commit or discard. */
   readonly #said = new Map<string, string[]>()
-  /** The lanes that were found waiting in this round. */
+  /** The lanes that wait in this round. */
   readonly #waiting = new Set<string>()
   #isStale = false
   #isDraining = false
@@ -67,7 +67,7 @@ export class Drive {
     }
   }
 
-  /** Reads how the run stands. */
+  /** Reads the state of the run. */
   async #look(): Promise<void> {
     const { manager } = this.#actor
     this.#isStale = false
@@ -87,9 +87,9 @@ export class Drive {
     }
   }
 
-  /** Whether to give up, as far as is known; looks first where something may have happened. */
+  /** Whether to give up. Reads the log first if it may have changed. */
   async #isOver(): Promise<boolean> {
-    // One looks when one is told, and not always at once.
+    // Reads after a wake-up, not always at once.
     if (this.#isStale && this.#actor.random.chance(0.6)) {
       this.#isStale = false
       await this.#writer.refresh()
@@ -114,7 +114,7 @@ export class Drive {
     return `${this.#runId}:${lane.origin.lane}`
   }
 
-  /** One model call, with as many attempts as it takes; false where it was given up. */
+  /** One model call with its attempts. Returns false if it was given up. */
   async #step(line: Line, step: ScriptStep, position: number): Promise<boolean> {
     const { random } = this.#actor
     for (let attempt = 1; ; attempt++) {
@@ -145,7 +145,7 @@ export class Drive {
     return true
   }
 
-  /** Takes back what was said on a lane before it is tried again; false where a stop keeps it. */
+  /** Discards the text of a lane before a retry. Returns false if a stop keeps it. */
   async #discard(lane: Lane, attempt: number): Promise<boolean> {
     const { lane: name } = lane.origin
     if (!this.#said.has(name)) return true
@@ -178,7 +178,7 @@ export class Drive {
     if (random.chance(0.15)) await this.#actor.sleep(1, 40)
   }
 
-  /** On a store with a clock of its own what is soon late is late at once, so that no schedule depends on the machine. */
+  /** On a store with its own clock, a near deadline is late at once, so that no schedule depends on the machine. */
   #deadline(deadline: ScriptCall['deadline']): { deadline?: number } {
     const { clock, world } = this.#actor
     if (deadline === 'none') return {}
@@ -186,7 +186,7 @@ export class Drive {
     return { deadline: world.place.clock ? clock + 150 : clock - 1 }
   }
 
-  /** Commits what is decided on the ticket as it is; false where the run is to stop or its line is no longer to go on. */
+  /** Commits on the current ticket. Returns false if the run is to stop or its line must not continue. */
   async #commit(lane: Lane, build: () => BatchLike | undefined, step = lane.origin.step): Promise<boolean> {
     for (;;) {
       const batch = build()
@@ -227,7 +227,7 @@ export class Drive {
         const standing = await this.#agent(line, call)
         if (standing !== 'done') return standing
       } else {
-        // Somebody has answered: how is in the log.
+        // Answered: the log has the answer.
         await this.#look()
       }
     }
@@ -237,7 +237,7 @@ export class Drive {
     return pendings.filter(pending => pending.toolCallId === id || pending.id === id)
   }
 
-  /** The lane of a call at work. */
+  /** The lane of a call in progress. */
   #laneOf({ lane }: Line, { id }: ScriptCall): Lane {
     const { agentId, agentType, step } = lane.origin
     return this.#writer.lane({ agentId, agentType, step, lane: `call ${id}` })
@@ -289,7 +289,7 @@ export class Drive {
     return isDone ? 'done' : 'over'
   }
 
-  /** The answer did not come in time. */
+  /** The answer did not arrive in time. */
   #expire(line: Line, call: ScriptCall): Promise<boolean> {
     const { id, kind } = call
     const lane = this.#laneOf(line, call)
@@ -300,7 +300,7 @@ export class Drive {
     return this.#settle(lane, call, [chunk], 'output-error')
   }
 
-  /** Settles a call, unless somebody else did. */
+  /** Settles a call, unless it is settled already. */
   async #settle(lane: Lane, call: ScriptCall, batch: readonly Chunk[], state: string): Promise<boolean> {
     const { id, kind } = call
     const waits = kind !== 'server' && kind !== 'agent' && this.#pendingsOf(this.#writer.ticket, call).length > 0
@@ -331,15 +331,15 @@ export class Drive {
     })
   }
 
-  /** By when others are to tell the observers, if there are any. */
+  /** The deadline after which other drivers notify the observers, if any. */
   #notice(): { notifyBy?: number } {
     const { random, clock, world } = this.#actor
     if (random.chance(0.5)) return {}
-    // As deadlines: when a time passes that nobody brings along, nobody knows.
+    // Like deadlines: without control of the clock, the time of expiry is unknown.
     return { notifyBy: world.place.clock ? clock + random.between(0, 200) : clock - 1 }
   }
 
-  /** Says that the run waits, unless a line of it can go on by now; tells whether it did. */
+  /** Pauses the run, unless a line of it can continue now. Returns whether it did. */
   async #pause(): Promise<boolean> {
     this.#actor.does(`pause ${this.#runId}`)
     const notice = this.#notice()

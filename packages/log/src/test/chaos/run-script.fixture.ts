@@ -1,18 +1,18 @@
 import { Random } from './random.fixture.ts'
 
-/** What a call is, and so what it waits for. */
+/** The kind of a call: decides its pending. */
 type CallKind = 'server' | 'approved' | 'client' | 'approved-client' | 'agent' | 'question'
 
 export interface ScriptCall {
   readonly id: string
   readonly kind: CallKind
-  /** When its answer comes too late: soon, or not in this schedule, or never. */
+  /** When its answer is late: soon, not within this schedule, or never. */
   readonly deadline: 'none' | 'soon' | 'far'
-  /** How often it tells of its progress. */
+  /** How often it reports progress. */
   readonly progress: number
-  /** Whether its output is too large to stay inline. */
+  /** Whether its output is stored as a blob. */
   readonly isLarge: boolean
-  /** What a child does. */
+  /** The script of a child agent. */
   readonly steps: readonly ScriptStep[]
 }
 
@@ -23,7 +23,7 @@ export interface ScriptStep {
   readonly calls: readonly ScriptCall[]
 }
 
-/** What a run does, by its name alone: whoever takes it over does the same. */
+/** The script of a run, from its id alone: every driver follows the same script. */
 export function scriptOf(seed: number, runId: string): readonly ScriptStep[] {
   return stepsOf(new Random(seed).fork(runId), runId, 0)
 }

@@ -7,7 +7,7 @@ import type { Random } from './random.fixture.ts'
 import { same, shown, type World } from './schedule-world.fixture.ts'
 import type { Process } from './scheduler.fixture.ts'
 
-/** What a call may fail with when others work on the same logs and the store comes and goes. */
+/** Errors that a call may fail with while other actors work on the same logs and the store is sometimes unavailable. */
 const PASSING: ReadonlySet<LogErrorCode> = new Set([
   'unavailable',
   'fenced',
@@ -20,7 +20,7 @@ const PASSING: ReadonlySet<LogErrorCode> = new Set([
   'truncated',
 ])
 
-/** What everybody who plays a part in a schedule has. */
+/** Common state of all actors in a schedule. */
 export class Actor {
   readonly world: World
   readonly process: Process
@@ -42,12 +42,12 @@ export class Actor {
     })
   }
 
-  /** The store's clock, as last seen. */
+  /** The last known time of the store. */
   get clock(): number {
     return this.world.place.clock?.time ?? this.world.clock
   }
 
-  /** The names of the logs that are there, or were. */
+  /** Ids of the logs that exist or existed. */
   get streams(): string[] {
     const { logs, removed } = this.world
     return [...new Set([...logs.keys(), ...removed.map(({ streamId }) => streamId)])]
@@ -61,7 +61,7 @@ export class Actor {
     return wait(this.world.scheduler.timersOf(this.process), this.random.between(low, high))
   }
 
-  /** Does something that may fail as things fail; undefined where it did. Any other failure breaks the schedule. */
+  /** Runs a call that may fail with an expected error. Returns undefined then. Any other error breaks the schedule. */
   async tries<T>(work: () => Promise<T>, also: readonly LogErrorCode[] = []): Promise<T | undefined> {
     try {
       return await work()
@@ -74,7 +74,7 @@ export class Actor {
     }
   }
 
-  /** What was acknowledged is there, where it was told to be: chunks in their order, or a word. */
+  /** Checks that an acknowledged append is in the log at its sequences: chunks in order, or a text. */
   acknowledged(streamId: string, mark: string, { first, last }: Accepted, said: readonly Chunk[] | string): void {
     const logs = this.world.logsOf(streamId).filter(log => log.markAt(first) === mark)
     const held = logs.map(log => log.entries.slice(first - 1, last))
@@ -86,7 +86,7 @@ export class Actor {
     })
   }
 
-  /** What a commit sealed is all there. */
+  /** Checks that all entries of a commit are in the log. */
   committed(streamId: string, mark: string, last: number, words: readonly string[]): void {
     const log = this.world.logsOf(streamId).find(log => log.markAt(last) === mark)
     const lost = words.filter(word => word !== '' && !((log?.words.get(word) ?? last + 1) <= last))
@@ -94,7 +94,7 @@ export class Actor {
   }
 }
 
-/** Whether these chunks stand among the entries, in their order; a large value may have gone elsewhere. */
+/** Whether the entries contain these chunks in order. A large value may be a blob. */
 function holds(entries: readonly Entry[], chunks: readonly Chunk[]): boolean {
   let at = 0
   for (const { chunk, blobs } of entries) {

@@ -3,7 +3,7 @@ import type { LogStore } from '../../store/log-store.ts'
 import type { LogRecord } from './log-record.fixture.ts'
 import type { Process, Scheduler } from './scheduler.fixture.ts'
 
-/** Where the logs of a schedule are: handles as of several processes, and the store's clock where it can be brought along. */
+/** The store of a schedule: opens handles like several processes, and moves the clock if possible. */
 export interface Place {
   readonly handles: readonly LogStore[]
   readonly clock?: { time: number }
@@ -15,19 +15,19 @@ interface Watcher {
   readonly wake: () => void
 }
 
-/** What everybody in a schedule has in common, and what is known of the logs beside what the store says. */
+/** State that all actors of a schedule share, and the records of the logs. */
 export class World {
   readonly scheduler: Scheduler
   readonly place: Place
   readonly prefix: string
-  /** The logs that are there. */
+  /** The existing logs. */
   readonly logs = new Map<string, LogRecord>()
-  /** Those that were removed. */
+  /** The removed logs. */
   readonly removed: LogRecord[] = []
   readonly violations: string[] = []
-  /** The logs whose run somebody paused by hand: nobody but a hand resumes those. */
+  /** Logs with a run that was paused by hand. Only a manual resume continues it. */
   readonly paused = new Set<string>()
-  /** The highest time that the store was seen to show. */
+  /** The latest time that the store returned. */
   clock = 0
   operations = 0
   #watchers: Watcher[] = []
@@ -39,7 +39,7 @@ export class World {
     this.prefix = prefix
   }
 
-  /** Takes down that a law was broken. */
+  /** Records a violated law. */
   violate(law: string, what: string): void {
     const line = `${law}: ${what}`
     this.scheduler.note(`VIOLATION ${line}`)
@@ -50,19 +50,19 @@ export class World {
     if (!holds) this.violate(law, what())
   }
 
-  /** A name that nothing else in this schedule has. */
+  /** A name that is unique in this schedule. */
   name(kind: string): string {
     return `${kind}${++this.#names}`
   }
 
-  /** Counts what an actor does. */
+  /** Counts an operation of an actor. */
   operation(process: Process, what: string): void {
     this.operations++
     this.scheduler.count(what.split(' ')[0] as string)
     this.scheduler.note(`${process.name}: ${what}`)
   }
 
-  /** Every log of a name, those removed first. */
+  /** All logs of an id, removed ones first. */
   logsOf(streamId: string): LogRecord[] {
     const now = this.logs.get(streamId)
     return [...this.removed.filter(log => log.streamId === streamId), ...(now ? [now] : [])]
@@ -76,7 +76,7 @@ export class World {
     }
   }
 
-  /** Wakes who watches a log: soon, late or twice, never not. */
+  /** Wakes the watchers of a log: soon, late or twice, but always. */
   wake(streamId: string): void {
     const { scheduler } = this
     this.#watchers = this.#watchers.filter(({ process }) => process.isAlive)
@@ -89,10 +89,10 @@ export class World {
   }
 }
 
-/** Whether two values are the same as JSON. */
+/** Whether two values have the same JSON. */
 export const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
-/** A value for a message: short, and told apart by a hash where it is not. */
+/** A value for a message: short, with a hash if it is cut. */
 export function shown(value: unknown): string {
   const text = JSON.stringify(value) ?? String(value)
   if (text.length <= 400) return text

@@ -1,16 +1,16 @@
-// One thing at a time: every call that an actor makes to its store, and every alarm that it sets, waits here until it is picked. What is picked,
-// and what becomes of it, comes from one seed, so a schedule is the same each time, whatever the store.
+// Runs one thing at a time: each store call and timer of an actor waits here until it is picked. One seed decides which is picked and
+// what happens to it, so a schedule is reproducible on every store.
 
 import { LogError } from '../../store/log-error.ts'
 import type { Timers } from '../../store/timers.ts'
 import type { Faults } from './faults.fixture.ts'
 import type { Random } from './random.fixture.ts'
 
-/** An actor's life: what belongs to a dead one is never answered and never rings. */
+/** A process of an actor. Calls and timers of a dead process never complete. */
 export class Process {
   readonly name: string
   isAlive = true
-  /** The step before which nothing of it moves, as when its machine is suspended. */
+  /** The step before which it is suspended. */
   frozenUntil = 0
 
   constructor(name: string) {
@@ -32,7 +32,7 @@ interface Alarm {
   readonly ring: () => void
 }
 
-/** A request that still is under way when nobody waits for its answer. */
+/** A request in flight without a caller that waits for it. */
 interface Late {
   readonly label: string
   readonly run: () => Promise<unknown>
@@ -41,21 +41,21 @@ interface Late {
 
 const settled = () => new Promise<void>(done => setImmediate(done))
 
-/** How far time jumps at most where everybody waits for it. */
+/** The largest time jump when every process waits, in ms. */
 const MAX_WAIT_MS = 1_000
 
 export class Scheduler {
   readonly random: Random
-  /** All there is to say about a failed schedule. */
+  /** The trace of a failed schedule. */
   readonly trace: string[] = []
   faults: Faults
-  /** Every process's own clock, in milliseconds. */
+  /** The clock of all processes, in ms. */
   now = 1_000_000
   steps = 0
   readonly counts: Record<string, number> = {}
-  /** Told who died, so that somebody takes its place. */
+  /** Called with a process that died, to start its successor. */
   onDeath: (process: Process) => void = () => {}
-  /** Called before each step, when time has passed. */
+  /** Called before each step, after time has passed. */
   onTime: () => void = () => {}
   #calls: Call[] = []
   #alarms: Alarm[] = []
@@ -74,16 +74,16 @@ export class Scheduler {
     this.counts[what] = (this.counts[what] ?? 0) + 1
   }
 
-  /** Has a call of a process wait for its turn. */
+  /** Queues a call of a process until its turn. */
   call<T>(process: Process, label: string, run: () => Promise<T>): Promise<T> {
     const answer = Promise.withResolvers<unknown>()
-    // Nobody may be waiting any more when it fails.
+    // A rejection may have no handler left.
     answer.promise.catch(() => {})
     if (process.isAlive) this.#calls.push({ process, label, run, answer, notBefore: this.steps })
     return answer.promise as Promise<T>
   }
 
-  /** Rings once, unless cancelled or its process died. */
+  /** Fires once, unless cancelled or its process died. */
   after(process: Process, ms: number, ring: () => void): () => void {
     const alarm = { process, at: this.now + Math.max(0, ms), ring }
     if (process.isAlive) this.#alarms.push(alarm)
@@ -92,12 +92,12 @@ export class Scheduler {
     }
   }
 
-  /** Time as a process sees it. */
+  /** The time for a process. */
   timersOf(process: Process): Timers {
     return { now: () => this.now, after: (ms, ring) => this.after(process, ms, ring) }
   }
 
-  /** Ends a process where it stands; a request that it has sent may still arrive. */
+  /** Kills a process. A request in flight may still arrive. */
   kill(process: Process, why: string): void {
     this.note(`${process.name} dies ${why}`)
     this.count('deaths')
@@ -109,14 +109,14 @@ export class Scheduler {
     this.onDeath(process)
   }
 
-  /** Forgets a process. */
+  /** Removes a process. */
   retire(process: Process): void {
     process.isAlive = false
     this.#calls = this.#calls.filter(call => call.process !== process)
     this.#alarms = this.#alarms.filter(alarm => alarm.process !== process)
   }
 
-  /** Ends all faults: what was held up goes on, and what is under way arrives. */
+  /** Ends all faults: delayed calls continue and requests in flight arrive. */
   async calm(faults: Faults): Promise<void> {
     this.faults = faults
     for (const call of this.#calls) {
@@ -126,7 +126,7 @@ export class Scheduler {
     for (const late of this.#late.splice(0)) await this.#arrive(late)
   }
 
-  /** One step: a call, an alarm, or a late request. False where there is nothing left to happen. */
+  /** One step: a call, a timer, or a late request. Returns false if nothing is left. */
   async step(): Promise<boolean> {
     await settled()
     const { random, faults } = this
@@ -141,7 +141,7 @@ export class Scheduler {
     return true
   }
 
-  /** What can happen now; where only time can help, it passes. Undefined where even that does not. */
+  /** Everything that can happen now. Advances the time if nothing else can happen. Undefined if that does not help. */
   #ready(): (() => Promise<void>)[] | undefined {
     const { steps } = this
     const isFree = ({ frozenUntil }: Process) => frozenUntil <= steps
@@ -172,7 +172,7 @@ export class Scheduler {
     await late.run().catch(() => {})
   }
 
-  /** Decides what becomes of a call, and lets it. */
+  /** Decides the fate of a call and applies it. */
   async #serve(call: Call): Promise<void> {
     const { process, label } = call
     const fate = this.faults.fate(this.random)

@@ -1,11 +1,11 @@
-// What a program says, as chunks: the words of a step, and what opens its calls.
+// Chunks of a program: the texts of a step and the start of its calls.
 
 import type { Chunk, WriterOrigin } from '@millrace/protocol'
 import type { ScriptCall, ScriptStep } from './run-script.fixture.ts'
 
 const executorOf = ({ kind }: ScriptCall): 'client' | 'server' => (kind.endsWith('client') ? 'client' : 'server')
 
-/** The words of one attempt at a step; each text in them is a new one. */
+/** The texts of one attempt at a step. Each text is unique. */
 export function wordsOf(
   { hasReasoning, words, extra, calls }: ScriptStep,
   { runId, lane }: WriterOrigin,
@@ -38,7 +38,7 @@ export function wordsOf(
   return chunks
 }
 
-/** What opens a call, in the commit of its step. */
+/** The chunks that open a call, in the commit of its step. */
 export function openingOf(call: ScriptCall, { agentType }: WriterOrigin, until: { deadline?: number }): Chunk[] {
   const { id, kind } = call
   if (kind === 'question') return [{ type: 'interrupt', interruptId: id, input: { kind: 'text' }, ...until }]

@@ -15,7 +15,7 @@ schedules({
     const clock = { time: 0 }
     const handle = async () => {
       const store = sqliteStore({ path: join(folder, `${lane}.db`), clock: () => clock.time })
-      // A large value starts the thread of the store here, and not in the first test that needs it.
+      // A large value starts the thread of the store here instead of in a test.
       await store.create('warm-up', null)
       await store.putBlob('warm-up', 'hash', new Uint8Array(256 * 1024))
       await store.remove('warm-up')

@@ -1,19 +1,19 @@
-// Schedules in which the way to the server is bad: of a writer, of readers, of what listens for them, of a guest.
+// Schedules with a faulty connection to the server: of a writer, of readers, of the listener, of a guest.
 
 import type { Direction, FaultProxy } from '../../../../../scripts/faults/proxy.ts'
 import type { Random } from '../chaos/random.fixture.ts'
 import type { StoreSpec } from './spec.fixture.ts'
 import type { FaultScene } from './store-fault-scene.fixture.ts'
 
-/** How long a process waits for an answer that a stall holds back, in milliseconds. */
+/** How long a process waits for a stalled answer, in ms. */
 const TIMEOUT_MS = 500
 
-/** Past this byte of a direction is the middle of something: an append, an answer, a page. */
+/** A byte of a direction that is inside a message: an append, an answer or a page. */
 const byteOf = (random: Random): number => random.pick([random.below(60), random.below(400), random.below(3000)])
 
 type Fault = (gate: FaultProxy, random: Random) => Promise<string>
 
-/** Something goes by which the fault is known to have happened, or there is nothing more that it could happen to. */
+/** Waits until the fault has happened, or can no longer happen. */
 const faults: { readonly [name: string]: Fault } = {
   async cut(gate, random) {
     const direction = random.pick(['up', 'down'] as const)
@@ -46,7 +46,7 @@ const faults: { readonly [name: string]: Fault } = {
     gate.resume()
     return `stalled at ${at} ${direction}, resumed`
   },
-  /** What was held back arrives after all, when another connection has long taken its place. */
+  /** Delayed bytes arrive after another connection has replaced this one. */
   async ghost(gate, random) {
     const direction = random.pick(['up', 'down'] as const)
     const [stall, again] = [gate.event('stall'), gate.event('connect')]
@@ -89,7 +89,7 @@ async function trouble(scene: FaultScene, gate: FaultProxy, random: Random): Pro
   scene.note(`${name}: ${await (faults[name] as Fault)(gate, random)}`)
 }
 
-/** The writer's way is bad: it repeats what it does not know the outcome of, and nothing is lost or doubled. */
+/** A faulty connection of the writer: it retries appends with an unknown outcome, and no entry is lost or doubled. */
 export async function writerWire(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await scene.read(run)
@@ -105,7 +105,7 @@ export async function writerWire(scene: FaultScene, random: Random): Promise<voi
   await scene.acked(run, 5)
 }
 
-/** The answers to appends are lost: each is sent again, and told where the first one lies. */
+/** Lost answers to appends: each retry returns the sequences of the first append. */
 export async function lostAnswers(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await scene.read(run)
@@ -127,7 +127,7 @@ export async function lostAnswers(scene: FaultScene, random: Random): Promise<vo
     gate.resume()
     await scene.until('more is told', () => acks.length > length)
     const { outcome, first, last } = acks[length] as (typeof acks)[number]
-    // What was held back may have been the answer to something else.
+    // The delayed bytes may belong to another answer.
     if (first > head) continue
     scene.note(`lost the answer of ${first} to ${last}`)
     if (outcome !== 'duplicate') throw new Error(`law 5: the append to ${first} was there, and is ${outcome} again`)
@@ -136,7 +136,7 @@ export async function lostAnswers(scene: FaultScene, random: Random): Promise<vo
   await scene.acked(run, 3)
 }
 
-/** The readers' way is bad, also that of what wakes them: each sees the log, once. */
+/** A faulty connection of readers and of their listener: each reads every entry once. */
 export async function readerWire(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await scene.read(run)
@@ -154,7 +154,7 @@ export async function readerWire(scene: FaultScene, random: Random): Promise<voi
   }
 }
 
-/** A guest's way is bad: what it repeats is one answer. */
+/** A faulty connection of a guest: its retries are one answer. */
 export async function guestWire(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await scene.read(run)
@@ -172,7 +172,7 @@ export async function guestWire(scene: FaultScene, random: Random): Promise<void
   await scene.acked(run, 5)
 }
 
-/** A writer is killed while an append of it is on its way: some bytes have gone up, or the answer is coming down. */
+/** Kills a writer during an append: after some sent bytes, or while the answer arrives. */
 export async function midway(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await scene.read(run)
@@ -189,7 +189,7 @@ export async function midway(scene: FaultScene, random: Random): Promise<void> {
     gate.set({ [direction]: { stallAt: at } })
     await stall
     await writer.kill()
-    // What the process had sent arrives, or is cut off in its middle.
+    // The sent bytes arrive, or are cut in the middle.
     if (random.chance(0.5)) gate.resume()
     gate.cut()
     scene.note(`${writer.tag} killed with ${direction} at byte ${at}`)
@@ -200,14 +200,14 @@ export async function midway(scene: FaultScene, random: Random): Promise<void> {
   await scene.acked(run, 5)
 }
 
-/** An append is still on its way when another takes the log over: it arrives, and nothing of it is taken. */
+/** An append arrives after a takeover and is fenced. */
 export async function lateAppend(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await scene.read(run)
   await scene.read(run, await scene.actor())
   const { claims, losses } = scene.record(run)
   const gate = await scene.gate()
-  // So patient that it waits for the answer to what it has sent.
+  // A timeout long enough to wait for the answer.
   const late = await scene.actor({ spec: scene.via(gate, { timeout: 90_000 }) })
   await late.order({ do: 'write', run, takeover: false })
   await scene.acked(run, random.between(1, 15))
@@ -224,14 +224,14 @@ export async function lateAppend(scene: FaultScene, random: Random): Promise<voi
   await scene.acked(run, 3)
 }
 
-/** What wakes readers is cut off, or dead without a word, and nothing else: they are late, and miss nothing. */
+/** Only the listener is cut or silently dead: readers are late and miss nothing. */
 export async function listenerWire(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await scene.read(run)
   const gate = await scene.gate()
   const connected = gate.event('connect')
   const spec = scene.via(gate, { timeout: 2000 })
-  // Postgres listens where it is told to; of what Redis opens for a reader, the first listens.
+  // Postgres listens at its own url. For Redis, the first connection of a reader listens.
   const listens = spec.kind === 'postgres' ? { ...scene.testStore.spec, listen: spec.url } : spec
   const reading = await scene.actor({ spec: listens as StoreSpec })
   const reader = await scene.read(run, reading)
@@ -254,7 +254,7 @@ export async function listenerWire(scene: FaultScene, random: Random): Promise<v
   }
 }
 
-/** The way is cut while a log is claimed that nobody has: whoever asked has it in the end, and need not wait for its own lease. */
+/** Cuts the connection during a claim of a free log: the claimant gets the log without waiting for its own lease. */
 export async function claimWire(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await scene.read(run)
@@ -270,7 +270,7 @@ export async function claimWire(scene: FaultScene, random: Random): Promise<void
     await scene.until(`${writer.tag} has the log`, () => claims.some(({ by }) => by === writer.tag))
     await scene.acked(run, random.between(1, 3))
     if (n === 1) return
-    // A lease that cannot be let go runs out, which takes too long here.
+    // A lease that cannot be released expires, which takes too long here.
     gate.set({ [direction]: { cutAt: Number.POSITIVE_INFINITY } })
     scene.allow(writer, 'closed')
     await writer.close()

@@ -1,5 +1,5 @@
-// How a run is written in these schedules: step after step, with words that stream ahead, lanes, discards, commits of several facts and
-// questions to guests, until somebody says that it is enough. Whoever takes a run over goes on after the last step that was closed.
+// Writes a run step by step: streamed text, lanes, discards, commits of several facts and questions to guests, until the test
+// ends it. A takeover continues after the last complete step.
 
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Chunk } from '@millrace/protocol'
@@ -12,14 +12,14 @@ import { Random } from '../chaos/random.fixture.ts'
 import type { Plan, Run, Say } from './store-process-messages.fixture.ts'
 import { tokenOf, tokensIn } from './token.fixture.ts'
 
-/** How long a step takes to think of, in milliseconds. */
+/** The time of a step, in ms. */
 const PACE_MS = 5
-/** How many steps a process may be ahead of the test: else a log would have thousands of them before a fault can happen. */
+/** The number of steps that a process may be ahead of the test. Without it a log would have thousands before a fault can happen. */
 const AHEAD = 8
 
 type Awaited = Extract<Chunk, { type: 'run-paused' }>['awaits']
 
-/** What the drivers of a process share. */
+/** State that the drivers of a process share. */
 export class Mill {
   readonly manager: StreamManager
   readonly say: Say
@@ -30,7 +30,7 @@ export class Mill {
   #tokens = 0
   #steps = 0
   #granted = 0
-  /** One process may drive several runs: all of them may wait. */
+  /** One process may drive several runs, and all may wait. */
   readonly #goes = new Set<() => void>()
 
   constructor(manager: StreamManager, tag: string, plan: Plan, say: Say) {
@@ -55,7 +55,7 @@ export class Mill {
     return () => this.#wakes.delete(wake)
   }
 
-  /** Waits until the test has kept up. */
+  /** Waits until the test has caught up. */
   async turn(): Promise<void> {
     await pause(PACE_MS)
     const n = ++this.#steps
@@ -65,20 +65,20 @@ export class Mill {
     }
   }
 
-  /** The test has heard of this step. */
+  /** The test has received this step. */
   grant(n: number): void {
     this.#granted = n
     for (const go of this.#goes) go()
     this.#goes.clear()
   }
 
-  /** A token that nobody has used. */
+  /** A unique token. */
   token(line: string): string {
     return tokenOf(this.tag, line, ++this.#tokens)
   }
 }
 
-/** Claims the log and writes the run to its end, or to where it waits for an answer; rejects where the writer is lost. */
+/** Claims the log and writes the run until it ends or waits for an answer. Rejects if the writer is lost. */
 export async function drive(mill: Mill, run: Run, takeover: boolean): Promise<'ended' | 'left'> {
   const { streamId, runId, program } = run
   const writer = await mill.manager.createWriter(streamId, { runId, agentType: 'mill', program, takeover })
@@ -117,14 +117,14 @@ class Driver {
     return 'ended'
   }
 
-  /** How many steps of the run the log holds: the last commit says so. */
+  /** The number of steps in the log, from the last commit. */
   async #closedSteps(): Promise<number> {
     const { view } = await this.#mill.manager.view(this.#run.streamId)
     const state = (view.state ?? {}) as { runId?: string; step?: number }
     return state.runId === this.#run.runId ? (state.step ?? 0) : 0
   }
 
-  /** Waits until nobody is asked any more; false where the run is to end. */
+  /** Waits until no question is open. Returns false if the run is to end. */
   async #settled(): Promise<boolean> {
     const { streamId } = this.#run
     const { signal } = this.#writer
@@ -147,7 +147,7 @@ class Driver {
     }
   }
 
-  /** Says that the run waits; false where it was answered meanwhile. */
+  /** Pauses the run. Returns false if it was answered meanwhile. */
   async #pause(): Promise<boolean> {
     const paused = await this.#writer.decide(({ pendings }) => {
       const awaits = pendings.map(({ lane, agentId, claim, ...awaited }) => awaited) as Awaited
@@ -156,7 +156,7 @@ class Driver {
     return paused !== undefined
   }
 
-  /** Writes a step; tells whether it ends with a question. */
+  /** Writes a step. Returns whether it ends with a question. */
   async #step(step: number): Promise<boolean> {
     const { runId } = this.#run
     const { plan, tag } = this.#mill
@@ -170,7 +170,7 @@ class Driver {
     if (random.chance(0.4)) {
       const side = this.#writer.lane({ lane: `side-${step}` })
       await this.#words(side, `${tag}-${step}-side`, random.between(1, 2))
-      // What is not committed here is an open draft, until the run ends or another takes over.
+      // Text that is not committed here stays an open draft until the run ends or is taken over.
       if (random.chance(0.7)) await this.#commit(side, this.#facts(random, `side-${step}`))
     }
     const question = random.chance(plan.asks) ? this.#question(random, `${runId}-${step}`) : []
@@ -196,7 +196,7 @@ class Driver {
     }
   }
 
-  /** Some facts; what they say, a large one beside the log, names its token without its brackets. */
+  /** Some facts. A large one, stored as a blob, names its token without brackets. */
   #facts(random: Random, line: string): Chunk[] {
     return Array.from({ length: random.between(1, 3) }, (): Chunk => {
       const token = this.#mill.token(line)
@@ -216,7 +216,7 @@ class Driver {
     return [{ type: 'tool-approval-request', toolCallId: id, approvalId: id, input: null }]
   }
 
-  /** Commits a batch, whatever guests say meanwhile. */
+  /** Commits a batch, also while guests append. */
   async #commit(lane: Lane, batch: readonly Chunk[], options: { closesStep?: boolean } = {}): Promise<void> {
     const { streamId } = this.#run
     const tokens = batch.flatMap(chunk => tokensIn(chunk).map(({ text }) => text))

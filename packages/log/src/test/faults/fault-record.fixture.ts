@@ -1,4 +1,4 @@
-// What was told in a schedule, log by log and reader by reader: what the log must be found to agree with in the end.
+// Everything that was reported in a schedule, by log and by reader. At the end the log must agree with it.
 
 import type { Entry } from '@millrace/protocol'
 import type { Run, Told } from './store-process-messages.fixture.ts'
@@ -6,7 +6,7 @@ import type { Actor, Event } from './store-process-pool.fixture.ts'
 
 type Of<Kind extends Told['kind']> = Extract<Event, { kind: Kind }> & { readonly by: string }
 
-/** All that was told of one log. */
+/** Everything that was reported about one log. */
 export class LogRecord {
   readonly run: Run
   readonly claims: Of<'claimed'>[] = []
@@ -15,9 +15,9 @@ export class LogRecord {
   readonly losses: Of<'lost'>[] = []
   readonly answers: Of<'answered'>[] = []
   readonly ends: Of<'ended'>[] = []
-  /** Acknowledged, and then taken back by a fault that the store's page tells of: none of it may be there. */
+  /** Acknowledged, then lost by a fault that the documentation allows. None of it may be in the log. */
   readonly lostAcks: Of<'acked'>[] = []
-  /** When the server was killed whose setting may lose what it acknowledged just before. */
+  /** When the server was killed, if its setting may lose the latest acknowledged appends. */
   readonly lossy: { readonly from: number; readonly to: number }[] = []
 
   constructor(run: Run) {
@@ -46,7 +46,7 @@ export class LogRecord {
     }
   }
 
-  /** The store was put back to an older copy, in which the log has this head: what lay after it never happened. */
+  /** The store was restored from an older copy, in which the log has this head. Later entries never happened. */
   putBack(head: number): void {
     const isLost = ({ last }: { last: number }) => last > head
     this.lostAcks.push(...this.acks.filter(isLost))
@@ -56,22 +56,22 @@ export class LogRecord {
   }
 }
 
-/** What a reader got in one go, through deaths and drops, until it was told that the log does not hold its place. */
+/** Batches that a reader got, across deaths and dropped connections, until its cursor was truncated. */
 export interface Stretch {
   readonly entries: Entry[]
-  /** Where it is; 0 before its first batch. */
+  /** Its position. 0 before its first batch. */
   cursor: string | number
   sequence: number
   truncated?: string
 }
 
-/** What one reader got. */
+/** Batches that one reader got. */
 export class ReaderRecord {
   readonly name: string
   readonly streamId: string
   readonly stretches: Stretch[] = []
   readonly problems: string[] = []
-  /** The process in which it reads; none for this one. */
+  /** The process of the reader. Undefined for the test process. */
   actor: Actor | undefined
 
   constructor(name: string, streamId: string) {

@@ -1,4 +1,4 @@
-// One checker for all schedules: the log, read whole through a fresh handle, against what everybody was told.
+// The checker of all schedules: compares the whole log, read through a fresh handle, with everything that was reported.
 
 import { decodeCursor, type Entry, isGuest, type WriterOrigin } from '@millrace/protocol'
 import { decodeBatch } from '../../store/entry.ts'
@@ -19,7 +19,7 @@ export interface WholeBatch {
   readonly entries: readonly Entry[]
 }
 
-/** A log as it is. */
+/** A whole log. */
 export interface Whole {
   readonly head: LogHead
   readonly batches: readonly WholeBatch[]
@@ -37,7 +37,7 @@ export async function readWhole(store: LogStore, streamId: string): Promise<Whol
   }
 }
 
-/** What is wrong with a log by itself: laws 1, 4, 5 and 7. */
+/** Violations of laws 1, 4, 5 and 7 in a log. */
 export function problemsOfLog({ head, batches }: Whole): string[] {
   const problems: string[] = []
   const entries: Entry[] = []
@@ -96,10 +96,10 @@ export function problemsOfLog({ head, batches }: Whole): string[] {
   return problems
 }
 
-/** The how-manieth epoch of its log it is. */
+/** The index of an epoch in its log. */
 const countOf = (epoch: string): number => Number.parseInt(epoch || '0', 10)
 
-/** Who goes on with a run that another had says so, and takes the drafts back, unless the run is to stop or ends (law 4). */
+/** A takeover writes its preamble and discards the drafts, unless the run is to stop or ends (law 4). */
 function problemsOfTakeover(batch: WholeBatch, before: readonly Entry[], ticket: Ticket): string[] {
   if (ticket.run === null || ticket.run.paused) return []
   const types = batch.entries.map(({ chunk }) => chunk.type)
@@ -115,7 +115,7 @@ function problemsOfTakeover(batch: WholeBatch, before: readonly Entry[], ticket:
 
 const laneOf = ({ runId, lane, agentId }: WriterOrigin): string => JSON.stringify([runId, lane, agentId])
 
-/** What of a log is not as its writers and guests were told: laws 1, 2 and 5. */
+/** Differences between a log and its acknowledgements: laws 1, 2 and 5. */
 export function problemsOfAcks({ batches }: Whole, record: LogRecord): string[] {
   const problems: string[] = []
   const places = new Map<string, { sequence: number; batch: WholeBatch }>()
@@ -188,7 +188,7 @@ function answeredBy(chunk: Entry['chunk']): string | undefined {
   }
 }
 
-/** What a reader got that is not the log, or missed of it, and what it was told without need (law 2). */
+/** Differences between a log and the batches of a reader, and truncations without need (law 2). */
 export async function problemsOfReader(store: LogStore, whole: Whole, reader: ReaderRecord): Promise<string[]> {
   const { name, streamId, stretches, now } = reader
   const problems = [...reader.problems]
@@ -221,7 +221,7 @@ function problemsOfStretch(name: string, { entries, truncated }: Stretch, log: r
   return problems
 }
 
-/** What of the log's large values is not there. */
+/** Blobs of a log that are missing. */
 export async function problemsOfBlobs(store: LogStore, streamId: string, { batches }: Whole): Promise<string[]> {
   const problems: string[] = []
   for (const { sequence, blobs = {}, chunk } of batches.flatMap(({ entries }) => entries)) {

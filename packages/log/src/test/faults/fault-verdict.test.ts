@@ -20,7 +20,7 @@ import { tokensIn } from './token.fixture.ts'
 
 const run: Run = { streamId: 'log', runId: 'run', program: 'agent:mill@1' }
 
-/** A log that two writers wrote, of which the first was taken over from in the midst of its words, with a guest and a reader. */
+/** A log by two writers, of which the second took over during streamed text, with a guest and a reader. */
 async function story() {
   const store = memoryStore()
   const manager = new StreamManager({ store, blobBytes: 2048 })
@@ -81,7 +81,7 @@ const ofReader = (change: (reader: ReaderRecord) => void): ReaderRecord => {
 }
 const entriesOf = (batch: WholeBatch | undefined): Entry[] => batch?.entries as Entry[]
 
-test('a log that is right has no problems', async () => {
+test('finds no problems in a correct log', async () => {
   expect(record.acks.length).toBeGreaterThan(20)
   expect(record.answers.map(({ outcome }) => outcome)).toContain('duplicate')
   expect(problemsOfLog(whole)).toEqual([])
@@ -90,7 +90,7 @@ test('a log that is right has no problems', async () => {
   expect(await problemsOfBlobs(store, run.streamId, whole)).toEqual([])
 })
 
-describe('what is wrong with a log is told', () => {
+describe('reports a violation inside a log', () => {
   const said = (batches: WholeBatch[]) => {
     return batches.flatMap(entriesOf).filter(({ chunk }) => tokensIn(chunk)[0]?.line === 'main') as [Entry, Entry]
   }
@@ -173,7 +173,7 @@ describe('what is wrong with a log is told', () => {
   })
 })
 
-describe('what somebody was told and is not so is told', () => {
+describe('reports a difference to the acknowledgements', () => {
   const of = (fields: Partial<LogRecord>): LogRecord => {
     return Object.assign(Object.create(LogRecord.prototype), record, fields) as LogRecord
   }
@@ -185,7 +185,7 @@ describe('what somebody was told and is not so is told', () => {
     })
   const ack = () => record.acks[10] as LogRecord['acks'][number]
 
-  test('an acknowledged append that is lost, unless the setting says that it may be', () => {
+  test('an acknowledged append that is lost, unless the setting allows it', () => {
     const [token = ''] = ack().tokens
     const lost = /was acknowledged, and is lost/
     expect(problemsOfAcks(without(token), record)).toContainEqual(expect.stringMatching(lost))
@@ -194,12 +194,12 @@ describe('what somebody was told and is not so is told', () => {
     expect(problemsOfAcks(without(token), lossy)).toContainEqual(expect.stringMatching(/is lost, .* is not/))
   })
 
-  test('one that lies elsewhere', () => {
+  test('an acknowledged append at other sequences', () => {
     const acks = [{ ...ack(), first: 1, last: 1 }]
     expect(problemsOfAcks(whole, of({ acks }))).toEqual([expect.stringMatching(/was told at 1 to 1, it is at/)])
   })
 
-  test('one that should have gone with what came after a copy', () => {
+  test('an append that a restored copy should not have', () => {
     expect(problemsOfAcks(whole, of({ lostAcks: [ack()] }))).toEqual([expect.stringMatching(/and is there/)])
   })
 
@@ -209,7 +209,7 @@ describe('what somebody was told and is not so is told', () => {
     expect(found).toContainEqual(expect.stringMatching(/law 1: of the batch/))
   })
 
-  test('answers that were refused and are there, accepted and are not, or two to one question', () => {
+  test('refused answers in the log, missing accepted answers, and two answers to one question', () => {
     const taken = record.answers.find(({ outcome }) => outcome === 'appended') as LogRecord['answers'][number]
     const refused = of({ answers: [{ ...taken, outcome: 'refused', reason: 'late' }] })
     expect(problemsOfAcks(whole, refused)).toEqual([
@@ -226,7 +226,7 @@ describe('what somebody was told and is not so is told', () => {
     expect(problemsOfAcks(twice, of({ answers: [] }))).toContainEqual(expect.stringMatching(/law 5: .* is answered at/))
   })
 
-  test('an end that is not there', () => {
+  test('a missing end', () => {
     const [end] = record.ends
     expect(problemsOfAcks(without(end?.token ?? ''), record)).toContainEqual(
       expect.stringMatching(/law 7: the run ended/),
@@ -234,7 +234,7 @@ describe('what somebody was told and is not so is told', () => {
   })
 })
 
-describe('what a reader got that is not the log is told', () => {
+describe('reports a difference between a reader and the log', () => {
   const strange = (entry: Entry | undefined): Entry => ({ ...(entry as Entry), timestamp: 1 })
   test.each<[string, RegExp, (reader: ReaderRecord) => void]>([
     [
@@ -273,7 +273,7 @@ describe('what a reader got that is not the log is told', () => {
     expect(found).toContainEqual(expect.stringMatching(expected))
   })
 
-  test('a gap, a repeat, and a batch that is not whole, when they come', () => {
+  test('a gap, a repeat and an incomplete batch, on arrival', () => {
     const [first, second] = entriesOf(writers()[0])
     const of = (after: number, sequence: number, entries: (Entry | undefined)[]) => {
       const copy = new ReaderRecord('r1', run.streamId)
@@ -287,7 +287,7 @@ describe('what a reader got that is not the log is told', () => {
   })
 })
 
-test('law 6: a blob that is not there is told', async () => {
+test('law 6: reports a missing blob', async () => {
   expect(whole.batches.some(({ entries }) => entries.some(({ blobs }) => blobs))).toBe(true)
   const other = memoryStore()
   const found = await problemsOfBlobs(other, run.streamId, whole)

@@ -1,4 +1,4 @@
-// Schedules of one SQLite file that several processes share: killed in the midst of transactions, locked out by another, out of room.
+// Schedules of one SQLite file that several processes share: kills during transactions, locks and a full disk.
 
 import { DatabaseSync } from 'node:sqlite'
 import type { Random } from '../chaos/random.fixture.ts'
@@ -9,7 +9,7 @@ import type { Actor } from './store-process-pool.fixture.ts'
 
 const pathOf = (scene: FaultScene): string => (scene.testStore.spec as { path: string }).path
 
-/** Asks the file for one number, beside the stores. */
+/** Reads one number from the file, without a store. */
 function ask(scene: FaultScene, sql: string): number {
   const file = new DatabaseSync(pathOf(scene), { readOnly: true })
   try {
@@ -19,7 +19,7 @@ function ask(scene: FaultScene, sql: string): number {
   }
 }
 
-/** Whether somebody has the right to write to the file. */
+/** Whether a process holds the write lock of the file. */
 export function isLocked(path: string): boolean {
   const file = new DatabaseSync(path, { timeout: 0 })
   try {
@@ -32,7 +32,7 @@ export function isLocked(path: string): boolean {
   }
 }
 
-/** Several processes write large batches to one file; they are killed as they write, and the file is whole each time. */
+/** Several processes write large batches to one file and are killed while writing. The file is intact each time. */
 export async function shared(scene: FaultScene, random: Random): Promise<void> {
   const runs = ['a', 'b', 'c'].map(name => scene.run(name))
   const writers = new Map<Run, Actor>()
@@ -62,7 +62,7 @@ export async function shared(scene: FaultScene, random: Random): Promise<void> {
   for (const run of runs) await scene.acked(run, 3)
 }
 
-/** Another process keeps the file locked, in the midst of a change, and lets it go or dies; the writers wait. */
+/** Another process holds the lock during a change, and releases it or dies. The writers wait. */
 export async function locked(scene: FaultScene, random: Random): Promise<void> {
   const runs = ['a', 'b'].map(name => scene.run(name))
   for (const run of runs) {
@@ -72,7 +72,7 @@ export async function locked(scene: FaultScene, random: Random): Promise<void> {
     await writer.order({ do: 'write', run, takeover: false })
     await scene.acked(run, 1)
   }
-  // So long that the store itself gives up, and those who write try again.
+  // Long enough that the store gives up and the writers retry.
   let isLong = random.chance(0.4)
   for (let locks = random.between(2, 3); locks > 0; locks--) {
     await scene.acked(random.pick(runs), random.between(1, 15))
@@ -90,7 +90,7 @@ export async function locked(scene: FaultScene, random: Random): Promise<void> {
   }
 }
 
-/** The file may not grow any more: who writes is told so, nothing is half there, and it goes on when there is room. */
+/** The file cannot grow: appends fail without partial data, and succeed again when there is room. */
 export async function full(scene: FaultScene, random: Random): Promise<void> {
   const { store } = await scene.here()
   await store.create('ballast', null)
@@ -112,7 +112,7 @@ export async function full(scene: FaultScene, random: Random): Promise<void> {
   const how = random.pick(['freed', 'taken over', 'raised'] as const)
   scene.note(`full at ${maxPages} pages, then ${how}`)
   if (how === 'freed') {
-    // What is free in the file can be used by everybody.
+    // Every writer can use the free pages of the file.
     await store.remove('ballast')
   } else if (how === 'taken over') {
     scene.allow(writer, 'fenced')
@@ -124,6 +124,6 @@ export async function full(scene: FaultScene, random: Random): Promise<void> {
     await next.order({ do: 'write', run, takeover: true })
   }
   await scene.acked(run, 10)
-  // It may not have noticed yet: what goes beside the log is not fenced, and finds no room.
+  // It may not have noticed yet: blobs are not fenced, and find no room.
   if (how === 'taken over') await writer.kill()
 }

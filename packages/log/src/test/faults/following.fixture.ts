@@ -1,4 +1,4 @@
-// Those who do not write: readers that tell all they get, and guests that answer what is asked.
+// Readers that report every batch, and guests that answer every question.
 
 import type { Chunk } from '@millrace/protocol'
 import type { StreamManager } from '../../manager/stream-manager.ts'
@@ -8,7 +8,7 @@ import { tokenOf } from './token.fixture.ts'
 
 const ALL = { whole: true, follow: true, internal: true }
 
-/** Reads a log and tells batch after batch, until it is told to end or the log does not hold its place. */
+/** Reads a log and reports each batch, until it is stopped or its cursor is truncated. */
 export async function follow(
   manager: StreamManager,
   reader: string,
@@ -30,7 +30,7 @@ export async function follow(
   }
 }
 
-/** Answers all that a log asks, each twice, as somebody does who did not hear that the first was taken. */
+/** Answers every question of a log twice, like a client that lost the first reply. */
 export async function answer(
   manager: StreamManager,
   guest: string,
@@ -48,7 +48,7 @@ export async function answer(
         }
         return
       } catch (error) {
-        // What it has read is gone: it reads what there is now.
+        // Its position is gone: reads the current log.
         if (!(error instanceof TruncatedError)) throw error
         after = 0
       }
@@ -89,7 +89,7 @@ function answerTo(chunk: Chunk, guest: string): { chunk: Chunk; token: string } 
   }
 }
 
-/** What went wrong, as it can be told. */
+/** The message of an error. */
 export function failed(what: string, error: unknown) {
   const code = error instanceof LogError ? error.code : 'unknown'
   const message = error instanceof LogError ? error.message : error instanceof Error ? `${error.stack}` : String(error)

@@ -17,7 +17,7 @@ import { schedules } from './store-fault-suite.fixture.ts'
 import { StoreProcessPool } from './store-process-pool.fixture.ts'
 import { restored } from './store-restores.fixture.ts'
 
-/** Three times wal_writer_delay: what the death of the server may take where appends do not wait for its disk. */
+/** Three times wal_writer_delay: a crash of the server may lose this much, in ms, if appends do not wait for the disk. */
 const LOSES_MS = 600
 
 let processes: StoreProcessPool

@@ -1,4 +1,4 @@
-// Schedules in which processes die, or sleep and wake up in another time.
+// Schedules in which processes die, or are suspended and wake up later.
 
 import { LogError } from '../../store/log-error.ts'
 import type { Random } from '../chaos/random.fixture.ts'
@@ -7,10 +7,10 @@ import type { FaultScene } from './store-fault-scene.fixture.ts'
 import type { Run } from './store-process-messages.fixture.ts'
 import type { Actor } from './store-process-pool.fixture.ts'
 
-/** A lease that is soon over, for those who wait for it. */
+/** A short lease, in ms, for schedules that wait for its expiry. */
 const SHORT_LEASE_MS = 400
 
-/** Waits for a moment in the life of a writer, drawn: its claim, a batch on its way, an acknowledged append. */
+/** Waits for a drawn moment of a writer: its claim, a batch in flight, or an acknowledged append. */
 async function moment(scene: FaultScene, random: Random, run: Run): Promise<string> {
   const { claims, sent } = scene.record(run)
   const kind = random.weighted([
@@ -28,13 +28,13 @@ async function moment(scene: FaultScene, random: Random, run: Run): Promise<stri
   return `${kind} ${n}`
 }
 
-/** Readers here and in a process of their own, all the time. */
+/** Readers in the test process and in a separate process, throughout the schedule. */
 async function audience(scene: FaultScene, run: Run): Promise<void> {
   await scene.read(run)
   await scene.read(run, await scene.actor())
 }
 
-/** Writers are killed, one after another; each time another process goes on, at once or when the lease is over. */
+/** Kills writers one after another. Another process continues at once, or when the lease expires. */
 export async function killed(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await audience(scene, run)
@@ -53,7 +53,7 @@ export async function killed(scene: FaultScene, random: Random): Promise<void> {
   await scene.acked(run, random.between(1, 10))
 }
 
-/** A writer sleeps through a takeover: nothing that it says afterwards is heard. */
+/** A writer is suspended during a takeover: nothing that it appends later is accepted. */
 export async function zombie(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await audience(scene, run)
@@ -78,7 +78,7 @@ export async function zombie(scene: FaultScene, random: Random): Promise<void> {
   }
 }
 
-/** Who sleeps with the file in its hands keeps everybody out; it is put to sleep again at a better moment. */
+/** A process suspended with the file lock blocks all others, so it is suspended again later. */
 async function awake(scene: FaultScene, run: Run, writer: Actor): Promise<void> {
   const { spec } = scene.testStore
   while (spec.kind === 'sqlite' && isLocked(spec.path)) {
@@ -88,7 +88,7 @@ async function awake(scene: FaultScene, run: Run, writer: Actor): Promise<void> 
   }
 }
 
-/** Whatever else is said under a fenced epoch is refused, too. */
+/** All other calls under a fenced epoch are rejected too. */
 async function whisper(scene: FaultScene, run: Run, zombie: Actor): Promise<void> {
   const { epoch = '' } = scene.record(run).claims.find(({ by }) => by === zombie.tag) ?? {}
   const { store } = await scene.here()
@@ -101,7 +101,7 @@ async function whisper(scene: FaultScene, run: Run, zombie: Actor): Promise<void
   }
 }
 
-/** Drivers find what is due; whoever dies is followed by others, also when nobody is left. */
+/** Drivers find due logs. Others replace the dead ones, also when all are dead. */
 export async function due(scene: FaultScene, random: Random): Promise<void> {
   const runs = Array.from({ length: random.between(2, 3) }, (_, i) => scene.run(`${i}`))
   const { program } = runs[0] as Run
@@ -109,7 +109,7 @@ export async function due(scene: FaultScene, random: Random): Promise<void> {
   const plan = { asks: 0.3, leaves: random.chance(0.5) }
   const hire = async () => {
     const driver = await scene.actor({ leaseMs: SHORT_LEASE_MS, plan })
-    // They compete: who is too slow finds the log taken, or its run at its end.
+    // Drivers compete: a slow one finds the log claimed, or its run ended.
     scene.allow(driver, 'fenced', 'refused')
     await driver.order({ do: 'drive', program })
     return driver
@@ -132,7 +132,7 @@ export async function due(scene: FaultScene, random: Random): Promise<void> {
   for (const run of runs) await scene.acked(run, 3)
 }
 
-/** Guests answer from processes of their own while writers die, and guests too; each question has one answer. */
+/** Guests in separate processes answer while writers and guests die. Each question has one answer. */
 export async function guests(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   await audience(scene, run)
@@ -157,7 +157,7 @@ export async function guests(scene: FaultScene, random: Random): Promise<void> {
       const guest = asked.shift() as Actor
       await guest.kill()
       scene.note(`${guest.tag} killed at answer ${to}`)
-      // Under the same name: it answers again what its name has answered already, and is told so.
+      // With the same name it answers again, and gets a duplicate.
       asked.push(await hire(random.pick(['ann', 'bob'])))
     }
   }
@@ -168,7 +168,7 @@ export async function guests(scene: FaultScene, random: Random): Promise<void> {
   }
 }
 
-/** Asks the run to stop, as a guest: it ends by itself. */
+/** Stops the run as a guest. It ends by itself. */
 async function stop(scene: FaultScene, { streamId, runId }: Run): Promise<void> {
   const { manager } = await scene.here()
   const done = await manager.append(streamId, 'boss', { type: 'stop-requested', runId })
@@ -178,7 +178,7 @@ async function stop(scene: FaultScene, { streamId, runId }: Run): Promise<void> 
   if (ends[0]?.status !== 'interrupted') throw new Error(`law 5: ${runId} was stopped, and ended as ${ends[0]?.status}`)
 }
 
-/** Readers die again and again and go on from their last cursor, in other processes and here. */
+/** Readers die repeatedly and resume from their last cursor, in other processes and in the test process. */
 export async function readers(scene: FaultScene, random: Random): Promise<void> {
   const run = scene.run()
   const own = [await scene.actor(), await scene.actor()]

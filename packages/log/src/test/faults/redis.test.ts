@@ -34,7 +34,7 @@ schedules({
   first: 2,
   processes: () => processes,
   async testStore(random) {
-    // By either setting, the end of the server's process loses nothing.
+    // With either setting, the death of the server process loses nothing.
     const service = random.pick(services)
     return { spec: { kind: 'redis', url: service.url, timeout: 5_000 }, service, losesMs: 0 }
   },

@@ -1,14 +1,14 @@
-// Schedules in which a server dies, or stands still, under the load of several writers and readers.
+// Schedules in which a server dies or freezes under the load of several writers and readers.
 
 import type { Service } from '../../../../../scripts/services/server.ts'
 import type { Random } from '../chaos/random.fixture.ts'
 import type { FaultScene } from './store-fault-scene.fixture.ts'
 import type { Run } from './store-process-messages.fixture.ts'
 
-/** How much later than its page says a busy machine may write to its disk. */
+/** How much later than documented a busy machine may write to its disk, in ms. */
 const SLACK_MS = 5_000
 
-/** Three logs, written by two processes, of which one asks a guest; all read in another process and here. */
+/** Three logs by two processes, one of them with questions to a guest. All are read in another process and in the test process. */
 async function load(scene: FaultScene, options: Parameters<FaultScene['actor']>[0] = {}): Promise<Run[]> {
   const runs = ['a', 'b', 'c'].map(name => scene.run(name))
   const [one, two] = [await scene.actor(options), await scene.actor({ ...options, plan: { asks: 0.3 } })]
@@ -23,7 +23,7 @@ async function load(scene: FaultScene, options: Parameters<FaultScene['actor']>[
   return runs
 }
 
-/** A guest that answers all that is open. */
+/** A guest that answers every open question. */
 async function answer(
   scene: FaultScene,
   runs: readonly Run[],
@@ -38,7 +38,7 @@ const serviceOf = (scene: FaultScene): Service => {
   return scene.testStore.service
 }
 
-/** The server is killed, or ended, and started again; the writers go on by themselves. */
+/** Kills or stops the server and restarts it. The writers continue by themselves. */
 export async function crash(scene: FaultScene, random: Random): Promise<void> {
   const service = serviceOf(scene)
   const runs = await load(scene)
@@ -58,13 +58,13 @@ export async function crash(scene: FaultScene, random: Random): Promise<void> {
     if (isKilled && scene.testStore.losesMs > 0) for (const one of runs) scene.record(one).lossy.push({ from, to })
     await service.restart()
     scene.note(`${isKilled ? 'killed' : 'restarted'} ${n} appends on`)
-    // Who had answered what is lost now may not know that it is asked again.
+    // A guest with a lost answer may not know that the question is open again.
     if (isKilled && scene.testStore.losesMs > 0) await answer(scene, runs)
     for (const one of runs) await scene.acked(one, 3)
   }
 }
 
-/** The server stands still, for a moment or for longer than anybody waits for an answer. */
+/** Freezes the server, for a moment or for longer than any timeout. */
 export async function frozen(scene: FaultScene, random: Random): Promise<void> {
   const service = serviceOf(scene)
   const gate = await scene.gate()

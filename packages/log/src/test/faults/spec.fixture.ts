@@ -1,6 +1,6 @@
 import type { LogStore } from '../../store/log-store.ts'
 
-/** Which store a process opens, as it can be told to it. */
+/** A serialisable description of the store that a process opens. */
 export type StoreSpec =
   | {
       readonly kind: 'sqlite'
@@ -12,7 +12,7 @@ export type StoreSpec =
   | {
       readonly kind: 'postgres'
       readonly url: string
-      /** Where it listens; as the url unless said. */
+      /** The url to listen at. @default the url */
       readonly listen?: string
       readonly timeout: number
       readonly synchronousCommit: 'on' | 'off'
@@ -24,7 +24,7 @@ const stores = {
   postgres: () => import('../../stores/postgres/index.ts'),
 }
 
-/** Loads what a kind of store needs. */
+/** Loads the packages of a kind of store. */
 export async function load(kind: StoreSpec['kind']): Promise<void> {
   await stores[kind]()
 }

@@ -1,5 +1,5 @@
-// Where a schedule plays: a store, the processes on it, what they tell, and a way to wait for it. Moments are counted in what was told, never
-// in time; time only says when to give up.
+// The scene of a schedule: a store, its processes, their reports, and ways to wait for them. Moments are counted in reports, never
+// in time. Time limits only say when to give up.
 
 import { type FaultProxy, proxy } from '../../../../../scripts/faults/proxy.ts'
 import type { Service } from '../../../../../scripts/services/server.ts'
@@ -11,16 +11,16 @@ import { openSpec, type StoreSpec } from './spec.fixture.ts'
 import type { Plan, Run } from './store-process-messages.fixture.ts'
 import { Actor, type Event, type StoreProcessPool } from './store-process-pool.fixture.ts'
 
-/** Longer than any lease, and than a loaded machine takes. */
+/** Longer than any lease and than the delays of a loaded machine, in ms. */
 const GIVE_UP_MS = 120_000
 
-/** What a schedule plays on. */
+/** The store of a schedule. */
 export interface TestStore {
   /** The store, reached directly. */
   readonly spec: StoreSpec
-  /** Of a store that has a server. */
+  /** Only for a store with a server. */
   readonly service?: Service
-  /** How many milliseconds of acknowledged appends the server's death may take, by the store's own page. */
+  /** How many ms of acknowledged appends a crash of the server may lose, as documented. */
   readonly losesMs: number
 }
 
@@ -34,18 +34,18 @@ export class FaultScene {
   readonly testStore: TestStore
   readonly name: string
   killedServers = 0
-  /** What was done, a line for each fault. */
+  /** The applied faults, one line each. */
   readonly notes: string[] = []
   readonly records = new Map<string, LogRecord>()
   readonly readers = new Map<string, ReaderRecord>()
-  /** What else was told, by whom. */
+  /** Other reports, by process. */
   readonly events: (Event & { readonly by: string })[] = []
   readonly #processes: StoreProcessPool
   readonly #seed: number
   readonly #actors: Actor[] = []
   readonly #gates: FaultProxy[] = []
   readonly #waiting = new Set<Waiting>()
-  /** Who may be told that its writer is lost, and how. */
+  /** Processes that may lose their writer, with the allowed reasons. */
   readonly #mayLose = new Map<string, readonly string[]>()
   readonly #leaving = new AbortController()
   #here: { store: LogStore; manager: StreamManager; reading: AbortController } | undefined
@@ -58,12 +58,12 @@ export class FaultScene {
     this.#processes = processes
   }
 
-  /** Writes down what was done, for who looks at a failure. */
+  /** Notes an action, for the report of a failure. */
   note(text: string): void {
     this.notes.push(text)
   }
 
-  /** A run on a log of its own. */
+  /** A run on a new log. */
   run(name = 'log'): Run {
     const streamId = `${this.name}-${name}`
     const run = { streamId, runId: `run-${name}`, program: `agent:${this.name}@1` }
@@ -87,25 +87,25 @@ export class FaultScene {
   async open(actor: Actor, options: { spec?: StoreSpec; plan?: Partial<Plan>; leaseMs?: number } = {}): Promise<void> {
     const { spec = this.testStore.spec, leaseMs = 30_000 } = options
     const plan = { seed: this.#seed, asks: 0, leaves: false, bulk: 20, ...options.plan }
-    // A process may be opened again, and must not say again what it said before.
+    // A process may be opened again, and must not report again.
     const tag = `${actor.tag}${'i'.repeat(actor.opened++)}`
     await actor.order({ do: 'open', tag, store: spec, plan, leaseMs })
   }
 
-  /** A proxy before the store's server. */
+  /** A proxy in front of the server. */
   async gate(): Promise<FaultProxy> {
     const gate = await proxy((this.testStore.spec as { url: string }).url)
     this.#gates.push(gate)
     return gate
   }
 
-  /** The store by way of a proxy. */
+  /** The store through a proxy. */
   via(gate: FaultProxy, more: Partial<StoreSpec> = {}): StoreSpec {
     const { spec } = this.testStore
     return { ...spec, url: gate.url((spec as { url: string }).url), ...more } as StoreSpec
   }
 
-  /** Lets a reader follow a log from the start, in a process or in this one. */
+  /** Starts a reader at the beginning of a log, in a process or in the test process. */
   async read({ streamId }: Run, actor?: Actor): Promise<ReaderRecord> {
     const reader = new ReaderRecord(`r${this.readers.size + 1}`, streamId)
     this.readers.set(reader.name, reader)
@@ -113,7 +113,7 @@ export class FaultScene {
     return reader
   }
 
-  /** Lets a reader go on from its last cursor, in a process or in this one. */
+  /** Resumes a reader from its last cursor, in a process or in the test process. */
   async resume(reader: ReaderRecord, actor?: Actor): Promise<void> {
     reader.actor = actor
     const { name, streamId } = reader
@@ -125,20 +125,20 @@ export class FaultScene {
     )
   }
 
-  /** The store as the test itself opens it: no deadline of a call depends on the load of the machine. */
+  /** The store of the test itself, with timeouts that do not depend on the load of the machine. */
   get patientSpec(): StoreSpec {
     const { spec } = this.testStore
     return 'timeout' in spec ? { ...spec, timeout: 60_000 } : spec
   }
 
-  /** The store as this process has it open. */
+  /** The open store of the test process. */
   async here(): Promise<{ store: LogStore; manager: StreamManager; reading: AbortController }> {
     const store = this.#here?.store ?? (await openSpec(this.patientSpec))
     this.#here ??= { store, manager: new StreamManager({ store }), reading: new AbortController() }
     return this.#here
   }
 
-  /** Closes the store in this process; its readers can be resumed. */
+  /** Closes the store in the test process. Its readers can be resumed. */
   async closeHere(): Promise<void> {
     const here = this.#here
     this.#here = undefined
@@ -146,7 +146,7 @@ export class FaultScene {
     await here?.store.close()
   }
 
-  /** Waits until it holds, as far as anybody tells. */
+  /** Waits until the condition holds for the reports. */
   until(what: string, holds: () => boolean): Promise<void> {
     if (this.#failure) return Promise.reject(this.#failure.error)
     if (holds()) return Promise.resolve()
@@ -165,26 +165,26 @@ export class FaultScene {
     })
   }
 
-  /** Waits until every process has told what it was answered so far: the first question may overtake an answer, the second may not. */
+  /** Waits until every process has reported all answers so far. The first query may overtake an answer, the second may not. */
   async heard(): Promise<void> {
     for (let times = 0; times < 2; times++) {
       await Promise.all(this.#actors.filter(({ isGone }) => !isGone).map(actor => actor.sync()))
     }
   }
 
-  /** Waits for so many appends more to be acknowledged. */
+  /** Waits for this many more acknowledged appends. */
   async acked(run: Run, more: number): Promise<void> {
     const { acks } = this.record(run)
     const to = acks.length + more
     await this.until(`${more} more appends to ${run.streamId} are acknowledged`, () => acks.length >= to)
   }
 
-  /** Lets a process be told that its writer is lost for one of these reasons; any other would be a fault. */
+  /** Allows a process to lose its writer for these reasons. Any other reason is a failure. */
   allow(actor: Actor, ...codes: string[]): void {
     this.#mayLose.set(actor.tag, [...(this.#mayLose.get(actor.tag) ?? []), ...codes])
   }
 
-  /** How many processes and servers were killed. */
+  /** Number of killed processes and servers. */
   get deaths(): number {
     return this.killedServers + this.#actors.filter(({ isKilled }) => isKilled).length
   }
@@ -193,7 +193,7 @@ export class FaultScene {
     return this.#mayLose.get(tag)?.includes(code) ?? false
   }
 
-  /** Lets all runs end, and waits until they have and every reader has seen it. */
+  /** Ends all runs, and waits until they have ended and every reader has seen it. */
   async finish(): Promise<void> {
     const streamIds = [...this.records.keys()]
     for (const actor of this.#actors) await actor.order({ do: 'finish', streamIds })
@@ -207,7 +207,7 @@ export class FaultScene {
     }
   }
 
-  /** Ends everything, and gives the processes back. */
+  /** Ends everything and returns the processes to the pool. */
   async leave(): Promise<void> {
     this.#leaving.abort()
     for (const child of await Promise.all(this.#actors.map(actor => actor.dismiss()))) {
@@ -216,7 +216,7 @@ export class FaultScene {
     await this.#letGo()
   }
 
-  /** Ends everything, whatever state it is in. */
+  /** Ends everything, in any state. */
   async abandon(): Promise<void> {
     this.#leaving.abort()
     for (const actor of this.#actors) await actor.kill()
@@ -234,7 +234,7 @@ export class FaultScene {
     if (event.kind === 'read' || event.kind === 'truncated') {
       const reader = this.readers.get(event.reader)
       reader?.take(event)
-      // Whoever is told so takes a snapshot; here it reads the log again.
+      // A client would take a snapshot. Here it reads the log again.
       if (reader && event.kind === 'truncated') void this.resume(reader, reader.actor)
     }
     if (event.kind === 'failed' && !this.#leaving.signal.aborted) {

@@ -1,4 +1,4 @@
-// Schedules by seed: which ones of each kind are played, and the checks after each.
+// Schedules by seed: the seeds of each kind, and the checks after each schedule.
 
 import { beforeAll, describe, expect, test } from 'vitest'
 import {
@@ -15,14 +15,14 @@ import { openSpec } from './spec.fixture.ts'
 import { FaultScene, type TestStore } from './store-fault-scene.fixture.ts'
 import type { StoreProcessPool } from './store-process-pool.fixture.ts'
 
-/** One kind of schedule: what happens, as drawn from a seed, and how many seeds `npm test` plays. */
+/** One kind of schedule: its actions, drawn from a seed, and the number of seeds in `npm test`. */
 interface Kind {
   play(scene: FaultScene, random: Random): Promise<void>
-  /** 0 where the other stores say the same: then `npm run chaos` alone plays it here. */
+  /** 0 if the other stores cover it: then only `npm run chaos` plays it here. */
   readonly count: number
   /** @default the first seed of the backend */
   readonly first?: number
-  /** Seeds that failed once. They are played in every run. */
+  /** Seeds that failed before. Every run plays them. */
   readonly kept?: readonly number[]
 }
 
@@ -38,7 +38,7 @@ export interface Backend {
   inspect?(testStore: TestStore): Promise<string[]>
 }
 
-/** Schedules to play again, `kind:seed` each. */
+/** Schedules to replay, as `kind:seed`. */
 const ONLY = process.env['MILLRACE_FAULTS']?.split(',')
 
 /** Declares the tests of a backend. */
@@ -70,7 +70,7 @@ async function run(backend: Backend, { play }: Kind, id: string, seed: number): 
     const problems = [...(await problemsOf(scene)), ...((await backend.inspect?.(scene.testStore)) ?? [])]
     expect(problems).toEqual([])
   } catch (error) {
-    // Whatever state it has failed in, the next schedule finds the server up; what fails here only follows from that.
+    // After any failure, the next schedule needs the server up. Errors here only follow from the failure.
     await scene.abandon().catch(() => {})
     await scene.testStore.service?.restart().catch(() => {})
     const again = `MILLRACE_FAULTS=${id} npm test -- packages/log/src/test/faults/${backend.name}.test.ts`
@@ -84,7 +84,7 @@ async function run(backend: Backend, { play }: Kind, id: string, seed: number): 
   await scene.leave()
 }
 
-/** What is wrong with the logs of a schedule, read through a fresh handle. */
+/** Problems in the logs of a schedule, read through a fresh handle. */
 async function problemsOf(scene: FaultScene): Promise<string[]> {
   const problems: string[] = []
   const store = await openSpec(scene.patientSpec)

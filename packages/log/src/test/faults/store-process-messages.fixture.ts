@@ -1,23 +1,23 @@
-// What a process tells the test, and what the test tells a process.
+// Messages from a process to the test, and from the test to a process.
 
 import type { Entry } from '@millrace/protocol'
 import type { StoreSpec } from './spec.fixture.ts'
 
-/** A run, and what can drive it. */
+/** A run and its program. */
 export interface Run {
   readonly streamId: string
   readonly runId: string
   readonly program: string
 }
 
-/** How a run is written: the same steps, whoever writes them. */
+/** The plan of a run. Every writer writes the same steps. */
 export interface Plan {
   readonly seed: number
-  /** How often a step ends with a question to somebody. */
+  /** How often a step ends with a question to a guest. */
   readonly asks: number
-  /** Whether who asks lets the log go until it is answered. */
+  /** Whether the writer releases the log while it waits for the answer. */
   readonly leaves: boolean
-  /** How long a fact is, in characters. */
+  /** The length of a fact, in characters. */
   readonly bulk: number
 }
 
@@ -29,17 +29,17 @@ export type Order =
       readonly plan: Plan
       readonly leaseMs: number
     }
-  /** Writes the run, to its end or until it is lost. */
+  /** Writes the run until it ends or is lost. */
   | { readonly do: 'write'; readonly run: Run; readonly takeover: boolean }
-  /** Asks what is due and drives it, again and again. */
+  /** Repeatedly drives due logs. */
   | { readonly do: 'drive'; readonly program: string }
   | { readonly do: 'read'; readonly reader: string; readonly streamId: string; readonly after: string | number }
-  /** Answers all that is asked, as this guest. */
+  /** Answers every question as this guest. */
   | { readonly do: 'answer'; readonly guest: string; readonly streamId: string }
-  /** Who writes these ends the run at the next occasion. */
+  /** The writers of these runs end them at the next step. */
   | { readonly do: 'finish'; readonly streamIds: readonly string[] }
   | { readonly do: 'grant'; readonly n: number }
-  /** Takes the lock of an SQLite file, in the midst of a change. */
+  /** Holds the lock of an SQLite file during a change. */
   | { readonly do: 'lock'; readonly path: string }
   | { readonly do: 'unlock' }
   | { readonly do: 'sync'; readonly n: number }
@@ -51,7 +51,7 @@ interface OfStream {
 
 export type Told =
   | ({ readonly kind: 'claimed'; readonly epoch: string } & OfStream)
-  /** On its way into the log, all in one batch. */
+  /** Sent to the log in one batch. */
   | ({ readonly kind: 'sent'; readonly tokens: readonly string[] } & OfStream)
   | ({
       readonly kind: 'acked'
@@ -60,7 +60,7 @@ export type Told =
       readonly first: number
       readonly last: number
     } & OfStream)
-  /** The writer can write no more, and why. */
+  /** The writer is lost, with the reason. */
   | ({ readonly kind: 'lost'; readonly code: string; readonly message: string } & OfStream)
   | ({ readonly kind: 'ended'; readonly status: string; readonly token: string } & OfStream)
   | ({
@@ -81,13 +81,13 @@ export type Told =
     }
   | { readonly kind: 'truncated'; readonly reader: string; readonly reason: string }
   | { readonly kind: 'failed'; readonly what: string; readonly code: string; readonly message: string }
-  /** A step begins: the process waits if it is too far ahead of the test. */
+  /** A step starts. The process waits if it is too far ahead of the test. */
   | { readonly kind: 'step'; readonly n: number }
-  /** A call of the store got no answer, and is tried again. */
+  /** A call of the store got no answer and is retried. */
   | { readonly kind: 'trouble'; readonly what: string; readonly message: string }
   | { readonly kind: 'locked' }
   | { readonly kind: 'synced'; readonly n: number }
   | { readonly kind: 'closed' }
 
-/** Tells the test; resolves when that is on its way. */
+/** Reports to the test. Resolves when the message is sent. */
 export type Say = (told: Told) => Promise<void>

@@ -1,4 +1,4 @@
-// The processes of the schedules, as the test holds them.
+// The processes of the schedules, from the side of the test.
 
 import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -12,7 +12,7 @@ import type { Order, Told } from './store-process-messages.fixture.ts'
 
 const run = promisify(execFile)
 
-/** With the machine's time at which it was told. */
+/** A message with the time at which it arrived. */
 export type Event = Told & { readonly at: number }
 
 /** As many as most schedules use. */
@@ -22,8 +22,8 @@ const SIZE = 5
 const FILES = { process: join(import.meta.dirname, 'store-process.fixture.ts') }
 
 /**
- * Processes that are ready to be used, and used again unless they were killed: to start one takes longer than most schedules. The pool is
- * filled between tests. A test that needs more gets a process of its own, which ends with it.
+ * Reusable processes, since starting one takes longer than most schedules. Killed ones are replaced between tests. A test
+ * that needs more gets a separate process, which ends with it.
  */
 export class StoreProcessPool {
   readonly #folder = mkdtempSync(join(tmpdir(), 'millrace-compiled-'))
@@ -39,7 +39,7 @@ export class StoreProcessPool {
     this.fill()
   }
 
-  /** Replaces the processes that were killed. Call it outside of tests: a process that a test starts has to end with it. */
+  /** Replaces killed processes. Call it outside of tests: a process that a test starts has to end with it. */
   fill(): void {
     while (this.#free.length < SIZE) {
       const started = this.#start()
@@ -71,7 +71,7 @@ export class StoreProcessPool {
 /** One process in one schedule. */
 export class Actor {
   readonly tag: string
-  /** How often it was told to open a store. */
+  /** How often it opened a store. */
   opened = 0
   isKilled = false
   readonly #child: Child
@@ -96,13 +96,13 @@ export class Actor {
     return this.#isEnding
   }
 
-  /** Gives an order; those to one process are taken up one after another. */
+  /** Sends an order. A process executes its orders one after another. */
   async order(order: Order): Promise<void> {
     if (this.#isEnding) return
     await this.#child.send(order)
   }
 
-  /** Waits until all that it has told is known here. */
+  /** Waits until all of its messages have arrived. */
   async sync(): Promise<void> {
     const n = ++this.#syncs
     const synced = new Promise<void>(resolve => this.#synced.set(n, resolve))
@@ -110,14 +110,14 @@ export class Actor {
     await synced
   }
 
-  /** Kills it, and takes in what it had told. */
+  /** Kills it and processes its last messages. */
   async kill(): Promise<void> {
     this.#isEnding = this.isKilled = true
     await this.#child.kill9()
     await this.#pump
   }
 
-  /** Stops it where it stands; resolves when it does. */
+  /** Suspends it. Resolves when it is suspended. */
   async freeze(): Promise<void> {
     const { pid } = this.#child
     process.kill(pid, 'SIGSTOP')
@@ -128,7 +128,7 @@ export class Actor {
     process.kill(this.#child.pid, 'SIGCONT')
   }
 
-  /** Lets it close all that it has open. */
+  /** Closes everything that it has open. */
   async close(): Promise<void> {
     const closed = new Promise<void>(resolve => {
       this.#closed = resolve
@@ -137,7 +137,7 @@ export class Actor {
     await closed
   }
 
-  /** Ends its part in the schedule; gives the process back if it can be used again. */
+  /** Ends its part in the schedule. Returns the process to the pool if it is reusable. */
   async dismiss(): Promise<Child | undefined> {
     if (this.#isEnding) return undefined
     this.#isDismissed = true
@@ -153,7 +153,7 @@ export class Actor {
       else if (event.kind === 'synced') this.#synced.get(event.n)?.()
       else if (event.kind === 'closed') {
         this.#closed()
-        // The process may be another schedule's from now on.
+        // The process may belong to another schedule from now on.
         if (this.#isDismissed) return
       } else this.#tell(this, event)
     }

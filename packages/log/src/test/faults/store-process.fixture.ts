@@ -1,5 +1,5 @@
-// A process of the schedules: it opens a store when it is told which, and then writes, drives, reads and answers as it is told, until it is
-// told to close, or killed.
+// A process of the schedules: opens the given store, then writes, drives, reads and answers on request, until it is closed
+// or killed.
 
 import { flushCompileCache } from 'node:module'
 import { DatabaseSync } from 'node:sqlite'
@@ -13,12 +13,12 @@ import { answer, failed, follow } from './following.fixture.ts'
 import { load, openSpec, type StoreSpec } from './spec.fixture.ts'
 import type { Order, Run, Say } from './store-process-messages.fixture.ts'
 
-/** How long a process waits before it looks again for what it cannot be told of. */
+/** Polling interval for changes without a notification, in ms. */
 const AGAIN_MS = 20
 
 const say: Say = told => tell('told', { ...told, at: Date.now() })
 
-/** A store that tells when a call gets no answer: whoever made it just tries again. */
+/** A store that reports calls without an answer. Their callers retry. */
 function told(store: LogStore): LogStore {
   return new Proxy(store, {
     get(of, name: keyof LogStore) {
@@ -38,7 +38,7 @@ function told(store: LogStore): LogStore {
   })
 }
 
-/** What a process is doing with one store. */
+/** The work of a process on one store. */
 class Work {
   readonly #store: LogStore
   readonly #manager: StreamManager
@@ -82,7 +82,7 @@ class Work {
     this.#jobs.add(job)
   }
 
-  /** Writes a run until it ends or another has it; waits for a log that somebody holds, and claims one again that lost what it held. */
+  /** Writes a run until it ends or is taken over. Waits for a leased log, and claims a regressed log again. */
   async #write(run: Run, takeover: boolean): Promise<void> {
     for (let takes = takeover; !this.#ending.signal.aborted; ) {
       const code = await this.#try(run, takes)
@@ -98,7 +98,7 @@ class Work {
       for (const streamId of await this.#manager.due([program], 4)) {
         const ticket = (await this.#manager.getInfo(streamId))?.ticket
         const runId = ticket?.run?.runId ?? ticket?.requests[0]?.runId
-        // Another may have been quicker, or this process itself is about to let it go.
+        // Another process may have been faster, or this process is about to release it.
         if (runId === undefined || driven.has(streamId)) continue
         driven.add(streamId)
         const work = this.#try({ streamId, runId, program }, false).finally(() => driven.delete(streamId))
@@ -108,7 +108,7 @@ class Work {
     }
   }
 
-  /** Drives a run as far as it goes; tells why it did not go to its end. */
+  /** Drives a run as far as possible. Returns why it did not end. */
   async #try(run: Run, takeover: boolean): Promise<string | undefined> {
     try {
       await drive(this.#mill, run, takeover)
@@ -122,7 +122,7 @@ class Work {
   }
 }
 
-// What takes long is done before it is needed.
+// Slow initialisation happens before it is needed.
 await load(process.argv[2] as StoreSpec['kind'])
 flushCompileCache()
 await tell('ready')

@@ -1,4 +1,4 @@
-// Schedules in which a store is put back to an older copy of itself while readers hold cursors past its head.
+// Schedules in which a store is restored from an older copy while readers hold cursors past its head.
 
 import { copyFileSync, existsSync, rmSync } from 'node:fs'
 import { DatabaseSync } from 'node:sqlite'
@@ -10,7 +10,7 @@ import type { FaultScene } from './store-fault-scene.fixture.ts'
 import type { Run } from './store-process-messages.fixture.ts'
 import type { Actor } from './store-process-pool.fixture.ts'
 
-/** Where the log ends that was put back; all that was acknowledged beyond it never happened. */
+/** The head of the restored log. Entries acknowledged after it never happened. */
 async function putBack(scene: FaultScene, run: Run, isAnnounced: boolean): Promise<number> {
   const { store } = await scene.here()
   const page = await store.read(run.streamId, { sequence: 0 }, { batches: 0, bytes: 0 })
@@ -24,20 +24,20 @@ async function putBack(scene: FaultScene, run: Run, isAnnounced: boolean): Promi
   return head
 }
 
-/** Waits until readers have been told that the log does not hold their place. */
+/** Waits until the cursors of the readers are truncated. */
 async function told(scene: FaultScene, readers: readonly ReaderRecord[]): Promise<void> {
   for (const reader of readers) {
     await scene.until(`${reader.name} is told truncated`, () => reader.stretches.some(({ truncated }) => truncated))
   }
 }
 
-/** Waits until readers have seen all that was acknowledged so far. */
+/** Waits until readers have read everything acknowledged so far. */
 async function seen(scene: FaultScene, run: Run, readers: readonly ReaderRecord[]): Promise<void> {
   const last = Math.max(...scene.record(run).acks.map(ack => ack.last))
   for (const { name, now } of readers) await scene.until(`${name} has read ${last}`, () => now.sequence >= last)
 }
 
-/** A server's data are put back; `restored()` is called, or nobody knows. */
+/** Restores the data of a server, with or without a call of `restored()`. */
 export const restored = (isAnnounced: boolean) => async (scene: FaultScene, random: Random) => {
   const { service } = scene.testStore
   if (service === undefined) throw new Error('a server is needed to put its data back')
@@ -57,9 +57,9 @@ export const restored = (isAnnounced: boolean) => async (scene: FaultScene, rand
   const copy = await service.copy()
   await writer.sync()
   await scene.acked(run, random.between(2, 15))
-  // Under an epoch that the copy knows, or under one that it never heard of.
+  // Under an epoch that is in the copy, or under a later one.
   if (random.chance(0.4)) {
-    // It may not hear of it before the data are put back, which know its epoch and not its entries.
+    // It may not notice before the restore. The copy has its epoch but not its entries.
     scene.allow(writer, 'fenced', 'regressed')
     writer = await hire(true)
     await scene.acked(run, random.between(2, 10))
@@ -72,14 +72,14 @@ export const restored = (isAnnounced: boolean) => async (scene: FaultScene, rand
   const past = scene.record(run).acks.at(-1)?.last ?? 0
   const head = await putBack(scene, run, isAnnounced)
   scene.note(`put back from ${past} to ${head}; one reader asleep: ${isAsleep}`)
-  // Nobody writes yet: who is past the head is not left in silence until somebody does.
+  // No writer appends yet: readers past the head get an error without waiting for an append.
   await told(scene, isAsleep ? readers.slice(0, 2) : readers)
   scene.allow(writer, 'fenced', 'regressed')
   gate.refuse(false)
   const { losses, acks } = scene.record(run)
   await scene.until('the writer knows', () => losses.some(({ by }) => by === writer.tag))
   if (losses.some(({ by, code }) => by === writer.tag && code === 'fenced')) await hire(true)
-  // A stranger's entries stand where its own stood, when it wakes up.
+  // When it wakes up, entries of another writer are at its sequences.
   if (isAsleep) {
     await scene.until('the log is as long again', () => (acks.at(-1)?.last ?? 0) > past)
     sleeper.thaw()
@@ -88,14 +88,14 @@ export const restored = (isAnnounced: boolean) => async (scene: FaultScene, rand
   await scene.acked(run, 5)
 }
 
-/** Nothing more can be acknowledged, and all that was is known. */
+/** Waits until no append is in flight and all acknowledgements are known. */
 async function cutOff(gate: FaultProxy, writer: Actor): Promise<void> {
   gate.refuse(true)
   gate.cut()
   await writer.sync()
 }
 
-/** A file is put back, while nobody has it open. */
+/** Restores a file that no process has open. */
 export const restoredFile = (isAnnounced: boolean) => async (scene: FaultScene, random: Random) => {
   const { path } = scene.testStore.spec as { path: string }
   const run = scene.run()
@@ -126,7 +126,7 @@ export const restoredFile = (isAnnounced: boolean) => async (scene: FaultScene, 
   const head = await putBack(scene, run, isAnnounced)
   scene.note(`put back from ${past} to ${head}, ${isVacuumed ? 'vacuumed' : 'copied'}`)
   await refused(scene, run, epoch, lastAcked)
-  // Some come back while nobody writes, and are not left in silence; others find a stranger's entries where theirs stood.
+  // Some readers return before any append and get an error. Others find entries of another writer at their sequences.
   const early = random.below(readers.length + 1)
   const back = async (some: readonly ReaderRecord[]) => {
     for (const reader of some) {
@@ -145,7 +145,7 @@ export const restoredFile = (isAnnounced: boolean) => async (scene: FaultScene, 
   await scene.acked(run, 5)
 }
 
-/** Who had more acknowledged than there is now may not go on as if nothing had happened (law 4). */
+/** A writer with acknowledged entries past the restored head must not continue (law 4). */
 async function refused(scene: FaultScene, { streamId }: Run, epoch: string, last: ReturnType<typeof decodeCursor>) {
   const { store } = await scene.here()
   const { sequence, incarnation = '', epoch: mark = '' } = last
@@ -162,7 +162,7 @@ function vacuum(path: string): void {
   file.close()
 }
 
-/** As a disk would have them if the machine stopped now: no process may write between the files. */
+/** Like a disk after a power loss: no process writes between the copies of the files. */
 async function copyFrozen(path: string, actors: readonly Actor[]): Promise<void> {
   for (const actor of actors) await actor.freeze()
   for (const end of ENDS) if (existsSync(path + end)) copyFileSync(path + end, `${path}.copy${end}`)
@@ -172,7 +172,7 @@ async function copyFrozen(path: string, actors: readonly Actor[]): Promise<void>
 function place(path: string): void {
   for (const end of ENDS) {
     rmSync(path + end, { force: true })
-    // What the processes shared in memory is not of the copy's.
+    // The shared memory of the processes is not part of the copy.
     if (end !== '-shm' && existsSync(`${path}.copy${end}`)) copyFileSync(`${path}.copy${end}`, path + end)
   }
 }

@@ -1,9 +1,9 @@
-// What the entries of these schedules carry: tokens, each written once in the life of a log, so that whoever reads it can tell what was lost,
-// doubled or put out of order.
+// Content of the entries: tokens, each written once per log, so that a reader detects loss, duplication and
+// reordering.
 
 import type { Chunk } from '@millrace/protocol'
 
-/** Who said it, on which line of work, and as the how-manieth. */
+/** The writer, the lane and the number of a token. */
 export interface Token {
   readonly text: string
   readonly by: string
@@ -15,7 +15,7 @@ const TOKEN = /\[([\w-]+)\.([\w-]+)\.(\d+)\]/g
 
 export const tokenOf = (by: string, line: string, n: number): string => `[${by}.${line}.${n}]`
 
-/** The tokens that a chunk carries, in order. */
+/** The tokens of a chunk, in order. */
 export function tokensIn(chunk: Chunk): Token[] {
   return Array.from(JSON.stringify(chunk).matchAll(TOKEN), ([text, by = '', line = '', n]) => {
     return { text, by, line, n: Number(n) }

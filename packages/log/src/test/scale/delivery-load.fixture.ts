@@ -1,5 +1,5 @@
-// Run by scale.test.ts in a process of its own, whose heap it measures: `delivery-load.fixture.ts <url> one|many <readers> <entries>`. All
-// readers follow one log, or each a log of its own; every tenth is slow. Prints one line of JSON.
+// Run by scale.test.ts in a separate process to measure its heap: `delivery-load.fixture.ts <url> one|many <readers> <entries>`. All
+// readers follow one log, or each its own log. Every tenth is slow. Prints one line of JSON.
 
 import { setImmediate } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
@@ -32,7 +32,7 @@ for (let round = 1; round <= rounds; round++) {
   if (round % (rounds / 10) > 0) continue
   const heap = await heapOnceDelivered(round * perAppend * READERS)
   tenth ||= heap
-  // What is retained is bounded, so that a log in memory does not count as what readers hold.
+  // Retention is bounded, so that a log in memory does not count as memory of readers.
   if (url === 'memory:') for (const { streamId, cursor } of writers) await store.trim(streamId, cursor.sequence)
 }
 const end = await heapOnceDelivered(TOTAL)
@@ -42,14 +42,14 @@ await manager.close()
 await store.close()
 console.log(JSON.stringify({ delivered, complete: results.filter(Boolean).length, tenth, end }))
 
-/** One append of data that nothing merges. */
+/** One append of data that is never merged. */
 async function append(writer: Writer): Promise<void> {
   const chunks: Chunk[] = []
   for (let i = 0; i < perAppend; i++) chunks.push({ type: 'data-load', data: { word: 'two or three words' } })
   await writer.decide(() => chunks)
 }
 
-/** Follows a log to its end; tells whether every entry came once and in order. */
+/** Follows a log to its end. Returns whether every entry arrived once and in order. */
 async function follow(streamId: string, isSlow: boolean): Promise<boolean> {
   let sequence = 0
   let count = 0

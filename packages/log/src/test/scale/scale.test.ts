@@ -14,12 +14,12 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 type Service = { url: string; stop(): Promise<void> }
 
-/** The stores, and how many readers `npm test` has: of one log, and of a log each. `npm run chaos` has `MAX_READERS` of both. */
+/** The stores, and the number of readers in `npm test`: of one log, and of a log each. `npm run chaos` has `MAX_READERS` of both. */
 const backends: Record<string, { start(): Promise<Service>; one?: number; many: number }> = {
   memory: { start: async () => ({ url: 'memory:', stop: async () => {} }), one: 1000, many: 200 },
   sqlite: { start: async () => ({ url: `sqlite:${join(folder, 'log.db')}`, stop: async () => {} }), many: 100 },
   redis: { start: redis, one: 500, many: 100 },
-  // The test measures the memory of readers, not a disk.
+  // The test measures the memory of readers, not the disk.
   postgres: { start: () => postgres({ settings: { fsync: 'off' } }), many: 100 },
 }
 
@@ -45,7 +45,7 @@ describe.each(Object.entries(backends))('law 8, on %s', (_, { start, ...counts }
       const { stdout } = await run(process.execPath, args)
       const { delivered, complete, tenth = 0, end } = JSON.parse(stdout) as Record<string, number>
       expect({ delivered, complete }).toEqual({ delivered: readers * ENTRIES, complete: readers })
-      // Measured after a tenth of the entries, and at the end.
+      // Measured after a tenth of the entries and at the end.
       expect(end).toBeLessThan(tenth * 1.2)
     })
   }
