@@ -3,7 +3,7 @@ import { contract, nameOf, type StoreUnderTest } from '../../contract/index.ts'
 import { postgresStore } from './index.ts'
 import { type Server, server } from './postgres-server.fixture.ts'
 
-describe('the Postgres store keeps the contract', () => {
+describe('the Postgres store fulfils the contract', () => {
   let running: Server
   beforeAll(async () => {
     running = await server()

@@ -3,7 +3,7 @@ import { contract, nameOf, type StoreUnderTest } from '../../contract/index.ts'
 import { redisStore } from './index.ts'
 import { type Server, server } from './redis-server.fixture.ts'
 
-describe('the Redis store keeps the contract', () => {
+describe('the Redis store fulfils the contract', () => {
   let running: Server
   beforeAll(async () => {
     running = await server()

@@ -1,4 +1,4 @@
-// What becomes of logs, and of those who read them, on every store.
+// Retention, removal, forks and rewinds, with their readers, on every store.
 
 import { encodeCursor, foldLog } from '@millrace/protocol'
 import fc from 'fast-check'
@@ -7,11 +7,11 @@ import { StreamTruncatedError } from '../store/log-error.ts'
 import { runs } from '../ticket/ticket-entries.fixture.ts'
 import { delta, entriesOf, failure, lineOf, request } from './manager-world.fixture.ts'
 import { type Behaviour, define, Watcher } from './managers-on-store.fixture.ts'
-import { Story, stories } from './session-story.fixture.ts'
+import { SessionStory, stories } from './session-story.fixture.ts'
 import type { StreamManager } from './stream-manager.ts'
-import { isTrue } from './writing.fixture.ts'
+import { expectTicketFromEntries } from './writer-behaviours.fixture.ts'
 
-/** A run of so many steps, each of some words and a commit. */
+/** A run with this many steps, each with some text and a commit. */
 async function run(manager: StreamManager, id: string, runId: string, steps: number): Promise<void> {
   const writer = await manager.createWriter(id, { runId, agentType: 'assistant' })
   for (let step = 1; step <= steps; step++) {
@@ -30,7 +30,7 @@ const readAll = async (manager: StreamManager, id: string, options: object = {})
   return watcher.items.map(lineOf)
 }
 
-export const keeping: Behaviour[] = [
+export const retentionBehaviours: Behaviour[] = [
   define(
     'G4: a discard reaches who had read past it, by option as an error; who comes late sees what is left',
     async scene => {
@@ -61,7 +61,7 @@ export const keeping: Behaviour[] = [
     },
   ),
 
-  define('G4: a rewind the same; earlier turns survive, later runs go', async scene => {
+  define('G4: a rewind keeps earlier turns and removes later runs', async scene => {
     const id = scene.id()
     const [here, there] = [await scene.process(), await scene.process()]
     await run(here, id, 'r0', 2)
@@ -83,10 +83,10 @@ export const keeping: Behaviour[] = [
     }
     const { view } = await there.view(id)
     expect(view.messages.flatMap(({ parts }) => parts.map(part => (part as { text: string }).text))).toEqual(left)
-    await isTrue(there, id)
+    await expectTicketFromEntries(there, id)
   }),
 
-  define('a drop of drafts with a floor leaves earlier turns, whatever their steps were', async scene => {
+  define('discarding drafts after a step keeps earlier turns, whatever their step numbers', async scene => {
     const id = scene.id()
     const manager = await scene.process()
     await run(manager, id, 'r1', 3)
@@ -98,10 +98,10 @@ export const keeping: Behaviour[] = [
     expect(await other.cleanupToStep(id, 0, { minSequence })).toBe(1)
     await other.endStream(id)
     expect(textsOf(await readAll(other, id))).toEqual(['r1 step 1', 'r1 step 2', 'r1 step 3'])
-    await isTrue(other, id)
+    await expectTicketFromEntries(other, id)
   }),
 
-  define('a fork goes on by itself, and outlives its source', async scene => {
+  define('a fork continues independently and survives the removal of its source', async scene => {
     const [id, copy] = [scene.id(), scene.id('copy')]
     const [here, there] = [await scene.process({ blobBytes: 100 }), await scene.process()]
     const writer = await here.createWriter(id, { runId: 'r1', agentType: 'assistant' })
@@ -112,7 +112,7 @@ export const keeping: Behaviour[] = [
     const head = await headOf(here, id)
     await there.forkStream(id, head, copy, 'ada')
     expect((await scene.lines(there, copy)).slice(head)).toEqual(['fork: stop-requested', 'abort', 'run-finished'])
-    await isTrue(there, copy)
+    await expectTicketFromEntries(there, copy)
     await here.endStream(id)
     await there.deleteStream(id)
     expect(await here.getInfo(copy)).toMatchObject({ status: 'ended', principal: 'ada', lease: null })
@@ -125,7 +125,7 @@ export const keeping: Behaviour[] = [
     expect(await failure(here.forkStream(copy, 1, copy))).toBe('exists')
   }),
 
-  define('law 7: no run is open in a fork, wherever it was made', async scene => {
+  define('law 7: no run is open in a fork made at any sequence', async scene => {
     const [id, manager] = [scene.id(), await scene.process()]
     await manager.createStream(id)
     for (const runId of ['r1', 'r2']) await manager.append(id, 'ada', request(runId, { whenBusy: 'queue' }))
@@ -141,12 +141,12 @@ export const keeping: Behaviour[] = [
       expect(view.requests.filter(({ status }) => status === 'waiting')).toEqual([])
       expect(view.runs.map(({ runId }) => runId)).toEqual(['r1', 'r2', 'r3'].slice(0, view.runs.length))
       expect(ticket).toMatchObject({ run: null, requests: [] })
-      await isTrue(manager, copy)
+      await expectTicketFromEntries(manager, copy)
     }
   }),
 
   define(
-    'law 2: who holds a cursor into a log that was put back, removed or made again is told, and reads no stranger’s entries',
+    'law 2: a cursor into a restored, removed or recreated log is rejected and reads no foreign entries',
     async scene => {
       for (const end of ['restored', 'removed', 'again'] as const) {
         const id = scene.id(end)
@@ -170,7 +170,7 @@ export const keeping: Behaviour[] = [
     },
   ),
 
-  define('law 12: a trim keeps what is needed, and tells who reads from below it', async scene => {
+  define('law 12: a trim keeps needed entries, and rejects readers below the floor', async scene => {
     const id = scene.id()
     const [here, there] = [await scene.process(), await scene.process()]
     await there.createStream(id)
@@ -184,7 +184,7 @@ export const keeping: Behaviour[] = [
     const below = await here.createResumableReader(id, { after: encodeCursor(early) })
     expect(await below.next().catch((error: unknown) => error)).toMatchObject({ reason: 'below-floor', floor })
     expect((await here.view(id)).view).toEqual(view)
-    // The key of a request outlives its entry.
+    // The key of a request survives its entry.
     expect(await here.append(id, 'bob', request('r1'))).toMatchObject({ outcome: 'duplicate', first: 1 })
     const writer = await here.createWriter(id, { runId: 'r2', agentType: 'assistant' })
     await writer.write(delta('open')).appended
@@ -196,7 +196,7 @@ export const keeping: Behaviour[] = [
   }),
 
   define(
-    'a list is by principal, those touched last first, a page at a time; a deletion takes all of a log',
+    'lists the logs of a principal page by page, last touched first; a deletion removes everything of a log',
     async scene => {
       const [here, there] = [await scene.process(), await scene.process()]
       const principal = scene.id('principal')
@@ -223,15 +223,15 @@ export const keeping: Behaviour[] = [
     },
   ),
 
-  define('laws 5 and 12: the ticket and the view are what the entries say, whatever was done', async scene => {
+  define('laws 5 and 12: the ticket and the view follow from the entries after any operations', async scene => {
     let count = 0
     await fc.assert(
       fc.asyncProperty(stories, async acts => {
         const id = scene.id(`story${count++}`)
         const manager = await scene.process({ coalesceMs: 0 })
-        const story = new Story(manager, id)
+        const story = new SessionStory(manager, id)
         await story.live(acts.slice(0, 30))
-        await isTrue(manager, id)
+        await expectTicketFromEntries(manager, id)
         const log = await entriesOf(manager.store, id)
         const { view } = await manager.view(id)
         expect(JSON.stringify(view)).toBe(JSON.stringify(foldLog(log).view()))

@@ -1,19 +1,19 @@
-// What is asked of a run from outside, and how its writer hears of it, on every store.
+// Requests to a run from outside, and how its writer receives them, on every store.
 
 import type { Chunk } from '@millrace/protocol'
 import { expect } from 'vitest'
 import { mustStop, type Ticket } from '../ticket/ticket.ts'
+import { InstrumentedStore } from './instrumented-store.fixture.ts'
 import { delta, entriesOf, lineOf, request, stop } from './manager-world.fixture.ts'
 import { type Behaviour, define, Watcher } from './managers-on-store.fixture.ts'
 import { StreamManager } from './stream-manager.ts'
-import { Tap } from './tap.fixture.ts'
-import { isTrue } from './writing.fixture.ts'
+import { expectTicketFromEntries } from './writer-behaviours.fixture.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }
 const WORDS = 300
 
-export const asking: Behaviour[] = [
-  define('law 5: a writer that watches hears of a stop from another process, whether it speaks or not', async scene => {
+export const requestBehaviours: Behaviour[] = [
+  define('law 5: a watching writer receives a stop from another process, whether it appends or not', async scene => {
     const [here, there] = [await scene.process(), await scene.process()]
     for (const speaks of [true, false]) {
       const id = scene.id(`speaks-${speaks}`)
@@ -31,11 +31,11 @@ export const asking: Behaviour[] = [
       await speaking
       expect(await here.endStream(id)).toBe('interrupted')
       await writer.close()
-      await isTrue(here, id)
+      await expectTicketFromEntries(here, id)
     }
   }),
 
-  define('law 5: two requests that come one after the other are both heard of', async scene => {
+  define('law 5: receives two consecutive requests', async scene => {
     const id = scene.id()
     const [here, there] = [await scene.process(), await scene.process()]
     const writer = await here.createWriter(id, R1)
@@ -51,17 +51,17 @@ export const asking: Behaviour[] = [
     expect(runs).toEqual(['a', 'b'])
   }),
 
-  define('a stream of words costs a writer that watches hardly a read', async scene => {
+  define('a watching writer hardly reads while it streams text', async scene => {
     const id = scene.id()
     const { store } = await scene.process()
-    const tap = new Tap(store)
+    const tap = new InstrumentedStore(store)
     const manager = new StreamManager({ store: tap.store })
     const writer = await manager.createWriter(id, R1)
     await writer.begin()
     const heard: Ticket[] = []
     writer.watch(ticket => heard.push(ticket))
     tap.reset()
-    // None is a delta, and so each goes out by itself.
+    // None is a delta, so each is appended separately.
     for (let i = 0; i < WORDS; i++) await writer.write({ type: 'data-word', data: i }).appended
     expect(tap.count('append')).toBe(WORDS)
     expect(tap.count('read')).toBeLessThan(WORDS / 10)
@@ -70,7 +70,7 @@ export const asking: Behaviour[] = [
     expect(tap.watches).toBe(0)
   }),
 
-  define('law 5: who asks for more than was asked for is heard, from whichever process, and once', async scene => {
+  define('law 5: receives a stronger request once, from any process', async scene => {
     const id = scene.id()
     const [here, ada, bob] = [await scene.process(), await scene.process(), await scene.process()]
     const writer = await here.createWriter(id, R1)
@@ -82,13 +82,13 @@ export const asking: Behaviour[] = [
     expect(more.map(({ outcome }) => outcome).sort()).toEqual(['appended', 'refused'])
     const winner = more.findIndex(({ outcome }) => outcome === 'appended')
     expect(await here.append(id, winner === 0 ? 'ada' : 'bob', abort)).toMatchObject({ outcome: 'duplicate' })
-    await isTrue(here, id)
+    await expectTicketFromEntries(here, id)
     expect(await here.endStream(id)).toBe('aborted')
     expect((await here.view(id)).view.runs).toMatchObject([{ status: 'aborted', stopRequested: true }])
-    await isTrue(here, id)
+    await expectTicketFromEntries(here, id)
   }),
 
-  define('law 10: what the server brings for a run reaches whoever starts it, and no reader', async scene => {
+  define('law 10: server context of a run reaches its writer and no reader', async scene => {
     const [id, copy] = [scene.id(), scene.id('copy')]
     const [here, there, reader] = [
       await scene.process({ blobBytes: 500 }),
@@ -137,6 +137,6 @@ export const asking: Behaviour[] = [
     const { internal, ...view } = (await reader.view(copy)).view
     expect(internal?.runs).toHaveLength(2)
     expect(JSON.stringify([...said, view])).not.toContain(small.tenant)
-    await isTrue(there, id)
+    await expectTicketFromEntries(there, id)
   }),
 ]

@@ -1,4 +1,4 @@
-// What writers, their heirs and guests do on every store.
+// Writers, takeovers and guests, on every store.
 
 import { encodeCursor } from '@millrace/protocol'
 import { expect } from 'vitest'
@@ -21,14 +21,14 @@ import type { StreamManager } from './stream-manager.ts'
 const R1 = { runId: 'r1', agentType: 'assistant' }
 const PROGRAMS = ['agent:assistant@1']
 
-/** A ticket as it is stored is what the entries say. */
-export async function isTrue(manager: StreamManager, streamId: string): Promise<void> {
+/** The stored ticket follows from the entries. */
+export async function expectTicketFromEntries(manager: StreamManager, streamId: string): Promise<void> {
   const info = await manager.getInfo(streamId)
   expect(info?.ticket).toEqual(advance(EMPTY_TICKET, await entriesOf(manager.store, streamId)))
 }
 
-export const writing: Behaviour[] = [
-  define('law 2: what one process writes others read as it comes, every entry once, in order', async scene => {
+export const writerBehaviours: Behaviour[] = [
+  define('law 2: readers in other processes get every entry once, in order, while it is written', async scene => {
     const id = scene.id()
     const [here, there] = [await scene.process(), await scene.process()]
     const writer = await here.createWriter(id, R1)
@@ -43,7 +43,7 @@ export const writing: Behaviour[] = [
       if (i % 50 === 0) await writer.commit([{ type: 'status', message: `${i}` }])
       if (i % 100 === 0) await readers[1]?.until(items => items.length > i / 100)
     }
-    // Its words still go out by themselves, so that the place is taken once.
+    // Its text is still streamed, so that the sequence is assigned once.
     const from = writer.cursor
     const late = new Watcher(await there.createResumableReader(id, { after: encodeCursor(from) }))
     expect(await here.endStream(id, 'done')).toBe('completed')
@@ -54,10 +54,10 @@ export const writing: Behaviour[] = [
     expect(late.items).toMatchObject(log.slice(from.sequence))
     const words = log.flatMap(({ chunk }) => (chunk.type === 'text-delta' && chunk.id === '1' ? chunk.delta : []))
     expect(words.join('')).toBe(Array.from({ length: 300 }, (_, i) => `${i} `).join(''))
-    await isTrue(here, id)
+    await expectTicketFromEntries(here, id)
   }),
 
-  define('law 4: a writer that is taken over from is fenced, and its drafts are taken back', async scene => {
+  define('law 4: a takeover fences the previous writer and discards its drafts', async scene => {
     const id = scene.id()
     const [here, there] = [await scene.process({ owner: 'first' }), await scene.process()]
     const zombie = await here.createWriter(id, R1)
@@ -78,10 +78,10 @@ export const writing: Behaviour[] = [
     const { view } = await there.view(id)
     expect(view.messages[0]?.parts).toMatchObject([{ text: 'kept' }])
     expect(view.messages[0]?.parts).toHaveLength(1)
-    await isTrue(there, id)
+    await expectTicketFromEntries(there, id)
   }),
 
-  define('law 4: a log is free when its writer closes, and when its lease has run out', async scene => {
+  define('law 4: a log is free when its writer closes or its lease expires', async scene => {
     const [held, expired] = [scene.id('held'), scene.id('expired')]
     const [here, brief, there] = [
       await scene.process({ leaseMs: 3_600_000 }),
@@ -97,7 +97,7 @@ export const writing: Behaviour[] = [
       await first.close()
       const second = await manager.createWriter(id, R1)
       await second.commit([])
-      // A process that has died renews no more: its handle is all that it had.
+      // A dead process renews no lease. Its handle is its only state.
       await manager.store.close()
     }
     const claimed = (id: string) => failure(there.createWriter(id, R1).then(heir => heir.commit([])))
@@ -112,7 +112,7 @@ export const writing: Behaviour[] = [
     expect(await claimed(held)).toBe('busy')
   }),
 
-  define('law 5: of many answers to one pending, from many processes at once, one wins', async scene => {
+  define('law 5: one of many concurrent answers to one pending wins, from any process', async scene => {
     const id = scene.id()
     const [here, ...others] = await Promise.all(Array.from({ length: 4 }, () => scene.process()))
     const manager = here as StreamManager
@@ -124,14 +124,14 @@ export const writing: Behaviour[] = [
     for (const one of done) {
       if (one.outcome !== 'appended') expect(one).toEqual({ outcome: 'refused', reason: 'already-settled' })
     }
-    // Who repeats what won is told of the same place, wherever it asks.
+    // Repeats of the winning answer return the same sequence in every process.
     const winner = done.findIndex(({ outcome }) => outcome === 'appended')
     const again = await manager.append(id, `g${Math.floor(winner / 3)}`, output('c1', winner % 3))
     expect(again).toMatchObject({ outcome: 'duplicate', first: (done[winner] as { first: number }).first })
-    await isTrue(manager, id)
+    await expectTicketFromEntries(manager, id)
   }),
 
-  define('law 5: of many starts at once one passes, and its run is due to its program and to no other', async scene => {
+  define('law 5: one of many concurrent starts wins, and its run is due only for its program', async scene => {
     const id = scene.id()
     const managers = await Promise.all(Array.from({ length: 4 }, () => scene.process()))
     const [manager] = managers as [StreamManager]
@@ -146,10 +146,10 @@ export const writing: Behaviour[] = [
     expect(await manager.due(PROGRAMS, 1000)).not.toContain(id)
     await writer.close()
     expect(await manager.due(PROGRAMS, 1000)).toContain(id)
-    await isTrue(manager, id)
+    await expectTicketFromEntries(manager, id)
   }),
 
-  define('law 5: an answer, a deadline and a stop at once are settled once', async scene => {
+  define('law 5: an answer, a deadline and a stop at the same time settle a pending once', async scene => {
     for (let round = 0; round < 5; round++) {
       const id = scene.id(`race${round}`)
       const [here, ada, bob] = await Promise.all([scene.process(), scene.process(), scene.process()])
@@ -167,11 +167,11 @@ export const writing: Behaviour[] = [
       expect(lines.filter(line => /approval-response|output-error/.test(line))).toHaveLength(1)
       expect(lines.filter(line => line.includes('stop-requested'))).toHaveLength(1)
       expect(await here.endStream(id)).toBe('interrupted')
-      await isTrue(here, id)
+      await expectTicketFromEntries(here, id)
     }
   }),
 
-  define('law 5: a takeover that finds a stop keeps what was shown', async scene => {
+  define('law 5: a takeover that finds a stop keeps the shown text', async scene => {
     const id = scene.id()
     const [here, there] = [await scene.process(), await scene.process()]
     const dead = await here.createWriter(id, R1)
@@ -182,10 +182,10 @@ export const writing: Behaviour[] = [
     expect(await there.endStream(id)).toBe('interrupted')
     const { view } = await there.view(id)
     expect(view.messages[0]).toMatchObject({ status: 'cancelled', parts: [{ text: 'shown', state: 'done' }] })
-    await isTrue(there, id)
+    await expectTicketFromEntries(there, id)
   }),
 
-  define('a run that waits is due when its answer is there, from whichever process it came', async scene => {
+  define('a waiting run is due when its answer arrives, from any process', async scene => {
     const id = scene.id()
     const [here, there] = [await scene.process(), await scene.process()]
     const writer = await here.createWriter(id, R1)
@@ -204,35 +204,32 @@ export const writing: Behaviour[] = [
       'finish',
       'run-finished',
     ])
-    await isTrue(there, id)
+    await expectTicketFromEntries(there, id)
   }),
 
-  define(
-    'law 5: what observers are owed is due to those who tell, and of many one takes it upon itself',
-    async scene => {
-      const id = scene.id()
-      const [here, ...others] = await Promise.all(Array.from({ length: 4 }, () => scene.process()))
-      const manager = here as StreamManager
-      const writer = await manager.createWriter(id, R1)
-      await writer.commit([clientCall('c1')])
-      const { clock: notifyBy } = (await manager.getInfo(id)) as { clock: number }
-      await writer.decide(() => [{ type: 'run-paused', awaits: [], notifyBy }])
-      await writer.close()
-      const tellers = ['notify:agent:assistant']
-      expect(await manager.due(PROGRAMS, 1000)).not.toContain(id)
-      expect(await manager.due(tellers, 1000)).toContain(id)
-      const until = notifyBy + 60_000
-      const take = { type: 'run-notified', runId: 'r1', notifyBy, until } as const
-      const done = await Promise.all(others.map((other, i) => other.append(id, `teller${i}`, take)))
-      expect(done.map(({ outcome }) => outcome).sort()).toEqual(['appended', 'refused', 'refused'])
-      expect(await manager.due(tellers, 1000)).not.toContain(id)
-      await manager.append(id, 'teller', { type: 'run-notified', runId: 'r1', notifyBy: until })
-      expect((await manager.getInfo(id))?.ticket).not.toHaveProperty('notices')
-      await isTrue(manager, id)
-    },
-  ),
+  define('law 5: a notification is due for drivers, and one of many claims it', async scene => {
+    const id = scene.id()
+    const [here, ...others] = await Promise.all(Array.from({ length: 4 }, () => scene.process()))
+    const manager = here as StreamManager
+    const writer = await manager.createWriter(id, R1)
+    await writer.commit([clientCall('c1')])
+    const { clock: notifyBy } = (await manager.getInfo(id)) as { clock: number }
+    await writer.decide(() => [{ type: 'run-paused', awaits: [], notifyBy }])
+    await writer.close()
+    const tellers = ['notify:agent:assistant']
+    expect(await manager.due(PROGRAMS, 1000)).not.toContain(id)
+    expect(await manager.due(tellers, 1000)).toContain(id)
+    const until = notifyBy + 60_000
+    const take = { type: 'run-notified', runId: 'r1', notifyBy, until } as const
+    const done = await Promise.all(others.map((other, i) => other.append(id, `teller${i}`, take)))
+    expect(done.map(({ outcome }) => outcome).sort()).toEqual(['appended', 'refused', 'refused'])
+    expect(await manager.due(tellers, 1000)).not.toContain(id)
+    await manager.append(id, 'teller', { type: 'run-notified', runId: 'r1', notifyBy: until })
+    expect((await manager.getInfo(id))?.ticket).not.toHaveProperty('notices')
+    await expectTicketFromEntries(manager, id)
+  }),
 
-  define('law 6: large values go to the blobs and come back, in every process', async scene => {
+  define('law 6: large values are stored as blobs and resolved in every process', async scene => {
     const id = scene.id()
     const [here, there] = [await scene.process({ blobBytes: 1000 }), await scene.process()]
     const writer = await here.createWriter(id, R1)
@@ -249,7 +246,7 @@ export const writing: Behaviour[] = [
     expect(await writer.commit([])).toMatchObject({ first: log.length + 1 })
   }),
 
-  define('text of every kind comes back as it was', async scene => {
+  define('any text is returned unchanged', async scene => {
     const id = scene.id('id with ☃, "quotes" and \\')
     const manager = await scene.process()
     const writer = await manager.createWriter(id, R1)

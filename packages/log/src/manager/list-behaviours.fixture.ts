@@ -1,17 +1,17 @@
-// What a list shows of a log: what people call it, and the last line that was said, on every store.
+// The lines of a list: title, metadata, preview line and status of a log, on every store.
 
 import type { Chunk, JsonObject } from '@millrace/protocol'
 import { expect } from 'vitest'
 import { failure, request } from './manager-world.fixture.ts'
 import { type Behaviour, define } from './managers-on-store.fixture.ts'
-import { isTrue } from './writing.fixture.ts'
+import { expectTicketFromEntries } from './writer-behaviours.fixture.ts'
 
 const R1 = { runId: 'r1', agentType: 'assistant' }
 const info = (said: { title?: string; metadata?: JsonObject }): Chunk => ({ type: 'session-info', ...said })
 const says = (text: string) => ({ message: { messageId: 'm', role: 'user', parts: [{ type: 'text', text }] } })
 
-export const naming: Behaviour[] = [
-  define('law 5: a list tells what each log is called, the last line there and what it does', async scene => {
+export const listBehaviours: Behaviour[] = [
+  define('law 5: lists the title, the preview line and the status of each log', async scene => {
     const [here, there] = [await scene.process(), await scene.process()]
     const principal = scene.id('principal')
     const id = scene.id()
@@ -31,7 +31,7 @@ export const naming: Behaviour[] = [
     expect(await shown()).toEqual(['A walk 🙂 \u0000', 'Where is Ulm?', 'active'])
     const writer = await here.createWriter(id, R1)
     await writer.commit([])
-    // While a run is open too, without a word to whoever writes it.
+    // Also while a run is open, without a message to its writer.
     await there.append(id, 'ada', info({ title: 'Ulm' }))
     await writer.decide(() => [{ type: 'run-paused', awaits: [], line: 'May I look?' }])
     expect(await shown()).toEqual(['Ulm', 'May I look?', 'paused'])
@@ -41,10 +41,10 @@ export const naming: Behaviour[] = [
     ])
     expect(await shown()).toEqual(['Ulm', 'By the Danube.', 'ended'])
     expect((await there.getInfo(id))?.ticket.about).toEqual({ title: 'Ulm', metadata: { 'é"\\': ['語'] } })
-    await isTrue(here, id)
+    await expectTicketFromEntries(here, id)
   }),
 
-  define('law 5: who says again what a log was called before is heard again', async scene => {
+  define('law 5: accepts an earlier title again', async scene => {
     const id = scene.id()
     const manager = await scene.process()
     await manager.createStream(id)
@@ -52,10 +52,10 @@ export const naming: Behaviour[] = [
       expect(await manager.append(id, 'ada', info({ title }))).toMatchObject({ outcome: 'appended' })
       expect((await manager.getInfo(id))?.ticket.about).toEqual({ title })
     }
-    await isTrue(manager, id)
+    await expectTicketFromEntries(manager, id)
   }),
 
-  define('law 6: what is too much for a list is refused before it takes a sequence', async scene => {
+  define('law 6: rejects too large list fields before they take a sequence', async scene => {
     const id = scene.id()
     const manager = await scene.process()
     await manager.createStream(id)
@@ -69,10 +69,10 @@ export const naming: Behaviour[] = [
     const end = { type: 'run-finished', status: 'completed', line: 'x'.repeat(161) } as const
     expect(await failure(writer.decide(() => [end]))).toBe('refused')
     expect((await manager.getInfo(id))?.ticket.about).toEqual(before?.ticket.about)
-    await isTrue(manager, id)
+    await expectTicketFromEntries(manager, id)
   }),
 
-  define('a rewind leaves what a log is called as it is, and a fork is called the same', async scene => {
+  define('a rewind keeps the title, and a fork has the title of its source', async scene => {
     const [id, copy] = [scene.id(), scene.id('copy')]
     const manager = await scene.process()
     const first = await manager.createWriter(id, R1)
@@ -88,7 +88,7 @@ export const naming: Behaviour[] = [
     const { head } = (await manager.getInfo(id)) as { head: number }
     await manager.forkStream(id, head, copy)
     expect((await manager.getInfo(copy))?.ticket).toMatchObject({ ...expected, run: null })
-    await isTrue(manager, id)
-    await isTrue(manager, copy)
+    await expectTicketFromEntries(manager, id)
+    await expectTicketFromEntries(manager, copy)
   }),
 ]

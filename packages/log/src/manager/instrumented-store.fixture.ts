@@ -5,28 +5,28 @@ type Asynchronous = {
   [K in keyof LogStore]: LogStore[K] extends (...args: never[]) => Promise<unknown> ? K : never
 }[keyof LogStore]
 
-/** A call that a test holds back. */
+/** A call that a test delays. */
 export interface Held {
-  /** Settles once a call waits here. */
+  /** Resolves when a call waits here. */
   readonly arrived: Promise<void>
-  /** Lets it, and all that follow, go on. */
+  /** Lets this call and all later ones continue. */
   open(): void
 }
 
 type Step = () => Promise<void> | void
 
-/** A store whose calls a test can count, hold back and let fail. */
-export class Tap {
+/** A store with calls that a test can count, delay and fail. */
+export class InstrumentedStore {
   readonly store: LogStore
   readonly #inner: LogStore
   readonly #counts = new Map<string, number>()
   readonly #before = new Map<string, Step[]>()
   readonly #after = new Map<string, Step[]>()
-  /** Watches that nobody has stopped yet. */
+  /** Watches that are not stopped. */
   watches = 0
-  /** How many entries were read. */
+  /** Number of entries that were read. */
   entries = 0
-  /** What every call waits for before and after it reaches the store. */
+  /** Runs before and after each call reaches the store. */
   delay: (() => Promise<void>) | undefined
   #isDown = false
 
@@ -35,33 +35,33 @@ export class Tap {
     this.store = new Proxy(inner, { get: (_, name) => this.#get(name as keyof LogStore) })
   }
 
-  /** How often a method was called. */
+  /** Number of calls of a method. */
   count(method: Asynchronous): number {
     return this.#counts.get(method) ?? 0
   }
 
-  /** Forgets the counts. */
+  /** Resets the counts. */
   reset(): void {
     this.#counts.clear()
     this.entries = 0
   }
 
-  /** The next call does not reach the store, and fails as one out of reach does. */
+  /** Fails the next call as unavailable before it reaches the store. */
   fail(method: Asynchronous, times = 1): void {
     for (let i = 0; i < times; i++) push(this.#before, method, unavailable)
   }
 
-  /** The next call reaches the store, and its answer is lost. */
+  /** Executes the next call and loses its answer. */
   lose(method: Asynchronous, times = 1): void {
     for (let i = 0; i < times; i++) push(this.#after, method, unavailable)
   }
 
-  /** Puts the store out of reach, or back. */
+  /** Makes the store unavailable, or available again. */
   set isDown(down: boolean) {
     this.#isDown = down
   }
 
-  /** Holds the next call back before it reaches the store, or before its answer is told. */
+  /** Delays the next call before it reaches the store, or before its answer returns. */
   hold(method: Asynchronous, where: 'before' | 'after' = 'before'): Held {
     const arrived = Promise.withResolvers<void>()
     const gate = Promise.withResolvers<void>()
